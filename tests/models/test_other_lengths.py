@@ -88,6 +88,19 @@ def test_a_length_that_data_decides_is_not_0_beside_what_is_left(session: Sessio
     assert [one.text for one in costed(proto, session).where] == ["z_z1 >= 1"]
 
 
+@pytest.mark.parametrize("op", ["Hardmax", "Softmax", "LogSoftmax", "Flatten"])
+def test_rows_of_no_elements_are_rows(op: str, session: Session) -> None:
+    """How long they are is known without dividing by how many there are."""
+    proto = model([node(op, ["x"], ["y"])], [value("x", FLOAT, [0, 7, 5])], opset=12)
+    assert taken(proto, session)
+
+
+def test_places_of_no_batch_are_channels(session: Session) -> None:
+    names = ["x", "s", "b", "m", "v"]
+    inputs = [value(name, FLOAT, [0, 3, 2] if name == "x" else [3, 2]) for name in names]
+    assert taken(model([node("BatchNormalization", names, ["y"], spatial=0)], inputs, opset=8), session)
+
+
 def test_nothing_is_repeated_as_often_as_is_said(session: Session) -> None:
     for often, fits in ((2, True), (-1, False)):
         proto = on_x(node("Tile", ["x", "r"], ["y"]), shape=["n", 0], initial=[ints("r", 1, often)])

@@ -467,8 +467,6 @@ def _image(read: Read, doubts: Doubts) -> _Image | None:
         doubts.more("turns" not in ways and "some" in ways)
     # the others are counted by coordinates, if each place there has one of its own
     others = [n for n, side in enumerate(sides) if side is None or not boxed]
-    if any(sides[n] is not None and len(axes[n]) > 1 for n in others):
-        return None  # windows that touch, and are cut off
     if not all(_is_one_to_one(at[n], axes[n], doubts, boxed) for n in others):
         return None
     lengths = read.shape if len(at) == len(read.at) else ()
@@ -507,23 +505,24 @@ def _visits_by_axes(axes: list[tuple[Ranges, Poly | None]], place: ReadPlace, do
 def _is_one_to_one(index: Poly, given: Ranges, doubts: Doubts, boxed: bool) -> bool:
     """Whether other coordinates always give another value: each step leads beyond what smaller ones reach.
 
-    Where they do not, one window alone is told apart, if it is ``boxed``: of others the whole counts.
+    Where they do not, one window alone is told apart, if it is ``boxed``.  Of windows that are cut off, those
+    that touch are not told apart, be there one or more: the whole counts.
     """
-    own = [(_step(index, symbol), extent) for symbol, extent in given if len(given) == 1 or extent != ONE]
+    own = [(_step(index, s), extent) for s, extent in given if len(given) == 1 or not boxed or extent != ONE]
     steps = sorted(
         ((abs(step), extent) for step, extent in own if step is not None),
         key=lambda one: (one[0], one[1].constant is None),
     )
     if len(steps) < len(own):
         return False
-    reach = ONE
+    reach, between = ONE, 0
     for step, extent in steps:
-        if not is_nonnegative(step - reach):
+        if not is_nonnegative(step - reach - between):
             doubts.more(
                 boxed and reach.constant is not None and not is_nonnegative(extent - 2, doubts.granted)
             )
             return False
-        reach = reach + step * (extent - 1)
+        reach, between = reach + step * (extent - 1), int(not boxed)
     return True
 
 

@@ -1,0 +1,824 @@
+"""ONNX's node tests at other lengths, ranks, attributes and versions, held to those who run them.
+
+A variation is kept if ONNX's shape inference accepts it and its evaluator runs it, or if onnxruntime does,
+where that is installed.  Then our value and shape are theirs; the closed form is what a run counts, with
+symbols for lengths and with numbers; what is read is what a walk over all coordinates finds; and a model of
+the node costs the same whether its file has the lengths or leaves them open, or says that it is at most that.
+
+``python -m tests.catalogue.varied_nodes 10 --start 1`` tries ten variations of every node test; ``--only
+Conv,Resize`` those of some operators.  What is known and explained (``EXPLAINED``) is counted and not told.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import time
+import traceback
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.util import find_spec
+from multiprocessing import get_context
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import AttributeProto, ModelProto, NodeProto, TypeProto, ValueInfoProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+from tests.cost.brute_traffic import can_be_walked, walked
+from tests.generate.valid_models import Made
+from tests.models.random_models import Wrong, judge
+from tolcost.algebra import evaluate, product_of
+from tolcost.atoms.kit import inner_nodes, roots
+from tolcost.atoms.lengths import decided_by_data
+from tolcost.atoms.nodes import Program, Put
+from tolcost.catalogue.binding import formals
+from tolcost.catalogue.cases import Case, _made
+from tolcost.catalogue.conformance import (
+    Result,
+    check,
+    count_difference,
+    results,
+    shape_difference,
+    value_difference,
+)
+from tolcost.catalogue.deriving import _axes, arrays_by_name, attempt
+from tolcost.catalogue.reading import model_of, node_of
+from tolcost.catalogue.specs import open_library
+from tolcost.cost.traffic import elements_read
+from tolcost.diagnostics import Rejected
+from tolcost.elaborate.values import Outside
+from tolcost.execute import Execution, meet, run_reference, run_vectorised
+from tolcost.models.walking import Session
+from tolcost.platform import with_deep_stack
+from tolcost.result.cost import Cost
+from tolcost.result.model import Wanted, model_cost
+
+LIBRARY = open_library()
+LENGTHS = (0, 1, 1, 2, 2, 3, 3, 5, 7)
+MOST_ELEMENTS = 4000
+RTOL, ATOL = 2e-3, 1e-5
+
+MOST_TOLD, SLOW = 6, 10.0
+FEW_STEPS = 3000
+"""Runs of so many atoms are repeated by the plain interpreter, and what they read is walked."""
+
+Array = np.ndarray
+Item = Array | list[Array] | None
+
+
+@dataclass(frozen=True)
+class Varied:
+    """A node with what it is given, in the making or run: ``outputs`` are what it gives."""
+
+    test: str
+    node: NodeProto
+    opset: int
+    inputs: tuple[Item, ...]
+    outputs: tuple[Item, ...] = ()
+
+
+# ---- the node tests --------------------------------------------------------------------------------
+
+
+@cache
+def node_tests(operators: frozenset[str] = frozenset()) -> tuple[Varied, ...]:
+    """The node tests whose inputs are numbers, of some operators or of all."""
+    found = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for test in _made(set(operators)):
+            (node, *more) = test.model.graph.node
+            if more or "_expanded" in test.name or (operators and node.op_type not in operators):
+                continue
+            ((inputs, _),) = test.data_sets
+            rest = iter(inputs)
+            items = tuple(_item(next(rest, None)) if name else None for name in node.input)
+            if not any(isinstance(i, np.ndarray) and i.dtype.kind in "OUS" for i in items):
+                found.append(Varied(test.name, node, _opset(test.model, node), items))
+    return tuple(found)
+
+
+def _opset(proto: ModelProto, node: NodeProto) -> int:
+    """The version of a node: of those that mean the same, one that onnxruntime has."""
+    told = next(o.version for o in proto.opset_import if o.domain in (node.domain, node.domain or "ai.onnx"))
+    schema = _schema_of(node.op_type, told, node.domain)
+    return told if node.domain or schema is None else min(told, max(schema.since_version, 22))
+
+
+def _item(value: Any) -> Item:
+    if isinstance(value, list):
+        return [np.asarray(numpy_helper.to_array(v) if isinstance(v, onnx.TensorProto) else v) for v in value]
+    if isinstance(value, onnx.TensorProto):
+        return numpy_helper.to_array(value)
+    return None if value is None else np.asarray(value)
+
+
+@cache
+def attribute_values(operators: frozenset[str]) -> Mapping[tuple[str, str], list[AttributeProto]]:
+    """What attributes of some operators are in all of their tests."""
+    found = defaultdict(list)
+    for one in node_tests(operators):
+        for attribute in one.node.attribute:
+            found[one.node.op_type, attribute.name].append(attribute)
+    return found
+
+
+# ---- variations ------------------------------------------------------------------------------------
+
+
+class Varying:
+    """The random choices of one variation."""
+
+    def __init__(self, seed: str) -> None:
+        self.random = random.Random(seed)
+        self.arrays = np.random.default_rng(self.random.randrange(2**32))
+
+    def chance(self, probability: float) -> bool:
+        return self.random.random() < probability
+
+    def pick(self, items: Sequence[Any]) -> Any:
+        return self.random.choice(items)
+
+    def filled(self, like: Array, shape: tuple[int, ...]) -> Array:
+        """Elements of a tensor, in another shape: as many of them as are there stay in their order."""
+        if shape == like.shape:
+            return like
+        size = int(np.prod(shape, dtype=np.int64))
+        if size > MOST_ELEMENTS:
+            raise ValueError("large")
+        if like.size:
+            flat = like.ravel()
+            at = self.arrays.integers(0, like.size, size)
+            if like.size and self.chance(0.5):
+                at = np.arange(size) % like.size
+            return flat[at].reshape(shape)
+        return np.asarray(self.arrays.integers(-2, 3, size)).astype(like.dtype).reshape(shape)
+
+
+def _tensors(one: Varied) -> list[tuple[int, int]]:
+    """The places of all tensors: the input, and the entry of a sequence."""
+    found = []
+    for n, item in enumerate(one.inputs):
+        if isinstance(item, list):
+            found += [(n, k) for k in range(len(item))]
+        elif item is not None:
+            found.append((n, -1))
+    return found
+
+
+def _at(one: Varied, place: tuple[int, int]) -> Array:
+    item = one.inputs[place[0]]
+    assert item is not None
+    return item[place[1]] if isinstance(item, list) else item
+
+
+def _with(one: Varied, changed: Mapping[tuple[int, int], Array]) -> Varied:
+    inputs: list[Item] = [list(item) if isinstance(item, list) else item for item in one.inputs]
+    for (n, k), array in changed.items():
+        item = inputs[n]
+        if isinstance(item, list):
+            item[k] = array
+        else:
+            inputs[n] = array
+    return replace(one, inputs=tuple(inputs))
+
+
+def other_length(one: Varied, vary: Varying) -> Varied:
+    """Another length for all axes of some length, wherever it stands, sometimes in attributes and values."""
+    places = _tensors(one)
+    lengths = sorted({n for place in places for n in _at(one, place).shape})
+    if not lengths:
+        return one
+    old, new = vary.pick(lengths), vary.pick(LENGTHS)
+    changed = {
+        place: vary.filled(a, tuple(new if n == old else n for n in a.shape))
+        for place in places
+        if old in (a := _at(one, place)).shape
+    }
+    found = _with(one, changed)
+    return _renumbered(found, old, new) if vary.chance(0.4) else found
+
+
+def _renumbered(one: Varied, old: int, new: int) -> Varied:
+    node = NodeProto()
+    node.CopyFrom(one.node)
+    for attribute in node.attribute:
+        if attribute.type == AttributeProto.INT and attribute.i == old and attribute.name not in _fixed(one):
+            attribute.i = new
+        if attribute.type == AttributeProto.INTS:
+            attribute.ints[:] = [new if n == old else n for n in attribute.ints]
+    inputs: list[Item] = [
+        np.where(i == old, new, i).astype(i.dtype)
+        if isinstance(i, np.ndarray) and i.dtype == np.int64 and i.ndim <= 1
+        else i
+        for i in one.inputs
+    ]
+    return replace(one, node=node, inputs=tuple(inputs))
+
+
+def one_length(one: Varied, vary: Varying) -> Varied:
+    """Another length for one axis of one input."""
+    places = [p for p in _tensors(one) if _at(one, p).ndim]
+    if not places:
+        return one
+    place = vary.pick(places)
+    a = _at(one, place)
+    shape = list(a.shape)
+    shape[vary.random.randrange(a.ndim)] = vary.pick(LENGTHS)
+    return _with(one, {place: vary.filled(a, tuple(shape))})
+
+
+def all_lengths(one: Varied, vary: Varying) -> Varied:
+    """Other lengths for all axes, those that are equal alike."""
+    places = _tensors(one)
+    to = {n: vary.pick(LENGTHS) for n in sorted({n for place in places for n in _at(one, place).shape})}
+    return _with(one, {p: vary.filled(_at(one, p), tuple(to[n] for n in _at(one, p).shape)) for p in places})
+
+
+def other_rank(one: Varied, vary: Varying) -> Varied:
+    """An axis more or less, of one input or of all that have as many."""
+    places = _tensors(one)
+    if not places:
+        return one
+    first = vary.pick(places)
+    rank = _at(one, first).ndim
+    alike = [p for p in places if _at(one, p).ndim == rank] if vary.chance(0.5) else [first]
+    at, new = vary.random.randint(0, rank), vary.pick(LENGTHS)
+    less = vary.chance(0.5) and rank > 0
+    changed = {}
+    for place in alike:
+        a = _at(one, place)
+        shape = list(a.shape)
+        if less:
+            del shape[min(at, rank - 1)]
+        else:
+            shape.insert(at, new)
+        changed[place] = vary.filled(a, tuple(shape))
+    return _with(one, changed)
+
+
+_NUMBERS = (-3, -2, -1, 0, 1, 2, 3, 4)
+
+
+def other_attribute(one: Varied, vary: Varying) -> Varied:
+    """Another value for an attribute, one more, or one less."""
+    schema = _schema(one)
+    if schema is None or not schema.attributes:
+        return one
+    node = NodeProto()
+    node.CopyFrom(one.node)
+    name = vary.pick(sorted(schema.attributes))
+    told = {a.name: a for a in node.attribute}
+    kept = [a for a in node.attribute if a.name != name]
+    del node.attribute[:]
+    node.attribute.extend(kept)
+    known = attribute_values(frozenset({one.node.op_type})).get((one.node.op_type, name), [])
+    if name in told and vary.chance(0.2):
+        return replace(one, node=node)
+    if known and vary.chance(0.3):
+        node.attribute.append(vary.pick(known))
+        return replace(one, node=node)
+    kind = schema.attributes[name].type
+    if name in _truths(one):
+        node.attribute.append(helper.make_attribute(name, vary.pick((0, 1))))
+        return replace(one, node=node)
+    kinds = onnx.defs.OpSchema.AttrType
+    if name in TYPES:
+        node.attribute.append(helper.make_attribute(name, vary.pick((1, 2, 6, 7, 10, 11))))
+    elif kind == kinds.INT:
+        node.attribute.append(helper.make_attribute(name, vary.pick(_NUMBERS)))
+    elif kind == kinds.INTS:
+        node.attribute.append(helper.make_attribute(name, _numbers(one, told.get(name), vary)))
+    elif kind == kinds.FLOAT:
+        node.attribute.append(helper.make_attribute(name, vary.pick((-1.0, 0.0, 0.25, 0.5, 1.0, 2.0))))
+    elif known:
+        node.attribute.append(vary.pick(known))
+    else:
+        return one
+    return replace(one, node=node)
+
+
+def _truths(one: Varied) -> set[str]:
+    spec = LIBRARY.find(one.node.domain, one.node.op_type, one.opset)
+    return set() if spec is None else {s.name for s in spec.attributes if s.space == "B"}
+
+
+TYPES = {"to", "dtype", "stash_type", "softmax_precision", "output_datatype", "output_dtype", "precision"}
+"""Attributes that are element types, as ONNX numbers them."""
+
+
+def _fixed(one: Varied) -> set[str]:
+    return TYPES | _truths(one)
+
+
+def _numbers(one: Varied, told: AttributeProto | None, vary: Varying) -> list[int]:
+    if told is not None and told.ints and vary.chance(0.7):
+        found = list(told.ints)
+        found[vary.random.randrange(len(found))] = vary.pick(_NUMBERS)
+        return found
+    ranks = [_at(one, p).ndim for p in _tensors(one)] or [1]
+    rank = ranks[0]
+    size = vary.pick((1, 2, rank, max(rank - 2, 1), 2 * max(rank - 2, 1)))
+    return [vary.pick(_NUMBERS[3:] if vary.chance(0.7) else _NUMBERS) for _ in range(size)]
+
+
+@cache
+def _schema_of(op: str, opset: int, domain: str) -> Any:
+    try:
+        return onnx.defs.get_schema(op, opset, domain)
+    except onnx.defs.SchemaError:
+        return None
+
+
+def _schema(one: Varied) -> Any:
+    return _schema_of(one.node.op_type, one.opset, one.node.domain)
+
+
+def other_values(one: Varied, vary: Varying) -> Varied:
+    """Other numbers in a vector of whole numbers, or another vector."""
+    places = [p for p in _tensors(one) if _at(one, p).dtype in (np.int64, np.int32)]
+    if not places:
+        return one
+    place = vary.pick(places)
+    a = _at(one, place).copy()
+    if not a.size or vary.chance(0.3):
+        size = vary.pick((0, 1, 2, 3, 4)) if a.ndim == 1 and vary.chance(0.6) else a.size
+        shape = (size,) if a.ndim == 1 else a.shape
+        return _with(one, {place: vary.arrays.integers(-2, 5, shape).astype(a.dtype)})
+    a.ravel()[vary.random.randrange(a.size)] = vary.pick(_NUMBERS)
+    return _with(one, {place: a})
+
+
+def other_inputs(one: Varied, vary: Varying) -> Varied:
+    """One that may be left out is; one of several is there once more."""
+    schema = _schema(one)
+    if schema is None:
+        return one
+    kinds = onnx.defs.OpSchema.FormalParameterOption
+    node = NodeProto()
+    node.CopyFrom(one.node)
+    n = vary.random.randrange(max(len(node.input), 1))
+    if n >= len(node.input):
+        return one
+    last = len(schema.inputs) - 1
+    formal = schema.inputs[min(n, last)]
+    if formal.option == kinds.Optional:
+        node.input[n] = ""
+        inputs = [*one.inputs[:n], None, *one.inputs[n + 1 :]]
+        while inputs and inputs[-1] is None:
+            inputs.pop()
+            node.input.pop()
+        return replace(one, node=node, inputs=tuple(inputs))
+    if formal.option == kinds.Variadic and formal.is_homogeneous:
+        if vary.chance(0.5) and len(node.input) > 1:
+            del node.input[n]
+            return replace(one, node=node, inputs=(*one.inputs[:n], *one.inputs[n + 1 :]))
+        node.input.append(f"{node.input[n]}_more")
+        return replace(one, node=node, inputs=(*one.inputs, one.inputs[n]))
+    return one
+
+
+def other_opset(one: Varied, vary: Varying) -> Varied:
+    """The same node in a model of another version."""
+    return one if one.node.domain else replace(one, opset=vary.random.randint(7, 28))
+
+
+WAYS: tuple[tuple[int, Callable[[Varied, Varying], Varied]], ...] = (
+    (4, other_length),
+    (3, all_lengths),
+    (4, one_length),
+    (3, other_rank),
+    (4, other_attribute),
+    (2, other_values),
+    (1, other_inputs),
+    (2, other_opset),
+)
+
+
+def varied(one: Varied, seed: str) -> Varied | None:
+    """A test with a few things changed; None where that comes to nothing."""
+    vary = Varying(seed)
+    found = one
+    for _ in range(vary.pick((1, 1, 2, 2, 3, 4))):
+        way = vary.random.choices([w for _, w in WAYS], [n for n, _ in WAYS])[0]
+        try:
+            found = way(found, vary)
+        except ValueError:
+            return None
+    return None if found is one or any(_at(found, p).size > MOST_ELEMENTS for p in _tensors(found)) else found
+
+
+# ---- those who run it ------------------------------------------------------------------------------
+
+
+def type_of(item: Item, shape: Sequence[int | str] | None) -> TypeProto:
+    if isinstance(item, list):
+        code = helper.np_dtype_to_tensor_dtype(item[0].dtype) if item else onnx.TensorProto.FLOAT
+        shapes = {entry.shape for entry in item}
+        alike = shapes.pop() if len(shapes) == 1 else None
+        return helper.make_sequence_type_proto(helper.make_tensor_type_proto(code, alike))
+    assert item is not None
+    return helper.make_tensor_type_proto(helper.np_dtype_to_tensor_dtype(item.dtype), shape)
+
+
+def model_with(one: Varied, held: set[int], shapes: Mapping[int, Sequence[int | str]]) -> ModelProto:
+    """A model of the node, which holds some of the inputs."""
+    given: dict[str, ValueInfoProto] = {}
+    kept = {}
+    for n, (name, item) in enumerate(zip(one.node.input, one.inputs, strict=True)):
+        if item is None or name in given or name in kept:
+            continue
+        if n in held:
+            assert isinstance(item, np.ndarray)
+            kept[name] = numpy_helper.from_array(item, name)
+        else:
+            shape = shapes.get(n, item.shape if isinstance(item, np.ndarray) else None)
+            given[name] = helper.make_value_info(name, type_of(item, shape))
+    outputs = [ValueInfoProto(name=name) for name in one.node.output if name]
+    graph = helper.make_graph([one.node], "g", list(given.values()), outputs, list(kept.values()))
+    opsets = [helper.make_opsetid(one.node.domain, one.opset)]
+    if one.node.domain:
+        opsets.append(helper.make_opsetid("", 21))
+    return helper.make_model(graph, opset_imports=opsets, ir_version=10)
+
+
+def feeds(one: Varied) -> dict[str, Item]:
+    return {name: item for name, item in zip(one.node.input, one.inputs, strict=True) if item is not None}
+
+
+def evaluated(proto: ModelProto, given: Mapping[str, Item]) -> list[Any]:
+    """What onnx's evaluator gives, if onnx has no objection to the shapes."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        onnx.shape_inference.infer_shapes(proto, check_type=True, strict_mode=True, data_prop=True)
+        return ReferenceEvaluator(proto).run(None, given)
+
+
+def run_by_onnxruntime(proto: ModelProto, given: Mapping[str, Item]) -> list[Any]:
+    """What onnxruntime gives."""
+    import onnxruntime
+
+    onnxruntime.set_default_logger_severity(4)
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level, options.intra_op_num_threads = 4, 1
+    text = proto.SerializeToString()
+    session = onnxruntime.InferenceSession(text, options, providers=["CPUExecutionProvider"])
+    asked = {one.name for one in proto.graph.input}
+    return session.run(None, {name: item for name, item in given.items() if name in asked})
+
+
+RUNNERS = {"evaluator": evaluated, "onnxruntime": run_by_onnxruntime}
+
+
+def _serve(pipe: Any) -> None:
+    while True:
+        try:
+            who, text, given = pipe.recv()
+        except EOFError:
+            return
+        try:
+            pipe.send(RUNNERS[who](onnx.load_from_string(text), given))
+        except Exception as error:  # whatever it is, it has no answer
+            pipe.send(f"{type(error).__name__}: {error}")
+
+
+class Others:
+    """Those who run a node, in a process of their own: some shapes end it."""
+
+    def __init__(self) -> None:
+        self.there = [who for who in RUNNERS if find_spec(who) or who == "evaluator"]
+        self._process: Any = None
+
+    def answers(self, one: Varied, proto: ModelProto) -> dict[str, tuple[Item, ...] | str]:
+        """What each gives, or why not."""
+        return {who: self._ask(who, one, proto) for who in self.there}
+
+    def _ask(self, who: str, one: Varied, proto: ModelProto) -> tuple[Item, ...] | str:
+        if self._process is None:
+            context = get_context("spawn")
+            self._pipe, theirs = context.Pipe()
+            self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
+            self._process.start()
+            theirs.close()
+        try:
+            self._pipe.send((who, proto.SerializeToString(), feeds(one)))
+            found = self._pipe.recv()
+        except (EOFError, OSError):
+            self._process.join(5)
+            self._process = None
+            return "it crashed"
+        return found if isinstance(found, str) else tuple(map(_item, found))
+
+
+# ---- what is known ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Explained:
+    """A difference that is no defect of a definition: of which operators, what is said of it, and why."""
+
+    ops: str
+    said: str
+    why: str
+
+
+EXPLAINED = (
+    Explained("ArgMax ArgMin", "shape", "onnxruntime does not reduce what is empty along the axis"),
+    Explained(
+        "Reduce", "duplicate value in 'axis'", "an axis twice: onnxruntime alone accepts it, or not at all"
+    ),
+    Explained(
+        "PRelu", "the other case cannot be", "only the slope is spread, by ONNX's text; both spread the input"
+    ),
+    Explained(
+        "Attention", "value (evaluator)", "a mask of last length 1 is spread; the evaluator pads it with -Inf"
+    ),
+    Explained("Attention", "value (apart)", "a softmax of integers, or a mode that does not exist"),
+    Explained(
+        "Pool", "value (", "SAME with gaps: the evaluator pads less than nothing, onnxruntime forgets gaps"
+    ),
+    Explained(
+        "Pool", "negative", "a window larger than what it slides over: one, by a division towards zero"
+    ),
+    Explained("Window", "nan", "a symmetric window of one: 0/0 by ONNX's body, its first value here"),
+    Explained("LSTM GRU RNN", "value (evaluator)", "the evaluator does not clip"),
+    Explained("NegativeLogLikelihoodLoss", "nan, not 0.0", "the mean of nothing is 0/0"),
+    Explained("NonMaxSuppression", "", "limits and thresholds are single numbers, by ONNX's text"),
+    Explained("SequenceInsert", "must have as many", "a position is a single number"),
+    Explained("Adam", "element type", "the evaluator computes in float64"),
+    Explained(
+        "LayerNormalization RMSNormalization", "element", "a stage of float16, in which sums are rounded"
+    ),
+    Explained("DFT", "T0306", "a transform of no points, which the evaluator refuses"),
+    Explained("Compress GroupNormalization Expand", "T0328", "a rank that ONNX's text does not allow"),
+)
+
+FEWER = {
+    "Det": "the first factor is the number 1, where steps are as many as a number says",
+    "TfIdfVectorizer": "sums of no counts are the number 0",
+    "TreeEnsemble": "an index with one value is a number, where a length is one",
+    "TreeEnsembleRegressor": "the same",
+    "TreeEnsembleClassifier": "the same",
+    "FlexAttention": "what is computed from lengths is free where they are constants",
+    "Attention": "of no queries, nothing may be needed",
+    "Resize": "positions in a length that is open are not told apart",
+}
+"""Operators of which figures with numbers may be less, each with the reason (docs/models.md, Lengths)."""
+
+
+def explained(one: Varied, kind: str, problem: str) -> bool:
+    """Whether a problem is among those that are known."""
+    op, said = one.node.op_type, f"{kind} {problem}"
+    return any(any(name in op for name in known.ops.split()) and known.said in said for known in EXPLAINED)
+
+
+# ---- judging ---------------------------------------------------------------------------------------
+
+
+def case_of(one: Varied) -> Case:
+    """The case that the catalogue would have of it."""
+    inputs = tuple(tuple(i) if isinstance(i, list) else i for i in one.inputs)
+    rest = iter(one.outputs)
+    outputs = tuple(next(rest, None) if name else None for name in one.node.output)
+    settled = tuple(tuple(i) if isinstance(i, list) else i for i in outputs)
+    return Case(one.test, node_of(one.node), one.opset, inputs, settled, RTOL, ATOL)
+
+
+def difference(ours: Sequence[Item], theirs: Sequence[Item]) -> str | None:
+    """How results differ; nothing has any type."""
+    for x, y in zip(ours, theirs, strict=False):
+        a, b = (tuple(i) if isinstance(i, list) else i for i in (x, y))
+        if isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and not b.size:
+            a = a.astype(b.dtype)
+        problem = None if b is None else shape_difference(a, b) or value_difference(a, b, RTOL, ATOL)
+        if problem is not None:
+            return problem
+    return None
+
+
+def held_inputs(one: Varied) -> set[int]:
+    """Inputs that the definition must know: a model of the node holds them."""
+    spec = LIBRARY.find(one.node.domain, one.node.op_type, one.opset)
+    declared = () if spec is None else formals(spec, len(one.inputs))
+    pairs = enumerate(zip(declared, one.inputs, strict=False))
+    return {n for n, (s, item) in pairs if s.kind == "static" and isinstance(item, np.ndarray)}
+
+
+RANDOM = ("Random", "Bernoulli", "Multinomial")
+Answers = Mapping[str, tuple[Item, ...] | str]
+
+
+def judged(
+    one: Varied, answers: Callable[[Varied, ModelProto], Answers], session: Session
+) -> tuple[str, str]:
+    """A class of answers, and what is wrong, which may be nothing."""
+    if LIBRARY.find(one.node.domain, one.node.op_type, one.opset) is None:
+        return "no definition", ""
+    if one.node.op_type.startswith(RANDOM) or "training" in one.test:
+        return "random", ""
+    told = answers(one, model_with(one, held_inputs(one), {}))
+    given = {who: answer for who, answer in told.items() if not isinstance(answer, str)}
+    if not given:
+        return "nobody runs it", ""
+    cases = [replace(one, outputs=answer) for answer in given.values()]
+    empty = any(0 in _at(one, place).shape for place in _tensors(one))
+    found = [(held_with_numbers if empty else held_with_symbols)(case_of(case)) for case in cases]
+    best = next((n for n, result in enumerate(found) if result.status == "pass"), 0)
+    apart = difference(cases[0].outputs, cases[-1].outputs)
+    who = " and ".join(given) if apart is None else "apart"
+    if found[best].status == "pass" and not empty:
+        found[best] = held_with_numbers(case_of(cases[best]))
+    if found[best].status != "pass":
+        said = next((f" | {answer}"[:160] for answer in told.values() if isinstance(answer, str)), "")
+        return _failed(found[best], who, said)
+    return f"fine ({who}), {held_as_models(cases[best], session)}", ""
+
+
+def _failed(result: Result, who: str, said: str) -> tuple[str, str]:
+    cause = f"{result.cause}{said}"
+    if result.status == "outside":
+        return f"outside: {result.cause}", ""
+    if result.status == "crash":
+        return "crash", f"{cause}\n{result.detail}"
+    if "T0346" in cause:
+        return "data that is out of range", ""
+    if result.value is None:
+        alike = who == "evaluator" and said and "NOT_IMPLEMENTED" not in said
+        return ("refused, as by onnxruntime", "") if alike else (f"refused ({who})", cause)
+    return ("count", cause) if result.count is False else (f"value ({who})", cause)
+
+
+def held_with_symbols(case: Case) -> Result:
+    """The definition with symbols for lengths, held to a case."""
+    return check(case, LIBRARY, recorded=False)
+
+
+def held_with_numbers(case: Case) -> Result:
+    """The definition lowered with numbers for all lengths, held to a case as one with symbols is."""
+    spec = LIBRARY.find(case.node.domain, case.node.op, case.opset)
+    assert spec is not None
+    found = Result(case.name, case.node.op, "fail")
+    try:
+        derived = attempt(case, spec, LIBRARY, tuple(_axes(case, spec)))
+        arrays = arrays_by_name(case, spec)
+        program = derived.lowered.program
+        used = meet(program, {needed.name: arrays[needed.name] for needed in program.inputs})
+        run = run_vectorised(program, used)
+        counted = count_difference(derived.counts, run)
+        if counted is None and sum(run.counts.atoms.values()) < FEW_STEPS:
+            run = run_reference(program, used)
+            counted = count_difference(derived.counts, run) or _read_otherwise(program)
+    except Outside as outside:
+        return replace(found, status="outside", cause=outside.diagnostics[0].message)
+    except Rejected as error:
+        return replace(found, cause=f"{error.diagnostics[0].code} {error.diagnostics[0].message}")
+    except Exception as error:  # a defect of ours
+        return replace(found, status="crash", cause=repr(error), detail=traceback.format_exc(limit=-8))
+    value = None if _is_random(run) else difference(results(derived, run), case.outputs)
+    problems = [problem for problem in (counted, value) if problem is not None]
+    return replace(
+        found,
+        status="fail" if problems else "pass",
+        cause="; ".join(problems),
+        value=value is None,
+        count=counted is None,
+    )
+
+
+def _is_random(run: Execution) -> bool:
+    return any(function == "rand" for function, _ in run.counts.histogram)
+
+
+def _read_otherwise(program: Program) -> str | None:
+    """An input of which other elements are read than are counted, by a walk over all coordinates."""
+    puts = any(isinstance(node, Put) for node in inner_nodes(roots(program)))
+    if puts or decided_by_data(program) or program.symbols or not can_be_walked(program):
+        return None
+    found, needed = elements_read(program), walked(program, {})
+    for given in program.inputs:
+        there = sum(name == given.name for name, _ in needed)
+        counted = sum(evaluate(form, {}) for _, form in found.get(given.name, ()))
+        volume = sum(evaluate(product_of(part.shape), {}) for part in given.type)
+        if not there <= counted <= volume or (counted < volume and counted != there):
+            return f"{there} elements of {given.name} are read, {counted} are counted, of {volume}"
+    return None
+
+
+def held_as_models(one: Varied, session: Session) -> str:
+    """Models of the node, with lengths and with symbols, are what runs say and cost the same."""
+    held = held_inputs(one)
+    values = {**feeds(one), **dict(zip(filter(None, one.node.output), one.outputs, strict=False))}
+    shapes = {
+        n: [f"{'abcdefgh'[n % 8]}{n // 8 or ''}_{d}" for d in range(item.ndim)]
+        for n, item in enumerate(one.inputs)
+        if isinstance(item, np.ndarray) and n not in held
+    }
+    dims = {
+        name: length
+        for n, names in shapes.items()
+        for name, length in zip(names, one.inputs[n].shape, strict=True)  # type: ignore[union-attr]
+    }
+    fixed, left_open = model_with(one, held, {}), model_with(one, held, shapes)
+    answer, said = judge(Made(fixed, {}, values), session), judge(Made(left_open, dims, values), session)
+    if answer.startswith("costed") and said.startswith("costed"):
+        cost = model_cost(model_of(fixed, "m"), "m.onnx", session, Wanted())
+        other = model_cost(model_of(left_open, "m"), "m.onnx", session, Wanted(dims, lenient=True))
+        _same_figures(one, cost, other)
+    return f"with numbers {answer}, with symbols {said}"
+
+
+FIGURES = ("eops", "flops", "macs", "index", "bytes", "params", "param_bytes", "peak_bytes", "depth")
+
+
+def _same_figures(one: Varied, cost: Cost, other: Cost) -> None:
+    with_numbers, with_symbols = ({m.key: c.value(m.form) for m in c.measures} for c in (cost, other))
+    fewer = one.node.op_type in FEWER or any(a.type == AttributeProto.GRAPH for a in one.node.attribute)
+    for key in FIGURES:
+        a, b = with_numbers[key], with_symbols[key]
+        if not isinstance(a, int) or not isinstance(b, int) or a == b:
+            continue  # what data decides has no number
+        bound = fewer or key == "depth" or (key == "bytes" and not other.moves_all)
+        if not bound or a > b:
+            raise Wrong(f"{key}: {a} with numbers, {b} with symbols")
+
+
+# ---- campaigns -------------------------------------------------------------------------------------
+
+
+def shown(one: Varied) -> str:
+    """A variation as one line."""
+
+    def told(item: Item) -> str:
+        if isinstance(item, list):
+            return f"[{', '.join(map(told, item))}]"
+        if item is None:
+            return "-"
+        small = item.dtype.kind in "iub" and item.size <= 8
+        return f"{item.dtype.name}{list(item.shape)}" + (f"={item.tolist()}" if small else "")
+
+    kinds = (AttributeProto.GRAPH, AttributeProto.TENSOR)
+    plain = [
+        (a.name, "..." if a.type in kinds else helper.get_attribute_value(a)) for a in one.node.attribute
+    ]
+    attributes = ", ".join(f"{name}={value}" for name, value in plain)
+    return f"{one.node.op_type}@{one.opset}({', '.join(map(told, one.inputs))}) {attributes}"
+
+
+def answered(
+    one: Varied, answers: Callable[[Varied, ModelProto], Answers], session: Session
+) -> tuple[str, str]:
+    """A class of answers, and what is wrong, whatever that is."""
+    try:
+        kind, problem = judged(one, answers, session)
+    except Wrong as wrong:
+        kind, problem = "wrong", str(wrong)
+    except Exception as error:  # a defect of ours
+        kind, problem = "traceback", f"{error!r}\n{traceback.format_exc()[-1500:]}"
+    return ("known, and explained", "") if problem and explained(one, kind, problem) else (kind, problem)
+
+
+def main(arguments: list[str]) -> int:
+    """Try variations, and tell what is wrong."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("count", type=int)
+    parser.add_argument("--start", type=int, default=0)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--from", dest="first", default="", help="the name of the first test")
+    asked = parser.parse_args(arguments)
+    session, others = Session(LIBRARY), Others()
+    found, wrong = Counter[str](), Counter[tuple[str, str]]()
+    tests = [
+        one for one in node_tests(frozenset(filter(None, asked.only.split(",")))) if one.test >= asked.first
+    ]
+    for test in tests[:: asked.every]:
+        for seed in range(asked.start, asked.start + asked.count):
+            one = varied(test, f"{test.test} {seed}")
+            if one is None:
+                continue
+            clock = time.process_time()
+            kind, problem = answered(one, others.answers, session)
+            found[kind] += 1
+            if problem:
+                wrong[test.node.op_type, kind] += 1
+                if wrong[test.node.op_type, kind] <= MOST_TOLD:
+                    print(f"{kind} | {test.test} {seed} | {shown(one)}\n      {problem[:1800]}", flush=True)
+            if time.process_time() - clock > SLOW:
+                print(
+                    f"{test.test} {seed} took {time.process_time() - clock:.0f} s: {shown(one)}", flush=True
+                )
+    for kind, times in found.most_common():
+        print(f"{times:6} {kind}")
+    print(f"{sum(found.values()) - found['nobody runs it']} compared, {sum(wrong.values())} wrong")
+    return int(bool(wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(with_deep_stack(lambda: main(sys.argv[1:])))
