@@ -4,13 +4,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from onnx import defs
 
 from tests.catalogue.store_types import tables
-from tolcost.catalogue.operand_types import FOLDER, OperatorTypes, types_of
+from tolcost.catalogue.cases import recorded_cases
+from tolcost.catalogue.operand_types import FOLDER, OperatorTypes, check_node, types_of
 from tolcost.catalogue.schemas import recorded_schema, types_of_schema
 from tolcost.catalogue.specs import FURTHER_DOMAINS, open_library
+from tolcost.catalogue.types import space_of_dtype
 from tolcost.platform import specs_root
 
 MANY = 600
@@ -47,6 +50,14 @@ def _sorted(found: OperatorTypes | None) -> OperatorTypes | None:
         for listed in (found.inputs, found.outputs)
     )
     return found._replace(inputs=inputs, outputs=outputs)
+
+
+@pytest.mark.parametrize("domain", FURTHER_DOMAINS)
+def test_what_was_recorded_is_of_types_that_operators_take(domain: str) -> None:
+    """Of several inputs each may have a type: QLinearConcat takes tensors, scales and zero points."""
+    for case in recorded_cases(open_library(), domain):
+        given = [space_of_dtype(one.dtype) if isinstance(one, np.ndarray) else None for one in case.inputs]
+        check_node(case.node, case.opset, given)
 
 
 def test_a_name_that_no_operator_has_is_not_looked_for() -> None:

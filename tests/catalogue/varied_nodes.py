@@ -556,8 +556,16 @@ EXPLAINED = (
     Explained(
         "LayerNormalization RMSNormalization", "element", "a stage of float16, in which sums are rounded"
     ),
+    Explained("Cast", "-2147483648", "a real that is no int32: undefined, by ONNX's text"),
     Explained("DFT", "T0306", "a transform of no points, which the evaluator refuses"),
     Explained("Compress GroupNormalization Expand", "T0328", "a rank that ONNX's text does not allow"),
+    Explained("ConstantOfShape STFT", "T0328", "the same"),
+    Explained(
+        "GroupNormalization", "is declared so", "a scale for each channel, by ONNX's text; one is spread"
+    ),
+    Explained("BlackmanWindow", "0, not 1", "0.42 + 0.5 + 0.08 is less than 1 in double precision"),
+    Explained("DynamicQuantizeLinear", "not 1.0", "a range of no width: onnxruntime alone gives the scale 1"),
+    Explained("CenterCropPad", "negative", "onnxruntime alone takes a negative length"),
 )
 
 FEWER = {

@@ -200,7 +200,11 @@ def recorded_types(op: str, domain: str) -> OperatorTypes | None:
     def operands(listed: Sequence[tuple[str, str]]) -> tuple[SchemaOperand, ...]:
         return tuple(
             SchemaOperand(
-                name.rstrip("?*"), kind, types.get(kind) or (_recorded_type(kind),), name.endswith("*")
+                name.rstrip("?*"),
+                kind,
+                types.get(kind) or (_recorded_type(kind),),
+                name.endswith("*"),
+                name.endswith("**"),
             )
             for name, kind in listed
         )

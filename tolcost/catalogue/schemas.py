@@ -149,7 +149,10 @@ def recorded_schema(domain: str, op: str) -> onnx.defs.OpSchema | None:
 def _parameter(name: str, kind: str) -> onnx.defs.OpSchema.FormalParameter:
     options = onnx.defs.OpSchema.FormalParameterOption
     option = {"?": options.Optional, "*": options.Variadic}.get(name[-1], options.Single)
-    return onnx.defs.OpSchema.FormalParameter(name.rstrip("?*"), kind, param_option=option)
+    alike = not name.endswith("**")  # of several, each may be of a type of its own
+    return onnx.defs.OpSchema.FormalParameter(
+        name.rstrip("?*"), kind, param_option=option, is_homogeneous=alike
+    )
 
 
 def _type_text(name: str) -> str:

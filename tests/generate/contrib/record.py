@@ -140,7 +140,8 @@ def _plain(type_name: str) -> str:
 
 def _mark(parameter: Any) -> str:
     option = str(parameter.option)
-    return "?" if "Optional" in option else "*" if "Variadic" in option else ""
+    several = "*" if parameter.isHomogeneous else "**"  # of one type, or of any
+    return "?" if "Optional" in option else several if "Variadic" in option else ""
 
 
 def _attribute(attribute: Any) -> list[Any]:
