@@ -149,3 +149,13 @@ def test_what_a_sum_runs_over_has_one_name() -> None:
     wanted = evaluate(form, {symbol: values[symbol.name] for symbol in form.free})
     for written_, read in ((text_of, of_text), (latex_of, of_latex), (mathml_of, of_mathml)):
         assert read(written_(form), values) == wanted
+
+
+def test_every_symbol_of_a_figure_can_be_given() -> None:
+    """EOPs do not mention ``s`` here, and bytes do."""
+    step = "a + where(m % 3 != s / 2, d[min(j, n), m], d[1, 1])"
+    folded = f"y := map(tol[m], reduce(tol[m + 1 - i], (a, e) => {step}, 2, [j]), i)"
+    cost = tolcost.analyze(f"tol d: R [n, m]\nattr s: N*\n{folded}\nv := d[1, 1] + 1")
+    assert "s" in {symbol.name for symbol in cost.bytes.free_symbols}
+    assert cost.symbols == ("n", "m", "s")
+    assert cost(n=5, m=4, s=2).bytes == cost.subs(n=5, m=4).subs(s=2).bytes > 0

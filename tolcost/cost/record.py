@@ -5,7 +5,7 @@ Closed forms are expressions of the algebra; writers turn them into text.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from functools import cache
 from types import MappingProxyType
@@ -136,6 +136,7 @@ def analyze_program(program: Program, file: str = "") -> Analysis:
     """Bring together everything that is known about the cost of a program."""
     found = schedules(program)
     counts = count(program, found)
+    moved, deep = traffic(program), _depths(program, found)
     return Analysis(
         name=program.name,
         file=file,
@@ -143,26 +144,35 @@ def analyze_program(program: Program, file: str = "") -> Analysis:
         outputs=tuple(NamedType(out.name, out.node.type) for out in program.outputs),
         counts=counts,
         flops=weigh(counts, shipped("flops")).numerator,
-        traffic=traffic(program),
-        span=_depths(program, found),
+        traffic=moved,
+        span=deep,
         conditions=program.conditions,
         unproved=program.unproved,
-        symbols=_symbols(program, counts),
+        symbols=_symbols(program, counts, moved, deep),
     )
 
 
-def _symbols(program: Program, counts: Counts) -> tuple[Symbol, ...]:
+def _symbols(program: Program, counts: Counts, moved: Traffic, deep: Depths | None) -> tuple[Symbol, ...]:
     """Give the lengths, and what data decides, that an analysis mentions: those of inputs first."""
     shapes = (
         part.shape
         for value in (*program.inputs, *(out.node for out in program.outputs))
         for part in value.type
     )
-    polys = (*(extent for shape in shapes for extent in shape), *counts.atoms.values(), counts.eops)
-    found = dict.fromkeys(s for p in polys for s in sorted(p.free, key=lambda s: s.key))
+    lengths = (extent for shape in shapes for extent in shape)
+    found = _free((*lengths, *counts.atoms.values(), counts.eops))
     for condition in (*program.conditions, *program.unproved):
         found |= dict.fromkeys(sorted(symbols_of_cond(condition.condition), key=lambda s: s.key))
+    functions = (*counts.histogram.values(), *counts.index.values(), counts.macs)
+    carried = (*moved.read.values(), *moved.written.values(), *(moved.least or {}).values())
+    chains = () if deep is None else (*deep.chain.candidates, *deep.tree.candidates)
+    found |= _free((*functions, *carried, *chains))
     return tuple(symbol for symbol in found if symbol.kind != "coord")
+
+
+def _free(forms: Iterable[Poly]) -> dict[Symbol, None]:
+    """The symbols of some forms, in their order."""
+    return dict.fromkeys(s for form in forms for s in sorted(form.free, key=lambda s: s.key))
 
 
 @cache
