@@ -1,11 +1,14 @@
 """What a user reads is what was derived: a slice of ``tests.result.shown``, and what it has found."""
 
+import json
 import shutil
 import subprocess
 from fractions import Fraction
 from pathlib import Path
 
+import onnx
 import pytest
+from onnx import TensorProto, helper
 
 import tolcost
 from tests.result.shown import Browser, compared, random_programs, spec_programs, wrong_program
@@ -111,6 +114,7 @@ def test_what_is_exact_stays_so_where_numbers_are_large() -> None:
         ("tolcost/show/pages/parts.js", "short(decimal([2n, 3n]))", "0.667"),
         ("tolcost/show/pages/parts.js", "decimal([1n, 80000n])", "0.0000125"),
         ("tolcost/show/pages/parts.js", "decimal([10n ** 400n + 1n, 10n ** 399n])", "10"),
+        ("tolcost/show/pages/parts.js", 'visible("a\u202eb")', r"a\u{202e}b"),
         ("tolcost/show/pages/parts.js", 'holds([">=", {v: "z"}], new Map())', "null"),
     ],
 )
@@ -159,3 +163,23 @@ def test_every_symbol_of_a_figure_can_be_given() -> None:
     assert "s" in {symbol.name for symbol in cost.bytes.free_symbols}
     assert cost.symbols == ("n", "m", "s")
     assert cost(n=5, m=4, s=2).bytes == cost.subs(n=5, m=4).subs(s=2).bytes > 0
+
+
+def test_bytes_of_nodes_and_operators_say_whether_they_are_bounds(tmp_path: Path) -> None:
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 1, "h", "w"])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    kernel = helper.make_tensor("k", TensorProto.FLOAT, [1, 1, 3, 3], [1.0] * 9)
+    steps = [
+        helper.make_node("Relu", ["x"], ["r"]),
+        helper.make_node("Conv", ["r", "k"], ["y"], strides=[2, 2]),
+    ]
+    graph = helper.make_graph(steps, "windows", [x], [y], [kernel])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]), tmp_path / "w.onnx")
+    cost = tolcost.load_model(tmp_path / "w.onnx")
+    record = json.loads(cost.to_json())
+    for by in ("by_op", "nodes"):
+        assert {one["op"]: one["bytes_exact"] for one in record[by]} == {"Conv": False, "Relu": True}
+    here = json.loads(cost.subs(n=1, h=9, w=9).to_json())
+    assert [one["at"]["bytes_exact"] for one in here["by_op"]] == [True, True]
+    rows = written([cost], "csv").splitlines()
+    assert [row.rpartition(",")[2] for row in rows] == ["bytes_status", "upper bound", "exact"]

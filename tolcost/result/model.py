@@ -8,7 +8,7 @@ from contextlib import contextmanager, nullcontext
 from functools import cached_property
 from pathlib import Path
 
-from tolcost.algebra import Poly, Symbol, atom, const, leading_terms, substitute, to_text
+from tolcost.algebra import Cond, Poly, Symbol, atom, const, leading_terms, substitute, to_text
 from tolcost.atoms.nodes import Part
 from tolcost.catalogue.graph import Model
 from tolcost.catalogue.operand_types import newest_version
@@ -609,10 +609,10 @@ def _nodes_json(study: ModelStudy, cost: Located, metrics: frozenset[str] | None
     for step, applied in zip(study.model.graph.nodes, study.cost.nodes, strict=True):
         if applied not in cache:
             figures = study.adder.node(applied)
-            shown = _asked(_figures_json(figures, form_json), metrics)
+            shown = _asked(_figures_json(figures, form_json, study.granted), metrics)
             record: dict[str, Json] = {**shown, "status": figures.status}
             if cost.point.complete:
-                record["at"] = _asked(_figures_json(figures, value_json(cost)), metrics)
+                record["at"] = _asked(_figures_json(figures, value_json(cost), study.granted), metrics)
             if applied.uncosted:
                 record["problem"] = applied.uncosted[0].why.message
             cache[applied] = record
@@ -626,13 +626,17 @@ def _nodes_json(study: ModelStudy, cost: Located, metrics: frozenset[str] | None
     return found
 
 
-def _figures_json(figures: Figures, show: Show) -> dict[str, Json]:
+def _figures_json(figures: Figures, show: Show, facts: tuple[Cond, ...]) -> dict[str, Json]:
+    moved = figures.traffic
     return {
         "eops": show(figures.eops),
         "flops": show(figures.flops),
         "macs": show(figures.macs),
         "index": show(figures.index_ops),
         "bytes": show(figures.bytes),
+        "bytes_exact": not moved.open
+        and all_reached(moved.full, show, facts)
+        and figures.status != "lower bound",
     }
 
 
@@ -640,13 +644,14 @@ def group_json(
     cost: Located, group: Group, by: str, metrics: frozenset[str] | None = None
 ) -> dict[str, Json]:
     """A group, in closed forms, and in numbers where every length is known."""
-    figures = _figures_json(group.figures, form_json)
+    facts = cost.study.granted
+    figures = _figures_json(group.figures, form_json, facts)
     figures["histogram"] = functions_json(group.figures.histogram, form_json)
     named: dict[str, Json] = {by: group.title, "nodes": group.nodes}
     found = {**named, **_asked(figures, metrics), "status": group.figures.status}
     if cost.point.complete:
         part = cost.share(group.figures)
-        found["at"] = _asked(_figures_json(group.figures, value_json(cost)), metrics)
+        found["at"] = _asked(_figures_json(group.figures, value_json(cost), facts), metrics)
         found["share"] = None if part is None else f"{float(part):.6f}"
     return found
 

@@ -102,7 +102,7 @@ function growth() {
             growth();
           },
         },
-        name,
+        visible(name),
       ),
     ),
   );
@@ -121,7 +121,7 @@ function growth() {
   const marks = points.length > 1 ? crossings(parts.slice(1), points) : [];
   byId("growth").replaceChildren(
     points.length
-      ? lineChart(series, { name: state.with, unit: "EOPs", now: Number(state.values.get(state.with) ?? 0n), marks })
+      ? lineChart(series, { name: visible(state.with), unit: "EOPs", now: Number(state.values.get(state.with) ?? 0n), marks })
       : element("p", { class: "quiet" }, "At no such length do the conditions hold."),
   );
   byId("crossings").replaceChildren(...marks.map(({ text }) => element("li", {}, text)));
@@ -152,7 +152,7 @@ function crossings(parts, points) {
           else low = middle;
         }
         const from = allowed(high, points[k]);
-        found.push({ at: from, text: `from ${state.with} = ${grouped(from)} on, ${b} costs more than ${a}` });
+        found.push({ at: from, text: `from ${visible(state.with)} = ${grouped(from)} on, ${b} costs more than ${a}` });
       }
     }
   return found.sort((a, b) => a.at - b.at);

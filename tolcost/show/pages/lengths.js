@@ -44,7 +44,7 @@ function lengthRow(symbol) {
   const row = element(
     "div",
     { class: "length" },
-    element("div", { class: "top" }, element("var", {}, symbol.name), number),
+    element("div", { class: "top" }, element("var", {}, visible(symbol.name)), number),
     range,
     element("div", { class: "track", title: "where the conditions hold" }),
   );

@@ -49,9 +49,9 @@ function broken(values) {
   for (const { name, low, high } of data.symbols) {
     const own = values.get(name),
       [least, most] = [valueAt(low, values), valueAt(high, values)];
-    if (own === undefined) found.push(`${name} is a whole number`);
-    else if (least !== null && own < least) found.push(`${name} >= ${grouped(least)}`);
-    else if (most !== null && own > most) found.push(`${name} <= ${grouped(most)}`);
+    if (own === undefined) found.push(`${visible(name)} is a whole number`);
+    else if (least !== null && own < least) found.push(`${visible(name)} >= ${grouped(least)}`);
+    else if (most !== null && own > most) found.push(`${visible(name)} <= ${grouped(most)}`);
   }
   return found;
 }

@@ -110,6 +110,9 @@ const percent = (part, whole) => (whole > 0n ? Number((part * 10n ** 15n) / whol
 const inPercent = (share) =>
   `${share >= 10 ? share.toFixed(0) : share >= 0.95 ? share.toFixed(1) : share >= 0.01 ? share.toFixed(2) : share > 0 ? "<0.01" : 0} %`;
 
+// A name from outside: what does not show, or acts on the text around it, is written as an escape.
+const visible = (name) => name.replace(/\p{C}/gu, (sign) => `\\u{${sign.codePointAt(0).toString(16)}}`);
+
 // ---- elements
 
 function set(made, attributes) {
