@@ -26,6 +26,22 @@ CASES = {
     "two are one": ("x R[n]; y R[m]", "", "x R[k]; y R[k]", "", ("the lengths `m` and `n` are one now",)),
     "a number": ("x R[n, m]", "", "x R[n, 4]", "", ("the length `m` is now `4`",)),
     "parts": ("x R[n]", "", "x R[2*n_share]", "n == 2*n_share", ("the length `n` is now `2*n_share`",)),
+    "a choice": (
+        "x R[n]; y R[k]",
+        "",
+        "x R[n]; y R[k]",
+        "k == n or k <= 1",
+        ("it needs k == n or k <= 1: k=2, n=1 was right before",),
+    ),
+    "a choice of which one is left": ("x R[n]; y R[k]", "k == n", "x R[n]; y R[k]", "k == n or k <= 1", ()),
+    "one of a choice": (
+        "x R[n]; y R[k]",
+        "k == n or k <= 1",
+        "x R[n]; y R[k]",
+        "k == n",
+        ("it needs k == n: k=1, n=2 was right before",),
+    ),
+    "a name that says or": ("x R[n]; `a or b` R[k]", "", "x R[n]; `a or b` R[k]", "", ()),
     "between two inputs": (
         "x R[n]; y R[m]",
         "",
@@ -53,6 +69,17 @@ def test_fewer_lengths_are_told_and_fail_where_the_lock_is_to_be_kept(project: P
         assert project.check(f"{against} --strict").code == 1
     assert project.check("--update").code == 0
     assert project.check("--strict").code == 0
+
+
+def test_figures_are_not_compared_where_a_choice_is_refused(project: Project) -> None:
+    """Where `k` is neither 1 nor `n` nothing is read of it, before or now."""
+    text = "use broadcast\ntol x: R [n]\ntol w: R [k]\nv = {}\ny := map(x, * + bget(v, i), i)\n"
+    project.locked(a=text.format("w"))
+    project.write(a=text.format("fitted(w, |x|)"))
+    said = project.check("")
+    assert said.code == 0, said.out
+    assert "it needs k == n or k <= 1" in said.out
+    assert "costlier" not in said.out
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 import tolcost
 from tests.check.support import Project
-from tolcost.algebra import data_symbol, length, the_symbol
+from tolcost.algebra import conj, data_symbol, disj, eq, ge, length, the_symbol
 from tolcost.check.entries import costed_program, entry_from
 from tolcost.check.matching import alone, symbol_table
 from tolcost.check.records import UNKNOWN, FigureStatus, LockedFigure, LockEntry
@@ -30,6 +30,14 @@ def test_a_figure_that_is_not_known_mentions_nothing() -> None:
     figures = (("eops", LockedFigure("unknown", UNKNOWN)), ("macs", LockedFigure("exact", "n*m")))
     read = alone(LockEntry("e", "x R[n]", figures=figures))
     assert sorted(read.new) == ["m", "n"]
+
+
+def test_conditions_that_leave_a_choice_are_kept() -> None:
+    n, m, k = length("n"), length("m"), length("k")
+    both = conj(eq(n - m), eq(k - m))
+    entry = entry_from("e", (), (disj(eq(n - k), ge(1 - k)), disj(both, ge(n - 9))), {"eops": ("exact", n)})
+    assert entry.where == "k == m or n >= 9; k == n or k <= 1; m == n or n >= 9"
+    assert set(alone(entry).facts) >= {disj(eq(n - k), ge(1 - k)), disj(eq(n - m), ge(n - 9))}
 
 
 EMPTY_AT_ONE = "tol x: R [n]\ntol w: R [n]\ny := map(tol[n - 1], x[1] * w[i], [i])\n"

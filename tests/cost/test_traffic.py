@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import product
 
 import pytest
 
 from tests.cost.brute_traffic import numbers, walked
 from tests.cost.programs import SYMBOLS
+from tests.cost.random_indices import faults
 from tests.cost.random_programs import random_program
 from tests.generate.loops import loop_program
 from tests.programs.road import lengths_of, lowered
 from tolcost.algebra import evaluate, to_text
+from tolcost.cost.indices import Doubts
 from tolcost.cost.record import traffic_with
-from tolcost.cost.traffic import Doubts, elements_read, traffic
+from tolcost.cost.traffic import elements_read, traffic
 from tolcost.diagnostics import Source
 from tolcost.elaborate.inputs import arguments
 from tolcost.pipeline import lower, read_program
@@ -48,6 +51,13 @@ def test_windows_of_any_step_are_those_walked(width, step, gap, before):
     made = lowered(text).program
     (n,) = lengths_of(made)
     held_to_the_walk(made, [{n: size} for size in range(max(gap * (width - 1) + 1 - before, 1), 14)])
+
+
+@pytest.mark.parametrize("start", range(0, 160, 40))
+def test_what_random_indices_read_is_what_a_walk_reads(start):
+    counts = Counter()
+    assert [fault for seed in range(start, start + 40) for fault in faults(seed, counts, most=10)] == []
+    assert counts["exact"] > counts["bound"] / 2
 
 
 def held_to_the_walk(made, points):

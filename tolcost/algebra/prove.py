@@ -14,7 +14,20 @@ from collections.abc import Iterable
 from functools import lru_cache
 from itertools import permutations
 
-from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth, eq, ge, negate, polys_of
+from tolcost.algebra.conditions import (
+    And,
+    Cond,
+    Eq,
+    Ge,
+    Not,
+    Or,
+    Truth,
+    eq,
+    ge,
+    negate,
+    polys_of,
+    symbols_of_cond,
+)
 from tolcost.algebra.floors import generator_range, is_attained, numerator_range, quick_floordiv, range_of
 from tolcost.algebra.linear import follows
 from tolcost.algebra.poly import (
@@ -527,15 +540,25 @@ def _holds(cond: Cond, facts: tuple[Cond, ...]) -> bool:
         case Truth(value=value):
             return value
         case Ge(p=p):
-            return _nonnegative(p, facts)
+            return _nonnegative(p, facts) or _in_every_case(cond, facts)
         case Eq(p=p):
-            return _nonnegative(p, facts) and _nonnegative(-p, facts)
+            return _holds(Ge(p), facts) and _holds(Ge(-p), facts)
         case Not(part=part):
             return isinstance(part, Eq) and _nonzero(part.p, facts)
         case And(parts=parts):
             return all(_holds(part, facts) for part in parts)
         case Or(parts=parts):
             return any(_holds(part, (*facts, *map(negate, parts[:k]))) for k, part in enumerate(parts))
+
+
+def _in_every_case(cond: Ge, facts: tuple[Cond, ...]) -> bool:
+    """Whether a condition holds whichever part of a fact does: a length is 1, say, or equal to another."""
+    asked = reach(cond.p.free)
+    for fact in facts:
+        if isinstance(fact, Or) and asked & reach(symbols_of_cond(fact)):
+            others = tuple(other for other in facts if other != fact)
+            return all(_holds(cond, (*others, part)) for part in fact.parts)
+    return False
 
 
 def _nonzero(p: Poly, facts: tuple[Cond, ...]) -> bool:

@@ -2,24 +2,28 @@
 
 All forms of an entry share one set of names, so that a name means one symbol throughout.
 Symbols with other than the usual bounds, and conditions that the program rests on, go to the
-``where`` of the entry; conditions that are more than comparisons are left out of it.
+``where`` of the entry, as comparisons and choices between them; what is more involved is left out of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, product
+from math import prod
 from typing import TYPE_CHECKING, TypeAlias
 
 from tolcost.algebra import (
+    TRUE,
     And,
     Cond,
     Eq,
     Ge,
     Not,
+    Or,
     Poly,
     Symbol,
     cond_text,
+    disj,
     display_names,
     length,
     maximum,
@@ -53,6 +57,9 @@ _STATUS: Mapping[str, FigureStatus] = {
     "depends on data": "data",
     "lower bound": "incomplete",
 }
+
+_FEW_CLAUSES = 16
+"""A choice between conditions of several parts is kept where it comes to no more than so many."""
 
 SureForm: TypeAlias = tuple[FigureStatus, Poly | Depth | None]
 """A closed form with how sure it is; None where it is not known."""
@@ -217,7 +224,7 @@ def entry_from(
     """An entry from its parts; a figure is None where it is not known."""
     forms = {metric: (status, _as_poly(form)) for metric, (status, form) in figures.items()}
     polys = [poly for _, poly in forms.values() if poly is not None]
-    kept = tuple(dict.fromkeys(c for cond in conditions for c in _simple(cond)))
+    kept = tuple(dict.fromkeys(c for cond in conditions for c in _clauses(cond)))
     names = display_names(_mentioned(inputs, polys, kept))
     texts = {m: _figure(status, poly, names) for m, (status, poly) in forms.items()}
     return LockEntry(
@@ -283,11 +290,15 @@ def _bound(symbol: Symbol, names: Mapping[Symbol, str]) -> str:
     return f"{quoted(names[symbol])} {word} {low}..{high}"
 
 
-def _simple(cond: Cond) -> Iterable[Cond]:
-    """The comparisons that a condition consists of; none for anything more involved."""
+def _clauses(cond: Cond) -> tuple[Cond, ...]:
+    """What a condition demands: comparisons, and choices between some; none for anything more involved."""
     match cond:
         case And(parts=parts):
-            return tuple(c for part in parts for c in _simple(part))
+            return tuple(clause for part in parts for clause in _clauses(part))
+        case Or(parts=parts):
+            choices = [_clauses(part) for part in parts]
+            every = product(*choices) if prod(map(len, choices)) <= _FEW_CLAUSES else ()
+            return tuple(clause for one in every if (clause := disj(*one)) != TRUE)
         case Ge() | Eq() | Not():
             return (cond,)
         case _:

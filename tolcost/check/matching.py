@@ -22,6 +22,7 @@ from tolcost.algebra import (
     Truth,
     atom,
     data_symbol,
+    disj,
     eq,
     ge,
     length,
@@ -37,7 +38,7 @@ from tolcost.check.records import UNKNOWN, LockEntry
 from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 
-_PIECE = re.compile(r"`(?:[^`\\]|\\.)*`|.", re.DOTALL)
+_PIECE = re.compile(r"`(?:[^`\\]|\\.)*`| or |.", re.DOTALL)
 _INPUT = re.compile(r"(`(?:[^`\\]|\\.)*`|[^\s`\[\];]+) (.*)", re.DOTALL)
 _PART = re.compile(r"[^\s`\[\];]+\[(.*)\]", re.DOTALL)
 _BOUND = re.compile(r"(`(?:[^`\\]|\\.)*`|[A-Za-z_]\w*) (in|from) (.*?)\.\.(.*)", re.DOTALL)
@@ -123,7 +124,7 @@ def _meeting(old: LockEntry, new: LockEntry, pairs: Sequence[tuple[str, str]]) -
     table, equal, _, _ = _matched(old, new, names, pairs, same_program)
     known = (*equal, *_old_bounds(old, table), *_conditions(old, table))
     stands = _lengths(new) | {name for name in names if name not in _data_names(new)}
-    asked = zip(_comparisons(new), _conditions(new, names), strict=True)
+    asked = zip(_demands(new), _conditions(new, names), strict=True)
     told = tuple(one for one in asked if {s.name for s in symbols_of_cond(one[1])} <= stands)
     return Meeting(tuple(dict.fromkeys(known)), tuple(_fixed(old, table)), told)
 
@@ -199,14 +200,17 @@ def _bounds(entry: LockEntry) -> Iterator[_Bound]:
 
 
 def _conditions(entry: LockEntry, table: SymbolTable) -> tuple[Cond, ...]:
-    return tuple(_condition(item, table) for item in _comparisons(entry))
+    return tuple(
+        disj(*(_comparison(text, table) for text in _split(item, " or "))) for item in _demands(entry)
+    )
 
 
-def _comparisons(entry: LockEntry) -> list[str]:
+def _demands(entry: LockEntry) -> list[str]:
+    """What an entry asks of lengths: comparisons, and choices between some."""
     return [item for item in _split(entry.where, ";") if not _BOUND.fullmatch(item)]
 
 
-def _condition(item: str, table: SymbolTable) -> Cond:
+def _comparison(item: str, table: SymbolTable) -> Cond:
     parts = _COMPARISON.split(item)
     if len(parts) != 3:
         raise Rejected(Diagnostic("T0706", f"{quoted(item)} is neither a bound nor a comparison"))
@@ -348,8 +352,9 @@ def _mentioned(entry: LockEntry) -> set[str]:
     """Every name of an entry."""
     bounds = [text for bound in _bounds(entry) for text in (bound.low, bound.high) if text]
     forms = [figure.form for _, figure in entry.figures if figure.form != UNKNOWN]
-    conditions = [text for item in _comparisons(entry) for text in _COMPARISON.split(item)[::2]]
-    found = {symbol.name for text in (*bounds, *forms, *conditions) for symbol in parse_text(text).free}
+    compared = [one for item in _demands(entry) for one in _split(item, " or ")]
+    sides = [text for one in compared for text in _COMPARISON.split(one)[::2]]
+    found = {symbol.name for text in (*bounds, *forms, *sides) for symbol in parse_text(text).free}
     return found | _lengths(entry)
 
 

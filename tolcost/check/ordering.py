@@ -18,15 +18,14 @@ from tolcost.algebra import (
     Symbol,
     atom,
     compare,
-    const,
     evaluate,
     generators_in,
     is_nonnegative,
     negate,
-    polys_of,
     prove,
     substitute,
     symbols_of_cond,
+    total_of,
 )
 from tolcost.algebra.compare import ComparisonVerdict
 from tolcost.algebra.points import Assignment, hold_at
@@ -160,6 +159,6 @@ def _needs(meeting: Meeting) -> Iterator[str]:
 
 def _refused(condition: Cond, known: tuple[Cond, ...]) -> str | None:
     """A shape that was admitted and is not any more, if one is found."""
-    mentioned = sum(polys_of(condition), const(0))
+    mentioned = total_of(atom(symbol) for symbol in symbols_of_cond(condition))
     found = next(try_shapes(mentioned, mentioned, (*known, negate(condition))), None)
     return None if found is None else ", ".join(f"{s.name}={value}" for s, value in found.point.items())

@@ -7,20 +7,19 @@ a whole byte.
 Which elements are read is found from the outputs backwards: what nobody asks for is not read.  Where
 coordinates and lengths decide which elements are read, different ones are counted; where data decides, they
 are taken to be different, and where data decides which elements are replaced, too.  An input counts as a
-whole where the elements read are not told apart: a window over a padded image, say.
+whole where the elements read are not told apart, and that is a bound.
 """
 
 from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping
-from functools import cache
-from itertools import combinations, product
+from functools import cache, lru_cache
+from itertools import combinations, permutations, product
 from math import gcd
 from operator import add
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, TypeAlias
 
 from tolcost.algebra import (
     FALSE,
@@ -30,16 +29,22 @@ from tolcost.algebra import (
     AlgebraBudget,
     And,
     Cond,
+    Eq,
     Floor,
     Ge,
+    Monomial,
     Poly,
     Sum,
     Symbol,
+    atom,
     conj,
     const,
+    contradict,
+    coordinate,
     direction,
     disj,
     either,
+    eq,
     evaluate,
     ge,
     generators_in,
@@ -52,10 +57,11 @@ from tolcost.algebra import (
     substitute,
     substitute_cond,
     symbols_of_cond,
+    the_symbol,
     total,
     total_of,
 )
-from tolcost.algebra.poly import affine_parts, powers_of
+from tolcost.algebra.poly import affine_parts
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import (
     Bindings,
@@ -68,15 +74,22 @@ from tolcost.atoms.kit import (
     static_condition,
 )
 from tolcost.atoms.nodes import Block, Input, Node, Program, Var
+from tolcost.cost.indices import (
+    FEW_TERMS,
+    Doubts,
+    IndexValues,
+    Ranges,
+    at_least_none,
+    bound_of,
+    index_values,
+    slope_of,
+)
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.spaces import SPACES
 
 # === How many different elements of an input some reads of it take, as some may be taken by several.
 
 
-Ranges: TypeAlias = tuple[tuple[Symbol, Poly], ...]
-_FEW_TERMS = 8
-"""A longer form is no clearer than the whole."""
 _FEW_IMAGES = 64
 """So many reads of one input are held against each other."""
 _FEW_TOGETHER = 8
@@ -96,9 +109,9 @@ class ReadPlace:
 
     def under(self, guard: Cond) -> ReadPlace:
         """The place where a condition holds, too."""
-        if guard in self.known:
-            return self
-        return ReadPlace(self.ranges, (*self.guards, guard), self.known | {guard})
+        parts = guard.parts if isinstance(guard, And) else (guard,)
+        more = tuple(part for part in parts if part not in self.known)
+        return ReadPlace(self.ranges, (*self.guards, *more), self.known | {*more}) if more else self
 
     @property
     def over_lengths(self) -> tuple[Cond, ...]:
@@ -127,48 +140,6 @@ class Read:
     """Where none of them is negative the ranges around it have an element, which is taken for granted."""
 
 
-@dataclass(slots=True)
-class Doubts:
-    """What was met: a question about lengths that could not be decided, elements that data chooses."""
-
-    facts: tuple[Cond, ...] = ()
-    met: bool = False
-    chosen: bool = False
-    least: bool = False
-    """Whether of chosen elements those count that are read whatever they are, instead of all of them."""
-    asked: dict[Poly, None] = field(default_factory=dict)
-    """What was not proved to be never negative."""
-    vague: bool = False
-    """Whether something else was met."""
-    granted: tuple[Cond, ...] = ()
-    """What the program holds under: a range that is never empty then is no question."""
-    full: dict[Poly, None] = field(default_factory=dict)
-    """What is not negative where ranges have an element, which was taken for granted."""
-
-    def proved(self, p: Poly) -> bool:
-        """Whether an expression is never negative, as far as can be told."""
-        found = is_nonnegative(p, self.facts)
-        if not found and p.constant is None:
-            self.met = True
-            self.asked[p] = None
-        return found
-
-    def filled(self, extent: Poly, among: int) -> bool:
-        """Whether a range has an element, which is taken for granted of one among those that may have none.
-
-        Where that one has none, the others reach as far as it takes for the form to be at least 0.
-        """
-        if self.least or among > 1 or is_nonnegative(extent - 1, self.facts):
-            return self.proved(extent - 1)
-        self.full[extent - 1] = None
-        return True
-
-    def more(self, met: bool) -> None:
-        """Numbers might tell more, if something is met, in a way that no question says."""
-        self.met |= met
-        self.vague |= met
-
-
 def different_elements(volume: Poly, reads: list[Read], doubts: Doubts) -> Poly:
     """How many different elements some reads of one input take."""
     if any(read == Read(read.shape) for read in reads):
@@ -190,18 +161,19 @@ def _different(volume: Poly, reads: list[Read], doubts: Doubts) -> Poly:
     known = list(found.known)
     by_coordinates = _together(known)
     if by_coordinates is None:
-        by_coordinates = _together(_outermost(known, (*doubts.granted, *map(ge, doubts.full))))
+        facts = (*doubts.granted, *map(ge, doubts.full))
+        by_coordinates = _together(_joined(_outermost(known, facts), facts))
     if by_coordinates is None:
-        doubts.more(any(not image.is_constant for image in known))
+        doubts.more(True)
         return volume
     every = total_of((by_coordinates, *found.by_data))
-    if found.by_data and len(every.terms) <= _FEW_TERMS:
+    if found.by_data and len(every.terms) <= FEW_TERMS:
         every = minimum(volume, every)
     elif found.by_data and not doubts.proved(volume - every):
         return volume
     if found.anyway != FALSE:
         every = either(found.anyway, volume, every)
-        if len(every.terms) > _FEW_TERMS:
+        if len(every.terms) > FEW_TERMS:
             doubts.more(True)
             return volume
     elif len(known) == 1 and not found.by_data:
@@ -268,13 +240,30 @@ def _distinct(reads: list[Read], doubts: Doubts) -> list[Read]:
     """Reads where they are reached, without those that another takes under fewer conditions."""
     kept: list[Read] = []
     alike: dict[object, list[ReadPlace]] = {}
-    reached = [_reached(read, doubts) for read in dict.fromkeys(reads)]
+    reached = [_reached(read, doubts) for read in _either_way(list(dict.fromkeys(reads)))]
     for read in sorted(reached, key=lambda read: (len(read.place.guards), len(read.taken))):
         places = alike.setdefault((read.shape, read.at, read.replaced, _used(read)), [])
         if FALSE not in read.place.known and not any(_covers(place, read.place) for place in places):
             places.append(read.place)
             kept.append(read)
-    return kept
+    return _either_way(kept)
+
+
+def _either_way(reads: list[Read]) -> list[Read]:
+    """Reads of which those that happen where a condition holds, and where it does not, are one."""
+    for one, other in combinations(reads, 2):
+        if (one.shape, one.at, one.replaced, one.taken) == (
+            other.shape,
+            other.at,
+            other.replaced,
+            other.taken,
+        ):
+            mine, others = one.place.known - other.place.known, other.place.known - one.place.known
+            if len(mine) == len(others) == 1 and negate(*mine) in others and _used(one) == _used(other):
+                guards = tuple(guard for guard in one.place.guards if guard not in mine)
+                both = replace(one, place=ReadPlace(one.place.ranges, guards, frozenset(guards)))
+                return _either_way([both, *(read for read in reads if read not in (one, other))])
+    return reads
 
 
 def _covers(one: ReadPlace, other: ReadPlace) -> bool:
@@ -286,11 +275,12 @@ def _reached(read: Read, doubts: Doubts) -> Read:
     """A read with conditions on what it mentions alone: some value of each other coordinate reaches it.
 
     What grows with such a coordinate, the end of another range or what a guard asks, is at its best at the
-    end of the range.  That a range has an element at all is taken for granted, unless it is asked what is
-    read at least.
+    end of the range; where guards bound it from both sides, some value is between.  That a range has an
+    element at all is taken for granted, unless it is asked what is read at least.
     """
     if read.at is not None and index_nodes(read.at) and not doubts.least:
         return read  # every visit counts
+    read = _of_multiples(read)
     used = {symbol for symbol, _ in _used(read)}
     ranges, guards, own = list(read.place.ranges), list(read.place.guards), set[Cond]()
     for at in reversed(range(len(ranges))):
@@ -307,6 +297,10 @@ def _reached(read: Read, doubts: Doubts) -> Read:
             best = {guard: substitute_cond(guard, end) for guard in asking}
             own |= {best[guard] for guard in asking if guard in own}
             guards = [best.get(guard, guard) for guard in guards]
+        elif (
+            not inner and own.isdisjoint(asking) and (between := _between(symbol, extent, asking)) is not None
+        ):
+            guards = [*(guard for guard in guards if guard not in asking), *between]
         elif any(guard in own for guard in asking):
             doubts.more(True)
             guards = [guard for guard in guards if guard not in own or guard not in asking]
@@ -320,6 +314,55 @@ def _reached(read: Read, doubts: Doubts) -> Read:
         guards = [guard for guard in guards if guard not in noted]
     asked = tuple(dict.fromkeys(guard for guard in guards if prove(guard, doubts.granted) is not True))
     return replace(read, place=ReadPlace(tuple(ranges), asked, frozenset(asked)), taken=tuple(taken))
+
+
+def _of_multiples(read: Read) -> Read:
+    """A read where guards that ask for multiples of a number are gone: a coordinate counts them."""
+    for guard, (symbol, extent) in product(read.place.guards, read.place.ranges):
+        floor = _divided(guard)
+        found = None if floor is None else bound_of(Ge(floor.p), symbol)
+        most = None if floor is None else _largest(floor.p, read.place.ranges)
+        if floor is None or found is None or found[0] != 1 or most is None or not is_nonnegative(floor.p - 1):
+            continue
+        new = _another(symbol, most // floor.q)
+        value = floor.q * new + found[1]
+        counted = _with_coordinate(read, guard, symbol, new, value)
+        within = (g for g in (ge(value - 1), ge(extent - value)) if not prove(g, counted.place.guards))
+        return _of_multiples(replace(counted, place=counted.place.under(conj(*within))))
+    return read
+
+
+def _divided(guard: Cond) -> Floor | None:
+    """The quotient that a guard asks to have no rest, by a number."""
+    floors = [g for g in generators_in(guard.p) if isinstance(g, Floor)] if isinstance(guard, Eq) else []
+    for floor in floors:
+        if floor.q.constant is not None and guard == eq(floor.p - floor.q * atom(floor)):
+            return floor
+    return None
+
+
+def _largest(p: Poly, ranges: Ranges) -> Poly | None:
+    """The value of a form at the far end of every range, which none of them makes less."""
+    for symbol, extent in reversed(ranges):
+        if direction(p, symbol) != 1:
+            return None
+        p = substitute(p, {symbol: extent})
+    return p
+
+
+def _between(symbol: Symbol, extent: Poly, guards: list[Cond]) -> list[Cond] | None:
+    """What holds where a coordinate has a value that guards admit; None where they do more than bound it."""
+    low, high = [ONE], [extent]
+    for guard in guards:
+        found = bound_of(guard, symbol)
+        if found is None:
+            return None
+        way, bound = found
+        low += [bound] if way == 1 or isinstance(guard, Eq) else []
+        high += [bound] if way == -1 or isinstance(guard, Eq) else []
+    pairs = product(high, low)
+    next(pairs)  # that the range has an element is asked for anyway
+    return [ge(last - first) for last, first in pairs]
 
 
 def _used(read: Read) -> Ranges:
@@ -343,19 +386,6 @@ def _visits(ranges: Ranges, guards: tuple[Cond, ...], doubts: Doubts) -> Poly | 
 
 
 @dataclass(frozen=True, slots=True)
-class _Side:
-    """The values of an index: the least of them, how far each is from the next, and how many there are."""
-
-    first: Poly
-    step: int
-    count: Poly
-
-    @property
-    def last(self) -> Poly:
-        return self.first + self.step * (self.count - 1)
-
-
-@dataclass(frozen=True, slots=True)
 class _Image:
     """Elements of an input under some shape: a box, or so many of it, or of what is no box.
 
@@ -364,9 +394,10 @@ class _Image:
 
     count: Poly
     shape: tuple[Poly, ...]
-    box: tuple[_Side, ...] | None
+    box: tuple[IndexValues, ...] | None
     at: tuple[Poly, ...] = ()
     guards: frozenset[Cond] = frozenset()
+    ranges: Ranges = ()
 
     @property
     def is_constant(self) -> bool:
@@ -381,7 +412,8 @@ class _Image:
             return False
         if self.at == other.at and any(negate(guard) in other.guards for guard in self.guards):
             return True
-        return self.box is not None and other.box is not None and any(map(_are_apart, self.box, other.box))
+        boxes = self.box is not None and other.box is not None and any(map(_are_apart, self.box, other.box))
+        return boxes or _never_meet(self, other)
 
     def is_inside(self, other: _Image, facts: tuple[Cond, ...]) -> bool:
         """Whether all of its elements are in another, as far as can be told."""
@@ -404,7 +436,20 @@ class _Image:
         return {tuple(map(add, firsts, at)) for at in product(*ranges)}
 
 
-def _are_apart(a: _Side, b: _Side) -> bool:
+def _never_meet(a: _Image, b: _Image) -> bool:
+    """Whether no coordinates of two images lead to one element: what would have to hold is impossible."""
+    if not a.ranges or not b.ranges:
+        return False
+    others = {symbol: coordinate(f"{symbol.name} of the other", extent) for symbol, extent in b.ranges}
+    places = [(atom(s), e) for s, e in a.ranges]
+    places += [(others[s], substitute(e, others)) for s, e in b.ranges]
+    within = [ge(form) for at, extent in places for form in (at - 1, extent - at)]
+    guards = [*a.guards, *(substitute_cond(guard, others) for guard in b.guards)]
+    equal = [eq(one - substitute(other, others)) for one, other in zip(a.at, b.at, strict=False)]
+    return contradict((*within, *guards, *equal))
+
+
+def _are_apart(a: IndexValues, b: IndexValues) -> bool:
     """Whether two indices have no value in common: one is beyond the other, or they never meet."""
     distance = (a.first - b.first).constant
     if distance is not None and distance % gcd(a.step, b.step):
@@ -412,7 +457,7 @@ def _are_apart(a: _Side, b: _Side) -> bool:
     return is_nonnegative(a.first - b.last - 1) or is_nonnegative(b.first - a.last - 1)
 
 
-def _is_within(a: _Side, b: _Side, facts: tuple[Cond, ...]) -> bool:
+def _is_within(a: IndexValues, b: IndexValues, facts: tuple[Cond, ...]) -> bool:
     """Whether all values of an index are among those of another."""
     known = (*facts, ge(a.count - 1))
     ends = is_nonnegative(a.first - b.first, known) and is_nonnegative(b.last - a.last, known)
@@ -428,6 +473,27 @@ def _outermost(images: list[_Image], facts: tuple[Cond, ...]) -> list[_Image]:
     return kept or images
 
 
+def _joined(images: list[_Image], facts: tuple[Cond, ...]) -> list[_Image]:
+    """Images of which boxes that lie side by side, or overlap along one side, are one."""
+    for one, other in permutations(images, 2) if len(images) <= _FEW_TOGETHER else ():
+        plain = not one.at and not other.at and one.shape == other.shape
+        if plain and one.box is not None and other.box is not None:
+            apart = [k for k, (a, b) in enumerate(zip(one.box, other.box, strict=True)) if a != b]
+            if len(apart) == 1 and _continues(one.box[apart[0]], other.box[apart[0]], facts):
+                a, b = one.box[apart[0]], other.box[apart[0]]
+                long = IndexValues(a.first, 1, b.last - a.first + 1)
+                box = (*one.box[: apart[0]], long, *one.box[apart[0] + 1 :])
+                both = _Image(product_of(side.count for side in box), one.shape, box)
+                return _joined([both, *(image for image in images if image not in (one, other))], facts)
+    return images
+
+
+def _continues(a: IndexValues, b: IndexValues, facts: tuple[Cond, ...]) -> bool:
+    """Whether values begin among those of another index, or just after them, and go at least as far."""
+    gaps = (b.first - a.first, a.last + 1 - b.first, b.last - a.last)
+    return a.step == b.step == 1 and all(is_nonnegative(gap, facts) for gap in gaps)
+
+
 def _together(images: list[_Image]) -> Poly | None:
     """How many elements images have together; None where it cannot be told which they share."""
     if len(images) <= _FEW_IMAGES and all(a.is_apart(b) for a, b in combinations(images, 2)):
@@ -441,185 +507,180 @@ def _image(read: Read, doubts: Doubts) -> _Image | None:
     """The elements that a read takes, by coordinates alone; None where they are not told apart."""
     if read.at is None:
         return None
-    at = tuple(index for index in read.at if isinstance(index, Poly))
+    before = len(doubts.asked)
+    found = _told_apart(read, read.at, doubts)
+    if found is None or not _is_defined(found.count, doubts):
+        doubts.more(len(doubts.asked) == before)
+        return None
+    return found
+
+
+def _is_defined(count: Poly, doubts: Doubts) -> bool:
+    """Whether a form has a value where nothing is read, too."""
+    divisors = [g.q for g in generators_in(count) if isinstance(g, Floor)]
+    return all(is_nonnegative(divisor - 1, doubts.granted) for divisor in divisors)
+
+
+def _told_apart(read: Read, indices: tuple[Poly | Node, ...], doubts: Doubts) -> _Image | None:
+    at = tuple(index for index in indices if isinstance(index, Poly))
     ranges = _used(read)
     axes = [tuple((s, e) for s, e in ranges if s in index.free) for index in at]
-    if sum(map(len, axes)) != len(ranges):
-        doubts.more(_may_be_one(read.shape, ranges, doubts))
-        return None  # a coordinate in two places: a diagonal, say
-    sides: list[_Side | None] = [None] * len(at)
-    over_lengths = read.place.over_lengths
-    boxed = len(over_lengths) == len(read.place.guards)
-    if not any(s.kind == "coord" for _, e in ranges for s in e.free):
-        # where guards ask for coordinates, a box is a help and no more
-        asked = doubts if boxed else Doubts()
-        sides = [_axis(index, own, asked) for index, own in zip(at, axes, strict=True)]
-    box = tuple(side for side in sides if side is not None)
-    whole = box if len(box) == len(at) else None
-    if whole is not None and boxed:
-        count = product_of(side.count for side in whole)
-        if not over_lengths:
-            return _Image(count, read.shape, whole)
-        there = total(count, (), over_lengths, doubts.granted)
-        return _Image(there, read.shape, whole, at, read.place.known)
-    if len(at) == len(read.at) and any(map(_bends, at, axes)):
-        ways = {_way(*one, doubts) for one in zip(at, axes, read.shape, strict=False)}
-        doubts.more("turns" not in ways and "some" in ways)
-    # the others are counted by coordinates, if each place there has one of its own
-    others = [n for n, side in enumerate(sides) if side is None or not boxed]
-    if not all(_is_one_to_one(at[n], axes[n], doubts, boxed) for n in others):
+    asked = [guard for guard in read.place.guards if _asks_coordinates(guard)]
+    tried = doubts if not asked else Doubts(doubts.facts, least=doubts.least, granted=doubts.granted)
+    sides = _sides(at, axes, ranges, read.shape, tried)
+    told = tuple(side for side in sides if side is not None)
+    box = told if len(told) == len(at) else None
+    if box is not None and not asked:
+        return _boxed(box, at, read, doubts)
+    spread = [k for k, side in enumerate(sides) if side is None]
+    if sides and not asked and all(_is_spread(at[k], list(axes[k]), doubts) for k in spread):
+        each = (at_least_none(extent, doubts) for k in spread for _, extent in axes[k])
+        count = product_of((*(side.count for side in told), *each))
+        there = total(count, (), read.place.over_lengths, doubts.granted)
+        return _Image(there, read.shape, None, at, read.place.known, ranges)
+    if _is_one_to_one(at, axes, doubts):
+        visits = _visits(ranges, read.place.guards, doubts)
+        if visits is not None:
+            return _Image(visits, read.shape, box, at, read.place.known, ranges)
+    narrow = _narrowed(read, doubts)
+    if narrow is not read and narrow.at is not None:
+        found = _told_apart(narrow, narrow.at, doubts)
+        return None if found is None or any(side.is_involved for side in found.box or ()) else found
+    cut = None if box is None else _cut(box, at, asked, doubts)
+    doubts.join(tried)
+    if cut is None or any(side.is_involved for side in cut):
         return None
-    lengths = read.shape if len(at) == len(read.at) else ()
-    counted = [(axes[n], lengths[n] if lengths else None) for n in others]
-    visits = _visits_by_axes(counted, read.place, doubts)
-    if visits is None:
-        return None
-    beside = product_of(side.count for side in box) if boxed else ONE
-    return _Image(visits * beside, read.shape, whole, at, read.place.known)
+    return _boxed(cut, at, read, doubts)
 
 
-def _visits_by_axes(axes: list[tuple[Ranges, Poly | None]], place: ReadPlace, doubts: Doubts) -> Poly | None:
-    """How many points the coordinates of some axes run over, each of a length, where that is told.
-
-    One axis after the other, unless something is asked of two together: one that is read as a whole has
-    its length.
-    """
-    names = [{symbol for symbol, _ in own} for own, _ in axes]
-    parts = (guard.parts if isinstance(guard, And) else (guard,) for guard in place.guards)
-    guards = tuple(part for several in parts for part in several)
-    asked = [tuple(g for g in guards if not own.isdisjoint(symbols_of_cond(g))) for own in names]
-    over_lengths = tuple(guard for guard in guards if not _asks_coordinates(guard))
-    together = sum(map(len, asked)) + len(over_lengths) != len(guards)
-    if together or any(s.kind == "coord" for own, _ in axes for _, e in own for s in e.free):
-        used = set[Symbol]().union(*names)
-        return _visits(tuple(one for one in place.ranges if one[0] in used), place.guards, doubts)
-    found = ONE
-    for (own, length), here in zip(axes, asked, strict=True):
-        visits = _visits(own, here, doubts)
-        if visits is None:
-            return None
-        found = found * (length if length is not None and is_nonnegative(visits - length) else visits)
-    return total(found, (), over_lengths) if over_lengths else found
+def _narrowed(read: Read, doubts: Doubts) -> Read:
+    """A read whose coordinates run over no more than a guard on one of them admits; itself where none is."""
+    for guard in read.place.guards:
+        for symbol, extent in _used(read) if isinstance(guard, Ge) else ():
+            found = bound_of(guard, symbol)
+            if found is None or any(other.kind == "coord" for other in found[1].free):
+                continue
+            way, bound = found
+            gone = at_least_none(bound - 1 if way == 1 else extent - bound, doubts)
+            left = _another(symbol, extent - gone)
+            return _with_coordinate(read, guard, symbol, left, left + gone if way == 1 else left)
+    return read
 
 
-def _is_one_to_one(index: Poly, given: Ranges, doubts: Doubts, boxed: bool) -> bool:
-    """Whether other coordinates always give another value: each step leads beyond what smaller ones reach.
+@lru_cache(maxsize=1 << 10)  # so that reads that are alike stay so
+def _another(symbol: Symbol, extent: Poly) -> Poly:
+    """A coordinate that runs so far, in place of one."""
+    return coordinate(symbol.name, extent)
 
-    Where they do not, one window alone is told apart, if it is ``boxed``.  Of windows that are cut off, those
-    that touch are not told apart, be there one or more: the whole counts.
-    """
-    own = [(_step(index, s), extent) for s, extent in given if len(given) == 1 or not boxed or extent != ONE]
-    steps = sorted(
-        ((abs(step), extent) for step, extent in own if step is not None),
-        key=lambda one: (one[0], one[1].constant is None),
+
+def _with_coordinate(read: Read, without: Cond, symbol: Symbol, left: Poly, value: Poly) -> Read:
+    """A read without a guard, and a coordinate that is some value of another one."""
+    by, new = {symbol: value}, the_symbol(left)
+    assert new.hi is not None
+    ranges = tuple(
+        (new, new.hi) if other == symbol else (other, substitute(extent, by))
+        for other, extent in read.place.ranges
     )
-    if len(steps) < len(own):
-        return False
-    reach, between = ONE, 0
-    for step, extent in steps:
-        if not is_nonnegative(step - reach - between):
-            doubts.more(
-                boxed and reach.constant is not None and not is_nonnegative(extent - 2, doubts.granted)
-            )
+    guards = tuple(substitute_cond(guard, by) for guard in read.place.guards if guard != without)
+    at = read.at and tuple(substitute(p, by) if isinstance(p, Poly) else p for p in read.at)
+    return replace(read, at=at, place=ReadPlace(ranges, guards, frozenset(guards)))
+
+
+def _sides(
+    at: tuple[Poly, ...], axes: list[Ranges], ranges: Ranges, shape: tuple[Poly, ...], doubts: Doubts
+) -> list[IndexValues | None]:
+    """The values of every index, None for one that is not told; nothing where they depend on each other."""
+    apart = sum(map(len, axes)) == len(ranges)
+    if not apart or any(symbol.kind == "coord" for _, extent in ranges for symbol in extent.free):
+        return []
+    return [_plain(*one[:2]) or index_values(*one, doubts) for one in zip(at, axes, shape, strict=False)]
+
+
+def _plain(index: Poly, own: Ranges) -> IndexValues | None:
+    """The values of an index of at most one coordinate, with which it grows by a number."""
+    if not own:
+        return IndexValues(index, 1, ONE)
+    symbol, extent = own[0]
+    parts = affine_parts(index, symbol) if len(own) == 1 and is_nonnegative(extent) else None
+    step = None if parts is None else parts[0].constant
+    first = substitute(index, {symbol: ONE if step and step > 0 else extent}) if step else index
+    return IndexValues(first, abs(step), extent) if step else None
+
+
+def _boxed(box: tuple[IndexValues, ...], at: tuple[Poly, ...], read: Read, doubts: Doubts) -> _Image:
+    """All elements of a box, where conditions on lengths hold."""
+    count, over_lengths = product_of(side.count for side in box), read.place.over_lengths
+    if not over_lengths:
+        return _Image(count, read.shape, box)
+    there = total(count, (), over_lengths, doubts.granted)
+    return _Image(there, read.shape, box, at, frozenset(over_lengths))
+
+
+def _is_one_to_one(at: tuple[Poly, ...], axes: list[Ranges], doubts: Doubts) -> bool:
+    """Whether different coordinates take different elements: one after another follows from the indices."""
+    told, left = set[Symbol](), {symbol for own in axes for symbol, _ in own}
+    while left:
+        found = set[Symbol]()
+        for index, own in zip(at, axes, strict=True):
+            more = [one for one in own if one[0] not in told]
+            if _is_spread(index, more, doubts):
+                found |= {symbol for symbol, _ in more}
+        if not found:
             return False
-        reach, between = reach + step * (extent - 1), int(not boxed)
+        told |= found
+        left -= found
     return True
 
 
-def _may_be_one(shape: tuple[Poly, ...], ranges: Ranges, doubts: Doubts) -> bool:
-    """Whether all coordinates may have one value, where that is not all of an input."""
-    ones = (*doubts.granted, *(ge(1 - extent) for _, extent in ranges))
-    longer = any(is_nonnegative(extent - 2, doubts.granted) for _, extent in ranges)
-    return not longer and not all(is_nonnegative(1 - length, ones) for length in shape)
-
-
-_Way: TypeAlias = Literal["turns", "all", "some"]
-
-
-def _way(index: Poly, own: Ranges, dimension: Poly, doubts: Doubts) -> _Way:
-    """Whether an index that starts over (``%``) or stays (``/``) turns at all lengths.
-
-    Its elements are not told apart then.  Where it is straight it takes all of a dimension, or some.
-    """
-    straight, held = index, doubts.granted
-    for bend in _bends(index, own):
-        facts = _one_value(bend, own)
-        if facts is None:  # as far as can be told
-            far = any(is_nonnegative(extent - dimension, doubts.granted) for _, extent in own)
-            return "turns" if far else "some"
-        if any(prove(fact, doubts.granted) is False for fact in facts):
-            return "turns"
-        straight, held = powers_of(straight, bend).get(0, ZERO), (*held, *facts)
-    if any(affine_parts(straight, symbol) is None for symbol, _ in own):
-        return "turns"
-    return "all" if is_nonnegative(_taken(straight, own) - dimension, held) else "some"
-
-
-def _bends(index: Poly, own: Ranges) -> list[Floor]:
-    """What may keep an index from growing evenly with its coordinates."""
-    names = {symbol for symbol, _ in own}
-    found = [g for g in generators_in(index) if isinstance(g, Floor)]
-    return [g for g in found if not names.isdisjoint(g.p.free | g.q.free)]
-
-
-def _one_value(bend: Floor, own: Ranges) -> tuple[Cond, ...] | None:
-    """What holds where a bend has one value in all of some ranges; None where that is not told."""
-    names = {symbol for symbol, _ in own}
-    parts = [affine_parts(bend.p, symbol) for symbol, _ in own]
-    steps = [part[0].constant for part in parts if part is not None]
-    if len(steps) < len(own) or None in steps or not names.isdisjoint(bend.q.free):
-        return None
-    ways = [(symbol, extent, (step or 0) > 0) for (symbol, extent), step in zip(own, steps, strict=True)]
-    low = substitute(bend.p, {symbol: ONE if up else extent for symbol, extent, up in ways})
-    high = substitute(bend.p, {symbol: extent if up else ONE for symbol, extent, up in ways})
-    if not low.free | high.free | bend.q.free:
-        return (FALSE,)  # else it would be gone
-    return ge(bend.q - 1 - high + low), ge((low // bend.q + 1) * bend.q - 1 - high)
-
-
-def _taken(index: Poly, own: Ranges) -> Poly:
-    """How many values a straight index has, as far as that is told: one or more."""
-    moving = [extent for symbol, extent in own if symbol in index.free]
-    return moving[0] if len(moving) == 1 else ONE
-
-
-def _step(index: Poly, symbol: Symbol) -> int | None:
-    """By how much an index grows with a coordinate, where that is the same everywhere and not 0."""
-    parts = affine_parts(index, symbol)
-    return None if parts is None else parts[0].constant or None
-
-
-def _axis(index: Poly, given: Ranges, doubts: Doubts) -> _Side | None:
-    """The values that an index takes, where they are evenly spaced.
-
-    Inside of a range without elements another one may have less than none.
-    """
-    own = tuple(
-        (symbol, extent if is_nonnegative(extent, doubts.granted) else relu(extent))
-        for symbol, extent in given
-        if extent != ONE
-    )
-    steps = {symbol: step for symbol, _ in own if (step := _step(index, symbol)) is not None}
+def _is_spread(index: Poly, own: list[tuple[Symbol, Poly]], doubts: Doubts) -> bool:
+    """Whether an index tells several coordinates: a step of one is longer than all that others add."""
+    slopes = [slope_of(index, symbol, doubts) for symbol, _ in own]
+    told = [slope for slope in slopes if slope is not None]
+    steps = [slope if is_nonnegative(slope, doubts.granted) else -slope for slope in told]
     if len(steps) < len(own):
-        return None
-    ends = {symbol: extent if steps.get(symbol, 1) < 0 else ONE for symbol, extent in given}
-    first = substitute(index, ends)
-    if len(own) <= 1:
-        return _Side(first, abs(steps[own[0][0]]), own[0][1]) if own else _Side(first, 1, ONE)
-    maybe_empty = {extent: not is_nonnegative(extent - 1, doubts.facts) for _, extent in own}
-    sizes = sorted(
-        ((abs(steps[symbol]), extent) for symbol, extent in own),
-        key=lambda size: (size[0], maybe_empty[size[1]]),
-    )
-    reach, unit = ONE, sizes[0][0]
-    for size, extent in sizes:
-        gap, rest = divmod(size, unit)
-        if rest or not doubts.proved(reach - gap):
+        return False
+    reach = ONE
+    order = sorted(range(len(own)), key=lambda k: (steps[k].constant is None, steps[k].constant or 0))
+    for k in order:
+        if k != order[0] and not is_nonnegative(steps[k] - reach, doubts.granted):
+            return False
+        reach = reach + steps[k] * (own[k][1] - 1)
+    return True
+
+
+def _cut(
+    box: tuple[IndexValues, ...], at: tuple[Poly, ...], guards: list[Cond], doubts: Doubts
+) -> tuple[IndexValues, ...] | None:
+    """What is left of a box where guards hold, each of which bounds an index; None where one does not."""
+    sides = list(box)
+    for guard in guards:
+        p = guard.p if isinstance(guard, Ge) else ZERO
+        found = [(k, index, times) for k, index in enumerate(at) if (times := _times(index, p)) is not None]
+        if not found or sides[found[0][0]].step != 1:
             return None
-        if reach != const(gap) and not doubts.filled(extent, sum(maybe_empty.values())):
-            return None  # windows that touch are none of no extent
-        reach = reach + gap * (extent - 1)
-    return _Side(first, unit, reach)
+        k, index, times = found[0]
+        sides[k] = _cut_side(sides[k], p - times * index, times, doubts)
+    return tuple(sides)
+
+
+def _times(index: Poly, p: Poly) -> int | None:
+    """How often an index is in a form that mentions coordinates nowhere else."""
+    moving = next((mono for mono in index.terms if _moves(mono)), None)
+    times, rest = divmod(p.terms.get(moving, 0), index.terms[moving]) if moving is not None else (0, 0)
+    left = p - times * index
+    return times if times and not rest and not any(map(_moves, left.terms)) else None
+
+
+def _moves(mono: Monomial) -> bool:
+    return any(symbol.kind == "coord" for generator in mono for symbol in generator.free)
+
+
+def _cut_side(side: IndexValues, rest: Poly, times: int, doubts: Doubts) -> IndexValues:
+    """The values of an index so many times which, and the rest, are no less than 0."""
+    bound = rest // abs(times)
+    gone = at_least_none(-bound - side.first if times > 0 else side.last - bound, doubts)
+    first = side.first + gone if times > 0 else side.first
+    return IndexValues(first, 1, at_least_none(side.count - gone, doubts))
 
 
 # === Traffic.
@@ -636,7 +697,7 @@ class Traffic:
     written: Mapping[str, Poly]
     unsized: tuple[str, ...] = ()
     open: bool = False
-    """Whether more might be told of what is read if lengths were numbers."""
+    """Whether less may be read: elements were not told apart, and numbers might tell more."""
     least: Mapping[str, Poly] | None = None
     """What is read whatever indices say, where indices say what is read."""
     full: tuple[Poly, ...] = ()

@@ -21,6 +21,7 @@ from tolcost.algebra import (
     Cond,
     Exponential,
     NotInteger,
+    Or,
     Poly,
     Symbol,
     Truth,
@@ -358,6 +359,24 @@ def telling_shape(
 
 
 def _admissible(symbols: Iterable[Symbol], facts: Sequence[Cond]) -> Iterator[Assignment]:
+    """Points that fulfil the facts; of those that leave a choice, with their first parts, their second..."""
+    wanted = tuple(symbols)
+    most = max((len(fact.parts) for fact in facts if isinstance(fact, Or)), default=0)
+    chosen = [[_one_of(fact, at) for fact in facts] for at in range(most)]
+    seen = set[frozenset[tuple[Symbol, int]]]()
+    for known in (facts, *chosen):
+        for point in _grid(wanted, known):
+            values = frozenset(point.items())
+            if values not in seen:
+                seen.add(values)
+                yield point
+
+
+def _one_of(fact: Cond, at: int) -> Cond:
+    return fact.parts[min(at, len(fact.parts) - 1)] if isinstance(fact, Or) else fact
+
+
+def _grid(symbols: Iterable[Symbol], facts: Sequence[Cond]) -> Iterator[Assignment]:
     points = admissible(symbols, facts)
     many = len(points.chosen)
     steps = _STEPS if many <= 2 else _STEPS[::2] if many <= 4 else _STEPS[:6:2]
