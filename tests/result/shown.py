@@ -448,7 +448,9 @@ def wrong_derivation(text: str, cost: Located, at: Sequence[Point]) -> Iterator[
         shown = derivation_text(derivation, "case", "case.tol").strip().splitlines()
         costly = [chain for chain in record["chains"] if of_text(chain["eops"], names) != 0]
         if len({chain["name"] for chain in costly}) > 1 and total is not None:
-            end = shown[-1].rpartition(" = ")[2]
+            end = shown[-1].rpartition(" = ")[2].removesuffix(", at most")
+            if (cost.status == "upper bound") != shown[-1].endswith(", at most"):
+                yield f"explain: {cost.status}, and the last line is {shown[-1][:200]}"
             if shown[-1].startswith("  ") or of_text(end, names) != total:
                 yield f"explain: the last line is {shown[-1][:200]}, and the total {total} at {names}"
 

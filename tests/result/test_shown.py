@@ -17,10 +17,13 @@ from tests.show.readers import of_latex, of_mathml, of_text
 from tolcost.algebra import Poly, evaluate, length, the_symbol
 from tolcost.algebra.parse import parse_text
 from tolcost.algebra.powers import powers
+from tolcost.cost.derive import derive
 from tolcost.cost.device import Duration
 from tolcost.cost.record import FormRatio
 from tolcost.cost.weights import Weighed
-from tolcost.diagnostics import Rejected
+from tolcost.diagnostics import Rejected, Source
+from tolcost.pipeline import lower, read_program
+from tolcost.result.derivation import derivation_json, derivation_text
 from tolcost.result.study import Located
 from tolcost.result.view import CostView, written
 from tolcost.show.document import Code, Fact, Facts, latex_of, mathml_of, text_of, write
@@ -183,3 +186,16 @@ def test_bytes_of_nodes_and_operators_say_whether_they_are_bounds(tmp_path: Path
     assert [one["at"]["bytes_exact"] for one in here["by_op"]] == [True, True]
     rows = written([cost], "csv").splitlines()
     assert [row.rpartition(",")[2] for row in rows] == ["bytes_status", "upper bound", "exact"]
+
+
+def test_a_derivation_says_what_its_coordinates_are_and_that_it_is_a_bound() -> None:
+    text = """tol x: R [n]
+y := map(tol[n], where(2 * i <= n, x[i] + 1, x[1] * 2), [i])
+z := map(tol[n], reduce(filter(x, map(x, (v) => v > 0)), add, 0), [i])
+"""
+    derivation = derive(lower(read_program(Source("case.tol", text))).program)
+    record = json.loads(derivation_json(derivation, "case", "case.tol"))
+    assert record["exact"] is False
+    assert derivation_text(derivation, "case", "case.tol").strip().endswith(", at most")
+    forms = [step["form"] for step in record["chains"][0]["steps"]]
+    assert "Sum(Piecewise((1, n >= 2*i), (1, True)), (i, 1, n))" in forms

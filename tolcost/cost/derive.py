@@ -197,6 +197,8 @@ class Derivation:
 
     chains: tuple[ValueDerivation, ...]
     total: Poly
+    bounded: bool = False
+    """Whether data decides something, so that the sum is only what it is at most."""
 
 
 def derive(program: Program) -> Derivation:
@@ -210,7 +212,8 @@ def derive(program: Program) -> Derivation:
         raise Rejected(
             Diagnostic("T0601", f"the cost of {program.name} is too large to compute: {error}")
         ) from error
-    return Derivation(tuple(chains), explainer.restrict(total_of(chain.total for chain in chains)))
+    total = explainer.restrict(total_of(chain.total for chain in chains))
+    return Derivation(tuple(chains), total, explainer.bounded)
 
 
 class _Explainer:
@@ -221,6 +224,11 @@ class _Explainer:
         self.facts, self.restrict = facts, restricting(facts)
         self._costly = _applying(counter.schedules)
         self._terms: dict[Node | Block, Unsummed] = {}
+
+    @property
+    def bounded(self) -> bool:
+        """Whether something that data decides was taken at its largest."""
+        return bool(self._counter.bounded)
 
     def costs(self, node: Node | Block) -> bool:
         """Whether a node or block applies some function to data."""
@@ -264,7 +272,7 @@ class _Explainer:
 
     def _last(self, formula: DerivedFormula, node: Node, total: Poly, complete: bool) -> DerivationStep:
         reason = "in closed form" if complete else "further steps left out; in closed form"
-        if self._counter.bounded:
+        if self.bounded:
             reason += ", what data decides at its largest"
         return DerivationStep(show(formula), show(ClosedForm(total)), _span(node), total, reason)
 
@@ -308,12 +316,29 @@ class _Explainer:
     def _looped(self, node: Build | Fold) -> DerivedFormula:
         """Multiply a body by the extents it does not depend on, and sum it over the others."""
         mentioned = {s for (_, domain), poly in self.terms(node.body).items() for s in free_in(poly, domain)}
+        mentioned |= self._asked(node.body)
         ranges = tuple(zip(node.coords, node.extents, strict=True))
         apart = product_of(extent for symbol, extent in ranges if symbol not in mentioned)
         inner = tuple((symbol, extent) for symbol, extent in ranges if symbol in mentioned)
         body = self._inside(node.body)
         summed: DerivedFormula = Over(inner, (body,)) if inner else body
         return summed if apart == ONE else Multiple(apart, (summed,))
+
+    def _asked(self, body: Block) -> set[Symbol]:
+        """What conditions in a body are about: steps show them, though both sides may cost the same."""
+        found: set[Symbol] = set()
+        seen: set[Node] = set()
+        pending = [*_computed(body)]
+        while pending:
+            node = pending.pop()
+            if node in seen or not self.costs(node):
+                continue
+            seen.add(node)
+            condition = static_condition(node) if isinstance(node, Select) else None
+            found |= set() if condition is None else symbols_of_cond(condition)
+            pending += children(node)
+            pending += [one for block in blocks(node) for one in _computed(block)]
+        return found
 
     def _selected(self, node: Select) -> tuple[DerivedFormula, str]:
         then, other = self._inside(node.then), self._inside(node.other)
@@ -377,6 +402,11 @@ def _mark(plan: Schedule, result: set[Node | Block]) -> None:
         own = isinstance(node, (Lambda, Where)) and node.charge == "data"
         if own or any(part in result for part in (*children(node), *blocks(node))):
             result.add(node)
+
+
+def _computed(block: Block) -> tuple[Node, ...]:
+    """What a block names, and its result."""
+    return (*(node for _, node in block.bindings), block.result)
 
 
 def _is(node: Node, named: dict[Var, Node]) -> bool:

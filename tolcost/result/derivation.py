@@ -47,7 +47,7 @@ def derivation_text(derivation: Derivation, name: str, file: str) -> str:
     costly = [(chain, times) for chain, times in alike if chain.total != 0]
     if [times for _, times in costly] != [1]:
         parts = [f"{times}*{_title(chain)}" if times > 1 else _title(chain) for chain, times in costly]
-        lines += [f"{' + '.join(parts) or 'EOPs of the whole program'} = {to_text(derivation.total)}", ""]
+        lines += [f"{' + '.join(parts) or 'EOPs of the whole program'} = {_total(derivation)}", ""]
     return "\n".join(lines)
 
 
@@ -104,7 +104,12 @@ def derivation_document(derivation: Derivation, name: str, file: str) -> Documen
         )
         for chain in chains
     ]
-    return (Heading(name, file), *tables, Lines((f"in all: {to_text(derivation.total)}",)))
+    return (Heading(name, file), *tables, Lines((f"in all: {_total(derivation)}",)))
+
+
+def _total(derivation: Derivation) -> str:
+    """The sum of the chains, and whether it is only a bound."""
+    return to_text(derivation.total) + (", at most" if derivation.bounded else "")
 
 
 def derivation_json(derivation: Derivation, name: str, file: str) -> str:
@@ -121,7 +126,9 @@ def derivation_json(derivation: Derivation, name: str, file: str) -> str:
         for chain in _worth_showing(derivation)
     ]
     total = to_text(derivation.total)
-    return document("derivation", {"name": name, "file": file, "eops": total, "chains": chains})
+    exact = not derivation.bounded
+    content: dict[str, Json] = {"name": name, "file": file, "eops": total, "exact": exact, "chains": chains}
+    return document("derivation", content)
 
 
 def _title(chain: ValueDerivation) -> str:
