@@ -95,6 +95,15 @@ def test_rows_of_no_elements_are_rows(op: str, session: Session) -> None:
     assert taken(proto, session)
 
 
+@pytest.mark.parametrize("padding", [{"auto_pad": "SAME_UPPER"}, {"pads": [1, 1]}])
+def test_what_is_outside_of_an_image_is_not_read_for_its_place(padding: dict, session: Session) -> None:
+    """Of the largest elements and their places: odd lengths were refused, as an index may leave the image."""
+    pool = node("MaxPool", ["x"], ["y", "i"], kernel_shape=[2], strides=[2], **padding)
+    proto = model([pool], [value("x", FLOAT, ["n", "c", "w"])], opset=18)
+    assert costed(proto, session).where == ()
+    assert all(taken(proto, session, n=2, c=3, w=w) for w in (1, 2, 5, 6))
+
+
 def test_places_of_no_batch_are_channels(session: Session) -> None:
     names = ["x", "s", "b", "m", "v"]
     inputs = [value(name, FLOAT, [0, 3, 2] if name == "x" else [3, 2]) for name in names]
