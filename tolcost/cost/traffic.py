@@ -523,11 +523,14 @@ def _is_defined(count: Poly, doubts: Doubts) -> bool:
 
 def _told_apart(read: Read, indices: tuple[Poly | Node, ...], doubts: Doubts) -> _Image | None:
     at = tuple(index for index in indices if isinstance(index, Poly))
+    lengths = tuple(
+        length for index, length in zip(indices, read.shape, strict=False) if isinstance(index, Poly)
+    )
     ranges = _used(read)
     axes = [tuple((s, e) for s, e in ranges if s in index.free) for index in at]
     asked = [guard for guard in read.place.guards if _asks_coordinates(guard)]
     tried = doubts if not asked else Doubts(doubts.facts, least=doubts.least, granted=doubts.granted)
-    sides = _sides(at, axes, ranges, read.shape, tried)
+    sides = _sides(at, axes, ranges, lengths, tried)
     told = tuple(side for side in sides if side is not None)
     box = told if len(told) == len(at) else None
     if box is not None and not asked:
@@ -587,13 +590,13 @@ def _with_coordinate(read: Read, without: Cond, symbol: Symbol, left: Poly, valu
 
 
 def _sides(
-    at: tuple[Poly, ...], axes: list[Ranges], ranges: Ranges, shape: tuple[Poly, ...], doubts: Doubts
+    at: tuple[Poly, ...], axes: list[Ranges], ranges: Ranges, lengths: tuple[Poly, ...], doubts: Doubts
 ) -> list[IndexValues | None]:
     """The values of every index, None for one that is not told; nothing where they depend on each other."""
     apart = sum(map(len, axes)) == len(ranges)
     if not apart or any(symbol.kind == "coord" for _, extent in ranges for symbol in extent.free):
         return []
-    return [_plain(*one[:2]) or index_values(*one, doubts) for one in zip(at, axes, shape, strict=False)]
+    return [_plain(*one[:2]) or index_values(*one, doubts) for one in zip(at, axes, lengths, strict=True)]
 
 
 def _plain(index: Poly, own: Ranges) -> IndexValues | None:
