@@ -374,6 +374,13 @@ def wrong_domain(cost: Cost, random: Random) -> Iterator[str]:
             yield f"at {point}: inside by what is stated: {inside}, given: {given}"
 
 
+def _as_typed(latex: str) -> str:
+    """LaTeX with its signs as they are typed."""
+    for sign, typed in ((r"$\ge$", ">="), (r"$\le$", "<="), ("$=$", "=="), (r"$\ne$", "!=")):
+        latex = latex.replace(sign, typed)
+    return re.sub(r"\$([<>|])\$", r"\1", latex)
+
+
 def wrong_standing(cost: Located) -> Iterator[str]:
     """A status, a condition, or a range of what data decides that a format does not tell."""
     record = json.loads(written([cost], "json"))["programs"][0]
@@ -381,7 +388,7 @@ def wrong_standing(cost: Located) -> Iterator[str]:
     plain = {
         "text": shown["text"],
         "md": re.sub(r"\\(.)", r"\1", shown["md"]).replace("`", ""),
-        "latex": re.sub(r"\\([{}_%$#&])", r"\1", re.sub(r"\$([<>|])\$", r"\1", shown["latex"])),
+        "latex": re.sub(r"\\([{}_%$#&])", r"\1", _as_typed(shown["latex"])),
         "fragment": html.unescape(re.sub(r"<[^>]*>", " ", shown["fragment"])),
         "csv": shown["csv"],
     }

@@ -86,7 +86,7 @@ def test_bounds_data_and_conditions_are_told_in_every_format() -> None:
         for said in ("depends on data", "olds where", "at most", "at least"):
             assert said in text, (form, said)
     assert "by data: 0 \\<= z1 \\<= n" in shown["md"]
-    assert "by data: 0 $<$= z1 $<$= n" in shown["latex"]
+    assert r"by data: 0 $\le$ z1 $\le$ n" in shown["latex"]
     rows = {tuple(row[:2]): row[5] for row in cost.to_frame().to_numpy().tolist()}
     assert (rows["span", ""], rows["parallelism", ""], rows["bytes", ""]) == ("at most", "at least", "exact")
     assert rows["eops", ""] == "depends on data"

@@ -37,6 +37,8 @@ _SIGNS = {
 }  # fmt: skip
 _ROMAN = {**_SIGNS, "<": "$<$", ">": "$>$", "|": "$|$"}
 """What the usual fonts have at these places is something else: ¡, ¿ and a dash."""
+_COMPARED = {">=": r"$\ge$", "<=": r"$\le$", "==": "$=$", "!=": r"$\ne$"}
+_SET = re.compile("|".join(map(re.escape, (*_COMPARED, *_ROMAN))))
 _BREAKABLE = "(),*/+=._-]"
 _ROOM = 240
 """The room for columns, in millimetres."""
@@ -158,7 +160,7 @@ def _code_lines(text: str) -> str:
 
 def _words(text: str) -> str:
     """Text for LaTeX; signs that its fonts lack are set as mathematics."""
-    return "".join(_ROMAN.get(character, character) for character in latex_text(text))
+    return _SET.sub(lambda found: _COMPARED.get(found[0]) or _ROMAN[found[0]], latex_text(text))
 
 
 def _code(text: str) -> str:
