@@ -143,7 +143,7 @@ def expected(cost: Located) -> list[tuple[str, Form | None, str, int]]:
     """Label, closed form, what is said behind it, and level of every row."""
     found: list[tuple[str, Form | None, str, int]] = []
     for measure in cost.measures:
-        found.append((measure.label, measure.form, measure.unit, 0))
+        found.append((measure.label, measure.form, measure.remark, 0))
         for part in measure.parts:
             found.append((f"{part.name} {part.space}".rstrip(), part.form, part.remark, 1))
     return found
@@ -400,7 +400,7 @@ def wrong_standing(cost: Located) -> Iterator[str]:
             rows = list(csv.DictReader(io.StringIO(text)))
             said = {(row["metric"], row["item"], row["space"]): row["status"] for row in rows}
             for measure in cost.measures:
-                for bound in re.findall("at most|at least|one bound over another", measure.unit):
+                for bound in re.findall("at most|at least|one bound over another", measure.remark):
                     if measure.headed and said[measure.key, "", ""] != bound:
                         yield f"csv: {measure.key} does not say {bound}"
             continue

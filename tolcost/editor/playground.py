@@ -106,7 +106,7 @@ def _measures(cost: Located) -> Iterable[Json]:
         yield {
             "key": measure.key,
             "name": measure.label,
-            "unit": measure.unit,
+            "unit": measure.remark,
             "form": None if measure.form is None else _form(measure.form),
             "headed": measure.headed,
             "parts": parts,

@@ -207,7 +207,7 @@ class ModelStudy(Study):
             Measure("params", "parameters", held.parameters),
             Measure("param_bytes", "parameter bytes", held.parameter_bytes),
             Measure("peak_bytes", "peak activations", None if peak is None else peak.bytes, often),
-            Measure("depth", "depth", self.depth, "at most"),
+            Measure("depth", "depth", self.depth, bound="at most"),
             intensity_measure(total.intensity, total.traffic, total.status),
         )
 

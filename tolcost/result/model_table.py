@@ -225,7 +225,7 @@ def _figures(
     rows = []
     for measure in measures:
         value = None if at is None else _value(measure, at.value(measure.form), exact)
-        rows.append((measure.label, value, _form(measure.form, named) if open_ else None, measure.unit))
+        rows.append((measure.label, value, _form(measure.form, named) if open_ else None, measure.remark))
     columns = (
         Column("figure", "figure"),
         Column("value", "value", "number", shown=at is not None),

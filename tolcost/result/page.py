@@ -146,7 +146,7 @@ def _data(cost: Located, forms: _Forms) -> dict[str, Json]:
         ],
         "missing": [[one.op, visible(one.name), visible(one.why)] for one in _missing(cost)],
         "figures": [
-            {"key": one.key, "label": one.label, "unit": one.unit, "form": forms.any(one.form)}
+            {"key": one.key, "label": one.label, "unit": one.remark, "form": forms.any(one.form)}
             for one in Located(study, study.locate({}), device=cost.device).measures  # lengths may change
         ],
         "operators": list(_operators(cost, forms)),

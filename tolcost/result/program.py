@@ -233,14 +233,13 @@ def _span(analysis: Analysis, status: Certainty) -> Iterator[Measure]:
         return
     differs = depth.tree != depth.chain
     tree = (Portion("tree", "", depth.tree, _TREES),) if differs else ()
-    unit = "" if depth.chain.exact else "at most"
-    yield Measure("span", "depth", depth.chain, unit, tree, full=depth.chain.full)
+    exact, full = depth.chain.exact, depth.chain.full
+    bound = None if exact else bound_of("span", status)
+    yield Measure("span", "depth", depth.chain, "", tree, full=full, bound=bound)
     if analysis.parallelism is not None and analysis.parallelism_tree is not None and analysis.eops != 0:
         wide = (Portion("tree", "", analysis.parallelism_tree),) if differs else ()
-        unit = "" if depth.chain.exact else bound_of("parallelism", status)
-        yield Measure(
-            "parallelism", "parallelism", analysis.parallelism, unit, parts=wide, full=depth.chain.full
-        )
+        bound = None if exact else bound_of("parallelism", status)
+        yield Measure("parallelism", "parallelism", analysis.parallelism, "", wide, full=full, bound=bound)
 
 
 def _type(tensor: NamedType, put: Callable[[Form], Form | None]) -> str:

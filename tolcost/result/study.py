@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, Literal, TypeVar
+from typing import ClassVar, Literal, TypeAlias, TypeVar
 
 from tolcost.algebra import AlgebraBudget, Cond, NotInteger, Poly, Symbol, evaluate, is_nonnegative, total_of
 from tolcost.cost import Analysis, FormRatio, Traffic
@@ -191,6 +191,9 @@ class Portion:
     remark: str = ""
 
 
+MeasureBound: TypeAlias = Literal["at most", "at least", "one bound over another"]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Measure:
     """A figure: its key for programs, its name for people, its closed form (None: not known), its parts."""
@@ -204,31 +207,38 @@ class Measure:
     """False where only the parts are figures, as with the five atoms."""
     full: tuple[Poly, ...] = ()
     """Where none of them is negative it is exact; elsewhere, and where that is open, at most that."""
+    bound: MeasureBound | None = None
+    """What it is, where it may be less or more."""
+
+    @property
+    def remark(self) -> str:
+        """The unit, and whether it is a bound."""
+        return ", ".join(filter(None, (self.unit, self.bound)))
 
 
 def bytes_measure(label: str, moved: Traffic, parts: tuple[Portion, ...] = ()) -> Measure:
     """What is moved: at most that, where lengths would tell elements apart that a closed form does not."""
-    return Measure("bytes", label, moved.total, "at most" if moved.open else "", parts, full=moved.full)
+    bound = bound_of("bytes", "exact") if moved.open else None
+    return Measure("bytes", label, moved.total, "", parts, full=moved.full, bound=bound)
 
 
 def intensity_measure(ratio: FormRatio | None, moved: Traffic, status: Certainty) -> Measure:
     """Functions for each byte: at least that, where bytes are at most those."""
-    unit = "FLOPs per byte" + (f", {bound_of('intensity', status)}" if moved.open else "")
-    return Measure("intensity", "intensity", ratio, unit, full=moved.full)
+    bound = bound_of("intensity", status) if moved.open else None
+    return Measure("intensity", "intensity", ratio, "FLOPs per byte", full=moved.full, bound=bound)
 
 
-def bound_of(key: str, status: Certainty) -> str:
+def bound_of(key: str, status: Certainty) -> MeasureBound:
     """What a measure is where it, or what it is divided by, is a bound from above.
 
     >>> bound_of("bytes", "exact"), bound_of("intensity", "exact"), bound_of("parallelism", "upper bound")
     ('at most', 'at least', 'one bound over another')
     """
     if key not in ("intensity", "parallelism"):
-        return _BOUNDS[0]
-    return _BOUNDS[2 if status == "upper bound" else 1]
+        return "at most"
+    return "one bound over another" if status == "upper bound" else "at least"
 
 
-_BOUNDS = ("at most", "at least", "one bound over another")
 _UNCOUNTED = ("bytes", "span", "depth", "params", "param_bytes", "model_bytes", "peak_bytes")
 """What does not rest on how often functions are applied."""
 _BELONGS = {
@@ -375,10 +385,9 @@ class Located:
 
     def _bounded(self, measure: Measure) -> Measure:
         """A measure that says so where it may be less, as some range may have no element."""
-        bound = bound_of(measure.key, self.status)
-        if bound in measure.unit or self.reaches(measure.full):
+        if measure.bound is not None or self.reaches(measure.full):
             return measure
-        return replace(measure, unit=f"{measure.unit}, {bound}" if measure.unit else bound)
+        return replace(measure, bound=bound_of(measure.key, self.status))
 
     @cached_property
     def times(self) -> Times | None:
@@ -465,9 +474,8 @@ class Located:
 
     def standing(self, measure: Measure, form: Form | None) -> str:
         """How sure a measure, or a part of it, is: what it says of itself, else what counts are."""
-        said = next((bound for bound in _BOUNDS if bound in measure.unit), None)
-        if said is not None:
-            return said
+        if measure.bound is not None:
+            return measure.bound
         if self.status == "lower bound" or (self.status == "upper bound" and measure.key not in _UNCOUNTED):
             return self.status
         return "depends on data" if any(s.kind == "data" for s in symbols_in(form)) else "exact"

@@ -180,7 +180,7 @@ def _rows(cost: Located, view: CostView) -> Iterator[FigureRow]:
     for measure in measures_shown(cost, view):
         strong = measure.key == "eops"
         at = value(measure.form)
-        yield FigureRow(measure.label, measure.form, at, measure.unit, strong=strong, headed=measure.headed)
+        yield FigureRow(measure.label, measure.form, at, measure.remark, strong=strong, headed=measure.headed)
         leading = cost.study.leading if strong else None
         if leading is not None and len(text_of(leading)) < max(_LONG, len(text_of(cost.total.eops)) // 2):
             yield FigureRow("grows as", leading, level=1, general=True)
