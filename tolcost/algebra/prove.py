@@ -425,6 +425,8 @@ _MOST_NESTED = 6
 """What nests deeper is left open: asking takes time with every level, and a program would not say so much."""
 _LITTLE_FUEL = 8
 """Enough for most goals that have a proof."""
+_MOST_CASES = 16
+"""So many are looked at where facts leave choices."""
 
 
 def prove(cond: Cond, facts: tuple[Cond, ...] = ()) -> bool | None:
@@ -553,12 +555,13 @@ def _holds(cond: Cond, facts: tuple[Cond, ...]) -> bool:
 
 def _in_every_case(cond: Ge, facts: tuple[Cond, ...]) -> bool:
     """Whether a condition holds whichever part of a fact does: a length is 1, say, or equal to another."""
-    asked = reach(cond.p.free)
+    asked, choices, cases = reach(cond.p.free), list[Or](), 1
     for fact in facts:
         if isinstance(fact, Or) and asked & reach(symbols_of_cond(fact)):
-            others = tuple(other for other in facts if other != fact)
-            return all(_holds(cond, (*others, part)) for part in fact.parts)
-    return False
+            cases *= len(fact.parts)
+            choices += [fact] if cases <= _MOST_CASES else []
+    others = tuple(fact for fact in facts if not isinstance(fact, Or) or fact in choices[1:])
+    return bool(choices) and all(_holds(cond, (*others, part)) for part in choices[0].parts)
 
 
 def _nonzero(p: Poly, facts: tuple[Cond, ...]) -> bool:
