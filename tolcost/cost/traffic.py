@@ -240,7 +240,7 @@ def _distinct(reads: list[Read], doubts: Doubts) -> list[Read]:
     """Reads where they are reached, without those that another takes under fewer conditions."""
     kept: list[Read] = []
     alike: dict[object, list[ReadPlace]] = {}
-    reached = [_reached(read, doubts) for read in _either_way(list(dict.fromkeys(reads)))]
+    reached = [_reached(read, doubts) for read in _either_way(dict.fromkeys(reads))]
     for read in sorted(reached, key=lambda read: (len(read.place.guards), len(read.taken))):
         places = alike.setdefault((read.shape, read.at, read.replaced, _used(read)), [])
         if FALSE not in read.place.known and not any(_covers(place, read.place) for place in places):
@@ -249,20 +249,22 @@ def _distinct(reads: list[Read], doubts: Doubts) -> list[Read]:
     return _either_way(kept)
 
 
-def _either_way(reads: list[Read]) -> list[Read]:
+def _either_way(reads: Iterable[Read]) -> list[Read]:
     """Reads of which those that happen where a condition holds, and where it does not, are one."""
-    for one, other in combinations(reads, 2):
-        if (one.shape, one.at, one.replaced, one.taken) == (
-            other.shape,
-            other.at,
-            other.replaced,
-            other.taken,
-        ):
-            mine, others = one.place.known - other.place.known, other.place.known - one.place.known
-            if len(mine) == len(others) == 1 and negate(*mine) in others and _used(one) == _used(other):
-                guards = tuple(guard for guard in one.place.guards if guard not in mine)
-                both = replace(one, place=ReadPlace(one.place.ranges, guards, frozenset(guards)))
-                return _either_way([both, *(read for read in reads if read not in (one, other))])
+    alike: dict[object, list[Read]] = {}
+    for read in reads:
+        alike.setdefault((read.shape, read.at, read.replaced, read.taken, _used(read)), []).append(read)
+    return [read for several in alike.values() for read in _without_conditions(several)]
+
+
+def _without_conditions(reads: list[Read]) -> list[Read]:
+    """Of reads that differ in their conditions alone, one for two that leave one of them open."""
+    for one, other in combinations(reads, 2) if len(reads) <= _FEW_IMAGES else ():
+        mine, others = one.place.known - other.place.known, other.place.known - one.place.known
+        if len(mine) == len(others) == 1 and negate(*mine) in others:
+            guards = tuple(guard for guard in one.place.guards if guard not in mine)
+            both = replace(one, place=ReadPlace(one.place.ranges, guards, frozenset(guards)))
+            return _without_conditions([both, *(read for read in reads if read not in (one, other))])
     return reads
 
 
