@@ -555,9 +555,12 @@ def _holds(cond: Cond, facts: tuple[Cond, ...]) -> bool:
 
 def _in_every_case(cond: Ge, facts: tuple[Cond, ...]) -> bool:
     """Whether a condition holds whichever part of a fact does: a length is 1, say, or equal to another."""
+    either = [fact for fact in facts if isinstance(fact, Or)]
+    if not either:
+        return False
     asked, choices, cases = reach(cond.p.free), list[Or](), 1
-    for fact in facts:
-        if isinstance(fact, Or) and asked & reach(symbols_of_cond(fact)):
+    for fact in either:
+        if asked & reach(symbols_of_cond(fact)):
             cases *= len(fact.parts)
             choices += [fact] if cases <= _MOST_CASES else []
     others = tuple(fact for fact in facts if not isinstance(fact, Or) or fact in choices[1:])
