@@ -6,15 +6,8 @@ import numpy as np
 import pytest
 from onnx import ModelProto, helper
 
-from tests.catalogue.varied_nodes import (
-    Answers,
-    Varied,
-    answered,
-    evaluated,
-    feeds,
-    node_tests,
-    varied,
-)
+from tests.catalogue.variations import Varied, node_tests, varied
+from tests.catalogue.varied_nodes import Answers, answered, evaluated, feeds
 from tolcost.catalogue.specs import open_library
 from tolcost.models.walking import Session
 

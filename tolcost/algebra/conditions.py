@@ -137,7 +137,7 @@ def _over_lengths(p: Poly) -> Poly:
     first, *others = p.terms
     shared = set(first).intersection(*others)
     for generator in filter(_is_positive_length, shared):
-        return _over_lengths(Poly({_less(mono, generator): coef for mono, coef in p.terms.items()}))
+        return _over_lengths(Poly({without(mono, generator): coef for mono, coef in p.terms.items()}))
     return p
 
 
@@ -147,7 +147,7 @@ def _is_positive_length(generator: Generator) -> bool:
     return (generator_range(generator)[0] or 0) >= 1
 
 
-def _less(mono: Monomial, generator: Generator) -> Monomial:
+def without(mono: Monomial, generator: Generator) -> Monomial:
     """A product without one of its factors."""
     at = mono.index(generator)
     return mono[:at] + mono[at + 1 :]

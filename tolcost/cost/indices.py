@@ -16,7 +16,6 @@ from tolcost.algebra import (
     Eq,
     Floor,
     Ge,
-    Generator,
     Monomial,
     Poly,
     Relu,
@@ -35,6 +34,7 @@ from tolcost.algebra import (
     total_of,
 )
 from tolcost.algebra import replace as replace_generator
+from tolcost.algebra.conditions import without
 from tolcost.algebra.poly import affine_parts
 from tolcost.dataclass import dataclass, field
 
@@ -183,13 +183,8 @@ def _without_factor(part: Poly, symbol: Symbol) -> tuple[Poly, Poly]:
     factor, terms = const(number), {mono: value // number for mono, value in part.terms.items()}
     while shared := [g for g in next(iter(terms)) if symbol not in g.free and all(g in m for m in terms)]:
         factor = factor * atom(shared[0])
-        terms = {_less(mono, shared[0]): value for mono, value in terms.items()}
+        terms = {without(mono, shared[0]): value for mono, value in terms.items()}
     return factor, Poly(terms, part.den)
-
-
-def _less(mono: Monomial, generator: Generator) -> Monomial:
-    at = mono.index(generator)
-    return mono[:at] + mono[at + 1 :]
 
 
 def _put_together(rest: Poly, strides: list[_Stride], doubts: Doubts) -> IndexValues | None:
