@@ -15,7 +15,6 @@ from tolcost.algebra import (
     ceil_log2,
     const,
     coordinate,
-    factor_text,
     length,
     maximum,
     minimum,
@@ -76,12 +75,6 @@ def test_different_symbols_of_one_name_are_told_apart() -> None:
     assert to_text(a + b * length("i_2")) == "i_3*i_2 + i"
 
 
-def test_factors() -> None:
-    assert factor_text(2 * n + 4) == "2*(n + 2)"
-    assert factor_text(n * n - m * m) == "(n - m)*(m + n)"
-    assert factor_text(const(6)) == "6"
-
-
 @pytest.mark.parametrize("slope", [-2, -1, 1, 2])
 def test_factors_of_two_lengths_are_found_where_their_numbers_are_small(slope: int) -> None:
     for first, second in combinations(range(-6, 7), 2):
@@ -95,7 +88,6 @@ def test_factors_of_two_lengths_are_found_where_their_numbers_are_small(slope: i
 def test_round_trip(tree: object) -> None:
     built = build(tree, lengths("nm"))
     assert parse_text(to_text(built)) == built
-    assert parse_text(factor_text(built)) == built
 
 
 @settings(max_examples=60, deadline=None)

@@ -37,7 +37,6 @@ from tolcost.algebra import (
     eq,
     evaluate,
     evaluate_cond,
-    factor_text,
     ge,
     generators_in,
     length,
@@ -228,7 +227,7 @@ def _drawn_forms(times: str, counts: Counts) -> None:
         factors = [_linear(rng, names) for _ in range(rng.randint(1, 3))]
         rest = rng.choice([0, names["n"], 3 * names["n"] * names["m"], names["m"] // 2, relu(names["k"] - 4)])
         form = product_of(factors) * rng.choice([1, 1, 6, -2]) + rest
-        for write in (to_text, factor_text, to_latex, to_mathml, lambda p: cond_text(ge(p))):
+        for write in (to_text, to_latex, to_mathml, lambda p: cond_text(ge(p))):
             counts["letters"] += len(text := write(form))
             counts["brackets"] += text.count("(")
 

@@ -92,9 +92,7 @@ def test_rounding(value: Fraction, text: str) -> None:
 
 
 def test_charts_place_what_they_show() -> None:
-    made = scatter(
-        [Dot(0.1, 10, "a", "corner"), Dot(1, 1, "b", "middle")], axis(), axis(), "t", diagonal=True
-    )
+    made = scatter([Dot(0.1, 10, "a", "corner"), Dot(1, 1, "b", "middle")], axis(), axis(), "t")
     found = re.findall(r'cx="([\d.]+)" cy="([\d.]+)" r="3.4" fill="(#\w+)"[^>]*><title>(\w+)', made)
     spots = {label: (float(x), float(y)) for x, y, _, label in found}
     assert spots["corner"] == (70, 20)

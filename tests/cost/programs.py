@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tolcost.algebra import Poly, Symbol, conj, coordinate, data_symbol, ge, le, length, the_symbol
+from tolcost.algebra import Poly, Symbol, conj, coordinate, data_symbol, ge, length, the_symbol
 from tolcost.atoms.nodes import (
     Block,
     Build,
@@ -136,7 +136,7 @@ def padded_conv(stride: int = 2, kernel: int = 3, pad: int = 1) -> Program:
     o, t = coordinate("o", out), coordinate("t", kernel)
     at = (o - 1) * stride + t - pad
     acc = Var("acc", R0)
-    inside = conj(ge(at - 1), le(at, n))
+    inside = conj(ge(at - 1), ge(n - at))
     step = apply("add", ref(acc), apply("mul", member(X, at), member(w, t)))
     body = select(inside, step, ref(acc))
     kernels = n * 0 + kernel
@@ -212,7 +212,7 @@ def conv2d(exact: bool = True, stride: int = 2, kernel: int = 3, pad: int = 1) -
     f, oy, ox = coordinate("f", out), coordinate("oy", rows), coordinate("ox", columns)
     c, ky, kx = coordinate("c", into), coordinate("ky", size), coordinate("kx", size)
     y, z = (oy - 1) * stride + ky - pad, (ox - 1) * stride + kx - pad
-    inside = conj(ge(y - 1), le(y, height), ge(z - 1), le(z, width))
+    inside = conj(ge(y - 1), ge(height - y), ge(z - 1), ge(width - z))
     acc = Var("acc", R0)
     if exact:
         product = apply("mul", member(x, c, y, z), member(w, f, c, ky, kx))

@@ -110,6 +110,13 @@ def test_definitions_are_found_here_and_in_the_library(session: Editor) -> None:
     assert (ROOT / "specs/lib" / name).read_text("utf-8").splitlines()[line].startswith("onto(")
 
 
+def test_a_library_file_that_is_not_there_leads_nowhere(session: Editor) -> None:
+    text = "use nowhere\ntol x: R [n]\ny := map(x, exp(*))\n"
+    uri, told = opened(session, text, "unused")
+    assert [one["code"] for one in told] == ["T0211"]
+    assert session.ask("definition", uri, position=at(text, "nowhere")) is None
+
+
 def test_references_are_all_places_of_one_thing(session: Editor) -> None:
     uri, _ = opened(session, MATMUL, "references")
     found = session.ask("references", uri, position=at(MATMUL, "vec"), context={"includeDeclaration": True})

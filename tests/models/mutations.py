@@ -26,7 +26,7 @@ from tolcost.catalogue.specs import open_library
 from tolcost.diagnostics import Rejected
 from tolcost.models.walking import Session
 from tolcost.platform import with_deep_stack
-from tolcost.result.model import Wanted, study_model
+from tolcost.result.model import Wanted, model_cost, of_model
 
 SLOW = 10.0
 
@@ -55,7 +55,7 @@ def attempts(count: int, seed: int) -> Iterator[tuple[int, onnx.ModelProto]]:
 def outcome(proto: onnx.ModelProto, session: Session) -> str:
     """What becomes of a model: costed, in part, or refused; anything else is raised."""
     try:
-        study = study_model(model_of(proto, "m"), "m.onnx", session, Wanted())
+        study = of_model(model_cost(model_of(proto, "m"), "m.onnx", session, Wanted()))
     except Rejected:
         return "refused"
     return "in part" if study.coverage.missing else "costed"

@@ -28,7 +28,7 @@ from tolcost.diagnostics import Rejected
 from tolcost.models.facts import shape_of
 from tolcost.models.walking import Session
 from tolcost.platform import with_deep_stack
-from tolcost.result.model import ModelStudy, Wanted, model_cost, of_model, study_model
+from tolcost.result.model import ModelStudy, Wanted, model_cost, of_model
 
 OWN = "rewriting"
 """The domain of functions that nodes are wrapped into."""
@@ -348,7 +348,7 @@ REWRITINGS = (
 def studied(proto: ModelProto, session: Session) -> ModelStudy | None:
     """A model with all nodes costed; None where it is not."""
     try:
-        study = study_model(model_of(proto, "m"), "m.onnx", session, Wanted())
+        study = of_model(model_cost(model_of(proto, "m"), "m.onnx", session, Wanted()))
     except Rejected:
         return None
     return None if study.coverage.missing else study

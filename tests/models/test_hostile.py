@@ -14,7 +14,7 @@ from tolcost.cli import run
 from tolcost.diagnostics import Rejected
 from tolcost.models.walking import Session
 from tolcost.result.cost import Cost
-from tolcost.result.model import ModelStudy, Wanted, model_cost, study_model
+from tolcost.result.model import ModelStudy, Wanted, model_cost, of_model
 
 FLOAT, INT = TensorProto.FLOAT, TensorProto.INT64
 X = helper.make_tensor_value_info("x", FLOAT, ["n", 4])
@@ -43,7 +43,7 @@ def costed(proto: onnx.ModelProto, session: Session, **dims: int) -> Cost:
 
 
 def studied(proto: onnx.ModelProto, session: Session, **dims: int) -> ModelStudy:
-    return study_model(model_of(proto, "m"), "m.onnx", session, Wanted(dims))
+    return of_model(model_cost(model_of(proto, "m"), "m.onnx", session, Wanted(dims)))
 
 
 def refusal(proto: onnx.ModelProto, session: Session, **dims: int) -> str:
@@ -149,7 +149,7 @@ def test_an_input_without_a_shape_needs_one(session: Session) -> None:
     bare = helper.make_tensor_value_info("x", FLOAT, None)
     proto = model([RELU], [bare])
     assert refusal(proto, session) == "T0677"
-    study = study_model(model_of(proto, "m"), "m", session, Wanted({}, {"x": ("rows", 3)}))
+    study = of_model(model_cost(model_of(proto, "m"), "m", session, Wanted({}, {"x": ("rows", 3)})))
     assert study.total.eops == 3 * length("rows")
 
 
@@ -294,5 +294,5 @@ def test_names_that_are_not_text_are_refused(word: str, session: Session) -> Non
     damaged = raw.replace(word.encode(), b"\xff" * len(word))
     assert damaged != raw
     with pytest.raises(Rejected) as caught:
-        study_model(model_of(parse_model(damaged, "m"), "m"), "m.onnx", session, Wanted())
+        of_model(model_cost(model_of(parse_model(damaged, "m"), "m"), "m.onnx", session, Wanted()))
     assert caught.value.diagnostics[0].code == "T0673"

@@ -10,9 +10,9 @@ import pytest
 from onnx import numpy_helper
 from onnx.reference import ReferenceEvaluator
 
+from tests.models.running import run_model
 from tolcost.catalogue.reading import load_model, model_of
 from tolcost.catalogue.specs import open_library
-from tolcost.models.running import run_model
 from tolcost.models.walking import Session
 from tolcost.result.model import study_file
 

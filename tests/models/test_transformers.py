@@ -6,13 +6,13 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 from tests.models import graphs
+from tests.models.running import run_model
 from tolcost.algebra import evaluate, length
 from tolcost.catalogue.reading import model_of
 from tolcost.catalogue.specs import open_library
 from tolcost.models.facts import shape_of
-from tolcost.models.running import run_model
 from tolcost.models.walking import Session
-from tolcost.result.model import ModelStudy, Wanted, study_model
+from tolcost.result.model import ModelStudy, Wanted, model_cost, of_model
 
 BATCH, SEQ = length("batch"), length("seq")
 STYLES = [(17, False), (18, False), (18, True), (23, True)]
@@ -27,7 +27,7 @@ def _session() -> Session:
 
 
 def studied(proto: onnx.ModelProto, session: Session, **dims: int) -> ModelStudy:
-    return study_model(model_of(proto, "model"), "model.onnx", session, Wanted(dims))
+    return of_model(model_cost(model_of(proto, "model"), "model.onnx", session, Wanted(dims)))
 
 
 def matmul_macs(study: ModelStudy) -> object:

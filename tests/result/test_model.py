@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from tests.models import graphs
+from tolcost.api import load_model
 from tolcost.catalogue.reading import model_of
 from tolcost.catalogue.specs import open_library
 from tolcost.diagnostics import Rejected
 from tolcost.models.walking import Session
 from tolcost.result.cost import Cost
-from tolcost.result.model import Wanted, load_model, model_cost
+from tolcost.result.model import Wanted, model_cost
 from tolcost.result.view import CostView, written
 
 BERT = Path(__file__).parents[2] / "examples" / "bert.onnx"

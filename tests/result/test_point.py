@@ -14,13 +14,13 @@ from tests.models import graphs
 from tests.models.test_hostile import costed, model, studied
 from tests.models.test_models import ints
 from tolcost.algebra import evaluate
+from tolcost.api import load_model
 from tolcost.catalogue.specs import open_library
 from tolcost.cli import run
 from tolcost.cost import Traffic
 from tolcost.diagnostics import Rejected
 from tolcost.models.walking import Session
 from tolcost.result.growth import Sweep, growth
-from tolcost.result.model import load_model
 from tolcost.result.page import _data, _Forms
 from tolcost.result.program import analyze
 from tolcost.result.study import Located, locate_study

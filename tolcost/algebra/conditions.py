@@ -222,16 +222,6 @@ def _clip_of_negative(p: Poly) -> Poly | None:
     return clips[0].p
 
 
-def le(a: Poly | int, b: Poly | int) -> Cond:
-    """Say that ``a <= b``."""
-    return ge(as_poly(b) - a)
-
-
-def lt(a: Poly | int, b: Poly | int) -> Cond:
-    """Say that ``a < b``."""
-    return ge(as_poly(b) - a - 1)
-
-
 def conj(*conds: Cond) -> Cond:
     """Say that all hold."""
     parts: dict[Cond, None] = {}

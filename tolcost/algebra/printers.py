@@ -149,11 +149,6 @@ def formula(p: Poly, names: Mapping[Symbol, str] | None = None) -> ShownFormula:
     return _Builder(display_names(p.free) if names is None else names).formula(p)
 
 
-def product_formula(p: Poly) -> Factors:
-    """Give the tree of an expression as a product, even if that is of one factor."""
-    return _Builder(display_names(p.free)).factors(factored(p))
-
-
 def display_names(
     symbols: Iterable[Symbol], written: Callable[[str], str] = lambda name: name
 ) -> dict[Symbol, str]:
@@ -461,11 +456,6 @@ def to_words(p: Poly) -> str:
         return the_symbol(p).name
     except ValueError:
         return to_text(p)
-
-
-def factor_text(p: Poly | int) -> str:
-    """Give the text form as a product."""
-    return _Text().factors(product_formula(as_poly(p)))
 
 
 def to_latex(p: Poly | int) -> str:

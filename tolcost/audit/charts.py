@@ -43,7 +43,7 @@ def scatter_chart(found: Sequence[Measured]) -> str:
     low = min(min(mark.x, mark.y) for mark in marks) / 1.5
     high = max(max(mark.x, mark.y) for mark in marks) * 1.5
     across, up = Scale("XLA flops + transcendentals", low, high), Scale("EOPs", low, high)
-    return scatter(marks, across, up, "EOPs against FLOPs", diagonal=True)
+    return scatter(marks, across, up, "EOPs against FLOPs")
 
 
 def _plain(value: Fraction) -> str:

@@ -389,7 +389,7 @@ def gate_markdown(report: GateReport) -> str:
 def _changes(report: GateReport) -> Iterable[str]:
     figures = sorted((c for c in report.changes if c.metric), key=lambda c: -growth(c))
     if figures:
-        yield _markdown_table(["program", "metric", "verdict", "old", "new", "difference"])
+        yield f"| program | metric | verdict | old | new | difference |\n|{' --- |' * 6}"
     yield from (_markdown_row(change, report) for change in figures)
     for change in sorted(report.changes, key=lambda c: -growth(c)):
         lines, name = details(change), markdown_code(cut(change.name, 200))
@@ -402,10 +402,6 @@ def _changes(report: GateReport) -> Iterable[str]:
 
 def _line(line: Detail) -> str:
     return markdown_code(line.text) if line.kind == "source" else markdown_text(line.text)
-
-
-def _markdown_table(titles: Sequence[str]) -> str:
-    return f"| {' | '.join(titles)} |\n|{' --- |' * len(titles)}"
 
 
 def _markdown_row(change: CostChange, report: GateReport) -> str:

@@ -23,7 +23,7 @@ from tolcost.atoms.nodes import Condition, Program, Type
 from tolcost.cost.count import CountKey, Counts, CountStatus, Term, count
 from tolcost.cost.span import Depth, Depths, depths, latest
 from tolcost.cost.traffic import Traffic, traffic
-from tolcost.cost.weights import Weighed, Weights, load_weights, weigh
+from tolcost.cost.weights import Weights, load_weights, weigh
 from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Rejected
 
@@ -187,11 +187,6 @@ def _depths(program: Program, found: Schedules) -> Depths | None:
         return depths(program, found)
     except Rejected:
         return None
-
-
-def weighed(analysis: Analysis, weights: Weights) -> Weighed:
-    """Weigh an analysis with a cost model."""
-    return weigh(analysis.counts, weights)
 
 
 # ---- the same in other terms ---------------------------------------------------------------------

@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 
 from tolcost.algebra import to_text
 from tolcost.atoms.nodes import Type
+from tolcost.catalogue.specs import open_library
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Fix, Rejected, Source, Span, on_one_line
 from tolcost.editor.costs import cost_inside, derivation_of, named_costs, types_of
@@ -23,7 +24,7 @@ from tolcost.editor.names import (
     operator_definition,
     word_at,
 )
-from tolcost.editor.reading import Reading, known_names, specs_of
+from tolcost.editor.reading import Reading, known_names
 from tolcost.platform import spec_names
 from tolcost.result.derivation import derivation_text
 from tolcost.spaces import SPACES
@@ -115,7 +116,7 @@ def _named(reading: Reading, word: Word, offset: int) -> str | None:
         return _documented(elsewhere)
     if (entry := words().get(word.text)) is not None:
         return "\n\n".join((entry.markdown, *_cost_of_call(reading, offset)))
-    header = operator_definition(reading, word.text)
+    header = operator_definition(word.text)
     return None if header is None else "\n\n".join((_operator(header), *_cost_of_call(reading, offset)))
 
 
@@ -249,7 +250,7 @@ def completions_at(reading: Reading, last_good: Reading | None, offset: int) -> 
 
 def _everything(reading: Reading, at_start: bool) -> Iterator[Suggestion]:
     yield from (_word(name) for name, entry in words().items() if entry.kind != "keywords" or at_start)
-    for name in specs_of(reading).callable_names():
+    for name in open_library().callable_names():
         yield Suggestion(name, "operator", "ONNX operator")
     for name, signature in known_names(reading).items():
         yield Suggestion(name, "value" if signature is None else "function", "from a library file")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from tolcost.catalogue.specs import open_library
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Source, Span
-from tolcost.editor.reading import Reading, known_names, specs_of
+from tolcost.editor.reading import Reading, known_names
 from tolcost.platform import specs_root
 from tolcost.syntax import Occurrences, occurrences, parse, tree
 from tolcost.syntax.names import BUILTINS, CONSTANTS, is_global
@@ -67,7 +68,7 @@ def definition_at(reading: Reading, offset: int) -> Span | None:
         return used
     if (own := occurrence_at(reading, offset)) is not None:
         return own.place
-    return library_definition(reading, word.text) or operator_definition(reading, word.text)
+    return library_definition(reading, word.text) or operator_definition(word.text)
 
 
 def _used_file(reading: Reading, word: Word) -> Span | None:
@@ -75,7 +76,10 @@ def _used_file(reading: Reading, word: Word) -> Span | None:
     for statement in reading.program.statements if reading.program else ():
         inside = statement.span.start <= word.span.start < statement.span.end
         if inside and isinstance(statement, tree.Use) and word.text in statement.names:
-            defined = specs_of(reading).used(word.text, statement).statements
+            try:
+                defined = open_library().used(word.text, statement).statements
+            except Rejected:  # there is no such file: its diagnostic says so
+                return None
             return Span(defined[-1].span.source, 0, 0) if defined else None  # a file follows those it uses
     return None
 
@@ -89,9 +93,9 @@ def library_definition(reading: Reading, name: str) -> Span | None:
     return None
 
 
-def operator_definition(reading: Reading, name: str) -> Span | None:
+def operator_definition(name: str) -> Span | None:
     """The header of the operator of a name."""
-    library = specs_of(reading)
+    library = open_library()
     domain = library.callable_domain(name)
     try:
         spec = None if domain is None else library.find(domain, name)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from tolcost.catalogue.specs import Library, open_library
 from tolcost.cost import Analysis
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected, Source
@@ -42,14 +41,14 @@ class Reading:
 
 
 @lru_cache(maxsize=32)
-def read(source: Source, specs: Library | None = None) -> Reading:
+def read(source: Source) -> Reading:
     """Read a text as far as it goes."""
     program: tree.Module | None = None
     parsed: Parsed | None = None
     lowered: Elaborated | None = None
     try:
         program = parse(source)
-        parsed = read_program(source, specs)
+        parsed = read_program(source)
         lowered = lower_for_author(parsed)
         analysis = analyze_lowered(lowered, source.name)
     except Exception as error:
@@ -62,12 +61,12 @@ def read(source: Source, specs: Library | None = None) -> Reading:
 
 
 @lru_cache(maxsize=32)
-def read_supposing(source: Source, specs: Library | None = None) -> Reading:
+def read_supposing(source: Source) -> Reading:
     """The same with a rank for inputs of any rank, if that is all that was missing: more can be shown.
 
     Diagnostics are those of the text as it is.
     """
-    found = read(source, specs)
+    found = read(source)
     parsed = found.parsed
     if parsed is None or found.lowered is not None:
         return found
@@ -109,8 +108,3 @@ def known_names(reading: Reading) -> KnownNames:
     """What the library files in use define."""
     library = reading.parsed.library if reading.parsed else ()
     return {name: found for file in library for name, found in signatures(file).items()}
-
-
-def specs_of(reading: Reading) -> Library:
-    """Where library files and operators are looked up."""
-    return reading.parsed.specs if reading.parsed else open_library()

@@ -427,10 +427,9 @@ def _slice_of(env: Env, at: At, rest: Shape, place: int, k: Poly, lay_slice: Lay
     return lay_slice(env, rest, lambda inner, coords: at(inner, (*coords[:place], k, *coords[place:])))
 
 
-def lay(env: Env, shape: Shape, at: At, span: Span, names: tuple[str, ...] = ()) -> Value:
+def lay(env: Env, shape: Shape, at: At, span: Span) -> Value:
     """A ToL of a shape whose elements a function gives, laid out by the program."""
-    hinted = names or tuple(f"i{n + 1}" for n in range(len(shape)))
-    coords, inner = inside(env, hinted, shape)
+    coords, inner = inside(env, tuple(f"i{n + 1}" for n in range(len(shape))), shape)
     try:
         with env.context.attempt(inner.scope) as trial:
             node = materialise(inner, at(inner, coords), span)

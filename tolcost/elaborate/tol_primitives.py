@@ -459,7 +459,7 @@ def _repeat(env: Env, span: Span, given: Value, counts: Value, most: Poly) -> Va
     forms = integers(env, counts, span)
     unify(env, size, const(len(forms)), "`repeat` needs one count per entry", span)
     for form in forms:
-        _check_count(env, form, most, 0, span)
+        _check_count(env, form, most, span)
     times = [form.constant for form in forms]
     if None in times:
         fail("T0320", "how often entries stay is not known while compiling, and differs", span)
@@ -468,10 +468,10 @@ def _repeat(env: Env, span: Span, given: Value, counts: Value, most: Poly) -> Va
     return _rows(env, value, rows, span)
 
 
-def _check_count(env: Env, count: Poly, most: Poly, least: int, span: Span) -> None:
-    """An entry stays so many times at the least, and ``most`` times at the most."""
-    text = f"an entry is to stay {count} times, which has to be from {least} to {most}"
-    require(env, ge(count - least), f"an entry stays {least} times at the least", span, text, code="T0320")
+def _check_count(env: Env, count: Poly, most: Poly, span: Span) -> None:
+    """An entry stays 0 times at the least, and ``most`` times at the most."""
+    text = f"an entry is to stay {count} times, which has to be from 0 to {most}"
+    require(env, ge(count), "an entry stays 0 times at the least", span, text, code="T0320")
     require(env, ge(most - count), f"an entry stays {most} times at the most", span, text, code="T0320")
 
 
@@ -492,7 +492,7 @@ def _repeat_alike(env: Env, value: Value, size: Poly, often: Poly, most: Poly, s
     """Every row equally often: another dimension that no element depends on, and none of its own."""
     if isinstance(value, Pieces):
         return each(value, lambda item: _repeat_alike(env, item, size, often, most, span))
-    _check_count(env, often, most, 0, span)
+    _check_count(env, often, most, span)
     bound, rest = bind_data(env, value), shape_of(env, value, span)[1:]
     wide = View(
         (size, often, *rest),

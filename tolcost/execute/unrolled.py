@@ -43,12 +43,11 @@ _MANY = 1_000
 def run_unrolled(
     program: Program,
     inputs: InputArrays | Met,
-    dims: Mapping[str, int] | None = None,
     max_atoms: int = MAX_ATOMS,
 ) -> Execution:
     """Unroll a program at the lengths of its inputs, run it atom by atom, and count the atoms."""
     return execute(
-        program, inputs, dims, lambda arrays, lengths: _Unrolling(program, arrays, lengths, max_atoms)
+        program, inputs, None, lambda arrays, lengths: _Unrolling(program, arrays, lengths, max_atoms)
     )
 
 

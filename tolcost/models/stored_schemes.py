@@ -126,10 +126,6 @@ def _passes(program: Program) -> list[object]:
     return [sorted(found.added), outputs, sorted(found.products)]
 
 
-def _answer(one: object) -> object:
-    return int(one) if isinstance(one, bool) else one
-
-
 def _is_told(lengths: Mapping[Symbol, Poly]) -> bool:
     """Whether all lengths of a node can be written; those of a formula that data has a part in cannot."""
     try:

@@ -11,34 +11,30 @@ of every algorithm are held to the operator's own definition at random inputs of
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from itertools import combinations
 from typing import Any
 
-from tolcost.algebra import Cond, Poly, Symbol, cond_text
+from tolcost.algebra import Cond, Poly, cond_text
 from tolcost.algebra.compare import ComparisonVerdict, leading_terms
 from tolcost.atoms.nodes import Program
 from tolcost.audit.instances import OperatorInstance, lower_instance
 from tolcost.catalogue.cases import Case
-from tolcost.catalogue.conformance import FAILED, Result, check, count_difference, value_difference
+from tolcost.catalogue.conformance import FAILED, Result, check
 from tolcost.catalogue.listing import opening
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.check.ordering import ordering
 from tolcost.cost import Counts, count
 from tolcost.dataclass import dataclass
-from tolcost.diagnostics import Rejected, Source
+from tolcost.diagnostics import Source
 from tolcost.elaborate.values import Outside
-from tolcost.execute import run_vectorised
-from tolcost.execute.inputs import random_arrays
 from tolcost.platform import specs_root
 from tolcost.result.regions import where_positive
 
 DEFINITION = "definition"
 """What the operator's own definition is called among its alternatives."""
-_SIZES = (1, 2, 4)
-_RTOL, _ATOL = 1e-3, 1e-5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -192,44 +188,6 @@ def _comparable(first: CostedAlgorithm, second: CostedAlgorithm) -> bool:
     """Whether both are counts and not bounds; what data decides may stand in one of them only."""
     by_data = [any(symbol.kind == "data" for symbol in one.eops.free) for one in (first, second)]
     return not all(by_data) and all(one.counts.status != "upper bound" for one in (first, second))
-
-
-# ---- at random inputs ------------------------------------------------------------------------------
-
-
-def held_at_sizes(found: AlgorithmComparison) -> Iterator[str]:
-    """What an algorithm gives or counts otherwise than it should, at random inputs of a few sizes."""
-    sizes = _default_sizes(found) if found.setting.sizes is None else found.setting.sizes
-    for number, dims in enumerate(sizes):
-        programs = [row.program for row in found.rows]
-        arrays: dict[str, Any] = {}
-        for program in programs:
-            arrays.update(random_arrays(program, arrays, dims, seed=number))
-        runs = []
-        for row, program in zip(found.rows, programs, strict=True):
-            needed = {one.name: arrays[one.name] for one in program.inputs}
-            try:
-                runs.append(run_vectorised(program, needed, dims))
-            except Rejected as error:
-                yield f"{row.name} at {dict(dims)}: {error.diagnostics[0].message}"
-                return
-            problem = count_difference(row.counts, runs[-1])
-            if problem is not None:
-                yield f"{row.name} at {dict(dims)}: {problem}"
-        for row, run in zip(found.rows[1:], runs[1:], strict=True):
-            for (name, theirs), ours in zip(runs[0].outputs.items(), run.outputs.values(), strict=True):
-                problem = value_difference(ours, theirs, _RTOL, _ATOL)
-                if problem is not None:
-                    yield f"{row.name} at {dict(dims)}: {name}: {problem}"
-
-
-def _default_sizes(found: AlgorithmComparison) -> tuple[Mapping[str, int], ...]:
-    """Small sizes for every name that a shape or a closed form has."""
-    programs = (row.program for row in found.rows)
-    shapes = (length for program in programs for node in program.inputs for length in node.type[0].shape)
-    every = frozenset[Symbol]().union(*(p.free for p in (*shapes, *(row.eops for row in found.rows))))
-    names = sorted(symbol.name for symbol in every if symbol.kind == "length")
-    return tuple({name: size + n % 2 for n, name in enumerate(names)} for size in _SIZES)
 
 
 def relied_on(row: CostedAlgorithm) -> tuple[str, ...]:

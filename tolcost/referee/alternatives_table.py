@@ -212,17 +212,6 @@ def tests_text(tests: NodeTests | None) -> str:
     return f"{tests.passed} of {tests.admitted}{rest}"
 
 
-def node_tests_of(text: str) -> NodeTests:
-    """Read back what a report says, where all pass.
-
-    >>> node_tests_of(tests_text(NodeTests(9, 4)))
-    NodeTests(every=9, admitted=4, failures=())
-    """
-    numbers = [int(word) for word in text.replace(",", "").split() if word.isdigit()]
-    admitted, others = numbers[1], sum(numbers[2:])
-    return NodeTests(admitted + others, admitted)
-
-
 # ---- data ------------------------------------------------------------------------------------------
 
 

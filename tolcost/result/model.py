@@ -478,11 +478,6 @@ def model_cost(model: Model, file: str, session: Session, wanted: Wanted) -> Cos
     return locate_study(Cost, study, dims)
 
 
-def study_model(model: Model, file: str, session: Session, wanted: Wanted) -> ModelStudy:
-    """The study behind the cost of a model."""
-    return of_model(model_cost(model, file, session, wanted))
-
-
 def study_file(path: Path, session: Session, wanted: Wanted | None = None) -> ModelStudy:
     """The study behind the cost of a model file."""
     return of_model(file_cost(path, session, wanted))
@@ -501,17 +496,6 @@ def file_cost(path: Path, session: Session, wanted: Wanted | None = None) -> Cos
         raise Rejected(Diagnostic("T0673", f"{quoted(str(path))} is a program, not an ONNX model", hint=hint))
     with _without_collector() if _is_large(path) else nullcontext():
         return model_cost(read_model(path), str(path), session, wanted or Wanted())
-
-
-def load_model(
-    path: str | Path,
-    dims: Mapping[str, int] | None = None,
-    shapes: Mapping[str, AskedShape] | None = None,
-    specs: Sequence[str | Path] = (),
-) -> Cost:
-    """Give the cost of a model file, for Python."""
-    session = Session(open_library(specs))
-    return with_deep_stack(lambda: file_cost(Path(path), session, Wanted(dims or {}, shapes or {})))
 
 
 def _is_large(path: Path) -> bool:

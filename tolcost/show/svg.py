@@ -66,16 +66,15 @@ def colour(groups: Sequence[str], group: str) -> str:
     return PALETTE[groups.index(group) % len(PALETTE)]
 
 
-def scatter(marks: Sequence[Dot], across: Scale, up: Scale, title: str, diagonal: bool = False) -> str:
+def scatter(marks: Sequence[Dot], across: Scale, up: Scale, title: str) -> str:
     """Points on two axes; the diagonal is where both are the same."""
     width, height = 680, 420
     groups = sorted({mark.group for mark in marks})
     parts = [*_frame(width, height, across, up)]
-    if diagonal:
-        low, high = max(across.low, up.low), min(across.high, up.high)
-        x1, y1 = _spot(across.place(low), up.place(low), width, height)
-        x2, y2 = _spot(across.place(high), up.place(high), width, height)
-        parts.append(_line(x1, y1, x2, y2, "0.4"))
+    low, high = max(across.low, up.low), min(across.high, up.high)
+    x1, y1 = _spot(across.place(low), up.place(low), width, height)
+    x2, y2 = _spot(across.place(high), up.place(high), width, height)
+    parts.append(_line(x1, y1, x2, y2, "0.4"))
     for mark in marks:
         x, y = _spot(across.place(mark.x), up.place(mark.y), width, height)
         parts.append(_dot(x, y, colour(groups, mark.group), mark.label))

@@ -424,13 +424,12 @@ _KNOWN_INSIDE: Mapping[Sort, str] = {
 def resolve(
     program: tree.Module,
     known: KnownNames | None = None,
-    library: bool = False,
     others: Iterable[str] = (),
 ) -> tuple[Diagnostic, ...]:
     r"""All mistakes in the names of a program, in the order of its text.
 
     ``known`` are names from elsewhere: the definitions of libraries in use, and operators; ``others`` are
-    operators that are not mentioned, but perhaps meant.  A library needs no output.
+    operators that are not mentioned, but perhaps meant.
 
     >>> from tolcost.diagnostics import Source
     >>> from tolcost.syntax.parser import parse
@@ -438,8 +437,7 @@ def resolve(
     ['there is no function `exq`']
     """
     resolver = _resolved(program, known)
-    if not library:
-        resolver.check_output(program)
+    resolver.check_output(program)
     resolver.tell_unknown({name.lower(): name for name in others} if resolver.unknown else {})
     found = [*resolver.found, *cycles(resolver.definitions)]
     return tuple(sorted(found, key=lambda d: d.span.start))
