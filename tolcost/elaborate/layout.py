@@ -24,6 +24,7 @@ from tolcost.atoms.nodes import (
     Number,
     Pack,
     Part,
+    Ref,
     Reshape,
     Table,
     Type,
@@ -379,28 +380,30 @@ def unrolled(env: Env, at: At, shape: Shape, place: int, span: Span, lay_slice: 
     entries = (_slice_of(env, at, rest, place, const(k), lay_slice) for k in range(1, size + 1))
     whole = JointWork()
     slices = [bind_data(env, entry, work=whole) for entry in entries]
-    return _side_by_side(env, slices, place, span)
+    return _side_by_side(env, slices, place, whole, span)
 
 
-def _side_by_side(env: Env, slices: list[Value], place: int, span: Span) -> Value:
+def _side_by_side(env: Env, slices: list[Value], place: int, work: JointWork, span: Span) -> Value:
     """Slices as one ToL, along a new dimension; lists as a list of such ToLs."""
     if any(isinstance(s, Pieces) for s in slices):
         if len(set(map(capacity, slices))) > 1:
             fail("T0315", "the members are lists of different capacity", span, kind=Misfit)
         columns = zip(*(components(env, piece, span) for piece in slices), strict=True)
-        return Pieces(tuple(_side_by_side(env, list(column), place, span) for column in columns))
+        return Pieces(tuple(_side_by_side(env, list(column), place, work, span) for column in columns))
     if all(not shape_of(env, s, span) and capacity(s) == 1 for s in slices):
-        return Vec((len(slices),), tuple(slices if all(map(is_static, slices)) else _even(env, slices, span)))
+        known = all(map(is_static, slices))
+        return Vec((len(slices),), tuple(slices if known else _even(env, slices, work, span)))
     nodes = [materialise(env, piece, span) for piece in slices]
     for node in nodes:
         _check_alike(env, nodes[0].type, node.type, span)
     return made_of(env, join_all([_thickened(node, place) for node in nodes], place + 1), *slices)
 
 
-def _even(env: Env, numbers: list[Value], span: Span) -> list[Value]:
-    """Numbers that make one ToL, some of which are data: all of them are, in one space."""
+def _even(env: Env, numbers: list[Value], work: JointWork, span: Span) -> list[Value]:
+    """Numbers that make one ToL, some of which are data: all of them are, in one space, parts of one work."""
     space = reduce(join_spaces, map(space_of, numbers))
-    return [Data(in_spaces(materialise(env, number, span), (space,))) for number in numbers]
+    nodes = [in_spaces(materialise(env, number, span), (space,)) for number in numbers]
+    return [Data(node if type(node) is Ref else env.scope.bind(node, work=work)) for node in nodes]
 
 
 def _check_alike(env: Env, first: Type, other: Type, span: Span) -> None:

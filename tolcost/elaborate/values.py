@@ -719,7 +719,7 @@ class Mode:
 
 
 _PLAIN = Mode()
-_FREE = {InputNode, Number, Table}
+_FREE = {InputNode, Number, Table, Ref}
 
 
 @dataclass(slots=True, eq=False)
@@ -791,9 +791,8 @@ class Scope:
         return Scope(self, known, self.bindings, mode, naming, never, in_range, self.depth)
 
     def bind(self, node: Node, name: str = "", work: JointWork | None = None) -> Node:
-        """The node, computed once in this block, perhaps as part of some work; what is free stays."""
-        kind = type(node)
-        if kind in _FREE or (kind is Ref and work is None):
+        """The node, computed once in this block; what is free stays, unless it is part of some work."""
+        if work is None and type(node) in _FREE:
             return node
         var = Var(name, node.type, work)
         self.bindings.append((var, node))
