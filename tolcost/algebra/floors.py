@@ -440,7 +440,7 @@ def _floor_by_poly(p: Poly, q: Poly) -> Poly:
     inner = _lone_floor(rest)
     if inner is not None:
         return _floor_by_poly(inner.p, inner.q * q)
-    known = known_quotient(rest, q, _in_range)
+    known = known_quotient(rest, q, never_negative)
     return atom(floor_of(rest, q)) if known is None else const(known)
 
 
@@ -451,7 +451,8 @@ def known_quotient(p: Poly, q: Poly, nonnegative: Callable[[Poly], bool]) -> int
     return -1 if nonnegative(-p - 1) and nonnegative(p + q) else None
 
 
-def _in_range(p: Poly) -> bool:
+def never_negative(p: Poly) -> bool:
+    """Whether numeric ranges alone show that an expression is at least 0."""
     low = numerator_range(p)[0]
     return low is not None and low >= 0
 

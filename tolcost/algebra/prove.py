@@ -28,7 +28,7 @@ from tolcost.algebra.conditions import (
     polys_of,
     symbols_of_cond,
 )
-from tolcost.algebra.floors import generator_range, is_attained, numerator_range, quick_floordiv, range_of
+from tolcost.algebra.floors import generator_range, is_attained, never_negative, quick_floordiv, range_of
 from tolcost.algebra.linear import follows
 from tolcost.algebra.poly import (
     AlgebraBudget,
@@ -156,13 +156,14 @@ def _by_ends(goal: Poly, known: tuple[Poly, ...], fuel: Fuel, uses: int) -> bool
             ends = [symbol.lo, symbol.hi]
         else:
             continue
-        if symbol.kind == "length" and symbol.hi in ends and not _is_symbolic(symbol.hi):
+        if symbol.kind == "length" and symbol.hi in ends and not is_symbolic(symbol.hi):
             continue
         return all(end is not None and _at_end(goal, symbol, end, known, fuel, uses) for end in ends)
     return False
 
 
-def _is_symbolic(bound: Poly | None) -> bool:
+def is_symbolic(bound: Poly | None) -> bool:
+    """Whether other symbols tell a bound."""
     return bound is not None and bound.constant is None
 
 
@@ -181,7 +182,7 @@ def _innermost_first(goal: Poly) -> list[Symbol]:
     symbols = goal.free
     bounding = frozenset[Symbol]().union(*(b.free for s in symbols for b in (s.lo, s.hi) if b is not None))
     inner = [s for s in symbols if s not in bounding and not (s.lo is None and s.hi is None)]
-    return sorted(inner, key=lambda s: (not _is_symbolic(s.hi) and not _is_symbolic(s.lo), s.key))
+    return sorted(inner, key=lambda s: (not is_symbolic(s.hi) and not is_symbolic(s.lo), s.key))
 
 
 def with_remainders(goal: Poly, known: tuple[Poly, ...]) -> tuple[Poly, tuple[Poly, ...]] | None:
@@ -278,12 +279,6 @@ def _relaxed(goal: Poly, floor: Floor) -> Poly | None:
     else:
         return None
     return parts.get(0, const(0)) + multiply(factor, bound)
-
-
-def never_negative(p: Poly) -> bool:
-    """Whether numeric ranges alone show that an expression is at least 0."""
-    low = numerator_range(p)[0]
-    return low is not None and low >= 0
 
 
 def _by_cases(goal: Poly, known: tuple[Poly, ...], fuel: Fuel, uses: int) -> bool:

@@ -30,7 +30,7 @@ from tolcost.algebra.poly import (
     symbol_of,
     the_symbol,
 )
-from tolcost.algebra.prove import is_nonnegative
+from tolcost.algebra.prove import is_nonnegative, is_symbolic
 from tolcost.algebra.rebuild import (
     QUICK,
     Rules,
@@ -108,7 +108,7 @@ def _least_value(p: Poly) -> Cond | None:
         first = next((x for x in range(least, least + _TRIED) if value({symbol: x}) >= 0), None)
     except (AlgebraBudget, NotInteger, ZeroDivisionError):
         return None
-    if first is None or _is_symbolic(symbol.lo):
+    if first is None or is_symbolic(symbol.lo):
         return None
     beyond = rebuild(p, {symbol: _within(symbol, first, None)}, PROVED)
     return ge(atom(symbol) - first) if is_nonnegative(beyond) else None
@@ -183,13 +183,9 @@ def _bound(fact: Cond) -> Iterator[tuple[Symbol, int | None, int | None]]:
 
 def _within(symbol: Symbol, low: int | None, high: int | None) -> Poly:
     """A symbol in a smaller range; a bound that other symbols tell stays."""
-    lo = symbol.lo if low is None or _is_symbolic(symbol.lo) else const(low)
-    hi = symbol.hi if high is None or _is_symbolic(symbol.hi) else const(high)
+    lo = symbol.lo if low is None or is_symbolic(symbol.lo) else const(low)
+    hi = symbol.hi if high is None or is_symbolic(symbol.hi) else const(high)
     return atom(symbol_of(symbol.name, symbol.serial, symbol.role, lo, hi, symbol.base))
-
-
-def _is_symbolic(bound: Poly | None) -> bool:
-    return bound is not None and bound.constant is None
 
 
 def _rules(facts: tuple[Cond, ...]) -> Rules:

@@ -144,10 +144,10 @@ def _row(point: Measured) -> tuple[Cell, ...]:
         Code(_plain(point.instance.attrs)) if point.instance.attrs else None,
         point.eops,
         point.macs,
-        _number(compiled.flops if compiled else None),
-        _number(compiled.transcendentals if compiled else None),
-        _number(point.total(WRITTEN)),
-        _number(tool.macs if tool else None),
+        number_cell(compiled.flops if compiled else None),
+        number_cell(compiled.transcendentals if compiled else None),
+        number_cell(point.total(WRITTEN)),
+        number_cell(tool.macs if tool else None),
         point.ratio(),
         tool.remark if tool else "",
         Code(command_of(point.instance).replace(" --symbolic", "")),
@@ -158,7 +158,8 @@ def _plain(values: Mapping[str, object]) -> str:
     return " ".join(f"{name}={json.dumps(value, separators=(',', ':'))}" for name, value in values.items())
 
 
-def _number(value: Fraction | None) -> Cell:
+def number_cell(value: Fraction | None) -> Cell:
+    """A whole number as such."""
     return value.numerator if value is not None and value.denominator == 1 else value
 
 

@@ -23,6 +23,7 @@ from tolcost.elaborate.again import Remembered, applied
 from tolcost.elaborate.layout import materialise
 from tolcost.elaborate.programs import apply_program
 from tolcost.elaborate.shapes import shape_of, space_of
+from tolcost.elaborate.trip_count import truth
 from tolcost.elaborate.values import (
     Cast,
     Data,
@@ -328,7 +329,7 @@ def _of_truths(
     if not all(n < len(declared) and declared[n].space == "B" for n in places):
         return None
     choices = product((Cast(TRUE, "bool"), Cast(FALSE, "bool")), repeat=len(places))
-    hopeful = {_truth(output(dict(zip(places, truths, strict=True)))) for truths in choices} - {FALSE}
+    hopeful = {truth(output(dict(zip(places, truths, strict=True)))) for truths in choices} - {FALSE}
     needs = next(iter(hopeful)) if len(hopeful) == 1 else TRUE
     return None if needs is None or needs is TRUE else Unknown(needs, Cast(FALSE, "bool"))
 
@@ -346,14 +347,7 @@ def _of_known(
 
 def is_open(condition: object) -> bool:
     """Whether lengths decide a condition, and it is not known how."""
-    return isinstance(condition, Cast | Vec | Cond) and _truth(condition) not in (None, TRUE, FALSE)
-
-
-def _truth(value: Value) -> Cond | None:
-    inner = plain(value)
-    if isinstance(inner, Vec) and len(inner.items) == 1:
-        inner = plain(inner.items[0])
-    return inner if isinstance(inner, Cond) else None
+    return isinstance(condition, Cast | Vec | Cond) and truth(condition) not in (None, TRUE, FALSE)
 
 
 def _applied(

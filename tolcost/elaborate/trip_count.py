@@ -76,7 +76,7 @@ def trips_form(env: Env, expr: tree.Call) -> Value:
         message = "`trips` needs a vector, and a sequence that starts with a condition"
         hint = "`trips(tol[n], (s, z) => seq(s[2] > 1, s[2] / 2), seq(1, n))` halves n, n times at the most"
         fail("T0403", message, expr.span, hint=hint)
-    go, held = _truth(start.items[0]), Held(None, certain=False)
+    go, held = truth(start.items[0]), Held(None, certain=False)
     if shape[0] != const(0) and go is not FALSE:
         held = _held(env, _Turn(step, start.items[0]), start.items[1:], shape)
     turns, exact = _turns(env, shape[0], held)
@@ -151,7 +151,7 @@ def _turn_by_turn(env: Env, turn: _Turn, carried: tuple[Value, ...], limit: Poly
     try:
         for done in range(min(last, MOST_TAKEN)):
             carried = components(turn.at(env, as_list(carried), (const(done + 1),)))
-            match _truth(turn.said[0]):
+            match truth(turn.said[0]):
                 case Truth(value=True):
                     continue
                 case Truth():
@@ -166,13 +166,13 @@ def _turn_by_turn(env: Env, turn: _Turn, carried: tuple[Value, ...], limit: Poly
 def _necessary(value: Value) -> tuple[Cond, bool]:
     """A condition without which a value does not hold, and whether that is all of it."""
     if isinstance(value, Unknown):
-        ends = value.otherwise is not None and _truth(value.otherwise) is FALSE
+        ends = value.otherwise is not None and truth(value.otherwise) is FALSE
         return (value.needs if ends else TRUE), False
-    known = _truth(value)
+    known = truth(value)
     return (TRUE, False) if known is None else (known, True)
 
 
-def _truth(value: Value) -> Cond | None:
+def truth(value: Value) -> Cond | None:
     """The condition that a value of one entry is; None where only data decides."""
     inner = plain(value)
     if isinstance(inner, Vec) and len(inner.items) == 1:

@@ -11,11 +11,10 @@ import csv
 import json
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from fractions import Fraction
 from pathlib import Path
 
 from tolcost.audit.instances import OperatorInstance
-from tolcost.audit.peers import COMPILED, ONNX_TOOL, WRITTEN, Measured, Peer, peer_of, points
+from tolcost.audit.peers import COMPILED, ONNX_TOOL, WRITTEN, Measured, Peer, number_cell, peer_of, points
 from tolcost.catalogue.specs import Library
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected
@@ -175,13 +174,9 @@ def _row(one: OperatorWitnesses) -> tuple[Cell, ...]:
 
 
 def _total(point: Measured | None, tool: str) -> Cell:
-    return None if point is None else _number(point.total(tool))
+    return None if point is None else number_cell(point.total(tool))
 
 
 def _macs(point: Measured | None, tool: str) -> Cell:
     peer = None if point is None else point.counts.get(tool)
-    return _number(None if peer is None else peer.macs)
-
-
-def _number(value: Fraction | None) -> Cell:
-    return value.numerator if value is not None and value.denominator == 1 else value
+    return number_cell(None if peer is None else peer.macs)
