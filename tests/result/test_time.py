@@ -6,6 +6,7 @@ from pathlib import Path
 
 import onnx
 import pytest
+from onnx.parser import parse_model
 
 import tolcost
 from tests.models import graphs
@@ -134,3 +135,20 @@ def test_devices_ship_with_the_package(tmp_path):
     assert device_names(tmp_path / "tolcost") == ("mine",)
     project = (Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8")
     assert 'devices = "tolcost/_devices"' in project
+
+
+def test_how_long_texts_take_is_not_known() -> None:
+    """Bytes of texts are not known, so neither time is: it was 0, of a model that of its other nodes."""
+    text = "tol a: string [n]\ntol b: string [n]\ny := map(tol[n], eq(a[i], b[i]), [i])\n"
+    program = tolcost.analyze(text).time("h200")
+    head = '<ir_version: 10, opset_import: ["" : 20]> g (string[n] a, string[n] b, float[n] x) => (bool[n] e)'
+    model = tolcost.from_onnx(parse_model(head + "{ e = Equal(a, b) z = Exp(x) }")).time("h200")
+    assert [(one.bound, one.fused, one.predicted) for one in (program, model)] == [(None, None, None)] * 2
+
+
+def test_all_runs_together_have_no_time() -> None:
+    head = '<ir_version: 10, opset_import: ["" : 18]> g (float[past, 4] c, float[1, 4] x) => (float y)'
+    body = "{ k = Concat <axis = 0> (c, x) s = ReduceSum <keepdims = 0> (k) y = Exp(s) }"
+    runs = tolcost.generate(tolcost.from_onnx(parse_model(head + body)), "past: 0..n")
+    with pytest.raises(Rejected, match="times are of one run"):
+        runs.time("h200")

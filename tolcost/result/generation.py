@@ -35,11 +35,9 @@ from tolcost.algebra import (
 )
 from tolcost.algebra.parse import parse_text
 from tolcost.algebra.poly import affine_parts
-from tolcost.cost import Counts
-from tolcost.cost.device import CallWork
 from tolcost.cost.span import Depth
 from tolcost.cost.traffic import bits_of, bytes_of
-from tolcost.cost.weights import Weighed, Weights, weigh
+from tolcost.cost.weights import Weighed
 from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.models.memory import dominating
@@ -253,18 +251,9 @@ class GenerationStudy(Study):
             raise Rejected(Diagnostic("T0412", "assumptions are made of the model, not of all its runs"))
         return self
 
-    def weighed(self, weights: Weights) -> Weighed:
-        """All runs by a cost model."""
-        total = self.total
-        return weigh(Counts(total.histogram, total.index, total.atoms, total.macs, (), "exact"), weights)
-
     def steps(self, by: str) -> tuple[TimedNodes, ...]:
         """Times are of one run."""
-        return ()
-
-    def fused(self) -> CallWork | None:
-        """Times are of one run."""
-        return None
+        raise Rejected(Diagnostic("T0412", "times are of one run of a model, not of all its runs"))
 
 
 # ---- which runs there are ----------------------------------------------------------------------

@@ -14,11 +14,10 @@ from tolcost.catalogue.graph import Model
 from tolcost.catalogue.operand_types import newest_version
 from tolcost.catalogue.reading import load_model as read_model
 from tolcost.catalogue.specs import open_library
-from tolcost.cost import Counts
 from tolcost.cost.device import CallWork
 from tolcost.cost.record import NamedType, depth_with
 from tolcost.cost.span import Depth
-from tolcost.cost.weights import Weighed, Weights, weigh
+from tolcost.cost.weights import Weighed
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import Diagnostic, Rejected, quoted, visible
 from tolcost.elaborate import Inputs, Tensor
@@ -245,11 +244,6 @@ class ModelStudy(Study):
     def record(self, cost: Located, metrics: frozenset[str] | None) -> dict[str, Json]:
         """What the document of ``model`` holds."""
         return model_record(self, cost, metrics)
-
-    def weighed(self, weights: Weights) -> Weighed:
-        """All nodes by a cost model."""
-        total = self.total
-        return weigh(Counts(total.histogram, total.index, total.atoms, total.macs, (), "exact"), weights)
 
     def steps(self, by: str) -> tuple[TimedNodes, ...]:
         """The work of nodes: every one by itself, or equal ones together under their operator."""

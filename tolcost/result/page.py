@@ -25,7 +25,7 @@ from tolcost.cost.derive import DerivationStep, ValueDerivation, derive
 from tolcost.cost.device import Duration
 from tolcost.cost.span import Depth
 from tolcost.cost.weights import Weighed
-from tolcost.dataclass import dataclass, field, replace
+from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import NOWHERE, Rejected, place, visible
 from tolcost.models.applied import Applied
 from tolcost.models.lowered import Lowered
@@ -36,7 +36,6 @@ from tolcost.result.example import at_example
 from tolcost.result.model import ModelStudy, of_model
 from tolcost.result.rows import TableRow, path_of
 from tolcost.result.study import Figures, Located, MissingNode
-from tolcost.result.time import TimedNodes
 from tolcost.result.totals import parts_of
 from tolcost.show.document import LONGEST, Form, mathml_of, plain
 from tolcost.show.html import condition_tree, embedded, render
@@ -202,12 +201,9 @@ def _missing(cost: Located) -> Sequence[MissingNode]:
 
 def _operators(cost: Located, forms: _Forms) -> Iterator[Json]:
     """Operators, the costliest first; with a device, how long each takes on it."""
-    steps: dict[str, list[TimedNodes]] = {}
-    for step in () if cost.times is None else cost.times.steps:
-        steps.setdefault(step.title, []).append(step)
+    times = {} if cost.times is None else cost.times.by_title()
     for group in cost.groups("op"):
-        own = steps.get(group.title)
-        taken = None if cost.times is None or not own else replace(cost.times, steps=tuple(own))
+        taken = times.get(group.title)
         yield {
             "title": visible(group.title),
             "nodes": group.nodes,

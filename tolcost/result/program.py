@@ -8,9 +8,8 @@ from pathlib import Path
 
 from tolcost.algebra import ZERO, Cond, Poly, atom, restricting, to_text, total_of
 from tolcost.cost.count import CountKey, Counts, Term
-from tolcost.cost.device import CallWork
 from tolcost.cost.record import Analysis, NamedType, analysis_with, shipped
-from tolcost.cost.weights import Weighed, Weights, weigh
+from tolcost.cost.weights import Weighed, weigh
 from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Diagnostic, Rejected, Source, place, quoted, visible
 from tolcost.elaborate.inputs import PlainShape, PlainValue, arguments
@@ -152,19 +151,11 @@ class ProgramStudy(Study):
         found = (one for one in self.requirements if one.kind == kind)
         return [{"condition": c.text, "reason": visible(c.reason), "line": c.line} for c in found]
 
-    def weighed(self, weights: Weights) -> Weighed:
-        """The program by a cost model."""
-        return weigh(self.analysis.counts, weights)
-
     def steps(self, by: str) -> tuple[TimedNodes, ...]:
         """The program is one step."""
         total, largest = self.total, largest_of(self.inputs)
         work = work_of(self.name, total.traffic, total.histogram, total.macs, largest)
         return () if work is None else (TimedNodes(self.name, 1, work),)
-
-    def fused(self) -> CallWork | None:
-        """A program writes nothing between: it is its only step."""
-        return None
 
     def at(self, dims: Mapping[str, int]) -> tuple[Study, Point]:
         """The program is the same at every point; conditions decide whether there is one."""

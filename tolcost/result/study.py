@@ -16,10 +16,10 @@ from typing import ClassVar, Literal, TypeAlias, TypeVar
 
 from tolcost.algebra import AlgebraBudget, Cond, NotInteger, Poly, Symbol, evaluate, is_nonnegative, total_of
 from tolcost.cost import Analysis, FormRatio, Traffic
-from tolcost.cost.count import CountKey, applied
+from tolcost.cost.count import CountKey, Counts, applied
 from tolcost.cost.device import UNIT, CallWork, Device
 from tolcost.cost.record import NamedType
-from tolcost.cost.weights import Weighed, Weights
+from tolcost.cost.weights import Weighed, Weights, weigh
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import Diagnostic, Rejected, UnknownLength, quoted
 from tolcost.result.assumptions import NOTHING, Assumed
@@ -333,21 +333,23 @@ class Study(ABC):
     def assuming(self, texts: Sequence[str], lenient: bool = False) -> Study:
         """The study under assumptions about its lengths; ``lenient`` leaves out those about other lengths."""
 
-    @abstractmethod
     def weighed(self, weights: Weights) -> Weighed:
         """The total by a cost model."""
+        total = self.total
+        return weigh(Counts(total.histogram, total.index, total.atoms, total.macs, (), "exact"), weights)
 
     @abstractmethod
     def steps(self, by: str) -> tuple[TimedNodes, ...]:
         """The work of its nodes, equal ones together, under the title of their operator or of each node."""
 
-    @abstractmethod
     def fused(self) -> CallWork | None:
         """The work of all of it with nothing written or read between nodes; None where that is not known."""
+        return None
 
     def times(self, device: Device, by: str = "op") -> Times:
         """How long it takes on a device."""
-        return Times(device, self.steps(by), self.fused(), views=self.kind == "model")
+        sized = not self.total.traffic.unsized
+        return Times(device, self.steps(by), self.fused(), views=self.kind == "model", sized=sized)
 
     @property
     def general(self) -> Mapping[str, Symbol]:
@@ -432,7 +434,7 @@ class Located:
             return (
                 UNIT if error is None else f"{UNIT}, whole models were off by {percent(error)} at the median"
             )
-        return f"{UNIT}, {error_of(self.times, self.times.steps)}"
+        return f"{UNIT}, {error_of(self.times)}"
 
     @property
     def total(self) -> Figures:

@@ -22,7 +22,7 @@ from tolcost.cost.device import (
 from tolcost.cost.record import NamedType
 from tolcost.cost.traffic import Traffic, bits_of, bytes_of
 from tolcost.cost.weights import Weighed
-from tolcost.dataclass import dataclass
+from tolcost.dataclass import dataclass, replace
 from tolcost.show.document import Valuation
 
 _FURTHEST = 1 << 20
@@ -80,10 +80,21 @@ class Times:
     fused: CallWork | None = None
     views: bool = True
     """Whether a node that computes nothing may be a mere view of its input, as among others it may."""
+    sized: bool = True
+    """Whether all that moves has a size; texts have none, and how long they take is not known."""
+
+    def by_title(self) -> dict[str, Times]:
+        """The same for the nodes of each title alone, as far as their work is known."""
+        found: dict[str, list[TimedNodes]] = {}
+        for step in self.steps:
+            found.setdefault(step.title, []).append(step)
+        return {title: replace(self, steps=tuple(steps), sized=True) for title, steps in found.items()}
 
     @cached_property
-    def bound(self) -> Duration:
+    def bound(self) -> Duration | None:
         """What nodes take at least, one after the other."""
+        if not self.sized:
+            return None
         counted = [step for step in self.steps if step.work.computes or not self.views]
         return added(Fraction(0), [(s.nodes, _forms(bound(self.device, s.work))) for s in counted])
 
@@ -96,15 +107,14 @@ class Times:
 
     @cached_property
     def predicted(self) -> Duration | None:
-        """What nodes are predicted to take, one after the other; None where nothing was fitted."""
-        return self.prediction(self.steps)
+        """What nodes are predicted to take, one after the other; None where nothing was fitted.
 
-    def prediction(self, steps: Sequence[TimedNodes]) -> Duration | None:
-        """What some nodes are predicted to take: only the first waits for its start, others for a gap."""
+        Only the first waits for its start, others for a gap.
+        """
         fitted = self.device.fitted
-        if fitted is None:
+        if fitted is None or not self.sized:
             return None
-        parts = [(step.nodes, *predicted(fitted, step.work)) for step in steps]
+        parts = [(step.nodes, *predicted(fitted, step.work)) for step in self.steps]
         busy = [(nodes, start, candidates) for nodes, start, candidates in parts if candidates]
         wait = fitted.stream.start - fitted.gap
         starts = sum((nodes * (start - wait) for nodes, start, _ in busy), Fraction(0))
@@ -182,10 +192,10 @@ def percent(share: Fraction) -> str:
     return f"{float(share) * 100:.0f} %"
 
 
-def error_of(times: Times, steps: Sequence[TimedNodes]) -> str:
-    """How far predictions of these patterns were off on operators that they were not fitted on."""
+def error_of(times: Times) -> str:
+    """How far predictions of its patterns were off on operators that they were not fitted on."""
     fitted = times.device.fitted
-    groups = dict.fromkeys(fitted.group(step.work) for step in steps) if fitted is not None else {}
+    groups = dict.fromkeys(fitted.group(step.work) for step in times.steps) if fitted is not None else {}
     return ", ".join(_error(group) for group in groups if group is not None) or "no kernel"
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
 from tolcost.algebra import Symbol
 from tolcost.result.records import form_json, value_json
 from tolcost.result.study import Located
-from tolcost.result.time import LimitChange, TimedNodes, Times, error_of
+from tolcost.result.time import LimitChange, Times, error_of
 from tolcost.show.document import Cell, CellKind, Code, Column, Form, Lines, ReportTable, Section
 from tolcost.show.json import Json
 
@@ -40,24 +39,16 @@ def _table(cost: Located, times: Times) -> ReportTable:
         Column("by", "bound by"),
         Column("error", "tested"),
     )
-    rows = [_row(cost, times, title, steps) for title, steps in _by_title(times).items()]
+    rows = [_row(cost, title, own) for title, own in times.by_title().items()]
     rows.sort(key=lambda row: -(row[3] if isinstance(row[3], int | Fraction) else 0))
     return ReportTable(columns, rows)
 
 
-def _by_title(times: Times) -> dict[str, list[TimedNodes]]:
-    found: dict[str, list[TimedNodes]] = {}
-    for step in times.steps:
-        found.setdefault(step.title, []).append(step)
-    return found
-
-
-def _row(cost: Located, times: Times, title: str, steps: Sequence[TimedNodes]) -> tuple[Cell, ...]:
-    own = replace(times, steps=tuple(steps))
+def _row(cost: Located, title: str, own: Times) -> tuple[Cell, ...]:
     forms: tuple[Form | None, ...] = (own.bound, own.predicted)
     cells = [_short(cost.value(form)) if cost.point.complete else form for form in forms]
     limits = _limits(own, cost.point.values)
-    return Code(title), sum(step.nodes for step in steps), *cells, limits, error_of(times, steps)
+    return Code(title), sum(step.nodes for step in own.steps), *cells, limits, error_of(own)
 
 
 def _short(value: Form | None) -> Form | None:
@@ -79,10 +70,9 @@ def time_cells(cost: Located, title: str, by: str) -> tuple[Form | None, ...]:
     if cost.times is None:
         return ()
     times = cost.times if by != "node" else cost.study.times(cost.times.device, by)
-    steps = _by_title(times).get(title)
-    if steps is None:
+    own = times.by_title().get(title)
+    if own is None:
         return None, None
-    own = replace(times, steps=tuple(steps))
     return tuple(cost.value(form) for form in (own.bound, own.predicted))
 
 
@@ -97,7 +87,7 @@ def time_record(cost: Located) -> dict[str, Json]:
         "description": times.device.description,
         **{key: form_json(form) for key, form in forms.items()},
         "tested": cost.error,
-        "groups": [_group_json(cost, times, title, steps) for title, steps in _by_title(times).items()],
+        "groups": [_group_json(cost, title, own) for title, own in times.by_title().items()],
         "changes": [
             {"op": c.title, "length": c.name, "at": c.at, "before": c.before, "after": c.after}
             for c in times.changes(cost.point.values, cost.point.missing)
@@ -109,15 +99,14 @@ def time_record(cost: Located) -> dict[str, Json]:
     return {"time": record}
 
 
-def _group_json(cost: Located, times: Times, title: str, steps: Sequence[TimedNodes]) -> dict[str, Json]:
-    own = replace(times, steps=tuple(steps))
+def _group_json(cost: Located, title: str, own: Times) -> dict[str, Json]:
     found: dict[str, Json] = {
         "op": title,
-        "nodes": sum(step.nodes for step in steps),
+        "nodes": sum(step.nodes for step in own.steps),
         "bound": form_json(own.bound),
         "predicted": form_json(own.predicted),
         "bound_by": dict(own.limits(cost.point.values)),
-        "tested": error_of(times, steps),
+        "tested": error_of(own),
     }
     if cost.point.complete:
         show = value_json(cost)
