@@ -433,9 +433,10 @@ class Poly:
     @property
     def free(self) -> frozenset[Symbol]:
         """The symbols that occur free, at any depth."""
-        if self._free is None:
-            self._free = _NO_SYMBOLS.union(*[g.free for mono in self.terms for g in mono])
-        return self._free
+        found = self._free
+        if found is None:
+            found = self._free = _NO_SYMBOLS.union(*[g.free for mono in self.terms for g in mono])
+        return found
 
     @property
     def height(self) -> int:
@@ -455,10 +456,12 @@ class Poly:
 
     def __hash__(self) -> int:
         """Hash once; a constant hashes like its integer."""
-        if self._hash is None:
+        found = self._hash
+        if found is None:
             value = self.constant
-            self._hash = hash(frozenset(self.terms.items())) ^ self.den if value is None else hash(value)
-        return self._hash
+            found = hash(frozenset(self.terms.items())) ^ self.den if value is None else hash(value)
+            self._hash = found
+        return found
 
     def __eq__(self, other: object) -> bool:
         """Compare dictionaries; equal functions may still differ here (see ``compare``)."""

@@ -435,7 +435,7 @@ def prove(cond: Cond, facts: tuple[Cond, ...] = ()) -> bool | None:
     """
     if isinstance(cond, Truth):
         return cond.value
-    if not facts and isinstance(cond, Ge | Eq) and range_decides_nothing(cond):  # as most of lengths alone
+    if not facts and isinstance(cond, (Ge, Eq)) and range_decides_nothing(cond):  # as most of lengths alone
         return None
     if cond in facts or (isinstance(cond, Ge) and holds_at_ends(cond.p)):
         return True
@@ -462,7 +462,8 @@ def relevant(facts: tuple[Cond, ...], cond: Cond) -> tuple[Cond, ...]:
     if not facts:
         return facts
     seen = reach(s for p in polys_of(cond) for s in p.free)
-    left, kept, grew = list(facts), set[Cond](), True
+    left, grew = list(facts), True
+    kept: set[Cond] = set()
     while grew and left:
         grew = False
         for fact in tuple(left):

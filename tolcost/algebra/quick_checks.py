@@ -174,11 +174,11 @@ def undecided(cond: Cond, facts: tuple[Cond, ...]) -> bool:
     >>> undecided(ge(n - 2), ()), undecided(ge(n - 2), (ge(n - 2),))
     (True, False)
     """
-    if not facts and isinstance(cond, Ge | Eq) and compares_alike(cond):
+    if not facts and isinstance(cond, (Ge, Eq)) and compares_alike(cond):
         return True
     seen: bool | None = None
     at = _FIXED
-    points = MANY if isinstance(cond, And | Or) else FEW  # their proofs take longest
+    points = MANY if isinstance(cond, (And, Or)) else FEW  # their proofs take longest
     for index, holds in enumerate(_truths(cond, points)):
         if index == _FIXED and seen is not None and at < 2 and _turns(cond, facts, at, seen):
             return True

@@ -84,8 +84,11 @@ def with_index_nodes(at: Indices, computed: Iterable[Node]) -> Indices:
     return tuple(index if isinstance(index, Poly) else next(fresh) for index in at)
 
 
+LEAVES = {ir.Input, ir.Number, ir.Table, ir.Ref}
+"""Kinds without operands and blocks."""
+
 _CHILDREN: Mapping[type, Callable[[Any], tuple[Node, ...]]] = {
-    **dict.fromkeys((ir.Input, ir.Number, ir.Table, ir.Ref, ir.Build), lambda node: ()),
+    **dict.fromkeys((*LEAVES, ir.Build), lambda node: ()),
     **dict.fromkeys((ir.Component, ir.Embed, ir.Reshape, ir.Convert), lambda node: (node.value,)),
     ir.Lambda: attrgetter("args"),
     ir.Where: attrgetter("condition", "then", "other"),
@@ -99,7 +102,7 @@ _CHILDREN: Mapping[type, Callable[[Any], tuple[Node, ...]]] = {
 }
 
 _OPERAND_FIELDS: Mapping[type, Callable[[Any, Sequence[Node]], dict[str, Any]]] = {
-    **dict.fromkeys((ir.Input, ir.Number, ir.Table, ir.Ref, ir.Build), lambda node, new: {}),
+    **dict.fromkeys((*LEAVES, ir.Build), lambda node, new: {}),
     **dict.fromkeys((ir.Component, ir.Embed, ir.Reshape, ir.Convert), lambda node, new: {"value": new[0]}),
     ir.Lambda: lambda node, new: {"args": tuple(new)},
     ir.Where: lambda node, new: {"condition": new[0], "then": new[1], "other": new[2]},
@@ -286,22 +289,21 @@ def _postorder(tops: Iterable[Node]) -> tuple[dict[Node, int], list[tuple[int, .
     """
     place: dict[Node, int] = {}
     inputs: list[tuple[int, ...]] = []
-    waiting: dict[Node, tuple[Node, ...]] = {}
+    operands: tuple[Node, ...]
     for top in tops:
-        pending = [top]
+        pending: list[Node | tuple[Node, tuple[Node, ...]]] = [top]
         while pending:
-            node = pending[-1]
-            if node not in place:
-                operands = waiting.pop(node, None)
-                if operands is None:
-                    operands = _CHILDREN[type(node)](node)
-                    if operands and not all(map(place.__contains__, operands)):
-                        waiting[node] = operands
-                        pending.extend(reversed(operands))
-                        continue
-                place[node] = len(inputs)
-                inputs.append(tuple([place[child] for child in operands]) if operands else ())
-            pending.pop()
+            node = pending.pop()
+            if isinstance(node, tuple):  # its operands have their places
+                node, operands = node
+            elif node in place:
+                continue
+            elif operands := () if type(node) in LEAVES else _CHILDREN[type(node)](node):
+                pending.append((node, operands))
+                pending.extend(operands[::-1])
+                continue
+            place[node] = len(inputs)
+            inputs.append(tuple(map(place.__getitem__, operands)))
     return place, inputs
 
 

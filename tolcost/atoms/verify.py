@@ -56,7 +56,8 @@ class _Checker:
         if len({output.name for output in program.outputs}) != len(program.outputs):
             broken("outputs have different names", program)
         self.vars: set[Var] = set()
-        self.coords: set[Symbol] = set()
+        self.symbols: set[Symbol] = set()
+        """Coordinates in scope, and of other symbols those that were met."""
         self.anywhere: set[int] = set()
         """Types that were looked at and mention no coordinate, by identity: most nodes share a few."""
 
@@ -68,29 +69,28 @@ class _Checker:
         if coords:
             if len(set(coords)) != len(coords):
                 broken("coordinates of a quantifier differ", plan)
-            if not self.coords.isdisjoint(coords):
+            if not self.symbols.isdisjoint(coords):
                 broken("a coordinate is bound once", plan)
-            self.coords.update(coords)
+            self.symbols.update(coords)
         if accumulator is not None:
             self.vars.add(accumulator)
             local.append(accumulator)
             self.type(accumulator.type, accumulator)
         for node, _, _, binds in plan.steps:
-            kind = type(node)
             if id(node.type) not in self.anywhere:
                 self.type(node.type, node)
-            rule = _RULES[kind]
-            if rule is not None:
-                rule(node)
-            if kind in _SCOPES:
-                _SCOPES[kind](self, node)
-            if kind in REGIONS:
-                yield from REGIONS[kind](node)
+            fits, is_scoped, inside = _CHECKS[type(node)]
+            if fits is not None:
+                fits(node)
+            if is_scoped is not None:
+                is_scoped(self, node)
+            if inside is not None:
+                yield from inside(node)
             if binds:
                 self.bind(binds, node)
                 local += binds
         self.vars.difference_update(local)
-        self.coords.difference_update(coords)
+        self.symbols.difference_update(coords)
 
     def bind(self, names: tuple[Var, ...], node: Node) -> None:
         """Take variables into scope that stand for a node."""
@@ -119,10 +119,12 @@ class _Checker:
         found = False
         for form in forms:
             for symbol in form.free if isinstance(form, Poly) else symbols_of_cond(form):
-                if symbol.kind == "coord":
-                    found = True
-                    if symbol not in self.coords and symbol not in besides:
-                        broken(f"the coordinate {symbol.name} is in scope", node)
+                if symbol.kind != "coord":
+                    self.symbols.add(symbol)
+                    continue
+                found = True
+                if symbol not in self.symbols and symbol not in besides:
+                    broken(f"the coordinate {symbol.name} is in scope", node)
         return found
 
     def variable(self, node: ir.Ref) -> None:
@@ -143,7 +145,10 @@ class _Checker:
 
     def static(self, node: Node) -> None:
         """Check what the static integers and conditions of a node mention."""
-        self.mentions(static_parts(node), node)
+        for part in static_parts(node):
+            free = part.free if isinstance(part, Poly) else symbols_of_cond(part)
+            if not free <= self.symbols:
+                self.mentions((part,), node)
 
 
 _SCOPES: Mapping[type, Callable[[_Checker, Any], None]] = {
@@ -378,3 +383,6 @@ _RULES: Mapping[type, Callable[[Any], None] | None] = {
     ir.Filter: _check_filter,
 }
 """How a node of each kind has to fit its operands; of inputs and variables only scope is to be checked."""
+
+_CHECKS = {kind: (rule, _SCOPES.get(kind), REGIONS.get(kind)) for kind, rule in _RULES.items()}
+"""All that is to be checked of a node, and the blocks inside it: most have none."""

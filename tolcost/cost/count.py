@@ -150,13 +150,14 @@ class TakenSums:
         if times is not None and times not in (0, 1):
             return self.total(ONE, domain) * times  # so that counts which differ by a factor share a sum
         key = (poly, domain.ranges, domain.guards)
-        if key not in self._totals:
-            self._totals[key] = total(poly, domain.ranges, domain.guards)
-        return self._totals[key]
+        found = self._totals.get(key)
+        if found is None:
+            found = self._totals[key] = total(poly, domain.ranges, domain.guards)
+        return found
 
     def product(self, left: Poly, right: Poly) -> Poly:
         """Multiply."""
-        if left == ONE:
+        if left is ONE:  # as most are
             return right
         found = self._products.get((left, right))
         if found is None:
@@ -197,14 +198,15 @@ def quantify(terms: Unsummed, coords: Iterable[Symbol], extents: Iterable[Poly],
     """Sum terms over coordinates that run from 1 to their extents."""
     around = tuple(zip(coords, extents, strict=True))
     result: Unsummed = {}
-    bound: dict[tuple[SumDomain, Poly], tuple[SumDomain, Poly]] = {}  # most terms differ in the item alone
+    bound: dict[tuple[int, int], tuple[SumDomain, Poly]] = {}  # most terms differ in the item alone
     for (item, domain), poly in terms.items():
-        found = bound.get((domain, poly))
+        found = bound.get((id(domain), id(poly)))
         if found is None:
-            found = bound[domain, poly] = _bind(poly, domain, around, sums)
+            found = bound[id(domain), id(poly)] = _bind(poly, domain, around, sums)
         outer, value = found
-        known = result.get((item, outer))
-        result[item, outer] = value if known is None else known + value
+        key = item, outer
+        known = result.get(key)
+        result[key] = value if known is None else known + value
     return result
 
 

@@ -188,8 +188,9 @@ class _Retype:
         domain = _domain(node.function, spaces, tuple(map(self.is_static, args)), written)
         if not takes(node.function, domain):
             raise _Differs
-        ready = [in_spaces(arg, (domain,)) if _is_number(arg) else arg for arg in args]
-        return rebuild(node, ready, space=domain, type=numeric_type(result_space(node.function, domain)))
+        ready = tuple([in_spaces(arg, (domain,)) if _is_number(arg) else arg for arg in args])
+        kind = numeric_type(result_space(node.function, domain))
+        return ir.Lambda(node.function, ready, domain, kind, node.charge, node.span, node.of)
 
     def is_static(self, node: Node) -> bool:
         """Whether a node stands for something static, as far as that is seen from here."""
@@ -371,18 +372,16 @@ class _Growth:
 
     def after(self, steps: Callable[[], Poly]) -> Type:
         """The type after some steps; how many is worked out only where something grows, and little does."""
-        longer = [any(grows.terms for grows in row) for row in self.by]
-        if not any(longer):
+        if not any(grows.terms for row in self.by for grows in row):
             return self.parts
         done = steps()
-        return tuple(
-            [
-                Part(tuple([d + _after(g, done) for d, g in zip(p.shape, row, strict=True)]), p.space)
-                if grows
-                else p
-                for p, row, grows in zip(self.parts, self.by, longer, strict=True)
-            ]
-        )
+        return tuple([_part_after(p, row, done) for p, row in zip(self.parts, self.by, strict=True)])
+
+
+def _part_after(part: Part, by: tuple[Poly, ...], steps: Poly) -> Part:
+    if not any(grows.terms for grows in by):
+        return part
+    return Part(tuple([d + _after(g, steps) for d, g in zip(part.shape, by, strict=True)]), part.space)
 
 
 def _after(grows: Poly, steps: Poly) -> Poly:
@@ -527,10 +526,11 @@ class _Sources:
     def of(self, top: Node) -> set[int]:
         """Those of a node."""
         sources: set[int] = set()
-        seen, pending = set[Node](), [top]
+        seen: set[Node] = set()
+        pending = [top]
         while pending:
             node = pending.pop()
-            if node in seen:
+            if node in seen or type(node) is ir.Number:
                 continue
             seen.add(node)
             part = node.value if isinstance(node, Component) else node
@@ -637,7 +637,7 @@ class _Pass:
 
         An accumulator that is data after all counts by its space where a number did not: ``again`` looks.
         """
-        spaces, old = (tuple(p.space for p in parts) for parts in (growth.parts, self.var.type))
+        spaces, old = (tuple([p.space for p in parts]) for parts in (growth.parts, self.var.type))
         while again or old != spaces:
             spaces = _handed_on_too(spaces, self.block.result, self.var)
             wider = Var(self.var.name, with_spaces(self.var.type, spaces))
@@ -658,11 +658,11 @@ class _Pass:
         return self._fold(self.var, self.block, begin, growth)
 
     def _fold(self, var: Var, block: Block, begin: Node, growth: _Growth) -> Node:
-        spaces = tuple(p.space for p in var.type)
+        spaces = tuple([p.space for p in var.type])
         body = Block(block.bindings, in_spaces(block.result, spaces))
         kind = with_spaces(growth.after(lambda: volume(self.shape)), spaces)
         start = in_spaces(_spread(begin, growth.parts, self.env, self.step), spaces)
-        symbols = tuple(the_symbol(c) for c in self.coords)
+        symbols = tuple([the_symbol(c) for c in self.coords])
         return Fold(symbols, self.shape, var, start, body, kind, self.step.span, self.env.context.node)
 
 

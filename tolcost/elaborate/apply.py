@@ -202,7 +202,8 @@ SpaceNames = tuple[str, ...]
 
 def _spaces(args: tuple[Value, ...]) -> tuple[SpaceNames, SpaceNames]:
     """The spaces of those arguments that are data, and of those that are static."""
-    data, statics = list[str](), list[str]()
+    data: list[str] = []
+    statics: list[str] = []
     for a in args:
         if isinstance(a, Data):
             data.append(a.node.type[0].space)

@@ -158,7 +158,7 @@ def dimensions(env: Env, items: tuple[tree.Expr, ...], span: Span) -> tuple[Poly
     """Lengths written as a list: each a formula, none negative."""
     lengths = entries(env.indexing(False), items, span)
     check_rank(lengths, span)
-    return tuple(as_length(env, d, span) for d in lengths)
+    return tuple([as_length(env, d, span) for d in lengths])
 
 
 def as_length(env: Env, value: Value, span: Span) -> Poly:
@@ -606,7 +606,7 @@ def call_values(env: Env, function: Applicable, args: tuple[Lazy | Value, ...], 
         case Native(call=run):
             return run(env, tuple(force(a, span) for a in args))
         case Builtin(name=name):
-            values = tuple(force(a, span) for a in args)
+            values = tuple([force(a, span) for a in args])
             return (
                 apply(env, name, values, span) if name in FUNCTIONS else _primitive(env, name, values, span)
             )

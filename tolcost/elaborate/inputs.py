@@ -412,14 +412,14 @@ class InputBinder:
                 hint=f"say its shape: --shape {statement.name}=n,m",
             )
         shape = tuple(
-            as_length(self.env, evaluate(self.env, e), e.span)
-            for e in statement.shape
-            if not isinstance(e, tree.Ellipsis)
+            [
+                as_length(self.env, evaluate(self.env, e), e.span)
+                for e in statement.shape
+                if not isinstance(e, tree.Ellipsis)
+            ]
         )
-        node = self._input(
-            statement, statement.name, tuple(Part(shape, s) for s in self._declared_spaces(statement))
-        )
-        return Data(node)
+        parts = tuple([Part(shape, space) for space in self._declared_spaces(statement)])
+        return Data(self._input(statement, statement.name, parts))
 
     def _declared_spaces(self, statement: tree.InputDecl) -> tuple[str, ...]:
         found = self.env.nearest(statement.space)

@@ -193,8 +193,8 @@ def build(coords: Shape, extents: Shape, body: Block, span: Span) -> Node:
         return body.result
     for part in body.result.type:
         check_even(coords, part.shape, span)
-    parts = tuple(Part((*extents, *p.shape), p.space) for p in body.result.type)
-    return Build(tuple(the_symbol(c) for c in coords), tuple(extents), body, parts, span)
+    parts = tuple([Part((*extents, *p.shape), p.space) for p in body.result.type])
+    return Build(tuple([the_symbol(c) for c in coords]), tuple(extents), body, parts, span)
 
 
 def check_even(coords: Shape, shape: Shape, span: Span) -> None:
@@ -454,7 +454,7 @@ def own_place(needs: NeedsUnrolling, coords: tuple[Poly, ...]) -> int:
 def inside(env: Env, names: tuple[str, ...], shape: Shape) -> tuple[Shape, Env]:
     """Coordinates of a shape, and the block under them; inside it no length of the shape is 0."""
     facts = [decide(env, ge(d - 1)) for d in shape if (range_of(d)[0] or 0) < 1]  # most lengths are more
-    coords, scope = env.scope.under(names, shape, *(f for f in facts if f is not TRUE))
+    coords, scope = env.scope.under(names, shape, *[f for f in facts if f is not TRUE])
     return coords, env.building(scope)
 
 

@@ -300,7 +300,7 @@ def under_coordinates(env: Env, shape: Shape, at: At, pattern: CoordinateNames, 
         with env.context.attempt(inner.scope) as trial:
             value = at(inner, coords)
             items = value.items if isinstance(value, Pieces) else (value,)
-            free = tuple(is_static(item) and not isinstance(item, Seq) for item in items)
+            free = tuple([is_static(item) and not isinstance(item, Seq) for item in items])
             data = [materialise(inner, v, span) for v, f in zip(items, free, strict=True) if not f]
             trial.keep()
         laid = build(coords, shape, inner.scope.block(pack(tuple(data))), span) if data else None
@@ -455,7 +455,7 @@ def position(at: tuple[Value, ...], shape: tuple[Poly, ...]) -> Poly:
 def _entered(body: MapBody | WrittenStep, env: Env, at: tuple[Value, ...]) -> tuple[Env, Lazy | Value]:
     """The environment of a body at a coordinate, building the block of ``env``, and the element there."""
     item: Lazy | Value | None = laid_at(body.over, at)
-    if not isinstance(item, (Poly, Cond, str)):  # what else there is may have to be computed, once and there
+    if item is None or not isinstance(item, (Poly, Cond, str)):  # it may have to be computed, once and there
         item = Lazy("", env, lambda here: element(here, body.over, at, body.span, checked=True))
     names = body.pattern.bind(at, body.span)
     return Env(env.context, env.scope, names, body.env, Element(item, at)), item

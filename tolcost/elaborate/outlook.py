@@ -86,10 +86,12 @@ class _Reading:
         match expr:
             case tree.Name(name=name):
                 return names[name] if name in names else self._named(env.nearest(name))
-            case tree.Numeral() | tree.ShapeOf() | tree.CapacityOf():
+            case tree.Numeral():
                 return _NOTHING
             case tree.Infix(first=first, rest=rest):
                 return self._together(env, names, (first, *[operand for _, operand in rest]))
+            case tree.Call(function=function, args=args):
+                return self._together(env, names, (function, *args))
             case tree.ListSubscript(base=base, item=tree.Numeral(text=text)) if text in self.places:
                 needed = self.needs(env, names, base)
                 return frozenset((self.places[text],)) if needed is self.whole else needed
@@ -97,10 +99,10 @@ class _Reading:
                 needed = self.needs(env, names, base)
                 at = self._together(env, names, items)
                 return needed if at <= needed else needed | at
-            case tree.Call(function=function, args=args):
-                return self._together(env, names, (function, *args))
             case tree.Star():
                 return self.element
+            case tree.ShapeOf() | tree.CapacityOf():
+                return _NOTHING
             case tree.Arrow(params=params, body=body):
                 return self.needs(env, {**names, **dict.fromkeys(params, _NOTHING)}, body)
             case tree.BlockExpr(statements=statements, result=result):

@@ -109,13 +109,15 @@ class _Finish:
 
     def _rewrite(self, node: Node, use: Charge) -> Node:
         stated = self._stated(node) if self.equal or self.filtered else node
+        kind = type(stated)
+        if kind is ir.Number or kind is ir.Table:
+            return stated
         if isinstance(stated, ir.Ref):
             self._use(stated.var, use)
             var = self.var(stated.var)
             return stated if var is stated.var else ir.Ref(var, stated.type)
         if isinstance(stated, Input):
             return self.input(stated)
-        kind = type(stated)
         fields = _CHANGES[kind](self, stated, use) if kind in _CHANGES else {}
         operands = children(stated)
         used = _USES[kind](len(operands)) if kind in _USES else [use] * len(operands)
@@ -426,7 +428,8 @@ def _symbols(env: Env, inputs: Iterable[InputNode]) -> tuple[Symbol, ...]:
         told += [item for item in items if isinstance(item, Poly)]
     found: dict[Symbol, None] = {}
     for d in told:
-        found.update(dict.fromkeys(sorted(d.free, key=attrgetter("key"))))
+        if not d.free <= found.keys():  # most are of those before
+            found.update(dict.fromkeys(sorted(d.free, key=attrgetter("key"))))
     return tuple(s for s in found if s.kind == "length" and s not in env.context.notes.equal)
 
 

@@ -387,6 +387,8 @@ def space_of(value: Value) -> str:
     match value:
         case Data(node=node):
             return node.type[0].space
+        case Poly():
+            return "Z"
         case View(space=space) | Opaque(space=space) | Cast(space=space):
             return space
         case Vec(items=items) | Pieces(items=items):
@@ -395,8 +397,6 @@ def space_of(value: Value) -> str:
             for space in spaces[1:]:
                 joined = join_spaces(joined, space)
             return joined
-        case Poly():
-            return "Z"
         case float() | Quotient() | Fraction():  # whether it is a fraction takes longest to tell
             return "R"
         case complex():

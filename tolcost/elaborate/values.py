@@ -942,9 +942,8 @@ class Env:
         """What goes by a name here, or None."""
         env: Env | None = self
         while env is not None:
-            found = env.names.get(name)
-            if found is not None:
-                return found
+            if name in env.names:
+                return env.names[name]
             env = env.parent
         return None
 
