@@ -23,6 +23,12 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("analyze", {"program": PROGRAM, "path": "both.tol"}),
     ("analyze", {"nonsense": 1}),
     ("nothing", {}),
+    ("analyze", {"program": PROGRAM, "dims": [1000]}),
+    ("analyze", {"program": PROGRAM, "shapes": {"x": 5}}),
+    ("analyze", {"path": "a\0b"}),
+    ("operator", {"name": "a\0b"}),
+    ("operator", {"name": "--help"}),
+    ("explain", {"code": "--help"}),
 ]
 
 
@@ -43,7 +49,7 @@ def test_a_client_calls_the_tools() -> None:
     listed: list[types.Tool] = []
     anyio.run(_session, found, listed)
     assert [tool.name for tool in listed] == [tool.name for tool in TOOLS]
-    analysed, compared, explained, judged, mistaken, both, unknown, nothing = found
+    analysed, compared, explained, judged, mistaken, both, unknown, nothing, *others = found
     program = analysed.structured_content["programs"][0]
     assert (program["eops"], program["at"]["eops"], program["file"]) == ("2*n", 2000, "program.tol")
     assert compared.structured_content["verdict"] == "cheaper"
@@ -52,7 +58,9 @@ def test_a_client_calls_the_tools() -> None:
     assert "equal" in _text(judged)
     assert mistaken.is_error
     assert _text(mistaken).startswith("error[T0201]: there is no function `exq`\n  --> program.tol:2:13")
-    assert [one.is_error for one in (both, unknown, nothing)] == [True, True, True]
+    assert all(one.is_error for one in (both, unknown, nothing, *others))
+    assert _text(others[-2]).startswith("error[T0663]: there is no operator `--help`")
+    assert all(_text(one).startswith("analyze cannot take these arguments") for one in others[:3])
     for tool, given, answer in zip((listed[0], listed[1]), CALLS, (analysed, compared), strict=False):
         jsonschema.validate(given[1], tool.input_schema)
         jsonschema.validate(answer.structured_content, tool.output_schema or {})

@@ -39,10 +39,16 @@ async def call(tool: Tool, given: Arguments, limits: CallLimits) -> types.CallTo
     """Run the command of a tool; what goes wrong is told as the command tells it."""
     with tempfile.TemporaryDirectory(prefix="tolcost-") as folder:
         try:
-            command = tool.command(given, Path(folder))
+            name, *arguments = tool.command(given, Path(folder))
+            code, out, err = await _run([name, *limits.options, *arguments], folder)
         except BadArguments as error:
             return _failed(str(error))
-        code, out, err = await _run([*command, *limits.options], folder)
+        except (
+            AttributeError,
+            TypeError,
+            ValueError,
+        ) as error:  # of another type than the tool's schema says
+            return _failed(f"{tool.name} cannot take these arguments: {error}")
     if code not in _ANSWERED:
         return _failed(err or out)
     text = [types.TextContent(text=out)] + ([types.TextContent(text=err)] if err else [])

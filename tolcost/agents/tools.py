@@ -99,7 +99,7 @@ def _analyze(given: Arguments, folder: Path) -> list[str]:
 
 def _explain(given: Arguments, folder: Path) -> list[str]:
     if "code" in given:
-        return ["explain", str(given["code"])]
+        return ["explain", "--", str(given["code"])]
     return ["explain", _subject(given, folder), *_inputs(given)]
 
 
@@ -118,7 +118,7 @@ def _referee(given: Arguments, folder: Path) -> list[str]:
 
 
 def _operator(given: Arguments, folder: Path) -> list[str]:
-    return ["ops", str(given["name"]), "--format=json"]
+    return ["ops", "--format=json", "--", str(given["name"])]
 
 
 TOOLS = (

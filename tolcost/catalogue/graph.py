@@ -6,7 +6,6 @@ is small enough to decide a shape is looked into.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
@@ -57,11 +56,6 @@ class Weight:
     nonzero: int | None = None
     """How many elements are stored, of a sparse tensor."""
     key: str = ""
-
-    @property
-    def size(self) -> int:
-        """How many elements there are."""
-        return math.prod(self.shape)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,12 @@
 """Running ONNX's node tests, and recorded cases of other domains, against the definitions; what came of it.
 
-The whole suite, or the cases of some operators, over all cores.  For whoever writes definitions there is a
-command: ``python -m tolcost.catalogue.suite Softmax -v``.
+The whole suite, or the cases of some operators, over all cores.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
-import sys
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -20,7 +17,7 @@ from tolcost.catalogue.schemas import onnx_version
 from tolcost.catalogue.specs import Library, open_library
 from tolcost.catalogue.workers import spread
 from tolcost.dataclass import dataclass
-from tolcost.diagnostics import Diagnostic, Rejected, quoted, render_all
+from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.platform import with_deep_stack
 
 SECONDS_PER_CASE = 120.0
@@ -61,7 +58,6 @@ def verify(
     jobs: int | None = None,
     progress: Progress | None = None,
     specs: Sequence[str | Path] = (),
-    seconds: float = SECONDS_PER_CASE,
     thorough: bool = False,
     domain: str | None = None,
     atoms: int = FEW_ATOMS,
@@ -89,7 +85,7 @@ def verify(
     def work(n: int) -> Result:
         return check(cases[n], library, thorough, atoms=atoms, recorded=recorded)
 
-    for n, result in spread(work, len(cases), lost, workers, seconds):
+    for n, result in spread(work, len(cases), lost, workers, SECONDS_PER_CASE):
         found[n] = result
         if progress is not None:
             progress(len(found), len(cases), result)
@@ -160,73 +156,3 @@ def as_record(report: Report) -> dict[str, object]:
             for r in report.results
         ],
     }
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Check some operators, say what failed and why, and give the exit code."""
-    options = _options(arguments)
-    try:
-        report = verify(
-            options.names,
-            options.jobs,
-            _progress,
-            options.specs,
-            options.seconds,
-            domain=options.domain,
-            recorded=options.forms,
-        )
-    except Rejected as error:
-        print(render_all(error.diagnostics), file=sys.stderr)
-        return 2
-    _tell(report, options.verbose, options.forms)
-    return 1 if report.failures else 0
-
-
-def _options(arguments: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m tolcost.catalogue.suite", description=main.__doc__)
-    parser.add_argument("names", nargs="*", help="operators or cases; none means all")
-    parser.add_argument("-v", "--verbose", action="store_true", help="full diagnostics")
-    parser.add_argument("-f", "--forms", action="store_true", help="the closed form of every case")
-    parser.add_argument("-j", "--jobs", type=int, default=None)
-    parser.add_argument("--seconds", type=float, default=60.0, help="time limit for a case")
-    parser.add_argument("--domain", help="a domain whose cases are recorded, such as com.microsoft")
-    parser.add_argument("--specs", action="append", default=[], metavar="DIR")
-    return parser.parse_args(arguments)
-
-
-def _progress(done: int, of: int, result: Result) -> None:
-    if sys.stderr.isatty():
-        end = "\n" if done == of else ""
-        print(f"\r{done}/{of} {result.name[:60]:<60}", end=end, file=sys.stderr)
-
-
-def _tell(report: Report, verbose: bool, forms: bool) -> None:
-    for result in report.results:
-        if result.status in FAILED:
-            print(f"FAIL {result.name} [{result.op}]: {result.cause}")
-            if verbose and result.detail:
-                print("    " + result.detail.replace("\n", "\n    "))
-        if forms and result.form is not None:
-            note = f"   (numbers: {', '.join(result.concrete)})" if result.concrete else ""
-            print(f"  {result.name}: {result.form[:300]}{note}")
-    for line in _by_operator(report):
-        print(line)
-    print("  ".join(f"{name} {number}" for name, number in report.figures().items()))
-
-
-def _by_operator(report: Report) -> list[str]:
-    found: dict[str, list[Result]] = defaultdict(list)
-    for result in report.results:
-        found[result.op].append(result)
-    lines = []
-    for op, results in sorted(found.items()):
-        passed = sum(r.status == "pass" for r in results)
-        concrete = sum(bool(r.concrete) for r in results)
-        note = f", {concrete} with numbers for lengths" if concrete else ""
-        outside = " (outside)" if results[0].status == "outside" else ""
-        lines.append(f"{op}: {passed}/{len(results)}{note}{outside}")
-    return lines
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -1,4 +1,4 @@
-"""Charts as SVG: points on axes that may be logarithmic, written by hand and to the same bytes each time.
+"""Charts as SVG: points on logarithmic axes, written by hand and to the same bytes each time.
 
 Colours are those of the page around (``currentColor`` and a few classes), so that a chart can be
 read on light and on dark ground.
@@ -29,26 +29,19 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """What an axis shows, from where to where, and whether by powers of ten."""
+    """What an axis shows, from where to where, by powers of ten."""
 
     title: str
     low: float
     high: float
-    logarithmic: bool = True
 
     def place(self, value: float) -> float:
         """How far along the axis a value is, from 0 to 1."""
-        if self.logarithmic:
-            value, low, high = (math.log10(v) for v in (value, self.low, self.high))
-        else:
-            low, high = self.low, self.high
+        value, low, high = (math.log10(v) for v in (value, self.low, self.high))
         return (value - low) / (high - low) if high > low else 0.5
 
     def ticks(self) -> list[tuple[float, str]]:
         """Values to mark, with their texts."""
-        if not self.logarithmic:
-            step = (self.high - self.low) / 4
-            return [(self.low + n * step, f"{self.low + n * step:g}") for n in range(5)]
         first, last = math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9)
         if last - first < 3:  # too few powers to read by
             fine = (step * 10.0**n for n in range(first - 1, last + 1) for step in (1, 2, 5))
