@@ -251,7 +251,7 @@ def _close(waiting: list[_Open], operand: Expr, level: int) -> Expr:
 
 
 RuleValues: TypeAlias = list[Any]
-RuleAction: TypeAlias = Callable[[RuleValues, int, int], Any]
+RuleAction: TypeAlias = "Callable[[Builder, RuleValues, int, int], Any]"
 
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", '"': '"', "'": "'", "\\": "\\"}
@@ -302,18 +302,22 @@ class _Declared:
     mark: str = ""
 
 
+_UNFINISHED = {_Paren, _OperatorRow, _Prefixed, _Links}
+"""Operands that are no nodes yet."""
+
+
 def _extended(row: RuleValues, more: RuleValues) -> RuleValues:
     row.extend(more)
     return row
 
 
 _LISTS: dict[str, RuleAction] = {
-    "one": lambda v, *_: v,
-    "pair": lambda v, *_: [v[0], v[2]],
-    "more": lambda v, *_: _extended(v[0], [v[2]]),
-    "joined": lambda v, *_: _extended(v[0], v[2]),
-    "inner": lambda v, *_: v[1],
-    "nothing": lambda v, *_: [],
+    "one": lambda _, v, *__: v,
+    "pair": lambda _, v, *__: [v[0], v[2]],
+    "more": lambda _, v, *__: _extended(v[0], [v[2]]),
+    "joined": lambda _, v, *__: _extended(v[0], v[2]),
+    "inner": lambda _, v, *__: v[1],
+    "nothing": lambda _, v, *__: [],
 }
 """Rules that make lists, which grow in place, and what stands between brackets."""
 
@@ -351,13 +355,6 @@ class Builder:
         self.source = source
         self.diagnostics: list[Diagnostic] = []
 
-    def action(self, alias: str) -> RuleAction:
-        """What is done when the parts of a rule are complete."""
-        source, node = self.source, _NODES.get(alias)
-        if node is None:
-            return _LISTS.get(alias) or cast(RuleAction, getattr(self, alias))
-        return lambda values, start, end: node(values, Span(source, start, end))
-
     # ---- helpers
 
     def _span(self, start: int, end: int) -> Span:
@@ -376,6 +373,8 @@ class Builder:
 
     def _plain(self, value: Any) -> tree.Expr:
         """An operand as a node."""
+        if type(value) not in _UNFINISHED:
+            return cast(tree.Expr, value)
         if isinstance(value, _Links):
             return tree.Compose(tuple(value.functions), value.span)
         if not isinstance(value, _Paren):
@@ -400,6 +399,8 @@ class Builder:
     def finish(self, values: RuleValues, start: int, end: int) -> tree.Expr:
         """A whole expression: its row of operators grouped."""
         value = values[0]
+        if type(value) not in _UNFINISHED:  # as most are
+            return cast(tree.Expr, value)
         if isinstance(value, _Prefixed):
             return group(value.items[::-1], self._chained)
         return group(value.items, self._chained) if isinstance(value, _OperatorRow) else self._plain(value)
@@ -602,6 +603,14 @@ class Builder:
                 return tree.Unpack(names, value, span)
         self._complain("T0111", "this cannot be defined", target.span, _definition_hint(target))
         return tree.Define("", None, value, output, False, span)
+
+
+def action(alias: str) -> RuleAction:
+    """What is done when the parts of a rule are complete."""
+    node = _NODES.get(alias)
+    if node is None:
+        return _LISTS.get(alias) or cast(RuleAction, getattr(Builder, alias))
+    return lambda builder, values, start, end: node(values, Span(builder.source, start, end))
 
 
 def _names_of(items: tuple[tree.Expr, ...]) -> tuple[str, ...] | None:

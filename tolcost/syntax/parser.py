@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, cast
 
 from tolcost.diagnostics import Diagnostic, InternalError, Rejected, Source, Span
 from tolcost.syntax import tree
-from tolcost.syntax.grammar import END, Builder, parse_table
+from tolcost.syntax.grammar import END, Builder, RuleAction, action, parse_table
 from tolcost.syntax.names import Signature, operator_signature, resolve, signatures
 from tolcost.syntax.syntax_errors import Mistake, Token, Unexpected, describe, resume
 from tolcost.syntax.tree import (
@@ -81,10 +81,6 @@ class _Parser:
         self.statement = 0
         self.previous = (END, 0, 0)
         self.tokens = 0
-        self.rules = [
-            (rule.size, rule.symbol, self.builder.action(rule.action) if rule.action else None)
-            for rule in parse_table().productions
-        ]
 
     def program(self) -> Module:
         statements: list[Statement] = []
@@ -128,8 +124,8 @@ class _Parser:
         Beside the stack of states there is one of values and one that says where each value starts; a rule
         ends where the last token ended.
         """
-        table, text, rules = parse_table(), self.text, self.rules
-        moves, scanners = table.moves, _scanners()
+        table, text, rules, builder = parse_table(), self.text, _rules(), self.builder
+        moves, scanners, after = table.moves, _scanners(), _after()
         states, state = [0], 0
         values: list[Any] = []
         starts: list[int] = []
@@ -150,14 +146,14 @@ class _Parser:
                 kind, start, end = line_end
             possible = moves[state]
             while (move := moves[state].get(kind, 0)) < 0:
-                size, symbol, action = rules[~move]
+                size, symbol, act = rules[~move]
                 if size > 1:
                     del starts[1 - size :], states[1 - size :]
-                if action is not None:
-                    values[-size:] = (action(values[-size:], starts[-1], last),)
+                if act is not None:
+                    values[-size:] = (act(builder, values[-size:], starts[-1], last),)
                 elif size > 1:
                     del values[1 - size :]
-                state = states[-1] = moves[states[-2]][symbol]
+                state = states[-1] = after[states[-2], symbol, kind]
             if kind == END and state == table.final:
                 self.pos, self.tokens = pos, tokens
                 return cast(Statement, values[0])
@@ -309,6 +305,37 @@ class _Scanners(dict[int, "_OneByOne | re.Pattern[str]"]):
 @cache
 def _scanners() -> _Scanners:
     return _Scanners()
+
+
+@cache
+def _rules() -> list[tuple[int, str, RuleAction | None]]:
+    """The size of each rule, its symbol, and what it does."""
+    rules = parse_table().productions
+    return [(rule.size, rule.symbol, action(rule.action) if rule.action else None) for rule in rules]
+
+
+class _After(dict[tuple[int, str, str], int]):
+    """The state after a rule, by that before it, its symbol and the token that follows.
+
+    Half of all rules only give what one symbol stands for another one: these are taken at once.
+    """
+
+    def __missing__(self, key: tuple[int, str, str]) -> int:
+        before, symbol, kind = key
+        table = parse_table()
+        state = table.moves[before][symbol]
+        while (move := table.moves[state].get(kind, 0)) < 0:
+            rule = table.productions[~move]
+            if rule.size > 1 or rule.action:
+                break
+            state = table.moves[before][rule.symbol]
+        self[key] = state
+        return state
+
+
+@cache
+def _after() -> _After:
+    return _After()
 
 
 # === Reading definitions: their programs, the library files they use, and whether all names mean something.

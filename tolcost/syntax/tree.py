@@ -469,10 +469,15 @@ def children(node: Any) -> list[Any]:
 
 def _collect(values: Iterable[Any], found: list[Any]) -> None:
     for value in values:
-        if isinstance(value, tuple):
+        kind = type(value)
+        if kind is tuple:
             _collect(value, found)
-        elif hasattr(value, "span"):
+        elif kind not in _PLAIN:
             found.append(value)
+
+
+_PLAIN = {str, int, bool, type(None)}
+"""What the fields of nodes hold besides nodes and tuples of them."""
 
 
 @cache
