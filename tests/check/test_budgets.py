@@ -116,6 +116,17 @@ def test_undecided(project: Project) -> None:
     assert said.code == 3
 
 
+def test_a_mistake_is_shown_where_it_is(project: Project) -> None:
+    """The same text stands with another program before: that one was shown twice."""
+    project.locked(a=SUM, b=SUM)
+    settings(project, '[budgets]\n"a.tol" = ["3 zFLOP"]\n"b.tol" = ["3 zFLOP"]\n')
+    said = project.check()
+    assert [line.strip() for line in said.err.splitlines() if "-->" in line] == [
+        "--> tolcost.toml:2:13",
+        "--> tolcost.toml:3:13",
+    ]
+
+
 def test_patterns(project: Project) -> None:
     project.locked(a=SUM, b=SUM_OF_EXP)
     budget(project, "eops <= n", name="*.tol")

@@ -232,3 +232,38 @@ def test_a_length_without_a_name_is_told_as_any_other(
         return tolcost.from_onnx(model)
 
     assert tolcost.diff(cost(before), cost(after)).notes == notes
+
+
+TEXTS = "tol a: string [n]\ny := map(tol[n], eq(a[i], a[1]), [i])\n"
+
+
+def test_what_is_not_known_of_one_is_not_compared() -> None:
+    """The bytes of texts are not known: they were taken for 0, and anything else for costlier."""
+    for old, new, which in (
+        (TEXTS, TEXTS.replace("string", "R"), "old"),
+        (TEXTS.replace("string", "R"), TEXTS, "new"),
+    ):
+        found = tolcost.diff(old, new)
+        assert "bytes" not in [row.metric for row in found.rows]
+        assert found.notes == (f"bytes of the {which} one: not known",)
+
+
+def test_a_program_is_not_compared_with_a_model() -> None:
+    """Their figures are not the same ones: FLOPs of a model were taken for 0."""
+    model = tolcost.from_onnx(
+        parse_model('<ir_version: 10, opset_import: ["" : 18]> g (float[n] x) => (y) { y = Exp(x) }')
+    )
+    for old, new in ((model, TEXTS), (TEXTS, model)):
+        with pytest.raises(tolcost.Rejected, match="a program cannot be compared with a model"):
+            tolcost.diff(old, new)
+
+
+def test_all_runs_of_a_model_are_compared_in_every_figure() -> None:
+    """Parameters, and MACs of operators, were taken for 0 beside those of one run."""
+    head = (
+        '<ir_version: 10, opset_import: ["" : 18]> g (float[past, 4] c, float[4, 4] w) => (float[past, 4] y)'
+    )
+    cost = tolcost.from_onnx(parse_model(head + "{ y = MatMul(c, w) }"))
+    found = tolcost.diff(cost, tolcost.generate(cost, "past: 1..n"))
+    assert {(row.part, row.metric) for row in found.rows} >= {("", "params"), ("MatMul", "macs")}
+    assert found.rows[-1].new != 0

@@ -43,11 +43,7 @@ async def call(tool: Tool, given: Arguments, limits: CallLimits) -> types.CallTo
             code, out, err = await _run([name, *limits.options, *arguments], folder)
         except BadArguments as error:
             return _failed(str(error))
-        except (
-            AttributeError,
-            TypeError,
-            ValueError,
-        ) as error:  # of another type than the tool's schema says
+        except (AttributeError, TypeError, ValueError) as error:  # not of the types that its schema says
             return _failed(f"{tool.name} cannot take these arguments: {error}")
     if code not in _ANSWERED:
         return _failed(err or out)

@@ -82,7 +82,7 @@ def read_budgets(config: Config) -> tuple[Budget, ...]:
             try:
                 found.append(read_budget(pattern, text))
             except Rejected as rejected:
-                at = config.source.text.find(text)
+                at = config.source.text.find(text, max(config.source.text.find(pattern), 0))
                 here = Span(config.source, at, at + len(text)) if at >= 0 else rejected.diagnostics[0].span
                 mistakes += [Diagnostic(d.code, d.message, here, hint=d.hint) for d in rejected.diagnostics]
     if mistakes:

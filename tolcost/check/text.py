@@ -180,6 +180,8 @@ def held_text(held: HeldBudget) -> str:
         case "overstated":
             return "more than it costs" + (f" where {held.region.text}" if held.region else "")
         case "undecided":
+            if held.example is not None and held.example.new > held.example.old:
+                return "undecided: the most that it may cost is more at some shapes"
             tried = f": kept at {held.tried:,} shapes tried, and not proved" if held.tried else ""
             return f"undecided{tried}"
 

@@ -46,11 +46,6 @@ class Summand:
         """The coordinates with their extents, outermost first."""
         return tuple(scope for scope in self.scopes if isinstance(scope, tuple))
 
-    @property
-    def guards(self) -> tuple[Cond, ...]:
-        """The conditions."""
-        return tuple(scope for scope in self.scopes if not isinstance(scope, tuple))
-
 
 _Terms: TypeAlias = dict[tuple[CountKey, Guarded, Larger | None], int]
 

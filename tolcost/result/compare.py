@@ -35,7 +35,7 @@ from tolcost.algebra import compare as compare_forms
 from tolcost.algebra.points import hold_at
 from tolcost.cost.record import NamedType
 from tolcost.dataclass import dataclass, replace
-from tolcost.diagnostics import quoted
+from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.result.claims import NOTHING, SAME, Certainty, Claim, conclude
 from tolcost.result.comparison import CostComparison, FigureDifference
 from tolcost.result.example import at_example
@@ -293,8 +293,11 @@ def compare(old: Located, new: Located, identical: bool = False) -> CostComparis
     """Compare what two programs or two models cost, for all lengths that both allow.
 
     Lengths at which the two stand are given, the others open.  ``identical`` where both are one and the same
-    text: bounds are then of the same cost.
+    text: bounds are then of the same cost.  A part that one of them does not have costs it nothing, but a
+    figure of the whole that one does not have is not known.
     """
+    if old.study.kind != new.study.kind:
+        raise Rejected(Diagnostic("T0412", "a program cannot be compared with a model"))
     matching = match(old, new)
     there = at_example(new)
     values = None if there is None else there.point.values
@@ -306,12 +309,15 @@ def compare(old: Located, new: Located, identical: bool = False) -> CostComparis
     now = replace(now, facts=facts, empty=not now.meet(facts))
     before = {(part, metric): form for part, metric, form in old.compared()}
     after = {(part, metric): form for part, metric, form in new.compared()}
-    keys = dict.fromkeys((*before, *after))
+    sides = {"old": after.keys() - before.keys(), "new": before.keys() - after.keys()}
+    unknown = {(part, metric): side for side, keys in sides.items() for part, metric in keys if not part}
+    keys = [key for key in dict.fromkeys((*before, *after)) if key not in unknown]
     rows = [now.difference(p, m, before.get((p, m)), after.get((p, m))) for p, m in keys]
     pairs = paired(_layers(old), _layers(new))
     layers = [now.layer(a, b) for a, b in pairs]
     unit = (f"{' and '.join(new.durations)} are in attoseconds",) if new.durations else ()
-    notes = (*matching.notes, *_needs(now), *renamed(pairs), *unit)
+    lacking = (f"{metric} of the {side} one: not known" for (_, metric), side in sorted(unknown.items()))
+    notes = (*matching.notes, *lacking, *_needs(now), *renamed(pairs), *unit)
     complete = not old.coverage.missing and not new.coverage.missing
     point = None if held is None or there is None else _words(there)
     return CostComparison(old.study.file, new.study.file, tuple(rows), notes, complete, tuple(layers), point)

@@ -187,10 +187,13 @@ class GenerationStudy(Study):
         )
 
     def compared(self) -> Iterator[tuple[str, str, Poly]]:
-        """The totals, then EOPs by operator."""
+        """The totals, then EOPs and MACs by operator."""
         yield from (("", "eops", self.total.eops), ("", "macs", self.total.macs))
+        yield "", "params", self.pieces[-1].study.holdings.parameters
         yield from (("", "bytes", self.total.bytes),) if self.total.bytes is not None else ()
-        yield from ((group.title, "eops", group.figures.eops) for group in self.groups("op"))
+        for group in self.groups("op"):
+            yield group.title, "eops", group.figures.eops
+            yield group.title, "macs", group.figures.macs
 
     def groups(self, by: str) -> tuple[Group, ...]:
         """Figures of all runs by node, operator or scope."""

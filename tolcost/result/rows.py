@@ -113,14 +113,6 @@ def _shortened(scope: ModuleScope, branches: Sequence[_Branch]) -> ModuleScope:
     return ModuleScope(f"{scope.title}/{only.title}", scope.times * only.times, scope.nodes, only.children)
 
 
-def flattened(scopes: Iterable[ModuleScope], depth: int, level: int = 0) -> Iterator[tuple[int, ModuleScope]]:
-    """Scopes with those inside of them below, so many levels down, each with how far in it stands."""
-    for scope in scopes:
-        yield level, scope
-        if level + 1 < depth:
-            yield from flattened(scope.children, depth, level + 1)
-
-
 # === Rows.
 
 
