@@ -403,7 +403,12 @@ def _even(env: Env, numbers: list[Value], work: JointWork, span: Span) -> list[V
     """Numbers that make one ToL, some of which are data: all of them are, in one space, parts of one work."""
     space = reduce(join_spaces, map(space_of, numbers))
     nodes = [in_spaces(materialise(env, number, span), (space,)) for number in numbers]
-    return [Data(node if type(node) is Ref else env.scope.bind(node, work=work)) for node in nodes]
+    return [Data(_part_of(env, node, work)) for node in nodes]
+
+
+def _part_of(env: Env, node: Node, work: JointWork) -> Node:
+    bound = type(node) is Ref and node.var.work is work
+    return node if bound else env.scope.bind(node, work=work)
 
 
 def _check_alike(env: Env, first: Type, other: Type, span: Span) -> None:
