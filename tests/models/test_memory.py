@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from onnx.parser import parse_model
 from onnx.reference import ReferenceEvaluator
 
 import tolcost
@@ -85,3 +86,17 @@ def test_what_all_sizes_share_has_no_part_in_a_proof(monkeypatch: pytest.MonkeyP
     half = floordiv(n, const(2))
     assert memory.dominating((b * (n + 1), b * (half + 1))) == ((b * (n + 1),), True)
     assert asked == [n - half]
+
+
+def test_texts_may_make_it_more() -> None:
+    """How many bytes texts take is not known: what the other values take was said to be all."""
+    head = '<ir_version: 10, opset_import: ["" : 20]>'
+    for space, remark in (("float", "bytes"), ("string", "bytes, perhaps more")):
+        cost = tolcost.from_onnx(
+            parse_model(f"{head} g ({space}[n] a, {space}[n] b) => (bool[n] y) {{ y = Equal(a, b) }}")
+        )
+        assert [one.unit for one in cost.measures if one.key == "peak_bytes"] == [remark]
+    runs = tolcost.generate(cost, "n: 1..m")
+    told = {one.key: one for one in runs.measures}
+    assert told["peak_bytes"].unit == "bytes, with the cache, perhaps more"
+    assert told["memory_bytes"].form is None

@@ -129,17 +129,27 @@ def peak_memory(cost: GraphCost) -> Peak | None:
     live = {poly({**dict(shape), UNIT: most}, whole): at for shape, (most, at) in moments.items()}
     forms = {cost.within(form): at for form, at in live.items()}
     kept, exact = dominating(tuple(forms))
-    complete = all(not applied.uncosted for applied in cost.nodes)
+    complete = all(not applied.uncosted for applied in cost.nodes) and _all_sized(cost)
     step = cost.model.graph.nodes[forms[kept[0]]] if cost.model.graph.nodes else None
     shown = Depth(tuple(substitute(form, cost.equal) for form in kept), exact)
     return Peak(shown, "" if step is None else step.name or step.op, exact and complete)
 
 
-def _sizes(cost: GraphCost) -> dict[str, Poly]:
+def _live(cost: GraphCost) -> Iterator[str]:
+    """The inputs of the model, and what depends on them."""
     constant = constant_names(cost)
-    names = (n for step in cost.model.graph.nodes for n in step.outputs if n not in constant)
+    yield from (given.name for given in cost.model.graph.inputs)
+    yield from (n for step in cost.model.graph.nodes for n in step.outputs if n not in constant)
+
+
+def _all_sized(cost: GraphCost) -> bool:
+    """Whether the bytes of every value are known: texts have no size."""
+    return all(cost.names.buffer(name) is not None for name in _live(cost))
+
+
+def _sizes(cost: GraphCost) -> dict[str, Poly]:
     found: dict[str, Poly] = {}
-    for name in (*(given.name for given in cost.model.graph.inputs), *names):
+    for name in _live(cost):
         size = cost.names.buffer(name)  # what is known while compiling has one in a run all the same
         if size is not None and size.terms:
             found[name] = cost.settled(size) if cost.larger else size

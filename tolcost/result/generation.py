@@ -67,6 +67,9 @@ _SUCH_AS = "such as 'past: 0..n', which is n runs"
 _STEPS = re.compile(r"\s*(?P<name>.+?)\s*:\s*(?P<first>.+?)\s*\.\.\s*(?P<end>.+?)\s*", re.DOTALL)
 
 
+_PEAK = "bytes, with the cache"
+
+
 @dataclass(frozen=True, slots=True)
 class Steps:
     """Runs in which a length is ``first``, one more, and so on; it stays below ``end``."""
@@ -166,9 +169,10 @@ class GenerationStudy(Study):
         """The figures of all runs; what is held is held once."""
         total, held, peak = self.total, self.pieces[-1].study.holdings, self.peak
         weights = held.parameter_bytes
+        sure = all(piece.study.peak is None or piece.study.peak.exact for piece in self.pieces)
         both = (
             None
-            if peak is None or weights is None
+            if peak is None or weights is None or not sure
             else Depth(tuple(weights + one for one in peak.candidates), peak.exact)
         )
         return (
@@ -181,7 +185,7 @@ class GenerationStudy(Study):
             Measure("params", "parameters", held.parameters),
             Measure("param_bytes", "parameter bytes", weights),
             Measure("cache_bytes", "cache at the end", self.cache, "bytes"),
-            Measure("peak_bytes", "peak activations", peak, "bytes, with the cache"),
+            Measure("peak_bytes", "peak activations", peak, _PEAK if sure else f"{_PEAK}, perhaps more"),
             Measure("memory_bytes", "memory at most", both, "bytes: parameters and peak"),
             intensity_measure(total.intensity, total.traffic, total.status),
         )
