@@ -14,6 +14,7 @@ from tolcost.catalogue.conformance import Result, check
 from tolcost.catalogue.deriving import derive
 from tolcost.catalogue.specs import Library, open_library
 from tolcost.catalogue.suite import as_record, verify
+from tolcost.cli import run
 
 pytestmark = pytest.mark.node_cases
 
@@ -161,3 +162,9 @@ def test_verify_gives_one_record_per_case() -> None:
     assert record["summary"] == {"cases": 8, "pass": 8, "fail": 0, "outside": 0, "concrete": 0}
     assert told == list(range(1, 9))
     assert report.failures == ()
+
+
+def test_all_there_is_to_say_has_the_form_of_every_test(capsys: pytest.CaptureFixture[str]) -> None:
+    for options, forms in ((["--verbose"], ["  test_relu: X_1*X_2*X_3"]), ([], [])):
+        assert run(["verify", "test_relu", "--jobs", "1", *options]) == 0
+        assert capsys.readouterr().out.splitlines()[:-1] == ["Relu: 1 of 1", *forms]

@@ -235,6 +235,14 @@ def test_pictures_show_the_numbers() -> None:
             cost.plot(**wrong)  # type: ignore[arg-type]
 
 
+def test_what_is_not_known_is_not_drawn() -> None:
+    """The bytes of texts were drawn as 0."""
+    cost = tolcost.analyze("tol a: string [n]\ny := map(tol[n], eq(a[i], a[1]), [i])")
+    for one in (cost, cost.subs(n=3)):
+        with pytest.raises(Rejected, match="bytes of `<text>` are not known"):
+            one.plot(metric="bytes")
+
+
 # ---- operators, models in memory, errors, the tests of others ------------------------------------
 
 

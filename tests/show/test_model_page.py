@@ -14,9 +14,9 @@ import pytest
 from onnx import TensorProto, helper
 
 from tests.audit.browser import Browser, chromium, note, noted
+from tolcost.api import load_model
 from tolcost.cli import run
 from tolcost.result.cost import Cost
-from tolcost.result.model import load_model
 from tolcost.result.study import locate_study
 
 BERT = Path(__file__).parents[2] / "examples" / "bert.onnx"

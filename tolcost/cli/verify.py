@@ -35,7 +35,9 @@ UNTESTED = 3
 @click.option("--atoms", metavar="N", type=click.IntRange(0, MAX_ATOMS), default=FEW_ATOMS, show_default=True,
               help="Run atom by atom what has at most so many.")  # fmt: skip
 @click.option("--general", is_flag=True, help="Find the general forms, and hold them to the tests instead.")
-@click.option("--verbose", "-v", is_flag=True, help="Every operator, and all there is about a failure.")
+@click.option(
+    "--verbose", "-v", is_flag=True, help="Every operator and form, and all there is about a failure."
+)
 @click.option("--specs", metavar="DIR", multiple=True, help="A folder of operators, searched first.")
 @click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", help="How to write it."
@@ -66,7 +68,7 @@ def command(
         found = _general(names, jobs, specs)
         deliver(_json(general_record(found)) if form == "json" else general_text(found), output)
         return 1 if any(one.problems for one in found.operators) else 0
-    report = run_suite(names, jobs, specs, thorough, domain, atoms, recorded=form == "json")
+    report = run_suite(names, jobs, specs, thorough, domain, atoms, recorded=verbose or form == "json")
     deliver(
         _json(as_record(report)) if form == "json" else verify_text(report, verbose or bool(names)), output
     )

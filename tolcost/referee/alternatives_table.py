@@ -110,9 +110,9 @@ def crossings_table(found: Sequence[AlgorithmComparison]) -> ReportTable:
             one.setting.instance.op,
             Code(setting_text(one)),
             pair.first.name,
-            _code(pair.first_fewer),
+            Code(pair.first_fewer),
             pair.second.name,
-            _code(pair.second_fewer),
+            Code(pair.second_fewer),
         )
         for one in found
         for pair in one.crossings
@@ -154,15 +154,11 @@ def _row(one: AlgorithmComparison, row: CostedAlgorithm, tests: Tests) -> tuple[
         row.name,
         row.eops,
         standing_text(one.against_definition(row)),
-        _code("; ".join(relied_on(row))),
+        Code("; ".join(relied_on(row))),
         tests_text(tests.get((instance.op, row.name))),
         _about(row),
         Code(command_of(instance, row.file)),
     )
-
-
-def _code(text: str) -> Code | None:
-    return Code(text) if text else None
 
 
 def _about(row: CostedAlgorithm) -> str:

@@ -110,7 +110,7 @@ def _tested(case: Mapping[str, Any]) -> Tested:
 
 
 def verify_text(report: Report, all_operators: bool) -> str:
-    """Failures one by one, operators that do not fully pass (or all), and the figures."""
+    """Failures one by one, operators that do not fully pass (or all, with their forms), and the figures."""
     lines = [f"FAIL {r.name} ({r.op}): {visible(r.cause or 'no cause given')}" for r in report.failures]
     if all_operators:
         details = (r.detail for r in report.failures if r.detail)
@@ -119,11 +119,11 @@ def verify_text(report: Report, all_operators: bool) -> str:
     by_name: dict[str, list[Result]] = {}
     for result in report.results:
         by_name.setdefault(result.op, []).append(result)
-    lines += [
-        f"{name}: {_figure(found)}"
-        for name, found in sorted(by_name.items())
-        if all_operators or any(r.status in FAILED for r in found)
-    ]
+    for name, found in sorted(by_name.items()):
+        if all_operators or any(r.status in FAILED for r in found):
+            lines.append(f"{name}: {_figure(found)}")
+        if all_operators:
+            lines += [f"  {r.name}: {visible(r.form)}{_numbers(r)}" for r in found if r.form is not None]
     figures = report.figures()
     judged = figures["pass"] + figures["fail"]
     tests = f"node tests of onnx {report.onnx}" if report.domain is None else f"cases of {report.domain}"
@@ -132,6 +132,11 @@ def verify_text(report: Report, all_operators: bool) -> str:
         f"{figures['outside']:,} more are outside the model"
     )
     return "\n".join(lines) + "\n"
+
+
+def _numbers(result: Result) -> str:
+    """The lengths of a test that had to be numbers."""
+    return f"  (numbers: {', '.join(result.concrete)})" if result.concrete else ""
 
 
 def _figure(results: Sequence[Result]) -> str:

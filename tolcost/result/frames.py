@@ -128,6 +128,8 @@ def plotted(
         raise Rejected(
             Diagnostic("T0412", f"a line has no {_TITLES[metric]}", hint="EOPs and FLOPs go by line")
         )
+    if getattr(cost.total, metric) is None:
+        raise Rejected(Diagnostic("T0412", f"{_TITLES[metric]} of {quoted(cost.study.name)} are not known"))
     drawn = _axes() if axes is None else axes
     if cost.point.complete and over is None:
         _bars(cost, metric, by, top, drawn)

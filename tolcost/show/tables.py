@@ -97,7 +97,7 @@ def _markdown_cell(cell: Cell) -> str:
 
 
 def _code_lines(text: str) -> str:
-    return "<br>".join(markdown_code(line) for line in text.split("\n"))
+    return "<br>".join(markdown_code(line) for line in text.split("\n")) if text else ""
 
 
 def markdown_text(text: str) -> str:
