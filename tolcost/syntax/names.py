@@ -507,7 +507,7 @@ class _Resolver(Declarations):
     def __init__(self, known: KnownNames) -> None:
         super().__init__(known)
         self.unknown: dict[str, tuple[bool, tree.Name, NameScope]] = {}
-        self.waiting: list[tuple[tree.Expr, NameScope]] = []
+        self.waiting: list[tuple[tree.Expr | tree.Ellipsis, NameScope]] = []
 
     # ---- statements
 
@@ -551,12 +551,14 @@ class _Resolver(Declarations):
             self._visit(expr, scope)
 
     def _later(self, exprs: Iterable[tree.Expr | tree.Ellipsis], scope: NameScope) -> None:
-        self.waiting.extend((e, scope) for e in exprs if not isinstance(e, tree.Ellipsis))
+        self.waiting.extend([(expr, scope) for expr in exprs])
 
-    def _visit(self, expr: tree.Expr, scope: NameScope) -> None:
+    def _visit(self, expr: tree.Expr | tree.Ellipsis, scope: NameScope) -> None:
         match expr:
             case tree.Name():
                 self._value(expr, scope)
+            case tree.Numeral():
+                pass
             case tree.Star() if not scope.star:
                 hint = "`*` is the current element of a `map` or `reduce`"
                 self.tell("T0206", "`*` stands outside of any `map` or `reduce`", expr.span, hint)
