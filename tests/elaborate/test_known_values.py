@@ -1,4 +1,4 @@
-"""What is known while compiling has the value it has in a run: infinite, not a number, by negative divisors."""
+"""What is known while compiling has the value it has in a run: infinite, no number, by negative divisors."""
 
 import math
 from collections.abc import Sequence

@@ -75,8 +75,6 @@ def growths(cost: Located, sweeps: Sequence[Sweep]) -> tuple[Growth, ...]:
 
     What else is open is as in the example that a report shows.
     """
-    if not sweeps:
-        return ()
     points = math.prod(len(sweep.values) for sweep in sweeps)
     if points > _MOST_POINTS or len({sweep.name for sweep in sweeps}) < len(sweeps):
         message = f"sweeps are of different lengths, and of at most {_MOST_POINTS} points together"
@@ -85,9 +83,18 @@ def growths(cost: Located, sweeps: Sequence[Sweep]) -> tuple[Growth, ...]:
     others = _others(cost, sweeps)
     for values in product(*(sweep.values for sweep in sweeps[:-1])):
         fixed = {**others, **{sweep.name: value for sweep, value in zip(sweeps, values, strict=False)}}
-        there = locate_study(type(cost), cost.study, {**cost.point.given, **fixed}) if fixed else cost
-        found.append(replace(growth(there, sweeps[-1]), fixed=fixed))
+        found.append(replace(_growth_at(cost, sweeps[-1], fixed), fixed=fixed))
     return tuple(found)
+
+
+def _growth_at(cost: Located, sweep: Sweep, fixed: Mapping[str, int]) -> Growth:
+    """How figures grow where other lengths are fixed; there are none where those break a condition."""
+    try:
+        there = locate_study(type(cost), cost.study, {**cost.point.given, **fixed}) if fixed else cost
+    except Rejected as rejected:
+        why = rejected.diagnostics[0].message
+        return Growth(sweep.name, tuple(SweepRow(value, outside=why) for value in sweep.values), ())
+    return growth(there, sweep)
 
 
 def _others(cost: Located, sweeps: Sequence[Sweep]) -> dict[str, int]:
