@@ -197,6 +197,11 @@ def test_lengths_are_for_the_models_that_have_them(
     assert second["totals"]["eops"] == "4*n"
     assert run(["model", str(tmp_path), "--dim", "nobody=2"]) == 2
     assert "none of the models has a length" in capsys.readouterr().err
+    assert run(["model", str(tmp_path), "--assume", "seq <= 512"]) == 0
+    for mistaken in (["--assume", "sqe <= 512"], ["--assume", "each(sqe*) = 512"], ["--dim", "seq=sqe"]):
+        capsys.readouterr()
+        assert run(["model", str(tmp_path), *mistaken]) == 2
+        assert "none of the models has the lengths of" in capsys.readouterr().err
 
 
 def test_a_length_that_only_the_file_declares_can_be_given(

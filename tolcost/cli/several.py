@@ -53,7 +53,7 @@ def studied_all(
         found = studied(task, sources, engine, tell, kept)
     finally:
         progress.close()
-    check_lengths(found, task.wanted.dims)
+    check_lengths(found, task.wanted)
     if kept is None or output is None:
         deliver(many_written(found, form), output)
     else:

@@ -46,6 +46,7 @@ from tolcost.diagnostics import quoted as shown
 from tolcost.result.point import Requirement
 
 _RELATION = re.compile(r"<=|>=|==|!=|<|>|=")
+_EQUAL = ("=", "==")
 _REMAINDER = re.compile(r"(.+)%\s*([0-9]{1,9})\s*")
 _NAME = re.compile(r"[^-+*/()%<>=,\s]+")
 _SEVERAL = re.compile(r"\b(each|sum)\(([^()]+)\)")
@@ -99,41 +100,39 @@ def assumed(texts: Sequence[str], names: Mapping[str, Poly], lenient: bool = Fal
     (h_32, (Ge(p=8 - n),))
     """
     reader = _Reading(dict(names))
-    bounding: list[tuple[str, str, str, str]] = []
-    for text in _expanded(texts, names, lenient):
-        left, relation, right = _parts(text)
+    every = [(said, text, *_parts(text)) for said, text in _expanded(texts, names, lenient)]
+    every.sort(key=lambda one: one[3] not in _EQUAL)  # bounds come last: of what is left of lengths
+    used: set[str] = set()
+    for said, text, left, relation, right in every:
         try:
             remainder = _REMAINDER.fullmatch(left)
-            if remainder is not None and relation in ("=", "=="):
+            if relation not in _EQUAL:
+                reader.bounded(text, left, relation, right)
+            elif remainder is not None:
                 reader.divided(text, remainder[1].strip(), int(remainder[2]), right)
-            elif relation in ("=", "=="):
-                reader.equal(text, left, right, fresh=relation == "=")
             else:
-                bounding.append((text, left, relation, right))
-        except _UnknownLength as unknown:
-            if not lenient:
-                raise unknown.told() from None
-    for text, left, relation, right in bounding:
-        try:
-            reader.bounded(text, left, relation, right)
+                reader.equal(text, left, right, fresh=relation == "=")
+            used.add(said)
         except _UnknownLength as unknown:
             if not lenient:
                 raise unknown.told() from None
     reader.pinned(texts)
-    return Assumed(tuple(texts), reader.put, tuple(reader.facts))
+    return Assumed(tuple(text for text in texts if text in used), reader.put, tuple(reader.facts))
 
 
-def _expanded(texts: Iterable[str], names: Mapping[str, Poly], lenient: bool) -> Iterator[str]:
+def _expanded(texts: Iterable[str], names: Mapping[str, Poly], lenient: bool) -> Iterator[tuple[str, str]]:
     """Assumptions one by one: ``each(P)`` is every name that a pattern fits, ``sum(P)`` all of them added.
 
+    Each comes with what was said.
+
     >>> names = {"z_1": length("z_1"), "z_2": length("z_2")}
-    >>> list(_expanded(["each(z_*) = 2", "sum(z_*) = n"], names, False))
+    >>> [text for _, text in _expanded(["each(z_*) = 2", "sum(z_*) = n"], names, False)]
     ['`z_1` = 2', '`z_2` = 2', '(`z_1` + `z_2`) = n']
     """
     for text in texts:
         match = _SEVERAL.search(text)
         if match is None:
-            yield text
+            yield text, text
             continue
         found = [f"`{name}`" for name in names if fnmatchcase(name, match[2].strip())]
         if not found:
@@ -142,7 +141,7 @@ def _expanded(texts: Iterable[str], names: Mapping[str, Poly], lenient: bool) ->
             continue
         before, after = text[: match.start()], text[match.end() :]
         whole = found if match[1] == "each" else [f"({' + '.join(found)})"]
-        yield from (f"{before}{one}{after}" for one in whole)
+        yield from ((text, f"{before}{one}{after}") for one in whole)
 
 
 def _parts(text: str) -> tuple[str, str, str]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from tolcost.algebra import to_text
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
-from tolcost.result.model import ModelStudy, of_model
+from tolcost.result.model import ModelStudy, Wanted, of_model
 from tolcost.result.study import Located
 from tolcost.show.document import Cell, Code, Column, Lines, ReportTable, write
 from tolcost.show.json import Json, document, number
@@ -31,6 +31,8 @@ class Summary:
     uncosted: tuple[str, ...] = ()
     lengths: tuple[str, ...] = ()
     """The lengths that could be given, by name and by place."""
+    assumed: tuple[str, ...] = ()
+    """What was assumed of its lengths; what is said of those of other models is not among it."""
     problem: str = ""
 
 
@@ -50,6 +52,7 @@ def summary_of(cost: Located) -> Summary:
         symbols=tuple(symbol.name for symbol in study.symbols),
         uncosted=tuple(found.operators),
         lengths=tuple(_lengths(study)),
+        assumed=study.assumed.texts,
     )
 
 
@@ -59,12 +62,18 @@ def _lengths(study: ModelStudy) -> Iterator[str]:
         yield from (f"{given.name}[{n}]" for n in range(len(given.shape or ())))
 
 
-def check_lengths(found: Sequence[Summary], dims: Iterable[str]) -> None:
-    """Refuse a length that none of several models has."""
+def check_lengths(found: Sequence[Summary], wanted: Wanted) -> None:
+    """Refuse a length that none of several models has, and what is assumed of such ones."""
+    if all(summary.problem for summary in found):
+        return
     known = {name for summary in found for name in summary.lengths}
-    for name in dims:
-        if name not in known and not all(summary.problem for summary in found):
+    for name in wanted.dims:
+        if name not in known:
             raise Rejected(Diagnostic("T0412", f"none of the models has a length {quoted(name)}"))
+    assumed = {text for summary in found for text in summary.assumed}
+    for text in wanted.assume:
+        if text not in assumed:
+            raise Rejected(Diagnostic("T0696", f"none of the models has the lengths of {quoted(text)}"))
 
 
 # ---- one table -----------------------------------------------------------------------------
