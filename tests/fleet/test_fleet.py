@@ -174,6 +174,16 @@ def test_a_fleet_goes_on_where_it_was_killed(fleet: Path) -> None:
     assert found == studied(Task(), sources, counting(asked, 9), silent)
 
 
+@pytest.mark.parametrize("damage", [b"no row", b"0\t{}", b"0\t[1]", b"\xff\t\xff", b'0\t{"file": 1}'])
+def test_a_row_that_cannot_be_read_is_made_again(damage: bytes, fleet: Path) -> None:
+    sources, journal, asked = models_at(["zoo"]), Path("journal"), []
+    first = studied(Task(), sources, counting([], 9), silent, journal)
+    head, _, *others = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join([head, damage + b"\n", *others]))
+    assert studied(Task(), sources, counting(asked, 9), silent, journal) == first
+    assert len(asked) == 1
+
+
 def test_rows_of_other_options_are_not_mixed(fleet: Path) -> None:
     sources, journal = models_at(["zoo"]), Path("journal")
     studied(Task(), sources, counting([], 9), silent, journal)

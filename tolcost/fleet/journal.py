@@ -60,8 +60,14 @@ class Journal:
                 file.truncate(whole)
         else:
             path.write_text(f"{head}\n", encoding="utf-8")
-        parts = (line.split("\t", 1) for line in lines[1:])
-        rows = {row.file: (mark, row) for mark, text in parts for row in [from_line(text)]}
+        rows: dict[str, tuple[str, Summary]] = {}
+        for line in lines[1:]:
+            mark, _, text = line.partition("\t")
+            with suppress(
+                ValueError, TypeError, KeyError, AttributeError
+            ):  # a row that cannot be read is made again
+                row = from_line(text)
+                rows[row.file] = mark, row
         return cls(path, rows)
 
     def row(self, source: str) -> Summary | None:
@@ -101,7 +107,7 @@ def _whole_lines(path: Path) -> tuple[int, list[str]]:
     except FileNotFoundError:
         return 0, []
     whole = data.rfind(b"\n") + 1
-    return whole, data[:whole].decode("utf-8").splitlines()
+    return whole, data[:whole].decode("utf-8", errors="replace").splitlines()
 
 
 # === The table of a fleet as Parquet: one row for each model, sorted, the same bytes for the same rows.
