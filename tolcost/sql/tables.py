@@ -15,6 +15,7 @@ from __future__ import annotations
 import csv
 import tomllib
 from collections.abc import Iterable, Mapping
+from io import StringIO
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -55,9 +56,19 @@ def read_tables(files: Iterable[str]) -> dict[str, SqlTable]:
             text = path.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             raise _wrong(file, unreadable(error)) from None
-        tables = _from_toml(file, text) if path.suffix == ".toml" else (_from_csv(path, text),)
-        found.update({table.name.lower(): table for table in tables})
+        for table in _from_toml(file, text) if path.suffix == ".toml" else (_from_csv(path, text),):
+            if found.setdefault(table.name.lower(), table) is not table:
+                raise _wrong(file, f"there are two tables {quoted(table.name)}")
     return found
+
+
+def _table(file: str, name: str, columns: Iterable[SqlColumn]) -> SqlTable:
+    """A table of columns, no two of which have one name: capital letters tell none apart."""
+    found: dict[str, SqlColumn] = {}
+    for column in columns:
+        if found.setdefault(column.name.lower(), column) is not column:
+            raise _wrong(file, f"{quoted(name)} has two columns {quoted(column.name)}")
+    return SqlTable(name, found)
 
 
 def _wrong(file: str, why: str) -> Rejected:
@@ -73,9 +84,7 @@ def _from_toml(file: str, text: str) -> tuple[SqlTable, ...]:
     for name, columns in stated.items():
         if not isinstance(columns, dict) or not columns:
             raise _wrong(file, f"{quoted(name)} is not a table with columns")
-        tables.append(
-            SqlTable(name, {key.lower(): _column(file, key, said) for key, said in columns.items()})
-        )
+        tables.append(_table(file, name, (_column(file, key, said) for key, said in columns.items())))
     return tuple(tables)
 
 
@@ -88,11 +97,14 @@ def _column(file: str, name: str, said: Any) -> SqlColumn:
 
 
 def _from_csv(path: Path, text: str) -> SqlTable:
-    head, *rows = list(csv.reader(text.splitlines())) or [[]]
+    try:
+        head, *rows = list(csv.reader(StringIO(text, newline=""))) or [[]]
+    except csv.Error as error:
+        raise _wrong(str(path), str(error)) from None
     if not head or not rows or any(len(row) != len(head) for row in rows):
         raise _wrong(str(path), "it needs a line of names, and lines of as many entries below")
     columns = (_observed(name, [row[n] for row in rows]) for n, name in enumerate(head))
-    return SqlTable(path.stem, {column.name.lower(): column for column in columns})
+    return _table(str(path), path.stem, columns)
 
 
 def _observed(name: str, entries: list[str]) -> SqlColumn:

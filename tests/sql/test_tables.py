@@ -1,0 +1,40 @@
+"""Tables as they are given: every name is one thing, and an entry is what stands between its quotes."""
+
+from pathlib import Path
+
+import pytest
+
+from tolcost.diagnostics import Rejected
+from tolcost.sql.tables import read_tables
+
+
+def written(folder: Path, name: str, text: str) -> str:
+    (folder / name).write_text(text, encoding="utf-8")
+    return str(folder / name)
+
+
+@pytest.mark.parametrize(
+    "name, text, why",
+    [
+        ("t.csv", "a,A\n1,2\n", "`t` has two columns `A`"),
+        ("t.toml", '[t]\na = "Z"\nA = "R"\n', "`t` has two columns `A`"),
+        ("t.toml", '[t]\na = "Z"\n[T]\na = "R"\n', "there are two tables `T`"),
+        ("t.csv", f"a\n{'x' * 200_000}\n", "field larger than"),
+    ],
+)
+def test_what_cannot_be_told_apart_or_read_is_refused(name: str, text: str, why: str, tmp_path: Path) -> None:
+    """Of two of one name the last was taken."""
+    with pytest.raises(Rejected, match=why):
+        read_tables([written(tmp_path, name, text)])
+
+
+def test_a_table_of_two_files_is_refused(tmp_path: Path) -> None:
+    files = [written(tmp_path, "t.csv", "a\n1\n"), written(tmp_path, "t.toml", '[T]\na = "Z"\n')]
+    with pytest.raises(Rejected, match="there are two tables `T`"):
+        read_tables(files)
+
+
+def test_a_line_break_in_quotes_is_part_of_its_entry(tmp_path: Path) -> None:
+    """It was left out: 1 and 2 on two lines were the number 12."""
+    table = read_tables([written(tmp_path, "t.csv", 'a,b\n"1\n2",3\n')])["t"]
+    assert (table.columns["a"].texts, table.columns["b"].values) == (("1\n2",), (3,))
