@@ -26,6 +26,7 @@ from pathlib import Path
 import pytest
 
 from tests.cost.brute_depth import brute_depth
+from tests.cost.brute_macs import hold_macs
 from tests.programs.points import held_at
 from tests.programs.road import lengths_of
 from tests.syntax import cases
@@ -74,6 +75,7 @@ def held(program: Program, status: str) -> None:
     depth = depths(program).chain
     for point in points:
         values = {symbol: point[symbol.name] for symbol in lengths_of(program)}
+        hold_macs(program, values)
         walked = brute_depth(program, values, trees=False)
         assert depth.at(values) == walked if depth.is_exact(values) else depth.at(values) >= walked
 

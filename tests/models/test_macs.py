@@ -29,6 +29,8 @@ PRODUCTS = {
     "Mul, ReduceSum": f"{ROWS} {{ {EACH} y = ReduceSum <keepdims = 0> (p, one) }}",
     "Mul, moved, ReduceMean": f"""{ROWS} {{ {EACH} q = Cast <to = 11> (p) r = Transpose <perm = [0, 2, 1]> (q)
         z = ReduceMean <keepdims = 0> (r, two) y = Cast <to = 1> (z) }}""",
+    "Mul, Concat, ReduceSum": f"""{ROWS} {{ {EACH} q = Concat <axis = 1> (p, p)
+        y = ReduceSum <keepdims = 0> (q, one) }}""",
     "Scan": f"""{SLICES} {{ y = Scan <num_scan_inputs = 2, body = f
         (float[n, m] t, float[n, 1] x, float[1, m] w) => (float[n, m] t1) {{ {STEP} }}> (s, a, b) }}""",
     "Loop": f"""{SLICES} {{ at = Constant <value = int64 {{0}}> () d = Shape(a) often = Gather(d, at)
@@ -74,6 +76,7 @@ NONE = {
     "a function of a product": "p = Mul(a, b) q = Exp(p) y = ReduceSum <keepdims = 0> (q, one)",
     "a scale": "p = Mul(a, e) y = ReduceSum <keepdims = 0> (p, one)",
     "a maximum": "p = Mul(a, b) y = ReduceMax <keepdims = 0> (p, one)",
+    "a sum that is added up": "p = Mul(a, b) q = Add(p, a) y = ReduceSum <keepdims = 0> (q, one)",
     "added once": "p = Mul(a, b) q = Add(p, a) y = ReduceMax <keepdims = 0> (q, one)",
 }
 
@@ -92,6 +95,12 @@ def test_what_is_no_mac_is_none_in_a_branch(nodes: str) -> None:
     then, other = (f"f () => (float[n] t) {{ {graph} }}" for graph in (inside, other))
     branch = f"y = If <then_branch = {then}, else_branch = {other}> (c)"
     assert cost_of(f"(float[n, k] a, float[n, k] b, bool c) => (float[n] y) {{ {branch} }}").macs == 0
+
+
+def test_the_largest_of_products_is_no_sum() -> None:
+    """A maximum pools what a gate lets through."""
+    nodes = "s = Sigmoid(x) p = Mul(x, s) y = MaxPool <kernel_shape = [5, 5], pads = [2, 2, 2, 2]> (p)"
+    assert cost_of(f"(float[n, c, h, w] x) => (float[n, c, i, j] y) {{ {nodes} }}").macs == 0
 
 
 @pytest.mark.parametrize("mode, macs", [("nearest", "0"), ("linear", "12*c*h*n*w"), ("cubic", "24*c*h*n*w")])

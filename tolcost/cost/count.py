@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from tolcost.algebra import (
     ONE,
@@ -40,7 +40,6 @@ from tolcost.atoms.kit import (
     blocks,
     bound_nodes,
     children,
-    is_ref,
     schedule,
     schedules,
     static_condition,
@@ -56,6 +55,7 @@ from tolcost.atoms.nodes import (
     Fold,
     Input,
     Join,
+    JointWork,
     Lambda,
     Member,
     Node,
@@ -352,36 +352,40 @@ def _mentions(guard: Cond, symbol: Symbol) -> bool:
 # alone: as ``acc + x*w`` in the step, or as the element of a built ToL that the step adds
 # (``reduce(map(..., mul), add, 0)``), through names, static choices, and the copies that
 # reshape and convert make.  The accumulator may be a list or a ToL whose members add up, as
-# when a transposed convolution puts ``t[p] + x*w`` back into ``t``.  A product chosen by data,
-# or added outside a fold, does not count.
+# when a transposed convolution puts ``t[p] + x*w`` back into ``t``.  A fold of few entries may have been
+# taken step by step: its accumulators are then names of one work.  A product chosen by data,
+# or added outside a fold, does not count, and neither does a square.
 #
 # What is summed may be computed elsewhere: of a program that is one node of a model, ``passing`` tells
 # which inputs folds add up directly, and which products and inputs an output directly is.  There, a
-# product with a single number is a scale and none.
+# product with a single number is a scale and none, and nothing is added on the way.
+
+_PRODUCT = ("mul", "data")
 
 
 def accumulated_products(program: Program, found: Schedules) -> set[Node]:
     """Give the multiplications that folds add up directly.
 
-    Where one node of a graph multiplies and another one adds, a square or a scale is no product.
+    Where one node of a graph multiplies and another one adds, a scale is no product.
     """
     bound = bound_nodes(program, found)
-    return {
+    products = {
         node
-        for fold, node in _summed(bound, found)
-        if isinstance(node, Lambda) and (node.of == fold.of or _multiplies(node, bound))
+        for added in _all_added(bound, found)
+        for node in _directly(added.term, bound, added.step)
+        if isinstance(node, Lambda) and (node.of == added.of or not _scales(node, bound))
     }
+    return {node for node in products if not _is_square(node, bound)}
 
 
-def _multiplies(product: Lambda, bound: dict[Var, Node]) -> bool:
-    """Whether a product is of two numbers, both of which differ from one product to the next."""
+def _scales(product: Lambda, bound: dict[Var, Node]) -> bool:
+    """Whether a factor of a product is one number for all of them."""
+    return any(_is_single(factor, bound) for factor in product.args)
+
+
+def _is_square(product: Lambda, bound: dict[Var, Node]) -> bool:
+    """Whether both factors are one number, taken or computed twice."""
     one, other = product.args
-    single = _is_single(one, bound) or _is_single(other, bound)
-    return not single and not _is_same(one, other, bound)
-
-
-def _is_same(one: Node, other: Node, bound: dict[Var, Node]) -> bool:
-    """Whether two factors are one number, taken or computed twice: their product is a square."""
     pairs: list[tuple[Node | Poly, Node | Poly]] = [(one, other)]
     while pairs:
         a, b = (_looked_up(side, bound) for side in pairs.pop())
@@ -418,13 +422,15 @@ def _looked_up(value: Node | Poly, bound: dict[Var, Node]) -> Node | Poly:
     return value
 
 
-def _summed(bound: dict[Var, Node], found: Schedules) -> Iterator[tuple[Fold, Node]]:
-    """Give the multiplications and inputs that folds add up directly, each with the fold."""
+def _all_added(bound: dict[Var, Node], found: Schedules) -> Iterator[_Added]:
+    """Give what steps of folds add to their accumulators."""
     for plan in found:
         for node in plan.nodes:
             if isinstance(node, Fold):
-                for term in _added_terms(node):
-                    yield from ((node, leaf) for leaf in _directly(term, bound))
+                yield from _added_terms(node.body.result, dict(node.body.bindings), node.accumulator)
+    for var, node in bound.items():
+        if var.work is not None:
+            yield from _added_terms(node, bound, var.work)
 
 
 InputNames = frozenset[str]
@@ -456,10 +462,11 @@ def passing(program: Program) -> Passing:
         products: dict[Node, tuple[InputNames, ...]] = {
             leaf: tuple(_inputs(_directly(factor, bound)) for factor in leaf.args)
             for leaf in leaves
-            if isinstance(leaf, Lambda) and not any(_is_single(factor, bound) for factor in leaf.args)
+            if isinstance(leaf, Lambda) and not _scales(leaf, bound)
         }
         outputs[output.name] = OutputSources(products, _inputs(leaves))
-    return Passing(_inputs({leaf for _, leaf in _summed(bound, found)}), outputs)
+    added = {leaf for one in _all_added(bound, found) for leaf in _directly(one.term, bound)}
+    return Passing(_inputs(added), outputs)
 
 
 def _is_single(node: Node, bound: dict[Var, Node]) -> bool:
@@ -481,31 +488,44 @@ def _inputs(leaves: set[Node]) -> InputNames:
     return frozenset(leaf.name for leaf in leaves if isinstance(leaf, Input))
 
 
-def _added_terms(fold: Fold) -> list[Node]:
-    """Give what the step of a fold adds to its accumulator, or to members of it."""
-    order = _additions(fold)
+class _Added(NamedTuple):
+    """What an addition adds to an accumulator, names of the step, and the node of a graph that adds."""
+
+    term: Node
+    step: Mapping[Var, Node]
+    of: int
+
+
+def _added_terms(result: Node, bound: dict[Var, Node], accumulator: Var | JointWork) -> list[_Added]:
+    """Give what a step adds to its accumulator, or to members of it; bound names are looked through."""
+    order = _additions(result, bound)
     reaching: set[Node] = set()
     for node, summands in order:
-        if is_ref(node, fold.accumulator) or any(summand in reaching for summand in summands):
+        if _is_carried(node, accumulator) or any(summand in reaching for summand in summands):
             reaching.add(node)
     return [
-        arg
+        _Added(arg, bound, node.of)
         for node, _ in order
-        if isinstance(node, Lambda) and sum(arg in reaching for arg in node.args) == 1
+        if isinstance(node, Lambda) and sum(arg in reaching for arg in _sum_of(node)) == 1
         for arg in node.args
         if arg not in reaching
     ]
 
 
-def _additions(fold: Fold) -> list[tuple[Node, tuple[Node, ...]]]:
-    """Give the nodes that a step is the sum of, each with its summands, summands first.
+def _is_carried(node: Node, accumulator: Var | JointWork) -> bool:
+    """Whether a node is an accumulator: that of a fold, or one of those of a work."""
+    return isinstance(node, Ref) and accumulator in (node.var, node.var.work)
 
-    Only names bound inside the step are looked through: others cannot hold the accumulator.
-    """
-    bound = dict(fold.body.bindings)
+
+def _sum_of(node: Lambda) -> tuple[Node, ...]:
+    return node.args if node.function == "add" and node.charge == "data" else ()
+
+
+def _additions(result: Node, bound: dict[Var, Node]) -> list[tuple[Node, tuple[Node, ...]]]:
+    """Give the nodes that a step is the sum of, each with its summands, summands first."""
     order: list[tuple[Node, tuple[Node, ...]]] = []
     seen: set[Node] = set()
-    stack: list[tuple[Node, bool]] = [(fold.body.result, False)]
+    stack: list[tuple[Node, bool]] = [(result, False)]
     while stack:
         node, done = stack.pop()
         if done:
@@ -520,12 +540,15 @@ def _additions(fold: Fold) -> list[tuple[Node, tuple[Node, ...]]]:
 
 
 def _summands(node: Node, bound: dict[Var, Node]) -> tuple[Node, ...]:
-    """Give the values that a value is the sum of, or has as members; nothing where it is neither."""
+    """Give the values that a value is the sum of, or has as members; nothing where it is neither.
+
+    What a work makes is its own, as what a fold makes is.
+    """
     match node:
-        case Ref(var=var) if var in bound:
+        case Ref(var=var) if var in bound and var.work is None:
             return (bound[var],)
-        case Lambda(function="add", charge="data", args=args):
-            return args
+        case Lambda():
+            return _sum_of(node)
         case Build() | Select():
             return tuple(block.result for block in blocks(node))
         case Member(tol=tol):
@@ -538,30 +561,51 @@ def _summands(node: Node, bound: dict[Var, Node]) -> tuple[Node, ...]:
             return ()
 
 
-def _directly(term: Node, bound: dict[Var, Node]) -> set[Node]:
-    """Give the multiplications and inputs that a value, or the elements of a ToL, directly are."""
+def _directly(term: Node, bound: Mapping[Var, Node], step: Mapping[Var, Node] | None = None) -> set[Node]:
+    """Give the multiplications and inputs that a value, or the elements of a ToL, directly are.
+
+    What a step adds may be a sum itself, by names of this step; elements of a ToL were added before.
+    """
     found: set[Node] = set()
-    seen: set[Node] = set()
-    stack = [term]
+    seen: set[tuple[Node, int, bool]] = set()
+    stack = [(term, 0, step is not None)]
     while stack:
-        node = stack.pop()
-        if node in seen:
+        at = node, place, here = stack.pop()
+        if at in seen:
             continue
-        seen.add(node)
-        match node:
-            case Lambda(function="mul", charge="data") | Input():
-                found.add(node)
-            case Ref(var=var) if var in bound:
-                stack.append(bound[var])
-            case Member(tol=value) | Reshape(value=value) | Convert(value=value):
-                stack.append(value)
-            case Build(body=body):
-                stack.append(body.result)
-            case Select(then=then, other=other):
-                stack += [then.result, other.result]
-            case _:
-                pass
+        seen.add(at)
+        if isinstance(node, Input) or (isinstance(node, Lambda) and (node.function, node.charge) == _PRODUCT):
+            found.add(node)
+        elif isinstance(node, Lambda):
+            stack += [(arg, 0, True) for arg in _sum_of(node) if here]
+        else:
+            here = here and not isinstance(node, Member | Build) and not _is_outside(node, step)
+            stack += [(value, part, here) for value, part in _moved(node, place, bound)]
     return found
+
+
+def _is_outside(node: Node, step: Mapping[Var, Node] | None) -> bool:
+    return isinstance(node, Ref) and (step is None or node.var not in step)
+
+
+def _moved(node: Node, place: int, bound: Mapping[Var, Node]) -> list[tuple[Node, int]]:
+    """Give the values, each with a component, of which one component of a value has the elements."""
+    match node:
+        case Ref(var=var) if var in bound:
+            return [(bound[var], place)]
+        case Component(value=value, j=j):
+            return [(value, j - 1)]
+        case Pack(items=items):
+            parts = [(item, j) for item in items for j in range(len(item.type))]
+            return [parts[place]]
+        case Member(tol=value) | Reshape(value=value) | Convert(value=value) | Embed(value=value):
+            return [(value, place)]
+        case Join(left=one, right=other) | Put(tol=one, value=other):
+            return [(one, place), (other, place)]
+        case Build() | Select():
+            return [(block.result, place) for block in blocks(node)]
+        case _:
+            return []
 
 
 # === Counts.

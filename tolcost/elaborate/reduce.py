@@ -189,7 +189,7 @@ def _stepped_through(
 def _stepped(
     env: Env, step: Step, start: Value, points: list[tuple[int, ...]], work: JointWork | None
 ) -> list[Value]:
-    values = [start]
+    values = [start if work is None else bind_data(env, start, work=work)]
     for at in points:
         after = step.at(env, values[-1], tuple(const(a) for a in at))
         values.append(bind_data(env, after, work=work))
