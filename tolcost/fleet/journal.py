@@ -29,6 +29,10 @@ def as_line(summary: Summary) -> str:
     return json.dumps(asdict(summary), ensure_ascii=False)
 
 
+_UNREADABLE = (ValueError, TypeError, KeyError, AttributeError)
+"""What a damaged row may raise: it is made again."""
+
+
 def from_line(line: str) -> Summary:
     """The summary of a line."""
     data: dict[str, Any] = json.loads(line)
@@ -63,9 +67,7 @@ class Journal:
         rows: dict[str, tuple[str, Summary]] = {}
         for line in lines[1:]:
             mark, _, text = line.partition("\t")
-            with suppress(
-                ValueError, TypeError, KeyError, AttributeError
-            ):  # a row that cannot be read is made again
+            with suppress(*_UNREADABLE):
                 row = from_line(text)
                 rows[row.file] = mark, row
         return cls(path, rows)
