@@ -326,7 +326,7 @@ class Rewriting:
 _GROUPED = frozenset({"read", "written", "peak", "depth", "parameters", "parameter bytes"})
 """What passes between nodes inside is neither read nor written, and both branches hold what they make."""
 
-_ONE_PROGRAM = frozenset({"eops", "flops", "index"})
+_ONE_PROGRAM = frozenset({"eops", "flops", "macs", "index"})
 """What nothing needs is not computed, and what is computed from lengths and constants alone is free."""
 
 REWRITINGS = (
