@@ -25,6 +25,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("nothing", {}),
     ("analyze", {"program": PROGRAM, "dims": [1000]}),
     ("analyze", {"program": PROGRAM, "shapes": {"x": 5}}),
+    ("analyze", {"program": PROGRAM, "dims": {"n": "many"}}),
     ("analyze", {"path": "a\0b"}),
     ("operator", {"name": "a\0b"}),
     ("operator", {"name": "--help"}),
@@ -60,7 +61,8 @@ def test_a_client_calls_the_tools() -> None:
     assert _text(mistaken).startswith("error[T0201]: there is no function `exq`\n  --> program.tol:2:13")
     assert all(one.is_error for one in (both, unknown, nothing, *others))
     assert _text(others[-2]).startswith("error[T0663]: there is no operator `--help`")
-    assert all(_text(one).startswith("analyze cannot take these arguments") for one in others[:3])
+    assert all(_text(one).startswith("analyze cannot take these arguments") for one in others[:4])
+    assert "is not of type 'integer'" in _text(others[2])
     for tool, given, answer in zip((listed[0], listed[1]), CALLS, (analysed, compared), strict=False):
         jsonschema.validate(given[1], tool.input_schema)
         jsonschema.validate(answer.structured_content, tool.output_schema or {})

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import best_match
 from mcp import types
 from mcp.server import Server, ServerRequestContext
 from mcp.server.stdio import stdio_server
@@ -43,13 +45,17 @@ async def call(tool: Tool, given: Arguments, limits: CallLimits) -> types.CallTo
             code, out, err = await _run([name, *limits.options, *arguments], folder)
         except BadArguments as error:
             return _failed(str(error))
-        except (AttributeError, TypeError, ValueError) as error:  # not of the types that its schema says
-            return _failed(f"{tool.name} cannot take these arguments: {error}")
+        except ValueError as error:  # a zero byte, which no argument of a command may have
+            return _refused(tool, str(error))
     if code not in _ANSWERED:
         return _failed(err or out)
     text = [types.TextContent(text=out)] + ([types.TextContent(text=err)] if err else [])
     structured: Any = json.loads(out) if tool.answers else None
     return types.CallToolResult(content=[*text], structured_content=structured)
+
+
+def _refused(tool: Tool, why: str) -> types.CallToolResult:
+    return _failed(f"{tool.name} cannot take these arguments: {why}")
 
 
 def _failed(words: str) -> types.CallToolResult:
@@ -91,7 +97,8 @@ def mcp_server(limits: CallLimits) -> Server[dict[str, Any]]:
             return _failed(
                 f"{tool.name} takes {', '.join(tool.properties)}; wrong: {', '.join(unknown + missing)}"
             )
-        return await call(tool, given, limits)
+        wrong = best_match(Draft202012Validator(tool.input_schema).iter_errors(given))
+        return await call(tool, given, limits) if wrong is None else _refused(tool, wrong.message)
 
     return Server("tolcost", version=__version__, on_list_tools=listed, on_call_tool=called)
 

@@ -23,7 +23,7 @@ _SHAPES = {
 }
 _DIMS = {
     "type": "object",
-    "additionalProperties": {"type": "integer", "minimum": 1},
+    "additionalProperties": {"type": "integer", "minimum": 0},
     "description": "Lengths by name; with all of them, figures are exact numbers too.",
 }
 _ATTRS = {
