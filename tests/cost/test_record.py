@@ -176,5 +176,5 @@ def test_nothing_computed():
     i = coordinate("i", n)
     analysis = analyze_program(program(build([i], [n], member(X, i)), inputs=(X,)))
     assert analysis.eops == 0
-    assert analysis.parallelism is not None
-    assert analysis.parallelism.at({N: 3}) is None
+    assert analysis.parallelism is None
+    assert analysis.parallelism_tree is None

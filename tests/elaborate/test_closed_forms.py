@@ -15,7 +15,7 @@ These are always there.  The facts below are asked for by writing them down:
 
 The closed forms are then evaluated at small lengths and held to what the reference interpreter counts when it
 runs the program, and to a depth that is found by walking every coordinate: an expectation that is wrong
-cannot be written down.  (MACs are a fact about the text of a program, so no run counts them.)
+cannot be written down.  MACs are held to a run that follows every product to where it is added.
 TOLCOST_ACCEPT=1 writes what comes out, to be reviewed like any change.
 """
 

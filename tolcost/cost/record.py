@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import TypeAlias, TypeVar
 
 from tolcost.algebra import (
+    ZERO,
     Poly,
     Symbol,
     evaluate,
@@ -21,7 +22,7 @@ from tolcost.algebra import (
 from tolcost.atoms.kit import Schedules, schedules
 from tolcost.atoms.nodes import Condition, Program, Type
 from tolcost.cost.count import CountKey, Counts, CountStatus, Term, count
-from tolcost.cost.span import Depth, Depths, depths, latest
+from tolcost.cost.span import ZERO_DEPTH, Depth, Depths, depths, latest
 from tolcost.cost.traffic import Traffic, traffic
 from tolcost.cost.weights import Weights, load_weights, weigh
 from tolcost.dataclass import dataclass, replace
@@ -118,18 +119,22 @@ class Analysis:
 
     @property
     def parallelism(self) -> FormRatio | None:
-        """EOPs over the depth with reduces as chains."""
-        return None if self.span is None else FormRatio(self.eops, self.span.chain)
+        """EOPs over the depth with reduces as chains; None where that is 0 at all lengths."""
+        return None if self.span is None else _for_each_step(self.eops, self.span.chain)
 
     @property
     def parallelism_tree(self) -> FormRatio | None:
         """EOPs over the depth with associative reduces as trees."""
-        return None if self.span is None else FormRatio(self.eops, self.span.tree)
+        return None if self.span is None else _for_each_step(self.eops, self.span.tree)
 
     @property
     def intensity(self) -> FormRatio | None:
-        """FLOPs over compulsory bytes."""
-        return None if self.bytes is None else FormRatio(self.flops, self.bytes)
+        """FLOPs over compulsory bytes; None where there are none at any lengths."""
+        return None if self.bytes is None or self.bytes == ZERO else FormRatio(self.flops, self.bytes)
+
+
+def _for_each_step(eops: Poly, depth: Depth) -> FormRatio | None:
+    return None if depth.candidates == ZERO_DEPTH.candidates else FormRatio(eops, depth)
 
 
 def analyze_program(program: Program, file: str = "") -> Analysis:

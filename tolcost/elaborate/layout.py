@@ -8,7 +8,19 @@ from fractions import Fraction
 from functools import reduce
 from itertools import product
 
-from tolcost.algebra import TRUE, Cond, Poly, const, ge, range_of, symbols_of, symbols_of_cond, the_symbol
+from tolcost.algebra import (
+    FALSE,
+    LARGEST_LENGTH,
+    TRUE,
+    Cond,
+    Poly,
+    const,
+    ge,
+    range_of,
+    symbols_of,
+    symbols_of_cond,
+    the_symbol,
+)
 from tolcost.atoms.kit import is_numeric, numeric_type
 from tolcost.atoms.nodes import (
     Block,
@@ -459,6 +471,8 @@ def own_place(needs: NeedsUnrolling, coords: tuple[Poly, ...]) -> int:
 def inside(env: Env, names: tuple[str, ...], shape: Shape) -> tuple[Shape, Env]:
     """Coordinates of a shape, and the block under them; inside it no length of the shape is 0."""
     facts = [decide(env, ge(d - 1)) for d in shape if (range_of(d)[0] or 0) < 1]  # most lengths are more
+    if FALSE in facts:  # everything holds of a coordinate that is nowhere: nothing follows from bounds
+        shape = (const(LARGEST_LENGTH),) * len(shape)
     coords, scope = env.scope.under(names, shape, *[f for f in facts if f is not TRUE])
     return coords, env.building(scope)
 

@@ -88,11 +88,12 @@ def proved(condition: Cond, facts: tuple[Cond, ...] = ()) -> bool | None:
 
 
 def decide(env: Env, condition: Cond) -> Cond:
-    """TRUE or FALSE where that can be proved here, else the condition itself."""
-    if condition is TRUE or condition is FALSE:
+    """TRUE or FALSE where that can be proved here, else the condition itself.
+
+    Nothing is where no element ever is: anything could be, and what is chosen would be a matter of chance.
+    """
+    if condition is TRUE or condition is FALSE or env.scope.never:
         return condition
-    if env.scope.never:
-        return TRUE
     if env.context.notes.equal:
         condition = substitute_cond(condition, env.context.notes.equal)
     facts = facts_here(env)

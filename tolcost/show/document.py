@@ -191,8 +191,9 @@ def lowest(ratio: FormRatio) -> tuple[Poly, Poly | Depth]:
     number = Fraction(top.number * bottom.den, top.den * bottom.number)
     shared = Counter(top.monomial) & Counter(bottom.monomial)
     common = Counter(dict(top.factors)) & Counter(dict(bottom.factors))
-    over = _rest(top, shared, common) * number.numerator
-    under = _rest(bottom, shared, common) * number.denominator
+    sign = 1 if number > 0 else -1  # what is divided is a count: it has no minus of its own
+    over = _rest(top, shared, common) * (sign * number.numerator)
+    under = _rest(bottom, shared, common) * (sign * number.denominator)
     return over, under
 
 
