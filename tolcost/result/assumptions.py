@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import takewhile
 from math import gcd, lcm
+from shlex import quote
 
 from tolcost.algebra import (
     FALSE,
@@ -115,7 +116,9 @@ def assumed(texts: Sequence[str], names: Mapping[str, Poly], lenient: bool = Fal
             used.add(said)
         except _UnknownLength as unknown:
             if not lenient:
-                raise unknown.told() from None
+                named = relation == "==" and left.strip().strip("`") in names
+                new = f"{left.strip()} = {right.strip()}" if named else ""
+                raise unknown.told(new) from None
     reader.pinned(texts)
     return Assumed(tuple(text for text in texts if text in used), reader.put, tuple(reader.facts))
 
@@ -169,11 +172,12 @@ class _UnknownLength(Exception):
     def __init__(self, name: str, known: Iterable[str]) -> None:
         self.name, self.known = name, tuple(known)
 
-    def told(self) -> Rejected:
-        """What the user is told."""
+    def told(self, new: str = "") -> Rejected:
+        """What the user is told; ``new`` is the assumption that would bring such a length in."""
         names = ", ".join(self.known[:12]) or "none"
         message = f"there is no length {shown(self.name)}"
-        return Rejected(Diagnostic("T0696", message, hint=f"there are {names}"))
+        more = f"; `--assume {quote(new)}` brings in a new one" if new else ""
+        return Rejected(Diagnostic("T0696", message, hint=f"there are {names}{more}"))
 
 
 @dataclass(slots=True)

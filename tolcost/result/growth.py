@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import combinations, product
 
 from tolcost.algebra import (
@@ -92,17 +92,31 @@ def _growth_at(cost: Located, sweep: Sweep, fixed: Mapping[str, int]) -> Growth:
     try:
         there = locate_study(type(cost), cost.study, {**cost.point.given, **fixed}) if fixed else cost
     except Rejected as rejected:
-        why = rejected.diagnostics[0].message
+        why = _outside(cost.study, rejected)
         return Growth(sweep.name, tuple(SweepRow(value, outside=why) for value in sweep.values), ())
     return growth(there, sweep)
 
 
 def _others(cost: Located, sweeps: Sequence[Sweep]) -> dict[str, int]:
-    """The lengths that are neither given nor swept, at the example."""
+    """The lengths that are neither given nor swept, at the example: one that leaves open what is swept."""
+    swept = {open_symbol(cost.study, sweep.name).name: sweep.values for sweep in sweeps}
+    found = _at_example(cost, swept)
+    left = {symbol.name for symbol in cost.study.locate({**cost.point.given, **found}).missing}
+    if swept.keys() <= left:
+        return found
+    for values in product(*swept.values()):  # others follow from what is swept
+        point = cost.study.locate({**cost.point.given, **dict(zip(swept, values, strict=True))})
+        found = _at_example(replace(cost, point=point), swept)
+        if found or (point.complete and not point.problems):
+            return found
+    return {}
+
+
+def _at_example(cost: Located, swept: Container[str]) -> dict[str, int]:
+    """The lengths of the example that are neither given nor swept."""
     example = at_example(cost)
-    swept = {open_symbol(cost.study, sweep.name).name for sweep in sweeps}
     told = {} if example is None else example.point.given
-    return {n: value for n, value in told.items() if n not in cost.point.given and n not in swept}
+    return {name: value for name, value in told.items() if name not in cost.point.given and name not in swept}
 
 
 def growth(cost: Located, sweep: Sweep) -> Growth:
@@ -142,15 +156,18 @@ def _row(cost: Located, symbol: Symbol, value: int) -> SweepRow:
     try:
         there = locate_study(Located, cost.study, {**kept, symbol.name: value})
     except Rejected as rejected:
-        broken = [
-            one for one in cost.study.requirements if not one.holds({**cost.point.values, symbol: value})
-        ]
-        return SweepRow(value, outside=broken[0].text if broken else rejected.diagnostics[0].message)
+        return SweepRow(value, outside=_outside(cost.study, rejected))
     study = there.study
     peak = study.peak.bytes if isinstance(study, ModelStudy) and study.peak is not None else None
     total = there.total
     eops, macs, moved, most = map(there.number, (total.eops, total.macs, total.bytes, peak))
     return SweepRow(value, eops, macs, moved, most)
+
+
+def _outside(study: Study, rejected: Rejected) -> str:
+    """The condition that a point breaks; what is said of it where that is none of the study's."""
+    (said, *_) = rejected.diagnostics
+    return next((one.text for one in study.requirements if one.broken() == said), said.message)
 
 
 # ---- where one part overtakes another ------------------------------------------------------
