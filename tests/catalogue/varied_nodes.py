@@ -235,7 +235,6 @@ FEWER = {
     "TreeEnsembleRegressor": "the same",
     "TreeEnsembleClassifier": "the same",
     "FlexAttention": "what is computed from lengths is free where they are constants",
-    "Attention": "of no queries, nothing may be needed",
     "Resize": "positions in a length that is open are not told apart",
 }
 """Operators of which figures with numbers may be less, each with the reason (docs/models.md, Lengths)."""
