@@ -250,7 +250,7 @@ def arrays_of(program: Program, given: InputArrays) -> dict[str, tuple[Array, ..
     found: dict[str, tuple[Array, ...]] = {}
     for needed in program.inputs:
         if needed.name not in given:
-            text = f"no value was given for the input {needed.name!r}"
+            text = f"no value was given for the input {quoted(needed.name)}"
             hint = f"give --input {needed.name}=VALUE, or --random for values made up"
             problems.append(Diagnostic("T0340", text, hint=hint))
             continue
@@ -285,15 +285,17 @@ def _mismatch(needed: Input, arrays: tuple[Array, ...]) -> Diagnostic | None:
     if len(arrays) != len(needed.type):
         components = "1 component" if len(needed.type) == 1 else f"{len(needed.type)} components"
         were = "1 was" if len(arrays) == 1 else f"{len(arrays)} were"
-        text = f"the input {needed.name!r} has {components}, but {were} given"
+        text = f"the input {quoted(needed.name)} has {components}, but {were} given"
         hint = f"give --input {needed.name}=VALUE for each component, one after the other"
         return Diagnostic("T0341", text, hint=hint if len(needed.type) > 1 else None)
     for array, part in zip(arrays, needed.type, strict=True):
         if array.ndim != len(part.shape):
-            text = f"the input {needed.name!r} has rank {len(part.shape)}, but the value has {array.ndim}"
+            text = (
+                f"the input {quoted(needed.name)} has rank {len(part.shape)}, but the value has {array.ndim}"
+            )
             return Diagnostic("T0341", text)
         if _is_text(array) != (dtype_of(part.space) == np.object_):
-            return Diagnostic("T0341", f"the input {needed.name!r} needs values of {part.space}")
+            return Diagnostic("T0341", f"the input {quoted(needed.name)} needs values of {part.space}")
     return None
 
 
@@ -351,7 +353,7 @@ def _bind(
         return False
     known = bindings.setdefault(symbol, actual)
     if known != actual:
-        text = f"{symbol.name} is {known} elsewhere, but {actual} in the input {name!r}"
+        text = f"{quoted(symbol.name)} is {known} elsewhere, but {actual} in the input {quoted(name)}"
         problems.append(Diagnostic("T0342", text))
     return True
 
@@ -378,7 +380,7 @@ def _bind_dims(
             continue
         known = bindings.setdefault(symbol, dims[symbol.name])
         if known != dims[symbol.name]:
-            text = f"{symbol.name} was given as {dims[symbol.name]}, but the inputs say {known}"
+            text = f"{quoted(symbol.name)} was given as {dims[symbol.name]}, but the inputs say {known}"
             problems.append(Diagnostic("T0342", text))
 
 
@@ -389,7 +391,8 @@ def _disagreements(
         if declared.free <= bindings.keys():
             expected = evaluate(declared, bindings)
             if expected != actual:
-                text = f"the input {name!r} has length {actual} where {declared} = {expected} is declared"
+                said = f"{expected}" if declared.constant is not None else f"{declared} = {expected}"
+                text = f"the input {quoted(name)} has length {actual:,} where {said} is declared"
                 yield Diagnostic("T0342", text)
 
 
