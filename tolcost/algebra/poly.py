@@ -120,6 +120,14 @@ class _Composite:
     interval: Interval | None = field(default=None, kw_only=True)
     samples: tuple[int | None, ...] = field(default=(), kw_only=True)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle by what it is made of, so that the copy is interned again."""
+        return (_made_by[type(self)], tuple(getattr(self, name) for name in self.__slots__))
+
+    def __repr__(self) -> str:
+        """The text form of the polynomial that it is."""
+        return str(atom(self))  # type: ignore[arg-type]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Floor(_Composite):
@@ -127,14 +135,6 @@ class Floor(_Composite):
 
     p: Poly
     q: Poly
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Pickle by what it is made of, so that the copy is interned again."""
-        return (floor_of, (self.p, self.q))
-
-    def __repr__(self) -> str:
-        """Show as a call."""
-        return f"floor(({self.p!r})/({self.q!r}))"
 
     @property
     def parts(self) -> tuple[Poly, ...]:
@@ -148,14 +148,6 @@ class Relu(_Composite):
 
     p: Poly
 
-    def __reduce__(self) -> tuple[object, ...]:
-        """Pickle by what it is made of, so that the copy is interned again."""
-        return (relu_of, (self.p,))
-
-    def __repr__(self) -> str:
-        """Show as a call."""
-        return f"relu({self.p!r})"
-
     @property
     def parts(self) -> tuple[Poly, ...]:
         """What is clipped."""
@@ -167,14 +159,6 @@ class Log2(_Composite):
     """The least integer e >= 0 with ``2**e >= p``: a logarithm rounded up, 0 where there is none."""
 
     p: Poly
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Pickle by what it is made of, so that the copy is interned again."""
-        return (log2_of, (self.p,))
-
-    def __repr__(self) -> str:
-        """Show as a call."""
-        return f"log2({self.p!r})"
 
     @property
     def parts(self) -> tuple[Poly, ...]:
@@ -195,14 +179,6 @@ class Exponential(_Composite):
     p: Poly
     whole: bool
 
-    def __reduce__(self) -> tuple[object, ...]:
-        """Pickle by what it is made of, so that the copy is interned again."""
-        return (power_of, (self.base, self.p, self.whole))
-
-    def __repr__(self) -> str:
-        """Show as one writes it."""
-        return f"{self.base}**({self.p!r})"
-
     @property
     def parts(self) -> tuple[Poly, ...]:
         """The exponent."""
@@ -220,14 +196,6 @@ class Sum(_Composite):
     symbol: Symbol
     lo: Poly
     hi: Poly
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Pickle by what it is made of, so that the copy is interned again."""
-        return (sum_of, (self.body, self.symbol, self.lo, self.hi))
-
-    def __repr__(self) -> str:
-        """Show as a call."""
-        return f"Sum({self.body!r}, ({self.symbol!r}, {self.lo!r}, {self.hi!r}))"
 
     @property
     def parts(self) -> tuple[Poly, ...]:
@@ -274,7 +242,7 @@ class _Interned:
 
 _interned = _Interned()
 _set = object.__setattr__
-_NONE: frozenset[Symbol] = frozenset()
+_NO_SYMBOLS: frozenset[Symbol] = frozenset()
 
 
 def symbol_of(
@@ -284,7 +252,7 @@ def symbol_of(
     identity = (Symbol, name, serial, role, lo, hi, base)
     found = _interned.find(identity)
     if found is None:
-        bounding = (_NONE if lo is None else lo.free) | (_NONE if hi is None else hi.free)
+        bounding = (_NO_SYMBOLS if lo is None else lo.free) | (_NO_SYMBOLS if hi is None else hi.free)
         depth = 1 + max([symbol.depth for symbol in bounding]) if bounding else 0
         key = (0, name, serial, role, () if lo is None else lo.key, () if hi is None else hi.key)
         kind: SymbolKind = role if role in ("length", "coord") else "data"
@@ -352,6 +320,9 @@ def sum_of(body: Poly, symbol: Symbol, lo: Poly, hi: Poly) -> Sum:
         found = _interned.keep(identity, made)
     assert isinstance(found, Sum)
     return found
+
+
+_made_by = {Floor: floor_of, Relu: relu_of, Log2: log2_of, Exponential: power_of, Sum: sum_of}
 
 
 def _height(parts: tuple[Poly, ...]) -> int:
@@ -563,9 +534,6 @@ def define_products(multiply_powers: Callable[[Poly, Poly], Poly]) -> None:
 def define_text(text: Callable[[Poly], str]) -> None:
     """Say what ``str`` gives."""
     _above.text = text
-
-
-_NO_SYMBOLS: frozenset[Symbol] = frozenset()
 
 
 @lru_cache(maxsize=1 << 10, typed=True)
