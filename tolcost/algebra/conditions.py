@@ -10,14 +10,13 @@ from collections.abc import Callable
 from math import gcd
 from typing import TypeAlias
 
-from tolcost.algebra.floors import generator_range, leading_coefficient, numerator_range
+from tolcost.algebra.floors import divided, generator_range, leading_coefficient, numerator_range
 from tolcost.algebra.poly import (
     MAX_PARTS,
     UNIT,
     AlgebraBudget,
     Floor,
     Generator,
-    Monomial,
     Poly,
     Relu,
     Symbol,
@@ -137,7 +136,7 @@ def _over_lengths(p: Poly) -> Poly:
     first, *others = p.terms
     shared = set(first).intersection(*others)
     for generator in filter(_is_positive_length, shared):
-        return _over_lengths(Poly({without(mono, generator): coef for mono, coef in p.terms.items()}))
+        return _over_lengths(divided(p, generator))
     return p
 
 
@@ -145,12 +144,6 @@ def _is_positive_length(generator: Generator) -> bool:
     if not isinstance(generator, Symbol) or generator.kind != "length":
         return False
     return (generator_range(generator)[0] or 0) >= 1
-
-
-def without(mono: Monomial, generator: Generator) -> Monomial:
-    """A product without one of its factors."""
-    at = mono.index(generator)
-    return mono[:at] + mono[at + 1 :]
 
 
 def _without_clip(p: Poly) -> Poly:
@@ -224,28 +217,25 @@ def _clip_of_negative(p: Poly) -> Poly | None:
 
 def conj(*conds: Cond) -> Cond:
     """Say that all hold."""
-    parts: dict[Cond, None] = {}
-    for cond in conds:
-        if cond is FALSE:
-            return FALSE
-        if cond is not TRUE:
-            parts.update(dict.fromkeys(cond.parts if isinstance(cond, And) else (cond,)))
-    if _contradictory(parts):
-        return FALSE
-    return next(iter(parts), TRUE) if len(parts) < 2 else And(_few(tuple(parts)))
+    return _joined(conds, And, TRUE, FALSE)
 
 
 def disj(*conds: Cond) -> Cond:
     """Say that at least one holds."""
+    return _joined(conds, Or, FALSE, TRUE)
+
+
+def _joined(conds: tuple[Cond, ...], kind: type[And] | type[Or], neutral: Cond, decisive: Cond) -> Cond:
+    """Join conditions of which one may decide, as two opposites do, and another changes nothing."""
     parts: dict[Cond, None] = {}
     for cond in conds:
-        if cond is TRUE:
-            return TRUE
-        if cond is not FALSE:
-            parts.update(dict.fromkeys(cond.parts if isinstance(cond, Or) else (cond,)))
+        if cond is decisive:
+            return decisive
+        if cond is not neutral:
+            parts.update(dict.fromkeys(cond.parts if isinstance(cond, kind) else (cond,)))
     if _contradictory(parts):
-        return TRUE
-    return next(iter(parts), FALSE) if len(parts) < 2 else Or(_few(tuple(parts)))
+        return decisive
+    return next(iter(parts), neutral) if len(parts) < 2 else kind(_few(tuple(parts)))
 
 
 def _contradictory(parts: dict[Cond, None]) -> bool:

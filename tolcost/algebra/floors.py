@@ -370,12 +370,6 @@ def exact_div(p: Poly | int, q: Poly | int) -> Poly | None:
     return found if found is not None and is_integer_valued(found) else None
 
 
-def divide(p: Poly, q: Poly) -> tuple[Poly, Poly]:
-    """Quotient and remainder by the leading term of ``q``, where coefficients divide exactly."""
-    quotient, rest = _divide(p, q, stop_early=False)
-    return quotient, rest
-
-
 def exact_quotient(p: Poly, q: Poly) -> Poly | None:
     """Quotient, with any coefficients, if there is no remainder, else ``None``.
 
@@ -387,6 +381,7 @@ def exact_quotient(p: Poly, q: Poly) -> Poly | None:
 
 
 def _divide(p: Poly, q: Poly, stop_early: bool) -> tuple[Poly, Poly]:
+    """Quotient and remainder by the leading term of ``q``, where coefficients divide exactly."""
     lead = max(q.terms, key=_grade)
     lead_coef = q.terms[lead]
     others = [(mono, coef) for mono, coef in q.terms.items() if mono != lead]
@@ -396,7 +391,7 @@ def _divide(p: Poly, q: Poly, stop_early: bool) -> tuple[Poly, Poly]:
     while todo and not (stop_early and rest):
         mono = max(todo, key=grades.__getitem__)
         coef = todo.pop(mono)
-        left = _without(mono, lead)
+        left = without(mono, lead)
         if left is None or coef % lead_coef:
             rest[mono] = coef
             continue
@@ -417,8 +412,8 @@ def _grade(mono: Monomial) -> tuple[int, tuple[object, ...]]:
     return (len(mono), tuple(g.key for g in reversed(mono)))
 
 
-def _without(mono: Monomial, part: Monomial) -> Monomial | None:
-    """Give ``mono`` divided by ``part``, or ``None``."""
+def without(mono: Monomial, part: Monomial) -> Monomial | None:
+    """Divide a product by another one; ``None`` where it does not have all of its factors."""
     left = list(mono)
     for generator in part:
         if generator not in left:
@@ -432,7 +427,7 @@ def _floor_by_poly(p: Poly, q: Poly) -> Poly:
     p, q = _cancelled(p, q)
     if q.constant is not None:
         return quick_floordiv(p, q)
-    whole, rest = divide(p, q)
+    whole, rest = _divide(p, q, stop_early=False)
     if whole.terms:
         return whole + _floor_by_poly(rest, q)
     if not rest.terms:
@@ -482,7 +477,7 @@ def _cancelled(p: Poly, q: Poly) -> tuple[Poly, Poly]:
 def divided(p: Poly, generator: Generator) -> Poly:
     """Divide by a generator that all terms have."""
     single = (generator,)
-    return Poly({_without(mono, single) or UNIT: coef for mono, coef in p.terms.items()}, p.den)
+    return Poly({without(mono, single) or UNIT: coef for mono, coef in p.terms.items()}, p.den)
 
 
 def quick_relu(p: Poly) -> Poly:

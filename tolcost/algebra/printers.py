@@ -18,7 +18,7 @@ from typing import TypeAlias
 from zlib import crc32
 
 from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth
-from tolcost.algebra.floors import exact_quotient, leading_coefficient
+from tolcost.algebra.floors import exact_quotient, leading_coefficient, without
 from tolcost.algebra.poly import (
     UNIT,
     AlgebraBudget,
@@ -267,7 +267,7 @@ def factored(p: Poly) -> Factored:
     shared = _shared_monomial(list(p.terms))
     if leading_coefficient(p) < 0:
         number = -number
-    rest = Poly({_remove(mono, shared): coef // number for mono, coef in p.terms.items()})
+    rest = Poly({without(mono, shared) or UNIT: coef // number for mono, coef in p.terms.items()})
     found: dict[Poly, int] = {}
     while rest.constant is None and len(rest.terms) <= _MAX_TERMS:
         step = _linear_factor(rest)
@@ -353,13 +353,6 @@ def _shared_monomial(monos: list[Monomial]) -> Monomial:
                 both.append(generator)
         shared = tuple(both)
     return shared
-
-
-def _remove(mono: Monomial, part: Monomial) -> Monomial:
-    left = list(mono)
-    for generator in part:
-        left.remove(generator)
-    return tuple(left)
 
 
 def _linear_factor(p: Poly) -> tuple[Poly, Poly] | None:

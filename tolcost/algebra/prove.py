@@ -28,7 +28,14 @@ from tolcost.algebra.conditions import (
     polys_of,
     symbols_of_cond,
 )
-from tolcost.algebra.floors import generator_range, is_attained, never_negative, quick_floordiv, range_of
+from tolcost.algebra.floors import (
+    generator_range,
+    is_attained,
+    never_negative,
+    quick_floordiv,
+    range_of,
+    without,
+)
 from tolcost.algebra.linear import follows
 from tolcost.algebra.poly import (
     AlgebraBudget,
@@ -136,12 +143,8 @@ def _pays_off(goal: Poly, fact: Poly, mono: Monomial) -> bool:
 
 
 def _quotient(mono: Monomial, part: Monomial) -> Monomial | None:
-    left = list(mono)
-    for generator in part:
-        if generator not in left:
-            return None
-        left.remove(generator)
-    return tuple(left) if all(map(at_least_zero, left)) else None
+    left = without(mono, part)
+    return left if left is not None and all(map(at_least_zero, left)) else None
 
 
 def _by_ends(goal: Poly, known: tuple[Poly, ...], fuel: Fuel, uses: int) -> bool:

@@ -34,7 +34,7 @@ from tolcost.algebra import (
     total_of,
 )
 from tolcost.algebra import replace as replace_generator
-from tolcost.algebra.conditions import without
+from tolcost.algebra.floors import divided
 from tolcost.algebra.poly import affine_parts
 from tolcost.dataclass import dataclass, field
 
@@ -180,11 +180,12 @@ def _stride(part: Poly, own: tuple[Symbol, Poly], doubts: Doubts) -> _Stride | N
 def _without_factor(part: Poly, symbol: Symbol) -> tuple[Poly, Poly]:
     """What all terms of a form have in common that does not change with a coordinate, and the rest."""
     number = gcd(*part.terms.values())
-    factor, terms = const(number), {mono: value // number for mono, value in part.terms.items()}
-    while shared := [g for g in next(iter(terms)) if symbol not in g.free and all(g in m for m in terms)]:
-        factor = factor * atom(shared[0])
-        terms = {without(mono, shared[0]): value for mono, value in terms.items()}
-    return factor, Poly(terms, part.den)
+    factor, rest = const(number), Poly({m: value // number for m, value in part.terms.items()}, part.den)
+    monos = rest.terms.keys()
+    while shared := [g for g in next(iter(monos)) if symbol not in g.free and all(g in m for m in monos)]:
+        factor, rest = factor * atom(shared[0]), divided(rest, shared[0])
+        monos = rest.terms.keys()
+    return factor, rest
 
 
 def _put_together(rest: Poly, strides: list[_Stride], doubts: Doubts) -> IndexValues | None:
