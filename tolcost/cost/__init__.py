@@ -11,26 +11,3 @@ from tolcost.cost.record import (
 from tolcost.cost.span import Depths, depths
 from tolcost.cost.traffic import Traffic, traffic
 from tolcost.cost.weights import Weighed, Weights, load_weights, parse_weights, weigh
-
-__all__ = [
-    "Analysis",
-    "CountStatus",
-    "Counts",
-    "Depths",
-    "FormRatio",
-    "FunctionCounts",
-    "NamedType",
-    "Term",
-    "Traffic",
-    "Weighed",
-    "Weights",
-    "analyze_program",
-    "count",
-    "count_functions",
-    "depths",
-    "load_weights",
-    "parse_weights",
-    "shipped",
-    "traffic",
-    "weigh",
-]

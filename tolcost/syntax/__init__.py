@@ -3,14 +3,3 @@
 from tolcost.syntax.names import Occurrences, Signature, occurrences, operator_signature, resolve, signatures
 from tolcost.syntax.parser import parse
 from tolcost.syntax.tree import read_source
-
-__all__ = [
-    "Occurrences",
-    "Signature",
-    "occurrences",
-    "operator_signature",
-    "parse",
-    "read_source",
-    "resolve",
-    "signatures",
-]
