@@ -5,15 +5,17 @@ import runpy
 import subprocess
 import sys
 import zipfile
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tolcost.diagnostics import Source
+from tolcost.diagnostics import Rejected, Source
 from tolcost.editor.playground import answer
 from tolcost.editor.small_run import run_small
+from tolcost.elementary import FUNCTIONS
 from tolcost.execute import run_reference
 from tolcost.pipeline import lower, read_program
 from tolcost.platform import read_spec, spec_names
@@ -100,6 +102,72 @@ def test_a_small_run_is_a_run(name: str) -> None:
         for part, array in zip(parts, value if isinstance(value, tuple) else (value,), strict=True):
             assert np.allclose(np.array(part.nested(), float), np.asarray(array, float), equal_nan=True)
     assert sum(found.functions.values()) == sum(wanted.counts.histogram.values())
+
+
+REALS = (0.0, -0.0, 1.0, -1.0, 2.5, -2.5, -0.5, 2.0, 3.0, 10.0, 1e200, -720.0, np.inf, -np.inf, np.nan)
+WHOLE = (0, 1, -1, 2, -3, 65, 2**62, -(2**63), 2**53 + 1)
+COMPUTED = sorted(set(FUNCTIONS) - {"rand", "where"})
+
+
+def applied(function: str, space: str) -> Any:
+    """A program that applies a function to a pair of vectors, or to one; None where there is none."""
+    least, _ = FUNCTIONS[function].arity
+    given = ", ".join(("x[i]", "w[i]")[:least])
+    text = f"tol x: {space} [n]\ntol w: {space} [n]\ny := map(tol[n], {function}({given}), [i])"
+    try:
+        return lower(read_program(Source("p.tol", text))).program
+    except Rejected:
+        return None
+
+
+def values_of(run: Any) -> Any:
+    """What a run gives, or that it is refused."""
+    try:
+        return np.asarray(run(), float)
+    except Rejected as rejected:
+        return rejected.diagnostics[0].code
+
+
+def both(program: Any, given: dict[str, list[Any]]) -> tuple[Any, Any]:
+    """What a small run gives, and what a run."""
+    arrays = {name: np.array(values) for name, values in given.items()}
+    dims = {"n": len(given["x"])}
+    found = values_of(lambda: run_small(program, given, dims).outputs["y"][0].nested())
+    return found, values_of(lambda: run_reference(program, arrays).outputs["y"])
+
+
+@pytest.mark.parametrize("function", COMPUTED)
+def test_functions_are_those_of_a_run(function: str) -> None:
+    for space, numbers in (("R", REALS), ("Z", WHOLE), ("B", (0, 1))):
+        program, pairs = applied(function, space), list(product(numbers, numbers))
+        for part in ([pairs] if space == "R" else [[pair] for pair in pairs]) if program else ():
+            x, w = ([pair[k] for pair in part] for k in (0, 1))
+            found, wanted = both(program, {"x": x, "w": w})
+            if isinstance(wanted, str) or isinstance(found, str):
+                assert found == wanted, (space, part)
+            else:
+                assert np.allclose(found, wanted, equal_nan=True), (space, part)
+
+
+@pytest.mark.parametrize(
+    "text, x, said",
+    [
+        ("tol x: R [n]\ny := map(convert(x, int8), convert(*, R))", [300.0], "T0520"),
+        ("tol x: R [n]\ny := convert(x, Z)", [np.nan], "T0349"),
+        ("tol x: Z [n]\ny := x", [2.5], "T0349"),
+        ("tol x: N [n]\ny := x", [-1], "T0349"),
+        ("space pixel: N [0, 255]\ntol x: Z [n]\ny := convert(x, pixel)", [300], "T0349"),
+        ("tol x: Z [n]\ny := map(x, (e) => x[e + 1])", [1], "T0346"),
+        ("tol x: Z [n]\ny := map(x, (e) => where(e == 1, x[e + 1], e) == 2)", [1], "T0346"),
+        ("tol x: Z [n]\ny := map(x, (e) => where(e > 0, e, x[e + 9]))", [1], [1.0]),
+        ("tol x: Z [n]\ny := map(x, where(* == 0, 7, mod(5, *)))", [0], [7.0]),
+    ],
+)
+def test_what_is_no_number_is_not_shown_as_one(text: str, x: list[float], said: Any) -> None:
+    program = lower(read_program(Source("p.tol", text))).program
+    found, wanted = both(program, {"x": x})
+    assert (found if isinstance(found, str) else found.tolist()) == said
+    assert said == "T0520" or isinstance(wanted, str) == isinstance(found, str)
 
 
 def test_a_bound_is_called_one() -> None:

@@ -1,6 +1,7 @@
 """Running a small program where there is no NumPy: its five atoms one after the other, in plain Python.
 
-Numbers are truth values, whole numbers and doubles; ``tolcost run`` knows every space.
+Numbers are truth values, whole numbers and doubles; ``tolcost run`` knows every space.  Where there is no
+number stands, as in a run, what is the matter: functions of that have it too, and no output shows it.
 """
 
 from __future__ import annotations
@@ -8,19 +9,23 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import product
 from typing import TypeAlias
 
-from tolcost.atoms.atomic import Atom, AtomResult, CastOperand, Constants, InputOperand, Operand, Unrolled
-from tolcost.atoms.nodes import Program
+from tolcost.atoms.atomic import Atom, AtomResult, CastOperand, Constants, InputOperand, Operand
+from tolcost.atoms.nodes import Input, Program
 from tolcost.atoms.unroll import unroll
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
-from tolcost.spaces import SPACES, kind_of
+from tolcost.spaces import ALL, SPACES, Bounds, bounded_text, bounds_of, kind_of, narrowed
 
 RunNumber: TypeAlias = int | float
+RunEntry: TypeAlias = RunNumber | Diagnostic
+"""A number, or why there is none."""
 Nested: TypeAlias = "RunNumber | Sequence[Nested]"
 MOST_ATOMS = 20_000
+_TOO_LARGE = 2**63
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +33,15 @@ class NumberBlock:
     """Numbers in row-major order under a shape."""
 
     shape: tuple[int, ...]
-    values: tuple[RunNumber, ...]
+    values: tuple[RunEntry, ...]
 
     def nested(self) -> Nested:
-        """As nested lists."""
+        """As nested lists; refused where there is a number missing."""
         if not self.shape:
-            return self.values[0]
+            (value,) = self.values
+            if isinstance(value, Diagnostic):
+                raise Rejected(value)
+            return value
         rows, size = self.shape[0], math.prod(self.shape[1:])
         parts = (self.values[k * size : (k + 1) * size] for k in range(rows))
         return [NumberBlock(self.shape[1:], part).nested() for part in parts]
@@ -44,43 +52,52 @@ _Parts: TypeAlias = tuple[NumberBlock, ...]
 
 @dataclass(frozen=True, slots=True)
 class SmallRun:
-    """What the outputs are, how often each function was applied to data, and how often each atom."""
+    """What the outputs are, and how often each function was applied to data."""
 
     outputs: Mapping[str, _Parts]
     functions: Mapping[tuple[str, str], int]
-    atoms: Mapping[str, int]
 
 
 def run_small(program: Program, inputs: Mapping[str, Nested], dims: Mapping[str, int]) -> SmallRun:
     """Run a program at lengths and inputs that are given by name."""
-    _check_spaces(program)
+    for given in program.inputs:
+        for part in given.type:
+            _check_space(part.space)
     unrolled = unroll(program, dims, MOST_ATOMS)
-    given = {name: (_block(value, name),) for name, value in inputs.items()}
+    blocks = {
+        given.name: (_given(given, inputs[given.name]),) for given in program.inputs if given.name in inputs
+    }
     results: list[_Parts] = []
     for atom in unrolled.atoms:
-        args = [_fetch(arg, results, given) for arg in atom.args]
-        at = [i if isinstance(i, int) else int(_fetch(i, results, given)[0].values[0]) for i in atom.index]
+        args = [_fetch(arg, results, blocks) for arg in atom.args]
+        at = [i if isinstance(i, int) else _fetch(i, results, blocks)[0].values[0] for i in atom.index]
         results.append(_result(atom, args, at))
     outputs = {
-        name: _shaped(_fetch(found, results, given), shapes) for name, found, shapes in unrolled.outputs
+        name: _shaped(_fetch(found, results, blocks), shapes) for name, found, shapes in unrolled.outputs
     }
-    return SmallRun(outputs, *_counted(unrolled))
+    applied = [atom for atom in unrolled.atoms if atom.operation == "lambda" and atom.charge == "data"]
+    return SmallRun(outputs, Counter((atom.function, atom.space) for atom in applied))
 
 
-def _counted(unrolled: Unrolled) -> tuple[Counter[tuple[str, str]], Counter[str]]:
-    applied = [atom for atom in unrolled.atoms if atom.operation == "lambda"]
-    functions = Counter((a.function, a.space or a.spaces[0]) for a in applied if a.charge == "data")
-    atoms = Counter(a.operation for a in unrolled.atoms if a.charge == "data")
-    return functions, Counter({str(name): count for name, count in atoms.items()})
+def _check_space(space: str) -> None:
+    known = SPACES[space]
+    if known.bits is not None or known.kind not in "BZR":
+        message = f"numbers of {quoted(space)} are not computed here"
+        raise Rejected(Diagnostic("T0520", message, hint="`tolcost run` computes in every space"))
 
 
-def _check_spaces(program: Program) -> None:
-    types = (part for given in (*program.inputs, *(o.node for o in program.outputs)) for part in given.type)
-    for part in types:
-        space = SPACES.get(part.space)
-        if space is not None and (space.bits is not None or space.kind not in "BZR"):
-            message = f"numbers of {quoted(part.space)} are not computed here"
-            raise Rejected(Diagnostic("T0520", message, hint="`tolcost run` computes in every space"))
+def _given(needed: Input, value: Nested) -> NumberBlock:
+    """What is given for an input: every number is one of its space."""
+    block = _block(value, needed.name)
+    space, declared = needed.type[0].space, (*needed.within, ALL)[0]
+    bounds = Bounds(0, 1) if space == "B" else narrowed(bounds_of(space), declared)
+    whole = kind_of(space) in "BZ"
+    for number in block.values:
+        if isinstance(number, Diagnostic) or (whole and number != _rounded(number)) or number not in bounds:
+            where = bounded_text(space, declared)
+            message = f"{number} is given for {quoted(needed.name)}, and is not in {where}"
+            raise Rejected(Diagnostic("T0349", message))
+    return block
 
 
 def _block(value: Nested, name: str) -> NumberBlock:
@@ -107,30 +124,45 @@ def _fetch(operand: Operand, results: Sequence[_Parts], given: Mapping[str, _Par
             if name not in given:
                 raise Rejected(Diagnostic("T0340", f"no value was given for the input {quoted(name)}"))
             return given[name]
-        case CastOperand(value=value, spaces=spaces):
-            parts = _fetch(value, results, given)
-            return tuple(_cast(part, space) for part, space in zip(parts, spaces, strict=True))
+        case CastOperand(value=value, spaces=spaces, within=within):
+            parts = tuple(map(_cast, _fetch(value, results, given), spaces))
+            return tuple(map(_bounded, parts, spaces, within)) or parts
         case Constants(values=values, shape=shape, space=space):
-            return (
-                _cast(NumberBlock(shape, tuple(v for v in values if isinstance(v, (int, float)))), space),
-            )
+            numbers = tuple(v for v in values if isinstance(v, (int, float)))
+            return (_cast(NumberBlock(shape, numbers), space),)
 
 
 def _cast(part: NumberBlock, space: str) -> NumberBlock:
-    return NumberBlock(part.shape, tuple(_in_space(value, space) for value in part.values))
+    values = (_in_space(value, space, "`convert` is given") for value in part.values)
+    return NumberBlock(part.shape, tuple(values))
 
 
-def _in_space(value: RunNumber, space: str) -> RunNumber:
+def _bounded(part: NumberBlock, space: str, bounds: Bounds) -> NumberBlock:
+    """A block without the numbers that are not in the bounds that a program declares."""
+    wrong = Diagnostic("T0349", f"a value is not in {bounded_text(space, bounds)}")
+    values = (v if isinstance(v, Diagnostic) or v in bounds else wrong for v in part.values)
+    return NumberBlock(part.shape, tuple(values))
+
+
+def _in_space(value: RunEntry, space: str, source: str) -> RunEntry:
+    """A number as one of a space, where it is one; ``source`` says what gave it."""
+    _check_space(space)
+    if isinstance(value, Diagnostic):
+        return value
     match kind_of(space):
         case "B":
             return int(bool(value))
+        case "Z" if isinstance(value, float) and not math.isfinite(value):
+            return Diagnostic("T0349", f"{source} a value that is not in {space}")
         case "Z":
-            return value if isinstance(value, int) or not math.isfinite(value) else round(value)
+            whole = round(value)
+            large = not -_TOO_LARGE <= whole < _TOO_LARGE
+            return Diagnostic("T0522", f"{source} a whole number of more than 64 bits") if large else whole
         case _:
             return float(value)
 
 
-def _result(atom: Atom, args: list[_Parts], at: list[int]) -> _Parts:
+def _result(atom: Atom, args: list[_Parts], at: list[RunEntry]) -> _Parts:
     match atom.operation:
         case "lambda":
             return _applied(atom, args)
@@ -150,23 +182,30 @@ def _result(atom: Atom, args: list[_Parts], at: list[int]) -> _Parts:
 
 
 def _applied(atom: Atom, args: list[_Parts]) -> _Parts:
+    source = f"`{atom.function}` gives"
     if atom.function == "where":
-        chosen = args[1] if args[0][0].values[0] else args[2]
-        return tuple(_cast(part, space) for part, space in zip(chosen, atom.spaces, strict=True))
-    numbers = [_in_space(parts[0].values[0], atom.space) for parts in args]
-    return (NumberBlock((), (_in_space(_value(atom.function, numbers), atom.spaces[0]),)),)
+        condition = args[0][0].values[0]
+        chosen = zip(args[1] if condition else args[2], atom.spaces, strict=True)
+        parts = tuple(_cast(part, space) for part, space in chosen)
+        if isinstance(condition, Diagnostic):
+            return tuple(NumberBlock(part.shape, (condition,) * len(part.values)) for part in parts)
+        return parts
+    numbers = [_in_space(parts[0].values[0], atom.space, source) for parts in args]
+    none = next((number for number in numbers if isinstance(number, Diagnostic)), None)
+    found = none or _value(atom.function, kind_of(atom.space), numbers)  # type: ignore[arg-type]
+    return (NumberBlock((), (_in_space(found, atom.spaces[0], source),)),)
 
 
-def _member(part: NumberBlock, at: list[int]) -> NumberBlock:
+def _member(part: NumberBlock, at: list[RunEntry]) -> NumberBlock:
     shape = part.shape or (1,) * len(at)
     offset = 0
     for k, size in zip(at, shape, strict=False):
+        if isinstance(k, Diagnostic):
+            return NumberBlock((), (k,))
         if not 1 <= k <= size:
-            raise Rejected(Diagnostic("T0346", "a member is read out of range"))
-        offset = offset * size + k - 1
-    rest = shape[len(at) :]
-    size = math.prod(rest)
-    return NumberBlock(rest, part.values[offset * size : (offset + 1) * size])
+            return NumberBlock((), (Diagnostic("T0346", "a member is read out of range"),))
+        offset = offset * size + int(k) - 1
+    return NumberBlock((), (part.values[offset],))
 
 
 def _joined(left: NumberBlock, right: NumberBlock, d: int) -> NumberBlock:
@@ -175,7 +214,7 @@ def _joined(left: NumberBlock, right: NumberBlock, d: int) -> NumberBlock:
     outer = math.prod(a.shape[: d - 1])
     sizes = [math.prod(part.shape[d - 1 :]) for part in (a, b)]
 
-    def rows() -> Iterator[RunNumber]:
+    def rows() -> Iterator[RunEntry]:
         for k, (part, size) in product(range(outer), zip((a, b), sizes, strict=True)):
             yield from part.values[k * size : (k + 1) * size]
 
@@ -185,26 +224,54 @@ def _joined(left: NumberBlock, right: NumberBlock, d: int) -> NumberBlock:
 # ---- elementary functions ----------------------------------------------------------------------
 
 
-def _value(function: str, args: Sequence[RunNumber]) -> RunNumber:
-    """A function of numbers: what has no value is not a number, and what is too large infinite."""
-    rule = _RULES.get(function)
+def _value(function: str, kind: str, args: Sequence[RunNumber]) -> RunNumber:
+    """A function of numbers of a kind: what has no value is not a number, and what is too large infinite."""
+    rule = (_OF_WHOLE if kind == "Z" else _RULES).get(function) or _RULES.get(function)
     if rule is None:
         raise Rejected(
             Diagnostic("T0520", f"{quoted(function)} is not computed here", hint="see `tolcost run`")
         )
     try:
         return rule(*args)
-    except ZeroDivisionError:
-        over = args[0] if function != "recip" else 1.0
-        return math.nan if not over or math.isnan(over) else math.copysign(math.inf, over)
     except OverflowError:
         return math.inf
-    except ValueError:
-        return -math.inf if function in ("ln", "log") and args[0] == 0 else math.nan
+    except (ValueError, ZeroDivisionError):
+        return math.nan
 
 
-def _logic(bits: Callable[[int, int], int]) -> Callable[[RunNumber, RunNumber], RunNumber]:
-    return lambda x, y: bits(int(x), int(y))
+def _quotient(x: RunNumber, y: RunNumber) -> float:
+    """A quotient as machines have it: something divided by 0 is infinite, with the sign of both."""
+    if y:
+        return x / y
+    return math.nan if not x or math.isnan(x) else math.copysign(math.inf, x) * math.copysign(1, y)
+
+
+def _logarithm(x: RunNumber, base: RunNumber = math.e) -> float:
+    plain = math.log2 if base == 2 else math.log10 if base == 10 else math.log
+    found = plain(x) if x else -math.inf
+    return found if base in (2, 10, math.e) else _quotient(found, _logarithm(base))
+
+
+def _power(x: float, y: float) -> float:
+    is_odd = y % 2 == 1
+    if not x and y < 0:
+        return math.copysign(math.inf, x) if is_odd else math.inf
+    try:
+        return math.pow(x, y)
+    except OverflowError:
+        return -math.inf if x < 0 and is_odd else math.inf
+
+
+def _whole_power(x: int, y: int) -> RunNumber:
+    """A power of whole numbers; one that is too large is so with fewer factors, too."""
+    if y >= 0:
+        return int(x ** min(y, 64 + y % 2))
+    return (x if y % 2 else 1) if x in (1, -1) else math.nan
+
+
+def _rounded(x: RunNumber, how: Callable[[float], int] = round) -> RunNumber:
+    """A whole number; what has none stays, and so does the sign of 0."""
+    return x if isinstance(x, int) or not math.isfinite(x) else math.copysign(how(x), x)
 
 
 def _extreme(better: Callable[[RunNumber, RunNumber], bool]) -> Callable[[RunNumber, RunNumber], RunNumber]:
@@ -212,19 +279,25 @@ def _extreme(better: Callable[[RunNumber, RunNumber], bool]) -> Callable[[RunNum
 
 
 _RULES: dict[str, Callable[..., RunNumber]] = {
-    "add": lambda x, y: x + y, "sub": lambda x, y: x - y, "mul": lambda x, y: x * y,
-    "div": lambda x, y: x / y,
-    "mod": lambda x, y: x % y, "fmod": math.fmod, "pow": math.pow, "log": math.log, "ln": math.log,
-    "neg": lambda x: -x, "recip": lambda x: 1 / x, "abs": abs, "sqr": lambda x: x * x, "exp": math.exp,
-    "sqrt": math.sqrt, "rsqrt": lambda x: 1 / math.sqrt(x), "erf": math.erf,
-    "sgn": lambda x: (x > 0) - (x < 0),
-    "max": _extreme(lambda x, y: x >= y), "min": _extreme(lambda x, y: x <= y),
+    "add": lambda x, y: x + y, "sub": lambda x, y: x - y, "mul": lambda x, y: x * y, "div": _quotient,
+    "mod": lambda x, y: x % y, "fmod": math.fmod, "pow": _power, "log": _logarithm, "ln": _logarithm,
+    "neg": lambda x: -x, "recip": lambda x: _quotient(1, x), "abs": abs, "sqr": lambda x: x * x,
+    "exp": math.exp, "sqrt": math.sqrt, "rsqrt": lambda x: _quotient(1, math.sqrt(x)), "erf": math.erf,
+    "sgn": lambda x: x if math.isnan(x) else (x > 0) - (x < 0),
+    "max": _extreme(lambda x, y: x > y), "min": _extreme(lambda x, y: x < y),
     "lt": lambda x, y: x < y, "gt": lambda x, y: x > y, "le": lambda x, y: x <= y, "ge": lambda x, y: x >= y,
-    "eq": lambda x, y: x == y, "ineq": lambda x, y: x != y, "not": lambda x: not x,
-    "and": _logic(lambda x, y: x & y), "or": _logic(lambda x, y: x | y), "xor": _logic(lambda x, y: x ^ y),
-    "shl": _logic(lambda x, y: x << y), "shr": _logic(lambda x, y: x >> y),
-    "isnan": math.isnan, "isinf": math.isinf, "floor": math.floor, "ceil": math.ceil, "round": round,
-    "trunc": math.trunc,
+    "eq": lambda x, y: x == y, "ineq": lambda x, y: x != y,
+    "not": lambda x: not x, "and": lambda x, y: x & y, "or": lambda x, y: x | y, "xor": lambda x, y: x ^ y,
+    "shl": lambda x, by: x << min(by, 64), "shr": lambda x, by: x >> min(by, 64),
+    "isnan": math.isnan, "isinf": math.isinf, "round": _rounded,
+    **{name: partial(_rounded, how=getattr(math, name)) for name in ("floor", "ceil", "trunc")},
     **{name: getattr(math, name) for name in (
-        "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh")},
+        "sin", "cos", "tan", "asin", "acos", "atan", "cosh", "tanh", "asinh", "acosh")},
+    "sinh": lambda x: math.sinh(x) if not abs(x) > 710 else math.copysign(math.inf, x),
+    "atanh": lambda x: math.atanh(x) if abs(x) != 1 else math.copysign(math.inf, x),
 }  # fmt: skip
+
+_OF_WHOLE: dict[str, Callable[..., RunNumber]] = {
+    "pow": _whole_power, "not": lambda x: ~x, "fmod": lambda x, y: abs(x) % abs(y) * (1 if x > 0 else -1),
+}  # fmt: skip
+"""What is another function of whole numbers."""
