@@ -356,55 +356,31 @@ def elaborate(
     those of them that are known, and data to whoever need not know them.  ``title`` is what symbols are
     called after whose values only running tells.
     """
+    context = Context({} if operators is None else operators, call_operator, title=title)
+    top = Env(context, Scope(), {})
     try:
-        return _elaborate(
-            program,
-            dict(given or {}),
+        asked = [s for s in program.statements if isinstance(s, tree.Define) and s.output]
+        top.names["outputs"] = const(outputs if outputs is not None else max(len(asked), 1))
+        seen = (*_around(top, around or {}), *_known_data(top, data or {}))
+        env, inputs = _enter(top, program, dict(given or {}), library)
+        _force_in_order(env, program)
+        values = _results(env, program, outputs)
+        named = tuple(_outputs(env, values))  # which binds more
+        lowered = Program(
             name,
-            tuple(library),
-            {} if operators is None else operators,
-            outputs,
-            around or {},
-            data or {},
-            title,
+            (*inputs, *seen),
+            tuple(env.scope.bindings),
+            named,
+            tuple(context.notes.conditions.values()),
+            _symbols(env, inputs),
+            tuple(context.notes.unproved.values()),
         )
+        done = finish(context, lowered)
     except NeedsUnrolling as needs:
         fail("T0304", "something is looked up here that must be known while compiling", needs.span)
     except AlgebraBudget as budget:
         where = program.span if budget.span is NOWHERE else budget.span
         fail("T0504", f"a formula grows too large: {budget}", where)
-
-
-def _elaborate(
-    program: tree.Module,
-    given: dict[str, Argument],
-    name: str,
-    library: tuple[tree.Module, ...],
-    operators: Mapping[str, OperatorDefinition],
-    outputs: int | None,
-    around: Mapping[str, Argument],
-    data: Mapping[str, Tensor],
-    title: str,
-) -> Elaborated:
-    context = Context(operators, call_operator, title=title)
-    top = Env(context, Scope(), {})
-    asked = [s for s in program.statements if isinstance(s, tree.Define) and s.output]
-    top.names["outputs"] = const(outputs if outputs is not None else max(len(asked), 1))
-    seen = (*_around(top, around), *_known_data(top, data))
-    env, inputs = _enter(top, program, given, library)
-    _force_in_order(env, program)
-    values = _results(env, program, outputs)
-    named = tuple(_outputs(env, values))
-    lowered = Program(
-        name,
-        (*inputs, *seen),
-        tuple(env.scope.bindings),
-        named,
-        tuple(context.notes.conditions.values()),
-        _symbols(env, inputs),
-        tuple(context.notes.unproved.values()),
-    )
-    done = finish(context, lowered)
     return Elaborated(
         done, values, tuple(context.warnings), context.notes.equal, tuple(context.open), dict(_named(env))
     )
