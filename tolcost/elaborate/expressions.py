@@ -66,6 +66,7 @@ from tolcost.elaborate.values import (
     recast,
     results,
     single,
+    title_of,
     wrong_arity,
 )
 from tolcost.elementary import FUNCTIONS, INFIX
@@ -432,13 +433,6 @@ def asked_known(program: tree.Module) -> frozenset[str]:
     return frozenset(found)
 
 
-def mentions(expr: tree.Expr, name: str) -> bool:
-    """Whether an expression mentions a name, wherever in it."""
-    if isinstance(expr, tree.Name):
-        return expr.name == name
-    return any(mentions(child, name) for child in children(expr))
-
-
 def mentioned(expr: tree.Expr) -> list[str]:
     """The names an expression mentions, wherever in it."""
     if isinstance(expr, tree.Name):  # as most lengths are
@@ -466,7 +460,7 @@ def call(env: Env, expr: tree.Call) -> Value | Results:
     name = function.name if isinstance(function, Builtin) else None
     if name in FORMS:
         if not signature(function).takes(len(expr.args)):
-            wrong_arity(function.title, signature(function), len(expr.args), expr.span)
+            wrong_arity(title_of(function), signature(function), len(expr.args), expr.span)
         return FORMS[name](env, expr)
     if env.star is None and _takes_star(expr):
         return _partial(env, function, expr)
@@ -601,7 +595,7 @@ def call_values(env: Env, function: Applicable, args: tuple[Lazy | Value, ...], 
     if isinstance(function, Closure):
         return single(_call_closure(env, function, args, span))
     if not signature(function).takes(len(args)):
-        wrong_arity(function.title, signature(function), len(args), span)
+        wrong_arity(title_of(function), signature(function), len(args), span)
     match function:
         case Native(call=run):
             return run(env, tuple(force(a, span) for a in args))
@@ -622,7 +616,7 @@ def _primitive(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Valu
 
 def _call_closure(env: Env, function: Closure, args: tuple[Lazy | Value, ...], span: Span) -> Value | Results:
     if len(args) != len(function.params):
-        wrong_arity(function.title, signature(function), len(args), span)
+        wrong_arity(title_of(function), signature(function), len(args), span)
     context = env.context
     if context.depth >= CALL_DEPTH:
         fail("T0503", f"functions call one another more than {CALL_DEPTH} deep", span)
@@ -632,7 +626,7 @@ def _call_closure(env: Env, function: Closure, args: tuple[Lazy | Value, ...], s
         return results(inner, function.body)
     except Rejected as rejected:
         if len(rejected.diagnostics[0].labels) < MAX_LABELS:
-            rejected.label(Label(span, f"while applying {function.title}"))
+            rejected.label(Label(span, f"while applying {title_of(function)}"))
         raise
     finally:
         context.depth -= 1

@@ -594,9 +594,7 @@ def is_static_indexed(value: Value, at: tuple[Value, ...]) -> bool:
 
 def _vec_slice(value: Vec, at: list[int]) -> Value:
     rest = value.shape[len(at) :]
-    size = 1
-    for d in rest:
-        size *= d
+    size = math.prod(rest)
     start = _offset(value.shape[: len(at)], at) * size
     return Vec(rest, value.items[start : start + size])
 

@@ -6,6 +6,7 @@ fresh coordinates: a static result stays a formula, a data result becomes a Buil
 
 from __future__ import annotations
 
+from math import prod
 from typing import Protocol
 
 from tolcost.algebra import Cond, Poly, const, substitute, substitute_cond, the_symbol
@@ -17,7 +18,7 @@ from tolcost.elaborate.expressions import (
     function_of,
     has_star,
     is_functional,
-    mentions,
+    mentioned,
     signature,
 )
 from tolcost.elaborate.layout import (
@@ -222,9 +223,7 @@ def _quickly(env: Env, body: MapBody, shape: tuple[Poly, ...]) -> Value | None:
 
 def _entry_by_entry(env: Env, body: MapBody, shape: tuple[int, ...]) -> Value | None:
     """A static map over a known domain, laid out; None if an entry turns out to be data."""
-    size = 1
-    for d in shape:
-        size *= d
+    size = prod(shape)
     if size == 0:
         return _nothing(env, body, shape)
     if size > UNROLL_LIMIT:
@@ -412,8 +411,10 @@ class WrittenStep:
     span: Span
 
     def looks_at_elements(self) -> bool:
-        """Whether the step may use the elements, and not only where they are."""
-        return mentions_element(self.env, self.expr)
+        """Whether the step may use the elements, and not only where they are; unless it is plain, it does."""
+        if isinstance(self.expr, tree.Arrow) and len(self.expr.params) in (2, 3):
+            return self.expr.params[1] in mentioned(self.expr.body)
+        return True
 
     def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
         """The next accumulator; bindings go to the block of ``env``."""
@@ -434,13 +435,6 @@ class WrittenStep:
 
     def confirm(self) -> None:
         """A step as it is written is based on nothing else."""
-
-
-def mentions_element(env: Env, expr: tree.Expr) -> bool:
-    """Whether a step, as written, uses the element; unless it is plain that it does not, it does."""
-    if isinstance(expr, tree.Arrow) and len(expr.params) in (2, 3):
-        return mentions(expr.body, expr.params[1])
-    return True
 
 
 def position(at: tuple[Value, ...], shape: tuple[Poly, ...]) -> Poly:

@@ -182,22 +182,12 @@ class Closure:
     body: Expr
     env: Env = field(repr=False)
 
-    @property
-    def title(self) -> str:
-        """What to call it in a message."""
-        return f"`{self.name}`" if self.name else "this function"
-
 
 @dataclass(frozen=True, slots=True)
 class Builtin:
     """An elementary function, a primitive or an operator, by name."""
 
     name: str
-
-    @property
-    def title(self) -> str:
-        """What to call it in a message."""
-        return f"`{self.name}`"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -207,11 +197,6 @@ class Native:
     name: str
     arity: int
     call: Callable[[Env, tuple[Value, ...]], Value]
-
-    @property
-    def title(self) -> str:
-        """What to call it in a message."""
-        return f"`{self.name}`" if self.name else "this function"
 
 
 Applicable: TypeAlias = Closure | Builtin | Native
@@ -266,6 +251,11 @@ def is_static(value: Value) -> bool:
 def builtin(name: str) -> Builtin:
     """The function of a name that no program defines."""
     return Builtin(name)
+
+
+def title_of(function: Applicable) -> str:
+    """What to call a function in a message."""
+    return f"`{function.name}`" if function.name else "this function"
 
 
 def is_function(value: Value) -> bool:
@@ -477,15 +467,13 @@ class OperatorDefinition(Protocol):
         """The files whose definitions it sees."""
 
 
-@dataclass(slots=True, eq=False)
 class Notes:
-    """What the result relies on: conditions on lengths, on coordinates, and lengths that are equal."""
+    """What the result relies on: conditions on lengths, on coordinates, and lengths that are equal.
 
-    conditions: dict[Cond, Condition] = field(default_factory=dict)
-    unproved: dict[Cond, Condition] = field(default_factory=dict)
-    equal: dict[Symbol, Poly] = field(default_factory=dict)
-    agreed: tuple[Cond, ...] = ()
-    """Equations between lengths none of which may take the place of another: data decides them."""
+    ``agreed`` are equations between lengths none of which may take the place of another: data decides them.
+    """
+
+    __slots__ = ("agreed", "conditions", "equal", "unproved")
 
     def __init__(
         self,
@@ -522,20 +510,14 @@ class Notes:
         self.agreed += later.agreed[len(since.agreed) :]
 
 
-@dataclass(slots=True, eq=False)
 class Trial:
     """A piece of elaboration that may be thrown away, and the notes as they were before it.
 
     It lasts as long as a ``with``; unless it is kept, what was noted in it is forgotten at the end.
+    ``levels`` are those of blocks that were asked for while it is the last.
     """
 
-    context: Context
-    scope: Scope
-    before: Notes
-    level: int
-    kept: bool = False
-    levels: dict[Scope, int] = field(default_factory=dict)
-    """While it is the last: the level of a block, once that was asked."""
+    __slots__ = ("before", "context", "kept", "level", "levels", "scope")
 
     def __init__(self, context: Context, scope: Scope, before: Notes, level: int) -> None:
         """Written out, as those of blocks, names and environments: few things are made as often."""
@@ -544,7 +526,7 @@ class Trial:
         self.before = before
         self.level = level
         self.kept = False
-        self.levels = {}
+        self.levels: dict[Scope, int] = {}
 
     def __enter__(self) -> Trial:
         """Begin, inside of the trials under way."""
@@ -818,19 +800,13 @@ class Scope:
         return Block(tuple(self.bindings), result)
 
 
-@dataclass(slots=True, eq=False)
 class Lazy:
     """A named value: computed when first needed, in the block that defines it.
 
     ``expr`` is what it was written as, where it was written at all.
     """
 
-    name: str
-    env: Env
-    compute: Callable[[Env], Value | Results]
-    expr: Expr | None = None
-    value: Value | Results | None = None
-    busy: bool = False
+    __slots__ = ("busy", "compute", "env", "expr", "name", "value")
 
     def __init__(
         self,
@@ -844,7 +820,7 @@ class Lazy:
         self.env = env
         self.compute = compute
         self.expr = expr
-        self.value = None
+        self.value: Value | Results | None = None
         self.busy = False
 
 
@@ -892,16 +868,10 @@ class Element:
     coordinates: tuple[Value, ...]
 
 
-@dataclass(slots=True, eq=False)
 class Env:
     """Names in reach, the block under construction, and the meaning of ``*``."""
 
-    context: Context
-    scope: Scope
-    names: dict[str, Lazy | Value]
-    parent: Env | None = None
-    star: Element | None = None
-    in_index: bool = False
+    __slots__ = ("context", "in_index", "names", "parent", "scope", "star")
 
     def __init__(
         self,
