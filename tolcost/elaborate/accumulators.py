@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 from functools import lru_cache, reduce
 from itertools import compress, zip_longest
 from operator import and_, gt
-from typing import Any, NoReturn
+from typing import Any
 
 from tolcost.algebra import (
     Poly,
@@ -469,10 +469,6 @@ def _settled(
                 raise
             unchecked = env.in_mode(replace(mode, checked=False))
             growth = _longer(_Pass(unchecked, step, shape, growth, listed, free), refused)
-    _never_settles(step)
-
-
-def _never_settles(step: Step) -> NoReturn:
     fail("T0326", "the accumulator's shape does not settle", step.span, hint=_HINT)
 
 
@@ -611,7 +607,7 @@ class _Pass:
 
     def value(self, begin: Node, growth: _Growth, free: Free) -> Value:
         """The fold, once settled; what of it is free comes from a fold that has nothing else."""
-        fold = self.finish(begin, growth)
+        fold = self._fold(self.var, self.block, begin, growth)
         if not any(free):
             return Data(fold)
         whole = self.env.scope.bind(fold)
@@ -653,11 +649,8 @@ class _Pass:
             self.var, self.block = wider, body
         return True
 
-    def finish(self, begin: Node, growth: _Growth) -> Node:
-        """The Fold, in the spaces of its accumulator."""
-        return self._fold(self.var, self.block, begin, growth)
-
     def _fold(self, var: Var, block: Block, begin: Node, growth: _Growth) -> Node:
+        """The Fold, in the spaces of its accumulator."""
         spaces = tuple([p.space for p in var.type])
         body = Block(block.bindings, in_spaces(block.result, spaces))
         kind = with_spaces(growth.after(lambda: volume(self.shape)), spaces)

@@ -364,9 +364,7 @@ MOST_CASES = 40
 @form("where")
 def where_form(env: Env, expr: tree.Call) -> Value | Results:
     """``where(c, a, b)`` with its branches unevaluated."""
-    condition = plain(evaluate(env, expr.args[0]))
-    if isinstance(condition, Vec) and condition.shape == (1,) and condition.loose:
-        condition = condition.items[0]
+    condition = plain(entry(evaluate(env, expr.args[0])))
     holds = truth(condition)
     if holds is not None:
         return _static_choice(env, decide(env, holds), expr)

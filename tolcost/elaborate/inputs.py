@@ -290,7 +290,7 @@ class InputBinder:
         self._open_lengths(declared, arguments)
         # Attributes and static inputs first: the shapes of the others may depend on them.
         for statement in sorted(declared, key=lambda s: s.kind == "tol"):
-            self._bind_one(statement, arguments[statement.name])
+            self.names[statement.name] = self._value(statement, arguments[statement.name])
         for statement in told:
             self._equate(statement, arguments[statement.name])
         return tuple(node for statement in declared for node in self.inputs.get(statement.name, ()))
@@ -326,9 +326,6 @@ class InputBinder:
         part = None if times is None or times.constant is None else exact_div(actual, times)
         return unknown if part is None else part
 
-    def _bind_one(self, statement: tree.InputDecl, argument: Argument | None) -> None:
-        self.names[statement.name] = self._value(statement, argument)
-
     def _value(self, statement: tree.InputDecl, argument: Argument | None) -> Value:
         if argument is None or isinstance(argument, Missing):
             return self._absent(statement)
@@ -343,7 +340,7 @@ class InputBinder:
             return Seq(tuple(self._one(statement, item, f"{name}.{n}") for n, item in items))
         if not isinstance(argument, Tensor):
             return self._static(statement, argument)
-        if statement.kind == "static" and not self._may_be_late(statement):
+        if statement.kind == "static" and statement.name not in asked_known(self.program):
             hint = f"a program that asks `known({statement.name})` may also be given it as data"
             fail("T0413", f"the value of `{name}` must be known while compiling", statement.span, hint)
         return Data(self._input(statement, name, (Part(argument.shape, argument.space),)))
@@ -352,10 +349,6 @@ class InputBinder:
         node = InputNode(name, parts, self._within(statement))
         self.inputs.setdefault(statement.name, []).append(node)
         return node
-
-    def _may_be_late(self, statement: tree.InputDecl) -> bool:
-        """Whether the program asks if it knows a static input, and so has an answer where it does not."""
-        return statement.name in asked_known(self.program)
 
     def _static(self, statement: tree.InputDecl, argument: Value) -> Value:
         """A static value, which lies in the space that is declared; a truth value is 0 or 1."""
@@ -411,33 +404,19 @@ class InputBinder:
                 statement.span,
                 hint=f"say its shape: --shape {statement.name}=n,m",
             )
-        shape = tuple(
-            [
-                as_length(self.env, evaluate(self.env, e), e.span)
-                for e in statement.shape
-                if not isinstance(e, tree.Ellipsis)
-            ]
-        )
-        parts = tuple([Part(shape, space) for space in self._declared_spaces(statement)])
+        shape, found = self._declared_shape(statement), self.env.nearest(statement.space)
+        spaces = found.names if isinstance(found, Spaces) else (statement.space,)
+        parts = tuple([Part(shape, space) for space in spaces])
         return Data(self._input(statement, statement.name, parts))
 
-    def _declared_spaces(self, statement: tree.InputDecl) -> tuple[str, ...]:
-        found = self.env.nearest(statement.space)
-        return found.names if isinstance(found, Spaces) else (statement.space,)
+    def _declared_shape(self, statement: tree.InputDecl) -> tuple[Poly, ...]:
+        written = [e for e in statement.shape if not isinstance(e, tree.Ellipsis)]
+        return tuple([as_length(self.env, evaluate(self.env, e), e.span) for e in written])
 
     def _symbolic_vector(self, statement: tree.InputDecl) -> Value:
-        sizes = [
-            as_length(self.env, evaluate(self.env, e), e.span).constant
-            for e in statement.shape
-            if not isinstance(e, tree.Ellipsis)
-        ]
+        sizes = [d.constant for d in self._declared_shape(statement)]
         if len(sizes) > 1 or None in sizes:
-            fail(
-                "T0413",
-                f"the value of `{statement.name}` must be known while compiling",
-                statement.span,
-                hint=f"give it: --attr {statement.name}=...",
-            )
+            _not_given(statement)
         if not sizes:
             return length_for(statement, statement.name)
         count = sizes[0] or 0
@@ -450,14 +429,14 @@ class InputBinder:
         if kind == "Z":
             return length_for(statement, statement.name)
         if kind in ("B", "S"):
-            fail(
-                "T0413",
-                f"the value of `{statement.name}` must be known while compiling",
-                statement.span,
-                hint=f"give it: --attr {statement.name}=...",
-            )
+            _not_given(statement)
         node = self._input(statement, statement.name, (Part((), statement.space),))
         return Opaque(node, statement.space)
+
+
+def _not_given(statement: tree.InputDecl) -> NoReturn:
+    message = f"the value of `{statement.name}` must be known while compiling"
+    fail("T0413", message, statement.span, hint=f"give it: --attr {statement.name}=...")
 
 
 def _pairs(statement: tree.InputDecl, shape: tuple[Poly, ...] | None) -> list[tuple[tree.Expr, Poly]]:

@@ -26,7 +26,7 @@ from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Diagnostic, Rejected, Span
 from tolcost.elaborate.accumulators import fold_under_coordinates
 from tolcost.elaborate.apply import static_in
-from tolcost.elaborate.induction import as_list, fold_list
+from tolcost.elaborate.induction import as_list, components, fold_list
 from tolcost.elaborate.layout import grid, in_spaces, materialise
 from tolcost.elaborate.maps import Step, WrappedStep, WrittenStep, fresh, pattern_of
 from tolcost.elaborate.shapes import (
@@ -83,8 +83,7 @@ class _Listwise(WrappedStep):
 
     def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
         """The next list."""
-        parts = accumulator.items if isinstance(accumulator, Pieces) else (accumulator,)
-        result = self.step.at(env, Seq(parts), at)
+        result = self.step.at(env, Seq(components(accumulator)), at)
         if not isinstance(result, Seq):
             raise _NotAList(self.span)
         return as_list(result.items)
@@ -299,7 +298,7 @@ def _static_fold(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) ->
             return _like(env, summed, free)
     if numbers is not None and size <= UNROLL_LIMIT:
         return _entry_by_entry(env, step, start, grid(numbers))
-    if isinstance(start, (Seq, str, Spaces)):
+    if isinstance(start, _NO_TOL):
         return None  # too long to take one by one, and nothing in the IR stands for them
     steady = None if isinstance(start, (Pieces, Vec, View, Seq)) else _steady(env, step, start, shape)
     return free if steady is None else _like(env, steady, free)
@@ -341,7 +340,7 @@ def _like(env: Env, value: Value, folded: Value) -> Value:
 
 def _probe(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
     """The fold as a free one, if its steps stay static."""
-    if isinstance(start, (Seq, str, Spaces)):
+    if isinstance(start, _NO_TOL):
         return _probe_words(env, step, start, shape)
     return fold_under_coordinates(env, step, start, shape, maybe_free=True)
 

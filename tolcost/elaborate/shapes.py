@@ -25,6 +25,7 @@ from tolcost.algebra import (
     eq,
     floordiv,
     ge,
+    product_of,
     prove,
     substitute,
     substitute_cond,
@@ -393,11 +394,7 @@ def space_of(value: Value) -> str:
         case View(space=space) | Opaque(space=space) | Cast(space=space):
             return space
         case Vec(items=items) | Pieces(items=items):
-            spaces = [space_of(item) for item in items] or ["Z"]
-            joined = spaces[0]
-            for space in spaces[1:]:
-                joined = join_spaces(joined, space)
-            return joined
+            return reduce(join_spaces, map(space_of, items)) if items else "Z"
         case float() | Quotient() | Fraction():  # whether it is a fraction takes longest to tell
             return "R"
         case complex():
@@ -427,10 +424,7 @@ def known(shape: Shape) -> tuple[int, ...] | None:
 
 def volume(shape: Shape) -> Poly:
     """How many elements a shape has."""
-    product = const(1)
-    for d in shape:
-        product = product * d
-    return product
+    return product_of(shape)
 
 
 def shape_text(shape: Shape) -> str:

@@ -157,17 +157,8 @@ def same_number(env: Env, x: Real, y: Real) -> Cond | None:
     return decide(env, eq(p[0] * q[1] - q[0] * p[1]))
 
 
-def larger(env: Env, span: Span, x: Real, y: Real) -> Value | None:
-    """The larger of two."""
-    return _extreme(env, x, y, maximum, first_if=True)
-
-
-def smaller(env: Env, span: Span, x: Real, y: Real) -> Value | None:
-    """The smaller of two."""
-    return _extreme(env, x, y, minimum, first_if=False)
-
-
 def _extreme(env: Env, x: Real, y: Real, whole: Callable[..., Poly], first_if: bool) -> Value | None:
+    """The larger of two, or the smaller one."""
     if isinstance(x, Poly) and isinstance(y, Poly):
         return whole(x, y, facts_here(env))
     order = at_least(env, x, y)
@@ -412,12 +403,12 @@ def _compare_words(name: str, args: tuple[Value, ...], span: Span) -> Value:
 
 
 def _arithmetic(
-    whole: Callable[[Poly, Poly], Poly],
+    whole: Callable[[Poly, Poly], Poly] | None,
     parts: Callable[[Poly, Poly, Poly, Poly], tuple[Poly, Poly]],
     numbers: Callable[[Fraction | float, Fraction | float], Fraction | float],
 ) -> Callable[[Env, Span, Real, Real], Value | None]:
     def rule(env: Env, span: Span, x: Real, y: Real) -> Value | None:
-        if isinstance(x, Poly) and isinstance(y, Poly):
+        if whole is not None and isinstance(x, Poly) and isinstance(y, Poly):
             return whole(x, y)
         if is_plain(x) and is_plain(y):
             return numbers(*alike(python_number(x), python_number(y)))
@@ -427,15 +418,6 @@ def _arithmetic(
         return ratio(*parts(*p, *q))
 
     return rule
-
-
-def _divide(env: Env, span: Span, x: Real, y: Real) -> Value | None:
-    if is_plain(x) and is_plain(y):
-        return _quotient(*alike(python_number(x), python_number(y)))
-    p, q = as_pair(x), as_pair(y)
-    if p is None or q is None:
-        return None
-    return ratio(p[0] * q[1], p[1] * q[0])
 
 
 def _quotient(a: Fraction | float, b: Fraction | float) -> Fraction | float:
@@ -505,14 +487,8 @@ def _number_to_power(env: Env, base: int | None, exponent: Poly) -> Value | None
     return powers(base, exponent)
 
 
-# ---- order -------------------------------------------------------------------------------
-
-
 def _opposite(condition: Cond | None) -> Cond | None:
     return None if condition is None else negate(condition)
-
-
-# ---- rounding and signs ------------------------------------------------------------------
 
 
 def _negative(env: Env, span: Span, x: Real) -> Value | None:
@@ -523,14 +499,6 @@ def _negative(env: Env, span: Span, x: Real) -> Value | None:
             return -x
         case float():
             return -x
-
-
-def _square(env: Env, span: Span, x: Real) -> Value | None:
-    return _RULES["mul"](env, span, x, x)
-
-
-def _reciprocal(env: Env, span: Span, x: Real) -> Value | None:
-    return _divide(env, span, const(1), x)
 
 
 _LOGIC: dict[str, Callable[..., Cond]] = {
@@ -561,7 +529,7 @@ _RULES: dict[str, Callable[..., Value | None]] = {
     "add": _arithmetic(lambda x, y: x + y, lambda a, b, c, d: (a * d + c * b, b * d), lambda x, y: x + y),
     "sub": _arithmetic(lambda x, y: x - y, lambda a, b, c, d: (a * d - c * b, b * d), lambda x, y: x - y),
     "mul": _arithmetic(lambda x, y: x * y, lambda a, b, c, d: (a * c, b * d), lambda x, y: x * y),
-    "div": _divide,
+    "div": _arithmetic(None, lambda a, b, c, d: (a * d, b * c), _quotient),
     "mod": _modulo,
     "pow": _power,
     "ge": lambda env, span, x, y: at_least(env, x, y),
@@ -570,8 +538,8 @@ _RULES: dict[str, Callable[..., Value | None]] = {
     "gt": lambda env, span, x, y: _opposite(at_least(env, y, x)),
     "eq": lambda env, span, x, y: same_number(env, x, y),
     "ineq": lambda env, span, x, y: _opposite(same_number(env, x, y)),
-    "max": larger,
-    "min": smaller,
+    "max": lambda env, span, x, y: _extreme(env, x, y, maximum, first_if=True),
+    "min": lambda env, span, x, y: _extreme(env, x, y, minimum, first_if=False),
     "floor": whole_by(floordiv, math.floor),
     "ceil": whole_by(ceildiv, math.ceil),
     "round": rounding(round),
@@ -579,9 +547,9 @@ _RULES: dict[str, Callable[..., Value | None]] = {
     "neg": _negative,
     "abs": absolute,
     "sgn": sign,
-    "sqr": _square,
+    "sqr": lambda env, span, x: _RULES["mul"](env, span, x, x),
     "sqrt": lambda env, span, x: _root(x),
-    "recip": _reciprocal,
+    "recip": lambda env, span, x: _RULES["div"](env, span, const(1), x),
     "not": lambda env, span, x: -1 - x if isinstance(x, Poly) else None,  # the bits of an integer
     "isnan": lambda env, span, x: TRUE if isinstance(x, float) and math.isnan(x) else FALSE,
     "isinf": lambda env, span, x: TRUE if isinstance(x, float) and math.isinf(x) else FALSE,
