@@ -14,7 +14,7 @@ from tolcost.catalogue.libraries import read_library
 from tolcost.catalogue.specs import open_library
 from tolcost.cost import Analysis, analyze_program
 from tolcost.execute import run_vectorised
-from tolcost.referee.formulas import shipped_files
+from tolcost.referee.formulas import shipped_formulas
 from tolcost.referee.parts import parts_of
 from tolcost.referee.subjects import ModelProgram, lower_subject
 
@@ -59,7 +59,7 @@ def assert_products(name: str, found: Analysis) -> None:
 @pytest.mark.parametrize("source, key", [("torch_models", "flop_counter"), ("huggingface", "trainer")])
 def test_what_two_projects_say_is_what_they_answer(source: str, key: str) -> None:
     """Formulas in our notation against what the projects' own code gave at a size."""
-    formulas = next(file.formulas for file in shipped_files() if file.name == source)
+    formulas = shipped_formulas()[source]
     for formula in formulas:
         assert isinstance(formula.subject, ModelProgram)
         recorded = FAMILIES[formula.subject.path.partition("/")[2]]

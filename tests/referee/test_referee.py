@@ -24,15 +24,16 @@ from tolcost.cli import run
 from tolcost.cost.traffic import bits_of
 from tolcost.diagnostics import Rejected
 from tolcost.execute.inputs import lengths_of
-from tolcost.referee.formulas import FormulaFile, PublishedFormula, parse_formulas, shipped_files
-from tolcost.referee.judge import Judgement, judge_formula, judge_formulas, taken_by
+from tolcost.referee.formulas import PublishedFormula, parse_formulas, shipped_formulas
+from tolcost.referee.judge import Judgement, judge_formulas, taken_by
 from tolcost.referee.subjects import ModelProgram, Subject, lower_subject, run_subject
 from tolcost.referee.table import verdict_table
 from tolcost.show.tables import csv_text, markdown
 
 REPORTS = Path(__file__).parents[2] / "reports"
 LIBRARY = open_library()
-SHIPPED = [formula for file in shipped_files() for formula in file.formulas]
+FILES = shipped_formulas()
+SHIPPED = [formula for formulas in FILES.values() for formula in formulas]
 SOAK = "TOLCOST_SOAK" in os.environ
 
 
@@ -44,16 +45,21 @@ def judged() -> list[Judgement]:
     return list(judge_formulas(chosen, LIBRARY))
 
 
+def judged_alone(formula: PublishedFormula) -> Judgement:
+    (found,) = judge_formulas([formula], LIBRARY)
+    return found
+
+
 def matmul(text: str, counts: str = "flops") -> Judgement:
     given = OperatorInstance("MatMul", {"A": ["m", "k"], "B": ["k", "n"]})
-    return judge_formula(PublishedFormula("mine", "", given, counts, text), LIBRARY)  # type: ignore[arg-type]
+    return judged_alone(PublishedFormula("mine", "", given, counts, text))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("file", shipped_files(), ids=lambda file: file.name)
-def test_the_committed_verdicts_are_those_of_the_referee(file: FormulaFile) -> None:
+@pytest.mark.parametrize("file", FILES)
+def test_the_committed_verdicts_are_those_of_the_referee(file: str) -> None:
     """Every one of them: a report that stood still says what is no longer so."""
-    names = {formula.name for formula in file.formulas}
-    table = verdict_table(list(judge_formulas(file.formulas, LIBRARY)))
+    names = {formula.name for formula in FILES[file]}
+    table = verdict_table(list(judge_formulas(FILES[file], LIBRARY)))
     for name, text, end in (("referee.csv", csv_text(table), ","), ("referee.md", markdown((table,)), " |")):
         rows = [line for line in text.splitlines() if _named(line, end) in names]
         committed = (REPORTS / name).read_text("utf-8").splitlines()
@@ -202,7 +208,7 @@ NONZERO = OperatorInstance("NonZero", {"X": ["n"]})
 )
 def test_what_data_decides(subject: Subject, text: str, verdict: str) -> None:
     """A form in what data decides is compared as any other; a bound refutes only what is above it."""
-    found = judge_formula(PublishedFormula("mine", "", subject, "eops", text), LIBRARY)
+    found = judged_alone(PublishedFormula("mine", "", subject, "eops", text))
     assert found.verdict == verdict
     assert verdict in ("equal", "undecided") or all(one.executed is not None for one in found.witnesses)
 
@@ -229,7 +235,7 @@ def test_an_operator_of_another_domain(capsys: pytest.CaptureFixture[str]) -> No
 
 def test_what_a_formula_forgets_is_named_by_line() -> None:
     given = OperatorInstance("AveragePool", {"X": ["n", "c", "w"]}, {"kernel_shape": ["k"]}, 1)
-    found = judge_formula(PublishedFormula("a", "", given, "eops", "n*c*(w - k + 1)*k"), LIBRARY)
+    found = judged_alone(PublishedFormula("a", "", given, "eops", "n*c*(w - k + 1)*k"))
     assert found.verdict == "too low"
     assert ["/ count" in line.text for line in found.forgets] == [True]
 

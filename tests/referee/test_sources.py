@@ -13,10 +13,10 @@ from tests.referee.rules import RULES, known
 from tolcost.algebra.parse import parse_text
 from tolcost.audit.instances import Shapes
 from tolcost.catalogue.specs import open_library
-from tolcost.referee.formulas import shipped_files
+from tolcost.referee.formulas import shipped_formulas
 from tolcost.referee.subjects import ModelProgram, title_of
 
-FILES = {file.name: file.formulas for file in shipped_files()}
+FILES = shipped_formulas()
 REPORTS = Path(__file__).parents[2] / "reports"
 NAMESAKES = {"MoE"}
 """Rules for what an operator of ours has the name of, and is not."""

@@ -5,9 +5,8 @@ The whole suite, or the cases of some operators, over all cores.
 
 from __future__ import annotations
 
-import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from tolcost.catalogue.cases import Case, load_cases, recorded_cases
 from tolcost.catalogue.conformance import FAILED, FEW_ATOMS, Result, check
 from tolcost.catalogue.schemas import onnx_version
 from tolcost.catalogue.specs import Library, open_library
-from tolcost.catalogue.workers import spread
+from tolcost.catalogue.workers import Told, gathered
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.platform import with_deep_stack
@@ -49,14 +48,10 @@ class Report:
         }
 
 
-Progress = Callable[[int, int, Result], None]
-"""Told after each case: how many are done, of how many, and the result."""
-
-
 def verify(
     names: Iterable[str] = (),
     jobs: int | None = None,
-    progress: Progress | None = None,
+    progress: Told | None = None,
     specs: Sequence[str | Path] = (),
     thorough: bool = False,
     domain: str | None = None,
@@ -78,18 +73,12 @@ def verify(
     def lost(n: int, why: str) -> Result:
         return Result(cases[n].name, cases[n].node.op, "fail", cause=why)
 
-    with_deep_stack(lambda: _read_before(cases, library))
-    found: dict[int, Result] = {}
-    workers = min(jobs or os.cpu_count() or 1, len(cases))
-
     def work(n: int) -> Result:
         return check(cases[n], library, thorough, atoms=atoms, recorded=recorded)
 
-    for n, result in spread(work, len(cases), lost, workers, SECONDS_PER_CASE):
-        found[n] = result
-        if progress is not None:
-            progress(len(found), len(cases), result)
-    return Report(onnx_version(), tuple(found[n] for n in sorted(found)), domain)
+    with_deep_stack(lambda: _read_before(cases, library))
+    results = gathered(work, [case.name for case in cases], lost, jobs, SECONDS_PER_CASE, progress)
+    return Report(onnx_version(), results, domain)
 
 
 def _cases(wanted: tuple[str, ...], domain: str | None, library: Library) -> tuple[Case, ...]:

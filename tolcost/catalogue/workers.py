@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
+import os
 import signal
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from multiprocessing.connection import Connection, wait
@@ -91,6 +92,28 @@ def spread(
     finally:
         for child in children:
             _end(child)
+
+
+Told = Callable[[int, int, str], None]
+"""Told after each piece: how many are done, of how many, and what it was called."""
+
+
+def gathered(
+    work: Callable[[int], T],
+    names: Sequence[str],
+    instead: Callable[[int, str], T],
+    jobs: int | None,
+    seconds: float,
+    told: Told | None,
+) -> tuple[T, ...]:
+    """The results of a piece of work for each name, in their order, over all cores unless said otherwise."""
+    found: dict[int, T] = {}
+    workers = min(jobs or os.cpu_count() or 1, len(names))
+    for n, result in spread(work, len(names), instead, workers, seconds):
+        found[n] = result
+        if told is not None:
+            told(len(found), len(names), names[n])
+    return tuple(found[n] for n in range(len(names)))
 
 
 def _start(

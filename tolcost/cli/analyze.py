@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Iterable, Mapping, Sequence
 
 import click
 
 from tolcost.catalogue.specs import open_library
 from tolcost.cli import options
 from tolcost.cli.options import Literal, read_attrs, read_shapes
-from tolcost.cli.output import colour_on_stderr, deliver, screen, show
+from tolcost.cli.output import colour_on_stderr, deliver, each_file, screen
 from tolcost.cost import Weights
 from tolcost.cost.device import Device
 from tolcost.dataclass import dataclass, field, replace
-from tolcost.diagnostics import Rejected, Source, render_all
+from tolcost.diagnostics import Source, render_all
 from tolcost.elaborate import Elaborated
 from tolcost.elaborate.inputs import PlainShape, arguments
-from tolcost.pipeline import Parsed, analyze_lowered, as_rejected, lower_for_author, read_program
+from tolcost.pipeline import Parsed, analyze_lowered, lower_for_author, read_program
 from tolcost.result.program import METRICS, program_source, program_study
-from tolcost.result.study import Growth, Located, locate_study
+from tolcost.result.study import Located, locate_study
 from tolcost.result.view import FORMATS, CostView, written
 from tolcost.syntax import read_source
 
@@ -75,9 +74,6 @@ def warn(program: Elaborated) -> None:
 # === The command.
 
 
-_T = TypeVar("_T")
-
-
 @click.command(
     cls=options.Command,
     examples=(
@@ -101,7 +97,7 @@ _T = TypeVar("_T")
 @options.device_option
 @click.option("--engine", type=click.Choice(["tolcost", "sympy"]), default="tolcost",
               help="Who takes the sums: sympy gives a second opinion on closed forms.")  # fmt: skip
-@click.option("--format", "form", type=click.Choice(list(FORMATS)), default="text", help="How to write it.")
+@options.format_option(FORMATS)
 @options.output_option
 def command(
     files: tuple[str, ...],
@@ -136,36 +132,15 @@ def command(
     numbers, equal = options.equated(dims)
     lengths, weights = options.read_dims(numbers), options.read_weights(models)
     on = options.read_device(device)
-    costs, failed = _all(files, lambda file: _cost(file, request, lengths, (*equal, *assume), weights, on))
+    costs, failed = each_file(
+        files, lambda file: _cost(file, request, lengths, (*equal, *assume), weights, on)
+    )
     if not failed:
         options.check_lengths([cost.study for cost in costs], lengths)
     if costs:
-        grown = _grown(costs[0], sweeps) if sweeps else ()
-        view = CostView(frozenset(metrics or METRICS), symbolic, growths=grown)
+        view = CostView(frozenset(metrics or METRICS), symbolic, growths=options.grown(costs[0], sweeps))
         deliver(written(costs, form, view, *screen(form, output)), output)
     return 2 if failed else 0
-
-
-def _all(files: Sequence[str], analyse: Callable[[str], _T]) -> tuple[list[_T], bool]:
-    """Analyse every file; one that is rejected is told about, and the others go on."""
-    found: list[_T] = []
-    failed = False
-    for file in files:
-        try:
-            found.append(analyse(file))
-        except Exception as error:
-            rejected = as_rejected(error)
-            if not isinstance(rejected, Rejected):
-                raise
-            show(rejected)
-            failed = True
-    return found, failed
-
-
-def _grown(cost: Located, sweeps: Sequence[str]) -> tuple[Growth, ...]:
-    from tolcost.result.growth import growths, read_sweep  # knows models, which take time to load
-
-    return growths(cost, [read_sweep(sweep) for sweep in sweeps])
 
 
 def _second_opinion(files: Sequence[str], request: Request, form: str, output: str | None) -> int:
@@ -173,7 +148,9 @@ def _second_opinion(files: Sequence[str], request: Request, form: str, output: s
     from tolcost.cost.second_opinion import second_opinion  # sympy takes a second to load
     from tolcost.result.derivation import write_opinions
 
-    found, failed = _all(files, lambda file: (name_of(file), second_opinion(lowered(file, request).program)))
+    found, failed = each_file(
+        files, lambda file: (name_of(file), second_opinion(lowered(file, request).program))
+    )
     if found:
         deliver(write_opinions(found, form, screen(form, output)[0]), output)
     wrong = any(opinion.verdict == "ours is wrong" for _, opinions in found for opinion in opinions)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -60,10 +60,10 @@ def _also(
 @click.option("--strict", is_flag=True, help="Fail as well if the lock file could be updated.")
 @click.option("--watch", is_flag=True, help="Check again whenever a program or a setting changes.")
 @click.option("--fresh", is_flag=True, help="Analyse every program, whatever its seal says.")
-@click.option("--jobs", "-j", type=click.IntRange(1, 256), help="How many processes; all cores if not said.")
+@options.jobs_option
 @click.option("--specs", metavar="DIR", multiple=True,
               help="A folder of operators, searched before those that tolcost.toml names.")  # fmt: skip
-@click.option("--format", "form", type=click.Choice(GATE_FORMATS), default="text", help="How to write it.")
+@options.format_option(GATE_FORMATS)
 @click.option("--also", metavar="FORMAT=FILE", multiple=True, callback=_also,
               help="Write it to a file in another format as well; repeatable.")  # fmt: skip
 @options.output_option
@@ -93,14 +93,11 @@ def command(
 
     def once() -> int:
         config = with_specs(find_config(Path.cwd()), specs)
-        progress = ProgressLine()
-        gate = GateTask(config, computing_for(jobs, progress.tell), paths, strict, fresh)
-        try:
+        with closing(ProgressLine()) as progress:
+            gate = GateTask(config, computing_for(jobs, progress.tell), paths, strict, fresh)
             report = _updated(gate, prune) if update else _compared(gate, base)
             if config.formulas and not paths:
                 report = _with_formulas(report, config)
-        finally:
-            progress.close()
         for name, file in ((form, output), *also):
             deliver(_written(report, name, file), file)
         return report.exit_code

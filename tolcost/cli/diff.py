@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from tolcost.cli import options
+from tolcost.cli.analyze import Request, lowered
 from tolcost.cli.output import deliver
-from tolcost.cost.device import Device
-from tolcost.dataclass import dataclass, replace
+from tolcost.dataclass import replace
+from tolcost.pipeline import analyze_lowered
 from tolcost.platform import with_deep_stack
 from tolcost.result.compare import compare
 from tolcost.result.comparison import CostComparison
-from tolcost.result.study import Located
+from tolcost.result.program import program_study
+from tolcost.result.study import Located, locate_study
 
 COSTLIER, UNDECIDED = 1, 3
 
@@ -38,14 +41,8 @@ COSTLIER, UNDECIDED = 1, 3
 @click.option(
     "--attr", "attrs", metavar="NAME=VALUE", multiple=True, help="The value of an attribute of both programs."
 )
-@click.option("--specs", metavar="DIR", multiple=True, help="A folder of operators, searched first.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json", "md", "html"]),
-    default="text",
-    help="How to write it.",
-)
+@options.specs_option
+@options.format_option(("text", "json", "md", "html"))
 @options.device_option
 @options.output_option
 def command(
@@ -69,10 +66,15 @@ def command(
     if len(kinds) > 1:
         raise click.UsageError("a program cannot be compared with a model")
     numbers, equal = options.equated(dims)
-    said = _Said(numbers, (*equal, *assume), shapes, attrs, specs, options.read_device(device))
-    found, *both = _models(old, new, said) if kinds == {True} else _programs(old, new, said)
+    said, on = (*equal, *assume), options.read_device(device)
+    if kinds == {True}:
+        costs = with_deep_stack(lambda: _models((old, new), numbers, said, shapes, specs))
+    else:
+        costs = _programs((old, new), numbers, said, Request.read(shapes, attrs, specs))
+    before, after = (replace(cost, device=on) for cost in costs)
+    found = with_deep_stack(lambda: compare(before, after, _identical(old, new)))
     live = form == "html" and kinds == {True}
-    deliver(_page(found, *both) if live else found.written(form), output)
+    deliver(_page(found, before, after) if live else found.written(form), output)
     if found.whole.claim.more:
         return COSTLIER
     if not found.complete:
@@ -81,55 +83,38 @@ def command(
     return 0 if found.whole.claim.more is False else UNDECIDED
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Said:
-    """What is said of both sides."""
-
-    dims: tuple[str, ...]
-    assume: tuple[str, ...]
-    shapes: tuple[str, ...]
-    attrs: tuple[str, ...]
-    specs: tuple[str, ...]
-    device: Device | None
-
-
 def _page(found: CostComparison, before: Located, after: Located) -> str:
-    from tolcost.result.page import Older, model_page
+    from tolcost.result.page import model_page
 
-    return with_deep_stack(lambda: model_page(after, older=Older(before, found)))
+    return with_deep_stack(lambda: model_page(after, older=(before, found)))
 
 
-def _models(old: str, new: str, said: _Said) -> tuple[CostComparison, Located, Located]:
+def _models(
+    files: Sequence[str],
+    dims: Sequence[str],
+    assume: tuple[str, ...],
+    shapes: Sequence[str],
+    specs: Sequence[str],
+) -> Sequence[Located]:
     from tolcost.catalogue.specs import open_library
     from tolcost.cli.model import read_dims, read_shapes
     from tolcost.models.walking import Session
     from tolcost.result.model import Wanted, file_cost
 
-    session = Session(open_library(said.specs))
-    wanted = Wanted(read_dims(said.dims), read_shapes(said.shapes), assume=said.assume)
-
-    def found() -> tuple[CostComparison, Located, Located]:
-        costs = (file_cost(Path(file), session, wanted) for file in (old, new))
-        before, after = (replace(cost, device=said.device) for cost in costs)
-        return compare(before, after, _identical(old, new)), before, after
-
-    return with_deep_stack(found)
+    session = Session(open_library(specs))
+    wanted = Wanted(read_dims(dims), read_shapes(shapes), assume=assume)
+    return [file_cost(Path(file), session, wanted) for file in files]
 
 
-def _programs(old: str, new: str, said: _Said) -> tuple[CostComparison, Located, Located]:
-    from tolcost.cli.analyze import Request, lowered
-    from tolcost.pipeline import analyze_lowered
-    from tolcost.result.program import program_study
-    from tolcost.result.study import locate_study
-
-    request, dims = Request.read(said.shapes, said.attrs, said.specs), options.read_dims(said.dims)
+def _programs(
+    files: Sequence[str], dims: Sequence[str], assume: tuple[str, ...], request: Request
+) -> Sequence[Located]:
+    lengths = options.read_dims(dims)
     studies = [
-        program_study(analyze_lowered(lowered(file, request), file)).assuming(said.assume)
-        for file in (old, new)
+        program_study(analyze_lowered(lowered(file, request), file)).assuming(assume) for file in files
     ]
-    options.check_lengths(studies, dims)
-    before, after = (locate_study(Located, study, dims, device=said.device) for study in studies)
-    return compare(before, after, _identical(old, new)), before, after
+    options.check_lengths(studies, lengths)
+    return [locate_study(Located, study, lengths) for study in studies]
 
 
 def _identical(old: str, new: str) -> bool:

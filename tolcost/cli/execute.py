@@ -11,7 +11,6 @@ from tolcost.cli import options
 from tolcost.cli.analyze import Request, lowered_with, name_of, parsed_file, warn
 from tolcost.cli.options import Literal, read_literal
 from tolcost.cli.output import refuse_over, write_whole
-from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.elaborate import Elaborated
 from tolcost.execute import Execution, run_reference, run_vectorised
@@ -31,14 +30,6 @@ from tolcost.result.derivation import compare_counts
 from tolcost.syntax.tree import Ellipsis, InputDecl
 
 _ENGINES = {"numpy": run_vectorised, "reference": run_reference}
-
-
-@dataclass(frozen=True, slots=True)
-class _Given:
-    """What was given for the inputs: arrays for ToLs, values for what must be known while compiling."""
-
-    arrays: Mapping[str, tuple[Array, ...]]
-    request: Request
 
 
 @click.command(
@@ -79,10 +70,10 @@ def command(
     lengths = options.read_dims(dims)
     request = Request.read(shapes, attrs, specs)
     parsed = parsed_file(file, request)
-    given = _read_inputs(parsed, inputs, request)
-    program = lowered_with(parsed, given.request)
+    given, told = _read_inputs(parsed, inputs, request)
+    program = lowered_with(parsed, told)
     warn(program)
-    arrays = _by_input(parsed, given.arrays)
+    arrays = _by_input(parsed, given)
     known = lengths_by_name(program.program, arrays, lengths)
     if is_random:
         arrays |= random_arrays(program.program, arrays, known, seed)
@@ -91,8 +82,10 @@ def command(
     return _compare(execution, program, file) if count else 0
 
 
-def _read_inputs(parsed: Parsed, texts: Iterable[str], request: Request) -> _Given:
-    """Sort what was given into arrays and values known while compiling, and say what shapes follow."""
+def _read_inputs(
+    parsed: Parsed, texts: Iterable[str], request: Request
+) -> tuple[dict[str, tuple[Array, ...]], Request]:
+    """The arrays among what was given, and a request with the values and with shapes that follow."""
     declared = {s.name: s for s in parsed.program.statements if isinstance(s, InputDecl)}
     arrays: dict[str, tuple[Array, ...]] = {}
     attrs: dict[str, Literal] = dict(request.attrs)
@@ -109,7 +102,7 @@ def _read_inputs(parsed: Parsed, texts: Iterable[str], request: Request) -> _Giv
     open_ = {name: found for name, found in arrays.items() if _is_open(declared[name])}
     shapes = {name: [list(a.shape) for a in found] for name, found in open_.items()}
     single = {name: all_ if declared[name].variadic else all_[0] for name, all_ in shapes.items()}
-    return _Given(arrays, Request({**request.shapes, **single}, attrs, request.specs))
+    return arrays, Request({**request.shapes, **single}, attrs, request.specs)
 
 
 def _is_literal(text: str) -> bool:

@@ -22,8 +22,7 @@ from tolcost.cli.output import deliver
 )
 @click.argument("subject", metavar="FILE.tol|CODE")
 @options.input_options
-@click.option("--format", "form", type=click.Choice(["text", "json", "md", "latex"]), default="text",
-              help="How to write it.")  # fmt: skip
+@options.format_option(("text", "json", "md", "latex"))
 @options.output_option
 def command(
     subject: str,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from tolcost.models.walking import Session
 from tolcost.platform import with_deep_stack
 from tolcost.result.model import METRICS, Wanted, file_cost, of_model
 from tolcost.result.model_table import BY, COLUMNS, DEPTH, SORTS, TableView
-from tolcost.result.study import Growth, Located
+from tolcost.result.study import Located
 from tolcost.result.view import CostView, written
 
 FORMATS = ("text", "json", "md", "csv", "html", "parquet")
@@ -92,7 +92,7 @@ class _Command(options.Command):
 @click.option("--engine", type=click.Choice(ENGINES), default="processes",
               help="Who works out several models: processes here, or workers of dask.")  # fmt: skip
 @click.option("--scheduler", metavar="ADDRESS", help="Of dask; without it, a cluster on this machine.")
-@click.option("--format", "form", type=click.Choice(FORMATS), default="text", help="How to write it.")
+@options.format_option(FORMATS)
 @options.output_option
 def command(
     files: tuple[str, ...],
@@ -157,7 +157,7 @@ def command(
         runs = generate  # what a lambda holds is known to stay
         cost = with_deep_stack(lambda: generated_file(path, session, wanted, runs, prefill))
     cost = replace(cost, device=on, weights=weights)
-    grown = with_deep_stack(lambda: _grown(cost, sweeps)) if sweeps else ()
+    grown = with_deep_stack(lambda: options.grown(cost, sweeps))
     asked = None if metrics is None else frozenset(metrics)
     view = CostView(asked, symbolic, table, grown)
     seen = screen(form, output)
@@ -176,12 +176,6 @@ def _written(cost: Located, view: CostView, form: str, colour: bool, width: int 
     from tolcost.result.page import model_page
 
     return model_page(cost, [grown.name for grown in view.growths])
-
-
-def _grown(cost: Located, sweeps: Sequence[str]) -> tuple[Growth, ...]:
-    from tolcost.result.growth import growths, read_sweep
-
-    return growths(cost, [read_sweep(sweep) for sweep in sweeps])
 
 
 def _verdict(cost: Located, allowed: bool) -> int:

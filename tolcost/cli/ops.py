@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import closing
 
 import click
 
@@ -67,19 +68,13 @@ from tolcost.show.text import text
 @click.option(
     "--verify", "is_verified", is_flag=True, help="Run ONNX's tests now, instead of reading what they said."
 )
-@click.option("--jobs", "-j", type=click.IntRange(1, 256), help="How many processes; all cores if not said.")
-@click.option("--specs", metavar="DIR", multiple=True, help="A folder of operators, searched first.")
+@options.jobs_option
+@options.specs_option
 @click.option(
     "--alternatives", "others", is_flag=True, help="Other algorithms for the operators, and where they cross."
 )
 @click.option("--library", metavar="NAME", help="Programs of a library instead; all lists the libraries.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json", "md", "csv"]),
-    default="text",
-    help="How to write it; csv is for alternatives.",
-)
+@options.format_option(("text", "json", "md", "csv"), "; csv is for alternatives")
 @options.output_option
 def command(
     names: tuple[str, ...],
@@ -152,13 +147,13 @@ def _alternatives(
 
 def _tested(operators: Sequence[str], library: Library) -> dict[tuple[str, str], NodeTests]:
     """What the node tests say of every alternative."""
-    cases, progress = load_cases(operators), ProgressLine()
+    cases = load_cases(operators)
     every = [one for operator in operators for one in alternatives(operator, library)]
     found: dict[tuple[str, str], NodeTests] = {}
-    for n, one in enumerate(every, start=1):
-        found[one.operator, one.name] = hold_to_tests(one, cases, library)
-        progress.tell(n, len(every), one.operator)
-    progress.close()
+    with closing(ProgressLine()) as progress:
+        for n, one in enumerate(every, start=1):
+            found[one.operator, one.name] = hold_to_tests(one, cases, library)
+            progress.tell(n, len(every), one.operator)
     return found
 
 
@@ -187,12 +182,9 @@ def _written(found: tuple[Entry, ...], library: Library, record: Record, form: s
 
 
 def _all_listed(found: tuple[Entry, ...], library: Library, record: Record) -> list[Listed]:
-    progress = ProgressLine()
     operators: list[Listed] = []
-    try:
+    with closing(ProgressLine()) as progress:
         for n, entry in enumerate(found, start=1):
             operators.append(listed(entry, library, record))
             progress.tell(n, len(found), entry.name)
-    finally:
-        progress.close()
     return operators

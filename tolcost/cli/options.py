@@ -25,7 +25,7 @@ from tolcost.platform import address_space, memory_used
 from tolcost.result.assumptions import equation
 
 if TYPE_CHECKING:
-    from tolcost.result.study import Study
+    from tolcost.result.study import Growth, Located, Study
 
 F = TypeVar("F", bound=Callable[..., Any])  # click passes options by name, of any type
 
@@ -117,16 +117,14 @@ def _no_lengths(context: click.Context, _: click.Parameter, files: tuple[str, ..
     return files
 
 
-def dim_option(function: F) -> F:
-    """Add ``--dim``."""
-    text = "A length, or an integer attribute; repeat for others."
-    return click.option("--dim", "dims", metavar="NAME=N", multiple=True, help=text)(function)
-
-
-def assume_option(function: F) -> F:
-    """Add ``--assume``."""
-    text = "What holds of lengths: h = 32*k, h % 32 == 0, seq <= 512; --dim w=h is short for w = h."
-    return click.option("--assume", metavar="TEXT", multiple=True, help=text)(function)
+dim_option = click.option("--dim", "dims", metavar="NAME=N", multiple=True,
+                          help="A length, or an integer attribute; repeat for others.")  # fmt: skip
+assume_option = click.option(
+    "--assume",
+    metavar="TEXT",
+    multiple=True,
+    help="What holds of lengths: h = 32*k, h % 32 == 0, seq <= 512; --dim w=h is short for w = h.",
+)
 
 
 def equated(texts: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -175,16 +173,23 @@ def metric_option(known: Sequence[str]) -> Callable[[F], F]:
     return click.option("--metric", "metrics", metavar="NAMES", callback=listed(known), help=text)
 
 
-def sweep_option(function: F) -> F:
-    """Add ``--sweep``."""
-    text = "Figures for a length that doubles from one value to another; repeatable."
-    return click.option("--sweep", "sweeps", metavar="NAME=FROM..TO", multiple=True, help=text)(function)
+sweep_option = click.option(
+    "--sweep", "sweeps", metavar="NAME=FROM..TO", multiple=True,
+    help="Figures for a length that doubles from one value to another; repeatable.",
+)  # fmt: skip
+weights_option = click.option(
+    "--weights", "models", metavar="FILE|NAME", multiple=True,
+    help="A cost model: a weight file, or the name of a shipped one; repeatable.",
+)  # fmt: skip
 
 
-def weights_option(function: F) -> F:
-    """Add ``--weights``."""
-    text = "A cost model: a weight file, or the name of a shipped one; repeatable."
-    return click.option("--weights", "models", metavar="FILE|NAME", multiple=True, help=text)(function)
+def grown(cost: Located, sweeps: Sequence[str]) -> tuple[Growth, ...]:
+    """Read ``--sweep``, and see how a cost grows."""
+    if not sweeps:
+        return ()
+    from tolcost.result.growth import growths, read_sweep  # knows models, which take time to load
+
+    return growths(cost, [read_sweep(sweep) for sweep in sweeps])
 
 
 def read_weights(given: Iterable[str]) -> tuple[Weights, ...]:
@@ -202,10 +207,11 @@ def read_weights(given: Iterable[str]) -> tuple[Weights, ...]:
     return found
 
 
-def device_option(function: F) -> F:
-    """Add ``--device``."""
-    text = "How long it takes there, too: a device that comes with tolcost, by its name, or a file."
-    return click.option("--device", metavar="NAME|FILE", help=text)(function)
+device_option = click.option(
+    "--device",
+    metavar="NAME|FILE",
+    help="How long it takes there, too: a device that comes with tolcost, by its name, or a file.",
+)
 
 
 def read_device(given: str | None) -> Device | None:
@@ -213,12 +219,19 @@ def read_device(given: str | None) -> Device | None:
     return None if given is None else load_device(given)
 
 
-def output_option(function: F) -> F:
-    """Add ``--output``."""
-    text = "Write there instead of standard output."
-    return click.option("--output", "-o", metavar="FILE", type=click.Path(dir_okay=False), help=text)(
-        function
-    )
+output_option = click.option("--output", "-o", metavar="FILE", type=click.Path(dir_okay=False),
+                             help="Write there instead of standard output.")  # fmt: skip
+specs_option = click.option(
+    "--specs", metavar="DIR", multiple=True, help="A folder of operators, searched first."
+)
+jobs_option = click.option("--jobs", "-j", type=click.IntRange(1, 256),
+                           help="How many processes; all cores if not said.")  # fmt: skip
+
+
+def format_option(known: Sequence[str], more: str = "") -> Callable[[F], F]:
+    """Add ``--format``, text if not said; ``more`` is what else there is to say of it."""
+    text = f"How to write it{more}."
+    return click.option("--format", "form", type=click.Choice(known), default="text", help=text)
 
 
 def read_pairs(option: str, texts: Iterable[str]) -> Iterable[tuple[str, str]]:

@@ -8,11 +8,14 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
 
 import click
+
+_T = TypeVar("_T")
 
 _KEPT = (".tol", ".onnx", ".toml", ".lock")
 """What a result is never written over: programs, models, settings and lock files."""
@@ -211,6 +214,25 @@ def show(rejected: BaseException) -> None:
 
     if isinstance(rejected, Rejected):
         click.echo(render_all(rejected.diagnostics, colour=colour_on_stderr()), err=True)
+
+
+def each_file(files: Iterable[str], work: Callable[[str], _T]) -> tuple[list[_T], bool]:
+    """Work on every file; one that is rejected is told about, and the others go on."""
+    found: list[_T] = []
+    failed = False
+    for file in files:
+        try:
+            found.append(work(file))
+        except Exception as error:
+            from tolcost.diagnostics import Rejected
+            from tolcost.pipeline import as_rejected
+
+            rejected = as_rejected(error)
+            if not isinstance(rejected, Rejected):
+                raise
+            show(rejected)
+            failed = True
+    return found, failed
 
 
 def _internal(error: BaseException) -> int:

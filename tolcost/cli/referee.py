@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
+from itertools import chain
 from pathlib import Path
 
 import click
@@ -19,7 +21,7 @@ from tolcost.referee.formulas import (
     CountedFigure,
     PublishedFormula,
     read_file,
-    shipped_files,
+    shipped_formulas,
 )
 from tolcost.referee.judge import Judgement, judge_formulas
 from tolcost.referee.subjects import ModelProgram, Subject, plain_shapes
@@ -63,9 +65,9 @@ FORMATS = ("text", "md", "csv", "json")
 )
 @click.option("--shape", "shapes", metavar="NAME=LENGTHS", multiple=True, help="The shape of an input.")
 @click.option("--attr", "attrs", metavar="NAME=VALUE", multiple=True, help="The value of an attribute.")
-@click.option("--specs", metavar="DIR", multiple=True, help="A folder of operators, searched first.")
+@options.specs_option
 @click.option("--witnesses", metavar="DIR", help="Instead, who counts what, from what a folder records.")
-@click.option("--format", "form", type=click.Choice(FORMATS), default="text", help="How to write it.")
+@options.format_option(FORMATS)
 @options.output_option
 def command(
     names: tuple[str, ...],
@@ -123,33 +125,33 @@ def _subject(
 
 def _judged(chosen: Sequence[PublishedFormula], library: Library) -> list[Judgement]:
     found: list[Judgement] = []
-    progress = ProgressLine()
-    for number, one in enumerate(judge_formulas(chosen, library), 1):
-        found.append(one)
-        progress.tell(number, len(chosen), one.formula.name)
-    progress.close()
+    with closing(ProgressLine()) as progress:
+        for number, one in enumerate(judge_formulas(chosen, library), 1):
+            found.append(one)
+            progress.tell(number, len(chosen), one.formula.name)
     return found
 
 
 def _chosen(names: Sequence[str]) -> tuple[PublishedFormula, ...]:
-    shipped = [formula for file in shipped_files() for formula in file.formulas]
+    by_file = shipped_formulas()
+    shipped = tuple(chain.from_iterable(by_file.values()))
     if not names:
-        return tuple(shipped)
+        return shipped
     found: list[PublishedFormula] = []
     for name in names:
         if name.endswith(".toml"):
-            found += read_file(Path(name)).formulas
+            found += read_file(Path(name))
             continue
         matching = [formula for formula in shipped if formula.name == name or formula.name.startswith(name)]
         if not matching:
-            files = ", ".join(sorted({formula.name.partition("/")[0] for formula in shipped}))
-            raise Rejected(Diagnostic("T0733", f"there is no formula {name!r}", hint=f"there are: {files}"))
+            hint = f"there are: {', '.join(by_file)}"
+            raise Rejected(Diagnostic("T0733", f"there is no formula {name!r}", hint=hint))
         found += matching
     return tuple(found)
 
 
 def _witnesses(folder: str, library: Library) -> ReportTable:
-    shipped = [formula for file in shipped_files() for formula in file.formulas]
+    shipped = chain.from_iterable(shipped_formulas().values())
     return with_deep_stack(lambda: witnesses_table(gather(Path(folder), shipped, library)))
 
 

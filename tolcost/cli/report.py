@@ -31,7 +31,7 @@ NEXT = "tolcost model examples/bert.onnx --device h200 --format html --output be
 @click.option(
     "--check", "only_check", is_flag=True, help="Write nothing; exit with 1 if a file is out of date."
 )
-@click.option("--specs", metavar="DIR", multiple=True, help="A folder of operators, searched first.")
+@options.specs_option
 def command(folder: Path, only_check: bool, specs: tuple[str, ...]) -> int:
     """Write the reports on the paper: tables, charts, errata, and one HTML page with all of them.
 

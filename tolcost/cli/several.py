@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import click
@@ -42,17 +43,15 @@ def studied_all(
     kept = Path(f"{output}.journal") if form == "parquet" else None
     if kept is not None:
         check_installed()
-    sources, progress, began = models_at(files), ProgressLine(), time.monotonic()
+    sources, began = models_at(files), time.monotonic()
     studied_now: set[str] = set()
+    with closing(ProgressLine()) as progress:
 
-    def tell(done: int, of: int, name: str) -> None:
-        studied_now.add(name)
-        progress.tell(done, of, name)
+        def tell(done: int, of: int, name: str) -> None:
+            studied_now.add(name)
+            progress.tell(done, of, name)
 
-    try:
         found = studied(task, sources, engine, tell, kept)
-    finally:
-        progress.close()
     check_lengths(found, task.wanted)
     if kept is None or output is None:
         deliver(many_written(found, form), output)

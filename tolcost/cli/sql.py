@@ -42,7 +42,7 @@ if TYPE_CHECKING:
               help="Run it on the rows of the .csv files, and count.")  # fmt: skip
 @options.dim_option
 @options.metric_option(METRICS)
-@click.option("--format", "form", type=click.Choice(list(FORMATS)), default="text", help="How to write it.")
+@options.format_option(FORMATS)
 @options.output_option
 def command(
     query: str,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 
 import click
 
 from tolcost.atoms.unroll import MAX_ATOMS
-from tolcost.catalogue.conformance import FEW_ATOMS, Result
+from tolcost.catalogue.conformance import FEW_ATOMS
 from tolcost.catalogue.general.record import GeneralForms, general_forms
 from tolcost.catalogue.general.record import as_record as general_record
 from tolcost.catalogue.suite import Report, as_record, verify
@@ -30,7 +31,7 @@ UNTESTED = 3
 )
 @click.argument("names", metavar="[NAME...]", nargs=-1)
 @click.option("--domain", metavar="DOMAIN", help="The recorded cases of a domain, such as com.microsoft.")
-@click.option("--jobs", "-j", type=click.IntRange(1, 256), help="How many processes; all cores if not said.")
+@options.jobs_option
 @click.option("--thorough", is_flag=True, help="Repeat long runs element by element, too.")
 @click.option("--atoms", metavar="N", type=click.IntRange(0, MAX_ATOMS), default=FEW_ATOMS, show_default=True,
               help="Run atom by atom what has at most so many.")  # fmt: skip
@@ -38,10 +39,8 @@ UNTESTED = 3
 @click.option(
     "--verbose", "-v", is_flag=True, help="Every operator and form, and all there is about a failure."
 )
-@click.option("--specs", metavar="DIR", multiple=True, help="A folder of operators, searched first.")
-@click.option(
-    "--format", "form", type=click.Choice(["text", "json"]), default="text", help="How to write it."
-)
+@options.specs_option
+@options.format_option(("text", "json"))
 @options.output_option
 def command(
     names: tuple[str, ...],
@@ -84,11 +83,8 @@ def _json(record: dict[str, object]) -> str:
 
 
 def _general(names: tuple[str, ...], jobs: int | None, specs: tuple[str, ...]) -> GeneralForms:
-    progress = ProgressLine()
-    try:
+    with closing(ProgressLine()) as progress:
         return general_forms(names, jobs, progress.tell, specs)
-    finally:
-        progress.close()
 
 
 def run_suite(
@@ -101,14 +97,14 @@ def run_suite(
     recorded: bool = True,
 ) -> Report:
     """Run the tests, telling how far they are."""
-    progress = ProgressLine()
-
-    def tell(done: int, of: int, result: Result) -> None:
-        progress.tell(done, of, result.name)
-
-    try:
+    with closing(ProgressLine()) as progress:
         return verify(
-            names, jobs, tell, specs, thorough=thorough, domain=domain, atoms=atoms, recorded=recorded
+            names,
+            jobs,
+            progress.tell,
+            specs,
+            thorough=thorough,
+            domain=domain,
+            atoms=atoms,
+            recorded=recorded,
         )
-    finally:
-        progress.close()

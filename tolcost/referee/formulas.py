@@ -69,25 +69,19 @@ class PublishedFormula:
     checked: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class FormulaFile:
-    """The formulas of one source."""
-
-    name: str
-    formulas: tuple[PublishedFormula, ...]
-
-
-def shipped_files() -> tuple[FormulaFile, ...]:
-    """The formulas that come with tolcost, file by file."""
+def shipped_formulas() -> dict[str, tuple[PublishedFormula, ...]]:
+    """The formulas that come with tolcost, by the file that each source has."""
     folder = specs_root().joinpath("formulas")
-    files = sorted((file for file in folder.iterdir() if file.name.endswith(".toml")), key=lambda f: f.name)
-    return tuple(
-        parse_formulas(file.read_text(encoding="utf-8"), file.name.removesuffix(".toml"), expect=None)
-        for file in files
-    )
+    files = {
+        file.name.removesuffix(".toml"): file for file in folder.iterdir() if file.name.endswith(".toml")
+    }
+    return {
+        name: parse_formulas(files[name].read_text(encoding="utf-8"), name, expect=None)
+        for name in sorted(files)
+    }
 
 
-def read_file(path: Path) -> FormulaFile:
+def read_file(path: Path) -> tuple[PublishedFormula, ...]:
     """Read a file of formulas; what is wrong with it raises ``Rejected``."""
     try:
         raw = path.read_bytes()[: _MOST_BYTES + 1]
@@ -99,11 +93,11 @@ def read_file(path: Path) -> FormulaFile:
     return parse_formulas(text, path.stem)
 
 
-def parse_formulas(text: str, name: str, expect: str | None = "equal") -> FormulaFile:
+def parse_formulas(text: str, name: str, expect: str | None = "equal") -> tuple[PublishedFormula, ...]:
     r"""Read the text of a file of formulas.
 
-    >>> file = parse_formulas('[[formula]]\nname = "a"\noperator = "Relu"\nformula = "1"', "mine")
-    >>> file.formulas[0].counts, file.formulas[0].source
+    >>> (one,) = parse_formulas('[[formula]]\nname = "a"\noperator = "Relu"\nformula = "1"', "mine")
+    >>> one.counts, one.source
     ('flops', 'mine')
     """
     try:
@@ -115,7 +109,7 @@ def parse_formulas(text: str, name: str, expect: str | None = "equal") -> Formul
     if problems:
         raise Rejected(*problems[:20])
     known = {"source": name} | {key: table[key] for key in _FILE_KEYS if key in table}
-    return FormulaFile(name, tuple(_formula(known | entry, name, expect) for entry in entries))
+    return tuple(_formula(known | entry, name, expect) for entry in entries)
 
 
 def _problems(table: Mapping[str, Any], entries: object, name: str) -> Iterator[Diagnostic]:

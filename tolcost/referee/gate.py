@@ -25,8 +25,8 @@ def held_formulas(config: Config) -> tuple[HeldBudget, ...]:
     if not config.formulas:
         return ()
     library = open_library(tuple(map(str, config.libraries)))
-    files = [(file, read_file(config.root / file)) for file in config.formulas]
-    return tuple(_held(one, file) for file, read in files for one in judge_formulas(read.formulas, library))
+    files = {file: read_file(config.root / file) for file in config.formulas}
+    return tuple(_held(one, file) for file, read in files.items() for one in judge_formulas(read, library))
 
 
 def _held(one: Judgement, file: str) -> HeldBudget:

@@ -142,32 +142,18 @@ class _Stated:
         return evaluate(self.ours, point) <= _LARGEST_RUN
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Studied:
-    """What formulas are about: lowered, and what it costs."""
-
-    program: Program
-    analysis: Analysis
-
-
 def judge_formulas(formulas: Iterable[PublishedFormula], library: Library) -> Iterator[Judgement]:
     """Hold formulas to definitions, one after another; what several are about is lowered once."""
-    known: dict[str, _Studied] = {}
+    known: dict[str, tuple[Program, Analysis]] = {}
     for formula in formulas:
         key = repr(formula.subject)
         if key not in known:
             program = lower_subject(formula.subject, library)
-            known[key] = _Studied(program, analyze_program(program, title_of(formula.subject)))
-        yield _judged(formula, known[key], library)
+            known[key] = program, analyze_program(program, title_of(formula.subject))
+        yield _judged(formula, *known[key], library)
 
 
-def judge_formula(formula: PublishedFormula, library: Library) -> Judgement:
-    """Hold a formula to the definition of what it is about, for all lengths."""
-    return next(judge_formulas((formula,), library))
-
-
-def _judged(formula: PublishedFormula, studied: _Studied, library: Library) -> Judgement:
-    analysis = studied.analysis
+def _judged(formula: PublishedFormula, program: Program, analysis: Analysis, library: Library) -> Judgement:
     stated = _stated(formula, analysis)
     theirs, ours, facts = stated.theirs, stated.ours, stated.facts
     status = analysis.status
@@ -186,7 +172,7 @@ def _judged(formula: PublishedFormula, studied: _Studied, library: Library) -> J
     )
     if verdict == "equal" or (verdict == "undecided" and found.bound):
         return found
-    shown = _shown(found, stated, studied.program, library)
+    shown = _shown(found, stated, program, library)
     # data may never decide what a proof about all that it might decide goes by: a run has to show it
     seen = status == "exact" or all(witness.executed is not None for witness in shown.witnesses)
     return shown if seen else replace(found, verdict="undecided")

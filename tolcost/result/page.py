@@ -47,18 +47,14 @@ _ATTOSECONDS = 10**12
 """In a microsecond."""
 
 
-@dataclass(frozen=True, slots=True)
-class Older:
-    """Another model to be shown beside one, and how the two compare."""
-
-    cost: Located
-    comparison: CostComparison
+Older = tuple[Located, CostComparison]
+"""Another model to be shown beside one, and how the two compare."""
 
 
 def model_page(cost: Located, sweeps: Sequence[str] = (), older: Older | None = None) -> str:
     """The page of a model, perhaps beside an older one; growth is shown with the last length swept."""
     forms = _Forms()
-    found = {**_data(cost, forms), "other": None if older is None else _other(older, cost, forms)}
+    found = {**_data(cost, forms), "other": None if older is None else _other(*older, cost, forms)}
     data = {**found, "with": sweeps[-1] if sweeps else None, "forms": forms.trees, "shown": forms.shown}
     return render("model", title=visible(cost.study.name), data=embedded(data))
 
@@ -161,12 +157,11 @@ def _head(study: ModelStudy) -> Iterator[tuple[str, str]]:
     yield from (("checked when run", f"{one.text}: {one.reason} ({one.node})") for one in study.checked)
 
 
-def _other(older: Older, cost: Located, forms: _Forms) -> dict[str, Json]:
+def _other(old: Located, found: CostComparison, cost: Located, forms: _Forms) -> dict[str, Json]:
     """What an older model cost by operator, what it relies on, and what was proved of the two."""
-    found, symbols = older.comparison, match(older.cost, cost).symbols
-    whole = found.whole
+    symbols, whole = match(old, cost).symbols, found.whole
     names = [Path(file).name for file in (found.old, found.new)]
-    needed = [substitute_cond(one.condition, symbols) for one in older.cost.study.needed]
+    needed = [substitute_cond(one.condition, symbols) for one in old.study.needed]
     return {
         "name": visible(names[0] if len(set(names)) > 1 else found.old),
         "verdict": found.verdict,

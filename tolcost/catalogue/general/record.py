@@ -7,9 +7,8 @@ them in.  ``digest`` is that of the definition and the library files it uses: a 
 from __future__ import annotations
 
 import hashlib
-import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from tolcost.catalogue.general.instances import instances
 from tolcost.catalogue.general.measures import preference
 from tolcost.catalogue.schemas import onnx_version
 from tolcost.catalogue.specs import Library, Spec, open_library
-from tolcost.catalogue.workers import spread
+from tolcost.catalogue.workers import Told, gathered
 from tolcost.dataclass import dataclass
 
 SECONDS_PER_OPERATOR = 900.0
@@ -120,10 +119,7 @@ def digest(spec: Spec) -> str:
 
 
 def general_forms(
-    names: Iterable[str] = (),
-    jobs: int | None = None,
-    progress: Callable[[int, int, str], None] | None = None,
-    specs: Sequence[str | Path] = (),
+    names: Iterable[str], jobs: int | None, progress: Told, specs: Sequence[str | Path]
 ) -> GeneralForms:
     """Find the general forms of operators, all or some, and hold them to ONNX's node tests."""
     library = open_library(specs)
@@ -140,13 +136,8 @@ def general_forms(
         domain, op = wanted[n]
         return OperatorForms(op, domain, "", (), len(by[wanted[n]]), why)
 
-    found: dict[int, OperatorForms] = {}
-    workers = min(jobs or os.cpu_count() or 1, len(wanted))
-    for n, result in spread(work, len(wanted), lost, workers, SECONDS_PER_OPERATOR):
-        found[n] = result
-        if progress is not None:
-            progress(len(found), len(wanted), result.op)
-    return GeneralForms(onnx_version(), tuple(found[n] for n in sorted(found)))
+    found = gathered(work, [op for _, op in wanted], lost, jobs, SECONDS_PER_OPERATOR, progress)
+    return GeneralForms(onnx_version(), found)
 
 
 def forms_of(domain: str, op: str, cases: Sequence[Case], library: Library) -> OperatorForms:
