@@ -28,12 +28,10 @@ from tolcost.algebra import (
     length,
     maximum,
     quoted,
-    substitute,
     symbols_of_cond,
     the_symbol,
     to_text,
 )
-from tolcost.atoms.nodes import Part as TypePart
 from tolcost.atoms.nodes import Program
 from tolcost.check.costing import Contribution, Costed
 from tolcost.check.records import UNKNOWN, FigureStatus, LockedFigure, LockEntry, timed
@@ -43,11 +41,9 @@ from tolcost.cost.span import Depth
 from tolcost.cost.traffic import Traffic
 from tolcost.cost.weights import weight_of
 from tolcost.diagnostics import Rejected
-from tolcost.elaborate import Inputs, Tensor
 from tolcost.result.program import ProgramStudy, program_study
 
 if TYPE_CHECKING:  # a check of programs alone does without what reads models
-    from tolcost.models.facts import Known
     from tolcost.result.model import ModelStudy
     from tolcost.result.study import Study
 
@@ -148,7 +144,7 @@ def _part(term: Term) -> Contribution:
 def costed_model(name: str, study: ModelStudy, metrics: Iterable[str]) -> Costed:
     """What the gate keeps of a model; a total that lacks a node says that it is incomplete."""
     figures = {metric: _model_figure(study, metric) for metric in metrics}
-    entry = entry_from(name, tuple(_inputs(study)), study.granted, figures)
+    entry = entry_from(name, study.inputs, study.granted, figures)
     return Costed(entry, tuple(_parts(study)))
 
 
@@ -184,32 +180,10 @@ def _duration(study: Study, metric: str) -> SureForm:
     return status, None if found is None else found.attoseconds
 
 
-def _inputs(study: ModelStudy) -> Iterator[NamedType]:
-    """The inputs of the model, in terms of the lengths that remain."""
-    for declared in study.model.graph.inputs:
-        parts = tuple(_shapes(study.cost.known(declared.name), study))
-        if parts:
-            yield NamedType(declared.name, parts)
-
-
-def _shapes(known: Known | None, study: ModelStudy) -> Iterator[TypePart]:
-    match known:
-        case Tensor(shape=shape, space=space):
-            yield TypePart(tuple(substitute(d, study.cost.equal) for d in shape), space)
-        case Inputs(items=items):
-            for item in items:
-                yield from _shapes(item, study)
-        case _:
-            return
-
-
 def _parts(study: ModelStudy) -> Iterator[Contribution]:
     for group in study.operators:
-        figures = group.figures
-        counts = {"eops": figures.eops, "flops": figures.flops, "macs": figures.macs}
-        if figures.bytes is not None:
-            counts["bytes"] = figures.bytes
-        yield Contribution(group.title, counts)
+        found = group.figures.amounts.items()
+        yield Contribution(group.title, {metric: form for metric, form in found if form is not None})
 
 
 # ---- the entry ------------------------------------------------------------------------------------

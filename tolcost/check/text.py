@@ -27,6 +27,7 @@ from tolcost.check.records import (
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import visible
 from tolcost.show.tables import markdown_code, markdown_text
+from tolcost.show.text import columns
 
 # === What the gate says of its findings, in words that all its writers share.
 #
@@ -326,7 +327,9 @@ def _program(name: str, changes: Sequence[CostChange], report: GateReport, colou
             yield from (f"    {line.text}" for line in details(change))
     figures = [change for change in changes if change.metric]
     if figures:
-        yield from _table([_row(change, report) for change in figures])
+        titles = ("metric", "verdict", "old", "new", "difference")
+        table = columns([titles, *(_row(change, report) for change in figures)])
+        yield from (f"  {line}" for line in table.split("\n"))
     seen: set[str] = set()
     for change in figures:
         if severity(change, report.new_fails) or change.why is not None or change.kind == "cheaper":
@@ -345,13 +348,6 @@ def _indented(metric: str, line: Detail) -> str:
 def _row(change: CostChange, report: GateReport) -> tuple[str, ...]:
     forms = (cut(form) for form in (change.old, change.new, change.difference))
     return (change.metric, verdict(change, report), *forms)
-
-
-def _table(rows: Sequence[Sequence[str]]) -> Iterable[str]:
-    titled = [("metric", "verdict", "old", "new", "difference"), *rows]
-    widths = [max(len(row[column]) for row in titled) for column in range(5)]
-    for row in titled:
-        yield "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
 def _budget(held: HeldBudget) -> Iterable[str]:

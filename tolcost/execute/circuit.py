@@ -106,11 +106,17 @@ class Circuit:
         return max((depths[k] for k in ends if k is not None), default=0)
 
 
-def gate_of(wire: Wire) -> int | None:
-    """The gate that a wire comes from, if any."""
+def uncast(wire: Wire) -> InputWire | ConstantWire | GateWire:
+    """The wire that is converted, however often."""
     while isinstance(wire, CastWire):
         wire = wire.wire
-    return wire.gate if isinstance(wire, GateWire) else None
+    return wire
+
+
+def gate_of(wire: Wire) -> int | None:
+    """The gate that a wire comes from, if any."""
+    found = uncast(wire)
+    return found.gate if isinstance(found, GateWire) else None
 
 
 def circuit_of(program: Program, dims: Mapping[str, int]) -> Circuit:

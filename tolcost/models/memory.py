@@ -15,7 +15,6 @@ from itertools import compress, product
 from math import lcm
 
 from tolcost.algebra import (
-    ZERO,
     AlgebraBudget,
     Monomial,
     NotInteger,
@@ -57,7 +56,7 @@ class Holdings:
 def holdings(cost: GraphCost, held: Parameters, settle: Callable[[Poly], Poly]) -> Holdings:
     """What a model holds, is given and gives, with forms settled."""
     tensors = tuple(Counter(held.tensors).items())
-    counts = total_of(product_of(t.shape) * times for t, times in tensors) if tensors else ZERO
+    counts = total_of(product_of(t.shape) * times for t, times in tensors)
     given, made = (given.name for given in cost.model.graph.inputs), cost.model.graph.outputs
     sizes = _bytes(tensors), _bytes_of(cost, given), _bytes_of(cost, made)
     return Holdings(settle(counts), *(None if size is None else settle(size) for size in sizes))
@@ -70,7 +69,7 @@ def parameters_by_node(cost: GraphCost, held: Parameters) -> tuple[tuple[Poly, .
 
 
 def _elements(tensors: Sequence[Tensor]) -> Poly:
-    return total_of(product_of(tensor.shape) for tensor in tensors) if tensors else ZERO
+    return total_of(product_of(tensor.shape) for tensor in tensors)
 
 
 def _bytes(tensors: Iterable[tuple[Tensor, int]]) -> Poly | None:
@@ -80,7 +79,7 @@ def _bytes(tensors: Iterable[tuple[Tensor, int]]) -> Poly | None:
         if bits is None:
             return None
         sizes.append(bytes_of(tensor.shape, bits) * times)
-    return total_of(sizes) if sizes else ZERO
+    return total_of(sizes)
 
 
 def _bytes_of(cost: GraphCost, names: Iterable[str]) -> Poly | None:

@@ -21,6 +21,7 @@ from tolcost.execute.circuit import (
     Port,
     Wire,
     gate_of,
+    uncast,
 )
 from tolcost.show.json import VERSION, Json, document
 from tolcost.spaces import SPACES, kind_of
@@ -199,9 +200,8 @@ def circuit_dot(circuit: Circuit) -> str:
     return "\n".join([*lines, "}", ""])
 
 
-def _edge(wire: Wire, to: str, seen: dict[str, str]) -> list[str]:
-    while isinstance(wire, CastWire):
-        wire = wire.wire
+def _edge(converted: Wire, to: str, seen: dict[str, str]) -> list[str]:
+    wire = uncast(converted)
     if isinstance(wire, GateWire):
         return [f"  g{wire.gate} -> {to};"]
     label = literal(wire) if isinstance(wire, ConstantWire) else _element(wire.name, wire.at, wire.component)
@@ -297,19 +297,14 @@ def _names(circuit: Circuit) -> _Names:
         capacities[port.name] = capacities.get(port.name, 0) + 1
     late: dict[ConstantWire, str] = {}
     for gate in filter(_only_constants, circuit.gates):
-        for wire in filter(None, map(_constant_in, gate.args)):
+        for wire in map(uncast, gate.args):
+            assert isinstance(wire, ConstantWire)
             late.setdefault(wire, f"{prefix}_data_{len(late) + 1}[2]")
     return _Names(prefix, capacities, late)
 
 
-def _constant_in(wire: Wire) -> ConstantWire | None:
-    while isinstance(wire, CastWire):
-        wire = wire.wire
-    return wire if isinstance(wire, ConstantWire) else None
-
-
 def _only_constants(gate: Gate) -> bool:
-    return all(_constant_in(wire) is not None for wire in gate.args)
+    return all(isinstance(uncast(wire), ConstantWire) for wire in gate.args)
 
 
 def _late(circuit: Circuit, names: _Names) -> Iterator[str]:

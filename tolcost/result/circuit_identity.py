@@ -14,7 +14,7 @@ from random import Random
 
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected
-from tolcost.execute.circuit import CastWire, Circuit, ConstantWire, GateWire, InputWire, Wire
+from tolcost.execute.circuit import Circuit, ConstantWire, GateWire, InputWire, Wire, uncast
 from tolcost.spaces import kind_of
 
 PRIME = 2**61 - 1
@@ -75,15 +75,9 @@ def _difference(first: Circuit, second: Circuit, random: Random) -> str | None:
 def _elements(circuit: Circuit) -> list[InputWire]:
     wires = (wire for gate in circuit.gates for wire in gate.args)
     ends = (wire for _, outputs in circuit.outputs for wire in outputs)
-    plain = (_stripped(wire) for wire in (*wires, *ends))
+    plain = (uncast(wire) for wire in (*wires, *ends))
     used = {(wire.name, wire.component, wire.at) for wire in plain if isinstance(wire, InputWire)}
     return [InputWire(name, at, component, "") for name, component, at in sorted(used)]
-
-
-def _stripped(wire: Wire) -> Wire:
-    while isinstance(wire, CastWire):
-        wire = wire.wire
-    return wire
 
 
 def evaluated(circuit: Circuit, point: _Field) -> list[int]:
@@ -91,15 +85,13 @@ def evaluated(circuit: Circuit, point: _Field) -> list[int]:
     values: list[int] = []
 
     def at(wire: Wire) -> int:
-        match _stripped(wire):
+        match uncast(wire):
             case GateWire(gate=gate):
                 return values[gate]
             case ConstantWire() as constant:
                 return _in_field(constant)
             case InputWire(name=name, at=place, component=component):
                 return point.get(InputWire(name, place, component, ""), 0)
-            case _:
-                raise _refused("this wire is none")
 
     for gate in circuit.gates:
         values.append(_rule(gate.function, gate.space)[0](*map(at, gate.args)) % PRIME)
@@ -155,7 +147,7 @@ def _degrees(circuit: Circuit) -> _Degrees:
     found: list[_Degrees] = []
 
     def at(wire: Wire) -> _Degrees:
-        plain = _stripped(wire)
+        plain = uncast(wire)
         if isinstance(plain, GateWire):
             return found[plain.gate]
         return (1, 0) if isinstance(plain, InputWire) else (0, 0)

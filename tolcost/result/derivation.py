@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from tolcost.algebra import Poly, Symbol, to_text
+from tolcost.algebra import Symbol, to_text
 from tolcost.cost.derive import Derivation, DerivationStep, ValueDerivation
 from tolcost.cost.record import Analysis
-from tolcost.dataclass import dataclass
 from tolcost.diagnostics import NOWHERE, place, visible
 from tolcost.show.document import (
     Cell,
@@ -29,9 +28,11 @@ from tolcost.show.document import (
 )
 from tolcost.show.json import Json, document
 from tolcost.show.tables import csv_text
+from tolcost.show.text import columns
 
 if TYPE_CHECKING:
     from tolcost.cost.second_opinion import Opinion
+    from tolcost.execute.values import RunCounts
 
 _WIDEST, _AROUND = 72, 12
 """A longer formula shows what a step changes, and so many characters around it."""
@@ -147,69 +148,34 @@ def _line(step: DerivationStep, file: str) -> str:
 # ---- what a run counts -----------------------------------------------------------------------
 
 
-class Executed(Protocol):
-    """What a run counted."""
-
-    @property
-    def histogram(self) -> Mapping[tuple[str, str], int]:
-        """How often each function was applied to data."""
-
-    @property
-    def index(self) -> Mapping[tuple[str, str], int]:
-        """How often each function computed a coordinate."""
-
-    @property
-    def atoms(self) -> Mapping[str, int]:
-        """How often each atom was done."""
-
-
-@dataclass(frozen=True, slots=True)
-class _CountRow:
-    label: str
-    executed: int
-    form: Form | None
-
-
-def compare_counts(executed: Executed, values: Mapping[Symbol, int], analysis: Analysis) -> tuple[str, bool]:
+def compare_counts(executed: RunCounts, values: Mapping[Symbol, int], analysis: Analysis) -> tuple[str, bool]:
     """Give the table, and whether every count is what its closed form says.
 
     Where the form is an upper bound, it has to be at least the count.
     """
-    rows = list(_rows(executed, values, analysis))
     bound = analysis.status == "upper bound"
     table = [("", "executed", "at most" if bound else "closed form", "")]
     agree = True
-    for row in rows:
-        fits = isinstance(row.form, int) and (row.executed <= row.form if bound else row.executed == row.form)
+    for label, count, form in _counts(executed, values, analysis):
+        fits = isinstance(form, int) and (count <= form if bound else count == form)
         agree = agree and fits
-        shown = "not known" if row.form is None else text_of(row.form, grouped=True)
-        table.append((row.label, text_of(row.executed, grouped=True), shown, "" if fits else "  differs"))
-    widths = [max(len(line[column]) for line in table) for column in range(3)]
-    lines = [
-        f"{label.ljust(widths[0])}  {left.rjust(widths[1])}  {right.rjust(widths[2])}{mark}"
-        for label, left, right, mark in table
-    ]
-    return "\n".join(lines) + "\n", agree
+        shown = "not known" if form is None else text_of(form, grouped=True)
+        table.append((label, text_of(count, grouped=True), shown, "" if fits else "differs"))
+    return columns(table, right=(1, 2)) + "\n", agree
 
 
-def _rows(executed: Executed, values: Mapping[Symbol, int], analysis: Analysis) -> Iterator[_CountRow]:
-    yield _CountRow("EOPs", sum(executed.histogram.values()), form_at(analysis.eops, values))
-    yield from _functions("", executed.histogram, analysis.histogram, values)
-    yield from _functions("index ", executed.index, analysis.index, values)
+def _counts(
+    executed: RunCounts, values: Mapping[Symbol, int], analysis: Analysis
+) -> Iterator[tuple[str, int, Form | None]]:
+    """What was counted, in words, how often, and the closed form there."""
+    yield "EOPs", sum(executed.histogram.values()), form_at(analysis.eops, values)
+    both = (("", executed.histogram, analysis.histogram), ("index ", executed.index, analysis.index))
+    for kind, counted, forms in both:
+        for key in sorted(counted.keys() | forms.keys()):  # what one side does not know counts 0 there
+            form = form_at(forms[key], values) if key in forms else 0
+            yield f"  {kind}{key[0]} {key[1]}", counted.get(key, 0), form
     for name, form in analysis.atoms.items():
-        yield _CountRow(f"  atom {name}", executed.atoms.get(name, 0), form_at(form, values))
-
-
-def _functions(
-    kind: str,
-    executed: Mapping[tuple[str, str], int],
-    forms: Mapping[tuple[str, str], Poly],
-    values: Mapping[Symbol, int],
-) -> Iterator[_CountRow]:
-    """Give every function that either side knows; one that a side does not know counts 0 there."""
-    for key in sorted(executed.keys() | forms.keys()):
-        form = form_at(forms[key], values) if key in forms else 0
-        yield _CountRow(f"  {kind}{key[0]} {key[1]}", executed.get(key, 0), form)
+        yield f"  atom {name}", executed.atoms.get(name, 0), form_at(form, values)
 
 
 # ---- what sympy derives ----------------------------------------------------------------------

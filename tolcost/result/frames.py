@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from tolcost.algebra import Poly
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.result.numbers import FigureValue, Points
 from tolcost.result.study import Figures, Located, locate_study
@@ -51,8 +50,8 @@ def frame_by(cost: Located, by: str, form: Callable[[Form], object]) -> pandas.D
         by: pandas.Series([group.title for group in groups], dtype="str"),
         "nodes": pandas.Series([group.nodes for group in groups], dtype="int64"),
     }
-    for name, take in _columns(by).items():
-        forms = [take(group.figures) for group in groups]
+    for name in _columns(by):
+        forms = [group.figures.amounts[name] for group in groups]
         if known:
             found[name] = typed([cost.number(one) for one in forms])
         else:
@@ -64,17 +63,12 @@ def frame_by(cost: Located, by: str, form: Callable[[Form], object]) -> pandas.D
     return pandas.DataFrame(found)
 
 
-_COLUMNS: Mapping[str, Callable[[Figures], Form | None]] = {
-    "eops": lambda figures: figures.eops,
-    "flops": lambda figures: figures.flops,
-    "macs": lambda figures: figures.macs,
-    "bytes": lambda figures: figures.bytes,
-}
+_TITLES = {"eops": "EOPs", "flops": "FLOPs", "macs": "MACs", "bytes": "bytes"}
 
 
-def _columns(by: str) -> Mapping[str, Callable[[Figures], Form | None]]:
+def _columns(by: str) -> list[str]:
     """The figures of parts; of a line those that it has: what moves, and MACs, are not a line's."""
-    return {name: take for name, take in _COLUMNS.items() if by != "line" or name in ("eops", "flops")}
+    return [name for name in _TITLES if by != "line" or name in ("eops", "flops")]
 
 
 def frame_at(points: Points, forms: Mapping[str, Form | None], metrics: Iterable[str]) -> pandas.DataFrame:
@@ -106,7 +100,6 @@ def typed(values: Sequence[FigureValue] | Ints) -> pandas.Series[object]:
 
 
 _DOUBLINGS = 18
-_TITLES = {"eops": "EOPs", "flops": "FLOPs", "macs": "MACs", "bytes": "bytes"}
 
 
 def plotted(
@@ -128,7 +121,7 @@ def plotted(
         raise Rejected(
             Diagnostic("T0412", f"a line has no {_TITLES[metric]}", hint="EOPs and FLOPs go by line")
         )
-    if getattr(cost.total, metric) is None:
+    if cost.total.amounts[metric] is None:
         raise Rejected(Diagnostic("T0412", f"{_TITLES[metric]} of {quoted(cost.study.name)} are not known"))
     drawn = _axes() if axes is None else axes
     if cost.point.complete and over is None:
@@ -209,5 +202,4 @@ def _sizes(cost: Located, metric: str, by: str) -> Mapping[str, int]:
 
 
 def _number(cost: Located, figures: Figures, metric: str) -> int:
-    form: Poly | None = getattr(figures, metric)
-    return cost.number(form) or 0
+    return cost.number(figures.amounts[metric]) or 0

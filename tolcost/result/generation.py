@@ -44,8 +44,16 @@ from tolcost.models.memory import dominating
 from tolcost.models.walking import Session
 from tolcost.result.cost import Cost
 from tolcost.result.growth import open_symbol
-from tolcost.result.model import ModelStudy, Wanted, file_cost, group_json, model_record, of_model
-from tolcost.result.point import Point, Requirement, locate
+from tolcost.result.model import (
+    ModelStudy,
+    Wanted,
+    compared_by_operator,
+    file_cost,
+    group_json,
+    model_record,
+    of_model,
+)
+from tolcost.result.point import Requirement
 from tolcost.result.records import Show, at_json, form_json, functions_json, symbol_json
 from tolcost.result.rows import TableRow, row_with, rows_added
 from tolcost.result.study import (
@@ -59,7 +67,7 @@ from tolcost.result.study import (
     locate_study,
 )
 from tolcost.result.time import TimedNodes
-from tolcost.result.totals import combined, figures_with
+from tolcost.result.totals import figures_with, total_figures
 from tolcost.show.document import Fact, Form, text_of
 from tolcost.show.json import Json
 
@@ -192,12 +200,7 @@ class GenerationStudy(Study):
 
     def compared(self) -> Iterator[tuple[str, str, Poly]]:
         """The totals, then EOPs and MACs by operator."""
-        yield from (("", "eops", self.total.eops), ("", "macs", self.total.macs))
-        yield "", "params", self.pieces[-1].study.holdings.parameters
-        yield from (("", "bytes", self.total.bytes),) if self.total.bytes is not None else ()
-        for group in self.groups("op"):
-            yield group.title, "eops", group.figures.eops
-            yield group.title, "macs", group.figures.macs
+        return compared_by_operator(self.total, self.pieces[-1].study.holdings, self.groups("op"))
 
     def groups(self, by: str) -> tuple[Group, ...]:
         """Figures of all runs by node, operator or scope."""
@@ -207,7 +210,7 @@ class GenerationStudy(Study):
                 moved = replace(group, figures=figures_with(group.figures, piece.put))
                 found.setdefault(group.title, []).append(moved)
         return tuple(
-            Group(title, same[-1].nodes, combined([group.figures for group in same]))
+            Group(title, same[-1].nodes, total_figures([group.figures for group in same]))
             for title, same in found.items()
         )
 
@@ -244,14 +247,6 @@ class GenerationStudy(Study):
             "nodes": [],
         }
 
-    def locate(self, dims: Mapping[str, int]) -> Point:
-        """Where the closed forms are, at lengths given by name."""
-        return locate(self.symbols, self.requirements, dims)
-
-    def at(self, dims: Mapping[str, int]) -> tuple[Study, Point]:
-        """The sum is the same at every point; conditions decide whether there is one."""
-        return self, self.locate(dims)
-
     def assuming(self, texts: Sequence[str], lenient: bool = False) -> Study:
         """Assumptions are made of the model, before its runs are added up."""
         if texts:
@@ -284,7 +279,7 @@ def generated(cost: Located, runs: str, prefill: str | None = None, other: Locat
     pieces = [*_decoded(cost, steps, symbol)]
     if prefill is not None:
         pieces.insert(0, _prefilled(cost, steps, prefill, other))
-    total = combined([figures_with(piece.study.total, piece.put) for piece in pieces])
+    total = total_figures([figures_with(piece.study.total, piece.put) for piece in pieces])
     forms = (total.eops, total.macs, steps.first, steps.end, *total.atoms.values(), *total.index.values())
     needed = _runs(steps), *(one for piece in pieces for one in piece.needed)
     free = frozenset[Symbol]().union(*(form.free for form in forms))
@@ -434,6 +429,3 @@ def _with(one: Requirement, condition: Cond) -> Requirement:
 def _distinct(needed: Iterable[Requirement]) -> Iterator[Requirement]:
     found = {one.text: one for one in needed if one.condition != TRUE and one.kind == "needed"}
     yield from found.values()
-
-
-# ---- figures -----------------------------------------------------------------------------------

@@ -212,20 +212,13 @@ class ModelStudy(Study):
 
     def compared(self) -> Iterator[tuple[str, str, Poly]]:
         """The totals, then EOPs and MACs by operator."""
-        total = self.total
-        yield from (("", "eops", total.eops), ("", "macs", total.macs))
-        yield "", "params", self.holdings.parameters
-        if total.bytes is not None:
-            yield "", "bytes", total.bytes
-        for group in self.operators:
-            yield group.title, "eops", group.figures.eops
-            yield group.title, "macs", group.figures.macs
+        return compared_by_operator(self.total, self.holdings, self.operators)
 
     def groups(self, by: str) -> tuple[Group, ...]:
         """Figures by node, operator or scope, in order of appearance."""
         if by == "node":
             return tuple(self._nodes())
-        return self.operators if by == "op" else by_scope(self.cost, self.adder, 2)
+        return self.operators if by == "op" else by_scope(self.cost, self.adder)
 
     def rows(self, by: str, depth: int) -> tuple[TableRow, ...]:
         """The rows of a table by operator, node or scope."""
@@ -326,6 +319,18 @@ class ModelStudy(Study):
             if symbol not in put and not is_version(symbol, form)  # conditions say what they need
         }
         return locate(self.symbols, self.requirements, dims, own, equal, put)
+
+
+def compared_by_operator(
+    total: Figures, held: Holdings, operators: Iterable[Group]
+) -> Iterator[tuple[str, str, Poly]]:
+    """What a comparison of models is about: the totals, then EOPs and MACs by operator."""
+    yield from (("", "eops", total.eops), ("", "macs", total.macs), ("", "params", held.parameters))
+    if total.bytes is not None:
+        yield "", "bytes", total.bytes
+    for group in operators:
+        yield group.title, "eops", group.figures.eops
+        yield group.title, "macs", group.figures.macs
 
 
 def _numbers_tried(named: Mapping[str, int], solved: Mapping[str, int]) -> Iterator[Mapping[str, int]]:
@@ -638,11 +643,10 @@ def node_notes(study: ModelStudy, cost: Located) -> tuple[list[dict[str, str]], 
     """What is noted at every node, and on the whole model: numbers where every length is known."""
 
     def notes(figures: Figures) -> dict[str, str]:
-        forms = {"eops": figures.eops, "flops": figures.flops, "macs": figures.macs, "bytes": figures.bytes}
         known = cost.point.complete
         found = {
             name: to_text(form) if not known or (n := cost.number(form)) is None else str(n)
-            for name, form in forms.items()
+            for name, form in figures.amounts.items()
             if form is not None
         }
         return {**found, "status": figures.status}

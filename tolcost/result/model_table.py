@@ -12,7 +12,7 @@ from tolcost.algebra import Poly
 from tolcost.cost.device import Duration
 from tolcost.cost.record import FormRatio
 from tolcost.dataclass import dataclass
-from tolcost.result.rows import AMOUNTS, Choice, TableRow, chosen, flat
+from tolcost.result.rows import AMOUNTS, TableRow, chosen, flat
 from tolcost.result.study import Located, Measure, size
 from tolcost.show.document import (
     UNKNOWN,
@@ -66,7 +66,7 @@ def shown_rows(cost: Located, at: Located | None, view: TableView) -> list[Table
     """The rows of a model's table: sorted, cut to the top, with those that cost nothing as one."""
     rows = cost.study.rows(view.by, view.depth)
     sort = view.sort or ("eops" if view.by == "op" or view.top is not None else None)
-    return chosen(rows, Choice(sort, view.top), _sizes(rows, sort, at or cost), _FIRST[view.by][1])
+    return chosen(rows, sort, view.top, _sizes(rows, sort, at or cost), _FIRST[view.by][1])
 
 
 def model_table(

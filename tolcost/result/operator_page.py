@@ -16,7 +16,7 @@ from tolcost.catalogue.general.record import OperatorForms, shown
 from tolcost.catalogue.listing import Entry, attributes
 from tolcost.catalogue.specs import FOLDER_OF_DOMAIN, Library, Spec
 from tolcost.cost.derive import Derivation, derive
-from tolcost.dataclass import dataclass, replace
+from tolcost.dataclass import dataclass
 from tolcost.diagnostics import visible
 from tolcost.result.conformance import (
     Conformance,
@@ -38,6 +38,7 @@ from tolcost.result.operators import (
 )
 from tolcost.show.json import Json, document
 from tolcost.show.tables import markdown_code, markdown_text
+from tolcost.show.text import columns
 
 ListStatus = Literal["verified", "failing", "untested", "outside", "missing"]
 
@@ -132,18 +133,13 @@ def eops_of(form: RankForm) -> Named:
 def list_text(operators: Sequence[Listed], record: Record) -> str:
     """One line for each operator, by domain, and the figures at the end."""
     rows = [(one.entry.name, one.status, _figure(one), _form(one), _last(one)) for one in operators]
-    heads = ("operator", "status", "tests", "EOPs", "signature")
-    widths = [max(len(row[n]) for row in (heads, *rows)) for n in range(4)]
-    lines = [_line(heads, widths)]
-    together = zip(operators, rows, strict=True)
+    titles = ("operator", "status", "tests", "EOPs", "signature")
+    head, *found = columns([titles, *rows]).split("\n")
+    lines = [head]
+    together = zip(operators, found, strict=True)
     for domain, group in groupby(together, key=lambda pair: pair[0].entry.domain):
-        lines += ["", visible(domain or "ai.onnx"), *(_line(row, widths) for _, row in group)]
+        lines += ["", visible(domain or "ai.onnx"), *(line for _, line in group)]
     return "\n".join((*lines, "", *_notes(operators, record))) + "\n"
-
-
-def _line(row: Sequence[str], widths: Sequence[int]) -> str:
-    cells = (cell.ljust(width) for cell, width in zip(row[:4], widths, strict=True))
-    return "  ".join((*cells, row[4])).rstrip()
 
 
 def _notes(operators: Sequence[Listed], record: Record) -> Iterator[str]:
@@ -253,18 +249,19 @@ def page_of(listed: Listed, library: Library) -> OperatorPage:
     spec = listed.entry.spec
     if spec is None:
         return OperatorPage(listed)
-    window = length_along_one(spec, library, listed.cases)
-    return replace(_page_of(listed, spec, library), general=stored_forms(spec), window=window)
-
-
-def _page_of(listed: Listed, spec: Spec, library: Library) -> OperatorPage:
     forms = forms_by_rank(spec, library, listed.cases)
     derived = [form for form in forms if isinstance(form, RankForm) and form.lowered is not None]
     preferred = [form for form in derived if form.rank in (None, _DERIVED_RANK)]
-    for form in (*preferred, *reversed(derived)):
-        if form.lowered is not None:
-            return OperatorPage(listed, forms, form, derive(form.lowered.program))
-    return OperatorPage(listed, forms)
+    explained = next((form for form in (*preferred, *reversed(derived))), None)
+    lowered = None if explained is None else explained.lowered
+    return OperatorPage(
+        listed,
+        forms,
+        explained,
+        None if lowered is None else derive(lowered.program),
+        stored_forms(spec),
+        length_along_one(spec, library, listed.cases),
+    )
 
 
 # ---- text --------------------------------------------------------------------------------

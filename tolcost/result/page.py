@@ -79,12 +79,7 @@ class _Forms:
 
     def figures(self, found: Figures) -> dict[str, Json]:
         """What some work costs."""
-        return {
-            "eops": self.number(found.eops),
-            "flops": self.number(found.flops),
-            "macs": self.number(found.macs),
-            "bytes": self.number(found.bytes),
-        }
+        return {key: self.number(form) for key, form in found.amounts.items()}
 
     def any(self, form: Form | None) -> Json:
         """A figure of any kind: the largest of some forms, perhaps over the largest of others."""

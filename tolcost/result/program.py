@@ -18,9 +18,9 @@ from tolcost.result.assumptions import assumed
 from tolcost.result.claims import Certainty
 from tolcost.result.comparison import FUNCTIONS
 from tolcost.result.cost import Cost
-from tolcost.result.point import Point, locate, requirements, said_of_lengths, whole_lengths
+from tolcost.result.point import requirements, said_of_lengths, whole_lengths
 from tolcost.result.records import Show, all_reached, at_json, form_json, functions_json, symbol_json
-from tolcost.result.rows import AMOUNTS, TableRow
+from tolcost.result.rows import TableRow
 from tolcost.result.study import (
     Coverage,
     Figures,
@@ -157,14 +157,6 @@ class ProgramStudy(Study):
         work = work_of(self.name, total.traffic, total.histogram, total.macs, largest)
         return () if work is None else (TimedNodes(self.name, 1, work),)
 
-    def at(self, dims: Mapping[str, int]) -> tuple[Study, Point]:
-        """The program is the same at every point; conditions decide whether there is one."""
-        return self, self.locate(dims)
-
-    def locate(self, dims: Mapping[str, int]) -> Point:
-        """Where the closed forms are, at lengths given by name."""
-        return locate(self.symbols, self.requirements, dims, assumed=self.assumed.put)
-
     def assuming(self, texts: Sequence[str], lenient: bool = False) -> ProgramStudy:
         """The program under assumptions: every form with what is assumed put in place."""
         if not texts:
@@ -178,9 +170,7 @@ class ProgramStudy(Study):
 
     def rows(self, by: str, depth: int) -> tuple[TableRow, ...]:
         """The program is one row."""
-        found = self.total
-        amounts = (found.eops, found.flops, found.macs, found.bytes, ZERO)
-        return (TableRow(self.name, 1, dict(zip(AMOUNTS, amounts, strict=True))),)
+        return (TableRow(self.name, 1, {**self.total.amounts, "parameters": ZERO}),)
 
 
 def program_study(analysis: Analysis) -> ProgramStudy:

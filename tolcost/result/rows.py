@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from tolcost.algebra import ZERO, Poly, total_of
+from tolcost.algebra import Poly, total_of
 from tolcost.cost.record import FormRatio
 from tolcost.dataclass import dataclass, field, replace
 
@@ -164,7 +164,7 @@ def gathered(title: str, rows: Sequence[TableRow]) -> TableRow:
 def _added(amounts: Iterable[Poly | None]) -> Poly | None:
     known = list(amounts)
     found = [amount for amount in known if amount is not None]
-    return None if len(found) < len(known) else total_of(found) if found else ZERO
+    return None if len(found) < len(known) else total_of(found)
 
 
 def costs_nothing(row: TableRow, measure: str | None) -> bool:
@@ -173,15 +173,9 @@ def costs_nothing(row: TableRow, measure: str | None) -> bool:
     return all(row.amounts[key] == 0 for key in keys)
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """Which rows are shown: the first so many of those that cost something, largest first."""
-
-    sort: str | None = None
-    top: int | None = None
-
-
-def chosen(rows: Sequence[TableRow], choice: Choice, sizes: Mapping[int, int], what: str) -> list[TableRow]:
+def chosen(
+    rows: Sequence[TableRow], sort: str | None, top: int | None, sizes: Mapping[int, int], what: str
+) -> list[TableRow]:
     """Rows in order, those that cost nothing as one, and those beyond the top as one; below each, too.
 
     What is not costed is not known to cost nothing: it is a row of its own, without amounts.  Last comes
@@ -189,21 +183,21 @@ def chosen(rows: Sequence[TableRow], choice: Choice, sizes: Mapping[int, int], w
 
     ``sizes`` are numbers to sort by, for each row by its identity; ``what`` is what rows are called.
     """
-    outside = [row for row in rows if not row.nodes and choice.sort != "parameters"]
-    kept = [row for row in rows if not costs_nothing(row, choice.sort)]
-    nothing = [row for row in rows if row not in outside and costs_nothing(row, choice.sort)]
+    outside = [row for row in rows if not row.nodes and sort != "parameters"]
+    kept = [row for row in rows if not costs_nothing(row, sort)]
+    nothing = [row for row in rows if row not in outside and costs_nothing(row, sort)]
     free = [row for row in nothing if not row.partly]
     unknown = [row for row in nothing if row.partly]
-    if choice.sort == "name":
+    if sort == "name":
         kept.sort(key=lambda row: row.title)
-    elif choice.sort is not None:
+    elif sort is not None:
         kept.sort(key=lambda row: -sizes[id(row)])
-    shown = [replace(row, children=tuple(chosen(row.children, choice, sizes, what))) for row in kept]
-    rest = shown[choice.top :] if choice.top is not None else []
+    shown = [replace(row, children=tuple(chosen(row.children, sort, top, sizes, what))) for row in kept]
+    rest = shown[top:] if top is not None else []
     shown = shown[: len(shown) - len(rest)]
     shown += [gathered(f"{len(rest):,} more", rest)] if rest else []
     shown += map(_without_amounts, _as_one(f"{len(unknown):,} {what} not costed", unknown))
-    shown += _as_one(f"{len(free):,} {what} without {_missing(choice.sort)}", free)
+    shown += _as_one(f"{len(free):,} {what} without {_missing(sort)}", free)
     return [*shown, *outside]
 
 

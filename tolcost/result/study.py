@@ -24,7 +24,7 @@ from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import Diagnostic, Rejected, UnknownLength, quoted
 from tolcost.result.assumptions import NOTHING, Assumed
 from tolcost.result.claims import Certainty
-from tolcost.result.point import Point, Requirement, facts_of
+from tolcost.result.point import Point, Requirement, facts_of, locate
 from tolcost.result.rows import TableRow
 from tolcost.result.time import TimedNodes, Times, error_of, percent
 from tolcost.show.document import Fact, Form, Valuation, form_at, symbols_in
@@ -57,6 +57,11 @@ class Figures:
     def bytes(self) -> Poly | None:
         """What must be read and written, node by node; None where something has no size."""
         return self.traffic.total
+
+    @property
+    def amounts(self) -> dict[str, Poly | None]:
+        """What adds up, by name."""
+        return {"eops": self.eops, "flops": self.flops, "macs": self.macs, "bytes": self.bytes}
 
     @property
     def intensity(self) -> FormRatio | None:
@@ -325,9 +330,9 @@ class Study(ABC):
     def rows(self, by: str, depth: int) -> tuple[TableRow, ...]:
         """The rows of a table by operator, node or scope, and for scopes how many levels down."""
 
-    @abstractmethod
     def locate(self, dims: Mapping[str, int]) -> Point:
         """Where the closed forms are, at lengths given by name; problems are told, not raised."""
+        return locate(self.symbols, self.requirements, dims, assumed=self.assumed.put)
 
     @abstractmethod
     def assuming(self, texts: Sequence[str], lenient: bool = False) -> Study:
@@ -364,9 +369,9 @@ class Study(ABC):
             hint = f"there are {', '.join(known)}" if known else "there are none"
             raise UnknownLength(Diagnostic("T0412", f"there is no length {quoted(min(unknown))}", hint=hint))
 
-    @abstractmethod
     def at(self, dims: Mapping[str, int]) -> tuple[Study, Point]:
         """Find the point with these lengths, and the study that holds there; ``Rejected`` where none does."""
+        return self, self.locate(dims)
 
 
 @dataclass(frozen=True, eq=False)

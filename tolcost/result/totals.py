@@ -84,11 +84,12 @@ class Adder:
         return self._settled[id(lowered)]
 
 
-def total_figures(groups: Sequence[Figures], incomplete: bool) -> Figures:
-    """The figures of groups together."""
+def total_figures(groups: Sequence[Figures], incomplete: bool = False) -> Figures:
+    """The figures of groups together; the status is the least sure one."""
+    statuses = {group.status for group in groups}
     return _together(
         ((group, group.traffic, 1) for group in groups),
-        certainty((group.status for group in groups), incomplete),
+        certainty(statuses, incomplete or "lower bound" in statuses),
     )
 
 
@@ -192,15 +193,11 @@ def title_of(lowered: Lowered) -> str:
     return f"{lowered.domain}.{lowered.op}" if lowered.domain else lowered.op
 
 
-def by_scope(cost: GraphCost, adder: Adder, depth: int) -> tuple[Group, ...]:
-    """Figures for each prefix of node names, cut after so many parts."""
-    return _by(cost, adder, lambda step: scope_of(step, depth))
-
-
-def _by(cost: GraphCost, adder: Adder, title: Callable[[GraphNode], str]) -> tuple[Group, ...]:
+def by_scope(cost: GraphCost, adder: Adder) -> tuple[Group, ...]:
+    """Figures for each prefix of node names, cut after two parts."""
     groups: dict[str, list[Applied]] = {}
     for step, applied in zip(cost.model.graph.nodes, cost.nodes, strict=True):
-        groups.setdefault(title(step), []).append(applied)
+        groups.setdefault(scope_of(step, 2), []).append(applied)
     return tuple(
         Group(name, len(nodes), adder.add(parts_of(nodes), any(n.uncosted for n in nodes)))
         for name, nodes in groups.items()
@@ -286,7 +283,7 @@ def _of_one(cost: GraphCost, adder: Adder, name: str, inputs: Iterable[str], app
     return minimum(adder.settle(size), relu(moved - total_of(known)))
 
 
-# ---- figures changed form by form, and several of them added up ------------------------------
+# ---- figures changed form by form ------------------------------------------------------------
 
 
 def figures_with(figures: Figures, change: Callable[[Poly], Poly]) -> Figures:
@@ -300,32 +297,6 @@ def figures_with(figures: Figures, change: Callable[[Poly], Poly]) -> Figures:
         traffic=traffic_with(figures.traffic, change),
         status=figures.status,
     )
-
-
-def combined(parts: Sequence[Figures]) -> Figures:
-    """Several figures added up; the status is the least sure one."""
-    moved = [part.traffic for part in parts]
-    read, written, least = (
-        _added(maps)
-        for maps in ([t.read for t in moved], [t.written for t in moved], [t.certain for t in moved])
-    )
-    unsized = tuple(sorted({space for one in moved for space in one.unsized}))
-    full = tuple(dict.fromkeys(p for one in moved for p in one.full))
-    statuses = {part.status for part in parts}
-    return Figures(
-        histogram=_added([part.histogram for part in parts]),
-        index=_added([part.index for part in parts]),
-        atoms=_added([part.atoms for part in parts]),
-        macs=total_of(part.macs for part in parts),
-        flops=total_of(part.flops for part in parts),
-        traffic=Traffic(read, written, unsized, any(one.open for one in moved), least, full),
-        status=certainty(statuses, "lower bound" in statuses),
-    )
-
-
-def _added(maps: Sequence[Mapping[_K, Poly]]) -> dict[_K, Poly]:
-    keys = dict.fromkeys(key for one in maps for key in one)
-    return {key: total_of(one.get(key, ZERO) for one in maps) for key in keys}
 
 
 # ---- rows of a table -------------------------------------------------------------------------
@@ -350,8 +321,8 @@ def operator_rows(cost: GraphCost, groups: Sequence[Group], adder: Adder) -> tup
     for step, applied, form in zip(cost.model.graph.nodes, cost.nodes, by_node, strict=True):
         title = title_of(applied.parts[0][0]) if applied.parts else step.title
         held.setdefault(title, []).append(form)
-    own = [adder.settle(_total(held.pop(group.title, ()))) for group in groups]
-    rest = _total([given, *(form for forms in held.values() for form in forms)])
+    own = [adder.settle(total_of(held.pop(group.title, ()))) for group in groups]
+    rest = total_of([given, *(form for forms in held.values() for form in forms)])
     found = []
     for group, mine in zip(groups, own, strict=True):
         amounts, partly = _amounts(group.figures, mine), group.figures.status == "lower bound"
@@ -369,7 +340,7 @@ def scope_rows(cost: GraphCost, adder: Adder, depth: int) -> tuple[TableRow, ...
         inside = [cost.nodes[n] for n in scope.nodes]
         partly = any(one.uncosted for one in inside)
         found = adder.add(parts_of(inside), partly)
-        own = adder.settle(_total([held[n] for n in scope.nodes]))
+        own = adder.settle(total_of(held[n] for n in scope.nodes))
         below = tuple(row(child, level + 1) for child in scope.children) if level < depth else ()
         ops = Counter(steps[n].title for n in scope.nodes if kinds[n] is not None)
         amounts = _amounts(found, own)
@@ -387,19 +358,7 @@ def _of_no_node(adder: Adder, parameters: Poly) -> Iterator[TableRow]:
 
 
 def _amounts(figures: Figures, parameters: Poly) -> MappingProxyType[str, Poly | None]:
-    return MappingProxyType(
-        {
-            "eops": figures.eops,
-            "flops": figures.flops,
-            "macs": figures.macs,
-            "bytes": figures.bytes,
-            "parameters": parameters,
-        }
-    )
-
-
-def _total(forms: Sequence[Poly]) -> Poly:
-    return total_of(forms) if forms else ZERO
+    return MappingProxyType({**figures.amounts, "parameters": parameters})
 
 
 def _type(cost: GraphCost, name: str) -> tuple[str, str]:

@@ -386,7 +386,7 @@ def _group_data(cost: Located, by: str) -> ReportTable:
     rows: list[tuple[Cell, ...]] = []
     for group in cost.groups(by):
         found = group.figures
-        forms = (found.eops, found.flops, found.macs, found.bytes)
+        forms = tuple(found.amounts.values())
         values = map(cost.value, forms) if known else ()
         times = time_cells(cost, group.title, by)
         moved = found.status if found.status == "lower bound" or cost.moves_all_of(found) else "upper bound"
