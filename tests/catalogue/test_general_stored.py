@@ -43,7 +43,7 @@ def test_every_node_test_of_an_operator_is_among_them(forms: GeneralForms) -> No
     for one in forms.operators:
         if one.is_general:
             held = {test.name for row in one.rows for test in row.tests}
-            assert held >= {case.case for case in passing.of(one.op) if case.status == "pass"}, one.op
+            assert held >= {case.name for case in passing.of(one.op) if case.status == "pass"}, one.op
 
 
 def test_forms_are_those_of_the_definitions_as_they_are(forms: GeneralForms, library: Library) -> None:

@@ -12,8 +12,8 @@ from onnx import TensorProto, helper, save
 from tolcost.audit.catalogue import catalogue_table
 from tolcost.catalogue.listing import entries
 from tolcost.catalogue.specs import open_library
+from tolcost.catalogue.suite import Report
 from tolcost.cli import run
-from tolcost.result.conformance import Conformance
 
 DOMAIN = "com.example"
 TIMES = "# Every element times a factor, and one more.\noperator Stretch\ntol X: R [...]\nattr by: R = 2\n"
@@ -142,7 +142,7 @@ def test_a_definition_that_replaces_one_is_held_to_its_tests(shell: Shell) -> No
 
 
 def test_report(shell: Shell) -> None:
-    table = catalogue_table(entries(open_library(["own"])), Conformance("1", ()))
+    table = catalogue_table(entries(open_library(["own"])), Report("1", ()))
     (row,) = (row for row in table.rows if row[0] == "Stretch")
     assert DOMAIN in row
     assert "defined, without a test in onnx" in row

@@ -42,8 +42,8 @@ from tolcost.audit.theorem import theorem_table
 from tolcost.catalogue.cases import Case, load_cases
 from tolcost.catalogue.listing import Entry, entries
 from tolcost.catalogue.specs import FOLDER_OF_DOMAIN, Library, open_library
+from tolcost.catalogue.suite import Report
 from tolcost.dataclass import dataclass
-from tolcost.result.conformance import Conformance
 from tolcost.show.document import ReportTable
 from tolcost.show.html import Chart, LiveForm, ReportPage, html_page
 from tolcost.show.latex import latex
@@ -123,12 +123,12 @@ def judge_all(library: Library) -> tuple[Judged, ...]:
     return tuple(judge(row, cases[row.operator], library) for row in rows)
 
 
-def _tests(conformance: Conformance) -> tuple[int, int]:
-    judged = [case for case in conformance.cases if case.status != "outside"]
+def _tests(conformance: Report) -> tuple[int, int]:
+    judged = [case for case in conformance.results if case.status != "outside"]
     return sum(case.status == "pass" for case in judged), len(judged)
 
 
-def _forms(judged: Sequence[Judged], listed: Sequence[Entry], conformance: Conformance) -> Iterator[LiveForm]:
+def _forms(judged: Sequence[Judged], listed: Sequence[Entry], conformance: Report) -> Iterator[LiveForm]:
     """The verified forms of the paper's rows, then one of every operator."""
     for found in judged:
         analysis = found.verified
@@ -138,7 +138,7 @@ def _forms(judged: Sequence[Judged], listed: Sequence[Entry], conformance: Confo
     for entry in listed:
         stands = representative(conformance.of(entry.name))
         if stands is not None:
-            name = f"{entry.name}, {stands.case.case.removeprefix('test_')}"
+            name = f"{entry.name}, {stands.case.name.removeprefix('test_')}"
             yield LiveForm(name, stands.eops, stands.macs, f"tolcost ops {entry.name}")
 
 

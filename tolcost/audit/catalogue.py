@@ -10,12 +10,13 @@ from functools import cache
 from tolcost.algebra import Poly
 from tolcost.algebra.parse import parse_text
 from tolcost.audit.peers import CONFORMANCE_MADE
+from tolcost.catalogue.conformance import Result
 from tolcost.catalogue.listing import Entry
 from tolcost.catalogue.specs import Library, Spec
+from tolcost.catalogue.suite import Report
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Span
 from tolcost.elementary import FUNCTIONS
-from tolcost.result.conformance import Conformance, Tested
 from tolcost.show.document import LONGEST, Cell, Code, Column, ReportTable, Verdict
 from tolcost.syntax import tree
 
@@ -52,12 +53,12 @@ FORM_COLUMNS = (
 class Shown:
     """A case chosen to stand for an operator, with its closed forms."""
 
-    case: Tested
+    case: Result
     eops: Poly
     macs: Poly
 
 
-def status_of(entry: Entry, cases: Sequence[Tested]) -> Verdict:
+def status_of(entry: Entry, cases: Sequence[Result]) -> Verdict:
     """How an operator stands: verified, failing, untested, outside the model, or missing."""
     if entry.standing != "defined":
         return Verdict("outside the model" if entry.standing == "outside" else "missing")
@@ -68,26 +69,26 @@ def status_of(entry: Entry, cases: Sequence[Tested]) -> Verdict:
     return Verdict("failing", False) if failed else Verdict("verified", True)
 
 
-def representative(cases: Iterable[Tested]) -> Shown | None:
+def representative(cases: Iterable[Result]) -> Shown | None:
     """The passing case with the fewest lengths as numbers and the most telling form that can be read."""
-    passed = [case for case in cases if case.status == "pass" and case.eops is not None]
+    passed = [case for case in cases if case.status == "pass" and case.form is not None]
     if not passed:
         return None
 
-    def rank(case: Tested) -> tuple[int, bool, int, int, str]:
-        text = case.eops or ""
+    def rank(case: Result) -> tuple[int, bool, int, int, str]:
+        text = case.form or ""
         symbols = len(set(_NAME.findall(text)))
-        return len(case.concrete), len(text) > LONGEST, -symbols, len(text), case.case
+        return len(case.concrete), len(text) > LONGEST, -symbols, len(text), case.name
 
     return shown(min(passed, key=rank))
 
 
-def shown(case: Tested) -> Shown:
+def shown(case: Result) -> Shown:
     """Read the closed forms of a case back."""
-    return Shown(case, parse_text(case.eops or "0"), parse_text(case.macs or "0"))
+    return Shown(case, parse_text(case.form or "0"), parse_text(case.macs or "0"))
 
 
-def catalogue_table(entries: Sequence[Entry], conformance: Conformance) -> ReportTable:
+def catalogue_table(entries: Sequence[Entry], conformance: Report) -> ReportTable:
     """One line for each operator."""
     about = (
         f"Every operator of onnx {conformance.onnx}, in all its domains. *Verified* means that the "
@@ -99,7 +100,7 @@ def catalogue_table(entries: Sequence[Entry], conformance: Conformance) -> Repor
     return ReportTable(COLUMNS, rows, "catalogue", "The whole catalogue", about, CONFORMANCE_MADE)
 
 
-def _row(entry: Entry, cases: Sequence[Tested]) -> tuple[Cell, ...]:
+def _row(entry: Entry, cases: Sequence[Result]) -> tuple[Cell, ...]:
     stands = representative(cases)
     return (
         entry.name,
@@ -109,45 +110,45 @@ def _row(entry: Entry, cases: Sequence[Tested]) -> tuple[Cell, ...]:
         sum(case.status == "pass" for case in cases),
         sum(case.status != "outside" for case in cases),
         Code(entry.signature) if entry.signature else None,
-        stands.case.case.removeprefix("test_") if stands else "",
+        stands.case.name.removeprefix("test_") if stands else "",
         stands.eops if stands else None,
         stands.macs if stands else None,
-        stands.case.certainty if stands else "",
+        stands.case.certainty or "" if stands else "",
         ", ".join(stands.case.concrete) if stands else "",
         _remark(entry, cases),
         Code(f"tolcost ops {entry.name}"),
     )
 
 
-def _remark(entry: Entry, cases: Sequence[Tested]) -> str:
+def _remark(entry: Entry, cases: Sequence[Result]) -> str:
     if entry.standing == "outside":
         return entry.about
     failing = next((case for case in cases if case.status == "fail"), None)
     if failing is not None and entry.standing == "defined":
-        return f"{failing.case.removeprefix('test_')}: {failing.cause}"[:300]
+        return f"{failing.name.removeprefix('test_')}: {failing.cause}"[:300]
     outside = sum(case.status == "outside" for case in cases)
     return f"{outside} tests outside the model" if outside else ""
 
 
-def forms_table(conformance: Conformance) -> ReportTable:
+def forms_table(conformance: Report) -> ReportTable:
     """Every distinct closed form of every operator."""
     about = "Every distinct closed form behind the node tests that pass, with one test that has it."
     rows: dict[tuple[str, str, str], tuple[Cell, ...]] = {}
-    for case in conformance.cases:
-        if case.status == "pass" and case.eops is not None:
-            key = (case.op, case.eops, case.macs or "")
+    for case in conformance.results:
+        if case.status == "pass" and case.form is not None:
+            key = (case.op, case.form, case.macs or "")
             found = shown(case)
             rows.setdefault(key, _form_row(case, found))
     ordered = tuple(rows[key] for key in sorted(rows))
     return ReportTable(FORM_COLUMNS, ordered, "forms", "Closed forms by test", about, CONFORMANCE_MADE)
 
 
-def _form_row(case: Tested, found: Shown) -> tuple[Cell, ...]:
-    name = case.case.removeprefix("test_")
-    return (case.op, name, found.eops, found.macs, case.certainty, ", ".join(case.concrete))
+def _form_row(case: Result, found: Shown) -> tuple[Cell, ...]:
+    name = case.name.removeprefix("test_")
+    return (case.op, name, found.eops, found.macs, case.certainty or "", ", ".join(case.concrete))
 
 
-def standing_counts(entries: Sequence[Entry], conformance: Conformance) -> dict[str, int]:
+def standing_counts(entries: Sequence[Entry], conformance: Report) -> dict[str, int]:
     """How many operators there are of each status."""
     found: dict[str, int] = {}
     for entry in entries:
@@ -247,11 +248,11 @@ def _primitives(node: object) -> tuple[str, ...]:
 # ---- the matrix --------------------------------------------------------------------------
 
 
-def functions_by_operator(conformance: Conformance) -> dict[str, tuple[str, ...]]:
+def functions_by_operator(conformance: Report) -> dict[str, tuple[str, ...]]:
     """The functions that the tests of each operator saw applied to data."""
     found: dict[str, set[str]] = {}
-    for case in conformance.cases:
-        if case.eops is not None:
+    for case in conformance.results:
+        if case.form is not None:
             found.setdefault(case.op, set()).update(case.functions)
     return {op: tuple(sorted(functions)) for op, functions in found.items()}
 
@@ -261,7 +262,7 @@ def beyond_table_2(functions: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in functions if name in FUNCTIONS and FUNCTIONS[name].added)
 
 
-def primitives_table(entries: Sequence[Entry], library: Library, conformance: Conformance) -> ReportTable:
+def primitives_table(entries: Sequence[Entry], library: Library, conformance: Report) -> ReportTable:
     """The operators by the primitives and functions that they use."""
     applied = functions_by_operator(conformance)
     columns = (
@@ -293,7 +294,7 @@ def _primitives_row(
     return (entry.name, *marks, lines, ", ".join(functions), ", ".join(beyond_table_2(functions)))
 
 
-def beyond_table(entries: Sequence[Entry], conformance: Conformance) -> ReportTable:
+def beyond_table(entries: Sequence[Entry], conformance: Report) -> ReportTable:
     """How many operators need each function that Table 2 lacks."""
     applied = functions_by_operator(conformance)
     named = [entry.name for entry in entries if entry.spec is not None]

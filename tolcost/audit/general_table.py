@@ -17,9 +17,9 @@ from tolcost.audit.peers import COMPILED, ONNX_TOOL, Measured, by_operator
 from tolcost.catalogue.general.record import GeneralForms, GeneralRow, shown
 from tolcost.catalogue.listing import Entry, attributes
 from tolcost.catalogue.specs import Library, Spec
+from tolcost.catalogue.suite import Report
 from tolcost.cost import Analysis
 from tolcost.diagnostics import Source
-from tolcost.result.conformance import Conformance
 from tolcost.result.operators import length_along_one
 from tolcost.show.document import Cell, Code, Column, ReportTable, Verdict, rounded
 
@@ -47,7 +47,7 @@ def catalogue_row(
     spec: Spec,
     body: str,
     forms: GeneralForms,
-    record: Conformance,
+    record: Report,
     points: Sequence[Measured],
     library: Library,
 ) -> tuple[Cell, ...]:
@@ -84,11 +84,11 @@ def _told(form: Poly, row: GeneralRow) -> str:
     return f"{shown(form)} where {row.when}" if row.when else shown(form)
 
 
-def _of_one_test(entry: Entry, record: Conformance) -> str:
+def _of_one_test(entry: Entry, record: Report) -> str:
     stands = representative(record.of(entry.name))
     if stands is None:
         return "no test tells"
-    return f"{shown(stands.eops)} in {stands.case.case}"
+    return f"{shown(stands.eops)} in {stands.case.name}"
 
 
 def witnesses(points: Sequence[Measured]) -> Iterator[str]:
@@ -106,14 +106,14 @@ def witnesses(points: Sequence[Measured]) -> Iterator[str]:
 
 
 def verified_with_forms(
-    listed: Sequence[Entry], forms: GeneralForms, record: Conformance
+    listed: Sequence[Entry], forms: GeneralForms, record: Report
 ) -> tuple[list[Entry], list[Entry]]:
     """The operators that are verified, and those of them that have a general form."""
     verified = [e for e in listed if status_of(e, record.of(e.name)) == "verified"]
     return verified, [entry for entry in verified if _rows(entry, forms)]
 
 
-def evidence_table(listed: Sequence[Entry], forms: GeneralForms, record: Conformance) -> ReportTable:
+def evidence_table(listed: Sequence[Entry], forms: GeneralForms, record: Report) -> ReportTable:
     """Every general form with where it holds and what it was held to; operators without one say why."""
     verified, general = verified_with_forms(listed, forms, record)
     rows = tuple(row for entry in verified for row in _evidence(entry, forms))
@@ -179,7 +179,7 @@ def four_column_tables(
     judged: Sequence[Judged],
     listed: Sequence[Entry],
     forms: GeneralForms,
-    record: Conformance,
+    record: Report,
     points: Sequence[Measured],
     library: Library,
 ) -> tuple[ReportTable, ...]:

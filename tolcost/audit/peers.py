@@ -15,6 +15,7 @@ from tolcost.algebra import product_of
 from tolcost.audit.instances import OperatorInstance, analyse_instance, command_of
 from tolcost.catalogue.general.record import GeneralForms
 from tolcost.catalogue.specs import Library
+from tolcost.catalogue.suite import Report
 from tolcost.cost import Analysis
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected, unreadable
@@ -23,7 +24,6 @@ from tolcost.result.conformance import (
     CONFORMANCE_COMMAND,
     GENERAL,
     GENERAL_COMMAND,
-    Conformance,
     conformance_of,
     general_of,
 )
@@ -340,7 +340,7 @@ class Reasons:
     operators: Mapping[str, tuple[str, ...]]
 
 
-def read_conformance(reports: Path) -> Conformance:
+def read_conformance(reports: Path) -> Report:
     """Read the stored outcome of ``tolcost verify``."""
     return conformance_of(_read(reports / CONFORMANCE, CONFORMANCE_COMMAND))
 

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 
 from tolcost.atoms.nodes import ATOMS
 from tolcost.audit.catalogue import BESIDE, primitives_of
+from tolcost.catalogue.conformance import Result
 from tolcost.catalogue.listing import Entry
 from tolcost.catalogue.specs import Library
-from tolcost.result.conformance import Conformance, Tested
+from tolcost.catalogue.suite import Report
 from tolcost.show.document import Cell, Column, ReportTable, Verdict
 
 _MADE = "make theorem"
@@ -30,17 +31,17 @@ COLUMNS = (
 )
 
 
-def theorem_table(entries: Sequence[Entry], library: Library, conformance: Conformance) -> ReportTable:
+def theorem_table(entries: Sequence[Entry], library: Library, conformance: Report) -> ReportTable:
     """One line for each operator that has a definition."""
     rows = tuple(_row(entry, library, _judged(entry, conformance)) for entry in entries if entry.spec)
     return ReportTable(COLUMNS, rows, "theorem", "Theorem Two, operator by operator", _about(rows), _MADE)
 
 
-def _judged(entry: Entry, conformance: Conformance) -> list[Tested]:
+def _judged(entry: Entry, conformance: Report) -> list[Result]:
     return [case for case in conformance.of(entry.name) if case.status != "outside"]
 
 
-def _row(entry: Entry, library: Library, cases: Sequence[Tested]) -> tuple[Cell, ...]:
+def _row(entry: Entry, library: Library, cases: Sequence[Result]) -> tuple[Cell, ...]:
     run = [case for case in cases if case.unrolled is not None]
     atoms = Counter(dict.fromkeys(ATOMS, 0))
     for case in run:
@@ -61,16 +62,16 @@ def _row(entry: Entry, library: Library, cases: Sequence[Tested]) -> tuple[Cell,
     )
 
 
-def _outcome(cases: Sequence[Tested], run: Sequence[Tested]) -> Verdict:
+def _outcome(cases: Sequence[Result], run: Sequence[Result]) -> Verdict:
     if not run:
         return Verdict("not run" if cases else "no node test")
     agree = all(case.status == "pass" for case in run)
     return Verdict("agree" if agree else "differ", agree)
 
 
-def _left(cases: Sequence[Tested]) -> Iterator[str]:
+def _left(cases: Sequence[Result]) -> Iterator[str]:
     """Name the tests that were not run atom by atom, as far as there are few."""
-    names = [case.case.removeprefix("test_") for case in cases if case.unrolled is None]
+    names = [case.name.removeprefix("test_") for case in cases if case.unrolled is None]
     yield from names[:_NAMED]
     if names[_NAMED:]:
         yield f"{len(names) - _NAMED} more"

@@ -18,11 +18,11 @@ import numpy as np
 from tolcost.algebra import ZERO, AlgebraBudget, Poly, evaluate, to_text
 from tolcost.atoms.lengths import decided_by_data
 from tolcost.catalogue.cases import Case, Item
-from tolcost.catalogue.deriving import Derived, Settings, arrays_by_name, derive, settings
+from tolcost.catalogue.deriving import Derived, StoredValue, arrays_by_name, derive, settings
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.catalogue.types import Array
 from tolcost.cost import Counts
-from tolcost.dataclass import dataclass, replace
+from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import NOWHERE, Rejected, place, render_all
 from tolcost.elaborate.values import Missing, Outside, Seq, Value
 from tolcost.execute import Execution, RunCounts, meet, run_reference, run_unrolled, run_vectorised
@@ -132,7 +132,8 @@ class Result:
 
     ``cause`` is one line; ``detail`` says more, for the person who wrote the definition.  ``form`` and
     ``macs`` are the closed forms, ``certainty`` is whether they are exact, ``functions`` are those
-    applied to data, and ``given`` is what they are forms for: they are written down where that is asked for.
+    applied to data; ``since``, the version of the definition, ``shapes`` and ``values`` are what they are
+    forms for.  They are written down where that is asked for.
     ``unrolled`` is how many atoms of each kind were run one by one, where they were, and ``decided`` is what
     of them only data decided.
     """
@@ -150,7 +151,9 @@ class Result:
     macs: str | None = None
     certainty: str | None = None
     functions: tuple[str, ...] = ()
-    given: Settings | None = None
+    since: int | None = None
+    shapes: Mapping[str, StoredValue] = field(default_factory=dict)
+    values: Mapping[str, StoredValue] = field(default_factory=dict)
     unrolled: Mapping[str, int] | None = None
     decided: tuple[str, ...] = ()
 
@@ -220,12 +223,15 @@ def _held(case: Case, spec: Spec, library: Library, repeated: int, atoms: int, r
 def _recorded(result: Result, case: Case, derived: Derived) -> Result:
     """The result with closed forms as text, and what they are forms for."""
     counts = derived.counts
+    shapes, values = settings(case, derived.spec, derived.concrete)
     return replace(
         result,
         form=to_text(counts.eops),
         macs=to_text(counts.macs),
         functions=tuple(sorted({function for function, _ in counts.histogram})),
-        given=settings(case, derived.spec, derived.concrete),
+        since=derived.spec.since,
+        shapes=shapes,
+        values=values,
         decided=() if result.unrolled is None else decided_by_data(derived.lowered.program),
     )
 

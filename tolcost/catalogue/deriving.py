@@ -181,19 +181,11 @@ StoredValue: TypeAlias = "int | float | bool | str | list[StoredValue]"
 _MOST_ENTRIES = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """The version of the definition that a case meets, the shapes of its tensors, and its values."""
-
-    since: int
-    shapes: dict[str, StoredValue]
-    values: dict[str, StoredValue]
-
-
-def settings(case: Case, spec: Spec, concrete: tuple[str, ...]) -> Settings:
-    """Describe a case; ``concrete`` names the lengths that are numbers in its closed form."""
+def settings(
+    case: Case, spec: Spec, concrete: tuple[str, ...]
+) -> tuple[dict[str, StoredValue], dict[str, StoredValue]]:
+    """The shapes of a case's tensors, with names for lengths that are not ``concrete``, and its values."""
     shapes: dict[str, StoredValue] = {}
-    values: dict[str, StoredValue] = dict(_values(case, spec))
     for statement, base, item in placed(case, spec):
         if item is None or statement.kind == "static":
             continue
@@ -204,7 +196,7 @@ def settings(case: Case, spec: Spec, concrete: tuple[str, ...]) -> Settings:
             several.append(shape)
         else:
             shapes[statement.name] = shape
-    return Settings(spec.since, shapes, values)
+    return shapes, dict(_values(case, spec))
 
 
 def _shape(base: str, item: Item, concrete: tuple[str, ...]) -> StoredValue:

@@ -14,7 +14,7 @@ from tolcost.catalogue.cases import Case, load_cases, recorded_cases
 from tolcost.catalogue.conformance import FAILED, FEW_ATOMS, Result, check
 from tolcost.catalogue.schemas import onnx_version
 from tolcost.catalogue.specs import Library, open_library
-from tolcost.catalogue.workers import Told, gathered
+from tolcost.catalogue.workers import WorkProgress, gathered
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.platform import with_deep_stack
@@ -35,6 +35,10 @@ class Report:
         """The cases that did not pass, other than those outside the model."""
         return tuple(r for r in self.results if r.status in FAILED)
 
+    def of(self, op: str) -> tuple[Result, ...]:
+        """The results of one operator."""
+        return tuple(r for r in self.results if r.op == op)
+
     def figures(self) -> dict[str, int]:
         """How many cases there are of each status, and how many had lengths that are numbers."""
         found = Counter(r.status for r in self.results)
@@ -51,7 +55,7 @@ class Report:
 def verify(
     names: Iterable[str] = (),
     jobs: int | None = None,
-    progress: Told | None = None,
+    progress: WorkProgress | None = None,
     specs: Sequence[str | Path] = (),
     thorough: bool = False,
     domain: str | None = None,
@@ -138,9 +142,9 @@ def as_record(report: Report) -> dict[str, object]:
                 "functions": list(r.functions),
                 "unrolled": None if r.unrolled is None else dict(r.unrolled),
                 "decided": list(r.decided),
-                "since": None if r.given is None else r.given.since,
-                "shapes": {} if r.given is None else r.given.shapes,
-                "values": {} if r.given is None else r.given.values,
+                "since": r.since,
+                "shapes": dict(r.shapes),
+                "values": dict(r.values),
             }
             for r in report.results
         ],

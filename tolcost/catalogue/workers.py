@@ -94,7 +94,7 @@ def spread(
             _end(child)
 
 
-Told = Callable[[int, int, str], None]
+WorkProgress = Callable[[int, int, str], None]
 """Told after each piece: how many are done, of how many, and what it was called."""
 
 
@@ -104,7 +104,7 @@ def gathered(
     instead: Callable[[int, str], T],
     jobs: int | None,
     seconds: float,
-    told: Told | None,
+    told: WorkProgress | None,
 ) -> tuple[T, ...]:
     """The results of a piece of work for each name, in their order, over all cores unless said otherwise."""
     found: dict[int, T] = {}

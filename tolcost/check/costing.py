@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from tolcost.algebra import Poly
 from tolcost.check.config import Config
@@ -17,6 +17,9 @@ from tolcost.check.records import LockEntry
 from tolcost.check.targets import Target
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import NOWHERE, Diagnostic, InternalError, Rejected, Span
+
+if TYPE_CHECKING:
+    from tolcost.catalogue.workers import WorkProgress
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +46,6 @@ _SECONDS = 600.0
 _FEW = 24
 """So few programs are sooner analysed than processes started."""
 
-AnalysisProgress = Callable[[int, int, str], None]
-
 
 @dataclass(frozen=True, slots=True)
 class Analysed:
@@ -61,7 +62,7 @@ class Computing:
 
     costing: Costing
     jobs: int | None = None
-    told: AnalysisProgress | None = None
+    told: WorkProgress | None = None
 
     def entries(
         self, config: Config, targets: Sequence[Target], known: Mapping[str, LockEntry] | None = None

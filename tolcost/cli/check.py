@@ -15,7 +15,7 @@ import click
 from tolcost import __version__
 from tolcost.check.baseline import GateTask
 from tolcost.check.config import Config, GivenShape, find_config
-from tolcost.check.costing import AnalysisProgress, Computing, Costed, Costing
+from tolcost.check.costing import Computing, Costed, Costing
 from tolcost.check.gate import Checked, against_lock, against_revision
 from tolcost.check.lockfile import LOCK_NAME, Lock, load_lock
 from tolcost.check.records import GateReport
@@ -30,6 +30,7 @@ from tolcost.platform import with_deep_stack
 
 if TYPE_CHECKING:
     from tolcost.catalogue.specs import Library
+    from tolcost.catalogue.workers import WorkProgress
     from tolcost.models.walking import Session
 
 
@@ -184,7 +185,7 @@ def accept(name: str, why: str, base: str | None) -> int:
 # ---- finding a project, and analysing its programs: loaded when the first one has to be -----------
 
 
-def computing_for(jobs: int | None = None, told: AnalysisProgress | None = None) -> Computing:
+def computing_for(jobs: int | None = None, told: WorkProgress | None = None) -> Computing:
     """How programs are analysed."""
     return Computing(costing_for(), jobs, told)
 

@@ -83,7 +83,7 @@ def gather(data: Path, formulas: Iterable[PublishedFormula], library: Library) -
 def _verified(reports: Path) -> list[str]:
     """The operators that pass all of ONNX's tests that are within the model."""
     found: dict[str, set[str]] = {}
-    for case in conformance_of((reports / CONFORMANCE).read_text(encoding="utf-8")).cases:
+    for case in conformance_of((reports / CONFORMANCE).read_text(encoding="utf-8")).results:
         found.setdefault(case.op, set()).add(case.status)
     return sorted(op for op, told in found.items() if "pass" in told and told <= {"pass", "outside"})
 

@@ -38,11 +38,10 @@ from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.result.claims import NOTHING, SAME, Certainty, Claim, conclude
 from tolcost.result.comparison import CostComparison, FigureDifference
-from tolcost.result.example import at_example
 from tolcost.result.point import MOST_FACTS, facts_of
 from tolcost.result.regions import try_shapes, where_positive
 from tolcost.result.rows import AMOUNTS, TableRow, costs_nothing, gathered
-from tolcost.result.study import Located
+from tolcost.result.study import Located, at_example
 
 # ---- one figure -------------------------------------------------------------------------------
 

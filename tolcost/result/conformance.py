@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 
 from tolcost.algebra import to_text
 from tolcost.catalogue.conformance import FAILED, Result
-from tolcost.catalogue.deriving import StoredValue
 from tolcost.catalogue.general.record import (
     GeneralForms,
     GeneralRow,
@@ -19,7 +18,6 @@ from tolcost.catalogue.general.record import (
 )
 from tolcost.catalogue.specs import Spec
 from tolcost.catalogue.suite import Report
-from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Diagnostic, Rejected, visible
 from tolcost.platform import stored_general
 from tolcost.show.json import Json
@@ -30,43 +28,7 @@ CONFORMANCE_COMMAND = f"tolcost verify --format json --output reports/{CONFORMAN
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True)
-class Tested:
-    """What became of one node test, and the closed forms behind it.
-
-    ``since`` is the version of the definition, ``shapes`` and ``values`` are what the forms are for.
-    ``unrolled`` are the atoms that were run one by one, and ``decided`` what of them only data decided.
-    """
-
-    case: str
-    op: str
-    status: str
-    cause: str
-    eops: str | None
-    macs: str | None
-    certainty: str
-    concrete: tuple[str, ...]
-    functions: tuple[str, ...]
-    since: int | None = None
-    shapes: Mapping[str, StoredValue] = field(default_factory=dict)
-    values: Mapping[str, StoredValue] = field(default_factory=dict)
-    unrolled: Mapping[str, int] | None = None
-    decided: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Conformance:
-    """The outcome of a whole run of ONNX's node tests."""
-
-    onnx: str
-    cases: tuple[Tested, ...]
-
-    def of(self, op: str) -> tuple[Tested, ...]:
-        """The cases of one operator."""
-        return tuple(case for case in self.cases if case.op == op)
-
-
-def conformance_of(text: str) -> Conformance:
+def conformance_of(text: str) -> Report:
     """Read the JSON that ``tolcost verify`` writes."""
     return _read_back(text, "verify", CONFORMANCE, CONFORMANCE_COMMAND, _conformance)
 
@@ -82,30 +44,30 @@ def _read_back(text: str, kind: str, file: str, command: str, read: Callable[[Ma
         raise Rejected(Diagnostic("T0681", message, hint=f"make it with `{command}`")) from None
 
 
-def _conformance(record: Mapping[str, Any]) -> Conformance:
-    cases = tuple(map(_tested, record["cases"]))
-    broken = next((case for case in cases if case.status == "crash"), None)
+def _conformance(record: Mapping[str, Any]) -> Report:
+    results = tuple(map(_result, record["cases"]))
+    broken = next((one for one in results if one.status == "crash"), None)
     if broken is not None:
         raise ValueError(f"in that run tolcost itself failed: {broken.cause}")
-    return Conformance(str(record["onnx"]), cases)
+    return Report(str(record["onnx"]), results)
 
 
-def _tested(case: Mapping[str, Any]) -> Tested:
-    return Tested(
+def _result(case: Mapping[str, Any]) -> Result:
+    return Result(
         str(case["name"]),
         str(case["op"]),
-        str(case["status"]),
-        str(case["cause"] or ""),
-        case["eops"],
-        case["macs"],
-        str(case["certainty"] or ""),
-        tuple(map(str, case["concrete"])),
-        tuple(map(str, case["functions"])),
-        case.get("since"),
-        dict(case.get("shapes") or {}),
-        dict(case.get("values") or {}),
-        case.get("unrolled"),
-        tuple(map(str, case.get("decided", ()))),
+        case["status"],
+        cause=case["cause"],
+        concrete=tuple(map(str, case["concrete"])),
+        form=case["eops"],
+        macs=case["macs"],
+        certainty=case["certainty"],
+        functions=tuple(map(str, case["functions"])),
+        since=case.get("since"),
+        shapes=dict(case.get("shapes") or {}),
+        values=dict(case.get("values") or {}),
+        unrolled=case.get("unrolled"),
+        decided=tuple(map(str, case.get("decided", ()))),
     )
 
 

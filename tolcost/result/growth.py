@@ -27,10 +27,19 @@ from tolcost.algebra.poly import poly
 from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.models.applied import Applied
-from tolcost.result.example import at_example
 from tolcost.result.model import ModelStudy
 from tolcost.result.rows import scope_of
-from tolcost.result.study import Crossing, Group, Growth, Located, Study, SweepRow, locate_study, size
+from tolcost.result.study import (
+    Crossing,
+    Group,
+    Growth,
+    Located,
+    Study,
+    SweepRow,
+    at_example,
+    locate_study,
+    size,
+)
 from tolcost.result.totals import parts_of
 
 _MOST_POINTS = 200

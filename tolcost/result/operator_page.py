@@ -12,15 +12,15 @@ from itertools import groupby
 from typing import Literal
 
 from tolcost.algebra import to_text
+from tolcost.catalogue.conformance import Result
 from tolcost.catalogue.general.record import OperatorForms, shown
 from tolcost.catalogue.listing import Entry, attributes
 from tolcost.catalogue.specs import FOLDER_OF_DOMAIN, Library, Spec
+from tolcost.catalogue.suite import Report
 from tolcost.cost.derive import Derivation, derive
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import visible
 from tolcost.result.conformance import (
-    Conformance,
-    Tested,
     operator_json,
     operator_lines,
     stored_forms,
@@ -57,10 +57,10 @@ _WORDS: dict[ListStatus, str] = {
 class Record:
     """What ONNX's tests said; ``fresh`` where they were run just now."""
 
-    found: Conformance | None = None
+    found: Report | None = None
     fresh: bool = False
 
-    def of(self, entry: Entry) -> tuple[Tested, ...]:
+    def of(self, entry: Entry) -> tuple[Result, ...]:
         """The tests of an operator, as far as they are about its definition."""
         if self.found is None or entry.domain not in FOLDER_OF_DOMAIN:
             return ()
@@ -85,7 +85,7 @@ class Listed:
     """An operator of the list; ``form`` is what it costs at the rank shown."""
 
     entry: Entry
-    cases: tuple[Tested, ...]
+    cases: tuple[Result, ...]
     form: RankForm | None
 
     @property
@@ -98,7 +98,7 @@ class Listed:
         return "failing" if any(case.status == "fail" for case in self.judged) else "verified"
 
     @property
-    def judged(self) -> tuple[Tested, ...]:
+    def judged(self) -> tuple[Result, ...]:
         """The tests that are not outside the model."""
         return tuple(case for case in self.cases if case.status != "outside")
 
@@ -316,7 +316,7 @@ def _standing(one: Listed) -> str:
     if not one.judged:
         return "defined"
     text = f"{one.status}: {one.passed} of {len(one.judged)} node tests pass in value, shape and count"
-    failing = [case.case for case in one.judged if case.status == "fail"][:_MOST_TESTS]
+    failing = [case.name for case in one.judged if case.status == "fail"][:_MOST_TESTS]
     return text + (f"; not {', '.join(failing)}" if failing else "")
 
 
@@ -392,7 +392,7 @@ def _page_json(page: OperatorPage) -> Json:
         "derivation": None if page.derivation is None else _steps(page),
         "definition": None if spec is None else spec.source.text,
         "cases": [
-            {"name": case.case, "status": case.status, "eops": case.eops} for case in page.listed.cases
+            {"name": case.name, "status": case.status, "eops": case.form} for case in page.listed.cases
         ],
     }
 

@@ -12,6 +12,7 @@ from fractions import Fraction
 
 from tolcost.algebra import AlgebraBudget, Poly, atom, const, length, substitute, symbols_of, to_text
 from tolcost.algebra.parse import parse_text
+from tolcost.catalogue.conformance import Result
 from tolcost.catalogue.deriving import StoredValue
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.cost import count
@@ -19,7 +20,6 @@ from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Argument, Elaborated, Inputs, Tensor, elaborate
 from tolcost.elaborate.inputs import PlainShape, PlainValue, arguments, kind_of_declared
-from tolcost.result.conformance import Tested
 from tolcost.syntax import tree
 
 RANKS = (1, 2, 3)
@@ -71,7 +71,7 @@ def is_rank_generic(spec: Spec) -> bool:
 
 
 def forms_by_rank(
-    spec: Spec, library: Library, cases: Iterable[Tested] = (), ranks: Sequence[int] = RANKS
+    spec: Spec, library: Library, cases: Iterable[Result] = (), ranks: Sequence[int] = RANKS
 ) -> tuple[RankForm | NoForm, ...]:
     """The form of a definition for each rank of what its `...` stands for, or its only form.
 
@@ -90,7 +90,7 @@ def forms_by_rank(
     return tuple(found)
 
 
-def length_along_one(spec: Spec, library: Library, cases: Iterable[Tested] = ()) -> str | None:
+def length_along_one(spec: Spec, library: Library, cases: Iterable[Result] = ()) -> str | None:
     """The length of what an operator with windows gives along one dimension, as ``|Y|[3] = ...``.
 
     Everything that its attributes say of a dimension is a symbol; what they say of both ends may be 0.
@@ -120,18 +120,18 @@ def _along(statement: tree.InputDecl) -> list[StoredValue]:
     return []
 
 
-def _plainness(case: Tested) -> tuple[int, str]:
+def _plainness(case: Result) -> tuple[int, str]:
     """Cases that say little come first."""
-    return len(case.shapes) + len(case.values), case.case
+    return len(case.shapes) + len(case.values), case.name
 
 
-def _form(spec: Spec, library: Library, rank: int | None, cases: Sequence[Tested]) -> RankForm | NoForm:
+def _form(spec: Spec, library: Library, rank: int | None, cases: Sequence[Result]) -> RankForm | NoForm:
     here = [case for case in cases if _rank(spec, case.shapes) == rank]
     best: RankForm | None = None
     reason = ""
     for setting in _settings(spec, rank, here, cases):
         try:
-            found = _derived(spec, library, setting, rank, here[0].case if here else None)
+            found = _derived(spec, library, setting, rank, here[0].name if here else None)
         except (Rejected, AlgebraBudget) as error:
             reason = reason or _why(error)
             continue
@@ -162,11 +162,13 @@ def _derived(
     )
 
 
-def _kept(rank: int | None, case: Tested) -> RankForm:
+def _kept(rank: int | None, case: Result) -> RankForm:
     """The form that a node test left behind."""
     inputs = tuple(f"{name} {shown(shape)}".replace('"', "") for name, shape in case.shapes.items())
-    forms = (parse_text(case.eops or "0"), parse_text(case.macs or "0"))
-    return RankForm(rank, inputs, "", (), *forms, case.certainty, f"kept from {case.case}", case.case, None)
+    forms = (parse_text(case.form or "0"), parse_text(case.macs or "0"))
+    return RankForm(
+        rank, inputs, "", (), *forms, case.certainty or "", f"kept from {case.name}", case.name, None
+    )
 
 
 def _bracketed(shape: Iterable[Poly]) -> str:
@@ -238,7 +240,7 @@ def _exact(value: StoredValue) -> PlainValue:
 
 
 def _settings(
-    spec: Spec, rank: int | None, here: Sequence[Tested], cases: Sequence[Tested]
+    spec: Spec, rank: int | None, here: Sequence[Result], cases: Sequence[Result]
 ) -> Iterator[RankSetting]:
     """Ways to give an operator what it needs, those with the fewest numbers first."""
     model = next(iter(here), None) or next(iter(cases), None)
@@ -249,7 +251,7 @@ def _settings(
     if model is not None:
         yield RankSetting(shapes, *_chosen({s.name: model.values.get(s.name) for s in needed}, model))
     if here:
-        name = here[0].case
+        name = here[0].name
         yield RankSetting(here[0].shapes, here[0].values, f"shapes and attributes as in {name}")
 
 
@@ -260,13 +262,13 @@ def _is_needed(statement: tree.InputDecl, value: bool = False) -> bool:
 
 
 def _chosen(
-    values: Mapping[str, StoredValue | None], model: Tested | None
+    values: Mapping[str, StoredValue | None], model: Result | None
 ) -> tuple[dict[str, StoredValue], str]:
     """The values that there are, and the words for those that come from a test."""
     found = {name: value for name, value in values.items() if value is not None}
     taken = [name for name, value in found.items() if model is not None and model.values.get(name) == value]
     said = ", ".join(f"{name} = {shown(found[name])}" for name in taken)
-    return found, f"{said} as in {model.case}" if model is not None and taken else ""
+    return found, f"{said} as in {model.name}" if model is not None and taken else ""
 
 
 def shown(value: StoredValue) -> str:
@@ -280,7 +282,7 @@ def shown(value: StoredValue) -> str:
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
-def _named(statement: tree.InputDecl, rank: int | None, model: Tested | None) -> StoredValue | None:
+def _named(statement: tree.InputDecl, rank: int | None, model: Result | None) -> StoredValue | None:
     """Names in place of integers that a node must have; other values as in the test."""
     known = None if model is None else model.values.get(statement.name)
     if isinstance(known, list) and known and all(type(entry) is int for entry in known):
@@ -299,7 +301,7 @@ def _rank_of_values(statement: tree.InputDecl) -> bool:
     return statement.kind == "attr" and kind_of_declared(statement.space) == "Z" and is_vector
 
 
-def _symbols(statement: tree.InputDecl, rank: int | None, spec: Spec, model: Tested | None) -> StoredValue:
+def _symbols(statement: tree.InputDecl, rank: int | None, spec: Spec, model: Result | None) -> StoredValue:
     """A shape of names for a tensor, or several for a variadic input."""
     shape = None if model is None else model.shapes.get(statement.name)
     open_ = _open(statement, rank, spec, model)
@@ -347,7 +349,7 @@ def _open_in(statement: tree.InputDecl, shapes: Mapping[str, StoredValue]) -> in
     return len(first) - len(statement.shape) + 1 if isinstance(first, list) else None
 
 
-def _open(statement: tree.InputDecl, rank: int | None, spec: Spec, model: Tested | None) -> int:
+def _open(statement: tree.InputDecl, rank: int | None, spec: Spec, model: Result | None) -> int:
     """How many lengths the `...` of an input stands for, where that of the leading one is ``rank``.
 
     An input that has another rank than the leading one in a test keeps that.

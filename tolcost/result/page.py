@@ -32,10 +32,9 @@ from tolcost.models.lowered import Lowered
 from tolcost.models.memory import lifetimes
 from tolcost.result.compare import match
 from tolcost.result.comparison import CostComparison, said_of
-from tolcost.result.example import at_example
 from tolcost.result.model import ModelStudy, of_model
 from tolcost.result.rows import TableRow, path_of
-from tolcost.result.study import Figures, Located, MissingNode
+from tolcost.result.study import Figures, Located, MissingNode, at_example
 from tolcost.result.totals import parts_of
 from tolcost.show.document import LONGEST, Form, mathml_of, plain
 from tolcost.show.html import condition_tree, embedded, render

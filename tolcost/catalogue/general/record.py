@@ -21,7 +21,7 @@ from tolcost.catalogue.general.instances import instances
 from tolcost.catalogue.general.measures import preference
 from tolcost.catalogue.schemas import onnx_version
 from tolcost.catalogue.specs import Library, Spec, open_library
-from tolcost.catalogue.workers import Told, gathered
+from tolcost.catalogue.workers import WorkProgress, gathered
 from tolcost.dataclass import dataclass
 
 SECONDS_PER_OPERATOR = 900.0
@@ -119,7 +119,7 @@ def digest(spec: Spec) -> str:
 
 
 def general_forms(
-    names: Iterable[str], jobs: int | None, progress: Told, specs: Sequence[str | Path]
+    names: Iterable[str], jobs: int | None, progress: WorkProgress, specs: Sequence[str | Path]
 ) -> GeneralForms:
     """Find the general forms of operators, all or some, and hold them to ONNX's node tests."""
     library = open_library(specs)
