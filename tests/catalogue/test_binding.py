@@ -6,8 +6,8 @@ import pytest
 from onnx import helper
 
 from tolcost.algebra import const
-from tolcost.catalogue.binding import bind, formals
-from tolcost.catalogue.graph import GraphNode
+from tolcost.catalogue.binding import bind
+from tolcost.catalogue.graph import GraphNode, met
 from tolcost.catalogue.reading import node_of
 from tolcost.catalogue.specs import Spec, open_library
 from tolcost.diagnostics import Rejected
@@ -62,7 +62,7 @@ def test_a_variadic_input_takes_the_rest() -> None:
     assert spec is not None
     concat = node_of(helper.make_node("Concat", ["a", "b"], ["y"], axis=0))
     assert bind(concat, spec, [X, X])["inputs"] == Inputs((X, X))
-    assert [s.name for s in formals(spec, 3)] == ["inputs"] * 3
+    assert [s.name for s in met(spec.inputs, 3)] == ["inputs"] * 3
 
 
 def test_outputs_without_a_name_at_the_end_are_not_asked_for() -> None:

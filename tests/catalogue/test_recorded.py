@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from onnx import helper
 
+from tests.catalogue.recorded_schemas import recorded_schema
 from tolcost.catalogue.cases import Case, recorded_cases
 from tolcost.catalogue.conformance import check
 from tolcost.catalogue.listing import entries
 from tolcost.catalogue.operand_types import recorded_schemas
 from tolcost.catalogue.reading import node_of
-from tolcost.catalogue.schemas import recorded_schema
 from tolcost.catalogue.specs import FURTHER_DOMAINS, open_library
 from tolcost.catalogue.suite import verify
 from tolcost.diagnostics import Rejected

@@ -36,7 +36,6 @@ from tolcost.algebra import evaluate, product_of
 from tolcost.atoms.kit import inner_nodes, roots
 from tolcost.atoms.lengths import decided_by_data
 from tolcost.atoms.nodes import Program, Put
-from tolcost.catalogue.binding import formals
 from tolcost.catalogue.cases import Case
 from tolcost.catalogue.conformance import (
     Result,
@@ -47,6 +46,7 @@ from tolcost.catalogue.conformance import (
     value_difference,
 )
 from tolcost.catalogue.deriving import _axes, arrays_by_name, attempt
+from tolcost.catalogue.graph import met
 from tolcost.catalogue.reading import model_of, node_of
 from tolcost.cost.traffic import elements_read
 from tolcost.diagnostics import Rejected
@@ -273,7 +273,7 @@ def difference(ours: Sequence[Item], theirs: Sequence[Item]) -> str | None:
 def held_inputs(one: Varied) -> set[int]:
     """Inputs that the definition must know: a model of the node holds them."""
     spec = LIBRARY.find(one.node.domain, one.node.op_type, one.opset)
-    declared = () if spec is None else formals(spec, len(one.inputs))
+    declared = () if spec is None else met(spec.inputs, len(one.inputs))
     pairs = enumerate(zip(declared, one.inputs, strict=False))
     return {n for n, (s, item) in pairs if s.kind == "static" and isinstance(item, np.ndarray)}
 

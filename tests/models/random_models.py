@@ -20,9 +20,8 @@ import onnx
 from tests.generate.valid_graphs import Item
 from tests.generate.valid_models import Made, at_other_lengths, valid_model
 from tolcost.algebra import atom, evaluate, evaluate_cond, symbols_of_cond, the_symbol
-from tolcost.catalogue.binding import formals
 from tolcost.catalogue.conformance import count_difference, shape_difference, value_difference
-from tolcost.catalogue.graph import GraphNode
+from tolcost.catalogue.graph import GraphNode, met
 from tolcost.catalogue.reading import model_of
 from tolcost.catalogue.specs import open_library
 from tolcost.diagnostics import Rejected
@@ -143,7 +142,7 @@ def _arrays(step: GraphNode, made: Made, study: ModelStudy, session: Session) ->
     assert spec is not None
     found: dict[str, np.ndarray] = {}
     given = [made.values.get(name) for name in step.inputs]
-    for n, (statement, item) in enumerate(zip(formals(spec, len(given)), given, strict=False)):
+    for n, (statement, item) in enumerate(zip(met(spec.inputs, len(given)), given, strict=False)):
         name = f"{statement.name}.{n + 2 - len(spec.inputs)}" if statement.variadic else statement.name
         found.update(_named(name, item))
     held = {f"around {w.key}": w.array() for w in step.weights()} if step.graphs else {}

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from tolcost.algebra import const
-from tolcost.catalogue.binding import formals, input_names
-from tolcost.catalogue.graph import GraphNode, Model, ModelFunction
+from tolcost.catalogue.binding import input_names
+from tolcost.catalogue.graph import GraphNode, Model, ModelFunction, met
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.catalogue.types import Array, space_of_dtype, static_value
 from tolcost.dataclass import dataclass, field
@@ -68,7 +68,7 @@ class Runner:
         return [found if not isinstance(found, tuple) else found[0] for found in outputs]
 
     def _lower(self, node: GraphNode, spec: Spec, given: Sequence[Array | None]) -> Lowered:
-        declared = formals(spec, len(given))
+        declared = met(spec.inputs, len(given))
         known = tuple(
             None if array is None else _known(array, n < len(declared) and declared[n].kind == "static")
             for n, array in enumerate(given)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -15,9 +16,9 @@ from tolcost.audit.catalogue import (
 )
 from tolcost.audit.charts import growth_chart, ratio_chart, scatter_chart
 from tolcost.audit.general_table import evidence_table, four_column_tables, verified_with_forms
-from tolcost.audit.judge import Judged, judge
+from tolcost.audit.judge import FormVerdict, Judged, ValueVerdict, judge
 from tolcost.audit.models_table import models_tables
-from tolcost.audit.paper_table import definition_command, form_counts, paper_table, value_counts
+from tolcost.audit.paper_table import definition_command, paper_table
 from tolcost.audit.peers import (
     PEERS_MADE,
     WRITTEN,
@@ -45,7 +46,7 @@ from tolcost.catalogue.specs import FOLDER_OF_DOMAIN, Library, open_library
 from tolcost.catalogue.suite import Report
 from tolcost.dataclass import dataclass
 from tolcost.show.document import ReportTable
-from tolcost.show.html import Chart, LiveForm, ReportPage, html_page
+from tolcost.show.html import Chart, LiveForm, html_page
 from tolcost.show.latex import latex
 from tolcost.show.tables import csv_text, markdown
 
@@ -100,17 +101,18 @@ def build_reports(folder: Path, library: Library | None = None) -> Reports:
     _, with_forms = verified_with_forms(listed, general, conformance)
     figures = paper_figures(judged, standing, len(with_forms), _tests(conformance), found)
     summary = summary_text(figures)
-    page = ReportPage(
+    shown = key_figures(figures)
+    page = html_page(
         title=TITLE,
         conclusion=conclusion(figures),
         command=_COMMAND,
-        figures=key_figures(figures),
+        figures=shown,
         tables=(*tables, *who_counts_table(folder)),
         charts=(*charts, *gpu_charts(folder)),
         forms=tuple(_forms(judged, listed, conformance)),
     )
     files = dict(_files(tables, forms_table(conformance), charts, page, summary))
-    return Reports(files, summary, page.figures)
+    return Reports(files, summary, shown)
 
 
 def judge_all(library: Library) -> tuple[Judged, ...]:
@@ -143,7 +145,7 @@ def _forms(judged: Sequence[Judged], listed: Sequence[Entry], conformance: Repor
 
 
 def _files(
-    tables: Sequence[ReportTable], forms: ReportTable, charts: Sequence[Chart], page: ReportPage, summary: str
+    tables: Sequence[ReportTable], forms: ReportTable, charts: Sequence[Chart], page: str, summary: str
 ) -> Iterator[tuple[str, str]]:
     for table in (*tables, forms):
         yield f"{table.name}.csv", csv_text(table)
@@ -156,7 +158,7 @@ def _files(
     yield f"{models.name}.md", markdown((models, programs))
     yield "summary.md", f"# Summary\n\n{summary}\nMade by `{_COMMAND}`.\n"
     yield "README.md", _index(tables, forms, charts)
-    yield "report.html", html_page(page)
+    yield "report.html", page
 
 
 def _index(tables: Sequence[ReportTable], forms: ReportTable, charts: Sequence[Chart]) -> str:
@@ -192,8 +194,8 @@ START, END = "<!-- figures: start -->", "<!-- figures: end -->"
 class AuditFigures:
     """The counts that everything below is made of."""
 
-    forms: Mapping[str, int]
-    values: Mapping[str, int]
+    forms: Counter[FormVerdict]
+    values: Counter[ValueVerdict]
     hold_up: int
     tests_run: int
     tests_right: int
@@ -222,8 +224,8 @@ def paper_figures(
     """Count everything that the summary says."""
     outcomes = [outcome for found in judged for outcome in found.trials.on_tests]
     return AuditFigures(
-        forms=form_counts(judged),
-        values=value_counts(judged),
+        forms=Counter(found.form for found in judged),
+        values=Counter(found.value for found in judged),
         hold_up=sum(found.holds_up for found in judged),
         tests_run=len(outcomes),
         tests_right=sum(outcome.status == "same" for outcome in outcomes),

@@ -184,18 +184,6 @@ def _difference(held: CountCheck) -> str:
     return f"derived − printed = {held.by}{quotient}"
 
 
-def form_counts(judged: Sequence[Judged]) -> Mapping[str, int]:
-    """How many rows have each form."""
-    found = Counter(j.form for j in judged)
-    return {form: found[form] for form in _GOOD_FORM}
-
-
-def value_counts(judged: Sequence[Judged]) -> Mapping[str, int]:
-    """How many rows have each verdict on their values."""
-    found = Counter(j.value for j in judged)
-    return {value: found[value] for value in _GOOD_VALUE}
-
-
 # ---- in words ----------------------------------------------------------------------------
 
 

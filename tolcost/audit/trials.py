@@ -20,7 +20,9 @@ from tolcost.audit.readings import PaperRow, RowNames, WrittenTrial
 from tolcost.catalogue.binding import attribute_values
 from tolcost.catalogue.cases import Case, Item
 from tolcost.catalogue.conformance import value_difference
-from tolcost.catalogue.schemas import attribute_defaults, input_names, required_attributes
+from tolcost.catalogue.graph import met
+from tolcost.catalogue.operand_types import types_of
+from tolcost.catalogue.schemas import attribute_defaults, required_attributes
 from tolcost.catalogue.specs import Library
 from tolcost.catalogue.types import Array, static_value
 from tolcost.dataclass import dataclass
@@ -127,10 +129,11 @@ def _arrays(item: Item) -> tuple[Array, ...]:
 def _items(case: Case) -> dict[str, Item]:
     """The inputs of a case by the names of the schema; those of a variadic one together."""
     found: dict[str, Item] = {}
-    for (name, variadic), item in zip(input_names(case.node, case.opset), case.inputs, strict=False):
-        if item is None:
-            continue
-        found[name] = (*_arrays(found.get(name)), *_arrays(item)) if variadic else item
+    types = types_of(case.node.op, case.node.domain, case.opset)
+    declared = () if types is None else met(types.inputs, len(case.inputs))
+    for (name, _, _, variadic, _), item in zip(declared, case.inputs, strict=False):
+        if item is not None:
+            found[name] = (*_arrays(found.get(name)), *_arrays(item)) if variadic else item
     return found
 
 

@@ -6,22 +6,22 @@ what a node says maps onto what a definition declares; whatever does not is a di
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from tolcost.algebra import LARGEST_LENGTH, data_symbol
-from tolcost.catalogue.graph import GraphNode, Reference, Weight
+from tolcost.catalogue.graph import GraphNode, Reference, Weight, met
 from tolcost.catalogue.specs import Spec
-from tolcost.catalogue.stored import Formal
 from tolcost.catalogue.types import constant
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.elaborate import Inputs, Tensor
-from tolcost.elaborate.values import Argument, Cast, Missing, Value, Vec
+from tolcost.elaborate.values import Argument, Cast, Missing, Seq, Value, Vec
 from tolcost.spaces import kind_of
 
 if TYPE_CHECKING:
+    from tolcost.elaborate import Elaborated
     from tolcost.syntax import tree
 
 
@@ -105,28 +105,22 @@ def elements(known: object) -> int:
     return prod(inner.shape) if isinstance(inner, Vec) else 1
 
 
-def takes(spec: Spec, count: int) -> list[Formal]:
-    """What is known of these declarations before the definition is read."""
-    found: list[Formal] = []
-    for formal in spec.head.takes:
-        found.extend([formal] * (count - len(found)) if formal.variadic else [formal])
-    return found[:count]
-
-
-def formals(spec: Spec, count: int) -> list[tree.InputDecl]:
-    """The declaration that each of a node's inputs meets; a variadic one takes all that are left."""
-    found: list[tree.InputDecl] = []
-    for statement in spec.inputs:
-        found.extend([statement] * (count - len(found)) if statement.variadic else [statement])
-    return found[:count]
-
-
 def input_names(spec: Spec, count: int) -> list[str]:
     """What a program that was lowered calls each of a node's inputs."""
     return [
         f"{formal.name}.{n + 2 - len(spec.head.takes)}" if formal.variadic else formal.name
-        for n, formal in enumerate(takes(spec, count))
+        for n, formal in enumerate(met(spec.head.takes, count))
     ]
+
+
+def places(lowered: Elaborated, spec: Spec) -> Iterator[tuple[str, Value]]:
+    """What an operator gives, place by place, with what its program calls it: of several each by itself."""
+    variadic = {s.name for s in spec.outputs if s.variadic}
+    for name, value in lowered.values:
+        if isinstance(value, Seq) and name in variadic:
+            yield from ((f"{name}.{n}", item) for n, item in enumerate(value.items, start=1))
+        else:
+            yield name, value
 
 
 def _positional(

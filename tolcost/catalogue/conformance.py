@@ -17,6 +17,7 @@ import numpy as np
 
 from tolcost.algebra import ZERO, AlgebraBudget, Poly, evaluate, to_text
 from tolcost.atoms.lengths import decided_by_data
+from tolcost.catalogue.binding import places
 from tolcost.catalogue.cases import Case, Item
 from tolcost.catalogue.deriving import Derived, StoredValue, arrays_by_name, derive, settings
 from tolcost.catalogue.specs import Library, Spec
@@ -241,16 +242,7 @@ def _recorded(result: Result, case: Case, derived: Derived) -> Result:
 
 def results(derived: Derived, execution: Execution) -> tuple[Item, ...]:
     """What a node would give, place by place: tensors, sequences, or nothing."""
-    found: list[Item] = []
-    variadic = {s.name for s in derived.spec.outputs if s.variadic}
-    for name, value in derived.lowered.values:
-        if isinstance(value, Seq) and name in variadic:
-            found.extend(
-                _result(f"{name}.{n}", item, execution) for n, item in enumerate(value.items, start=1)
-            )
-        else:
-            found.append(_result(name, value, execution))
-    return tuple(found)
+    return tuple(_result(title, value, execution) for title, value in places(derived.lowered, derived.spec))
 
 
 def _result(name: str, value: Value, execution: Execution) -> Item:

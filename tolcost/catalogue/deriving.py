@@ -15,8 +15,9 @@ from itertools import groupby
 from typing import TypeAlias
 
 from tolcost.algebra import Poly, Truth, const, length
-from tolcost.catalogue.binding import attribute_values, bind, formals
+from tolcost.catalogue.binding import attribute_values, bind
 from tolcost.catalogue.cases import Case, Item
+from tolcost.catalogue.graph import met
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.catalogue.subgraphs import Surroundings, graph_functions
 from tolcost.catalogue.types import Array, space_of_dtype, static_value
@@ -104,15 +105,23 @@ def _smaller(axes: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
 
 def _axes(case: Case, spec: Spec) -> Iterator[str]:
     """The names of all lengths that a case leaves open."""
-    for statement, base, array in _tensors(case, spec):
-        if statement.kind != "static":
-            yield from (f"{base}_{d}" for d, n in enumerate(array.shape, start=1) if n != 1)
+    for statement, base, item in placed(case, spec):
+        several = isinstance(item, tuple)
+        for k, array in enumerate(_arrays(item) if statement.kind != "static" else (), start=1):
+            name = f"{base}{k}" if several else base
+            yield from (f"{name}_{d}" for d, n in enumerate(array.shape, start=1) if n != 1)
+
+
+def _arrays(item: Item) -> tuple[Array, ...]:
+    if isinstance(item, tuple):
+        return item
+    return () if item is None else (item,)
 
 
 def arrays_by_name(case: Case, spec: Spec) -> dict[str, Array]:
     """The arrays of a case under the names that its lowered program has for its inputs."""
     found: dict[str, Array] = {}
-    for n, (statement, item) in enumerate(_placed(case, spec)):
+    for n, (statement, item) in enumerate(zip(met(spec.inputs, len(case.inputs)), case.inputs, strict=False)):
         name = f"{statement.name}.{n + 2 - len(spec.inputs)}" if statement.variadic else statement.name
         if isinstance(item, tuple):
             found.update({f"{name}.{k}": array for k, array in enumerate(item, start=1)})
@@ -121,37 +130,17 @@ def arrays_by_name(case: Case, spec: Spec) -> dict[str, Array]:
     return found
 
 
-def _placed(case: Case, spec: Spec) -> list[tuple[tree.InputDecl, Item]]:
-    return list(zip(formals(spec, len(case.inputs)), case.inputs, strict=False))
-
-
 def placed(case: Case, spec: Spec) -> Iterator[tuple[tree.InputDecl, str, Item]]:
     """What meets each declaration, with the name that its lengths start with."""
-    for n, (statement, item) in enumerate(_placed(case, spec)):
-        yield statement, _base(statement, n, spec), item
-
-
-def _tensors(case: Case, spec: Spec) -> Iterator[tuple[tree.InputDecl, str, Array]]:
-    for n, (statement, item) in enumerate(_placed(case, spec)):
-        if isinstance(item, tuple):
-            for k, array in enumerate(item, start=1):
-                yield statement, f"{_base(statement, n, spec)}{k}", array
-        elif item is not None:
-            yield statement, _base(statement, n, spec), item
-
-
-def _base(statement: tree.InputDecl, place: int, spec: Spec) -> str:
-    return f"{statement.name}{place + 2 - len(spec.inputs)}" if statement.variadic else statement.name
+    for n, (statement, item) in enumerate(zip(met(spec.inputs, len(case.inputs)), case.inputs, strict=False)):
+        base = f"{statement.name}{n + 2 - len(spec.inputs)}" if statement.variadic else statement.name
+        yield statement, base, item
 
 
 def _arguments(case: Case, spec: Spec, concrete: frozenset[str]) -> list[Argument | None]:
-    placed = _placed(case, spec)
-    found = [
-        _argument(statement, _base(statement, n, spec), item, concrete)
-        for n, (statement, item) in enumerate(placed)
-    ]
+    found = [_argument(statement, base, item, concrete) for statement, base, item in placed(case, spec)]
     # inputs beyond those declared are for the binder to complain about
-    beyond = [None if item is None else Inputs(()) for item in case.inputs[len(placed) :]]
+    beyond = [None if item is None else Inputs(()) for item in case.inputs[len(found) :]]
     return [*found, *beyond]
 
 

@@ -7,9 +7,9 @@ is small enough to decide a shape is looked into.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 from tolcost.algebra import Poly
 from tolcost.catalogue.types import Array
@@ -165,6 +165,24 @@ def held_in(domain: str, op: str, attributes: Mapping[str, Attribute]) -> Weight
 def free_names(graphs: Mapping[str, Graph]) -> tuple[str, ...]:
     """The names that graphs take from around them."""
     return tuple(dict.fromkeys(name for graph in graphs.values() for name in graph.free))
+
+
+class _Declaration(Protocol):
+    """What is declared of an operand, or of all that are left."""
+
+    @property
+    def variadic(self) -> bool: ...
+
+
+_D = TypeVar("_D", bound=_Declaration)
+
+
+def met(declared: Iterable[_D], count: int) -> list[_D]:
+    """The declaration that each of so many operands meets; a variadic one takes all that are left."""
+    found: list[_D] = []
+    for one in declared:
+        found.extend([one] * (count - len(found)) if one.variadic else [one])
+    return found[:count]
 
 
 def first_output(names: tuple[str, ...]) -> str:

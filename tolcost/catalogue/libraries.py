@@ -24,6 +24,7 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
+from tolcost.catalogue.specs import opening
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected, Source, quoted
 from tolcost.platform import specs_root
@@ -50,19 +51,13 @@ class LibraryProgram:
     @property
     def about(self) -> str:
         """The comment that it opens with, as one text."""
-        return " ".join(line.lstrip("# ").rstrip() for line in self._opening())
+        return opening(self.source.text)
 
     @property
     def lines(self) -> int:
         """How many lines of ToLang it is: without comments and empty ones."""
         stripped = (line.strip() for line in self.source.text.splitlines())
         return sum(bool(line) and not line.startswith(("#", "//")) for line in stripped)
-
-    def _opening(self) -> Iterator[str]:
-        for line in self.source.text.splitlines():
-            if not line.startswith("#"):
-                return
-            yield line
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,7 +13,7 @@ from typing import Literal
 from onnx import defs
 
 from tolcost.catalogue.operand_types import recorded_schemas
-from tolcost.catalogue.specs import Library, Spec
+from tolcost.catalogue.specs import Library, Spec, opening
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.syntax import tree
@@ -91,7 +91,7 @@ def _entry(library: Library, domain: str, name: str) -> Entry:
         return Entry(name, "missing" if reason is None else "outside", about=reason or "", domain=domain)
     spec = versions[-1]
     since = tuple(version.since for version in versions)
-    return Entry(name, "defined", since, signature(spec), opening(spec), spec, domain)
+    return Entry(name, "defined", since, signature(spec), opening(spec.source.text), spec, domain)
 
 
 def signature(spec: Spec) -> str:
@@ -117,10 +117,3 @@ def _declared(statement: tree.InputDecl) -> str:
 
 def _text(expression: tree.Expr | tree.Ellipsis) -> str:
     return expression.span.text
-
-
-def opening(spec: Spec) -> str:
-    """Give the comment that a definition opens with, as one text."""
-    lines = spec.source.text.splitlines()
-    first = next((n for n, line in enumerate(lines) if not line.startswith("#")), len(lines))
-    return " ".join(line.lstrip("# ").rstrip() for line in lines[:first])

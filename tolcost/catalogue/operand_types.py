@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple, NoReturn
 
-from tolcost.catalogue.graph import EMPTY_LIST, Attribute, GraphNode, Reference, attribute_kind
+from tolcost.catalogue.graph import EMPTY_LIST, Attribute, GraphNode, Reference, attribute_kind, met
 from tolcost.catalogue.messages import TensorProto
 from tolcost.catalogue.specs import FOLDER_OF_DOMAIN, folder_of
 from tolcost.catalogue.stored import StoredTexts
@@ -62,7 +62,7 @@ def check_node(node: GraphNode, opset: int | None, spaces: Sequence[str | None])
         if kind is not None and not isinstance(value, Reference) and not is_of_kind(value, kind):
             _refuse(f"the attribute {quoted(name)} of {node.shown} must be of type {kind}")
     bound: dict[str, str] = {}
-    for operand, space in zip(_met(known.inputs, len(spaces)), spaces, strict=False):
+    for operand, space in zip(met(known.inputs, len(spaces)), spaces, strict=False):
         if space in CODE_OF_SPACE:
             _check_input(node, operand, space, bound)
 
@@ -78,9 +78,9 @@ def output_spaces(node: GraphNode, opset: int | None, spaces: Sequence[str | Non
     known = types_of(node.op, node.domain, opset)
     if known is None:
         return [None] * len(node.outputs)
-    met = zip(_met(known.inputs, len(spaces)), spaces, strict=False)
-    bound = {o.kind: space for o, space in met if not o.differ and space in CODE_OF_SPACE}
-    given = _met(known.outputs, len(node.outputs))[: len(node.outputs)]
+    pairs = zip(met(known.inputs, len(spaces)), spaces, strict=False)
+    bound = {o.kind: space for o, space in pairs if not o.differ and space in CODE_OF_SPACE}
+    given = met(known.outputs, len(node.outputs))
     return [None if o.differ else bound.get(o.kind) or _only_space(o) for o in given]
 
 
@@ -106,12 +106,6 @@ def _check_input(node: GraphNode, operand: SchemaOperand, space: str, bound: dic
     if not operand.differ and bound.setdefault(operand.kind, space) != space:
         other = bound[operand.kind]
         _refuse(f"{node.shown} takes inputs of one type, not {other} and {space} ({quoted(operand.name)})")
-
-
-def _met(declared: tuple[SchemaOperand, ...], count: int) -> tuple[SchemaOperand, ...]:
-    """The operand that each of a node's inputs or outputs meets; a variadic one takes all that are left."""
-    variadic = declared and declared[-1].variadic
-    return declared + declared[-1:] * (count - len(declared)) if variadic else declared
 
 
 def _refuse(message: str) -> NoReturn:

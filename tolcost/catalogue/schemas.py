@@ -1,7 +1,6 @@
 """What ONNX itself says of its operators: which inputs, outputs and attributes a node may have, and bodies.
 
-Of domains that onnx does not know, ``schemas.json`` in the folder of the domain says the same, as recorded
-from the run-time that has them.  Which types operators take is known without onnx (``operand_types``).
+Which types operators take is known without onnx (``operand_types``).
 
 This is the one place besides the reader that speaks protobuf: onnx builds bodies that depend on a node.
 Nodes are held to the schema of their operator before onnx is asked.
@@ -18,7 +17,7 @@ from onnx import AttributeProto, FunctionProto, TensorProto, TypeProto, helper, 
 
 from tolcost.algebra import Poly
 from tolcost.catalogue.graph import Attribute, GraphNode, ModelFunction, Weight
-from tolcost.catalogue.operand_types import OperatorTypes, SchemaOperand, is_of_kind, recorded_schemas
+from tolcost.catalogue.operand_types import OperatorTypes, SchemaOperand, is_of_kind
 from tolcost.catalogue.protobuf import attribute_value
 from tolcost.catalogue.reading import function_of
 from tolcost.catalogue.types import CODE_OF_SPACE
@@ -38,11 +37,6 @@ TensorType = tuple[str, tuple[int | None, ...]]
 def onnx_version() -> str:
     """The version of the installed onnx."""
     return str(onnx.__version__)
-
-
-def schema_of(node: GraphNode, opset: int | None) -> onnx.defs.OpSchema | None:
-    """The schema of a node's operator, as ONNX has it or as it was recorded; None where neither is there."""
-    return _schema(node.op, node.domain, opset) or recorded_schema(node.domain, node.op)
 
 
 @cache
@@ -74,26 +68,9 @@ def _operand(formal: onnx.defs.OpSchema.FormalParameter) -> SchemaOperand:
     return SchemaOperand(formal.name, formal.type_str, types, variadic, not formal.is_homogeneous)
 
 
-def _formals(
-    declared: Sequence[onnx.defs.OpSchema.FormalParameter], count: int
-) -> list[onnx.defs.OpSchema.FormalParameter]:
-    """The parameter that each of a node's inputs or outputs meets; a variadic one takes all that are left."""
-    listed = list(declared)
-    variadic = listed and listed[-1].option == onnx.defs.OpSchema.FormalParameterOption.Variadic
-    return listed + listed[-1:] * (count - len(listed)) if variadic else listed
-
-
-def input_names(node: GraphNode, opset: int | None) -> list[tuple[str, bool]]:
-    """The schema's name for each of a node's inputs, and whether that name takes several."""
-    schema = schema_of(node, opset)
-    variadic = onnx.defs.OpSchema.FormalParameterOption.Variadic
-    formals = _formals(schema.inputs, len(node.inputs)) if schema else []
-    return [(formal.name, formal.option == variadic) for formal in formals]
-
-
 def attribute_defaults(node: GraphNode, opset: int | None) -> dict[str, Value]:
     """What the attributes of a node's operator are where it does not say."""
-    schema = schema_of(node, opset)
+    schema = _schema(node.op, node.domain, opset)
     found = {
         name: attribute_value(attribute.default_value)
         for name, attribute in (schema.attributes.items() if schema else ())
@@ -104,7 +81,7 @@ def attribute_defaults(node: GraphNode, opset: int | None) -> dict[str, Value]:
 
 def required_attributes(node: GraphNode, opset: int | None) -> set[str]:
     """The attributes that no node of the operator can leave out."""
-    schema = schema_of(node, opset)
+    schema = _schema(node.op, node.domain, opset)
     return {name for name, attribute in schema.attributes.items() if attribute.required} if schema else set()
 
 
@@ -128,45 +105,6 @@ def _kind_text(declared: onnx.defs.OpSchema.Attribute) -> str:
     return str(declared.type).rpartition(".")[2].lower()
 
 
-# ---- schemas that are recorded ----------------------------------------------------------
-@cache
-def recorded_schema(domain: str, op: str) -> onnx.defs.OpSchema | None:
-    """The recorded schema of an operator, as onnx gives those that it has; None where there is none."""
-    one = recorded_schemas(domain).get(op)
-    if one is None:
-        return None
-    return onnx.defs.OpSchema(
-        op,
-        domain,
-        one["since"],
-        inputs=[_parameter(*p) for p in one["inputs"]],
-        outputs=[_parameter(*p) for p in one["outputs"]],
-        type_constraints=[(name, [_type_text(t) for t in types], "") for name, types in one["types"].items()],
-        attributes=[_attribute(name, *a) for name, a in one["attributes"].items()],
-    )
-
-
-def _parameter(name: str, kind: str) -> onnx.defs.OpSchema.FormalParameter:
-    options = onnx.defs.OpSchema.FormalParameterOption
-    option = {"?": options.Optional, "*": options.Variadic}.get(name[-1], options.Single)
-    alike = not name.endswith("**")  # of several, each may be of a type of its own
-    return onnx.defs.OpSchema.FormalParameter(
-        name.rstrip("?*"), kind, param_option=option, is_homogeneous=alike
-    )
-
-
-def _type_text(name: str) -> str:
-    return name if "(" in name else f"tensor({name})"
-
-
-def _attribute(name: str, kind: str, default: object = None) -> onnx.defs.OpSchema.Attribute:
-    """An attribute; a kind that ends with ``!`` is required, and a default may be told."""
-    code = getattr(onnx.defs.OpSchema.AttrType, kind.rstrip("!").upper())
-    if default is not None:
-        return onnx.defs.OpSchema.Attribute(name, helper.make_attribute(name, default), "")
-    return onnx.defs.OpSchema.Attribute(name, code, "", required=kind.endswith("!"))
-
-
 # ---- bodies ------------------------------------------------------------------------------
 
 
@@ -177,7 +115,7 @@ def body_of(
 
     ``types`` are those of its inputs, None for one left out; they are None where one is not known.
     """
-    schema = schema_of(node, opset)
+    schema = _schema(node.op, node.domain, opset)
     if schema is None or not fits(node, schema):
         return None
     if schema.has_function:  # type: ignore[attr-defined]  # the stubs of onnx lack it

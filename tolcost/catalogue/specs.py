@@ -14,6 +14,7 @@ import tomllib
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -281,21 +282,11 @@ class Library:
                 return reading.parsed(name, source)[1:] if head is None else reading.stored(source)
 
             return Spec(domain, name, since, source, parsed, True, head, lambda: self._texts(source))
-        said, program, library = self._definitions().parsed(name, source)
-        found = said.since or 1
-        if file.since is not None and file.since != found:
-            problem = f"the file is named for version {file.since}, but its header says {found}"
-            raise Rejected(Diagnostic("T0652", problem, said.span))
-        return Spec(
-            domain,
-            name,
-            found,
-            source,
-            lambda: (program, library),
-            file.shipped,
-            None,
-            lambda: self._texts(source),
-        )
+        spec = self.definition(domain, name, source, file.shipped)
+        if file.since is not None and file.since != spec.since:
+            problem = f"the file is named for version {file.since}, but its header says {spec.since}"
+            raise Rejected(Diagnostic("T0652", problem, self._definitions().parsed(name, source)[0].span))
+        return spec
 
     def definition(self, domain: str, name: str, source: Source, shipped: bool = True) -> Spec:
         """A definition of an operator from its text; one that no node is given, unless a file holds it."""
@@ -403,6 +394,12 @@ def _shipped() -> Library:
 def _names(folder: Traversable) -> Iterable[str]:
     """The names in a folder: on a disk without an object for each."""
     return os.listdir(folder) if isinstance(folder, Path) else [entry.name for entry in folder.iterdir()]
+
+
+def opening(text: str) -> str:
+    """The comment that a definition or a program opens with, as one text."""
+    lines = takewhile(lambda line: line.startswith("#"), text.splitlines())
+    return " ".join(line.lstrip("# ").rstrip() for line in lines)
 
 
 def folder_of(domain: str) -> str:

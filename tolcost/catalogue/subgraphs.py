@@ -13,8 +13,8 @@ from itertools import count, product, zip_longest
 
 from tolcost.algebra import FALSE, TRUE, Cond, Eq, Ge, Not, bounds, cond_text, negate
 from tolcost.atoms.nodes import Node
-from tolcost.catalogue.binding import bind, constant_of, decided_by_data, formals, is_handed, takes
-from tolcost.catalogue.graph import Body, Graph, GraphNode, Inside, Weight, first_output, no_function
+from tolcost.catalogue.binding import bind, constant_of, decided_by_data, is_handed
+from tolcost.catalogue.graph import Body, Graph, GraphNode, Inside, Weight, first_output, met, no_function
 from tolcost.catalogue.operand_types import check_node, output_spaces
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.dataclass import dataclass, field, replace
@@ -258,7 +258,7 @@ def _handed(
 
     A node with graphs hands on what it is given, and they see to it.
     """
-    declared = takes(spec, len(inputs))
+    declared = met(spec.head.takes, len(inputs))
     together = all(value is None or is_static(value) for value in inputs)
     for n, (name, value) in enumerate(zip(node.inputs, inputs, strict=True)):
         needed = n < len(declared) and declared[n].kind == "static"
@@ -325,7 +325,7 @@ def _of_truths(
     spec: Spec, inputs: list[Value | None], places: list[int], output: Callable[[Mapping[int, Value]], Value]
 ) -> Unknown | None:
     """Whichever truths the unknown inputs are, the output holds only where it does for the best of them."""
-    declared = formals(spec, len(inputs))
+    declared = met(spec.inputs, len(inputs))
     if not all(n < len(declared) and declared[n].space == "B" for n in places):
         return None
     choices = product((Cast(TRUE, "bool"), Cast(FALSE, "bool")), repeat=len(places))

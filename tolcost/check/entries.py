@@ -63,31 +63,17 @@ SureForm: TypeAlias = tuple[FigureStatus, Poly | Depth | None]
 
 def costed_program(name: str, program: Program, metrics: Iterable[str], assume: Sequence[str] = ()) -> Costed:
     """What the gate keeps of a lowered program: only the counts that its metrics need."""
-    if assume:
-        return _assumed_program(name, program_study(analyze_program(program)).assuming(assume), metrics)
-    counts = count(program)
     asked = [metric for metric in metrics if metric != "params"]  # a program has no parameters
+    if assume:
+        study = program_study(analyze_program(program)).assuming(assume)
+        figures = {metric: _study_figure(study, metric) for metric in asked}
+        entry = entry_from(name, study.inputs, [one.condition for one in study.needed], figures)
+        return Costed(entry, tuple(_part(term) for term in study.analysis.terms if term.kind == "data"))
+    counts = count(program)
     figures = {m: _program_figure(program, counts, m) for m in asked}
     inputs = tuple(NamedType(given.name, given.type) for given in program.inputs)
     entry = entry_from(name, inputs, tuple(c.condition for c in program.conditions), figures)
     return Costed(entry, tuple(_part(term) for term in counts.terms if term.kind == "data"))
-
-
-def _assumed_program(name: str, study: ProgramStudy, metrics: Iterable[str]) -> Costed:
-    """What the gate keeps of a program under assumptions about its lengths."""
-    found, status, facts = study.analysis, _STATUS[study.total.status], study.granted
-    figures: dict[str, SureForm] = {
-        "eops": (status, found.eops),
-        "flops": (status, found.flops),
-        "macs": (status, found.macs),
-        "span": _chained(None if found.span is None else found.span.chain, status, facts),
-        "bytes": _moved(found.traffic, status, facts),
-    }
-    asked = [metric for metric in metrics if metric != "params"]
-    figures = {m: figures[m] if m in figures else _duration(study, m) for m in asked}
-    needed = [one.condition for one in study.needed]
-    entry = entry_from(name, found.inputs, needed, figures)
-    return Costed(entry, tuple(_part(term) for term in found.terms if term.kind == "data"))
 
 
 def _program_figure(program: Program, counts: Counts, metric: str) -> SureForm:
@@ -143,22 +129,19 @@ def _part(term: Term) -> Contribution:
 
 def costed_model(name: str, study: ModelStudy, metrics: Iterable[str]) -> Costed:
     """What the gate keeps of a model; a total that lacks a node says that it is incomplete."""
-    figures = {metric: _model_figure(study, metric) for metric in metrics}
+    figures = {metric: _study_figure(study, metric) for metric in metrics}
     entry = entry_from(name, study.inputs, study.granted, figures)
     return Costed(entry, tuple(_parts(study)))
 
 
-def _model_figure(study: ModelStudy, metric: str) -> SureForm:
+def _study_figure(study: ProgramStudy | ModelStudy, metric: str) -> SureForm:
+    """A metric of what was studied."""
     total = study.total
     status = _STATUS[total.status]
     match metric:
-        case "eops":
-            return status, total.eops
-        case "flops":
-            return status, total.flops
-        case "macs":
-            return status, total.macs
-        case "params":
+        case "eops" | "flops" | "macs":
+            return status, total.amounts[metric]
+        case "params" if not isinstance(study, ProgramStudy):
             return status, study.holdings.parameters
         case "span":
             return _chained(study.depth, status, study.granted)

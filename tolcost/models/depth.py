@@ -11,13 +11,12 @@ from collections.abc import Sequence
 from tolcost.algebra import AlgebraBudget, Poly, const, is_nonnegative, maximum, substitute
 from tolcost.algebra.poly import poly
 from tolcost.atoms.nodes import Program
-from tolcost.cost import depths
 from tolcost.cost.span import Depth, later, latest
 from tolcost.dataclass import dataclass, field
-from tolcost.diagnostics import Rejected
 from tolcost.models.analysis import GraphCost
 from tolcost.models.applied import Applied
 from tolcost.models.lowered import Lowered
+from tolcost.models.scheme import chain_of
 
 _MOST_NODES = 20_000
 _MOST_CANDIDATES = 8
@@ -100,7 +99,7 @@ class _Depths:
     cost: GraphCost
     _cases: dict[int, NodeDepth | None] = field(default_factory=dict)
     _nodes: dict[int, NodeDepth | None] = field(default_factory=dict)
-    _programs: dict[int, Depth | None] = field(default_factory=dict)
+    _programs: dict[int, tuple[Poly, ...]] = field(default_factory=dict)
 
     def node(self, applied: Applied) -> NodeDepth | None:
         """The depth of a node."""
@@ -129,26 +128,20 @@ class _Depths:
             self._cases[id(lowered)] = found if number is None else number
         return self._cases[id(lowered)]
 
-    def _program(self, program: Program) -> Depth | None:
+    def _program(self, program: Program) -> tuple[Poly, ...]:
         if id(program) not in self._programs:
-            self._programs[id(program)] = _depth_of(program)
+            self._programs[id(program)] = chain_of(program)
         return self._programs[id(program)]
 
     def _of(self, lowered: Lowered) -> Depth | None:
         if lowered.level is not None:
             return Depth((const(lowered.level),))
-        found = Depth(lowered.chain) if lowered.chain else self._program(lowered.program)
-        if found is None or lowered.data:
+        chain = lowered.chain or self._program(lowered.program)
+        if not chain or lowered.data:
             return None
+        found = Depth(chain)
         if lowered.point:
             return Depth((const(found.at(lowered.point)),))
         if lowered.lengths:
             found = latest(*(Depth((substitute(c, lowered.lengths),)) for c in found.candidates))
         return Depth(tuple(self.cost.within(c) for c in found.candidates))
-
-
-def _depth_of(program: Program) -> Depth | None:
-    try:
-        return depths(program).chain
-    except (Rejected, AlgebraBudget, RecursionError):
-        return None

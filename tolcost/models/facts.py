@@ -21,7 +21,6 @@ from tolcost.algebra import (
     polys_of,
     substitute,
     symbols_of,
-    symbols_of_cond,
 )
 from tolcost.cost.record import Change
 from tolcost.cost.traffic import bits_of, bytes_of
@@ -134,21 +133,7 @@ def plain_of(lengths: tuple[int, ...], space: str) -> Plain | None:
 
 def symbols_in(value: object) -> frozenset[Symbol]:
     """The symbols that something known mentions."""
-    match value:
-        case Tensor(shape=shape):
-            return frozenset().union(*map(symbols_of, shape))
-        case Inputs(items=items) | Seq(items=items) | Vec(items=items):
-            return frozenset().union(*map(symbols_in, distinct(items).values()))
-        case Cast(value=inner):
-            return symbols_in(inner)
-        case Quotient(over=over, under=under):
-            return symbols_of(over) | symbols_of(under)
-        case Poly():
-            return symbols_of(value)
-        case _ if isinstance(value, Cond):
-            return symbols_of_cond(value)
-        case _:
-            return frozenset()
+    return frozenset().union(*map(symbols_of, forms_in(value)))
 
 
 def replaced(value: Known, by: Mapping[Symbol, Poly]) -> Known:

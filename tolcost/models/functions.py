@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
 
-from tolcost.catalogue.binding import takes
 from tolcost.catalogue.graph import (
     Body,
     FunctionKey,
@@ -18,6 +17,7 @@ from tolcost.catalogue.graph import (
     Weight,
     free_names,
     held_in,
+    met,
 )
 from tolcost.catalogue.operand_types import is_operator
 from tolcost.catalogue.specs import Library
@@ -83,7 +83,7 @@ class Inner:
         key = (domain, op, count, version)
         if key not in self._static:
             spec = self._library.find(domain, op, version)
-            self._static[key] = tuple(f.kind == "static" for f in takes(spec, count)) if spec else ()
+            self._static[key] = tuple(f.kind == "static" for f in met(spec.head.takes, count)) if spec else ()
         return self._static[key]
 
 

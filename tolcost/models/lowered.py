@@ -17,8 +17,8 @@ from tolcost.algebra import (
     the_symbol,
 )
 from tolcost.atoms.nodes import Condition, Program
-from tolcost.catalogue.binding import decided_by_data, is_handed, takes
-from tolcost.catalogue.graph import Body, GraphNode, Inside, no_function
+from tolcost.catalogue.binding import decided_by_data, is_handed
+from tolcost.catalogue.graph import Body, GraphNode, Inside, met, no_function
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.cost import Counts, Traffic
 from tolcost.cost.record import counts_with, traffic_with
@@ -156,7 +156,7 @@ class Setting:
 
 def arguments(spec: Spec, given: Given, graphs: bool) -> list[Known | None]:
     """Inputs as a definition wants them: by value where it must know them, or where they are small."""
-    declared = takes(spec, len(given.inputs))
+    declared = met(spec.head.takes, len(given.inputs))
     together = all(known is None or is_value(known) for known in given.inputs)
     found: list[Known | None] = []
     for n, known in enumerate(given.inputs):

@@ -24,7 +24,7 @@ from tolcost.algebra import (
     symbols_of,
 )
 from tolcost.atoms.nodes import Condition, Node
-from tolcost.catalogue.binding import bind, elements, is_handed
+from tolcost.catalogue.binding import bind, elements, is_handed, places
 from tolcost.catalogue.graph import GraphNode
 from tolcost.catalogue.operand_types import output_spaces
 from tolcost.catalogue.specs import Spec
@@ -38,7 +38,7 @@ from tolcost.catalogue.subgraphs import (
 from tolcost.catalogue.types import CODE_OF_SPACE
 from tolcost.cost import Counts, count, traffic
 from tolcost.diagnostics import Diagnostic, Rejected
-from tolcost.elaborate import Elaborated, Inputs, Tensor, elaborate
+from tolcost.elaborate import Inputs, Tensor, elaborate
 from tolcost.elaborate.values import (
     Cast,
     Data,
@@ -141,7 +141,10 @@ def _lower(setting: Setting, choices: Choices, node: GraphNode, spec: Spec, give
         title=node.label,
     )
     counts = count(lowered.program)
-    outputs = _with_spaces(setting, node, given, _outputs(lowered, spec))
+    nodes = {output.name: output.node for output in lowered.program.outputs}
+    titled = dict(places(lowered, spec))
+    found = tuple(_known(title, value, nodes) for title, value in titled.items())
+    outputs = _with_spaces(setting, node, given, found)
     return Lowered(
         node.op,
         node.domain,
@@ -150,7 +153,7 @@ def _lower(setting: Setting, choices: Choices, node: GraphNode, spec: Spec, give
         lowered.equal,
         frozenset(_data(counts, outputs)) - _inherited(given),
         lowered.program,
-        tuple(_titles(lowered, spec)),
+        tuple(titled),
         tuple(choices.met),
         around.inside,
         any(map(_forgotten, (value for _, value in lowered.values), outputs)),
@@ -197,18 +200,6 @@ def _inherited(given: Given) -> frozenset[Symbol]:
 # ---- what is known of its outputs ----------------------------------------------------------
 
 
-def _outputs(lowered: Elaborated, spec: Spec) -> tuple[Known, ...]:
-    variadic = {s.name for s in spec.outputs if s.variadic}
-    nodes = {output.name: output.node for output in lowered.program.outputs}
-    found: list[Known] = []
-    for name, value in lowered.values:
-        if isinstance(value, Seq) and name in variadic:
-            found.extend(_known(f"{name}.{n}", item, nodes) for n, item in enumerate(value.items, start=1))
-        else:
-            found.append(_known(name, value, nodes))
-    return tuple(found)
-
-
 def _with_spaces(
     setting: Setting, node: GraphNode, given: Given, found: tuple[Known, ...]
 ) -> tuple[Known, ...]:
@@ -232,15 +223,6 @@ def _told(known: Known, space: str | None) -> Known:
     if space is None or not isinstance(known, Tensor | Cast) or not _is_outside(known):
         return known
     return replace(known, space=space)
-
-
-def _titles(lowered: Elaborated, spec: Spec) -> Iterator[str]:
-    variadic = {s.name for s in spec.outputs if s.variadic}
-    for name, value in lowered.values:
-        if isinstance(value, Seq) and name in variadic:
-            yield from (f"{name}.{n}" for n in range(1, len(value.items) + 1))
-        else:
-            yield name
 
 
 def _known(name: str, value: Value, nodes: Mapping[str, Node]) -> Known:

@@ -15,8 +15,7 @@ from threading import Lock
 
 from tolcost.algebra import Poly, Symbol
 from tolcost.atoms.nodes import Program
-from tolcost.catalogue.binding import takes
-from tolcost.catalogue.graph import GraphNode
+from tolcost.catalogue.graph import GraphNode, met
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.cost.count import passing
 from tolcost.dataclass import dataclass, field, replace
@@ -51,7 +50,7 @@ def _place(setting: Setting, node: GraphNode, spec: Spec, plain: Sequence[Plain 
 
 def _demands(spec: Spec, count: int) -> bool:
     """Whether a definition must know one of so many inputs."""
-    return any(formal.kind == "static" for formal in takes(spec, count))
+    return any(formal.kind == "static" for formal in met(spec.head.takes, count))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -23,8 +23,7 @@ from tolcost.atoms.nodes import Program
 from tolcost.audit.instances import OperatorInstance, lower_instance
 from tolcost.catalogue.cases import Case
 from tolcost.catalogue.conformance import FAILED, Result, check
-from tolcost.catalogue.listing import opening
-from tolcost.catalogue.specs import Library, Spec
+from tolcost.catalogue.specs import Library, Spec, opening
 from tolcost.check.ordering import ordering
 from tolcost.cost import Counts, count
 from tolcost.dataclass import dataclass
@@ -212,7 +211,7 @@ class Alternative:
     @property
     def about(self) -> str:
         """What it opens with."""
-        return opening(self.spec)
+        return opening(self.spec.source.text)
 
 
 @dataclass(frozen=True, slots=True)

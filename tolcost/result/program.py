@@ -9,6 +9,7 @@ from pathlib import Path
 from tolcost.algebra import ZERO, Cond, Poly, atom, restricting, to_text, total_of
 from tolcost.cost.count import CountKey, Counts, Term
 from tolcost.cost.record import Analysis, NamedType, analysis_with, shipped
+from tolcost.cost.span import Depth
 from tolcost.cost.weights import Weighed, weigh
 from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Diagnostic, Rejected, Source, place, quoted, visible
@@ -60,6 +61,11 @@ class ProgramStudy(Study):
     def head(self) -> Iterator[Fact]:
         """Nothing else: a program is its inputs and outputs."""
         yield from ()
+
+    @property
+    def depth(self) -> Depth | None:
+        """The longest chain of functions; None where it is not known."""
+        return None if self.analysis.span is None else self.analysis.span.chain
 
     def remarks(self) -> Iterator[Fact]:
         """The lines that make counts upper bounds."""

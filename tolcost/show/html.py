@@ -65,31 +65,26 @@ class Chart:
     svg: str
 
 
-@dataclass(frozen=True, slots=True)
-class ReportPage:
-    """Everything on the page."""
-
-    title: str
-    conclusion: str
-    command: str
-    figures: Sequence[tuple[str, str]]
-    tables: Sequence[ReportTable]
-    charts: Sequence[Chart]
-    forms: Sequence[LiveForm]
-
-
-def html_page(page: ReportPage) -> str:
+def html_page(
+    title: str,
+    conclusion: str,
+    command: str,
+    figures: Sequence[tuple[str, str]],
+    tables: Sequence[ReportTable],
+    charts: Sequence[Chart],
+    forms: Sequence[LiveForm],
+) -> str:
     """Give the page of a report."""
     return render(
         "report",
-        title=page.title,
-        conclusion=page.conclusion,
-        command=page.command,
-        figures=page.figures,
-        tables=[_table_data(table) for table in page.tables],
-        charts=[(chart.caption, chart.command, Markup(chart.svg)) for chart in page.charts],
-        forms=page.forms,
-        data=embedded([_live(form) for form in page.forms]),
+        title=title,
+        conclusion=conclusion,
+        command=command,
+        figures=figures,
+        tables=[_table_data(table) for table in tables],
+        charts=[(chart.caption, chart.command, Markup(chart.svg)) for chart in charts],
+        forms=forms,
+        data=embedded([_live(form) for form in forms]),
     )
 
 
