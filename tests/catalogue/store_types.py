@@ -11,7 +11,7 @@ from pathlib import Path
 
 from onnx import __version__, defs
 
-from tolcost.catalogue.operand_types import FOLDER, text_of
+from tolcost.catalogue.operand_types import FOLDER, OperatorTypes, SchemaOperand
 from tolcost.catalogue.schemas import types_of_schema
 from tolcost.catalogue.specs import folder_of
 from tolcost.platform import specs_root
@@ -32,6 +32,17 @@ def tables() -> dict[str, str]:
         lines = [f"{name}\t{json.dumps(told, separators=(',', ':'))}" for name, told in operators.items()]
         found[folder_of(domain)] = "".join(f"{line}\n" for line in (head, *lines))
     return found
+
+
+def text_of(one: OperatorTypes) -> list[object]:
+    """What a table has of one version: ``*`` stands for as many as there are, ``~`` for types that differ."""
+    operands = (*one.inputs, *one.outputs)
+    types = {o.kind: "|".join(o.types) for o in operands if (o.kind,) != o.types}
+    return [*([_text(o) for o in listed] for listed in (one.inputs, one.outputs)), types, one.attributes]
+
+
+def _text(operand: SchemaOperand) -> str:
+    return f"{operand.name}{'*' * operand.variadic}{'~' * operand.differ}:{operand.kind}"
 
 
 if __name__ == "__main__":

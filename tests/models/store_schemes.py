@@ -19,10 +19,11 @@ from pathlib import Path
 
 from onnx import defs
 
+from tests.models.scheme_texts import examples_of, node_of_pattern, scheme_text, stored_text
 from tolcost.algebra import Poly, Symbol, const
 from tolcost.catalogue.graph import GraphNode
 from tolcost.catalogue.specs import Library, Spec, folder_of, open_library
-from tolcost.catalogue.stored import FOLDER, stored_text
+from tolcost.catalogue.stored import FOLDER
 from tolcost.diagnostics import Rejected
 from tolcost.models.facts import replaced, symbols_in
 from tolcost.models.lowered import Given, Lowered, Setting
@@ -31,7 +32,7 @@ from tolcost.models.patterns import Pattern as Met
 from tolcost.models.patterns import PatternKey, numbers
 from tolcost.models.scheme import Scheme, scheme_of
 from tolcost.models.schemes import First, Schemes
-from tolcost.models.stored_schemes import NO_SCHEME, examples_of, node_of_pattern, pattern_text, scheme_text
+from tolcost.models.stored_schemes import NO_SCHEME, pattern_text
 from tolcost.models.unread import Asked
 from tolcost.models.walking import Session
 from tolcost.platform import specs_root, with_deep_stack

@@ -10,6 +10,7 @@ from pathlib import Path
 import onnx
 import pytest
 
+from tests.models.scheme_texts import node_of_pattern
 from tests.models.store_schemes import (
     Operator,
     anew,
@@ -26,7 +27,7 @@ from tolcost.models.analysis import analyze_graph
 from tolcost.models.lowered import Given, Lowered, Setting
 from tolcost.models.lowering import lower
 from tolcost.models.schemes import Schemes
-from tolcost.models.stored_schemes import NO_SCHEME, node_of_pattern, pattern_text
+from tolcost.models.stored_schemes import NO_SCHEME, pattern_text
 from tolcost.models.walking import Session
 from tolcost.platform import specs_root
 from tolcost.result.model import walked

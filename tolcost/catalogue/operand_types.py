@@ -173,17 +173,6 @@ def _operand(text: str, types: Mapping[str, str]) -> SchemaOperand:
     return SchemaOperand(name.rstrip("*~"), kind, tuple(told), "*" in name, "~" in name)
 
 
-def text_of(one: OperatorTypes) -> list[object]:
-    """What a table has of one version: ``*`` stands for as many as there are, ``~`` for types that differ."""
-    operands = (*one.inputs, *one.outputs)
-    types = {o.kind: "|".join(o.types) for o in operands if (o.kind,) != o.types}
-    return [*([_text(o) for o in listed] for listed in (one.inputs, one.outputs)), types, one.attributes]
-
-
-def _text(operand: SchemaOperand) -> str:
-    return f"{operand.name}{'*' * operand.variadic}{'~' * operand.differ}:{operand.kind}"
-
-
 def recorded_types(op: str, domain: str) -> OperatorTypes | None:
     """What is recorded of an operator of another domain."""
     one = recorded_schemas(domain).get(op)

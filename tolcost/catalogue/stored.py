@@ -9,7 +9,7 @@ node asks for, which is little of a large file.  What it says is for ``models.st
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -116,25 +116,6 @@ def stored_at(root: Traversable, folder: str, name: str, digests: dict[str, str 
         return Stored(heads, SealedTexts(raw, end))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return NOTHING_STORED  # it is made again from the definition
-
-
-def stored_text(
-    root: Traversable,
-    files: Iterable[str],
-    heads: Mapping[int, Head],
-    schemes: Mapping[str, str],
-) -> str:
-    """The text of a file."""
-    about = {
-        "format": FORMAT,
-        "from": {file: _digest(root, file, {}) for file in files},
-        "heads": {str(since): head for since, head in heads.items()},
-    }
-    first = json.dumps(about, separators=(",", ":"))
-    lines = [
-        f"{name}\t{text}\t{_seal(name, text)}" for name, text in sorted(schemes.items())
-    ]  # for StoredTexts
-    return "\n".join([f"{first}\t{_seal('', first)}", *lines, ""])
 
 
 def digest_of(raw: bytes) -> str:
