@@ -117,7 +117,8 @@ def judge(row: PaperRow, cases: Sequence[Case], library: Library) -> Judged:
     reading = read(row.eops, meaning_of(right, row.names))
     own, trials = None, Trials((), {}, ())
     if program.analysis is not None and program.source is not None:
-        own = hold(program.analysis.eops, _in_print(row, program.analysis).form)
+        in_print = meaning_of(program.analysis, row.names, row.at)  # the names of the print itself
+        own = hold(program.analysis.eops, read(row.eops, in_print).form)
         trials = hold_to_tests(row, program.source, cases, library)
     return Judged(
         row=row,
@@ -130,11 +131,6 @@ def judge(row: PaperRow, cases: Sequence[Case], library: Library) -> Judged:
         by_definition=_held_to_definition(row, verified),
         trials=trials,
     )
-
-
-def _in_print(row: PaperRow, analysis: Analysis) -> ReadFormula:
-    """The printed formula with the names of the print itself."""
-    return read(row.eops, meaning_of(analysis, row.names, row.at))
 
 
 def hold(derived: Poly, printed: Poly) -> CountCheck:

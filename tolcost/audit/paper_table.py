@@ -224,7 +224,8 @@ def _program(found: Judged) -> str:
                 f"not on {_named(wrong)}."
             )
         case "stops":
-            return f"{reading} is accepted, and stops on {_tests(len(tests), 'all')}: {_why_stopped(tests)}."
+            why = tests[0].detail.partition(" ")[2]
+            return f"{reading} is accepted, and stops on {_tests(len(tests), 'all')}: {why}."
         case _:
             return f"{reading} is accepted, and gives something else on {_tests(len(tests), 'all')}."
 
@@ -237,10 +238,6 @@ def _first(found: Judged) -> str:
 def _reasons(found: Judged) -> str:
     reasons = Counter(found.trials.not_admitted.values())
     return "no node test fits its signature: " + "; ".join(sorted(reasons))
-
-
-def _why_stopped(tests: Sequence[TrialOutcome]) -> str:
-    return tests[0].detail.partition(" ")[2]
 
 
 def _tests(count: int, word: str) -> str:

@@ -115,7 +115,7 @@ def who_counts_table(folder: Path) -> tuple[ReportTable, ...]:
     """Who counts what, operator by operator."""
     rows = _rows(folder / WITNESSES)
     columns = tuple(Column(key, title, "code" if key == "shapes" else "text") for title, key in WHO)
-    found = tuple(tuple(_cell(key, row[key]) for _, key in WHO) for row in rows)
+    found = tuple(tuple(Code(row[key]) if key == "shapes" else row[key] for _, key in WHO) for row in rows)
     witnessed = sum(not row["reason"] for row in rows)
     about = (
         f"{len(rows)} verified operators, {witnessed} of them with at least one witness. Points that are "
@@ -124,10 +124,6 @@ def who_counts_table(folder: Path) -> tuple[ReportTable, ...]:
     )
     table = ReportTable(columns, found, "witnesses", "Who counts what, operator by operator", about, MADE_BY)
     return (table,) if rows else ()
-
-
-def _cell(key: str, text: str) -> Cell:
-    return Code(text) if key == "shapes" else text
 
 
 def _rows(file: Path) -> list[dict[str, str]]:

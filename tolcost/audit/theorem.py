@@ -33,15 +33,12 @@ COLUMNS = (
 
 def theorem_table(entries: Sequence[Entry], library: Library, conformance: Report) -> ReportTable:
     """One line for each operator that has a definition."""
-    rows = tuple(_row(entry, library, _judged(entry, conformance)) for entry in entries if entry.spec)
+    rows = tuple(_row(entry, library, conformance.of(entry.name)) for entry in entries if entry.spec)
     return ReportTable(COLUMNS, rows, "theorem", "Theorem Two, operator by operator", _about(rows), _MADE)
 
 
-def _judged(entry: Entry, conformance: Report) -> list[Result]:
-    return [case for case in conformance.of(entry.name) if case.status != "outside"]
-
-
-def _row(entry: Entry, library: Library, cases: Sequence[Result]) -> tuple[Cell, ...]:
+def _row(entry: Entry, library: Library, results: Sequence[Result]) -> tuple[Cell, ...]:
+    cases = [case for case in results if case.status != "outside"]
     run = [case for case in cases if case.unrolled is not None]
     atoms = Counter(dict.fromkeys(ATOMS, 0))
     for case in run:

@@ -22,7 +22,6 @@ from tolcost.spaces import kind_of
 
 if TYPE_CHECKING:
     from tolcost.elaborate import Elaborated
-    from tolcost.syntax import tree
 
 
 def bind(
@@ -43,7 +42,8 @@ def bind(
             given[name] = value
         else:
             problems.append(_unknown_attribute(node, spec, name))
-    missing = [s.name for s in spec.attributes if _required(s) and s.name not in given]
+    needed = [s.name for s in spec.attributes if not s.optional and s.default is None]
+    missing = [name for name in needed if name not in given]
     problems += [Diagnostic("T0656", f"{node.shown} needs the attribute {quoted(m)}") for m in missing]
     if problems:
         raise Rejected(*problems)
@@ -144,10 +144,6 @@ def _positional(
         most = len(spec.inputs)
         problems.append(Diagnostic("T0658", f"{node.shown} has {len(inputs)} inputs, but takes {most}"))
     return given
-
-
-def _required(statement: tree.InputDecl) -> bool:
-    return not statement.optional and statement.default is None
 
 
 def _unknown_attribute(node: GraphNode, spec: Spec, name: str) -> Diagnostic:

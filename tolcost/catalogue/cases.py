@@ -58,7 +58,8 @@ def load_cases(names: Iterable[str] = ()) -> tuple[Case, ...]:
         warnings.simplefilter("ignore")  # making the cases divides by zero on purpose
         tests = _made(wanted)
     found = (test for test in tests if not _EXPANDED.search(test.name))
-    return tuple(_case(test) for test in found if not wanted or _is_wanted(test, wanted))
+    named = ((test, {test.name, test.model.graph.node[0].op_type}) for test in found)
+    return tuple(_case(test) for test, names in named if not wanted or names & wanted)
 
 
 def _made(wanted: set[str]) -> list[Any]:
@@ -76,10 +77,6 @@ def _modules_naming(operators: set[str]) -> Iterator[str]:
     for file in sorted(root.rglob("[!_]*.py")):
         if named.search(file.read_text("utf-8")):
             yield ".".join((node_tests.__name__, *file.relative_to(root).with_suffix("").parts))
-
-
-def _is_wanted(test: Any, wanted: set[str]) -> bool:
-    return test.name in wanted or test.model.graph.node[0].op_type in wanted
 
 
 def _case(test: Any) -> Case:

@@ -13,10 +13,10 @@ from fractions import Fraction
 from functools import cache
 
 import onnx
-from onnx import AttributeProto, FunctionProto, TensorProto, TypeProto, helper, numpy_helper
+from onnx import FunctionProto, TensorProto, TypeProto, helper, numpy_helper
 
 from tolcost.algebra import Poly
-from tolcost.catalogue.graph import Attribute, GraphNode, ModelFunction, Weight
+from tolcost.catalogue.graph import GraphNode, ModelFunction, Weight
 from tolcost.catalogue.operand_types import OperatorTypes, SchemaOperand, is_of_kind
 from tolcost.catalogue.protobuf import attribute_value
 from tolcost.catalogue.reading import function_of
@@ -130,7 +130,8 @@ def _built(
 ) -> ModelFunction | None:
     made = helper.make_node(node.op, node.inputs, node.outputs, node.name, domain=node.domain)
     made.attribute.extend(
-        _proto(name, value, schema.attributes[name]) for name, value in node.attributes.items()
+        helper.make_attribute(name, _plain(value), attr_type=int(schema.attributes[name].type))  # type: ignore[call-overload]
+        for name, value in node.attributes.items()
     )
     known = [_type(item).SerializeToString() for item in types]
     try:
@@ -139,10 +140,6 @@ def _built(
         return None
     proto = FunctionProto.FromString(raw)
     return function_of(proto) if proto.node else None
-
-
-def _proto(name: str, value: Attribute, declared: onnx.defs.OpSchema.Attribute) -> AttributeProto:
-    return helper.make_attribute(name, _plain(value), attr_type=int(declared.type))  # type: ignore[call-overload]
 
 
 def _plain(value: object) -> object:

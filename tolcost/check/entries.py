@@ -183,7 +183,11 @@ def entry_from(
     polys = [poly for _, poly in forms.values() if poly is not None]
     kept = tuple(dict.fromkeys(c for cond in conditions for c in _clauses(cond)))
     names = display_names(_mentioned(inputs, polys, kept))
-    texts = {m: _figure(status, poly, names) for m, (status, poly) in forms.items()}
+    unknown = LockedFigure("unknown", UNKNOWN)
+    texts = {
+        m: unknown if poly is None else LockedFigure(status, to_text(poly, names))
+        for m, (status, poly) in forms.items()
+    }
     return LockEntry(
         name=name,
         inputs="; ".join(_input(tensor, names) for tensor in inputs),
@@ -200,10 +204,6 @@ def _as_poly(form: Poly | Depth | None) -> Poly | None:
     for other in others:
         largest = maximum(largest, other)
     return largest
-
-
-def _figure(status: FigureStatus, form: Poly | None, names: Mapping[Symbol, str]) -> LockedFigure:
-    return LockedFigure("unknown", UNKNOWN) if form is None else LockedFigure(status, to_text(form, names))
 
 
 # ---- inputs, bounds and conditions ------------------------------------------------------------

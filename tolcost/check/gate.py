@@ -211,7 +211,8 @@ def _changes(comparing: _Comparing, target: Target) -> Iterator[CostChange]:
     needs = narrowed(old, outcome.entry)
     if needs:
         yield CostChange(target.name, "narrower", file=target.file, notes=needs)
-    parts = cache(lambda: (_now(comparing.gate, target), base.parts(was, target)))
+    gate = comparing.gate
+    parts = cache(lambda: (gate.computing.costing(gate.config, target).parts, base.parts(was, target)))
     for metric, _ in outcome.entry.figures:
         sizes = comparing.sizes(target.name, metric)
         change = replace(_judged(old, outcome.entry, metric, parts, sizes), file=target.file)
@@ -236,10 +237,6 @@ def _broken(target: Target, problems: Sequence[Diagnostic]) -> CostChange:
     if first.span.source is not NOWHERE.source:
         at = BlamedLine(first.span.source.name, place(first.span).line if first.span.source.text else 1)
     return CostChange(target.name, "broken", file=target.file, new=f"{first.code} {first.message}", place=at)
-
-
-def _now(gate: GateTask, target: Target) -> Contributions:
-    return gate.computing.costing(gate.config, target).parts
 
 
 def _judged(

@@ -136,7 +136,7 @@ def _compared(
     return replace(
         found,
         kind=outcome.kind,
-        difference=_difference(old, new),
+        difference=to_text(new - old, display_names(old.free | new.free)),
         region=outcome.region,
         example=outcome.example,
         other=outcome.other,
@@ -150,10 +150,6 @@ def _form(found: CostChange, figure: LockedFigure, names: dict[str, Poly]) -> Po
         return parse_text(figure.form, names)
     except (Rejected, AlgebraBudget, RecursionError) as error:
         raise _unreadable(LockEntry(found.name), f"the figure {quoted(found.metric)}", error) from None
-
-
-def _difference(old: Poly, new: Poly) -> str:
-    return to_text(new - old, display_names(old.free | new.free))
 
 
 def concluded(before: FigureStatus, after: FigureStatus, forms: Compared) -> Compared:

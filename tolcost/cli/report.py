@@ -44,7 +44,8 @@ def command(folder: Path, only_check: bool, specs: tuple[str, ...]) -> int:
     readme = folder.resolve().parent / "README.md"
     if readme.is_file():
         files[readme] = with_figures(readme.read_text(encoding="utf-8"), reports.summary)
-    stale = [path for path, text in files.items() if not _is(path, text)]
+    held = {path: path.read_bytes() for path in files if path.is_file()}
+    stale = [path for path, text in files.items() if held.get(path) != text.encode("utf-8")]
     for path in stale:
         click.echo(f"{'out of date' if only_check else 'wrote'} {path}")
         if not only_check:
@@ -68,8 +69,3 @@ def _reached() -> str:
     """What stands before a command that the shell would not find: where `make` installed it."""
     inside = Path(".venv/bin/tolcost")
     return f"{inside.parent}/" if inside.exists() and which("tolcost") is None else ""
-
-
-def _is(path: Path, text: str) -> bool:
-    """Whether a file holds just that text already."""
-    return path.is_file() and path.read_bytes() == text.encode("utf-8")

@@ -97,7 +97,11 @@ class Functions:
         self, given: Mapping[FunctionKey, ModelFunction], opsets: Mapping[str, int] = MappingProxyType({})
     ) -> None:
         """Start with those of a model; none takes the place of an operator that ONNX defines."""
-        self.given = {key: function for key, function in given.items() if not _is_operator(key, opsets)}
+        self.given = {
+            (domain, name, overload): function
+            for (domain, name, overload), function in given.items()
+            if not is_operator(domain, name, opsets.get(domain))
+        }
         self.walked = 0
         self.overloaded = any(overload for _, _, overload in self.given)
         self._resolved: dict[tuple[ModelFunction, bytes], tuple[GraphNode, ...]] = {}
@@ -126,10 +130,6 @@ class Functions:
             given = {**function.attributes, **function.graphs, **caller.attributes, **caller.graphs}
             self._resolved[key] = tuple(_resolved(node, given, caller.key) for node in function.nodes)
         return self._resolved[key]
-
-
-def _is_operator(key: FunctionKey, opsets: Mapping[str, int]) -> bool:
-    return is_operator(*key[:2], opsets.get(key[0]))
 
 
 def _resolved(node: GraphNode, given: Mapping[str, object], key: bytes) -> GraphNode:

@@ -128,7 +128,8 @@ def peak_memory(cost: GraphCost) -> Peak | None:
     live = {poly({**dict(shape), UNIT: most}, whole): at for shape, (most, at) in moments.items()}
     forms = {cost.within(form): at for form, at in live.items()}
     kept, exact = dominating(tuple(forms))
-    complete = all(not applied.uncosted for applied in cost.nodes) and _all_sized(cost)
+    sized = all(cost.names.buffer(name) is not None for name in _live(cost))  # texts have no size
+    complete = sized and all(not applied.uncosted for applied in cost.nodes)
     step = cost.model.graph.nodes[forms[kept[0]]] if cost.model.graph.nodes else None
     shown = Depth(tuple(substitute(form, cost.equal) for form in kept), exact)
     return Peak(shown, "" if step is None else step.name or step.op, exact and complete)
@@ -139,11 +140,6 @@ def _live(cost: GraphCost) -> Iterator[str]:
     constant = constant_names(cost)
     yield from (given.name for given in cost.model.graph.inputs)
     yield from (n for step in cost.model.graph.nodes for n in step.outputs if n not in constant)
-
-
-def _all_sized(cost: GraphCost) -> bool:
-    """Whether the bytes of every value are known: texts have no size."""
-    return all(cost.names.buffer(name) is not None for name in _live(cost))
 
 
 def _sizes(cost: GraphCost) -> dict[str, Poly]:

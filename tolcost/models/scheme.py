@@ -213,7 +213,8 @@ class Scheme:
         given, lengths = lengths, self._complete(lengths)
         try:
             point = numbers(lengths)
-            if self.doubts and (point is not None or any(_is_proved(c, lengths) for c in self.doubts)):
+            doubts = (prove(substitute_cond(c, lengths)) for c in self.doubts)
+            if self.doubts and (point is not None or True in doubts):
                 return None
             case, instance = self._formulas(lengths) if point is None else self._numbers(point)
         except (AlgebraBudget, NotInteger, KeyError, ZeroDivisionError):  # a share that does not divide, say
@@ -354,10 +355,6 @@ def _everywhere(condition: Cond, lengths: Mapping[Symbol, Poly]) -> bool:
             return False
         by[symbol] = coordinate(symbol.name, substitute(symbol.hi, by), substitute(symbol.lo, by))
     return prove(substitute_cond(condition, by)) is True
-
-
-def _is_proved(condition: Cond, lengths: Mapping[Symbol, Poly]) -> bool:
-    return prove(substitute_cond(condition, lengths)) is True
 
 
 def same(one: Lowered, other: Lowered | Rejected) -> bool:

@@ -48,11 +48,6 @@ def _place(setting: Setting, node: GraphNode, spec: Spec, plain: Sequence[Plain 
     return (spec, setting.opsets.get(node.domain), node.asked, node.key, *kinds)
 
 
-def _demands(spec: Spec, count: int) -> bool:
-    """Whether a definition must know one of so many inputs."""
-    return any(formal.kind == "static" for formal in met(spec.head.takes, count))
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class First:
     """The first node of a pattern: there is a scheme when there is another."""
@@ -104,7 +99,8 @@ class Schemes:
                     self.found[key] = None
             if found is not None:
                 scheme = self.found[key]
-                if isinstance(scheme, Scheme) and place is not None and not _demands(spec, len(given.inputs)):
+                demanded = (f.kind == "static" for f in met(spec.head.takes, len(given.inputs)))
+                if isinstance(scheme, Scheme) and place is not None and not any(demanded):
                     self.quick[place] = (scheme, tuple(pattern.lengths))
                 return found
             place = None  # it is that of the most general pattern

@@ -14,7 +14,6 @@ from typing import Literal, TypeAlias
 from tolcost.algebra import (
     Cond,
     Generator,
-    Monomial,
     NotInteger,
     Poly,
     Symbol,
@@ -31,7 +30,7 @@ from tolcost.algebra import (
 from tolcost.algebra.compare import ComparisonVerdict
 from tolcost.algebra.parse import parse_text
 from tolcost.algebra.points import Assignment, hold_at
-from tolcost.atoms.nodes import Node, Program
+from tolcost.atoms.nodes import Program
 from tolcost.catalogue.specs import Library
 from tolcost.check.ordering import ordering
 from tolcost.cost import Analysis, analyze_program, shipped
@@ -313,17 +312,13 @@ def _same_leading(theirs: Poly, ours: Poly) -> bool:
     if theirs.height or ours.height:
         return False
     top = _outermost(ours)
-    return all(any(_divides(mono, large) for large in top) for mono in (ours - theirs).terms)
+    return all(any(Counter(mono) < large for large in top) for mono in (ours - theirs).terms)
 
 
 def _outermost(p: Poly) -> list[Counter[Generator]]:
     """The terms that divide no other one: one of these is the largest wherever all lengths are large."""
     monos = [Counter(mono) for mono in p.terms]
     return [mono for mono in monos if not any(mono < other for other in monos)]
-
-
-def _divides(mono: Monomial, large: Counter[Generator]) -> bool:
-    return Counter(mono) < large
 
 
 # ---- the smallest size at which it is wrong -------------------------------------------------------
@@ -423,14 +418,10 @@ def _lines(program: Program) -> tuple[DefinitionLine, ...]:
     """What each line applies to data, in order of its place."""
     counter = ProgramCounter(program, functions_only=True)
     found: dict[tuple[str, int, str], list[Poly]] = {}
-    for node in _roots(program):
+    for node in (*(node for _, node in program.bindings), *(out.node for out in program.outputs)):
         for key, form in counter.data_terms(node).items():
             span = key[0].span
             at = place(span)
             text = span.source.text.splitlines()[at.line - 1].strip() if span.source.text else ""
             found.setdefault((span.source.name, at.line, text), []).append(counter.closed({key: form}))
     return tuple(DefinitionLine(*where, total_of(forms)) for where, forms in sorted(found.items()))
-
-
-def _roots(program: Program) -> Iterable[Node]:
-    return (*(node for _, node in program.bindings), *(out.node for out in program.outputs))

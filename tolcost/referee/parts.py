@@ -62,7 +62,8 @@ def parts_of(path: str) -> tuple[ModelPart, ...]:
 def explained(parts: Sequence[ModelPart], gap: Poly) -> Explanation:
     """Say a difference in parts, and what is left of it."""
     shares = list(_shares(parts, gap))
-    rest = gap - total_of(_share_of(part, share) for part, share in shares)
+    told = (scale(part.form, share.numerator, share.denominator) for part, share in shares)
+    rest = gap - total_of(told)
     for part in parts:
         if _mark(part, parts) is None and _within(part.form, rest):
             shares.append((part, Fraction(1)))
@@ -72,10 +73,6 @@ def explained(parts: Sequence[ModelPart], gap: Poly) -> Explanation:
 
 def _within(part: Poly, whole: Poly) -> bool:
     return all(0 < _coefficient(part, mono) <= _coefficient(whole, mono) for mono in part.terms)
-
-
-def _share_of(part: ModelPart, share: Fraction) -> Poly:
-    return scale(part.form, share.numerator, share.denominator)
 
 
 def _shares(parts: Sequence[ModelPart], gap: Poly) -> Iterator[tuple[ModelPart, Fraction]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
 
 from tolcost.referee.judge import FormulaWitness, Judgement
 from tolcost.referee.parts import Explanation
@@ -78,7 +77,7 @@ def _row(one: Judgement) -> tuple[Cell, ...]:
         Code(where_text(one)),
         Code("; ".join(one.holds_where)),
         "; ".join(map(witness_text, one.witnesses)),
-        "; ".join(_executed_text(witness) for witness in one.witnesses),
+        "; ".join("" if w.executed is None else str(w.executed) for w in one.witnesses),
         forgets_text(one),
         formula.source,
         formula.checked,
@@ -100,10 +99,6 @@ def witness_text(witness: FormulaWitness) -> str:
     return f"{point}: {witness.theirs:,}, not {witness.ours:,}"
 
 
-def _executed_text(witness: FormulaWitness) -> str:
-    return "" if witness.executed is None else str(witness.executed)
-
-
 def forgets_text(one: Judgement) -> str:
     """What is missing: by line of an operator's definition, by part of a model."""
     lines = (f"{line.text} ({text_of(line.form)})" for line in one.forgets)
@@ -114,13 +109,10 @@ def forgets_text(one: Judgement) -> str:
 def parts_texts(found: Explanation) -> Iterator[tuple[str, str]]:
     """What is missing of a model, and what is counted too often, in words."""
     for part, share in found.shares:
-        yield "forgets" if share > 0 else "counts besides", f"{_share_text(abs(share))}{part.words}"
+        some = "" if abs(share) == 1 else f"{abs(share)} of "
+        yield "forgets" if share > 0 else "counts besides", f"{some}{part.words}"
     if found.shares and found.rest != 0:
         yield "differs also by", text_of(found.rest)
-
-
-def _share_text(share: Fraction) -> str:
-    return "" if share == 1 else f"{share} of "
 
 
 def in_full(one: Judgement) -> tuple[Section, ...]:
@@ -135,7 +127,8 @@ def _facts(one: Judgement) -> Iterator[Fact]:
             yield Fact(label, text)
     yield Fact("published", Code(text_of(one.theirs)))
     yield Fact("verified", Code(text_of(one.ours)), "at most: data decides" if one.bound else "")
-    yield Fact("verdict", one.verdict + (", in the leading term right" if _mostly_right(one) else ""))
+    mostly_right = one.leading and one.verdict != "equal"
+    yield Fact("verdict", one.verdict + (", in the leading term right" if mostly_right else ""))
     if one.verdict != "equal":
         yield Fact("difference", Code(text_of(one.ours - one.theirs)), "verified less published")
     for label, where in (("too low where", one.low_where), ("too high where", one.high_where)):
@@ -153,10 +146,6 @@ def _facts(one: Judgement) -> Iterator[Fact]:
         yield Fact(label, words)
     for line in one.forgets:
         yield Fact("forgets", Code(line.text), f"{text_of(line.form)}, {line.file}:{line.line}")
-
-
-def _mostly_right(one: Judgement) -> bool:
-    return one.leading and one.verdict != "equal"
 
 
 def summary_line(found: Sequence[Judgement]) -> Lines:

@@ -41,7 +41,7 @@ from tolcost.algebra import (
 from tolcost.algebra.compare import residue_steps
 from tolcost.algebra.parse import parse_text
 from tolcost.algebra.poly import affine_parts
-from tolcost.dataclass import dataclass, field
+from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.diagnostics import quoted as shown
 from tolcost.result.point import Requirement
@@ -76,7 +76,7 @@ class Assumed:
             if decided is False:
                 raise _contradiction(self.texts, f"{one.owner} needs {one.text[:200]}: {one.reason}")
             if decided is None or one.kind == "checked":
-                kept.append(one.with_condition(condition))
+                kept.append(replace(one, condition=condition))
         facts = (Requirement(fact, "it is assumed", assumed=True) for fact in self.facts)
         return (*(one for one in kept if one.condition != TRUE), *facts)
 

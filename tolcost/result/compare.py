@@ -459,13 +459,10 @@ def leaves(rows: Iterable[TableRow], above: str = "") -> Iterator[TableRow]:
             continue
         yield from leaves(row.children, title)
         inside = gathered("", row.children)
-        gap = {key: _less(row.amounts[key], inside.amounts[key]) for key in AMOUNTS}
+        pairs = {key: (row.amounts[key], inside.amounts[key]) for key in AMOUNTS}
+        gap = {key: None if a is None or b is None else a - b for key, (a, b) in pairs.items()}
         beside = TableRow(f"{title} itself", row.nodes - inside.nodes, gap)
         yield from () if costs_nothing(beside, None) else (beside,)
-
-
-def _less(whole: Poly | None, part: Poly | None) -> Poly | None:
-    return None if whole is None or part is None else whole - part
 
 
 def likeness(a: Mapping[str, int], b: Mapping[str, int]) -> Fraction:
@@ -474,10 +471,8 @@ def likeness(a: Mapping[str, int], b: Mapping[str, int]) -> Fraction:
     >>> likeness({"MatMul": 3, "Add": 1}, {"MatMul": 3, "Relu": 1})
     Fraction(3, 5)
     """
-    names = a.keys() | b.keys()
-    both = sum(min(a.get(name, 0), b.get(name, 0)) for name in names)
-    either = sum(max(a.get(name, 0), b.get(name, 0)) for name in names)
-    return Fraction(both, either) if either else Fraction(0)
+    both, either = Counter(a) & Counter(b), Counter(a) | Counter(b)
+    return Fraction(both.total(), either.total()) if either else Fraction(0)
 
 
 def renamed(pairs: Sequence[Pair]) -> Iterator[str]:

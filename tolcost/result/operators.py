@@ -133,11 +133,11 @@ def _form(spec: Spec, library: Library, rank: int | None, cases: Sequence[Result
         try:
             found = _derived(spec, library, setting, rank, here[0].name if here else None)
         except (Rejected, AlgebraBudget) as error:
-            reason = reason or _why(error)
+            reason = reason or (error.message if isinstance(error, Rejected) else str(error))
             continue
-        if best is None or _length(found) < _length(best) // 2:
+        if best is None or _characters(found.eops) < _characters(best.eops) // 2:
             best = found
-        if _length(best) <= _READABLE:
+        if _characters(best.eops) <= _READABLE:
             break
     return best or (_kept(rank, here[0]) if here else NoForm(rank, reason))
 
@@ -150,7 +150,9 @@ def _derived(
     output = next(iter(lowered.program.outputs), None)
     return RankForm(
         rank,
-        tuple(f"{node.name} {_bracketed(node.type[0].shape)}" for node in lowered.program.inputs),
+        tuple(
+            f"{node.name} [{', '.join(map(to_text, node.type[0].shape))}]" for node in lowered.program.inputs
+        ),
         spec.outputs[0].name if output is None else output.name,
         () if output is None else output.node.type[0].shape,
         counts.eops,
@@ -169,18 +171,6 @@ def _kept(rank: int | None, case: Result) -> RankForm:
     return RankForm(
         rank, inputs, "", (), *forms, case.certainty or "", f"kept from {case.name}", case.name, None
     )
-
-
-def _bracketed(shape: Iterable[Poly]) -> str:
-    return f"[{', '.join(map(to_text, shape))}]"
-
-
-def _why(error: Rejected | AlgebraBudget) -> str:
-    return error.message if isinstance(error, Rejected) else str(error)
-
-
-def _length(form: RankForm) -> int:
-    return len(to_text(form.eops))
 
 
 def _lower(spec: Spec, library: Library, setting: RankSetting) -> Elaborated:

@@ -6,13 +6,12 @@ exactly, and every condition.  Where one fails, the page says so and shows no fi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
 
 from tolcost.algebra import (
     Poly,
-    Symbol,
     cond_text,
     const,
     substitute_cond,
@@ -34,7 +33,7 @@ from tolcost.result.compare import match
 from tolcost.result.comparison import CostComparison, said_of
 from tolcost.result.model import ModelStudy, of_model
 from tolcost.result.rows import TableRow, path_of
-from tolcost.result.study import Figures, Located, MissingNode, at_example
+from tolcost.result.study import Figures, Located, at_example
 from tolcost.result.totals import parts_of
 from tolcost.show.document import LONGEST, Form, mathml_of, plain
 from tolcost.show.html import condition_tree, embedded, render
@@ -112,7 +111,7 @@ def _markup(form: Poly) -> str:
 def _data(cost: Located, forms: _Forms) -> dict[str, Json]:
     study = of_model(cost)
     lengths = [symbol for symbol in study.symbols if symbol.kind == "length"]
-    start = _start(cost)
+    start = (at_example(cost) or cost).point.values  # where lengths are not given, an example
     return {
         "name": visible(study.name),
         "file": visible(study.file),
@@ -133,7 +132,9 @@ def _data(cost: Located, forms: _Forms) -> dict[str, Json]:
             }
             for one in study.needed
         ],
-        "missing": [[one.op, visible(one.name), visible(one.why)] for one in _missing(cost)],
+        "missing": [
+            [one.op, visible(one.name), visible(one.why)] for one in cost.coverage.missing[:_MOST_MISSING]
+        ],
         "figures": [
             {"key": one.key, "label": one.label, "unit": one.remark, "form": forms.any(one.form)}
             for one in Located(study, study.locate({}), device=cost.device).measures  # lengths may change
@@ -174,15 +175,6 @@ def _other(old: Located, found: CostComparison, cost: Located, forms: _Forms) ->
             if row.verdict != "same"
         ],
     }
-
-
-def _start(cost: Located) -> Mapping[Symbol, int]:
-    """Lengths to start with: those given, the others as in an example that the conditions allow."""
-    return (at_example(cost) or cost).point.values
-
-
-def _missing(cost: Located) -> Sequence[MissingNode]:
-    return cost.coverage.missing[:_MOST_MISSING]
 
 
 # ---- by operator -----------------------------------------------------------------------------

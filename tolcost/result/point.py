@@ -29,7 +29,7 @@ from tolcost.algebra import (
     to_words,
 )
 from tolcost.atoms.nodes import Condition
-from tolcost.dataclass import dataclass, field, replace
+from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span, place, quoted, visible
 from tolcost.show.document import Valuation
 
@@ -96,10 +96,6 @@ class Requirement:
     def owner(self) -> str:
         """What it is a condition of."""
         return f"the node {quoted(self.node)}" if self.node else "the program"
-
-    def with_condition(self, condition: Cond) -> Requirement:
-        """The same in other terms."""
-        return replace(self, condition=condition)
 
 
 def requirements(needed: Iterable[Condition], checked: Iterable[Condition]) -> tuple[Requirement, ...]:
@@ -189,7 +185,9 @@ def locate(
     values, impossible = solve((*(value - atom(s) for s, value in merged.items()), *equations), given)
     problems = [*_out_of_bounds(values), *(equations[p].broken() for p in impossible if p in equations)]
     gaps = {value - atom(s): s for s, value in said.items()}
-    problems += [_unequal(p) for p in impossible if p not in equations and p not in gaps]
+    broken = "these lengths break a condition of the model"
+    others = (p for p in impossible if p not in equations and p not in gaps)
+    problems += [Diagnostic("T0344", f"{broken}: {to_text(p)[:200]} is not 0") for p in others]
     problems += _contradictions(equal or {}, given, values)
     problems += [
         _not_assumed(s, said[s], given)
@@ -227,12 +225,6 @@ def _contradictions(
                 f"the model makes {quoted(symbol.name)} and {quoted(to_words(value))} equal, "
                 f"but they are {given[symbol]:,} and {evaluate(value, values):,}",
             )
-
-
-def _unequal(equation: Poly) -> Diagnostic:
-    return Diagnostic(
-        "T0344", f"these lengths break a condition of the model: {to_text(equation)[:200]} is not 0"
-    )
 
 
 def _out_of_bounds(values: Valuation) -> Iterator[Diagnostic]:

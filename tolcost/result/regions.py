@@ -362,7 +362,10 @@ def _admissible(symbols: Iterable[Symbol], facts: Sequence[Cond]) -> Iterator[As
     """Points that fulfil the facts; of those that leave a choice, with their first parts, their second..."""
     wanted = tuple(symbols)
     most = max((len(fact.parts) for fact in facts if isinstance(fact, Or)), default=0)
-    chosen = [[_one_of(fact, at) for fact in facts] for at in range(most)]
+    chosen = [
+        [fact.parts[min(at, len(fact.parts) - 1)] if isinstance(fact, Or) else fact for fact in facts]
+        for at in range(most)
+    ]
     seen = set[frozenset[tuple[Symbol, int]]]()
     for known in (facts, *chosen):
         for point in _grid(wanted, known):
@@ -370,10 +373,6 @@ def _admissible(symbols: Iterable[Symbol], facts: Sequence[Cond]) -> Iterator[As
             if values not in seen:
                 seen.add(values)
                 yield point
-
-
-def _one_of(fact: Cond, at: int) -> Cond:
-    return fact.parts[min(at, len(fact.parts) - 1)] if isinstance(fact, Or) else fact
 
 
 def _grid(symbols: Iterable[Symbol], facts: Sequence[Cond]) -> Iterator[Assignment]:

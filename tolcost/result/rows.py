@@ -197,7 +197,8 @@ def chosen(
     shown = shown[: len(shown) - len(rest)]
     shown += [gathered(f"{len(rest):,} more", rest)] if rest else []
     shown += map(_without_amounts, _as_one(f"{len(unknown):,} {what} not costed", unknown))
-    shown += _as_one(f"{len(free):,} {what} without {_missing(sort)}", free)
+    lacking = {"flops": "FLOPs", "macs": "MACs", "bytes": "bytes", "parameters": "parameters"}
+    shown += _as_one(f"{len(free):,} {what} without {lacking.get(sort or '', 'cost')}", free)
     return [*shown, *outside]
 
 
@@ -212,13 +213,6 @@ def _without_amounts(row: TableRow) -> TableRow:
     kept = {key: row.amounts[key] if key == "parameters" else None for key in AMOUNTS}
     title = row.title if row.title.endswith(" not costed") else f"{row.title}, not costed"
     return replace(row, title=title, amounts=MappingProxyType(kept))
-
-
-def _missing(measure: str | None) -> str:
-    """What rows lack; without EOPs they cost nothing."""
-    return {"flops": "FLOPs", "macs": "MACs", "bytes": "bytes", "parameters": "parameters"}.get(
-        measure or "", "cost"
-    )
 
 
 def flat(rows: Iterable[TableRow], level: int = 0) -> Iterator[tuple[int, TableRow]]:

@@ -97,7 +97,7 @@ def _document(cost: Located, view: CostView, form: str) -> Iterator[Section]:
     study = cost.study
     status = (Fact("status", cost.status),) if form != "text" else ()
     shown = _forms_shown(cost, view)
-    types = study.types(_same if shown else cost.value)
+    types = study.types((lambda form: form) if shown else cost.value)
     yield Heading(study.name, study.file)
     known = [Fact(way, Code(f"{name}: {kind}")) for way, name, kind in types]
     known += [Fact("assuming", text) for text in study.assumed.texts]
@@ -123,10 +123,6 @@ def _model_blocks(cost: Located, at: Located | None, view: CostView) -> Iterator
         yield model_table(cost, at, table, shown_rows(cost, at, table), Subterms())
     else:
         yield from model_blocks(cost, at, tuple(measures_shown(cost, view)), view.table)
-
-
-def _same(form: Form) -> Form:
-    return form
 
 
 def _forms_shown(cost: Located, view: CostView) -> bool:
@@ -204,7 +200,7 @@ def _standing(cost: Located, view: CostView, form: str) -> Iterator[Fact]:
     known = {} if _forms_shown(cost, view) else cost.point.values
     if text:
         yield Fact("status", cost.status)
-    ones = [s for s in study.symbols if s.kind == "length" and s not in known and _least(s) == 1]
+    ones = [s for s in study.symbols if s.kind == "length" and s not in known and s.lo == 1]
     if ones and study.kind == "program":
         yield Fact("lengths", f"{', '.join(s.name for s in ones)} >= 1")
     yield from (
@@ -238,8 +234,10 @@ def _requirements(cost: Located, heading: str, kind: str, most: int | None) -> I
         yield Fact(heading)
     for one in found[:most]:
         where = one.place(cost.study.file)
-        text = one.text if most is None else cut(one.text, _LONGEST_CONDITION)
-        yield Fact(text, remark=_reason(one.reason, most) + (f" ({where})" if where else ""), level=1)
+        text, reason = one.text, visible(one.reason)
+        if most is not None:  # on a screen the first of both
+            text, reason = cut(text, _LONGEST_CONDITION), cut(reason, _LONGEST_REASON)
+        yield Fact(text, remark=reason + (f" ({where})" if where else ""), level=1)
     if most is not None and len(found) > most:
         yield Fact(f"and {len(found) - most:,} more: --format json", level=1)
     if kind == "needed" and len(found) > 1 and contradict(one.condition for one in found):
@@ -263,11 +261,6 @@ def _bound(one: Requirement) -> tuple[Poly, int] | None:
         return None
     besides = one.condition.p.terms.get((), 0)
     return one.condition.p - besides, besides
-
-
-def _reason(reason: str, most: int | None) -> str:
-    """Why something is relied on; on a screen the first of it."""
-    return visible(reason) if most is None else cut(visible(reason), _LONGEST_REASON)
 
 
 def _missing(cost: Located, most: int | None) -> Iterator[Fact]:
@@ -295,10 +288,6 @@ def _start(item: MissingNode | None) -> Iterator[Fact]:
         yield Fact(f"or say the shapes of what it gives: {shapes}")
 
 
-def _least(symbol: Symbol) -> int | None:
-    return None if symbol.lo is None else symbol.lo.constant
-
-
 def _range(cost: Located, symbol: Symbol, put: bool) -> str:
     ends = (cost.value(end) if put else end for end in (symbol.lo, symbol.hi))
     low, high = ("" if end in (None, LARGEST_LENGTH) else text_of(end) for end in ends)
@@ -307,10 +296,6 @@ def _range(cost: Located, symbol: Symbol, put: bool) -> str:
 
 
 # ---- tables --------------------------------------------------------------------------------
-
-
-def _known(form: Form | None) -> Cell:
-    return UNKNOWN if form is None else form
 
 
 def growth_blocks(growth: Growth) -> Document:
@@ -333,7 +318,7 @@ def _growth_table(growth: Growth) -> ReportTable:
     for row in growth.rows:
         figures = (row.eops, row.macs, row.bytes, row.peak)
         last: Cell = f"outside of {row.outside}" if row.outside else Bar(row.eops, most)
-        cells = figures if row.outside else tuple(map(_known, figures))
+        cells = figures if row.outside else [UNKNOWN if n is None else n for n in figures]
         rows.append((row.value, *cells, last))
     return ReportTable((*columns, Column("outside", "")), rows)
 

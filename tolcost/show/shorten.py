@@ -174,17 +174,13 @@ def si(value: int | Fraction, unit: str = "", exact: bool = False) -> str:
     while _rounds_to_thousand(scaled) and power < len(_PREFIXES) - 1:
         power, scaled = power + 1, scaled / 1000
     if _rounds_to_thousand(scaled):
-        return f"{_decimal(value):.2e}{behind}"  # no prefix is left
+        return f"{Decimal(value.numerator) / value.denominator:.2e}{behind}"  # no prefix is left
     mark = f"{_PREFIXES[power]}{unit}"
     return f"{_three(scaled)} {mark}" if mark else _three(scaled)
 
 
 def _rounds_to_thousand(value: Fraction) -> bool:
     return abs(value) >= Fraction(9995, 10)
-
-
-def _decimal(value: int | Fraction) -> Decimal:
-    return Decimal(value.numerator) / value.denominator
 
 
 def _three(value: Fraction) -> str:

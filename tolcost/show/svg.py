@@ -117,12 +117,12 @@ def curves(
     return _svg(width, height, title, parts)
 
 
-def _apart(heights: Sequence[float], gap: float = 13) -> list[float]:
+def _apart(heights: Sequence[float]) -> list[float]:
     """Heights for labels near those wanted, none on top of another."""
     placed = list(heights)
     lowest = math.inf
     for n in sorted(range(len(placed)), key=lambda n: -placed[n]):
-        placed[n] = lowest = min(placed[n], lowest - gap)
+        placed[n] = lowest = min(placed[n], lowest - 13)
     return placed
 
 

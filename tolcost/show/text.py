@@ -26,6 +26,7 @@ from tolcost.show.document import (
     ReportTable,
     Section,
     cut,
+    plain,
     text_of,
 )
 
@@ -61,17 +62,15 @@ def _block(block: Section, colour: bool, width: int | None) -> Iterable[str]:
             shown = f"{_BOLD}{name}{_PLAIN}  {_DIM}{file}{_PLAIN}" if colour else f"{name}  {file}"
             return [shown.rstrip()]
         case Facts(rows=rows):
-            return _aligned([_Row(f.level, visible(f.label), _said(f.value), f.remark) for f in rows], colour)
+            return _aligned(
+                [_Row(f.level, visible(f.label), visible(plain(f.value)), f.remark) for f in rows], colour
+            )
         case FigureList():
             return _figures(block, colour)
         case Lines(rows=rows):
             return map(visible, rows)
         case ReportTable():
             return _table(block, width)
-
-
-def _said(value: str | Code) -> str:
-    return visible(value.text if isinstance(value, Code) else value)
 
 
 # ---- labels and values ---------------------------------------------------------------------

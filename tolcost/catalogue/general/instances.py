@@ -30,7 +30,6 @@ from tolcost.algebra import (
     substitute,
     symbols_of_cond,
 )
-from tolcost.atoms.nodes import Output
 from tolcost.catalogue.cases import Case, Item
 from tolcost.catalogue.deriving import Derived, arrays_by_name, attempt, derive, placed
 from tolcost.catalogue.general.measures import measures
@@ -270,7 +269,11 @@ def _instance(
         dict(_traits(case, spec, derived)),
         known,
         sections is not None,
-        sum(d.constant is None for output in derived.lowered.program.outputs for d in _lengths(output)),
+        sum(
+            d.constant is None
+            for output in derived.lowered.program.outputs
+            for d in output.node.type[0].shape
+        ),
         (substitute(counts.eops, equal), substitute(weigh(counts, shipped("flops")).numerator, equal)),
         tuple(c.condition for c in derived.lowered.program.conditions),
         dict(_places(counts)),
@@ -289,10 +292,6 @@ def _places(counts: Counts) -> Iterator[tuple[CountedPlace, Poly]]:
             )
             found[place] = found.get(place, ZERO) + term.count
     yield from found.items()
-
-
-def _lengths(output: Output) -> tuple[Poly, ...]:
-    return output.node.type[0].shape
 
 
 # ---- traits ------------------------------------------------------------------------------

@@ -70,7 +70,7 @@ def _of(name: str, value: Value) -> Iterator[tuple[str, Poly]]:
             shapes = [shape for item in items if (shape := shape_of(item)) is not None]
             if len(shapes) == len(items):
                 yield f"vol({name})", total_of([product_of(shape) for shape in shapes])
-        case Vec(items=items, shape=(count,)) if _is_lengths(items):
+        case Vec(items=items, shape=(count,)) if all(isinstance(item, Poly) for item in items):
             yield f"prod({name})", product_of([item for item in items if isinstance(item, Poly)])
             yield f"len({name})", const(count)
         case _:
@@ -81,10 +81,6 @@ def _of(name: str, value: Value) -> Iterator[tuple[str, Poly]]:
                     yield f"rows({name})", product_of(shape[:-1])
                     yield f"last(|{name}|)", shape[-1]
                 yield from ((f"|{name}|[{n}]", d) for n, d in enumerate(shape, start=1))
-
-
-def _is_lengths(items: tuple[Value, ...]) -> bool:
-    return all(isinstance(item, Poly) for item in items)
 
 
 def shape_of(value: Value) -> tuple[Poly, ...] | None:

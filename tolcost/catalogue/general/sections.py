@@ -18,7 +18,6 @@ from tolcost.catalogue.cases import Case, Item
 from tolcost.catalogue.deriving import attempt, placed
 from tolcost.catalogue.graph import Attribute
 from tolcost.catalogue.specs import Library, Spec
-from tolcost.catalogue.types import Array
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate.inputs import kind_of_declared
 from tolcost.elaborate.values import Cast, Vec
@@ -86,17 +85,17 @@ def _along(case: Case, spec: Spec, library: Library, d: int, rank: int) -> Itera
         if _is_open(statement) and (fixed := len(statement.shape) - 1) >= 0
     }
     for function, form in found.items():
-        by = {s: length(names[s.name], _least(s.lo)) for s in form.free if s.name in names}
+        by = {
+            s: length(names[s.name], 0 if s.lo is None else s.lo.constant or 0)
+            for s in form.free
+            if s.name in names
+        }
         yield function, substitute(form, by if names else dict.fromkeys(form.free, ONE))
 
 
 def _is_open(statement: tree.InputDecl) -> bool:
     """Whether a tensor has any number of dimensions."""
     return any(isinstance(entry, tree.Ellipsis) for entry in statement.shape)
-
-
-def _least(low: Poly | None) -> int:
-    return (None if low is None else low.constant) or 0
 
 
 def _section(case: Case, spec: Spec, d: int, rank: int) -> Case:
@@ -122,12 +121,8 @@ def _cut(statement: tree.InputDecl, item: Item, d: int, rank: int, anywhere: boo
         return item[d::rank] if _is_by_dimension(statement) and len(item) in (rank, 2 * rank) else item
     fixed = len(statement.shape) - 1
     if not _is_open(statement):
-        return _resized(item, [1] * item.ndim) if anywhere else item
-    return _resized(item, [*[1] * fixed, *item.shape[fixed + d : fixed + d + 1]])
-
-
-def _resized(array: Array, shape: list[int]) -> Array:
-    return np.resize(array, shape)
+        return np.resize(item, [1] * item.ndim) if anywhere else item
+    return np.resize(item, [*[1] * fixed, *item.shape[fixed + d : fixed + d + 1]])
 
 
 def _entry(value: Attribute, d: int, rank: int) -> Attribute:
