@@ -60,7 +60,7 @@ HOSTILE = report(
 
 @pytest.mark.parametrize("what", [EVERYTHING, HOSTILE, GateReport("tolcost.lock", ())])
 def test_sarif_is_valid(what: GateReport) -> None:
-    text = write_report(what, "sarif", "1.2.3")
+    text = write_report(what, "sarif")
     log = json.loads(text)
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
     jsonschema.Draft202012Validator(SCHEMA).validate(log)
@@ -68,14 +68,14 @@ def test_sarif_is_valid(what: GateReport) -> None:
 
 
 def test_the_schema_refuses_what_it_should() -> None:
-    log = json.loads(write_report(EVERYTHING, "sarif", "1"))
+    log = json.loads(write_report(EVERYTHING, "sarif"))
     log["runs"][0]["results"][0]["level"] = "fatal"
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(log, SCHEMA)
 
 
 def test_sarif_says_where_and_why() -> None:
-    (run,) = json.loads(write_report(EVERYTHING, "sarif", "1.2.3"))["runs"]
+    (run,) = json.loads(write_report(EVERYTHING, "sarif"))["runs"]
     assert run["tool"]["driver"]["name"] == "tolcost"
     costlier = run["results"][1]
     assert (costlier["ruleId"], costlier["level"]) == ("costlier", "error")
@@ -92,7 +92,7 @@ def test_sarif_says_where_and_why() -> None:
 
 @pytest.mark.parametrize("what", [EVERYTHING, HOSTILE, GateReport("tolcost.lock", ())])
 def test_junit_is_read_back(what: GateReport) -> None:
-    text = write_report(what, "junit", "1")
+    text = write_report(what, "junit")
     (suite,) = ElementTree.fromstring(text.encode("utf-8"))
     cases = suite.findall("testcase")
     assert suite.tag == "testsuite"
@@ -126,7 +126,7 @@ def test_junit_is_read_by_a_reader_of_junit(project: Project) -> None:
 
 def test_github_has_at_most_ten_annotations() -> None:
     many = report(*(change("costlier", f"p{n}.tol") for n in range(50)))
-    lines = write_report(many, "github", "1").splitlines()
+    lines = write_report(many, "github").splitlines()
     commands = [line for line in lines if line.startswith("::")]
     assert len(commands) == 10
     assert commands[-1] == "::error title=tolcost::42 more findings"
@@ -134,16 +134,16 @@ def test_github_has_at_most_ten_annotations() -> None:
 
 
 def test_github_cannot_be_given_commands() -> None:
-    for line in write_report(HOSTILE, "github", "1").splitlines():
+    for line in write_report(HOSTILE, "github").splitlines():
         assert not line.startswith("::error::")
         assert "::error::x" not in line or line.startswith("::")
         assert "\x1b" not in line
-    properties = write_report(HOSTILE, "github", "1").splitlines()[0].split("::")[1]
+    properties = write_report(HOSTILE, "github").splitlines()[0].split("::")[1]
     assert properties.count(",") == 2
 
 
 def test_gitlab_is_a_code_quality_report() -> None:
-    issues = json.loads(write_report(EVERYTHING, "gitlab", "1"))
+    issues = json.loads(write_report(EVERYTHING, "gitlab"))
     assert {frozenset(issue) for issue in issues} == {
         frozenset(("description", "check_name", "fingerprint", "severity", "location"))
     }
@@ -158,7 +158,7 @@ def test_markdown_fits_and_shows_the_largest_first() -> None:
         replace(change("costlier", f"p{n}.tol"), example=Example((("n", 1),), 10, 10 + n), old="n" * 300)
         for n in range(1000)
     ]
-    text = write_report(report(*grown), "md", "1")
+    text = write_report(report(*grown), "md")
     assert len(text.encode()) <= LIMIT
     assert text.index("p999.tol") < text.index("p998.tol")
     assert "more are not shown here" in text
@@ -166,7 +166,7 @@ def test_markdown_fits_and_shows_the_largest_first() -> None:
 
 
 def test_json_is_the_contract() -> None:
-    content = json.loads(write_report(EVERYTHING, "json", "1"))
+    content = json.loads(write_report(EVERYTHING, "json"))
     assert (content["tolcost"], content["kind"], content["exit"]) == (1, "check", 2)
     crossing = next(c for c in content["changes"] if c["kind"] == "crosses")
     assert crossing["region"] == {"text": "n > 64", "exact": True}
@@ -176,7 +176,7 @@ def test_json_is_the_contract() -> None:
 
 @pytest.mark.parametrize("form", GATE_FORMATS)
 def test_nothing_that_acts_on_a_screen_gets_out(form: str) -> None:
-    text = write_report(HOSTILE, form, "1")
+    text = write_report(HOSTILE, form)
     assert text.endswith("\n")
     assert not {"\x1b", "\u202e", "\0"} & set(text)
     text.encode("utf-8")

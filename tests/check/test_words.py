@@ -101,7 +101,7 @@ def shown(report: GateReport) -> Iterator[str]:
 def test_every_kind_of_finding() -> None:
     found = list(reports())
     texts = ["".join(shown(report)) for report in found]
-    formats = [write_report(found[-1], form, "1.2.3") for form in ("md", "github", "junit", "json")]
+    formats = [write_report(found[-1], form) for form in ("md", "github", "junit", "json")]
     actual = "\n----\n".join(
         [*texts, repr(gate_text(found[1], colour=True)), gate_markdown(found[-2]), *formats]
     )

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import islice
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Generic, TypeVar
@@ -44,17 +45,13 @@ class _Child(Generic[T]):
     """How many processes died before with what it is doing."""
 
 
-class _Todo:
-    """The pieces of work that nobody has yet, given out in runs that get shorter towards the end."""
-
-    def __init__(self, pieces: int, jobs: int) -> None:
-        self._start, self._pieces, self._jobs = 0, pieces, jobs
-
-    def run(self) -> Iterator[int]:
-        """The next pieces for one child."""
-        first = self._start
-        self._start += -(-(self._pieces - first) // (_RUNS * self._jobs))
-        return iter(range(first, self._start))
+def _runs(pieces: int, jobs: int) -> Iterator[Iterator[int]]:
+    """The pieces of work in runs, each for one child, that get shorter towards the end."""
+    start = 0
+    while start < pieces:
+        end = start - (start - pieces) // (_RUNS * jobs)
+        yield iter(range(start, end))
+        start = end
 
 
 def spread(
@@ -73,11 +70,10 @@ def spread(
     if (jobs <= 1 and not apart) or "fork" not in multiprocessing.get_all_start_methods():
         yield from ((n, with_deep_stack(partial(work, n))) for n in range(pieces))
         return
-    todo = _Todo(pieces, jobs)
-    runs = [todo.run() for _ in range(min(jobs, pieces))]
+    todo = _runs(pieces, jobs)
     children: list[_Child[T]] = []
     start = partial(_start, children, work, seconds)
-    for run in runs:
+    for run in list(islice(todo, jobs)):
         start(next(run), run)
     try:
         while children:
@@ -187,11 +183,13 @@ def _collect(child: _Child[T], seconds: float) -> T | _Lost:
     return lost
 
 
-def _next(children: list[_Child[T]], child: _Child[T], start: Callable[..., None], todo: _Todo) -> None:
+def _next(
+    children: list[_Child[T]], child: _Child[T], start: Callable[..., None], todo: Iterator[Iterator[int]]
+) -> None:
     """Give a child its next piece, or replace it, or let it go."""
     piece = next(child.next, None)
     if piece is None:
-        child.next = todo.run()
+        child.next = next(todo, iter(()))
         piece = next(child.next, None)
     alive = child.process.is_alive()
     if piece is not None and alive:

@@ -25,7 +25,8 @@ from tolcost.algebra import (
 )
 from tolcost.check.costing import Contribution
 from tolcost.check.records import BlamedLine, Example
-from tolcost.diagnostics import NOWHERE, Source, place, visible
+from tolcost.check.text import cut
+from tolcost.diagnostics import NOWHERE, Source, place
 
 _LONGEST = 100
 _LONGEST_FORM = 60
@@ -63,7 +64,7 @@ def _edited(line: LineKey, before: Mapping[str, Source], after: Mapping[str, Sou
     if not found or line[:2] in found:
         return ""
     name, number = found[0]
-    text = _cut(visible(after[name].text.splitlines()[number - 1].strip()))
+    text = cut(after[name].text.splitlines()[number - 1].strip(), _LONGEST)
     where = f"line {number}" if name == line[0] else f"{name}:{number}"
     more = f" and {len(found) - 1:,} more" if len(found) > 1 else ""
     return f"edited: {where}{more}, {text}"
@@ -152,13 +153,7 @@ def _place(line: LineKey, old: Poly | None, new: Poly, parts: Sequence[Contribut
     source = _sources(parts).get(name)
     lines = [] if source is None else source.text.splitlines()
     text = lines[number - 1].strip() if 0 < number <= len(lines) else ""
-    change = f"is {_short(new)}, the most of all" if old is None else f"was {_short(old)}, is {_short(new)}"
-    return BlamedLine(name, number, _cut(visible(text)), f"{what} {change}")
-
-
-def _short(form: Poly) -> str:
-    return _cut(to_text(form), _LONGEST_FORM)
-
-
-def _cut(text: str, longest: int = _LONGEST) -> str:
-    return text if len(text) <= longest else text[: longest - 1] + "…"
+    now = cut(to_text(new), _LONGEST_FORM)
+    was = "" if old is None else cut(to_text(old), _LONGEST_FORM)
+    change = f"is {now}, the most of all" if old is None else f"was {was}, is {now}"
+    return BlamedLine(name, number, cut(text, _LONGEST), f"{what} {change}")

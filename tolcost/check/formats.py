@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from urllib.parse import quote
 from xml.sax.saxutils import quoteattr
 
+from tolcost import __version__
 from tolcost.check.records import CostChange, CostlierRegion, Example, GateReport, HeldBudget
 from tolcost.check.text import RULES, Finding, findings, gate_markdown, gate_text, headline, verdict
 from tolcost.diagnostics import visible
@@ -76,10 +77,10 @@ def gate_gitlab(report: GateReport) -> str:
 # ---- SARIF ----------------------------------------------------------------------------------------
 
 
-def gate_sarif(report: GateReport, version: str) -> str:
+def gate_sarif(report: GateReport) -> str:
     """A SARIF 2.1.0 log with one run."""
     rules: list[Json] = [{"id": rule, "shortDescription": {"text": text}} for rule, text in RULES.items()]
-    driver: Json = {"name": "tolcost", "version": version, "rules": rules}
+    driver: Json = {"name": "tolcost", "version": __version__, "rules": rules}
     results: list[Json] = [_result(finding) for finding in findings(report)]
     run: Json = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
     return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
@@ -221,11 +222,12 @@ _WRITERS: Mapping[str, Callable[[GateReport], str]] = {
     "md": gate_markdown,
     "github": gate_github,
     "gitlab": gate_gitlab,
+    "sarif": gate_sarif,
     "junit": gate_junit,
     "json": gate_json,
 }
 
 
-def write_report(report: GateReport, form: str, version: str) -> str:
-    """The report in one of the formats, by this version of tolcost."""
-    return gate_sarif(report, version) if form == "sarif" else _WRITERS[form](report)
+def write_report(report: GateReport, form: str) -> str:
+    """The report in one of the formats."""
+    return _WRITERS[form](report)

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from hashlib import sha256
-from itertools import groupby
 from typing import Literal
 
 from tolcost.check.records import (
@@ -26,6 +25,7 @@ from tolcost.check.records import (
 )
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import visible
+from tolcost.show.document import cut as shortened
 from tolcost.show.tables import markdown_code, markdown_text
 from tolcost.show.text import columns
 
@@ -42,8 +42,7 @@ _VERDICTS = {0: "ok", 1: "costlier", 2: "not readable", 3: "undecided"}
 
 def cut(text: str, longest: int = LONGEST_FORM) -> str:
     """Text that can be shown, and is not endless."""
-    shown = visible(text)
-    return shown if len(shown) <= longest else shown[: longest - 1] + "…"
+    return shortened(visible(text), longest, "…")
 
 
 def headline(report: GateReport) -> str:
@@ -303,19 +302,15 @@ def gate_text(report: GateReport, colour: bool = False) -> str:
     if colour:
         head = f"{_RED if report.exit_code else _GREEN}{head}{_PLAIN}"
     blocks = [head]
-    changes = sorted(report.changes, key=lambda c: (_first(report, c.name), c.name))
-    for name, group in groupby(changes, key=lambda c: c.name):
-        blocks.append("\n".join(_program(name, list(group), report, colour)))
+    by_program: dict[str, list[CostChange]] = {}
+    for change in report.changes:  # the worst first
+        by_program.setdefault(change.name, []).append(change)
+    blocks += ["\n".join(_program(name, found, report, colour)) for name, found in by_program.items()]
     over = [held for held in report.budgets if held.kind != "within"]
     blocks += ["\n".join(_budget(held)) for held in over]
     ending = [f"note: {cut(note, 300)}" for note in report.notes] + hints(report)
     blocks += ["\n".join(ending)] if ending else []
     return "\n\n".join(blocks) + "\n"
-
-
-def _first(report: GateReport, name: str) -> int:
-    """Where the worst change of a program stands."""
-    return next(n for n, change in enumerate(report.changes) if change.name == name)
 
 
 def _program(name: str, changes: Sequence[CostChange], report: GateReport, colour: bool) -> Iterable[str]:

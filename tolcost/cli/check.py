@@ -114,7 +114,7 @@ def _written(report: GateReport, form: str, file: str | None) -> str:
         return gate_text(report, file is None and colour_on_stdout())
     from tolcost.check.formats import write_report  # a plain check does without all these
 
-    return write_report(report, form, __version__)
+    return write_report(report, form)
 
 
 def _compared(gate: GateTask, base: str | None) -> GateReport:
@@ -242,7 +242,6 @@ def _cost_program(root: Path, target: Target, specs: Library, metrics: tuple[str
     from tolcost.check.entries import costed_program
     from tolcost.elaborate.inputs import arguments
     from tolcost.pipeline import lower, read_program
-    from tolcost.platform import with_deep_stack
     from tolcost.syntax import read_source
 
     source = replace(read_source(root / target.file), name=target.file)
@@ -254,7 +253,6 @@ def _cost_program(root: Path, target: Target, specs: Library, metrics: tuple[str
 
 def _cost_model(root: Path, target: Target, session: Session, metrics: tuple[str, ...]) -> Costed:
     from tolcost.check.entries import costed_model
-    from tolcost.platform import with_deep_stack
     from tolcost.result.model import Wanted, study_file
 
     dims = {name: value for name, value in target.case.attrs.items() if isinstance(value, int)}

@@ -50,10 +50,10 @@ class ComparedAt:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CostedAlgorithm:
-    """An algorithm with its cost; ``one`` is None for the definition itself."""
+    """An algorithm with its cost, and what it opens with, unless it is the definition itself."""
 
     name: str
-    one: Alternative | None
+    about: str
     file: str
     program: Program
     counts: Counts
@@ -67,6 +67,11 @@ class CostedAlgorithm:
     def facts(self) -> tuple[Cond, ...]:
         """What its closed form holds under."""
         return tuple(condition.condition for condition in self.program.conditions)
+
+    @property
+    def holds_where(self) -> tuple[str, ...]:
+        """The same as text."""
+        return tuple(map(cond_text, self.facts))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -163,7 +168,8 @@ def _costed(setting: ComparedAt, one: Alternative | None, library: Library) -> C
     assert spec is not None, "alternatives are to operators that have a definition"
     program = lower_instance(setting.instance, library, spec).program
     name = DEFINITION if one is None else one.name
-    return CostedAlgorithm(name, one, spec.source.name, program, count(program))
+    about = "" if one is None else one.about
+    return CostedAlgorithm(name, about, spec.source.name, program, count(program))
 
 
 def _crossing(first: CostedAlgorithm, second: CostedAlgorithm) -> AlgorithmCrossing:
@@ -187,11 +193,6 @@ def _comparable(first: CostedAlgorithm, second: CostedAlgorithm) -> bool:
     """Whether both are counts and not bounds; what data decides may stand in one of them only."""
     by_data = [any(symbol.kind == "data" for symbol in one.eops.free) for one in (first, second)]
     return not all(by_data) and all(one.counts.status != "upper bound" for one in (first, second))
-
-
-def relied_on(row: CostedAlgorithm) -> tuple[str, ...]:
-    """What a closed form holds under, as text."""
-    return tuple(map(cond_text, row.facts))
 
 
 # ---- the alternatives themselves, held to node tests -----------------------------------------

@@ -13,7 +13,6 @@ from tolcost.referee.alternatives import (
     CostedAlgorithm,
     NodeTests,
     leading_ratio,
-    relied_on,
 )
 from tolcost.result.regions import EVERYWHERE
 from tolcost.show.document import (
@@ -135,7 +134,7 @@ def in_full(found: Sequence[AlgorithmComparison], tests: Tests) -> Iterator[Sect
         crossing = crossings_table((one,))
         if crossing.rows:
             yield _narrow(crossing, 2, 6)
-        told = [(row.name, row.one.about) for row in one.rows if row.one is not None]
+        told = [(row.name, row.about) for row in one.rows[1:]]
         yield Facts(tuple(Fact(name, about) for name, about in (*told, *one.refused)))
 
 
@@ -154,15 +153,11 @@ def _row(one: AlgorithmComparison, row: CostedAlgorithm, tests: Tests) -> tuple[
         row.name,
         row.eops,
         standing_text(one.against_definition(row)),
-        Code("; ".join(relied_on(row))),
+        Code("; ".join(row.holds_where)),
         tests_text(tests.get((instance.op, row.name))),
-        _about(row),
+        row.about,
         Code(command_of(instance, row.file)),
     )
-
-
-def _about(row: CostedAlgorithm) -> str:
-    return "" if row.one is None else row.one.about
 
 
 def setting_text(one: AlgorithmComparison) -> str:
@@ -232,10 +227,10 @@ def _algorithm(operator: str, row: CostedAlgorithm, tests: Tests) -> Json:
     return {
         "name": row.name,
         "file": row.file,
-        "about": _about(row),
+        "about": row.about,
         "eops": to_text(row.eops),
         "count": row.counts.status,
-        "holds_where": list(relied_on(row)),
+        "holds_where": list(row.holds_where),
         "tests": None
         if said is None
         else {"cases": said.every, "admitted": said.admitted, "pass": said.passed},

@@ -87,9 +87,7 @@ class CostComparison:
 
     def __repr__(self) -> str:
         """The two of them, and what is said of the whole."""
-        whole = self.whole
-        said = said_of(whole.claim, whole.less_where, whole.more_where)
-        return f"<CostComparison {self.old} -> {self.new}: {said}>"
+        return f"<CostComparison {self.old} -> {self.new}: {self.said}>"
 
     def _repr_html_(self) -> str:
         """What ``tolcost diff`` prints, for notebooks."""
@@ -104,6 +102,11 @@ class CostComparison:
     def verdict(self) -> Relation:
         """What is said of the whole."""
         return self.whole.verdict
+
+    @property
+    def said(self) -> str:
+        """The same in words."""
+        return said_of(self.whole.claim, self.whole.less_where, self.whole.more_where)
 
 
 def _written(found: CostComparison, form: str) -> str:
@@ -136,9 +139,7 @@ def said_of(claim: Claim, less_where: str = "", more_where: str = "") -> str:
 
 def _blocks(found: CostComparison) -> Iterator[Section]:
     """The verdict, then what differs; what is the same is only counted."""
-    whole = found.whole
-    said = said_of(whole.claim, whole.less_where, whole.more_where)
-    yield Lines((f"{found.old} -> {found.new}: {said}",))
+    yield Lines((f"{found.old} -> {found.new}: {found.said}",))
     differing = [row for row in found.rows if row.verdict != "same"]
     figures = [row for row in differing if not row.part]
     parts = [row for row in differing if row.part and row.metric != "macs"]
@@ -150,7 +151,7 @@ def _blocks(found: CostComparison) -> Iterator[Section]:
     if same:
         counted = f"{same} {'figure is' if same == 1 else 'figures are'} the same"
         yield Lines((counted if differing else f"all {counted}",))
-    reasons = dict.fromkeys(row.why for row in (whole, *figures) if row.why)
+    reasons = dict.fromkeys(row.why for row in (found.whole, *figures) if row.why)
     yield Facts((*(Fact("undecided", why) for why in reasons), *(Fact("note", note) for note in found.notes)))
 
 

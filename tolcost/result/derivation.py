@@ -10,9 +10,10 @@ from itertools import groupby
 from typing import TYPE_CHECKING, TypeAlias
 
 from tolcost.algebra import Symbol, to_text
-from tolcost.cost.derive import Derivation, DerivationStep, ValueDerivation
+from tolcost.cost.derive import Derivation, ValueDerivation
 from tolcost.cost.record import Analysis
-from tolcost.diagnostics import NOWHERE, place, visible
+from tolcost.diagnostics import visible
+from tolcost.result.point import line_in
 from tolcost.show.document import (
     Cell,
     Code,
@@ -64,7 +65,7 @@ def _chain(chain: ValueDerivation, file: str) -> Iterator[str]:
     before = ["", *texts][: len(texts)]
     steps: list[tuple[str, str, str]] = []
     listed = zip(
-        before, texts, ((_line(step, file), visible(step.reason)) for step in chain.steps), strict=True
+        before, texts, ((line_in(step.span, file), visible(step.reason)) for step in chain.steps), strict=True
     )
     for (where, reason), same in groupby(listed, key=lambda one: one[2]):
         alike = list(same)  # the same done again and again is one step
@@ -101,7 +102,7 @@ def derivation_document(derivation: Derivation, name: str, file: str) -> Documen
     tables = [
         ReportTable(
             (Column("form", _title(chain), "code"), Column("line", "line"), Column("reason", "because")),
-            [(Code(step.text_after), _line(step, file), step.reason) for step in chain.steps],
+            [(Code(step.text_after), line_in(step.span, file), step.reason) for step in chain.steps],
         )
         for chain in chains
     ]
@@ -120,7 +121,7 @@ def derivation_json(derivation: Derivation, name: str, file: str) -> str:
             "name": chain.name,
             "eops": to_text(chain.total),
             "steps": [
-                {"form": step.text_after, "line": _line(step, file), "reason": step.reason}
+                {"form": step.text_after, "line": line_in(step.span, file), "reason": step.reason}
                 for step in chain.steps
             ],
         }
@@ -135,14 +136,6 @@ def derivation_json(derivation: Derivation, name: str, file: str) -> str:
 def _title(chain: ValueDerivation) -> str:
     """What is derived: a name, or the source of a value that has none."""
     return f"EOPs({visible(chain.source)})"
-
-
-def _line(step: DerivationStep, file: str) -> str:
-    if step.span.source is NOWHERE.source:
-        return ""
-    name = step.span.source.name
-    number = place(step.span).line
-    return f"line {number}" if name == file else f"{visible(name)}:{number}"
 
 
 # ---- what a run counts -----------------------------------------------------------------------

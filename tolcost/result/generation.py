@@ -25,7 +25,6 @@ from tolcost.algebra import (
     const,
     ge,
     is_nonnegative,
-    leading_terms,
     substitute,
     substitute_cond,
     sum_over,
@@ -62,13 +61,13 @@ from tolcost.result.study import (
     Located,
     Measure,
     Study,
-    bytes_measure,
     intensity_measure,
     locate_study,
+    model_measures,
 )
 from tolcost.result.time import TimedNodes
 from tolcost.result.totals import figures_with, total_figures
-from tolcost.show.document import Fact, Form, text_of
+from tolcost.show.document import Fact, Form
 from tolcost.show.json import Json
 
 _SUCH_AS = "such as 'past: 0..n', which is n runs"
@@ -140,11 +139,6 @@ class GenerationStudy(Study):
         """What was asked for: a copy is made from that again."""
         return generated_again, self.asked
 
-    @property
-    def leading(self) -> Poly:
-        """The terms of the EOPs that decide how they grow."""
-        return leading_terms(self.total.eops)
-
     def types(self, put: Callable[[Form], Form | None]) -> Iterator[tuple[str, str, str]]:
         """Inputs and outputs of one run."""
         return self.pieces[-1].study.types(put)
@@ -184,12 +178,7 @@ class GenerationStudy(Study):
             else Depth(tuple(weights + one for one in peak.candidates), peak.exact)
         )
         return (
-            Measure("eops", "EOPs", total.eops),
-            Measure("flops", "FLOPs", total.flops),
-            Measure("macs", "MACs", total.macs),
-            *(Measure("weights", name, value, value.unit) for name, value in weighed),
-            Measure("index", "index functions", total.index_ops),
-            bytes_measure("bytes, node by node", total.traffic),
+            *model_measures(total, weighed),
             Measure("params", "parameters", held.parameters),
             Measure("param_bytes", "parameter bytes", weights),
             Measure("cache_bytes", "cache at the end", self.cache, "bytes"),
@@ -236,7 +225,7 @@ class GenerationStudy(Study):
             "generate": {"length": self.runs.name, "first": first, "end": end},
             "symbols": [symbol_json(symbol) for symbol in self.symbols],
             "totals": totals(form_json),
-            "leading": text_of(self.leading),
+            "leading": form_json(self.leading),
             "status": cost.status,
             "conditions": [
                 {"condition": one.text, "reason": one.reason, "node": one.node} for one in self.needed

@@ -9,7 +9,7 @@ from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.result.model import ModelStudy, Wanted, of_model
 from tolcost.result.study import Located
-from tolcost.show.document import Cell, Code, Column, Lines, ReportTable, write
+from tolcost.show.document import Cell, Code, Column, Lines, ReportTable, cut, write
 from tolcost.show.json import Json, document, number
 from tolcost.show.tables import csv_text
 
@@ -103,7 +103,7 @@ def many_written(found: Sequence[Summary], form: str) -> str:
         case "md":
             return write((ReportTable(_SHOWN, [tuple(map(_coded, _SHOWN, _row(s))) for s in found]),), "md")
         case _:
-            short = [(_tail(s.file), *(_short(cell) for cell in _row(s)[1:])) for s in found]
+            short = [(_tail(s.file), *(cut(cell, _WIDEST, "…") for cell in _row(s)[1:])) for s in found]
             return write((ReportTable(_SHOWN, short), Lines(tuple(_problems(found)))), "text")
 
 
@@ -123,10 +123,6 @@ def _row(s: Summary) -> tuple[str, ...]:
 
 def _coded(column: Column, cell: str) -> Cell:
     return Code(cell) if cell and column.kind == "code" else cell
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"
 
 
 def _tail(file: str) -> str:

@@ -8,7 +8,7 @@ from contextlib import contextmanager, nullcontext
 from functools import cached_property
 from pathlib import Path
 
-from tolcost.algebra import Cond, Poly, Symbol, atom, const, leading_terms, substitute, to_text
+from tolcost.algebra import Cond, Poly, Symbol, atom, const, substitute, to_text
 from tolcost.atoms.nodes import Part
 from tolcost.catalogue.graph import Model
 from tolcost.catalogue.operand_types import newest_version
@@ -49,10 +49,10 @@ from tolcost.result.study import (
     Located,
     Measure,
     Study,
-    bytes_measure,
     intensity_measure,
     is_asked,
     locate_study,
+    model_measures,
 )
 from tolcost.result.time import TimedNodes
 from tolcost.result.totals import (
@@ -67,7 +67,7 @@ from tolcost.result.totals import (
     steps_of,
     total_figures,
 )
-from tolcost.show.document import UNKNOWN, Fact, Form, form_at, text_of
+from tolcost.show.document import UNKNOWN, Fact, Form, form_at
 from tolcost.show.json import Json
 
 METRICS = ("eops", "flops", "macs", "index", "bytes", "params", "peak", "depth")
@@ -135,11 +135,6 @@ class ModelStudy(Study):
         return None if found is None else depth_with(found, self.adder.settle)
 
     @property
-    def leading(self) -> Poly:
-        """The terms of the EOPs that decide how they grow."""
-        return leading_terms(self.total.eops)
-
-    @property
     def merged(self) -> tuple[tuple[str, str], ...]:
         """Lengths of inputs, and those that data decides, that turned out to be others, and which."""
         equal = self.cost.equal
@@ -196,12 +191,7 @@ class ModelStudy(Study):
         total, held, peak = self.total, self.holdings, self.peak
         often = "" if peak is None else "bytes" if peak.exact else "bytes, perhaps more"
         return (
-            Measure("eops", "EOPs", total.eops),
-            Measure("flops", "FLOPs", total.flops),
-            Measure("macs", "MACs", total.macs),
-            *(Measure("weights", name, value, value.unit) for name, value in weighed),
-            Measure("index", "index functions", total.index_ops),
-            bytes_measure("bytes, node by node", total.traffic),
+            *model_measures(total, weighed),
             Measure("model_bytes", "bytes of the model", held.bytes, "parameters, inputs and outputs"),
             Measure("params", "parameters", held.parameters),
             Measure("param_bytes", "parameter bytes", held.parameter_bytes),
@@ -550,7 +540,7 @@ def model_record(study: ModelStudy, cost: Located, metrics: frozenset[str] | Non
         "outputs": types["output"],
         "symbols": [symbol_json(symbol) for symbol in study.symbols],
         "totals": totals(form_json),
-        "leading": text_of(study.leading),
+        "leading": form_json(study.leading),
         "status": cost.status,
         "coverage": _coverage_json(study),
         "conditions": list(map(_condition_json, study.needed)),

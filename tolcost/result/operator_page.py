@@ -36,6 +36,7 @@ from tolcost.result.operators import (
     is_rank_generic,
     length_along_one,
 )
+from tolcost.show.document import cut
 from tolcost.show.json import Json, document
 from tolcost.show.tables import markdown_code, markdown_text
 from tolcost.show.text import columns
@@ -162,8 +163,7 @@ def _figure(one: Listed) -> str:
 def _form(one: Listed) -> str:
     if one.form is None:
         return "-"
-    text = to_text(eops_of(one.form).form)
-    short = text if len(text) <= _WIDEST_FORM else f"{text[: _WIDEST_FORM - 1]}…"
+    short = cut(to_text(eops_of(one.form).form), _WIDEST_FORM, "…")
     return visible(short) + (" †" if one.form.assumed or one.form.rank not in (None, _LISTED_RANK) else "")
 
 

@@ -202,11 +202,8 @@ def _is_several(shape: StoredValue) -> bool:
 def _sequence(shapes: StoredValue) -> Inputs:
     """The tensors of a sequence."""
     found = shapes if isinstance(shapes, list) else []
-    return Inputs(tuple(Tensor(tuple(map(_poly, _entries(one))), "float32") for one in found))
-
-
-def _poly(entry: int | str) -> Poly:
-    return const(entry) if isinstance(entry, int) else length(entry)
+    lengths = ([const(e) if isinstance(e, int) else length(e) for e in _entries(one)] for one in found)
+    return Inputs(tuple(Tensor(tuple(shape), "float32") for shape in lengths))
 
 
 def _shape(shape: StoredValue) -> PlainShape | Sequence[PlainShape]:

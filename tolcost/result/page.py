@@ -30,7 +30,7 @@ from tolcost.models.applied import Applied
 from tolcost.models.lowered import Lowered
 from tolcost.models.memory import lifetimes
 from tolcost.result.compare import match
-from tolcost.result.comparison import CostComparison, said_of
+from tolcost.result.comparison import CostComparison
 from tolcost.result.model import ModelStudy, of_model
 from tolcost.result.rows import TableRow, path_of
 from tolcost.result.study import Figures, Located, at_example
@@ -160,7 +160,7 @@ def _other(old: Located, found: CostComparison, cost: Located, forms: _Forms) ->
     return {
         "name": visible(names[0] if len(set(names)) > 1 else found.old),
         "verdict": found.verdict,
-        "said": said_of(whole.claim, whole.less_where, whole.more_where),
+        "said": found.said,
         "notes": [visible(note) for note in (*found.notes, *filter(None, (whole.why,)))],
         "requires": [{"text": cond_text(one), "test": condition_tree(one, forms.number)} for one in needed],
         "eops": forms.number(whole.old),

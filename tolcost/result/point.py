@@ -44,6 +44,14 @@ def facts_of(conditions: Iterable[Cond]) -> tuple[Cond, ...]:
     return tuple(found)[:MOST_FACTS]
 
 
+def line_in(span: Span, file: str) -> str:
+    """The line that a span starts at, with the file where that is another one than ``file``; "": nowhere."""
+    if span.source is NOWHERE.source:
+        return ""
+    number = place(span).line
+    return f"line {number}" if span.source.name == file else f"{visible(span.source.name)}:{number}"
+
+
 @dataclass(frozen=True, slots=True)
 class Requirement:
     """A condition that figures rely on, why, and where it comes from: a line, or a node of a model.
@@ -71,10 +79,7 @@ class Requirement:
 
     def place(self, file: str) -> str:
         """The node, or the line, with the file where that is another one than ``file``."""
-        if self.node or self.line is None:
-            return visible(self.node)
-        name = self.span.source.name
-        return f"line {self.line}" if name == file else f"{visible(name)}:{self.line}"
+        return visible(self.node) if self.node else line_in(self.span, file)
 
     def holds(self, values: Valuation) -> bool:
         """Whether it holds, as far as what it mentions is known."""

@@ -19,7 +19,7 @@ from tolcost.result.assumptions import assumed
 from tolcost.result.claims import Certainty
 from tolcost.result.comparison import FUNCTIONS
 from tolcost.result.cost import Cost
-from tolcost.result.point import requirements, said_of_lengths, whole_lengths
+from tolcost.result.point import line_in, requirements, said_of_lengths, whole_lengths
 from tolcost.result.records import Show, all_reached, at_json, form_json, functions_json, symbol_json
 from tolcost.result.rows import TableRow
 from tolcost.result.study import (
@@ -70,12 +70,9 @@ class ProgramStudy(Study):
     def remarks(self) -> Iterator[Fact]:
         """The lines that make counts upper bounds."""
         for span in self.analysis.counts.bounded[:_MOST_BOUNDS]:
-            at = place(span)
-            where = f"line {at.line}" if span.source.name == self.file else f"{span.source.name}:{at.line}"
             text = span.text.split("\n")[0]
-            yield Fact(
-                "bounded by", Code(f"{visible(where)}: {visible(text)}"), "data decides what it computes"
-            )
+            code = Code(f"{line_in(span, self.file)}: {visible(text)}")
+            yield Fact("bounded by", code, "data decides what it computes")
 
     def measures(self, weighed: Iterable[tuple[str, Weighed]]) -> tuple[Measure, ...]:
         """Every figure with its parts."""

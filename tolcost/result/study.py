@@ -14,7 +14,17 @@ from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, Literal, TypeAlias, TypeVar
 
-from tolcost.algebra import AlgebraBudget, Cond, NotInteger, Poly, Symbol, evaluate, is_nonnegative, total_of
+from tolcost.algebra import (
+    AlgebraBudget,
+    Cond,
+    NotInteger,
+    Poly,
+    Symbol,
+    evaluate,
+    is_nonnegative,
+    leading_terms,
+    total_of,
+)
 from tolcost.cost import Analysis, FormRatio, Traffic
 from tolcost.cost.count import CountKey, Counts, applied
 from tolcost.cost.device import UNIT, CallWork, Device
@@ -159,6 +169,11 @@ class SweepRow:
     peak: int | None = None
     outside: str = ""
 
+    @property
+    def figures(self) -> dict[str, int | None]:
+        """The figures by name."""
+        return {"eops": self.eops, "macs": self.macs, "bytes": self.bytes, "peak_bytes": self.peak}
+
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
@@ -219,6 +234,18 @@ class Measure:
     def remark(self) -> str:
         """The unit, and whether it is a bound."""
         return ", ".join(filter(None, (self.unit, self.bound)))
+
+
+def model_measures(total: Figures, weighed: Iterable[tuple[str, Weighed]]) -> tuple[Measure, ...]:
+    """What nodes cost together: the figures that a model begins with."""
+    return (
+        Measure("eops", "EOPs", total.eops),
+        Measure("flops", "FLOPs", total.flops),
+        Measure("macs", "MACs", total.macs),
+        *(Measure("weights", name, value, value.unit) for name, value in weighed),
+        Measure("index", "index functions", total.index_ops),
+        bytes_measure("bytes, node by node", total.traffic),
+    )
 
 
 def bytes_measure(label: str, moved: Traffic, parts: tuple[Portion, ...] = ()) -> Measure:
@@ -294,9 +321,9 @@ class Study(ABC):
         return tuple(one for one in self.requirements if one.kind == "checked")
 
     @property
-    def leading(self) -> Form | None:
-        """The terms of the EOPs that decide how they grow, where that is worth saying."""
-        return None
+    def leading(self) -> Poly | None:
+        """The terms of the EOPs that decide how they grow, where that is worth saying: of a model."""
+        return leading_terms(self.total.eops) if self.kind == "model" else None
 
     @abstractmethod
     def types(self, put: Callable[[Form], Form | None]) -> Iterator[tuple[str, str, str]]:

@@ -316,7 +316,7 @@ def _growth_table(growth: Growth) -> ReportTable:
     )
     rows = []
     for row in growth.rows:
-        figures = (row.eops, row.macs, row.bytes, row.peak)
+        figures = tuple(row.figures.values())
         last: Cell = f"outside of {row.outside}" if row.outside else Bar(row.eops, most)
         cells = figures if row.outside else [UNKNOWN if n is None else n for n in figures]
         rows.append((row.value, *cells, last))
@@ -329,9 +329,7 @@ def csv_table(costs: Sequence[Located], view: CostView) -> ReportTable:
         first = view.growths[0]
         fixed = tuple(first.fixed)
         rows = [
-            (*g.fixed.values(), r.value, r.eops, r.macs, r.bytes, r.peak, r.outside)
-            for g in view.growths
-            for r in g.rows
+            (*g.fixed.values(), r.value, *r.figures.values(), r.outside) for g in view.growths for r in g.rows
         ]
         keys = (*fixed, first.name, "eops", "macs", "bytes", "peak_bytes", "outside")
         return ReportTable(tuple(Column(key, key) for key in keys), rows)
@@ -388,15 +386,7 @@ def growth_record(growth: Growth) -> dict[str, Json]:
     rows: list[Json] = [
         {
             growth.name: row.value,
-            **{
-                key: None if found is None else number(found)
-                for key, found in (
-                    ("eops", row.eops),
-                    ("macs", row.macs),
-                    ("bytes", row.bytes),
-                    ("peak_bytes", row.peak),
-                )
-            },
+            **{key: None if found is None else number(found) for key, found in row.figures.items()},
             "outside": row.outside or None,
         }
         for row in growth.rows

@@ -481,13 +481,13 @@ def rounded(value: Fraction, digits: int = 4) -> str:
     return f"{float(value):.{digits}g}"
 
 
-def cut(text: str, longest: int = LONGEST) -> str:
+def cut(text: str, longest: int = LONGEST, mark: str = " …") -> str:
     """Shorten what is too long to be read, visibly.
 
     >>> cut("n + 1"), len(cut("n*" * 100, 72))
     ('n + 1', 72)
     """
-    return text if len(text) <= longest else text[: longest - 2] + " …"
+    return text if len(text) <= longest else text[: longest - len(mark)] + mark
 
 
 # --- Formats
