@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from functools import cache
 from itertools import accumulate, groupby
 from pathlib import Path
-from typing import Literal, SupportsIndex
+from typing import Literal, NoReturn, SupportsIndex
 
 from tolcost.dataclass import dataclass, field, replace
 
@@ -173,6 +173,11 @@ class Rejected(Exception):
         """Say more about the first of the diagnostics, on its way to whoever reports it."""
         head, *rest = self.diagnostics
         self.diagnostics = (replace(head, labels=(*head.labels, *labels)), *rest)
+
+
+def refuse(code: str, message: str, span: Span = NOWHERE, hint: str | None = None) -> NoReturn:
+    """Say the one thing that is wrong with an input."""
+    raise Rejected(Diagnostic(code, message, span, hint=hint))
 
 
 class UnknownLength(Rejected):

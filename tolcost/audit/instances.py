@@ -16,7 +16,7 @@ from tolcost.catalogue.listing import entries
 from tolcost.catalogue.specs import Library, Spec, folder_of
 from tolcost.cost import Analysis, analyze_program
 from tolcost.dataclass import dataclass, field
-from tolcost.diagnostics import Diagnostic, Rejected, Source, quoted
+from tolcost.diagnostics import Source, quoted, refuse
 from tolcost.elaborate import Argument, Elaborated, elaborate
 from tolcost.elaborate.inputs import PlainShape, PlainValue, arguments
 from tolcost.pipeline import lower, read_program
@@ -54,7 +54,7 @@ def spec_of(op: str, library: Library) -> Spec:
         known = entries(library, (op,))  # says which one may be meant, where there is none
         full = (quoted(f"{entry.domain}.{entry.name}") for entry in known if entry.spec is not None)
         hint = f"with its domain it is {' or '.join(full)}" if domain == "" and known[0].domain else None
-        raise Rejected(Diagnostic("T0663", f"there is no definition of {quoted(op)}", hint=hint))
+        refuse("T0663", f"there is no definition of {quoted(op)}", hint=hint)
     return spec
 
 

@@ -18,7 +18,7 @@ from tolcost.catalogue.specs import Library
 from tolcost.catalogue.suite import Report
 from tolcost.cost import Analysis
 from tolcost.dataclass import dataclass
-from tolcost.diagnostics import Diagnostic, Rejected, unreadable
+from tolcost.diagnostics import Diagnostic, Rejected, refuse, unreadable
 from tolcost.result.conformance import (
     CONFORMANCE,
     CONFORMANCE_COMMAND,
@@ -112,7 +112,7 @@ def _point(op: str, shapes: str, attrs: str, counts: Mapping[str, Peer], library
     analysis = analyse_instance(instance, library)
     eops, macs = analysis.eops.constant, analysis.macs.constant
     if eops is None or macs is None:
-        raise Rejected(Diagnostic("T0681", f"the count of {op} at {shapes} is not a number"))
+        refuse("T0681", f"the count of {op} at {shapes} is not a number")
     kind = next(iter(counts.values())).kind
     return Measured(op, kind, instance, eops, macs, counts, _is_trivial(analysis, eops))
 

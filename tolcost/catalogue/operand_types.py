@@ -11,14 +11,14 @@ import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from tolcost.catalogue.graph import EMPTY_LIST, Attribute, GraphNode, Reference, attribute_kind, met
 from tolcost.catalogue.messages import TensorProto
 from tolcost.catalogue.specs import FOLDER_OF_DOMAIN, folder_of
 from tolcost.catalogue.stored import StoredTexts
 from tolcost.catalogue.types import CODE_OF_SPACE, SPACE_OF_CODE
-from tolcost.diagnostics import Diagnostic, Rejected, quoted
+from tolcost.diagnostics import quoted, refuse
 from tolcost.platform import specs_root
 
 FOLDER = "types"
@@ -60,7 +60,7 @@ def check_node(node: GraphNode, opset: int | None, spaces: Sequence[str | None])
     for name, value in node.attributes.items():
         kind = known.attributes.get(name)
         if kind is not None and not isinstance(value, Reference) and not is_of_kind(value, kind):
-            _refuse(f"the attribute {quoted(name)} of {node.shown} must be of type {kind}")
+            refuse("T0664", f"the attribute {quoted(name)} of {node.shown} must be of type {kind}")
     bound: dict[str, str] = {}
     for operand, space in zip(met(known.inputs, len(spaces)), spaces, strict=False):
         if space in CODE_OF_SPACE:
@@ -102,14 +102,13 @@ def _only_space(operand: SchemaOperand) -> str | None:
 
 def _check_input(node: GraphNode, operand: SchemaOperand, space: str, bound: dict[str, str]) -> None:
     if space not in operand.types:
-        _refuse(f"{node.shown} does not take {space} as its input {quoted(operand.name)}")
+        refuse("T0664", f"{node.shown} does not take {space} as its input {quoted(operand.name)}")
     if not operand.differ and bound.setdefault(operand.kind, space) != space:
         other = bound[operand.kind]
-        _refuse(f"{node.shown} takes inputs of one type, not {other} and {space} ({quoted(operand.name)})")
-
-
-def _refuse(message: str) -> NoReturn:
-    raise Rejected(Diagnostic("T0664", message))
+        refuse(
+            "T0664",
+            f"{node.shown} takes inputs of one type, not {other} and {space} ({quoted(operand.name)})",
+        )
 
 
 # ---- where they are from ------------------------------------------------------------------

@@ -6,7 +6,7 @@ import math
 import re
 import struct
 from collections.abc import Iterable, Sequence
-from typing import NoReturn, Protocol
+from typing import Protocol
 
 from tolcost.algebra import FALSE, TRUE, const
 from tolcost.catalogue.graph import MOST_RANK, Declared
@@ -18,7 +18,7 @@ from tolcost.catalogue.messages import (
     ValueInfoProto,
 )
 from tolcost.catalogue.types import SMALL, Array, constant, simplest, space_of_code
-from tolcost.diagnostics import Diagnostic, Rejected, quoted
+from tolcost.diagnostics import quoted, refuse
 from tolcost.elaborate.values import Cast, Value, Vec
 
 _DECIDING = {"int64": SMALL, "int32": SMALL, "bool": SMALL, "float32": 16, "float64": 16, "float16": 16}
@@ -52,11 +52,6 @@ _CODES = {
     "int64": "q", "uint8": "B", "uint16": "H", "uint32": "I", "uint64": "Q",
 }  # fmt: skip
 """The letters that ``struct`` has for elements that are raw bytes."""
-
-
-def refuse(code: str, message: str, hint: str | None = None) -> NoReturn:
-    """Say what is wrong with a file."""
-    raise Rejected(Diagnostic(code, message, hint=hint))
 
 
 def shown(name: str | bytes) -> str:
@@ -119,7 +114,7 @@ def check_inside(tensor: TensorProto, what: str) -> None:
     """Refuse a tensor whose elements are needed but stand in another file, which is never opened."""
     if tensor.data_location == TensorProto.EXTERNAL:
         hint = "only initializers may keep their data beside the model, and a cost needs none of it"
-        refuse("T0674", f"{what} keeps its data in another file", hint)
+        refuse("T0674", f"{what} keeps its data in another file", hint=hint)
 
 
 def small_value(tensor: TensorProto, space: str, size: int) -> Value | None:

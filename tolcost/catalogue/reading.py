@@ -50,13 +50,12 @@ from tolcost.catalogue.protobuf import (
     checked_shape,
     declared_of,
     dense,
-    refuse,
     scope_in,
     shown,
     small_value,
 )
 from tolcost.catalogue.types import SMALL, space_of_code
-from tolcost.diagnostics import quoted, unreadable
+from tolcost.diagnostics import quoted, refuse, unreadable
 
 # === Large tensors of a model file stay where they are: protobuf copies what it reads, and what is looked at.
 #
@@ -206,7 +205,7 @@ def parse_model(raw: bytes, name: str) -> ModelProto:
         found: ModelProto = ModelProto.FromString(raw)
         return found
     except (DecodeError, ValueError, UnicodeDecodeError):
-        refuse("T0673", f"{shown(name)} is not an ONNX model", _likely(raw[:64].lstrip().lower(), name))
+        refuse("T0673", f"{shown(name)} is not an ONNX model", hint=_likely(raw[:64].lstrip().lower(), name))
 
 
 _TORCH = "`tolcost torch package.module:function --shape x=batch,3,224,224`; in Python, `tolcost.from_torch`"
@@ -234,7 +233,7 @@ def as_bytes(model: object) -> bytes:
         return bytes(model.SerializeToString())
     packages = (base.__module__.partition(".")[0] for base in type(model).__mro__)
     hint = next((_PACKAGES[package] for package in packages if package in _PACKAGES), None)
-    refuse("T0673", f"an object of type {shown(type(model).__name__)} is not an ONNX model", hint)
+    refuse("T0673", f"an object of type {shown(type(model).__name__)} is not an ONNX model", hint=hint)
 
 
 _BEGINS = b"\x08"
@@ -271,7 +270,7 @@ def check_text(names: Iterable[str]) -> None:
 def model_of(proto: ModelProto, name: str, held: Mapping[int, memoryview] = _NONE_HELD) -> Model:
     """A model as our own types; ``held`` are elements of initializers that it was read without."""
     if not proto.graph.node and not proto.graph.output:
-        refuse("T0672", f"{shown(name)} has no graph", "an empty answer is never a cost of 0")
+        refuse("T0672", f"{shown(name)} has no graph", hint="an empty answer is never a cost of 0")
     if len(proto.graph.node) > MOST_NODES:
         refuse("T0506", f"{shown(name)} has more than {MOST_NODES:,} nodes")
     reader = ModelReader()

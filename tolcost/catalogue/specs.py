@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from tolcost.catalogue.stored import NOTHING_STORED, Formal, Head, Stored, digest_of, stored_at
 from tolcost.dataclass import dataclass, field
-from tolcost.diagnostics import Diagnostic, Rejected, Source, quoted
+from tolcost.diagnostics import Diagnostic, Rejected, Source, quoted, refuse
 from tolcost.platform import specs_root
 
 if TYPE_CHECKING:
@@ -285,7 +285,7 @@ class Library:
         spec = self.definition(domain, name, source, file.shipped)
         if file.since is not None and file.since != spec.since:
             problem = f"the file is named for version {file.since}, but its header says {spec.since}"
-            raise Rejected(Diagnostic("T0652", problem, self._definitions().parsed(name, source)[0].span))
+            refuse("T0652", problem, self._definitions().parsed(name, source)[0].span)
         return spec
 
     def definition(self, domain: str, name: str, source: Source, shipped: bool = True) -> Spec:
@@ -377,7 +377,7 @@ def existing(folders: Iterable[str | Path]) -> tuple[Path, ...]:
     found = tuple(map(Path, folders))
     for folder in found:
         if not folder.is_dir():
-            raise Rejected(Diagnostic("T0668", f"there is no folder {quoted(str(folder))} with operators"))
+            refuse("T0668", f"there is no folder {quoted(str(folder))} with operators")
     return found
 
 
@@ -406,7 +406,7 @@ def folder_of(domain: str) -> str:
     """Which folder holds the operators of a domain."""
     folder = FOLDER_OF_DOMAIN.get(domain, domain)
     if not _PLAIN.fullmatch(folder):
-        raise Rejected(Diagnostic("T0653", f"{quoted(domain)} is not the name of a domain"))
+        refuse("T0653", f"{quoted(domain)} is not the name of a domain")
     return folder
 
 
@@ -425,7 +425,7 @@ def _bytes(file: Traversable, shown: str) -> bytes:
     except OSError as error:
         raise Rejected(Diagnostic("T0654", f"{shown} cannot be read: {error}")) from None
     if len(raw) > _MAX_FILE:
-        raise Rejected(Diagnostic("T0654", f"{shown} is larger than {_MAX_FILE} bytes"))
+        refuse("T0654", f"{shown} is larger than {_MAX_FILE} bytes")
     return raw
 
 

@@ -18,7 +18,7 @@ from tolcost.catalogue.graph import Body, Graph, GraphNode, Inside, Weight, firs
 from tolcost.catalogue.operand_types import check_node, output_spaces
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.dataclass import dataclass, field, replace
-from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, quoted
+from tolcost.diagnostics import NOWHERE, Rejected, quoted, refuse
 from tolcost.elaborate.again import Remembered, applied
 from tolcost.elaborate.layout import materialise
 from tolcost.elaborate.programs import apply_program
@@ -393,10 +393,10 @@ def _call(
     """The outputs of a function of the model, on values of the graph that calls it."""
     if around.depth >= MOST_NESTED:
         message = f"the function {quoted(node.op)} calls itself, or nests too deeply"
-        raise Rejected(Diagnostic("T0692", message))
+        refuse("T0692", message)
     if next(around.calls) >= MOST_CALLS:
         message = f"functions are called more than {MOST_CALLS:,} times by the graphs of a node"
-        raise Rejected(Diagnostic("T0506", message))
+        refuse("T0506", message)
     inside: dict[str, Value] = {name: Missing(name) for name in body.inputs}
     inside.update(
         (name, _value(env, values, given))
@@ -423,7 +423,7 @@ def _passed_data(
 def _spec(node: GraphNode, around: Surroundings) -> Spec:
     spec = around.library.find(node.domain, node.op, around.opsets.get(node.domain))
     if spec is None:
-        raise Rejected(Diagnostic("T0661", f"there is no definition of {quoted(node.op)}"))
+        refuse("T0661", f"there is no definition of {quoted(node.op)}")
     return spec
 
 
@@ -432,4 +432,4 @@ def _value(env: Env, values: Mapping[str, Value], name: str) -> Value:
         return values[name]
     if name in env.context.around:
         return env.context.around[name]
-    raise Rejected(Diagnostic("T0662", f"a graph uses {quoted(name)}, which nothing around it defines"))
+    refuse("T0662", f"a graph uses {quoted(name)}, which nothing around it defines")

@@ -16,7 +16,7 @@ from tolcost.catalogue.schemas import onnx_version
 from tolcost.catalogue.specs import Library, open_library
 from tolcost.catalogue.workers import WorkProgress, gathered
 from tolcost.dataclass import dataclass
-from tolcost.diagnostics import Diagnostic, Rejected, quoted
+from tolcost.diagnostics import Diagnostic, Rejected, quoted, refuse
 from tolcost.platform import with_deep_stack
 
 SECONDS_PER_CASE = 120.0
@@ -93,8 +93,7 @@ def _cases(wanted: tuple[str, ...], domain: str | None, library: Library) -> tup
     if domain is not None and not wanted and not found:
         others = (one for one in sorted(library.domains()) if one and recorded_cases(library, one, ()))
         hint = f"there are some of {', '.join(map(quoted, others))}"
-        message = f"no cases of the domain {quoted(domain)} are recorded"
-        raise Rejected(Diagnostic("T0660", message, hint=hint))
+        refuse("T0660", f"no cases of the domain {quoted(domain)} are recorded", hint=hint)
     return found
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from tolcost.algebra import FALSE, TRUE, Poly, const
 from tolcost.atoms.nodes import Constant, Part, Table
 from tolcost.catalogue.messages import TensorProto
-from tolcost.diagnostics import Diagnostic, Rejected
+from tolcost.diagnostics import refuse
 from tolcost.elaborate.values import Cast, Data, Value, Vec
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def space_of_code(code: int) -> str:
     ('float32', 'int4')
     """
     if code not in SPACE_OF_CODE:
-        raise Rejected(Diagnostic("T0650", f"there is no element type number {code}"))
+        refuse("T0650", f"there is no element type number {code}")
     return SPACE_OF_CODE[code]
 
 
@@ -87,7 +87,7 @@ def space_of_dtype(dtype: np.dtype[Any]) -> str:
     if dtype.kind in "OUST":
         return "string"
     if dtype.name not in CODE_OF_SPACE:
-        raise Rejected(Diagnostic("T0650", f"there is no element type for {dtype.name}"))
+        refuse("T0650", f"there is no element type for {dtype.name}")
     return dtype.name
 
 
@@ -102,7 +102,7 @@ def static_value(array: Array) -> Value:
     (1, 2)
     """
     if array.size > MAX_STATIC:
-        raise Rejected(Diagnostic("T0651", f"a constant of {array.size} elements is too large"))
+        refuse("T0651", f"a constant of {array.size} elements is too large")
     one = _converter(array.dtype)
     if array.ndim == 0:
         return one(array[()])

@@ -36,7 +36,7 @@ from tolcost.check.matching import alone, shapes
 from tolcost.check.records import METRICS, UNKNOWN, BudgetKind, Example, HeldBudget, LockEntry, file_of, timed
 from tolcost.check.verdicts import concluded, outcome_of
 from tolcost.dataclass import dataclass
-from tolcost.diagnostics import Diagnostic, Rejected, Span, quoted
+from tolcost.diagnostics import Diagnostic, Rejected, Span, quoted, refuse
 from tolcost.result.regions import try_shapes
 
 _LONGEST = 2_000
@@ -174,7 +174,7 @@ def _held(budget: Budget, entry: LockEntry) -> HeldBudget:
     figure = entry.figure(budget.metric)
     if figure is None:
         message = f"{quoted(budget.metric)} is not among the metrics of {quoted(entry.name)}"
-        raise Rejected(Diagnostic("T0714", message, hint="add it to `metrics` in the settings"))
+        refuse("T0714", message, hint="add it to `metrics` in the settings")
     blank = HeldBudget(
         entry.name, "undecided", budget.text, budget.metric, actual=figure.form, limit=budget.limit
     )
@@ -210,7 +210,7 @@ def _facts(
     if FALSE in there.values():
         failing = next(text for text, found in there.items() if found == FALSE)
         message = f"the budget {quoted(budget.text)} is for a shape that {quoted(entry.name)} does not take"
-        raise Rejected(Diagnostic("T0714", message, hint=f"it holds where {failing}"))
+        refuse("T0714", message, hint=f"it holds where {failing}")
     return tuple(found for found in there.values() if not isinstance(found, Truth))
 
 

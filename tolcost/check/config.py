@@ -32,7 +32,7 @@ from typing import TypeAlias, cast
 
 from tolcost.check.records import GATED, METRICS, TIMED, is_metric
 from tolcost.dataclass import dataclass, field
-from tolcost.diagnostics import Diagnostic, Rejected, Source, Span, quoted
+from tolcost.diagnostics import Diagnostic, Rejected, Source, Span, quoted, refuse
 from tolcost.platform import device_names
 
 FILE, PYPROJECT = "tolcost.toml", "pyproject.toml"
@@ -121,8 +121,7 @@ def _config_in(folder: Path) -> Config | None:
     table = _section(project)
     if own.is_file():
         if table is not None:
-            message = f"settings stand in both {FILE} and {PYPROJECT}"
-            raise Rejected(Diagnostic("T0711", message, hint="keep one of the two"))
+            refuse("T0711", f"settings stand in both {FILE} and {PYPROJECT}", hint="keep one of the two")
         source = _read(own)
         return read_config(_toml(source), folder, source)
     return None if table is None else read_config(table[0], folder, table[1])

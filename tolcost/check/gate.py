@@ -33,7 +33,7 @@ from tolcost.check.seals import Origins, intact, own_folders
 from tolcost.check.targets import Target, covers, excluded_by, outside, targets
 from tolcost.check.verdicts import judge
 from tolcost.dataclass import dataclass, field, replace
-from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, place, quoted
+from tolcost.diagnostics import NOWHERE, Diagnostic, place, quoted, refuse
 
 _ORDER = (
     "broken",
@@ -95,7 +95,7 @@ def against_revision(gate: GateTask, revision: str, lock: Lock) -> Checked:
 
 def _something(asked: Sequence[Target], locked_entries: Mapping[str, LockEntry]) -> None:
     if not asked and not locked_entries:
-        raise Rejected(Diagnostic("T0721", "there is no program here: no file ends in .tol or .onnx"))
+        refuse("T0721", "there is no program here: no file ends in .tol or .onnx")
 
 
 def _analysed(

@@ -27,7 +27,7 @@ from pathlib import Path
 from tolcost.algebra import quoted as quoted_name
 from tolcost.check.records import STATUSES, Accepted, FigureStatus, LockedFigure, LockEntry, is_metric
 from tolcost.dataclass import dataclass, field
-from tolcost.diagnostics import Diagnostic, Rejected, Source, Span
+from tolcost.diagnostics import Diagnostic, Rejected, Source, Span, refuse
 
 LOCK_NAME = "tolcost.lock"
 FORMAT = 1
@@ -123,7 +123,7 @@ def read_lock(source: Source, merging: bool = False) -> Lock:
     if reader.mistakes:
         raise Rejected(*reader.mistakes)
     if not reader.started and not merging:
-        raise Rejected(Diagnostic("T0703", _START, Span(Source(source.name, ""), 0, 0)))
+        refuse("T0703", _START, Span(Source(source.name, ""), 0, 0))
     return reader.lock()
 
 

@@ -36,7 +36,7 @@ from tolcost.algebra import (
 from tolcost.algebra.parse import parse_text
 from tolcost.check.records import UNKNOWN, LockEntry
 from tolcost.dataclass import dataclass, replace
-from tolcost.diagnostics import Diagnostic, Rejected, quoted
+from tolcost.diagnostics import quoted, refuse
 
 _PIECE = re.compile(r"`(?:[^`\\]|\\.)*`| or |.", re.DOTALL)
 _INPUT = re.compile(r"(`(?:[^`\\]|\\.)*`|[^\s`\[\];]+) (.*)", re.DOTALL)
@@ -213,7 +213,7 @@ def _demands(entry: LockEntry) -> list[str]:
 def _comparison(item: str, table: SymbolTable) -> Cond:
     parts = _COMPARISON.split(item)
     if len(parts) != 3:
-        raise Rejected(Diagnostic("T0706", f"{quoted(item)} is neither a bound nor a comparison"))
+        refuse("T0706", f"{quoted(item)} is neither a bound nor a comparison")
     left, right = parse_text(parts[0], table), parse_text(parts[2], table)
     match parts[1]:
         case ">=":
@@ -233,7 +233,7 @@ def shapes(entry: LockEntry) -> InputShapes:
         match = _INPUT.fullmatch(item)
         parts = [_PART.fullmatch(part) for part in _split(match[2], "&")] if match else []
         if match is None or None in parts:
-            raise Rejected(Diagnostic("T0706", f"{quoted(item)} is not an input with its shape"))
+            refuse("T0706", f"{quoted(item)} is not an input with its shape")
         found[_name(match[1])] = tuple(tuple(_split(part[1], ",")) for part in parts if part)
     return found
 

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from tolcost.check.config import Config, ProgramCase
 from tolcost.check.records import file_of
 from tolcost.dataclass import dataclass, field
-from tolcost.diagnostics import Diagnostic, Rejected, quoted
+from tolcost.diagnostics import Diagnostic, Rejected, quoted, refuse
 
 SUFFIXES = (".tol", ".onnx")
 _SKIPPED = ("__pycache__", "node_modules")
@@ -88,7 +88,7 @@ def _below(config: Config, path: Path) -> Iterator[str]:
     elif path.is_file():
         yield name
     else:
-        raise Rejected(Diagnostic("T0721", f"there is no {quoted(str(path))}"))
+        refuse("T0721", f"there is no {quoted(str(path))}")
 
 
 def _relative(config: Config, path: Path) -> str:
@@ -144,9 +144,7 @@ def files_below(folder: Path, skipped: Sequence[str] = ()) -> Iterator[str]:
         real = os.path.realpath(folder / place)
         seen += 1
         if seen > _MOST_FOLDERS:
-            raise Rejected(
-                Diagnostic("T0721", f"{quoted(str(folder))} has too many folders, or links to them")
-            )
+            refuse("T0721", f"{quoted(str(folder))} has too many folders, or links to them")
         if real in above:
             continue  # a link to a folder that it stands in
         for entry in sorted(os.scandir(folder / place), key=lambda entry: entry.name):

@@ -19,7 +19,7 @@ from tolcost.check.gate import Checked
 from tolcost.check.lockfile import LOCK_NAME, Lock, load_lock, write_lock
 from tolcost.check.records import Accepted, LockEntry, severity
 from tolcost.check.seals import costs_version, new_seals
-from tolcost.diagnostics import Diagnostic, Rejected, quoted
+from tolcost.diagnostics import quoted, refuse
 
 T = TypeVar("T")
 Write = Callable[[Path, bytes], None]
@@ -106,7 +106,7 @@ def accepted(lock: Lock, checked: Checked, pattern: str, why: str) -> tuple[Lock
         message = (
             f"{quoted(pattern)} matches no program" if not names else f"{quoted(pattern)} is not costlier"
         )
-        raise Rejected(Diagnostic("T0722", message, hint="the names are those that `tolcost check` shows"))
+        refuse("T0722", message, hint="the names are those that `tolcost check` shows")
     entries = dict(lock.entries)
     for name, metric in asked:
         now = checked.entries[name]

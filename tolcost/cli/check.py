@@ -25,7 +25,7 @@ from tolcost.check.text import GATE_FORMATS, gate_text
 from tolcost.check.updating import accepted, notes_on, updated, write_merged
 from tolcost.cli import options
 from tolcost.cli.output import ProgressLine, colour_on_stdout, deliver, exit_code, show, write_whole
-from tolcost.diagnostics import Diagnostic, Rejected, Source, Span, quoted, visible
+from tolcost.diagnostics import Rejected, Source, Span, quoted, refuse, visible
 from tolcost.platform import with_deep_stack
 
 if TYPE_CHECKING:
@@ -261,7 +261,7 @@ def _cost_model(root: Path, target: Target, session: Session, metrics: tuple[str
         message = (
             f"{quoted(min(others))} is not a length: the attributes of a model's case are lengths by name"
         )
-        raise Rejected(Diagnostic("T0711", message))
+        refuse("T0711", message)
     shapes = {name: _lengths(name, shape) for name, shape in target.case.shapes.items()}
     wanted = Wanted(dims, shapes, assume=target.case.assume)
     return with_deep_stack(
@@ -273,7 +273,7 @@ def _lengths(name: str, shape: GivenShape) -> tuple[int | str, ...]:
     lengths = tuple(length for length in shape if isinstance(length, int | str))
     if len(lengths) != len(shape):
         message = f"the shape of {quoted(name)} is a list of lengths: an input of a model is one tensor"
-        raise Rejected(Diagnostic("T0711", message))
+        refuse("T0711", message)
     return lengths
 
 
@@ -283,7 +283,7 @@ def checked_against(gate: GateTask, base: str | None, lock: Lock | None) -> Chec
         return against_revision(gate, base, lock or Lock())
     if lock is None:
         hint = "`tolcost check --update` writes one; `--base REVISION` compares with git instead"
-        raise Rejected(Diagnostic("T0701", f"there is no {LOCK_NAME} to compare with", hint=hint))
+        refuse("T0701", f"there is no {LOCK_NAME} to compare with", hint=hint)
     return against_lock(gate, lock, tuple(notes_on(lock, __version__, costs_version())))
 
 

@@ -11,7 +11,7 @@ from tolcost.cli import options
 from tolcost.cli.analyze import Request, lowered_with, name_of, parsed_file, warn
 from tolcost.cli.options import Literal, read_literal
 from tolcost.cli.output import refuse_over, write_whole
-from tolcost.diagnostics import Diagnostic, Rejected, quoted
+from tolcost.diagnostics import quoted, refuse
 from tolcost.elaborate import Elaborated
 from tolcost.execute import Execution, run_reference, run_vectorised
 from tolcost.execute.dtypes import Array
@@ -92,9 +92,7 @@ def _read_inputs(
     for name, text in options.read_pairs("--input", texts):
         if name not in declared:
             known = ", ".join(map(quoted, declared))
-            raise Rejected(
-                Diagnostic("T0412", f"there is no input called {quoted(name)}", hint=f"there are {known}")
-            )
+            refuse("T0412", f"there is no input called {quoted(name)}", hint=f"there are {known}")
         if declared[name].kind != "tol":
             attrs[name] = _static(text)
         else:

@@ -12,7 +12,7 @@ from tolcost.atoms.nodes import Program
 from tolcost.cli import options
 from tolcost.cli.analyze import Request, lowered, source_of, warn
 from tolcost.cli.output import deliver
-from tolcost.diagnostics import Diagnostic, Rejected, Span, place, unreadable, visible
+from tolcost.diagnostics import Diagnostic, Rejected, Span, place, refuse, unreadable, visible
 from tolcost.platform import with_deep_stack
 from tolcost.syntax.tree import Comment, Module
 
@@ -195,7 +195,7 @@ def _read(file: str) -> Circuit:
 
     try:
         if Path(file).stat().st_size > MOST_BYTES:
-            raise Rejected(Diagnostic("T0685", f"{file} is larger than any circuit that is read"))
+            refuse("T0685", f"{file} is larger than any circuit that is read")
         return read_circuit(Path(file).read_text(encoding="utf-8"))
     except OSError as error:
         raise Rejected(Diagnostic("T0685", f"{file} cannot be read: {unreadable(error)}")) from None

@@ -16,7 +16,7 @@ from tolcost.catalogue.suite import as_record
 from tolcost.cli import options
 from tolcost.cli.output import ProgressLine, deliver
 from tolcost.cli.verify import run_suite
-from tolcost.diagnostics import Diagnostic, Rejected, quoted
+from tolcost.diagnostics import quoted, refuse
 from tolcost.platform import stored_conformance, with_deep_stack
 from tolcost.referee.alternatives import (
     NodeTests,
@@ -130,9 +130,7 @@ def _alternatives(
     unknown = [entry.name for entry in entries(library, names) if names and entry.name not in known]
     if unknown:
         hint = "`tolcost ops --alternatives` shows those there are"
-        raise Rejected(
-            Diagnostic("T0666", f"{quoted(unknown[0])} has no alternatives that come with tolcost", hint=hint)
-        )
+        refuse("T0666", f"{quoted(unknown[0])} has no alternatives that come with tolcost", hint=hint)
     wanted = names or known
     found = [one for name in wanted for one in compare_alternatives(name, library)]
     tests = _tested(wanted, library) if is_verified else {}

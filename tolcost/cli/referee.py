@@ -13,7 +13,7 @@ from tolcost.audit.instances import OperatorInstance, Shapes
 from tolcost.catalogue.specs import Library, open_library
 from tolcost.cli import options
 from tolcost.cli.output import ProgressLine, deliver
-from tolcost.diagnostics import Diagnostic, Rejected
+from tolcost.diagnostics import refuse
 from tolcost.platform import with_deep_stack
 from tolcost.referee.formulas import (
     METRICS,
@@ -144,8 +144,7 @@ def _chosen(names: Sequence[str]) -> tuple[PublishedFormula, ...]:
             continue
         matching = [formula for formula in shipped if formula.name == name or formula.name.startswith(name)]
         if not matching:
-            hint = f"there are: {', '.join(by_file)}"
-            raise Rejected(Diagnostic("T0733", f"there is no formula {name!r}", hint=hint))
+            refuse("T0733", f"there is no formula {name!r}", hint=f"there are: {', '.join(by_file)}")
         found += matching
     return tuple(found)
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from tolcost.algebra import LARGEST_LENGTH
 from tolcost.catalogue.graph import Declared, Model
-from tolcost.diagnostics import Diagnostic, Rejected, UnknownLength, quoted
+from tolcost.diagnostics import Diagnostic, UnknownLength, quoted, refuse
 
 AskedShape = Sequence[int | str]
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
@@ -31,8 +31,7 @@ def with_shapes(
     inner = {name for node in model.graph.nodes for name in node.outputs} & shapes.keys() - known
     for name in shapes:
         if name not in known and name not in inner:
-            message = f"the model has no input or value {quoted(name)}"
-            raise Rejected(Diagnostic("T0693", message, hint=_listed(sorted(known))))
+            refuse("T0693", f"the model has no input or value {quoted(name)}", hint=_listed(sorted(known)))
     declared = dict(model.graph.declared)
     for name in inner:
         space = declared[name].space if name in declared else "float32"
@@ -80,8 +79,7 @@ def _without_forms(
             own = before[axis] if axis < len(before) else None
             title = own if isinstance(own, str) and own not in said else place_of(name, axis)
             if forms.setdefault(title, entry) != entry:
-                message = f"{quoted(title)} is both {quoted(forms[title])} and {quoted(entry)}"
-                raise Rejected(Diagnostic("T0693", message))
+                refuse("T0693", f"{quoted(title)} is both {quoted(forms[title])} and {quoted(entry)}")
             entries.append(title)
         found[name] = entries
     return found, forms
@@ -100,8 +98,7 @@ def _reshaped(given: Declared, shape: AskedShape | None, told: Collection[str]) 
         return given
     declared = given.shape if given.shape is not None else (None,) * len(shape)
     if len(declared) != len(shape):
-        message = f"{quoted(given.name)} has {len(declared)} dimensions, not {len(shape)}"
-        raise Rejected(Diagnostic("T0693", message))
+        refuse("T0693", f"{quoted(given.name)} has {len(declared)} dimensions, not {len(shape)}")
     titles = {title for title, _ in _told(given, shape)} & set(told)
     lengths = (
         before if (before or place_of(given.name, axis)) in titles and isinstance(now, int) else now
@@ -141,7 +138,7 @@ def with_lengths(
     open_: dict[str, int] = {}
     for name, value in dims.items():
         if not 0 <= value <= LARGEST_LENGTH:
-            raise Rejected(Diagnostic("T0343", f"{quoted(name)} = {value:,} is no length"))
+            refuse("T0343", f"{quoted(name)} = {value:,} is no length")
         given, axis = places.get(name, (None, 0))
         if name in entries and name not in names:
             entries[name] = value
@@ -166,7 +163,7 @@ def with_lengths(
 
 def _put(dims: dict[str, int], name: str, value: int) -> None:
     if dims.setdefault(name, value) != value:
-        raise Rejected(Diagnostic("T0343", f"{quoted(name)} is given as {dims[name]:,} and as {value:,}"))
+        refuse("T0343", f"{quoted(name)} is given as {dims[name]:,} and as {value:,}")
 
 
 def check_names(model: Model, dims: Iterable[str], known: Collection[str]) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from tolcost.algebra import And, Cond, Eq, Ge, Poly, Symbol, atom, ge, length, substitute, the_symbol
 from tolcost.dataclass import dataclass, field
-from tolcost.diagnostics import Diagnostic, Rejected, quoted
+from tolcost.diagnostics import quoted, refuse
 from tolcost.models.facts import NOTHING, UNKNOWN, FactTable, Known, replaced
 
 
@@ -46,8 +46,7 @@ class Names:
         if not name:
             return
         if name in self.numbers or name in self.unknown:
-            message = f"{quoted(name)} is given by two nodes, inputs or initializers"
-            raise Rejected(Diagnostic("T0675", message))
+            refuse("T0675", f"{quoted(name)} is given by two nodes, inputs or initializers")
         if number == UNKNOWN:
             self.unknown.add(name)
             return

@@ -34,7 +34,7 @@ from tolcost.catalogue.graph import (
 from tolcost.catalogue.operand_types import check_node, types_of
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.dataclass import dataclass, field
-from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, quoted
+from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, quoted, refuse
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.values import MOST_IN_SEQUENCE
 from tolcost.models.applied import HELD, Applied, Uncosted, gathered, is_anybodys, not_costed
@@ -141,8 +141,7 @@ class Walk:
         """Refuse a graph that gives what nobody defines."""
         for name in graph.outputs:
             if name not in self.names.numbers and name not in self.names.unknown:
-                message = f"the model gives {quoted(name)}, which nothing defines"
-                raise Rejected(Diagnostic("T0662", message))
+                refuse("T0662", f"the model gives {quoted(name)}, which nothing defines")
 
     def _number(self, given: Declared) -> int:
         shape = given.shape
@@ -159,7 +158,7 @@ class Walk:
     def _input(self, given: Declared) -> Known:
         if given.shape is None:
             message = f"the model does not say the type and rank of its input {quoted(given.name)}"
-            raise Rejected(Diagnostic("T0677", message, hint="say its shape: --shape NAME=..."))
+            refuse("T0677", message, hint="say its shape: --shape NAME=...")
         tensor = self._tensor(given, given.shape)
         if not given.sequence:
             return tensor
@@ -242,7 +241,7 @@ class Walk:
     def _budget(self, steps: int) -> None:
         self.functions.walked += steps
         if self.functions.walked > MOST_WALKED:
-            raise Rejected(Diagnostic("T0506", f"the model has more than {MOST_WALKED:,} nodes to look at"))
+            refuse("T0506", f"the model has more than {MOST_WALKED:,} nodes to look at")
 
     def _as_declared(self, name: str) -> int:
         """What the file says of a value of which nothing is known otherwise."""
@@ -265,8 +264,8 @@ class Walk:
     def _refuse_unknown(self, node: GraphNode, name: str) -> None:
         if any(name in other.outputs for other in self._graph):
             message = f"{node.shown} uses {quoted(name)} before it is computed"
-            raise Rejected(Diagnostic("T0676", message, hint="there is a cycle, or the nodes are not sorted"))
-        raise Rejected(Diagnostic("T0662", f"{node.shown} uses {quoted(name)}, which nothing defines"))
+            refuse("T0676", message, hint="there is a cycle, or the nodes are not sorted")
+        refuse("T0662", f"{node.shown} uses {quoted(name)}, which nothing defines")
 
     # ---- a node not seen before ----
 

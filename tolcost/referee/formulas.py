@@ -32,7 +32,7 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 
 from tolcost.audit.instances import OperatorInstance
 from tolcost.dataclass import dataclass, field
-from tolcost.diagnostics import Diagnostic, Rejected, quoted, unreadable
+from tolcost.diagnostics import Diagnostic, Rejected, quoted, refuse, unreadable
 from tolcost.platform import specs_root
 from tolcost.referee.subjects import ModelProgram, Subject
 
@@ -89,7 +89,7 @@ def read_file(path: Path) -> tuple[PublishedFormula, ...]:
     except (OSError, UnicodeDecodeError) as error:
         raise Rejected(Diagnostic("T0730", f"cannot read {quoted(str(path))}: {unreadable(error)}")) from None
     if len(raw) > _MOST_BYTES:
-        raise Rejected(Diagnostic("T0730", f"{quoted(str(path))} is larger than {_MOST_BYTES} bytes"))
+        refuse("T0730", f"{quoted(str(path))} is larger than {_MOST_BYTES} bytes")
     return parse_formulas(text, path.stem)
 
 

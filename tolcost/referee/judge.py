@@ -37,7 +37,7 @@ from tolcost.cost import Analysis, analyze_program, shipped
 from tolcost.cost.count import CountStatus, ProgramCounter
 from tolcost.cost.weights import weight_of
 from tolcost.dataclass import dataclass, replace
-from tolcost.diagnostics import Diagnostic, Rejected, place, quoted
+from tolcost.diagnostics import Rejected, place, quoted, refuse
 from tolcost.execute.values import RunCounts
 from tolcost.referee.formulas import CountedFigure, PublishedFormula
 from tolcost.referee.parts import NOTHING, Explanation, ModelPart, explained, parts_of
@@ -252,10 +252,9 @@ def _restricted(formula: PublishedFormula, length: Symbol, form: Poly) -> Poly:
     """What a length is said to be, which speaks of others and is not below the least that it may be."""
     least = None if length.lo is None else length.lo.constant
     if length in form.free:
-        raise Rejected(Diagnostic("T0732", f"{formula.name}: {quoted(length.name)} is said by itself"))
+        refuse("T0732", f"{formula.name}: {quoted(length.name)} is said by itself")
     if least is not None and form.constant is not None and form.constant < least:
-        message = f"{formula.name}: {quoted(length.name)} is at least {least}, not {form.constant}"
-        raise Rejected(Diagnostic("T0732", message))
+        refuse("T0732", f"{formula.name}: {quoted(length.name)} is at least {least}, not {form.constant}")
     return form
 
 
@@ -292,7 +291,7 @@ def _figure(analysis: Analysis, formula: PublishedFormula) -> Poly:
     found = figures[formula.counts]
     if found is None:
         title = title_of(formula.subject)
-        raise Rejected(Diagnostic("T0732", f"{title} has no {formula.counts}: texts have no size"))
+        refuse("T0732", f"{title} has no {formula.counts}: texts have no size")
     return found
 
 
@@ -302,8 +301,7 @@ def _read(formula: PublishedFormula, text: str, names: Mapping[str, Poly]) -> Po
     unknown = sorted({symbol.name for symbol in found.free} - known)
     if unknown:
         hint = f"lengths of {title_of(formula.subject)} here: {', '.join(sorted(names)) or 'none'}"
-        message = f"{formula.name}: there is no length {quoted(unknown[0])}"
-        raise Rejected(Diagnostic("T0732", message, hint=hint))
+        refuse("T0732", f"{formula.name}: there is no length {quoted(unknown[0])}", hint=hint)
     return found
 
 

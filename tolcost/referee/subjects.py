@@ -21,7 +21,7 @@ from tolcost.catalogue.specs import Library
 from tolcost.cost.count import accumulated_products
 from tolcost.cost.traffic import bits_of
 from tolcost.dataclass import dataclass, field
-from tolcost.diagnostics import Diagnostic, Rejected, Source
+from tolcost.diagnostics import Source, refuse
 from tolcost.elaborate.inputs import PlainValue, arguments
 from tolcost.execute import run_reference
 from tolcost.execute.inputs import lengths_of, plain_arrays
@@ -127,7 +127,7 @@ def run_subject(subject: Subject, program: Program, point: Mapping[str, int], li
         run = _run(program, dims, seed)
         if all(point.get(name, value) == value for name, value in run.decided.items()):
             return run
-    raise Rejected(Diagnostic("T0340", f"no input of {title_of(subject)} was found at which data decides so"))
+    refuse("T0340", f"no input of {title_of(subject)} was found at which data decides so")
 
 
 def _run(program: Program, dims: Mapping[str, int], seed: int) -> SubjectRun:

@@ -42,7 +42,7 @@ from tolcost.algebra.compare import residue_steps
 from tolcost.algebra.parse import parse_text
 from tolcost.algebra.poly import affine_parts
 from tolcost.dataclass import dataclass, field, replace
-from tolcost.diagnostics import Diagnostic, Rejected
+from tolcost.diagnostics import Diagnostic, Rejected, refuse
 from tolcost.diagnostics import quoted as shown
 from tolcost.result.point import Requirement
 
@@ -150,14 +150,12 @@ def _expanded(texts: Iterable[str], names: Mapping[str, Poly], lenient: bool) ->
 def _parts(text: str) -> tuple[str, str, str]:
     match = _RELATION.search(text)
     if match is None or not text[: match.start()].strip() or not text[match.end() :].strip():
-        raise Rejected(Diagnostic("T0696", f"{shown(text)} is no assumption", hint=_HINT))
+        refuse("T0696", f"{shown(text)} is no assumption", hint=_HINT)
     if match[0] == "!=":
-        raise Rejected(
-            Diagnostic("T0696", f"{shown(text)} is no assumption", hint="`n < m` or `n > m` is one")
-        )
+        refuse("T0696", f"{shown(text)} is no assumption", hint="`n < m` or `n > m` is one")
     if "%" in text and not (match[0] in ("=", "==") and _REMAINDER.fullmatch(text[: match.start()])):
         hint = "a remainder is that by a number: `h % 32 == 0`"
-        raise Rejected(Diagnostic("T0696", f"{shown(text)} is no assumption", hint=hint))
+        refuse("T0696", f"{shown(text)} is no assumption", hint=hint)
     return text[: match.start()].strip(), match[0], text[match.end() :].strip()
 
 
@@ -229,7 +227,7 @@ class _Reading:
             is_linear = all(affine_parts(gap, symbol) is not None for symbol in gap.free)
             by_new = "say what its lengths are by new ones: `n = 2*m` and `k = 3*m` for `3*n = 2*k`"
             hint = by_new if is_linear else _HINT
-            raise Rejected(Diagnostic("T0696", f"{shown(text)} says of no length what it is", hint=hint))
+            refuse("T0696", f"{shown(text)} says of no length what it is", hint=hint)
         common = gcd(a, b)
         if c % common:
             raise _contradiction((text,), "no whole numbers do")
@@ -248,7 +246,7 @@ class _Reading:
         """A length as so many times a new one, and what is left over."""
         title = f"{symbol.name}_{step}"
         if title in self.names:
-            raise Rejected(Diagnostic("T0696", f"{shown(title)} is a length already: {shown(text)}"))
+            refuse("T0696", f"{shown(title)} is a length already: {shown(text)}")
         self.names[title] = length(title, 0 if remainder else 1)
         return self.names[title] * step + remainder
 
@@ -258,7 +256,7 @@ class _Reading:
         if symbol is None:
             raise _UnknownLength(name, self.names)
         if not step or remainder is None or not 0 <= remainder < step:
-            raise Rejected(Diagnostic("T0696", f"{shown(text)} is no remainder", hint="h % 32 == 0"))
+            refuse("T0696", f"{shown(text)} is no remainder", hint="h % 32 == 0")
         self._set(text, symbol, self._multiple(text, symbol, step, remainder))
 
     def bounded(self, text: str, left: str, relation: str, right: str) -> None:
@@ -305,11 +303,11 @@ class _Reading:
         if symbol in self.put:
             if self.put[symbol] != value:
                 said = f"it is assumed to be {to_text(self.put[symbol])}"
-                raise Rejected(Diagnostic("T0696", f"{shown(symbol.name)} is assumed twice", hint=said))
+                refuse("T0696", f"{shown(symbol.name)} is assumed twice", hint=said)
             return
         if symbol in value.free:
             if value != atom(symbol):
-                raise Rejected(Diagnostic("T0696", f"{shown(text)} says what a length is by itself"))
+                refuse("T0696", f"{shown(text)} says what a length is by itself")
             return
         one = {symbol: value}
         self.put = {s: substitute(p, one) for s, p in self.put.items()} | one

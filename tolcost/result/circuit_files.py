@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from tolcost.dataclass import dataclass
-from tolcost.diagnostics import Diagnostic, Rejected
+from tolcost.diagnostics import Diagnostic, Rejected, refuse
 from tolcost.elementary import FUNCTIONS
 from tolcost.execute.circuit import (
     CastWire,
@@ -86,16 +86,12 @@ def read_circuit(text: str) -> Circuit:
         _require(found.get("tolcost") == VERSION, "this is a circuit of another version")
         return _Reader(found).circuit()
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise _refused(f"this is no circuit: {error}"[:200]) from None
+        raise Rejected(Diagnostic("T0685", f"this is no circuit: {error}"[:200])) from None
 
 
 def _require(holds: object, message: str) -> None:
     if not holds:
-        raise _refused(message)
-
-
-def _refused(message: str) -> Rejected:
-    return Rejected(Diagnostic("T0685", message))
+        refuse("T0685", message)
 
 
 def _space(name: object) -> str:
@@ -313,7 +309,7 @@ def _late(circuit: Circuit, names: _Names) -> Iterator[str]:
         return
     port = next((port for port in circuit.inputs if math.prod(port.shape)), None)
     if port is None:
-        raise _refused("gates of constants alone count only beside an input")
+        refuse("T0685", "gates of constants alone count only beside an input")
     data = _element(port.name, [1] * len(port.shape), 1, names.capacities[port.name])
     for wire, name in names.late.items():
         known = f"reshape(convert({data}, {wire.space}), [1])"

@@ -13,7 +13,7 @@ from math import isfinite
 from random import Random
 
 from tolcost.dataclass import dataclass
-from tolcost.diagnostics import Diagnostic, Rejected
+from tolcost.diagnostics import refuse
 from tolcost.execute.circuit import Circuit, ConstantWire, GateWire, InputWire, Wire, uncast
 from tolcost.spaces import kind_of
 
@@ -45,10 +45,10 @@ def same_polynomials(first: Circuit, second: Circuit, trials: int = 8, seed: int
     """Evaluate two circuits at random points, the same for both."""
     shapes = [[(port.name, port.shape) for port in circuit.inputs] for circuit in (first, second)]
     if shapes[0] != shapes[1]:
-        raise _refused("the circuits do not have the same inputs")
+        refuse("T0686", "the circuits do not have the same inputs")
     given, found = ([port.shape for port, _ in circuit.outputs] for circuit in (first, second))
     if given != found:
-        raise _refused("the circuits do not have outputs of the same shapes")
+        refuse("T0686", "the circuits do not have outputs of the same shapes")
     (top, bottom), (over, under) = _degrees(first), _degrees(second)
     bound = max(top + under, over + bottom)
     random = Random(seed)
@@ -69,7 +69,7 @@ def _difference(first: Circuit, second: Circuit, random: Random) -> str | None:
         names = [f"{port.name}, element {k + 1}" for port, wires in first.outputs for k in range(len(wires))]
         pairs = zip(names, left, right, strict=True)
         return next((name for name, a, b in pairs if a != b), None)
-    raise _refused("the circuits divide by 0 everywhere")
+    refuse("T0686", "the circuits divide by 0 everywhere")
 
 
 def _elements(circuit: Circuit) -> list[InputWire]:
@@ -101,7 +101,7 @@ def evaluated(circuit: Circuit, point: _Field) -> list[int]:
 def _in_field(constant: ConstantWire) -> int:
     value = constant.value
     if not isinstance(value, (int, float)) or not isfinite(value):
-        raise _refused(f"the constant {str(value)[:40]} is no number of a field")
+        refuse("T0686", f"the constant {str(value)[:40]} is no number of a field")
     exact = Fraction(value)
     return exact.numerator * pow(exact.denominator, -1, PRIME) % PRIME
 
@@ -138,7 +138,7 @@ _RULES: Mapping[str, tuple[Callable[..., int], Callable[..., _Degrees]]] = {
 
 def _rule(function: str, space: str) -> tuple[Callable[..., int], Callable[..., _Degrees]]:
     if function not in _RULES or kind_of(space) == "B":
-        raise _refused(f"`{function}` is no arithmetic gate: identity is about sums, products and quotients")
+        refuse("T0686", f"`{function}` is no arithmetic gate: identity is about sums, products and quotients")
     return _RULES[function]
 
 
@@ -156,7 +156,3 @@ def _degrees(circuit: Circuit) -> _Degrees:
         found.append(_rule(gate.function, gate.space)[1](*map(at, gate.args)))
     ends = [at(wire) for _, wires in circuit.outputs for wire in wires]
     return max((top for top, _ in ends), default=0), max((bottom for _, bottom in ends), default=0)
-
-
-def _refused(message: str) -> Rejected:
-    return Rejected(Diagnostic("T0686", message))

@@ -35,7 +35,7 @@ from tolcost.algebra import compare as compare_forms
 from tolcost.algebra.points import hold_at
 from tolcost.cost.record import NamedType
 from tolcost.dataclass import dataclass, replace
-from tolcost.diagnostics import Diagnostic, Rejected, quoted
+from tolcost.diagnostics import quoted, refuse
 from tolcost.result.claims import NOTHING, SAME, Certainty, Claim, conclude
 from tolcost.result.comparison import CostComparison, FigureDifference
 from tolcost.result.point import MOST_FACTS, facts_of
@@ -296,7 +296,7 @@ def compare(old: Located, new: Located, identical: bool = False) -> CostComparis
     figure of the whole that one does not have is not known.
     """
     if old.study.kind != new.study.kind:
-        raise Rejected(Diagnostic("T0412", "a program cannot be compared with a model"))
+        refuse("T0412", "a program cannot be compared with a model")
     matching = match(old, new)
     there = at_example(new)
     values = None if there is None else there.point.values

@@ -15,7 +15,7 @@ from tolcost.cost.record import FormRatio, NamedType
 from tolcost.cost.span import Depth
 from tolcost.cost.weights import Weighed
 from tolcost.dataclass import dataclass
-from tolcost.diagnostics import Diagnostic, Rejected, quoted
+from tolcost.diagnostics import quoted, refuse
 from tolcost.result.numbers import ExactNumbers, NumberColumns, SweptLengths, exact, many_points
 from tolcost.result.point import Requirement, said_of_lengths, whole_lengths
 from tolcost.result.study import Located, locate_study
@@ -229,7 +229,7 @@ class Cost(Located):
         there = self._moved(dims)
         if not there.point.complete:
             missing = ", ".join(quoted(symbol.name) for symbol in there.point.missing)
-            raise Rejected(Diagnostic("T0345", f"no value is given for {missing}"))
+            refuse("T0345", f"no value is given for {missing}")
         total = there.total
         return ExactNumbers(
             there.point.dims,
@@ -259,7 +259,7 @@ class Cost(Located):
         """
         if self.study.assumed.texts:
             hint = f"it is assumed that {', '.join(self.study.assumed.texts)}"
-            raise Rejected(Diagnostic("T0696", "assumptions are made all at once", hint=hint))
+            refuse("T0696", "assumptions are made all at once", hint=hint)
         study = self.study.assuming(said_of_lengths(texts))
         return locate_study(Cost, study, self.point.given, self.weights, self.warnings, self.device)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from tolcost.diagnostics import Diagnostic, Rejected, quoted
+from tolcost.diagnostics import Diagnostic, Rejected, quoted, refuse
 from tolcost.result.numbers import FigureValue, Points
 from tolcost.result.study import Figures, Located, locate_study
 from tolcost.result.view import CostView, figure_data
@@ -114,15 +114,11 @@ def plotted(
 ) -> Axes:
     """Draw onto axes, new ones if none are given."""
     if metric not in _TITLES:
-        raise Rejected(
-            Diagnostic("T0412", f"there is no figure {quoted(metric)} to draw", hint=", ".join(_TITLES))
-        )
+        refuse("T0412", f"there is no figure {quoted(metric)} to draw", hint=", ".join(_TITLES))
     if metric not in _columns(by):
-        raise Rejected(
-            Diagnostic("T0412", f"a line has no {_TITLES[metric]}", hint="EOPs and FLOPs go by line")
-        )
+        refuse("T0412", f"a line has no {_TITLES[metric]}", hint="EOPs and FLOPs go by line")
     if cost.total.amounts[metric] is None:
-        raise Rejected(Diagnostic("T0412", f"{_TITLES[metric]} of {quoted(cost.study.name)} are not known"))
+        refuse("T0412", f"{_TITLES[metric]} of {quoted(cost.study.name)} are not known")
     drawn = _axes() if axes is None else axes
     if cost.point.complete and over is None:
         _bars(cost, metric, by, top, drawn)
@@ -149,7 +145,7 @@ def _open(cost: Located, over: str | None) -> str:
         return over
     if len(open_) != 1:
         message = f"a picture is over one length, and {', '.join(map(quoted, open_))} are open"
-        raise Rejected(Diagnostic("T0345", message, hint="give the others with `subs`, or as `dims`"))
+        refuse("T0345", message, hint="give the others with `subs`, or as `dims`")
     return open_[0]
 
 
@@ -172,7 +168,7 @@ def _growth(
 ) -> None:
     points = list(_points(cost, over, values or [2**n for n in range(_DOUBLINGS)]))
     if not points:
-        raise Rejected(Diagnostic("T0344", f"no value of {quoted(over)} that was tried is allowed"))
+        refuse("T0344", f"no value of {quoted(over)} that was tried is allowed")
     last = _sizes(points[-1][1], metric, by)
     largest = sorted(last, key=lambda title: -last[title])[:top]
     lengths = [value for value, _ in points]

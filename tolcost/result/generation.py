@@ -38,7 +38,7 @@ from tolcost.cost.span import Depth
 from tolcost.cost.traffic import bits_of, bytes_of
 from tolcost.cost.weights import Weighed
 from tolcost.dataclass import dataclass, replace
-from tolcost.diagnostics import Diagnostic, Rejected, quoted
+from tolcost.diagnostics import Rejected, quoted, refuse
 from tolcost.models.memory import dominating
 from tolcost.models.walking import Session
 from tolcost.result.cost import Cost
@@ -100,8 +100,7 @@ def read_steps(text: str, symbols: Iterable[Symbol] = ()) -> Steps:
     """
     match = _STEPS.fullmatch(text)
     if match is None:
-        hint = _SUCH_AS
-        raise Rejected(Diagnostic("T0697", f"runs are NAME: FIRST..END, not {quoted(text)}", hint=hint))
+        refuse("T0697", f"runs are NAME: FIRST..END, not {quoted(text)}", hint=_SUCH_AS)
     names = {symbol.name: atom(symbol) for symbol in symbols}
     return Steps(match["name"], parse_text(match["first"], names), parse_text(match["end"], names))
 
@@ -239,12 +238,12 @@ class GenerationStudy(Study):
     def assuming(self, texts: Sequence[str], lenient: bool = False) -> Study:
         """Assumptions are made of the model, before its runs are added up."""
         if texts:
-            raise Rejected(Diagnostic("T0412", "assumptions are made of the model, not of all its runs"))
+            refuse("T0412", "assumptions are made of the model, not of all its runs")
         return self
 
     def steps(self, by: str) -> tuple[TimedNodes, ...]:
         """Times are of one run."""
-        raise Rejected(Diagnostic("T0412", "times are of one run of a model, not of all its runs"))
+        refuse("T0412", "times are of one run of a model, not of all its runs")
 
 
 # ---- which runs there are ----------------------------------------------------------------------
@@ -257,13 +256,11 @@ def generated(cost: Located, runs: str, prefill: str | None = None, other: Locat
     with nothing in its cache, or of an ``other`` one.
     """
     if not isinstance(cost.study, ModelStudy):
-        raise Rejected(
-            Diagnostic("T0697", f"{quoted(cost.study.name)} is no model that is run again and again")
-        )
+        refuse("T0697", f"{quoted(cost.study.name)} is no model that is run again and again")
     study = of_model(cost)
     steps = read_steps(runs, study.symbols)
     if _runs(steps).condition == FALSE:
-        raise Rejected(Diagnostic("T0697", f"there is no run in {quoted(runs)}", hint=_SUCH_AS))
+        refuse("T0697", f"there is no run in {quoted(runs)}", hint=_SUCH_AS)
     symbol = open_symbol(study, steps.name)
     pieces = [*_decoded(cost, steps, symbol)]
     if prefill is not None:
@@ -352,12 +349,10 @@ def _prefilled(cost: Located, steps: Steps, text: str, other: Located | None) ->
     """The run that comes first."""
     name, equals, value = text.partition("=")
     if not equals:
-        raise Rejected(
-            Diagnostic("T0697", f"a prefill is NAME=LENGTH, not {quoted(text)}", hint="such as seq=p")
-        )
+        refuse("T0697", f"a prefill is NAME=LENGTH, not {quoted(text)}", hint="such as seq=p")
     if other is None and name.strip() == steps.name:
         text = f"{quoted(steps.name)} is what the runs go through, and nothing in the run before them"
-        raise Rejected(Diagnostic("T0697", text, hint="a prefill says another length, such as seq=p"))
+        refuse("T0697", text, hint="a prefill says another length, such as seq=p")
     subject = cost if other is None else other
     names = {s.name: atom(s) for s in cost.study.symbols}
     put = {open_symbol(of_model(subject), name.strip()): parse_text(value, names)}
@@ -405,8 +400,7 @@ def _comparisons(one: Requirement, condition: Cond) -> Iterator[Poly]:
             for part in parts:
                 yield from _comparisons(one, part)
         case _:
-            message = f"it cannot be told whether every run fulfils {quoted(one.text)}"
-            raise Rejected(Diagnostic("T0697", message))
+            refuse("T0697", f"it cannot be told whether every run fulfils {quoted(one.text)}")
 
 
 def _with(one: Requirement, condition: Cond) -> Requirement:

@@ -25,7 +25,7 @@ from tolcost.algebra import (
 )
 from tolcost.algebra.poly import poly
 from tolcost.dataclass import dataclass, replace
-from tolcost.diagnostics import Diagnostic, Rejected, quoted
+from tolcost.diagnostics import Rejected, quoted, refuse
 from tolcost.models.applied import Applied
 from tolcost.result.model import ModelStudy
 from tolcost.result.rows import scope_of
@@ -69,10 +69,10 @@ def read_values(text: str, name: str) -> tuple[int, ...]:
     """Read ``128..131072``, what a length is to be: doubling from the first to the last."""
     match, whole = re.fullmatch(r"([0-9]{1,30})\.\.([0-9]{1,30})", text), f"{name}={text}" if name else text
     if match is None or not name:
-        raise Rejected(Diagnostic("T0694", f"a sweep is NAME=FROM..TO, not {quoted(whole)}"))
+        refuse("T0694", f"a sweep is NAME=FROM..TO, not {quoted(whole)}")
     low, high = int(match[1]), int(match[2])
     if not 1 <= low <= high:
-        raise Rejected(Diagnostic("T0694", f"a sweep goes from at least 1 upwards, not {quoted(whole)}"))
+        refuse("T0694", f"a sweep goes from at least 1 upwards, not {quoted(whole)}")
     values = [low]
     while values[-1] * 2 < high:
         values.append(values[-1] * 2)
@@ -86,8 +86,7 @@ def growths(cost: Located, sweeps: Sequence[Sweep]) -> tuple[Growth, ...]:
     """
     points = math.prod(len(sweep.values) for sweep in sweeps)
     if points > _MOST_POINTS or len({sweep.name for sweep in sweeps}) < len(sweeps):
-        message = f"sweeps are of different lengths, and of at most {_MOST_POINTS} points together"
-        raise Rejected(Diagnostic("T0694", message))
+        refuse("T0694", f"sweeps are of different lengths, and of at most {_MOST_POINTS} points together")
     found = []
     others = _others(cost, sweeps)
     for values in product(*(sweep.values for sweep in sweeps[:-1])):
@@ -150,12 +149,8 @@ def open_symbol(study: Study, name: str) -> Symbol:
     symbols = [s for s in study.symbols if s.name == name or (form is not None and form == poly({(s,): 1}))]
     if not symbols:
         known = ", ".join(quoted(s.name) for s in study.symbols if s.kind == "length")
-        raise Rejected(
-            Diagnostic(
-                "T0412",
-                f"the {study.kind} has no open length {quoted(name)}",
-                hint=f"open: {known or 'none'}",
-            )
+        refuse(
+            "T0412", f"the {study.kind} has no open length {quoted(name)}", hint=f"open: {known or 'none'}"
         )
     return symbols[0]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from tolcost.algebra import to_text
 from tolcost.dataclass import dataclass
-from tolcost.diagnostics import Diagnostic, Rejected, quoted
+from tolcost.diagnostics import quoted, refuse
 from tolcost.result.model import ModelStudy, Wanted, of_model
 from tolcost.result.study import Located
 from tolcost.show.document import Cell, Code, Column, Lines, ReportTable, cut, write
@@ -69,11 +69,11 @@ def check_lengths(found: Sequence[Summary], wanted: Wanted) -> None:
     known = {name for summary in found for name in summary.lengths}
     for name in wanted.dims:
         if name not in known:
-            raise Rejected(Diagnostic("T0412", f"none of the models has a length {quoted(name)}"))
+            refuse("T0412", f"none of the models has a length {quoted(name)}")
     assumed = {text for summary in found for text in summary.assumed}
     for text in wanted.assume:
         if text not in assumed:
-            raise Rejected(Diagnostic("T0696", f"none of the models has the lengths of {quoted(text)}"))
+            refuse("T0696", f"none of the models has the lengths of {quoted(text)}")
 
 
 # ---- one table -----------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from tolcost.cost.record import NamedType, depth_with
 from tolcost.cost.span import Depth
 from tolcost.cost.weights import Weighed
 from tolcost.dataclass import dataclass, field, replace
-from tolcost.diagnostics import Diagnostic, Rejected, quoted, visible
+from tolcost.diagnostics import quoted, refuse, visible
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.models.analysis import GraphCost, analyze_graph, conditions_of, settling, with_forms
 from tolcost.models.applied import Applied
@@ -381,7 +381,7 @@ def walked_again(
     study = with_deep_stack(walk)
     if study._held() != held:
         message = f"what was kept of {quoted(file)} is not what it costs by the definitions that are here"
-        raise Rejected(Diagnostic("T0669", message, hint="analyse the model anew"))
+        refuse("T0669", message, hint="analyse the model anew")
     return study
 
 
@@ -482,7 +482,7 @@ def file_cost(path: Path, session: Session, wanted: Wanted | None = None) -> Cos
     """Read a model file, and give what it costs; a program is pointed to where it belongs."""
     if path.suffix == ".tol":
         hint = f"`tolcost analyze {path}`; in Python, `tolcost.analyze`"
-        raise Rejected(Diagnostic("T0673", f"{quoted(str(path))} is a program, not an ONNX model", hint=hint))
+        refuse("T0673", f"{quoted(str(path))} is a program, not an ONNX model", hint=hint)
     with _without_collector() if _is_large(path) else nullcontext():
         return model_cost(read_model(path), str(path), session, wanted or Wanted())
 

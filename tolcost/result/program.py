@@ -12,7 +12,7 @@ from tolcost.cost.record import Analysis, NamedType, analysis_with, shipped
 from tolcost.cost.span import Depth
 from tolcost.cost.weights import Weighed, weigh
 from tolcost.dataclass import dataclass, replace
-from tolcost.diagnostics import Diagnostic, Rejected, Source, place, quoted, visible
+from tolcost.diagnostics import Source, place, quoted, refuse, visible
 from tolcost.elaborate.inputs import PlainShape, PlainValue, arguments
 from tolcost.pipeline import analyze_lowered, lower_for_author, read_program
 from tolcost.result.assumptions import assumed
@@ -328,5 +328,5 @@ def program_source(path: str | Path) -> Source:
     """Read a program; a model is pointed to where it belongs."""
     if Path(path).suffix == ".onnx":
         hint = f"`tolcost model {path}`; in Python, `tolcost.load_model`"
-        raise Rejected(Diagnostic("T0003", f"{quoted(str(path))} is a model, not a program", hint=hint))
+        refuse("T0003", f"{quoted(str(path))} is a model, not a program", hint=hint)
     return read_source(path)

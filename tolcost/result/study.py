@@ -31,7 +31,7 @@ from tolcost.cost.device import UNIT, CallWork, Device
 from tolcost.cost.record import NamedType
 from tolcost.cost.weights import Weighed, Weights, weigh
 from tolcost.dataclass import dataclass, field, replace
-from tolcost.diagnostics import Diagnostic, Rejected, UnknownLength, quoted
+from tolcost.diagnostics import Diagnostic, UnknownLength, quoted, refuse
 from tolcost.result.assumptions import NOTHING, Assumed
 from tolcost.result.claims import Certainty
 from tolcost.result.point import Point, Requirement, facts_of, locate
@@ -478,7 +478,7 @@ class Located:
         known = ("op", "scope", "node", *(["line"] if self.study.kind == "program" else []))
         if by not in known:
             hint = f"a {self.study.kind} has parts by {', '.join(known)}"
-            raise Rejected(Diagnostic("T0412", f"there are no parts by {quoted(str(by))}", hint=hint))
+            refuse("T0412", f"there are no parts by {quoted(str(by))}", hint=hint)
         found = self.study.groups(by)
         if by in ("line", "node"):
             return found
