@@ -175,8 +175,7 @@ def as_length(env: Env, value: Value, span: Span) -> Poly:
             span,
             hint="lengths come from shapes, attributes and static inputs, not from data",
         )
-    require_length(env, value, span)
-    return value
+    return require_length(env, value, span)
 
 
 @evaluates(tree.Bracket)

@@ -22,9 +22,11 @@ from tolcost.algebra import (
     atom,
     conj,
     const,
+    disj,
     eq,
     floordiv,
     ge,
+    maximum,
     product_of,
     prove,
     substitute,
@@ -208,14 +210,20 @@ def require(
     return False
 
 
-def require_length(env: Env, value: Poly, span: Span) -> None:
-    """Require a formula to be a length."""
+def require_length(
+    env: Env, value: Poly, span: Span, reason: str = "a length is not negative", message: Said | None = None
+) -> Poly:
+    """Require a formula to be a length, and give it: 0 at coordinates where it would be negative.
+
+    That is what a run takes it for where lengths alone do not rule it out.
+    """
     condition = ge(value)
     if condition is TRUE:  # as most are
-        return
-    require(
-        env, condition, "a length is not negative", span, lambda: f"this length is negative: {to_text(value)}"
-    )
+        return value
+    told = message or (lambda: f"this length is negative: {to_text(value)}")
+    before = len(env.context.notes.unproved)
+    proved_here = require(env, condition, reason, span, told)
+    return value if proved_here or len(env.context.notes.unproved) == before else maximum(value, 0)
 
 
 def _everywhere(env: Env, condition: Cond, refuse: Callable[[], NoReturn]) -> Cond:
@@ -258,7 +266,10 @@ def _at_end(condition: Cond, is_last: bool) -> Cond:
 
 @lru_cache(maxsize=1 << 10)
 def worst_case(condition: Cond) -> Cond | None:
-    """The condition at the worst coordinates, if each matters in one direction only."""
+    """The condition at the worst coordinates, if each matters in one direction only.
+
+    Where lengths that are given leave a coordinate nothing to run over, it holds, too.
+    """
     try:
         return _at_worst(condition)
     except ZeroDivisionError:
@@ -272,14 +283,20 @@ def _at_worst(condition: Cond) -> Cond | None:
     if not isinstance(condition, Ge):
         return None
     p = condition.p
+    idle: Cond = FALSE
     for _ in range(16):
         coordinates = [s for s in symbols_of(p) if s.kind == "coord"]
         if not coordinates:
-            return condition if p is condition.p else ge(p)
+            found = condition if p is condition.p else ge(p)
+            return found if idle is FALSE or proved(found, (idle,)) is True else disj(found, idle)
         symbol = coordinates[0]
         slope = substitute(p, {symbol: atom(symbol) + 1}) - p
-        if symbol.lo is None or symbol.hi is None or proved(ge(symbol.hi - symbol.lo)) is not True:
+        if symbol.lo is None or symbol.hi is None:
             return None
+        if proved(ge(symbol.hi - symbol.lo)) is not True:
+            idle = disj(idle, ge(symbol.lo - symbol.hi - 1))
+            if any(s.kind != "length" for s in symbols_of_cond(idle)):
+                return None
         if proved(ge(slope)) is True and symbol.lo is not None:
             p = substitute(p, {symbol: symbol.lo})
         elif proved(ge(-slope)) is True and symbol.hi is not None:
@@ -287,9 +304,26 @@ def _at_worst(condition: Cond) -> Cond | None:
         else:
             least = _with_least_remainder(p, symbol, symbol.hi - symbol.lo + 1)
             if least is None:
-                return None
+                return TRUE if _is_square_from_0_on(p, symbol) else None
             p = least
     return None
+
+
+def _is_square_from_0_on(p: Poly, symbol: Symbol) -> bool:
+    """Whether a form is a square of a coordinate, with numbers as factors, that is nowhere below 0.
+
+    >>> from tolcost.algebra import coordinate, the_symbol
+    >>> i = coordinate("i", 9)
+    >>> [_is_square_from_0_on(i * i - 6 * i + c, the_symbol(i)) for c in (10, 9, 8)]
+    [True, True, False]
+    """
+    slope = substitute(p, {symbol: atom(symbol) + 1}) - p
+    bend = (substitute(slope, {symbol: atom(symbol) + 1}) - slope).constant
+    first = substitute(slope, {symbol: 0}).constant
+    if bend is None or bend <= 0 or first is None:
+        return False
+    lowest = -(first // bend)  # from there on it does not fall
+    return proved(ge(substitute(p, {symbol: lowest}))) is True
 
 
 def _with_least_remainder(p: Poly, symbol: Symbol, count: Poly) -> Poly | None:

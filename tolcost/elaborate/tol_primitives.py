@@ -222,10 +222,10 @@ def _box_length(env: Env, a: Poly, b: Poly, extent: Poly, span: Span) -> Poly:
     def message() -> str:
         return f"the part {to_text(a)}..{to_text(b)} reaches outside 1..{to_text(extent)}"
 
-    require(env, ge(size), "a part is not shorter than nothing", span, message)
+    length = require_length(env, size, span, "a part is not shorter than nothing", message)
     require(env, ge(a - 1), "a part starts inside its ToL", span, message)
     require(env, ge(extent - b), "a part ends inside its ToL", span, message)
-    return size
+    return length
 
 
 @primitive("part'", tol, integer, elements=(0,))
