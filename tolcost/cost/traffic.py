@@ -136,6 +136,8 @@ class Read:
     place: ReadPlace = ReadPlace()
     replaced: Read | None = None
     """Of all members, those that are replaced before anyone reads them."""
+    by_lengths: bool = False
+    """Whether an index is no formula, but data has no say in it: which members they are is not told."""
     taken: tuple[Poly, ...] = field(default=(), compare=False)
     """Where none of them is negative the ranges around it have an element, which is taken for granted."""
 
@@ -200,6 +202,7 @@ class _Gathered:
             return gone is None
         if read.at is not None and index_nodes(read.at):
             doubts.chosen = True
+            doubts.more(read.by_lengths)
             visits = _visits(read.place.ranges, read.place.guards, doubts)
             self.by_data.append(volume if visits is None else visits)
             return False
@@ -793,6 +796,8 @@ class _Walk:
 
     found: dict[str, list[Read]] = field(default_factory=dict)
     bound: dict[Var, tuple[Node, ReadPlace]] = field(default_factory=dict)
+    named: dict[Var, Node] = field(default_factory=dict)
+    """The same without places."""
     seen: set[tuple[Node, ReadPlace]] = field(default_factory=set)
     pending: list[tuple[Node, ReadPlace]] = field(default_factory=list)
 
@@ -823,13 +828,21 @@ class _Walk:
                 self.pending.append((value, place if place.ranges == there.ranges else there))
             case ir.Member(tol=tol, at=at) if (given := self._input(tol)) is not None:
                 if not _is_never(place):
-                    self._note(given.name, Read(tol.type[0].shape, at, place))
+                    computed = index_nodes(at) and not self._is_chosen(index_nodes(at))
+                    self._note(given.name, Read(tol.type[0].shape, at, place, by_lengths=bool(computed)))
                 self.pending.extend((index, place) for index in index_nodes(at))
             case ir.Select(then=then, other=other) if (condition := static_condition(node)) is not None:
                 self._enter(then, place.under(condition))
                 self._enter(other, place.under(negate(condition)))
             case _:
                 self._plain(node, place)
+
+    def _is_chosen(self, indices: tuple[Node, ...]) -> bool:
+        """Whether data may have a say in indices: an input is asked, or what a fold carries along."""
+        return any(
+            isinstance(node, Input) or (isinstance(node, ir.Ref) and node.var not in self.named)
+            for node in inner_nodes(indices, self.named)
+        )
 
     def _plain(self, node: Node, place: ReadPlace) -> None:
         start = self._input(node.start) if isinstance(node, ir.Fold) else None
@@ -849,6 +862,7 @@ class _Walk:
     def _bind(self, bindings: Bindings, place: ReadPlace) -> None:
         """Values under their names; all parts of a joint work are computed, whoever asks for which."""
         self.bound.update({var: (node, place) for var, node in bindings})
+        self.named.update(bindings)
         self.pending.extend((node, place) for var, node in bindings if var.work is not None)
 
     def _input(self, node: Node) -> Input | None:
