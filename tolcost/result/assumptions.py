@@ -19,6 +19,7 @@ from tolcost.algebra import (
     TRUE,
     ZERO,
     Cond,
+    Eq,
     Floor,
     Ge,
     Poly,
@@ -93,8 +94,15 @@ def equation(name: str, form: str, fresh: bool = True) -> str:
     return f"{quoted(name)} {'=' if fresh else '=='} {form}"
 
 
-def assumed(texts: Sequence[str], names: Mapping[str, Poly], lenient: bool = False) -> Assumed:
+def assumed(
+    texts: Sequence[str],
+    names: Mapping[str, Poly],
+    lenient: bool = False,
+    needed: Iterable[Requirement] = (),
+) -> Assumed:
     """Read assumptions about lengths by name; ``lenient`` leaves out what names others.
+
+    Lengths that follow from them, by equations that are ``needed``, are put in place as well.
 
     >>> found = assumed(["h % 32 == 0", "n <= 8"], {"h": length("h"), "n": length("n")})
     >>> found.change((length("h") + 31) // 32), found.facts
@@ -119,6 +127,9 @@ def assumed(texts: Sequence[str], names: Mapping[str, Poly], lenient: bool = Fal
                 named = relation == "==" and left.strip().strip("`") in names
                 new = f"{left.strip()} = {right.strip()}" if named else ""
                 raise unknown.told(new) from None
+    for one in needed:
+        if isinstance(one.condition, Eq):
+            reader.follow(one.text, one.condition.p)
     reader.pinned(texts)
     return Assumed(tuple(text for text in texts if text in used), reader.put, tuple(reader.facts))
 
@@ -216,6 +227,16 @@ class _Reading:
                 self._set(text, symbol, const(-known // step))
                 return
         self._parametrised(text, gap)
+
+    def follow(self, text: str, gap: Poly) -> None:
+        """Put in place a length of an equation that is told by the others, some of which are assumed."""
+        known = substitute(gap, self.put)
+        for symbol in sorted(gap.free & known.free, key=lambda s: s.key) if known != gap else ():
+            times, rest = affine_parts(known, symbol) or (ZERO, ZERO)
+            told = exact_div(-rest, times) if times.constant else None
+            if told is not None:
+                self._set(text, symbol, told)
+                return
 
     def _parametrised(self, text: str, gap: Poly) -> None:
         """Put multiples of a new length in place of two that an equation ties, as `n = 2*m` and `k = 3*m`."""

@@ -164,7 +164,7 @@ class ProgramStudy(Study):
         """The program under assumptions: every form with what is assumed put in place."""
         if not texts:
             return self
-        found = assumed(texts, {s.name: atom(s) for s in self.symbols}, lenient)
+        found = assumed(texts, {s.name: atom(s) for s in self.symbols}, lenient, self.requirements)
         gone = found.put.keys()
         fresh = {s for form in found.put.values() for s in form.free} - set(self.symbols)
         symbols = (*(s for s in self.symbols if s not in gone), *sorted(fresh, key=lambda s: s.key))
