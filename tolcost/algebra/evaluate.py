@@ -86,9 +86,7 @@ def evaluate(p: Poly | int, values: Mapping[Symbol, int]) -> int:
     total = 0
     for mono, coef in form.terms.items():
         for symbol in mono:  # without floors, clips and sums, nothing but symbols
-            if symbol not in values:
-                raise UnboundSymbol(symbol)
-            coef *= int(values[symbol])  # type: ignore[index]
+            coef *= _symbol_value(symbol, values)  # type: ignore[arg-type]
         total += coef
     return total
 
@@ -149,9 +147,7 @@ def _value(p: Poly, point: _Point) -> int:
 def _generator_value(generator: Generator, point: _Point) -> int:
     match generator:
         case Symbol():
-            if generator not in point.values:
-                raise UnboundSymbol(generator)
-            return int(point.values[generator])
+            return _symbol_value(generator, point.values)
         case Floor(p=p, q=q):
             divisor = _value(q, point)
             if divisor < 1:
@@ -165,6 +161,13 @@ def _generator_value(generator: Generator, point: _Point) -> int:
             return number_power(base, _value(p, point))
         case Sum(body=body, symbol=symbol, lo=lo, hi=hi):
             return _sum_value(body, symbol, _value(lo, point), _value(hi, point), point)
+
+
+def _symbol_value(symbol: Symbol, values: Mapping[Symbol, int]) -> int:
+    try:
+        return int(values[symbol])
+    except KeyError:
+        raise UnboundSymbol(symbol) from None
 
 
 def _sum_value(body: Poly, symbol: Symbol, lo: int, hi: int, point: _Point) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass
 from functools import cache
 
 from tolcost.algebra import Poly
@@ -15,7 +14,6 @@ from tolcost.catalogue.listing import Entry
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.catalogue.suite import Report
 from tolcost.dataclass import dataclass
-from tolcost.diagnostics import Span
 from tolcost.elementary import FUNCTIONS
 from tolcost.show.document import LONGEST, Cell, Code, Column, ReportTable, Verdict
 from tolcost.syntax import tree
@@ -187,7 +185,7 @@ def _reached(spec: Spec, library: Library) -> Iterator[object]:
     waiting: list[object] = list(spec.program.statements)
     while waiting:
         top = waiting.pop()
-        for node in _nodes(top):
+        for node in tree.inner_nodes(top):
             yield node
             if not isinstance(node, tree.Name) or node.name in seen or node.name in own:
                 continue
@@ -201,25 +199,6 @@ def _reached(spec: Spec, library: Library) -> Iterator[object]:
 
 def _operator(library: Library, name: str) -> Spec | None:
     return library.find("", name) if name[:1].isupper() and name in library.names("") else None
-
-
-def _nodes(root: object) -> Iterator[object]:
-    """A node and everything below it."""
-    waiting = [root]
-    while waiting:
-        node = waiting.pop()
-        kind: type = type(node)
-        if isinstance(node, tuple):
-            waiting.extend(node)
-        elif parts := _parts(kind):
-            yield node
-            waiting.extend(getattr(node, name) for name in parts if name != "span")
-
-
-@cache
-def _parts(kind: type) -> tuple[str, ...]:
-    """What a kind of node is made of; nothing where it is none."""
-    return () if kind is Span or not is_dataclass(kind) else tuple(field.name for field in fields(kind))
 
 
 def _primitives(node: object) -> tuple[str, ...]:

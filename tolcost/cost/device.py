@@ -32,6 +32,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import reduce
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast, get_args
 
@@ -173,12 +174,8 @@ class Duration:
         """One polynomial with clips, in attoseconds, rates rounded so that it is not more than the form."""
         whole = const(int(self.constant * _ATTOSECOND))
         for times, candidates in self.terms:
-            first, *others = (
-                one.numerator * int(Fraction(_ATTOSECOND, one.denominator)) for one in candidates
-            )
-            for other in others:
-                first = maximum(first, other)
-            whole = whole + first * times
+            forms = (one.numerator * int(Fraction(_ATTOSECOND, one.denominator)) for one in candidates)
+            whole = whole + reduce(maximum, forms) * times
         return whole
 
 

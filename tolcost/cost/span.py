@@ -15,6 +15,7 @@ a logarithm in them always has a positive factor.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import reduce
 
 from tolcost.algebra import (
     ONE,
@@ -341,9 +342,7 @@ class _DepthPass:
         ready = tuple(p for p in step.candidates if marker not in p.free)
         if not waiting:
             return self._forgetful(node, start, step)
-        each = waiting[0]
-        for other in waiting[1:]:
-            each = maximum(each, other)
+        each = reduce(maximum, waiting)
         steps, but_one, exact = self._steps(node, each)
         exact = exact and _is_number(node)  # of more, a step may need only what was ready before
         chained = Depth(later(start, steps).candidates, step.exact and start.exact and exact)
@@ -384,7 +383,8 @@ class _DepthPass:
         if condition is None or not self._simple(condition, (*then.candidates, *other.candidates)):
             return Depth(both.candidates, False)
         holds = indicator(condition)
-        chosen = holds * _one(then) + (1 - holds) * _one(other)
+        one, two = (reduce(maximum, depth.candidates) for depth in (then, other))
+        chosen = holds * one + (1 - holds) * two
         return Depth((chosen,), then.exact and other.exact)
 
     def _simple(self, condition: Cond, candidates: tuple[Poly, ...]) -> bool:
@@ -393,14 +393,6 @@ class _DepthPass:
         lengths = all(symbol.kind == "length" for symbol in symbols_of_cond(condition))
         plain = all(p.height == 0 and not p.free & markers for p in candidates)
         return isinstance(condition, (Ge, Eq)) and lengths and plain
-
-
-def _one(depth: Depth) -> Poly:
-    """Give a depth as one expression."""
-    result = depth.candidates[0]
-    for candidate in depth.candidates[1:]:
-        result = maximum(result, candidate)
-    return result
 
 
 def tree_element(node: Fold, bound: dict[Var, Node]) -> Node | None:

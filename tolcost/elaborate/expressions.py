@@ -73,7 +73,6 @@ from tolcost.elementary import FUNCTIONS, INFIX
 from tolcost.spaces import SPACES
 from tolcost.syntax import tree
 from tolcost.syntax.names import BUILTINS, Signature
-from tolcost.syntax.tree import children
 
 CONSTANTS: dict[str, Value] = {
     "Inf": math.inf,
@@ -415,20 +414,18 @@ def _define_components(env: Env, names: tuple[str, ...], value: tree.Expr) -> No
 
 def has_star(expr: tree.Expr) -> bool:
     """Whether ``*`` is an operand somewhere in an expression."""
-    return isinstance(expr, tree.Star) or any(has_star(child) for child in children(expr))
+    return any(isinstance(node, tree.Star) for node in tree.inner_nodes(expr))
 
 
 def asked_known(program: tree.Module) -> frozenset[str]:
     """The names of which a program asks whether they are known: static inputs among these may arrive late."""
     found: set[str] = set()
-    stack: list[tree.Expr | tree.Statement] = list(program.statements)
-    while stack:
-        node = stack.pop()
+    for node in (node for statement in program.statements for node in tree.inner_nodes(statement)):
         match node:
             case tree.Call(function=tree.Name(name="known"), args=(tree.Name(name=name),)):
                 found.add(name)
             case _:
-                stack.extend(children(node))
+                pass
     return frozenset(found)
 
 
@@ -436,14 +433,7 @@ def mentioned(expr: tree.Expr) -> list[str]:
     """The names an expression mentions, wherever in it."""
     if isinstance(expr, tree.Name):  # as most lengths are
         return [expr.name]
-    names: dict[str, None] = {}
-    stack: list[tree.Expr | tree.Statement] = [expr]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, tree.Name):
-            names[node.name] = None
-        stack.extend(children(node))
-    return list(names)
+    return list(dict.fromkeys(node.name for node in tree.inner_nodes(expr) if isinstance(node, tree.Name)))
 
 
 # === Applying functions: the program's own, elementary ones, primitives, operators, special forms.

@@ -40,12 +40,11 @@ def build(machine: Machine, node: Build, grid: Grid, times: int) -> Batch:
     extents = [poly_on_grid(extent, grid, machine.env) for extent in node.extents]
     check_size([largest(extent, grid) for extent in extents])
     saved = machine.tally.snapshot()
-    nested = len(machine.nest)
     while True:
         looped = machine.loops.get(node, frozenset())
-        machine.nest.extend(node.coords)
         try:
-            value = _assembled(machine, node, extents, looped, grid, times)
+            with machine.nested(node.coords):
+                value = _assembled(machine, node, extents, looped, grid, times)
             break
         except NeedsLoop as need:
             own = need.symbols.intersection(node.coords) - looped
@@ -53,8 +52,6 @@ def build(machine: Machine, node: Build, grid: Grid, times: int) -> Batch:
                 raise
             machine.loops[node] = looped | own
             machine.tally.restore(saved)
-        finally:
-            del machine.nest[nested:]
     _count(machine, node, value, grid, times)
     return value
 

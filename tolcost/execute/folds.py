@@ -7,7 +7,6 @@ grid around it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from math import prod
 
 import numpy as np
@@ -56,19 +55,8 @@ def fold(machine: Machine, node: Fold, start: Batch, grid: Grid, times: int) -> 
     found = scattered(machine, node, first, grid, times)
     if found is not None:
         return found
-    with nested(machine, node.coords):
+    with machine.nested(node.coords):
         return _stepped(machine, node, first, grid, times)
-
-
-@contextmanager
-def nested(machine: Machine, coords: tuple[Symbol, ...]) -> Iterator[None]:
-    """Note that some coordinates are around what is evaluated."""
-    depth = len(machine.nest)
-    machine.nest.extend(coords)
-    try:
-        yield
-    finally:
-        del machine.nest[depth:]
 
 
 def _through(
@@ -109,7 +97,7 @@ def _attempt(machine: Machine, task: _Task, start: Batch, grid: Grid) -> Batch |
     """Reduce at once; ``None`` if something inside needs the coordinates one by one."""
     saved = machine.tally.snapshot()
     try:
-        with nested(machine, task.coords):
+        with machine.nested(task.coords):
             return _reduced(machine, task, start, grid)
     except NeedsLoop as need:
         if need.symbols.isdisjoint(task.coords):
@@ -126,13 +114,11 @@ def _stepped(machine: Machine, node: Fold, start: Batch, grid: Grid, times: int)
     for here in _steps(machine, node.coords, node.extents, grid):
         machine.vars[node.accumulator] = accumulator
         stepped = in_spaces(machine.visit(node.body, here, times), node.type)
-        everywhere = here.mask is None or here.points == grid.points
-        accumulator = stepped if everywhere else choose(_mask(here), stepped, accumulator)
+        if here.mask is None or here.points == grid.points:
+            accumulator = stepped
+        else:
+            accumulator = choose(here.mask, stepped, accumulator)
     return accumulator
-
-
-def _mask(grid: Grid) -> Array:
-    return np.ones((1,) * grid.depth, np.bool_) if grid.mask is None else grid.mask
 
 
 def _steps(
@@ -225,12 +211,7 @@ def _may_overflow(
 def _guarded(machine: Machine, reduction: FoldReduction, part: Grid) -> Grid:
     if reduction.condition is None:
         return part
-    condition = cond_on_grid(reduction.condition, part, machine.env)
-    return restrict(part, condition if reduction.on_true else _opposite(condition))
-
-
-def _opposite(condition: bool | Array) -> bool | Array:
-    return not condition if isinstance(condition, bool) else ~condition
+    return restrict(part, cond_on_grid(reduction.condition, part, machine.env))
 
 
 def _total(function: str, space: str, piece: Piece, mask: Array | None, part: Grid, grid: Grid) -> Piece:

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from tolcost.atoms.kit import program_nodes
 from tolcost.atoms.nodes import Lambda, Program
-from tolcost.diagnostics import InternalError
 from tolcost.elementary import FUNCTIONS
 from tolcost.execute.dtypes import Array, convert, is_real, working_dtype
 from tolcost.execute.whole_numbers import ENDLESS, exact_result, exactly, unheld, verdicts
@@ -108,14 +107,7 @@ def apply_checked(
 @cache
 def resolved(function: str, space: str) -> tuple[ArrayFunction, np.dtype[Any]]:
     """Look up what a function computes and in which type: asked for at every element."""
-    return _meaning(function), _computing_dtype(function, space)
-
-
-def _meaning(function: str) -> ArrayFunction:
-    found = MEANINGS.get(function)
-    if found is None:
-        raise InternalError(f"no such elementary function: {function}")
-    return found
+    return MEANINGS[function], _computing_dtype(function, space)
 
 
 def as_dtype(arg: Array, space: str, dtype: np.dtype[Any]) -> Array:
@@ -137,13 +129,9 @@ def _computing_dtype(function: str, space: str) -> np.dtype[Any]:
 
 
 def _power(base: Array, exponent: Array) -> Array:
-    if base.dtype.kind in "iu":
-        return _integer_power(base, exponent)
-    return np.asarray(np.power(base, exponent))
-
-
-def _integer_power(base: Array, exponent: Array) -> Array:
-    """Raise integers by repeated squaring, wrapping; a negative exponent truncates towards 0."""
+    """Raise numbers; integers wrap around, and a negative exponent truncates them towards 0."""
+    if base.dtype.kind not in "iu":
+        return np.asarray(np.power(base, exponent))
     result = np.power(base, np.maximum(exponent, 0))
     odd = np.where((exponent % 2) != 0, base, base * base)
     inverse = np.where((base == 1) | (base == base.dtype.type(0) - 1), odd, base * 0)

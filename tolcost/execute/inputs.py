@@ -404,14 +404,7 @@ def length_of(poly: Poly, bindings: Mapping[Symbol, int]) -> int:
 def value_of(poly: Poly, bindings: Mapping[Symbol, int]) -> int:
     """Give the value of a static integer, or say which length is missing."""
     try:
-        if poly.height or poly.den != 1:
-            return evaluate(poly, bindings)
-        total = 0
-        for mono, factor in poly.terms.items():
-            for symbol in mono:  # without floors and clips, nothing but symbols
-                factor *= bindings[symbol]  # type: ignore[index]
-            total += factor
-        return total
+        return evaluate(poly, bindings)
     except KeyError as missing:
         raise unknown_length(missing) from None
 

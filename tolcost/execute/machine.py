@@ -5,7 +5,8 @@ What becomes of a node of each kind is given as a table of rules (see ``vectoris
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -80,6 +81,16 @@ class Machine:
             output.name: as_output([np.array(piece.data, order="C") for piece in value.pieces])
             for output, value in zip(program.outputs, values, strict=True)
         }
+
+    @contextmanager
+    def nested(self, coords: tuple[Symbol, ...]) -> Iterator[None]:
+        """Note that some coordinates are around what is evaluated."""
+        depth = len(self.nest)
+        self.nest.extend(coords)
+        try:
+            yield
+        finally:
+            del self.nest[depth:]
 
     def planned(self, block: Block) -> Schedule:
         """Give the schedule of a block."""

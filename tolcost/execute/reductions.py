@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tolcost.algebra import Cond, Poly
+from tolcost.algebra import Cond, Poly, negate
 from tolcost.atoms.kit import Schedule, blocks, children, inner_nodes, is_ref, roots, schedule
 from tolcost.atoms.nodes import Block, Build, Fold, Lambda, Member, Node, Ref, Select, Var
 from tolcost.dataclass import dataclass, replace
@@ -33,15 +33,14 @@ GATHERED = {name: name for name in ("add", "mul", "max", "min", "and", "or", "xo
 class FoldReduction:
     """How to do a fold at once.
 
-    ``outside`` are the bindings made at every point.  Where the guard holds (or does not, if
-    not ``on_true``), ``inside`` gives e, or the two factors of e if ``product`` is the
-    multiplication that makes it.  ``through`` is the variable whose members e is, if it is.
+    ``outside`` are the bindings made at every point.  Where the condition holds ``inside`` gives e, or
+    the two factors of e if ``product`` is the multiplication that makes it.  ``through`` is the variable
+    whose members e is, if it is.
     """
 
     step: Lambda
     outside: Schedule
     condition: Cond | None
-    on_true: bool
     inside: Schedule
     product: Lambda | None
     through: Var | None
@@ -55,7 +54,7 @@ def recognise(fold: Fold) -> FoldReduction | None:
     found = _guarded_step(fold.body, fold.accumulator)
     if found is None:
         return None
-    condition, on_true, block = found
+    condition, block = found
     if not isinstance(block.result, Lambda) or not _is_reducible(block.result, fold):
         return None
     element = _element(block.result, fold.accumulator)
@@ -68,7 +67,7 @@ def recognise(fold: Fold) -> FoldReduction | None:
     product = product_of(element, block.result)
     inside = schedule(block.bindings, product.args if product is not None else (element,))
     through = _through(element, fold) if condition is None and not block.bindings else None
-    return FoldReduction(block.result, schedule(outer, ()), condition, on_true, inside, product, through)
+    return FoldReduction(block.result, schedule(outer, ()), condition, inside, product, through)
 
 
 def through_build(reduction: FoldReduction, build: Build) -> FoldReduction:
@@ -79,17 +78,17 @@ def through_build(reduction: FoldReduction, build: Build) -> FoldReduction:
     return replace(reduction, inside=inside, product=product, through=None)
 
 
-def _guarded_step(body: Block, accumulator: Var) -> tuple[Cond | None, bool, Block] | None:
-    """Give the block of the step, and the guard it stands under if there is one."""
+def _guarded_step(body: Block, accumulator: Var) -> tuple[Cond | None, Block] | None:
+    """Give the block of the step, and the condition it stands under if there is one."""
     result = body.result
     if not isinstance(result, Select):
-        return None, True, body
+        return None, body
     if isinstance(result.condition, Node):
         return None
     if is_ref(result.other.result, accumulator) and not result.other.bindings:
-        return result.condition, True, result.then
+        return result.condition, result.then
     if is_ref(result.then.result, accumulator) and not result.then.bindings:
-        return result.condition, False, result.other
+        return negate(result.condition), result.other
     return None
 
 

@@ -479,14 +479,7 @@ def _spread(statement: tree.Statement) -> list[tree.BlockExpr]:
 
 def _blocks(statement: tree.Statement) -> list[tree.BlockExpr]:
     """All blocks of a statement."""
-    found = []
-    waiting: list[tree.Statement | tree.Expr | tree.Ellipsis] = [statement]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, tree.BlockExpr):
-            found.append(node)
-        waiting.extend(tree.children(node))
-    return found
+    return [node for node in tree.inner_nodes(statement) if isinstance(node, tree.BlockExpr)]
 
 
 def _attach(program: tree.Module, several: Iterable[tree.BlockExpr]) -> _Attached:

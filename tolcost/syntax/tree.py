@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
@@ -458,6 +458,15 @@ def deepest(statement: Statement, limit: int) -> Statement | Expr | None:
         if not level:
             return None
     return level[0] if level else None
+
+
+def inner_nodes(top: Any) -> Iterator[Any]:
+    """A node and all nodes below it."""
+    waiting = [top]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(children(node))
 
 
 def children(node: Any) -> list[Any]:
