@@ -35,11 +35,9 @@ from tolcost.atoms.nodes import Input as InputNode
 from tolcost.atoms.nodes import Part, Type
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import on_one_line, quoted
-from tolcost.elaborate.bounds import CODE as BOUNDS_CODE
-from tolcost.elaborate.bounds import check_within
 from tolcost.elaborate.expressions import as_length, asked_known, is_callable_name, mentioned
 from tolcost.elaborate.layout import check_rank, check_sequence, check_size
-from tolcost.elaborate.shapes import shape_text, unify
+from tolcost.elaborate.shapes import BOUNDS_CODE, check_within, shape_text, unify
 from tolcost.elaborate.static_numbers import truth
 from tolcost.elaborate.values import (
     Argument,

@@ -32,12 +32,12 @@ from tolcost.atoms.nodes import Block, ConditionKind, Constant, Convert, Node, P
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Span, on_one_line, quoted
 from tolcost.elaborate.apply import apply, static_in
-from tolcost.elaborate.bounds import check_within
 from tolcost.elaborate.layout import describe, integers, made_of, materialise
 from tolcost.elaborate.shapes import (
     Shape,
     apart,
     capacity,
+    check_within,
     component_shapes,
     components,
     decide,
