@@ -14,8 +14,8 @@ from typing import TypeAlias
 import numpy as np
 import pytest
 
-from tolcost.atoms.atomic import Atom, AtomResult, Constants, InputOperand, Operand
 from tolcost.atoms.nodes import ATOMS
+from tolcost.atoms.unroll import Atom, AtomResult, Constants, InputOperand, Operand
 from tolcost.diagnostics import Rejected
 from tolcost.execute.unrolled import AtomByAtom
 

@@ -11,10 +11,9 @@ from tests.execute import programs as p
 from tests.execute.random_ir import Gen
 from tests.execute.test_random import inputs
 from tolcost.algebra import evaluate
-from tolcost.atoms.atomic import Unrolled
 from tolcost.atoms.nodes import Program
 from tolcost.atoms.text import unrolled_text
-from tolcost.atoms.unroll import unroll
+from tolcost.atoms.unroll import Unrolled, unroll
 from tolcost.cost import analyze_program
 from tolcost.diagnostics import Rejected, Source
 from tolcost.execute import run_reference, run_unrolled

@@ -15,7 +15,6 @@ from typing import Any
 
 from tolcost.algebra import Poly, Symbol, cond_text, display_names, quoted, to_text
 from tolcost.atoms import nodes as ir
-from tolcost.atoms.atomic import Atom, AtomResult, CastOperand, Constants, InputOperand, Operand, Unrolled
 from tolcost.atoms.kit import (
     Indices,
     Schedule,
@@ -26,6 +25,7 @@ from tolcost.atoms.kit import (
     schedule_program,
 )
 from tolcost.atoms.nodes import Block, Constant, Node, Part, Program, Type, Var
+from tolcost.atoms.unroll import Atom, AtomResult, CastOperand, Constants, InputOperand, Operand, Unrolled
 from tolcost.dataclass import dataclass, field
 
 WIDTH = 100

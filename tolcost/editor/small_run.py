@@ -13,9 +13,8 @@ from functools import partial
 from itertools import product
 from typing import TypeAlias
 
-from tolcost.atoms.atomic import Atom, AtomResult, CastOperand, Constants, InputOperand, Operand
 from tolcost.atoms.nodes import Input, Program
-from tolcost.atoms.unroll import unroll
+from tolcost.atoms.unroll import Atom, AtomResult, CastOperand, Constants, InputOperand, Operand, unroll
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.spaces import ALL, SPACES, Bounds, bounded_text, bounds_of, kind_of, narrowed

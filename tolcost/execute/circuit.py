@@ -14,10 +14,18 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tolcost.algebra import evaluate
-from tolcost.atoms.atomic import Atom, AtomResult, CastOperand, Constants, InputOperand, Operand, Unrolled
 from tolcost.atoms.lengths import given_lengths
 from tolcost.atoms.nodes import Program
-from tolcost.atoms.unroll import unroll
+from tolcost.atoms.unroll import (
+    Atom,
+    AtomResult,
+    CastOperand,
+    Constants,
+    InputOperand,
+    Operand,
+    Unrolled,
+    unroll,
+)
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected
 from tolcost.execute.dtypes import Array, convert, number

@@ -11,9 +11,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from tolcost.algebra import Symbol
-from tolcost.atoms.atomic import Atom, AtomResult, CastOperand, Constants, InputOperand, Operand, Unrolled
 from tolcost.atoms.nodes import Part, Program
-from tolcost.atoms.unroll import MAX_ATOMS, unroll
+from tolcost.atoms.unroll import (
+    MAX_ATOMS,
+    Atom,
+    AtomResult,
+    CastOperand,
+    Constants,
+    InputOperand,
+    Operand,
+    Unrolled,
+    unroll,
+)
 from tolcost.diagnostics import NOWHERE
 from tolcost.execute.dtypes import Array, as_places, convert, numbers, same_bits
 from tolcost.execute.functions import apply_checked, uniform

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from tolcost.algebra import Poly, Symbol, prepared, solve
-from tolcost.atoms.atomic import CastOperand
 from tolcost.atoms.nodes import ATOMS, Charge, Convert, Filter, Part, Type
+from tolcost.atoms.unroll import CastOperand
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected, Span
 from tolcost.execute.dtypes import KEPT, Array, as_places
