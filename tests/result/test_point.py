@@ -88,6 +88,15 @@ def test_a_length_that_is_given_later_is_held_to_the_conditions_too() -> None:
         cost.subs(seq=17)
 
 
+def test_what_no_open_length_can_fulfil_is_broken() -> None:
+    """With three more entries than a vector has, that vector had less than none, and read -4 bytes."""
+    cost = analyze("attr m: N\ntol x: R [n]\ny := join(x, tol[2 * m]) + tol[m + 1]\n")
+    assert cost.subs(m=0).eops == cost(m=0, n=1)["eops"] == 1
+    for m in (1, 2, 3):
+        with pytest.raises(Rejected, match="these lengths break a condition"):
+            cost.subs(m=m)
+
+
 def test_the_page_knows_the_conditions() -> None:
     pages = Path(page.__file__).parent / "pages"
     script = (pages / "model.js").read_text(encoding="utf-8")

@@ -11,6 +11,8 @@ from operator import index
 from typing import Literal
 
 from tolcost.algebra import (
+    FALSE,
+    AlgebraBudget,
     Cond,
     Eq,
     Ge,
@@ -20,10 +22,12 @@ from tolcost.algebra import (
     UnboundSymbol,
     atom,
     cond_text,
+    const,
     evaluate,
     evaluate_cond,
     solve,
     spelled,
+    substitute_cond,
     symbols_of_cond,
     to_text,
     to_words,
@@ -82,13 +86,15 @@ class Requirement:
         return visible(self.node) if self.node else line_in(self.span, file)
 
     def holds(self, values: Valuation) -> bool:
-        """Whether it holds, as far as what it mentions is known."""
-        if not symbols_of_cond(self.condition) <= values.keys():
-            return True
+        """Whether it holds, as far as what it mentions is known: for some lengths that are open."""
         try:
-            return evaluate_cond(self.condition, values)
-        except NotInteger:  # it divides by something that is 0 here
+            if symbols_of_cond(self.condition) <= values.keys():
+                return evaluate_cond(self.condition, values)
+            return substitute_cond(self.condition, {s: const(value) for s, value in values.items()}) != FALSE
+        except (NotInteger, ZeroDivisionError):  # it divides by something that is 0 here
             return False
+        except AlgebraBudget:  # only forms of what is open are that large
+            return True
 
     def broken(self) -> Diagnostic:
         """What is told where it does not hold."""
