@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 
@@ -135,23 +136,16 @@ def forms_table(conformance: Report) -> ReportTable:
     for case in conformance.results:
         if case.status == "pass" and case.form is not None:
             key = (case.op, case.form, case.macs or "")
-            found = shown(case)
-            rows.setdefault(key, _form_row(case, found))
+            found, name = shown(case), case.name.removeprefix("test_")
+            numbers = ", ".join(case.concrete)
+            rows.setdefault(key, (case.op, name, found.eops, found.macs, case.certainty or "", numbers))
     ordered = tuple(rows[key] for key in sorted(rows))
     return ReportTable(FORM_COLUMNS, ordered, "forms", "Closed forms by test", about, CONFORMANCE_MADE)
 
 
-def _form_row(case: Result, found: Shown) -> tuple[Cell, ...]:
-    name = case.name.removeprefix("test_")
-    return (case.op, name, found.eops, found.macs, case.certainty or "", ", ".join(case.concrete))
-
-
 def standing_counts(entries: Sequence[Entry], conformance: Report) -> dict[str, int]:
     """How many operators there are of each status."""
-    found: dict[str, int] = {}
-    for entry in entries:
-        status = status_of(entry, conformance.of(entry.name))
-        found[status] = found.get(status, 0) + 1
+    found = Counter[str](status_of(entry, conformance.of(entry.name)) for entry in entries)
     return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
 

@@ -364,18 +364,9 @@ def peer_of(row: Mapping[str, str]) -> Peer:
     flops, transcendentals, macs = (
         Fraction(row[key]) if row[key] else None for key in ("flops", "transcendentals", "macs")
     )
-    return Peer(
-        row["operator"],
-        row["class"],
-        row["shapes"],
-        row["attrs"],
-        row["tool"],
-        row["version"],
-        flops,
-        transcendentals,
-        macs,
-        row["remark"],
-    )
+    keys = ("operator", "class", "shapes", "attrs", "tool", "version")
+    op, kind, shapes, attrs, tool, version = (row[key] for key in keys)
+    return Peer(op, kind, shapes, attrs, tool, version, flops, transcendentals, macs, row["remark"])
 
 
 def read_reasons(reports: Path) -> Reasons:

@@ -152,7 +152,9 @@ def hold(
     names, asked = sorted({*entries, *known}), tuple(budgets)
     idle = [b for b in asked if not any(matches(name, b.pattern) for name in names)]
     if idle:
-        raise Rejected(*(_matches_nothing(budget.pattern) for budget in idle))
+        hint = "the names are those that `tolcost check` shows"
+        told = (f"the budget of {quoted(b.pattern)} is for no program that is checked" for b in idle)
+        raise Rejected(*(Diagnostic("T0713", message, hint=hint) for message in told))
     return tuple(_held(b, entries[n]) for n in sorted(entries) for b in asked if matches(n, b.pattern))
 
 
@@ -163,11 +165,6 @@ def matches(name: str, pattern: str) -> bool:
     (True, False)
     """
     return fnmatchcase(name, pattern) or fnmatchcase(file_of(name), pattern)
-
-
-def _matches_nothing(pattern: str) -> Diagnostic:
-    message = f"the budget of {quoted(pattern)} is for no program that is checked"
-    return Diagnostic("T0713", message, hint="the names are those that `tolcost check` shows")
 
 
 def _held(budget: Budget, entry: LockEntry) -> HeldBudget:

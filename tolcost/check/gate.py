@@ -106,12 +106,9 @@ def _analysed(
     inside = [target for target in asked if target.file not in away]
     found = gate.computing.entries(gate.config, inside, known)
     marked = {t.name: marked_entry(found[t.name], t, origins) for t in inside}
-    return {t.name: _leads_out(t) if t.file in away else marked[t.name] for t in asked}
-
-
-def _leads_out(target: Target) -> Analysed:
-    message = f"{quoted(target.file)} is a link that leads out of the repository"
-    return Analysed(None, (Diagnostic("T0721", message),))
+    told = {file: f"{quoted(file)} is a link that leads out of the repository" for file in away}
+    lost = {file: Analysed(None, (Diagnostic("T0721", message),)) for file, message in told.items()}
+    return {t.name: lost[t.file] if t.file in away else marked[t.name] for t in asked}
 
 
 # ---- comparing ------------------------------------------------------------------------------------

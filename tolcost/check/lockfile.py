@@ -117,7 +117,9 @@ def read_lock(source: Source, merging: bool = False) -> Lock:
             raise Rejected(_whole(source.name, f"the lock file has more than {MAX_LINES:,} lines"))
         reader.read(start, line)
         if reader.conflicted and not merging:
-            raise Rejected(_conflict(source, start, line))
+            hint = "`tolcost check --update` computes every figure anew and settles the conflict"
+            where = Span(source, start, start + len(line))
+            refuse("T0704", "a merge left a conflict in the lock file", where, hint)
         if len(reader.mistakes) >= (_MOST_MISTAKES if reader.started else 1):
             break
     if reader.mistakes:
@@ -134,12 +136,6 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
         end = len(text) if end < 0 else end
         yield start, text[start:end].removesuffix("\r")
         start = end + 1
-
-
-def _conflict(source: Source, start: int, line: str) -> Diagnostic:
-    hint = "`tolcost check --update` computes every figure anew and settles the conflict"
-    span = Span(source, start, start + len(line))
-    return Diagnostic("T0704", "a merge left a conflict in the lock file", span, hint=hint)
 
 
 class _LockReader:
@@ -271,10 +267,8 @@ def entry_lines(entry: LockEntry) -> list[str]:
 
 def shown_name(name: str) -> str:
     """The name of a program as a lock file has it."""
-    return name if _PLAIN_NAME.fullmatch(name) else _backquoted(name)
-
-
-def _backquoted(name: str) -> str:
+    if _PLAIN_NAME.fullmatch(name):
+        return name
     shown = quoted_name(name)
     return shown if shown.startswith("`") else f"`{shown}`"
 

@@ -13,7 +13,7 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -194,18 +194,16 @@ def _contents(repository: Path, asked: Iterable[str]) -> Iterator[IO[bytes]]:
 
 def file_at(root: Path, commit: str, path: str) -> bytes | None:
     """One file of a revision; None where it has none of that name."""
-    try:
+    with suppress(Rejected):
         return _git(root, "cat-file", "blob", f"{commit}:./{path}")
-    except Rejected:
-        return None
+    return None
 
 
 def last_change(root: Path, path: str) -> str | None:
     """The newest commit that changed a file; None where there is none, or no repository."""
-    try:
+    with suppress(Rejected):
         return _git(root, "log", "-1", "--format=%H", "--", path).decode().strip() or None
-    except Rejected:
-        return None
+    return None
 
 
 def _command(root: Path) -> list[str]:

@@ -135,7 +135,7 @@ def _updated(gate: GateTask, prune: bool) -> GateReport:
 
 def _with_formulas(report: GateReport, config: Config) -> GateReport:
     """The report with a project's own cost formulas, each held to its definition."""
-    from tolcost.referee.gate import held_formulas  # most projects have none
+    from tolcost.referee.judge import held_formulas  # most projects have none
 
     held = with_deep_stack(lambda: held_formulas(config))
     return replace(report, budgets=(*report.budgets, *held))

@@ -38,14 +38,10 @@ from tolcost.result.library_page import (
 from tolcost.result.operator_page import (
     Listed,
     Record,
-    list_json,
-    list_markdown,
-    list_text,
+    list_written,
     listed,
     page_of,
-    pages_json,
-    pages_markdown,
-    pages_text,
+    pages_written,
 )
 from tolcost.show.json import document
 from tolcost.show.tables import csv_text, markdown
@@ -172,11 +168,8 @@ def _fresh(
 def _written(found: tuple[Entry, ...], library: Library, record: Record, form: str, detailed: bool) -> str:
     operators = _all_listed(found, library, record)
     if detailed:
-        pages = [page_of(one, library) for one in operators]
-        writers = {"json": pages_json, "md": pages_markdown}
-        return writers.get(form, pages_text)(pages, record)
-    tables = {"json": list_json, "md": list_markdown}
-    return tables.get(form, list_text)(operators, record)
+        return pages_written([page_of(one, library) for one in operators], record, form)
+    return list_written(operators, record, form)
 
 
 def _all_listed(found: tuple[Entry, ...], library: Library, record: Record) -> list[Listed]:

@@ -337,8 +337,8 @@ def read_literal(text: str) -> Literal:
     if len(text) > _MOST_CHARACTERS:
         raise click.UsageError(f"a value is longer than {_MOST_CHARACTERS:,} characters")
     tokens = _tokens(text)
-    value, rest = _literal_value(tokens, text)
-    if rest:
+    value = _literal_value(tokens, text, _DEEPEST)
+    if tokens:
         raise _wrong(text)
     return value
 
@@ -359,29 +359,22 @@ def _wrong(text: str) -> click.UsageError:
     return click.UsageError(f"cannot read the value {shown!r}: numbers, words, 'texts' and [lists] are known")
 
 
-def _literal_value(tokens: list[tuple[str, str]], text: str) -> tuple[Literal, list[tuple[str, str]]]:
-    """Read from the end of ``tokens``, which are in reverse; lists are kept open on a stack."""
-    open_lists: list[list[Literal]] = []
-    expected = True  # whether a value comes next, rather than a comma or a bracket
-    while tokens:
-        kind, token = tokens.pop()
-        if token == "[" and kind == "sign" and expected and len(open_lists) < _DEEPEST:
-            open_lists.append([])
-            continue
-        if kind == "sign" and token == "]" and open_lists and (not expected or not open_lists[-1]):
-            done: Literal = tuple(open_lists.pop())
-        elif kind == "sign" and token == "," and open_lists and not expected:
-            expected = True
-            continue
-        elif kind != "sign" and expected:
-            done = _scalar(kind, token)
-        else:
+def _literal_value(tokens: list[tuple[str, str]], text: str, deep: int) -> Literal:
+    """Read a value from the end of ``tokens``, which are in reverse; lists may be so many levels deep."""
+    kind, token = tokens.pop() if tokens else ("sign", "")
+    if kind != "sign":
+        return _scalar(kind, token)
+    if token != "[" or not deep:
+        raise _wrong(text)
+    entries: list[Literal] = []
+    while tokens and tokens[-1] != ("sign", "]"):
+        if entries and tokens.pop() != ("sign", ","):
             raise _wrong(text)
-        if not open_lists:
-            return done, tokens
-        open_lists[-1].append(done)
-        expected = False
-    raise _wrong(text)
+        entries.append(_literal_value(tokens, text, deep - 1))
+    if not tokens:
+        raise _wrong(text)
+    tokens.pop()
+    return tuple(entries)
 
 
 def _scalar(kind: str, token: str) -> Literal:

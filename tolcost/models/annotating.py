@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from onnx import ModelProto, StringStringEntryProto
+from onnx import StringStringEntryProto
 
 from tolcost.catalogue.reading import parse_model
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
@@ -19,16 +19,11 @@ def annotated(path: Path, nodes: Sequence[Mapping[str, str]], whole: Mapping[str
     for node, notes in zip(proto.graph.node, nodes, strict=True):
         note(node.metadata_props, notes)
     note(proto.metadata_props, whole)
-    return _serialised(proto, path)
-
-
-def _serialised(proto: ModelProto, path: Path) -> bytes:
     try:
         return bytes(proto.SerializeToString())
     except ValueError as error:  # a protobuf message has at most 2 GB
-        raise Rejected(
-            Diagnostic("T0695", f"{quoted(path.name)} is too large to be written: {error}")
-        ) from error
+        message = f"{quoted(path.name)} is too large to be written: {error}"
+        raise Rejected(Diagnostic("T0695", message)) from error
 
 
 def note(entries: object, values: Mapping[str, str]) -> None:

@@ -7,7 +7,6 @@ small integers.  The numbers last as long as the table, across models.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from math import prod
 from threading import Lock
 from typing import NamedTuple
 
@@ -100,12 +99,7 @@ class FactTable:
 
     def _bytes(self, number: int) -> Poly | None:
         known = None if number == UNKNOWN else self.things[number]
-        plain = self.plain[number]
-        if known is None or plain is None or not isinstance(known, Tensor):
-            return None if known is None else bytes_known(as_tensor(known))
-        bits = bits_of(known.space)
-        elements = 0 if 0 in plain.kind else prod(plain.lengths)
-        return None if bits is None else const(-(-elements * bits // 8))
+        return None if known is None else bytes_known(as_tensor(known))
 
 
 _NO_SYMBOLS: frozenset[Symbol] = frozenset()

@@ -118,11 +118,7 @@ def peak_memory(cost: GraphCost) -> Peak | None:
     """The peak of activation memory as a form in the lengths; None where sizes are too diverse."""
     sizes = _sizes(cost)
     whole = lcm(*(size.den for size in sizes.values()))
-    numbers = {name: number for name, size in sizes.items() if (number := size.constant) is not None}
-    if len(numbers) == len(sizes):
-        moments: Moments = {frozenset(): _most_live(cost, numbers)}
-    else:
-        moments = _moments(cost, {n: _scaled(p, whole) for n, p in sizes.items()})
+    moments = _moments(cost, {n: _scaled(p, whole) for n, p in sizes.items()})
     if not moments or len(moments) > _MOST_SHAPES:
         return None
     live = {poly({**dict(shape), UNIT: most}, whole): at for shape, (most, at) in moments.items()}
@@ -214,26 +210,6 @@ def _moments(cost: GraphCost, sizes: Mapping[str, Terms]) -> Moments:
             _change(live, sizes.get(name), -1)
     _note(moments, before, 0)  # what nodes give may be nothing
     return moments
-
-
-def _most_live(cost: GraphCost, sizes: Mapping[str, int]) -> tuple[int, int]:
-    """The most that is live at some moment, and its node, where all sizes are numbers."""
-    last = _last_uses(cost)
-    get = sizes.get
-    before = live = sum(get(given.name, 0) for given in cost.model.graph.inputs)
-    most, place = -1, 0
-    for n, step in enumerate(cost.model.graph.nodes):
-        given = [size for name in step.outputs if (size := get(name)) is not None]
-        if given:
-            live += sum(given)
-            if live > most:
-                most, place = live, n
-        ending = [name for name in step.inputs if last[name] == n]
-        if len(ending) > 1 or step.free:
-            ending = list({*ending, *(name for name in step.free if last[name] == n)})
-        ending += [name for name in step.outputs if name not in last]
-        live -= sum([get(name, 0) for name in ending])
-    return (before, 0) if before > most else (most, place)
 
 
 def _change(live: Terms, size: Terms | None, sign: int) -> bool:

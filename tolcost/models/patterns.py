@@ -158,7 +158,7 @@ def _general(known: Poly, lengths: dict[Symbol, Poly], level: Level) -> Poly | N
     same = next((symbol for symbol, form in lengths.items() if form == known), None) if level.alike else None
     if same is not None:
         return atom(same)
-    if value is None and not _is_length(known):
+    if value is None and any(symbol.kind == "data" for symbol in known.free):
         return None
     least, most = (value, value) if value is not None else _bounds(known)
     low = None if least is None else min(least, small)
@@ -173,11 +173,6 @@ def _bounds(known: Poly) -> tuple[int | None, int | None]:
     if least is not None and least >= 0:
         return least, most
     return next((low for low in (1, 0) if is_nonnegative(known - low)), None), most
-
-
-def _is_length(known: Poly) -> bool:
-    """Whether a formula is a length that data has no part in."""
-    return all(symbol.kind != "data" for symbol in known.free)
 
 
 def _is_index(known: Cast) -> bool:

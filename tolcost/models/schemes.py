@@ -117,7 +117,10 @@ class Schemes:
                 return lowered_alone(setting, node, spec, given)
             own = [pattern.inputs[n] if n in numbers else known for n, known in enumerate(given.inputs)]
             found = lowered_alone(setting, node, spec, replace(given, inputs=tuple(own)))
-            return found if isinstance(found, Rejected) else _finished(found)
+            if isinstance(found, Rejected):
+                return found
+            passes = passes_of(passing(found.program))  # with all that is ever asked of its program
+            return replace(found, chain=chain_of(found.program), passes=passes)
 
         if key not in self.found and not self._read(key, setting, node, spec, pattern):
             self.found[key] = first = First(pattern.lengths, itself())
@@ -160,11 +163,6 @@ def _program(setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Cal
         return found.program
 
     return program
-
-
-def _finished(lowered: Lowered) -> Lowered:
-    """An operator with all that is ever asked of its program."""
-    return replace(lowered, chain=chain_of(lowered.program), passes=passes_of(passing(lowered.program)))
 
 
 def held_scheme(first: First, pattern: Pattern, general: Lowered | Rejected) -> Scheme | None:

@@ -31,20 +31,23 @@ from tolcost.algebra.compare import ComparisonVerdict
 from tolcost.algebra.parse import parse_text
 from tolcost.algebra.points import Assignment, hold_at
 from tolcost.atoms.nodes import Program
-from tolcost.catalogue.specs import Library
+from tolcost.catalogue.specs import Library, open_library
+from tolcost.check.config import Config
 from tolcost.check.ordering import ordering
+from tolcost.check.records import BudgetKind, CostlierRegion, Example, HeldBudget
 from tolcost.cost import Analysis, analyze_program, shipped
 from tolcost.cost.count import CountStatus, ProgramCounter
 from tolcost.cost.weights import weight_of
 from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Rejected, place, quoted, refuse
 from tolcost.execute.values import RunCounts
-from tolcost.referee.formulas import CountedFigure, PublishedFormula
+from tolcost.referee.formulas import CountedFigure, PublishedFormula, read_file
 from tolcost.referee.parts import NOTHING, Explanation, ModelPart, explained, parts_of
 from tolcost.referee.subjects import ModelProgram, SubjectRun, lower_subject, run_subject, title_of
 from tolcost.result.claims import NOTHING as NOTHING_KNOWN
 from tolcost.result.claims import SAME, Claim, conclude
 from tolcost.result.regions import region, try_shapes
+from tolcost.show.document import text_of
 
 RefereeVerdict: TypeAlias = Literal["equal", "too low", "too high", "too low and too high", "undecided"]
 _MOST_LINES = 14
@@ -423,3 +426,45 @@ def _lines(program: Program) -> tuple[DefinitionLine, ...]:
             text = span.source.text.splitlines()[at.line - 1].strip() if span.source.text else ""
             found.setdefault((span.source.name, at.line, text), []).append(counter.closed({key: form}))
     return tuple(DefinitionLine(*where, total_of(forms)) for where, forms in sorted(found.items()))
+
+
+# ---- a project's own formulas in the gate: each held to its definition, as a budget is to a program ----
+
+
+_BUDGETS: Mapping[RefereeVerdict, BudgetKind] = {
+    "equal": "within",
+    "too low": "exceeded",
+    "too high": "overstated",
+    "too low and too high": "crosses",
+    "undecided": "undecided",
+}
+
+
+def held_formulas(config: Config) -> tuple[HeldBudget, ...]:
+    """Judge the formulas that a project's settings name; a file that cannot be read raises ``Rejected``."""
+    if not config.formulas:
+        return ()
+    library = open_library(tuple(map(str, config.libraries)))
+    files = {file: read_file(config.root / file) for file in config.formulas}
+    return tuple(_held(one, file) for file, read in files.items() for one in judge_formulas(read, library))
+
+
+def _held(one: Judgement, file: str) -> HeldBudget:
+    where = one.low_where or one.high_where
+    return HeldBudget(
+        name=one.formula.name,
+        kind="within" if one.expected else _BUDGETS[one.verdict],
+        budget=f"{one.formula.counts} = {one.formula.text}",
+        metric=one.formula.counts,
+        file=file,
+        actual=text_of(one.ours),
+        limit=text_of(one.theirs),
+        region=CostlierRegion(where) if where else None,
+        example=_example(one),
+    )
+
+
+def _example(one: Judgement) -> Example | None:
+    if one.witness is None:
+        return None
+    return Example(one.witness.point, one.witness.theirs, one.witness.ours)

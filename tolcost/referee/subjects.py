@@ -28,7 +28,6 @@ from tolcost.execute.inputs import lengths_of, plain_arrays
 from tolcost.execute.values import OutputValue, RunCounts
 from tolcost.syntax import parse, read_source
 from tolcost.syntax.tree import Ellipsis as Ellipsis_
-from tolcost.syntax.tree import InputDecl
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +66,9 @@ def command_for(subject: Subject) -> str:
 def plain_shapes(operator: str, library: Library) -> Shapes:
     """Shapes for the inputs that an operator needs, where nobody says any: two lengths for each `...`."""
     needed = (s for s in spec_of(operator, library).inputs if s.kind == "tol" and not s.optional)
-    return {s.name: _plain_shape(s) for s in needed if any(isinstance(e, Ellipsis_) for e in s.shape)}
-
-
-def _plain_shape(statement: InputDecl) -> list[str]:
-    fixed = sum(not isinstance(entry, Ellipsis_) for entry in statement.shape)
-    return [f"{statement.name}_{place}" for place in range(1, fixed + 3)]
+    open_ = (s for s in needed if any(isinstance(entry, Ellipsis_) for entry in s.shape))
+    fixed = {s.name: sum(not isinstance(entry, Ellipsis_) for entry in s.shape) for s in open_}
+    return {name: [f"{name}_{place}" for place in range(1, many + 3)] for name, many in fixed.items()}
 
 
 def lower_subject(subject: Subject, library: Library) -> Program:

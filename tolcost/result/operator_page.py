@@ -131,7 +131,15 @@ def eops_of(form: RankForm) -> Named:
 # ---- text --------------------------------------------------------------------------------
 
 
-def list_text(operators: Sequence[Listed], record: Record) -> str:
+def list_written(operators: Sequence[Listed], record: Record, form: str) -> str:
+    """The list in one of the formats."""
+    if form == "json":
+        found: list[Json] = [record_json(one) for one in operators]
+        return document("ops", {**figures_json(record), "operators": found})
+    return _list_markdown(operators, record) if form == "md" else _list_text(operators, record)
+
+
+def _list_text(operators: Sequence[Listed], record: Record) -> str:
     """One line for each operator, by domain, and the figures at the end."""
     rows = [(one.entry.name, one.status, _figure(one), _form(one), _last(one)) for one in operators]
     titles = ("operator", "status", "tests", "EOPs", "signature")
@@ -174,11 +182,6 @@ def _last(one: Listed) -> str:
 # ---- data --------------------------------------------------------------------------------
 
 
-def list_json(operators: Sequence[Listed], record: Record) -> str:
-    """Give the document of ``ops``."""
-    return document("ops", {**figures_json(record), "operators": [record_json(one) for one in operators]})
-
-
 def figures_json(record: Record) -> dict[str, Json]:
     """Say where the figures of the tests come from."""
     source = "none" if record.found is None else "run" if record.fresh else "stored"
@@ -216,7 +219,7 @@ def form_json(form: RankForm) -> dict[str, Json]:
     }
 
 
-def list_markdown(operators: Sequence[Listed], record: Record) -> str:
+def _list_markdown(operators: Sequence[Listed], record: Record) -> str:
     """Give the catalogue as a table."""
     rows = ["| operator | status | tests | EOPs | signature or reason |", "| --- | --- | --- | --- | --- |"]
     for one in operators:
@@ -267,9 +270,12 @@ def page_of(listed: Listed, library: Library) -> OperatorPage:
 # ---- text --------------------------------------------------------------------------------
 
 
-def pages_text(pages: Sequence[OperatorPage], record: Record) -> str:
-    """Give the pages one after another."""
-    return "\n".join("\n".join(_page(page, record)) + "\n" for page in pages)
+def pages_written(pages: Sequence[OperatorPage], record: Record, form: str) -> str:
+    """The pages one after another, in one of the formats."""
+    if form == "json":
+        return document("ops", {**figures_json(record), "operators": list(map(_page_json, pages))})
+    lines = _markdown if form == "md" else _page
+    return "\n".join("\n".join(lines(page, record)) + "\n" for page in pages)
 
 
 def _page(page: OperatorPage, record: Record) -> Iterator[str]:
@@ -372,11 +378,6 @@ def _derivation(page: OperatorPage, spec: Spec) -> Iterator[str]:
 # ---- data --------------------------------------------------------------------------------
 
 
-def pages_json(pages: Sequence[OperatorPage], record: Record) -> str:
-    """Give the document of ``ops`` for some operators."""
-    return document("ops", {**figures_json(record), "operators": list(map(_page_json, pages))})
-
-
 def _page_json(page: OperatorPage) -> Json:
     spec = page.listed.entry.spec
     forms: list[Json] = [
@@ -408,11 +409,6 @@ def _steps(page: OperatorPage) -> Json:
         for chain in page.derivation.chains
     ]
     return {"rank": page.explained.rank if page.explained else None, "chains": chains}
-
-
-def pages_markdown(pages: Sequence[OperatorPage], record: Record) -> str:
-    """Give the pages as Markdown: what they say, and the definition as code."""
-    return "\n".join("\n".join(_markdown(page, record)) + "\n" for page in pages)
 
 
 def _markdown(page: OperatorPage, record: Record) -> Iterator[str]:

@@ -87,7 +87,11 @@ def _solved(rows: Array, wanted: Array, chosen: Array) -> tuple[Array, Array]:
     matrix = rows[:, chosen]  # point, choice, column
     whole = _determinant(matrix)
     regular = whole != 0
-    matrix, chosen, below = matrix[:, regular], chosen[regular], _inverse(whole[regular])
+    matrix, chosen, below = (
+        matrix[:, regular],
+        chosen[regular],
+        residues([pow(int(one), -1, PRIME) for one in whole[regular]]),
+    )
     factors = []
     for column in range(chosen.shape[1]):
         replaced = matrix.copy()
@@ -106,17 +110,6 @@ def _determinant(matrix: Array) -> Array:
         term = matrix[0, :, column] * _determinant(matrix[1:][:, :, others]) % PRIME
         total = (total - term if column % 2 else total + term) % PRIME
     return total
-
-
-def _inverse(values: Array) -> Array:
-    """What gives 1 with each of some residues: its power with the exponent of the prime less two."""
-    result, base, exponent = np.ones_like(values), values, PRIME - 2
-    while exponent:
-        if exponent & 1:
-            result = result * base % PRIME
-        base = base * base % PRIME
-        exponent >>= 1
-    return result
 
 
 def _fraction(residue: int) -> Fraction | None:
