@@ -99,7 +99,7 @@ def build_reports(folder: Path, library: Library | None = None) -> Reports:
     )
     standing = standing_counts(listed, conformance)
     _, with_forms = verified_with_forms(listed, general, conformance)
-    figures = paper_figures(judged, standing, len(with_forms), _tests(conformance), found)
+    figures = paper_figures(judged, standing, len(with_forms), conformance, found)
     summary = summary_text(figures)
     shown = key_figures(figures)
     page = html_page(
@@ -123,11 +123,6 @@ def judge_all(library: Library) -> tuple[Judged, ...]:
         if not case.node.domain:
             cases[case.node.op].append(case)
     return tuple(judge(row, cases[row.operator], library) for row in rows)
-
-
-def _tests(conformance: Report) -> tuple[int, int]:
-    judged = [case for case in conformance.results if case.status != "outside"]
-    return sum(case.status == "pass" for case in judged), len(judged)
 
 
 def _forms(judged: Sequence[Judged], listed: Sequence[Entry], conformance: Report) -> Iterator[LiveForm]:
@@ -218,10 +213,11 @@ def paper_figures(
     judged: Sequence[Judged],
     standing: Mapping[str, int],
     general: int,
-    tests: tuple[int, int],
+    conformance: Report,
     points: Sequence[Measured],
 ) -> AuditFigures:
     """Count everything that the summary says."""
+    tests = conformance.figures()
     outcomes = [outcome for found in judged for outcome in found.trials.on_tests]
     return AuditFigures(
         forms=Counter(found.form for found in judged),
@@ -236,8 +232,8 @@ def paper_figures(
         equal_verified=sum(found.by_definition is not None and found.by_definition.equal for found in judged),
         standing=standing,
         general=general,
-        tests_passed=tests[0],
-        tests=tests[1],
+        tests_passed=tests["pass"],
+        tests=tests["pass"] + tests["fail"],
         compiled=spread(points),
         telling=spread(several_functions(points)),
         written=spread(several_functions(points), WRITTEN),

@@ -143,7 +143,7 @@ class _File(NamedTuple):
         return f"{_shown(self.root)}/{self.folder}/{self.name}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Library:
     """All operators that can be found, read when first asked for."""
 
@@ -151,9 +151,6 @@ class Library:
     _files: dict[str, dict[str, list[_File]]] = field(default_factory=dict, repr=False)
     _names: dict[str, list[tuple[Traversable, list[str]]]] = field(default_factory=dict, repr=False)
     _specs: dict[tuple[str, str], tuple[Spec, ...]] = field(default_factory=dict, repr=False)
-    _reading: list[Definitions] = field(default_factory=list, repr=False)
-    _own: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
-    _domain_of: dict[str, str] = field(default_factory=dict, repr=False)
     _stored: dict[tuple[str, str], Stored] = field(default_factory=dict, repr=False)
     _digests: dict[str, str | None] = field(default_factory=dict, repr=False)
     _outside: dict[str, dict[str, str]] = field(default_factory=dict, repr=False)
@@ -186,30 +183,28 @@ class Library:
     def domains(self) -> tuple[str, ...]:
         """Every domain there is a folder for: those that come with tolcost, then those of a user, sorted."""
         shipped = (*(domain for domain in FOLDER_OF_DOMAIN if domain != "ai.onnx"), *FURTHER_DOMAINS)
-        return (*shipped, *(domain for domain in self._own_domains() if domain not in shipped))
+        return (*shipped, *(domain for domain in self._own_domains if domain not in shipped))
 
+    @cached_property
     def _own_domains(self) -> tuple[str, ...]:
         """The domains that only a user's folders have."""
-        if "domains" not in self._own:
-            found = {entry.name for root in self.roots[:-1] if root.is_dir() for entry in root.iterdir()}
-            others = sorted(found - {"lib", *FOLDER_OF_DOMAIN.values(), *FOLDER_OF_DOMAIN})
-            known = (name for name in others if _PLAIN.fullmatch(name) and self._listing(name))
-            self._own["domains"] = tuple(known)
-        return self._own["domains"]
+        found = {entry.name for root in self.roots[:-1] if root.is_dir() for entry in root.iterdir()}
+        others = sorted(found - {"lib", *FOLDER_OF_DOMAIN.values(), *FOLDER_OF_DOMAIN})
+        return tuple(name for name in others if _PLAIN.fullmatch(name) and self._listing(name))
 
     def callable_domain(self, name: str) -> str | None:
         """Where a program finds an operator that it calls: in ai.onnx, else in a domain of the user's own."""
-        return self._callable().get(name)
+        return self._callable.get(name)
 
     def callable_names(self) -> tuple[str, ...]:
         """Every operator that a program may call."""
-        return tuple(sorted(self._callable()))
+        return tuple(sorted(self._callable))
 
+    @cached_property
     def _callable(self) -> dict[str, str]:
-        if not self._domain_of:
-            for domain in reversed(("", *self._own_domains())):
-                self._domain_of.update(dict.fromkeys(self._listing(domain), domain))
-        return self._domain_of
+        """The domain of every operator that a program may call: the first that has one of its name."""
+        domains = reversed(("", *self._own_domains))
+        return {name: domain for domain in domains for name in self._listing(domain)}
 
     def names(self, domain: str) -> tuple[str, ...]:
         """The operators of a domain that have a definition."""
@@ -278,32 +273,32 @@ class Library:
             head = self.stored(domain, name).heads.get(since)
 
             def parsed() -> _Parsed:
-                reading = self._definitions()
+                reading = self._definitions
                 return reading.parsed(name, source)[1:] if head is None else reading.stored(source)
 
             return Spec(domain, name, since, source, parsed, True, head, lambda: self._texts(source))
         spec = self.definition(domain, name, source, file.shipped)
         if file.since is not None and file.since != spec.since:
             problem = f"the file is named for version {file.since}, but its header says {spec.since}"
-            refuse("T0652", problem, self._definitions().parsed(name, source)[0].span)
+            refuse("T0652", problem, self._definitions.parsed(name, source)[0].span)
         return spec
 
     def definition(self, domain: str, name: str, source: Source, shipped: bool = True) -> Spec:
         """A definition of an operator from its text; one that no node is given, unless a file holds it."""
-        header, program, library = self._definitions().parsed(name, source)
+        header, program, library = self._definitions.parsed(name, source)
         since, texts = header.since or 1, lambda: self._texts(source)
         return Spec(domain, name, since, source, lambda: (program, library), shipped, None, texts)
 
     def _texts(self, source: Source) -> frozenset[str]:
-        return frozenset(file.text for file in self._definitions().files(source))
+        return frozenset(file.text for file in self._definitions.files(source))
 
     def used(self, name: str, asked: tree.Use | None = None) -> tree.Module:
         """A library file together with everything it uses itself."""
-        return self._definitions().used(name, asked)
+        return self._definitions.used(name, asked)
 
     def check_names(self, program: tree.Module, library: Sequence[tree.Module]) -> None:
         """Refuse a program that mentions what neither it, its library files nor an operator defines."""
-        self._definitions().check_names(program, library)
+        self._definitions.check_names(program, library)
 
     def made_from(self, domain: str, name: str) -> tuple[str, ...]:
         """The files that an operator's definitions are made from, as in ``onnx/Conv.tol``, all versions."""
@@ -314,18 +309,17 @@ class Library:
             for file in self._files_of(domain, name):
                 shown = f"{file.folder}/{file.name}"
                 if shown not in found:
-                    used, called = self._definitions().needs(_source(file.path, file.shown))
+                    used, called = self._definitions.needs(_source(file.path, file.shown))
                     found |= dict.fromkeys((shown, *(f"lib/{each}.tol" for each in used)))
                     waiting += [(self.callable_domain(each) or "", each) for each in called]
         return tuple(sorted(found))
 
+    @cached_property
     def _definitions(self) -> Definitions:
         """What reads definitions, loaded when the first has to be read."""
-        if not self._reading:
-            from tolcost.syntax.parser import Definitions
+        from tolcost.syntax.parser import Definitions
 
-            self._reading.append(Definitions(self._callable, self._callable_source, self._library_source))
-        return self._reading[0]
+        return Definitions(lambda: self._callable, self._callable_source, self._library_source)
 
     def _callable_source(self, name: str) -> Source:
         file = self._listing(self.callable_domain(name) or "")[name][0]

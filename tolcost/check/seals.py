@@ -53,20 +53,18 @@ class Origins:
         except OSError:
             return None
 
-    def source(self, target: Target) -> str | None:
-        """A digest of a program and of all it could use; None where not all of that can be read."""
+    def source(self, target: Target, plain: bool = True) -> str | None:
+        """A digest of a program, if ``plain`` without remarks, and of all it could use; None: unreadable."""
         try:
             text = _content(self.config.root / target.file, target.is_model)
         except OSError:
             return None
-        return self._source(target, text if target.is_model else _REMARK.sub(b"", text))
-
-    def _source(self, target: Target, text: bytes) -> str | None:
-        said = repr((dict(target.case.shapes), dict(target.case.attrs), *target.case.assume))
-        kind = target.file.lower().rpartition(".")[2]
         if self.libraries is None:
             return None
-        return _digest(self.libraries, kind, sha256(text).hexdigest(), said)
+        told = _REMARK.sub(b"", text) if plain and not target.is_model else text
+        said = repr((dict(target.case.shapes), dict(target.case.attrs), *target.case.assume))
+        kind = target.file.lower().rpartition(".")[2]
+        return _digest(self.libraries, kind, sha256(told).hexdigest(), said)
 
     def of(self, targets: Sequence[Target]) -> dict[str, str]:
         """What decides the entries of programs, everything, by name; those of which it can be told."""
@@ -75,11 +73,7 @@ class Origins:
         return {name: origin for name, origin in found.items() if origin is not None}
 
     def _origin(self, target: Target) -> str | None:
-        try:
-            text = _content(self.config.root / target.file, target.is_model)
-        except OSError:
-            return None
-        source = self._source(target, text)
+        source = self.source(target, plain=False)
         reader = version("onnx") if target.is_model else ""
         return None if source is None else _digest(_tool_digest(), source, reader, repr(self.config.metrics))
 

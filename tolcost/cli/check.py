@@ -30,7 +30,6 @@ from tolcost.platform import with_deep_stack
 
 if TYPE_CHECKING:
     from tolcost.catalogue.specs import Library
-    from tolcost.catalogue.workers import WorkProgress
     from tolcost.models.walking import Session
 
 
@@ -95,7 +94,7 @@ def command(
     def once() -> int:
         config = with_specs(find_config(Path.cwd()), specs)
         with closing(ProgressLine()) as progress:
-            gate = GateTask(config, computing_for(jobs, progress.tell), paths, strict, fresh)
+            gate = GateTask(config, Computing(costing_for(), jobs, progress.tell), paths, strict, fresh)
             report = _updated(gate, prune) if update else _compared(gate, base)
             if config.formulas and not paths:
                 report = _with_formulas(report, config)
@@ -118,14 +117,14 @@ def _written(report: GateReport, form: str, file: str | None) -> str:
 
 
 def _compared(gate: GateTask, base: str | None) -> GateReport:
-    checked = checked_against(gate, base, read_lock_of(gate.config))
+    checked = checked_against(gate, base, load_lock(gate.config.root / LOCK_NAME))
     _tell(checked)
     return checked.report
 
 
 def _updated(gate: GateTask, prune: bool) -> GateReport:
     """Compare with the lock file there is, then write the new one; what cannot be read stays as it was."""
-    lock = read_lock_of(gate.config, merging=True)
+    lock = load_lock(gate.config.root / LOCK_NAME, merging=True)
     checked = against_lock(gate, lock or Lock())
     _tell(checked)
     new = updated(gate.config, lock or Lock(), checked, prune, __version__)
@@ -173,8 +172,8 @@ def accept(name: str, why: str, base: str | None) -> int:
     if not reason or len(reason) > _LONGEST:
         raise click.UsageError(f"--message needs a reason of at most {_LONGEST:,} characters")
     config = with_specs(find_config(Path.cwd()), ())
-    lock = read_lock_of(config)
-    checked = checked_against(GateTask(config, computing_for()), base, lock)
+    lock = load_lock(config.root / LOCK_NAME)
+    checked = checked_against(GateTask(config, Computing(costing_for())), base, lock)
     new, names = accepted(lock or Lock({}, __version__, costs_version()), checked, name, reason)
     write_merged(config.root, lock, new, write_whole)
     for found in names:
@@ -183,11 +182,6 @@ def accept(name: str, why: str, base: str | None) -> int:
 
 
 # ---- finding a project, and analysing its programs: loaded when the first one has to be -----------
-
-
-def computing_for(jobs: int | None = None, told: WorkProgress | None = None) -> Computing:
-    """How programs are analysed."""
-    return Computing(costing_for(), jobs, told)
 
 
 def with_specs(config: Config, folders: Sequence[str]) -> Config:
@@ -285,11 +279,6 @@ def checked_against(gate: GateTask, base: str | None, lock: Lock | None) -> Chec
         hint = "`tolcost check --update` writes one; `--base REVISION` compares with git instead"
         refuse("T0701", f"there is no {LOCK_NAME} to compare with", hint=hint)
     return against_lock(gate, lock, tuple(notes_on(lock, __version__, costs_version())))
-
-
-def read_lock_of(config: Config, merging: bool = False) -> Lock | None:
-    """The lock file of a project."""
-    return load_lock(config.root / LOCK_NAME, merging)
 
 
 # ---- doing it again whenever a file changes, looked at twice a second ------------------------------

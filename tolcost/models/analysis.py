@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 
 from tolcost.algebra import (
     TRUE,
@@ -41,7 +41,7 @@ class Relied:
     checked: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class GraphCost:
     """What the nodes of a model's graph come to, one by one, and what is known of all its values.
 
@@ -59,8 +59,6 @@ class GraphCost:
     functions: Functions
     larger: Mapping[Symbol, Poly] = field(default_factory=dict)
     """Lengths, and the version of each that all conditions on it leave."""
-    _put: list[Callable[[Poly], Poly]] = field(init=False, default_factory=list)
-    """What puts the first of these into forms, and the second."""
 
     def known(self, name: str) -> Known | None:
         """What is known of a value of the graph."""
@@ -68,18 +66,18 @@ class GraphCost:
 
     def within(self, form: Poly) -> Poly:
         """A form in versions of the lengths that remain: as large as all nodes need them to be."""
-        equal, larger = self._substitutions()
+        equal, larger = self._substitutions
         return larger(equal(form))
 
     def settled(self, form: Poly) -> Poly:
         """A form in terms of the lengths that remain, as it is where conditions on single ones hold."""
-        equal, larger = self._substitutions()
+        equal, larger = self._substitutions
         return equal(larger(equal(form))) if self.larger else equal(form)
 
-    def _substitutions(self) -> list[Callable[[Poly], Poly]]:
-        if not self._put:
-            self._put.extend(map(substituting, (self.equal, self.larger)))
-        return self._put
+    @cached_property
+    def _substitutions(self) -> tuple[Callable[[Poly], Poly], ...]:
+        """What puts lengths that remain into forms, and versions of them."""
+        return tuple(map(substituting, (self.equal, self.larger)))
 
     def inside(self) -> dict[tuple[str, ...], tuple[Poly, ...]]:
         """Shapes of values in graphs inside of nodes: by first output of the node, graph, and name.

@@ -47,15 +47,13 @@ MADE_BY = "make referee"
 
 def verdict_table(found: Sequence[Judgement]) -> ReportTable:
     """All verdicts, one row for each formula."""
-    told = Counter(one.verdict for one in found)
-    counted = ", ".join(f"{number} {verdict}" for verdict, number in told.most_common())
     leading = sum(one.leading and one.verdict != "equal" for one in found)
     about = (
-        f"{len(found)} published cost formulas: {counted}; {leading} of those that are not equal have the "
-        "leading terms right. They are held to operators that pass ONNX's tests, to families of models that "
-        "compute what real ones do, and, where a formula brings its own definition along, to that. "
-        "*Published* is the formula in our notation, at the shapes of the row; *verified* is derived from "
-        "the definition, which is one algorithm of several: a formula made for another one differs too. "
+        f"{len(found)} published cost formulas: {_counted(found)}; {leading} of those that are not equal "
+        "have the leading terms right. They are held to operators that pass ONNX's tests, to families of "
+        "models that compute what real ones do, and, where a formula brings its own definition along, to "
+        "that. *Published* is the formula in our notation, at the shapes of the row; *verified* is derived "
+        "from the definition, which is one algorithm of several: a formula made for another one differs too. "
         "Equal, too low and too high are proved for all lengths. A size that shows a difference is run by "
         "the reference interpreter, which counts as it goes."
     )
@@ -150,10 +148,13 @@ def _facts(one: Judgement) -> Iterator[Fact]:
 
 def summary_line(found: Sequence[Judgement]) -> Lines:
     """How many formulas there are of each verdict."""
-    told = Counter(one.verdict for one in found)
-    counted = ", ".join(f"{number} {verdict}" for verdict, number in told.most_common())
     formulas = "formula" if len(found) == 1 else "formulas"
-    return Lines((f"{len(found)} {formulas}: {counted}",))
+    return Lines((f"{len(found)} {formulas}: {_counted(found)}",))
+
+
+def _counted(found: Sequence[Judgement]) -> str:
+    told = Counter(one.verdict for one in found)
+    return ", ".join(f"{number} {verdict}" for verdict, number in told.most_common())
 
 
 # ---- for machines: docs/schemas/referee.json -------------------------------------------------

@@ -42,7 +42,15 @@ def circuit_json(circuit: Circuit) -> str:
             "size": circuit.size,
             "depth": circuit.depth,
             "inputs": [_port_json(port) for port in circuit.inputs],
-            "gates": [_gate_json(gate) for gate in circuit.gates],
+            "gates": [
+                {
+                    "function": gate.function,
+                    "space": gate.space,
+                    "gives": list(gate.spaces),
+                    "args": [_wire_json(wire) for wire in gate.args],
+                }
+                for gate in circuit.gates
+            ],
             "outputs": [
                 {**_port_json(port), "wires": [_wire_json(wire) for wire in wires]}
                 for port, wires in circuit.outputs
@@ -53,15 +61,6 @@ def circuit_json(circuit: Circuit) -> str:
 
 def _port_json(port: Port) -> dict[str, Json]:
     return {"name": port.name, "space": port.space, "shape": list(port.shape)}
-
-
-def _gate_json(gate: Gate) -> Json:
-    return {
-        "function": gate.function,
-        "space": gate.space,
-        "gives": list(gate.spaces),
-        "args": [_wire_json(wire) for wire in gate.args],
-    }
 
 
 def _wire_json(wire: Wire) -> Json:

@@ -53,17 +53,21 @@ from tolcost.result.model import (
     of_model,
 )
 from tolcost.result.point import Requirement
-from tolcost.result.records import Show, at_json, form_json, functions_json, symbol_json
 from tolcost.result.rows import TableRow, row_with, rows_added
 from tolcost.result.study import (
     Coverage,
     Group,
     Located,
     Measure,
+    Show,
     Study,
+    at_json,
+    form_json,
+    functions_json,
     intensity_measure,
     locate_study,
     model_measures,
+    symbol_json,
 )
 from tolcost.result.time import TimedNodes
 from tolcost.result.totals import figures_with, total_figures

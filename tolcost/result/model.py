@@ -33,26 +33,24 @@ from tolcost.platform import with_deep_stack
 from tolcost.result.assumptions import NOTHING, Assumed, assumed, equation
 from tolcost.result.cost import Cost
 from tolcost.result.point import Point, Requirement, locate
-from tolcost.result.records import (
-    Show,
-    all_reached,
-    at_json,
-    form_json,
-    functions_json,
-    symbol_json,
-    value_json,
-)
 from tolcost.result.rows import TableRow, path_of
 from tolcost.result.study import (
     Figures,
     Group,
     Located,
     Measure,
+    Show,
     Study,
+    all_reached,
+    at_json,
+    form_json,
+    functions_json,
     intensity_measure,
     is_asked,
     locate_study,
     model_measures,
+    symbol_json,
+    value_json,
 )
 from tolcost.result.time import TimedNodes
 from tolcost.result.totals import (

@@ -20,7 +20,6 @@ from tolcost.result.claims import Certainty
 from tolcost.result.comparison import FUNCTIONS
 from tolcost.result.cost import Cost
 from tolcost.result.point import line_in, requirements, said_of_lengths, whole_lengths
-from tolcost.result.records import Show, all_reached, at_json, form_json, functions_json, symbol_json
 from tolcost.result.rows import TableRow
 from tolcost.result.study import (
     Coverage,
@@ -29,12 +28,18 @@ from tolcost.result.study import (
     Located,
     Measure,
     Portion,
+    Show,
     Study,
+    all_reached,
+    at_json,
     bound_of,
     bytes_measure,
     figures_of,
+    form_json,
+    functions_json,
     intensity_measure,
     locate_study,
+    symbol_json,
 )
 from tolcost.result.time import TimedNodes, largest_of, work_of
 from tolcost.show.document import Code, Fact, Form, text_of

@@ -12,8 +12,16 @@ from tolcost.diagnostics import visible
 from tolcost.result.assumptions import offered, partitions
 from tolcost.result.model_table import TableView, model_blocks, model_table, point_fact, shown_rows
 from tolcost.result.point import Point, Requirement
-from tolcost.result.records import form_json, value_json
-from tolcost.result.study import Growth, Located, Measure, MissingNode, at_example, is_asked
+from tolcost.result.study import (
+    Growth,
+    Located,
+    Measure,
+    MissingNode,
+    at_example,
+    form_json,
+    is_asked,
+    value_json,
+)
 from tolcost.result.time import LimitChange, Times, error_of
 from tolcost.show.document import (
     UNKNOWN,
