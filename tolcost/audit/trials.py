@@ -18,7 +18,7 @@ from tolcost.audit.instances import OperatorInstance, literal, lower_instance, l
 from tolcost.audit.printed import FormulaNames, evaluate
 from tolcost.audit.readings import PaperRow, RowNames, WrittenTrial
 from tolcost.catalogue.binding import attribute_values
-from tolcost.catalogue.cases import Case, Item
+from tolcost.catalogue.cases import Case, Item, arrays_in
 from tolcost.catalogue.conformance import value_difference
 from tolcost.catalogue.graph import met
 from tolcost.catalogue.operand_types import types_of
@@ -96,7 +96,7 @@ def _no_place(case: Case, given: RowNames) -> str | None:
     for name, item in items.items():
         if name not in bound and not _is_default(item, given.fixed.get(name)):
             return f"no place for {name}"
-        if any(array.dtype.kind in "OUS" for array in _arrays(item)):
+        if any(array.dtype.kind in "OUS" for array in arrays_in(item)):
             return "text is no number"
     # an attribute that no node can leave out refuses nothing: the row is run, whatever it makes of it
     free = bound | set(given.ignored) | required_attributes(case.node, case.opset)
@@ -120,12 +120,6 @@ def _is_default(item: Item, fixed: float | None) -> bool:
     return fixed is not None and array is not None and bool((array == fixed).all())
 
 
-def _arrays(item: Item) -> tuple[Array, ...]:
-    if item is None:
-        return ()
-    return item if isinstance(item, tuple) else (item,)
-
-
 def _items(case: Case) -> dict[str, Item]:
     """The inputs of a case by the names of the schema; those of a variadic one together."""
     found: dict[str, Item] = {}
@@ -133,7 +127,7 @@ def _items(case: Case) -> dict[str, Item]:
     declared = () if types is None else met(types.inputs, len(case.inputs))
     for (name, _, _, variadic, _), item in zip(declared, case.inputs, strict=False):
         if item is not None:
-            found[name] = (*_arrays(found.get(name)), *_arrays(item)) if variadic else item
+            found[name] = (*arrays_in(found.get(name)), *arrays_in(item)) if variadic else item
     return found
 
 
@@ -143,7 +137,7 @@ def _items(case: Case) -> dict[str, Item]:
 def _trial_of(case: Case, given: RowNames) -> _Trial:
     items = _items(case)
     values = {**attribute_defaults(case.node, case.opset), **attribute_values(case.node)}
-    expected = next(iter(_arrays(case.outputs[0])))
+    expected = next(iter(arrays_in(case.outputs[0])))
     arrays: dict[str, CaseInput] = {}
     known: dict[str, Value] = {}
     for name, formal in given.names.items():

@@ -41,7 +41,9 @@ def bind(
         if name in declared:
             given[name] = value
         else:
-            problems.append(_unknown_attribute(node, spec, name))
+            hint = f"the definition of {spec.name} since version {spec.since} has no such attribute"
+            message = f"{node.shown} has an unknown attribute {quoted(name)}"
+            problems.append(Diagnostic("T0655", message, hint=hint))
     needed = [s.name for s in spec.attributes if not s.optional and s.default is None]
     missing = [name for name in needed if name not in given]
     problems += [Diagnostic("T0656", f"{node.shown} needs the attribute {quoted(m)}") for m in missing]
@@ -144,8 +146,3 @@ def _positional(
         most = len(spec.inputs)
         problems.append(Diagnostic("T0658", f"{node.shown} has {len(inputs)} inputs, but takes {most}"))
     return given
-
-
-def _unknown_attribute(node: GraphNode, spec: Spec, name: str) -> Diagnostic:
-    hint = f"the definition of {spec.name} since version {spec.since} has no such attribute"
-    return Diagnostic("T0655", f"{node.shown} has an unknown attribute {quoted(name)}", hint=hint)

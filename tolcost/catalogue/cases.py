@@ -35,6 +35,14 @@ from tolcost.dataclass import dataclass
 Item: TypeAlias = Array | tuple[Array, ...] | None
 """A tensor, a sequence of them, or an optional that is empty."""
 
+
+def arrays_in(item: Item) -> tuple[Array, ...]:
+    """The tensors that an item is."""
+    if isinstance(item, tuple):
+        return item
+    return () if item is None else (item,)
+
+
 _EXPANDED = re.compile(r"_expanded(_ver[0-9]+)?$")
 
 

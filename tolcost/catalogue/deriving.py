@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from tolcost.algebra import Poly, Truth, const, length
 from tolcost.catalogue.binding import attribute_values, bind
-from tolcost.catalogue.cases import Case, Item
+from tolcost.catalogue.cases import Case, Item, arrays_in
 from tolcost.catalogue.graph import met
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.catalogue.subgraphs import Surroundings, graph_functions
@@ -107,15 +107,9 @@ def _axes(case: Case, spec: Spec) -> Iterator[str]:
     """The names of all lengths that a case leaves open."""
     for statement, base, item in placed(case, spec):
         several = isinstance(item, tuple)
-        for k, array in enumerate(_arrays(item) if statement.kind != "static" else (), start=1):
+        for k, array in enumerate(arrays_in(item) if statement.kind != "static" else (), start=1):
             name = f"{base}{k}" if several else base
             yield from (f"{name}_{d}" for d, n in enumerate(array.shape, start=1) if n != 1)
-
-
-def _arrays(item: Item) -> tuple[Array, ...]:
-    if isinstance(item, tuple):
-        return item
-    return () if item is None else (item,)
 
 
 def arrays_by_name(case: Case, spec: Spec) -> dict[str, Array]:

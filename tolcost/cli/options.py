@@ -48,8 +48,8 @@ class Command(click.Command):
         self.params += [
             click.Option(["--timeout"], type=click.FloatRange(0, min_open=True), metavar="SECONDS",
                          help="Stop after so long.", expose_value=False, callback=_keep),
-            click.Option(["--max-memory"], metavar="SIZE", help="Stop at so much memory, such as 500M or 2G.",
-                         expose_value=False, callback=_keep_size),
+            click.Option(["--max-memory"], type=_read_size, expose_value=False, callback=_keep,
+                         metavar="SIZE", help="Stop at so much memory, such as 500M or 2G."),
         ]  # fmt: skip
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -77,12 +77,6 @@ def given_limits(ctx: click.Context) -> Limits:
 def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
     context.meta[str(parameter.name)] = value
     return value
-
-
-def _keep_size(context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
-    size = None if value is None else _read_size(value)
-    context.meta[str(parameter.name)] = size
-    return size
 
 
 def _files(values: Mapping[str, Any], names: Iterable[str]) -> Iterator[str]:

@@ -62,7 +62,10 @@ def command(
 
     Needs the extra `sql`: pip install 'tolcost[sql]'.
     """
-    found = _translated(read_source(query) if query.endswith(".sql") else Source("<sql>", query), files)
+    with extra("sql"):
+        from tolcost.sql import read_query, read_tables, translated
+    source = read_source(query) if query.endswith(".sql") else Source("<sql>", query)
+    found = translated(read_query(source, read_tables(files)))
     if is_shown:
         options.refuse(("is_run", "dims", "metrics", "form"), "not for --program")
         deliver(found.source.text, output)
@@ -77,12 +80,6 @@ def command(
     view = CostView(frozenset(metrics or METRICS), not dims)
     deliver(written([cost], form, view, *screen(form, output)), output)
     return 0
-
-
-def _translated(query: Source, files: tuple[str, ...]) -> Translated:
-    with extra("sql"):
-        from tolcost.sql import read_query, read_tables, translated
-    return translated(read_query(query, read_tables(files)))
 
 
 def _run(program: Elaborated, found: Translated) -> int:

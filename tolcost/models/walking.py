@@ -254,18 +254,15 @@ class Walk:
     def _stuck(self, node: GraphNode) -> Applied:
         """A node with an input of which nothing is known; one that nobody gives is refused."""
         name = next(n for n in (*node.inputs, *node.free) if n not in self.names.numbers)
+        if name not in self.names.unknown and any(name in other.outputs for other in self._graph):
+            message = f"{node.shown} uses {quoted(name)} before it is computed"
+            refuse("T0676", message, hint="there is a cycle, or the nodes are not sorted")
         if name not in self.names.unknown:
-            self._refuse_unknown(node, name)
+            refuse("T0662", f"{node.shown} uses {quoted(name)}, which nothing defines")
         why = Diagnostic("T0679", f"nothing is known of its input {quoted(name)}")
         for output in node.outputs:
             self.names.meet(output, self._as_declared(output))
         return Applied((), (), (Uncosted(node.title, 1, why, waits=name),))
-
-    def _refuse_unknown(self, node: GraphNode, name: str) -> None:
-        if any(name in other.outputs for other in self._graph):
-            message = f"{node.shown} uses {quoted(name)} before it is computed"
-            refuse("T0676", message, hint="there is a cycle, or the nodes are not sorted")
-        refuse("T0662", f"{node.shown} uses {quoted(name)}, which nothing defines")
 
     # ---- a node not seen before ----
 
@@ -392,7 +389,9 @@ class Walk:
             reason = self.session.library.outside(node.domain).get(node.op)
         except Rejected as rejected:  # the domain is no name of a folder
             reason = rejected.diagnostics[0].message
-        start = skeleton(node, list(map(_rank, known))) if reason is None else None
+        shapes = map(shape_of, known)
+        ranks = [None if shape is None else len(shape) for shape in shapes]
+        start = skeleton(node, ranks) if reason is None else None
         message = f"{node.title} is not costed: {reason or 'it has no definition'}"
         return not_costed(node, Diagnostic("T0678", message, hint=start), defined=False)
 
@@ -437,11 +436,6 @@ def walk_of(
 ) -> Walk:
     """A walk that has not started."""
     return Walk(session, opsets, functions, Names(session.table), callers=callers)
-
-
-def _rank(known: Known | None) -> int | None:
-    shape = shape_of(known)
-    return None if shape is None else len(shape)
 
 
 def _types(known: Sequence[Known | None]) -> list[TensorType | None] | None:

@@ -11,6 +11,7 @@ admissible.  Trying proves nothing; it finds a shape to show, or tells how many 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, product
 from typing import TypeAlias
@@ -280,13 +281,8 @@ def _change(value: Callable[[int], int], first: int, last: int) -> int | None:
     is_positive = value(first) > 0
     if (value(last) > 0) == is_positive:
         return None
-    while last - first > 1:
-        middle = (first + last) // 2
-        if (value(middle) > 0) == is_positive:
-            first = middle
-        else:
-            last = middle
-    return first
+    changed = bisect_left(range(first + 1, last), True, key=lambda n: (value(n) > 0) != is_positive)
+    return first + changed
 
 
 def _stretches(value: Callable[[int], int], pieces: Iterable[Stretch]) -> list[Stretch]:

@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 
 from tolcost.algebra import Poly, const
-from tolcost.catalogue.cases import Case, Item
+from tolcost.catalogue.cases import Case, Item, arrays_in
 from tolcost.catalogue.deriving import placed
 from tolcost.catalogue.graph import Attribute, Weight
 from tolcost.catalogue.specs import Spec
@@ -32,7 +32,7 @@ _ENTRIES = (1, 2, 3, 4, 6)
 
 def grown(case: Case, spec: Spec) -> Iterator[Case]:
     """The case with lengths of 1 that are not: all of them, or those of one input, or of one dimension."""
-    every = {(n, d) for n, item in enumerate(case.inputs) for d in range(_rank(item))}
+    every = {(n, d) for n, item in enumerate(case.inputs) for d in _places(item)}
     yield _shaped(case, spec, every, 1, 2)
     for only in sorted({n for n, _ in every}):
         yield _shaped(case, spec, {(n, d) for n, d in every if n == only}, 1, 2)
@@ -43,7 +43,7 @@ def grown(case: Case, spec: Spec) -> Iterator[Case]:
 def shrunk(case: Case, spec: Spec) -> Iterator[Case]:
     """The case with an input whose lengths are all 1, which may broadcast."""
     for n, item in enumerate(case.inputs):
-        yield _shaped(case, spec, {(n, d) for d in range(_rank(item))}, None, 1)
+        yield _shaped(case, spec, {(n, d) for d in _places(item)}, None, 1)
 
 
 def without(case: Case, spec: Spec) -> Iterator[Case]:
@@ -157,10 +157,9 @@ def _shaped(case: Case, spec: Spec, places: set[tuple[int, int]], old: int | Non
     for n, (statement, _, item) in enumerate(placed(case, spec)):
         if statement.kind == "static" or item is None:
             continue
-        several = item if isinstance(item, tuple) else (item,)
         found = tuple(
             np.resize(array, [new if (n, d) in places and old in (None, size) else size for d, size in sizes])
-            for array in several
+            for array in arrays_in(item)
             for sizes in [list(enumerate(array.shape))]
         )
         items[n] = found if isinstance(item, tuple) else found[0]
@@ -183,6 +182,5 @@ def alternately(*several: Iterator[T]) -> Iterator[T]:
         left = more
 
 
-def _rank(item: Item) -> int:
-    several = item if isinstance(item, tuple) else () if item is None else (item,)
-    return max((array.ndim for array in several), default=0)
+def _places(item: Item) -> range:
+    return range(max((array.ndim for array in arrays_in(item)), default=0))
