@@ -80,7 +80,10 @@ def league_table(folder: Path) -> tuple[ReportTable, ...]:
     rows = _rows(folder / VERDICTS)
     sources = list(dict.fromkeys(row["formula"].partition("/")[0] for row in rows))
     by_source = {name: [r for r in rows if r["formula"].partition("/")[0] == name] for name in sources}
-    ranked = sorted(sources, key=lambda name: (-_share(by_source[name]), name))
+    right = {
+        name: sum(r["verdict"] == "equal" for r in found) / len(found) for name, found in by_source.items()
+    }
+    ranked = sorted(sources, key=lambda name: (-right[name], name))
     about = (
         f"{len(rows)} formulas of {len(sources)} sources, held to definitions for all lengths. A formula for "
         "another algorithm, or with weights of its own, differs too: referee.md says where and by how much. "
@@ -105,10 +108,6 @@ def _line(name: str, rows: Sequence[Mapping[str, str]]) -> tuple[Cell, ...]:
         rows[0]["source"],
         rows[0]["checked"],
     )
-
-
-def _share(rows: Sequence[Mapping[str, str]]) -> float:
-    return sum(row["verdict"] == "equal" for row in rows) / len(rows)
 
 
 def who_counts_table(folder: Path) -> tuple[ReportTable, ...]:

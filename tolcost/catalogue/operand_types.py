@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -129,7 +129,11 @@ def _of_onnx(op: str, domain: str, opset: int | None) -> OperatorTypes | None:
         return _asked(op, domain, opset)
     versions = _line(lines, op)
     since = max((int(since) for since in versions if int(since) <= version), default=None)
-    return None if since is None else _read(*versions[str(since)])
+    if since is None:
+        return None
+    inputs, outputs, types, attributes = versions[str(since)]
+    met_in, met_out = ([_operand(text, types) for text in listed] for listed in (inputs, outputs))
+    return OperatorTypes(tuple(met_in), tuple(met_out), attributes)
 
 
 def newest_version(domain: str) -> int:
@@ -154,16 +158,6 @@ def _table(folder: str) -> tuple[int, StoredTexts]:
 def _line(lines: StoredTexts, op: str) -> Mapping[str, Any]:
     found: Mapping[str, Any] = json.loads(lines.get(op) or "{}") if op.isidentifier() else {}
     return found
-
-
-def _read(
-    inputs: Iterable[str], outputs: Iterable[str], types: Mapping[str, str], attributes: Mapping[str, str]
-) -> OperatorTypes:
-    return OperatorTypes(
-        tuple(_operand(text, types) for text in inputs),
-        tuple(_operand(text, types) for text in outputs),
-        attributes,
-    )
 
 
 def _operand(text: str, types: Mapping[str, str]) -> SchemaOperand:

@@ -393,7 +393,8 @@ class ModelReader:
         outputs = tuple(gives[:])
         domain = domain_of(domain) if domain else ""
         attributes, graphs, key = (self._large(domain, op, raw) or self._attributes(raw)) if raw else _NOTHING
-        asked = len(outputs) if outputs and outputs[-1] else _asked(outputs)
+        named = outputs and outputs[-1]
+        asked = len(outputs) if named else max((n for n, o in enumerate(outputs, 1) if o), default=1)
         free = free_names(graphs) if graphs else ()
         return GraphNode(
             op,
@@ -477,10 +478,6 @@ class ModelReader:
 
     def _key(self, name: str) -> str:
         return f"weight {next(self._serial)} {name}"
-
-
-def _asked(outputs: tuple[str, ...]) -> int:
-    return max((n for n, name in enumerate(outputs, start=1) if name), default=1)
 
 
 def _node_words(nodes: Iterable[GraphNode]) -> Iterator[str]:

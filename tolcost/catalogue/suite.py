@@ -72,7 +72,9 @@ def verify(
     wanted = tuple(names)
     library = open_library(specs)
     cases = _cases(wanted, domain, library)
-    _all_known(wanted, {known for case in cases for known in _names(case)}, library)
+    nodes = {(case.node.domain or "ai.onnx", case.node.op) for case in cases}
+    named = {name for domain, op in nodes for name in (op, f"{domain}.{op}")}
+    _all_known(wanted, named | {case.name for case in cases}, library)
 
     def lost(n: int, why: str) -> Result:
         return Result(cases[n].name, cases[n].node.op, "fail", cause=why)
@@ -95,11 +97,6 @@ def _cases(wanted: tuple[str, ...], domain: str | None, library: Library) -> tup
         hint = f"there are some of {', '.join(map(quoted, others))}"
         refuse("T0660", f"no cases of the domain {quoted(domain)} are recorded", hint=hint)
     return found
-
-
-def _names(case: Case) -> tuple[str, ...]:
-    """What a case may be asked for by."""
-    return case.name, case.node.op, f"{case.node.domain or 'ai.onnx'}.{case.node.op}"
 
 
 def _read_before(cases: Sequence[Case], library: Library) -> None:

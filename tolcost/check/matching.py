@@ -270,7 +270,8 @@ def _matched(
     Third are those of the equalities that bind lengths which others tell already.
     """
     was, now = shapes(old), shapes(new)
-    axes = [axis for a, b in pairs for part in zip(was[a], now[b], strict=False) for axis in _axes(*part)]
+    parts = [part for a, b in pairs for part in zip(was[a], now[b], strict=False)]
+    axes = [axis for a, b in parts if len(a) == len(b) for axis in zip(a, b, strict=True)]
     fitting = [(text, parse_text(value, names)) for text, value in axes]
     table: SymbolTable = {}
     equal: list[Cond] = []
@@ -299,11 +300,6 @@ def _binding(equal: Sequence[Cond], told: set[Symbol]) -> Iterator[Cond]:
             told |= more
         elif not isinstance(one, Truth) and prove(one, known) is not True:
             yield one
-
-
-def _axes(before: tuple[str, ...], after: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """The axes of an input before and now; none where it has another number of them."""
-    return zip(before, after, strict=True) if len(before) == len(after) else iter(())
 
 
 def _axis_count(inputs: InputShapes) -> int:

@@ -215,7 +215,9 @@ class GateReport:
     @property
     def exit_code(self) -> int:
         """What cannot be read outweighs what is costlier, and that outweighs what is undecided."""
-        codes = {self._code(change) for change in self.changes} | {_budget_code(h) for h in self.budgets}
+        held = {"within": FINE, "undecided": UNDECIDED}
+        codes = {self._code(change) for change in self.changes}
+        codes |= {held.get(budget.kind, FAILING) for budget in self.budgets}
         return next((code for code in (BAD_INPUT, FAILING, UNDECIDED) if code in codes), FINE)
 
     def _code(self, change: CostChange) -> int:
@@ -238,7 +240,3 @@ def severity(change: CostChange, new_fails: bool = True, strict: bool = False) -
             return FINE
         case "cheaper" | "narrower" | "gone" | "renamed" | "excluded":
             return FAILING if strict else FINE
-
-
-def _budget_code(held: HeldBudget) -> int:
-    return {"within": FINE, "undecided": UNDECIDED}.get(held.kind, FAILING)

@@ -390,11 +390,8 @@ def _changes(report: GateReport) -> Iterable[str]:
             yield f"\n- {name}: {markdown_text(verdict(change, report))}"
         elif lines:
             yield f"\n- {name} {change.metric}"
-        yield from (f"  - {_line(line)}" for line in lines)
-
-
-def _line(line: Detail) -> str:
-    return markdown_code(line.text) if line.kind == "source" else markdown_text(line.text)
+        for line in lines:
+            yield f"  - {markdown_code(line.text) if line.kind == 'source' else markdown_text(line.text)}"
 
 
 def _markdown_row(change: CostChange, report: GateReport) -> str:

@@ -94,9 +94,12 @@ def _read_inputs(
             known = ", ".join(map(quoted, declared))
             refuse("T0412", f"there is no input called {quoted(name)}", hint=f"there are {known}")
         if declared[name].kind != "tol":
-            attrs[name] = _static(text)
+            attrs[name] = (
+                plain_values(load_array(Path(text))) if text.endswith(".npy") else read_literal(text)
+            )
         else:
-            arrays[name] = (*arrays.get(name, ()), _array(name, text))
+            array = nested_array(read_literal(text), name) if _is_literal(text) else load_array(Path(text))
+            arrays[name] = (*arrays.get(name, ()), array)
     open_ = {name: found for name, found in arrays.items() if _is_open(declared[name])}
     shapes = {name: [list(a.shape) for a in found] for name, found in open_.items()}
     single = {name: all_ if declared[name].variadic else all_[0] for name, all_ in shapes.items()}
@@ -107,14 +110,6 @@ def _is_literal(text: str) -> bool:
     """Whether a value stands there itself, rather than the name of a file."""
     begins = text[:1] in ("", *"[-+.'\"0123456789")  # nothing is a value that cannot be read
     return not text.endswith(".npy") and (begins or text in ("true", "false"))
-
-
-def _array(name: str, text: str) -> Array:
-    return nested_array(read_literal(text), name) if _is_literal(text) else load_array(Path(text))
-
-
-def _static(text: str) -> Literal:
-    return plain_values(load_array(Path(text))) if text.endswith(".npy") else read_literal(text)
 
 
 def _is_open(declared: InputDecl) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, cached_property
 
 from tolcost.algebra import (
@@ -108,8 +108,12 @@ def analyze_graph(model: Model, session: Session, dims: Mapping[str, int] | None
     cost = _walked(model, session, dims or {}, assumed)
     for _ in range(_MOST_ASSUMED):
         stuck = _stuck_at(cost)
-        choice = None if stuck is None else _last_choice(cost.nodes[: stuck[0] + 1])
-        if stuck is None or choice is None:
+        if stuck is None:
+            break
+        before = reversed(cost.nodes[: stuck[0] + 1])
+        choices = (part.choices[-1] for node in before for part, _ in reversed(node.parts) if part.choices)
+        choice = next(choices, None)
+        if choice is None:
             break
         assumed |= {choice}
         other = _walked(model, session, dims or {}, assumed)
@@ -152,12 +156,6 @@ def _stuck_at(cost: GraphCost) -> tuple[int, int] | None:
     uncosted = (n for n, node in enumerate(cost.nodes) if any(u.defined for u in node.uncosted))
     n = next(uncosted, None)
     return None if n is None else (n, sum(times for _, times in cost.nodes[n].parts))
-
-
-def _last_choice(nodes: Sequence[Applied]) -> Cond | None:
-    return next(
-        (c for node in reversed(nodes) for part, _ in reversed(node.parts) for c in part.choices[-1:]), None
-    )
 
 
 def conditions_of(cost: GraphCost) -> tuple[Relied, ...]:

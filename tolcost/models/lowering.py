@@ -145,13 +145,14 @@ def _lower(setting: Setting, choices: Choices, node: GraphNode, spec: Spec, give
     titled = dict(places(lowered, spec))
     found = tuple(_known(title, value, nodes) for title, value in titled.items())
     outputs = _with_spaces(setting, node, given, found)
+    inherited = map(symbols_in, (*given.inputs, *given.around.values()))  # other nodes decide these
     return Lowered(
         node.op,
         node.domain,
         Told(counts, traffic(lowered.program), outputs),
         _relied(lowered.program.conditions, choices) if node.graphs else lowered.program.conditions,
         lowered.equal,
-        frozenset(_data(counts, outputs)) - _inherited(given),
+        frozenset(_data(counts, outputs)).difference(*inherited),
         lowered.program,
         tuple(titled),
         tuple(choices.met),
@@ -190,11 +191,6 @@ def _data(counts: Counts, outputs: tuple[Known, ...]) -> Iterator[Symbol]:
     shapes = (d for known in outputs if isinstance(known, Tensor) for d in known.shape)
     for poly in (*shapes, *counts.atoms.values(), *counts.index.values(), *counts.histogram.values()):
         yield from (symbol for symbol in symbols_of(poly) if symbol.kind == "data")
-
-
-def _inherited(given: Given) -> frozenset[Symbol]:
-    """The symbols that come with what a node is given: other nodes decide these."""
-    return frozenset().union(*map(symbols_in, (*given.inputs, *given.around.values())))
 
 
 # ---- what is known of its outputs ----------------------------------------------------------

@@ -156,16 +156,9 @@ def witnesses_table(found: Sequence[OperatorWitnesses]) -> ReportTable:
 
 
 def _row(one: OperatorWitnesses) -> tuple[Cell, ...]:
-    point = one.point
-    shapes = "" if point is None else json.dumps(point.instance.shapes, separators=(",", ":"))
     return (
         one.op,
-        Code(shapes),
-        None if point is None else point.eops,
-        None if point is None else point.macs,
-        *(_total(point, tool) for tool in (WRITTEN, COMPILED, ROOFLINE)),
-        *(_macs(point, tool) for tool in (ONNX_TOOL, ONNXSIM)),
-        "" if point is None else "trivial" if point.trivial else "yes",
+        *((Code(""), *[None] * 7, "") if one.point is None else _counts(one.point)),
         one.values,
         one.executed,
         ", ".join(one.rules),
@@ -173,10 +166,14 @@ def _row(one: OperatorWitnesses) -> tuple[Cell, ...]:
     )
 
 
-def _total(point: Measured | None, tool: str) -> Cell:
-    return None if point is None else number_cell(point.total(tool))
-
-
-def _macs(point: Measured | None, tool: str) -> Cell:
-    peer = None if point is None else point.counts.get(tool)
-    return number_cell(None if peer is None else peer.macs)
+def _counts(point: Measured) -> tuple[Cell, ...]:
+    """What we and others count at a point, and whether that tells anything."""
+    macs = (point.counts[tool].macs if tool in point.counts else None for tool in (ONNX_TOOL, ONNXSIM))
+    return (
+        Code(json.dumps(point.instance.shapes, separators=(",", ":"))),
+        point.eops,
+        point.macs,
+        *(number_cell(point.total(tool)) for tool in (WRITTEN, COMPILED, ROOFLINE)),
+        *map(number_cell, macs),
+        "trivial" if point.trivial else "yes",
+    )

@@ -47,11 +47,8 @@ class Scale:
             fine = (step * 10.0**n for n in range(first - 1, last + 1) for step in (1, 2, 5))
             return [(value, f"{value:g}") for value in fine if self.low <= value <= self.high]
         every = max(1, math.ceil((last - first + 1) / 8))
-        return [(10.0**n, _power(n)) for n in range(first, last + 1, every)]
-
-
-def _power(n: int) -> str:
-    return f"{10.0**n:g}" if -3 <= n <= 3 else f"1e{n}"
+        powers = range(first, last + 1, every)
+        return [(10.0**n, f"{10.0**n:g}" if -3 <= n <= 3 else f"1e{n}") for n in powers]
 
 
 def colour(groups: Sequence[str], group: str) -> str:

@@ -337,17 +337,15 @@ def _cover(
     chosen: list[tuple[Forms, list[TraitPattern]]] = []
 
     def worth(n: int) -> tuple[int, int]:
-        return sum(len(patterns[pattern]) for pattern in held[n] & left), -_size(candidates[n])
+        terms = (*candidates[n].eops.terms, *candidates[n].flops.terms)
+        size = sum(1 + len(names) for _, names in terms)
+        return sum(len(patterns[pattern]) for pattern in held[n] & left), -size
 
     while left:
         best = max(range(len(candidates)), key=worth)
         chosen.append((candidates[best], [p for p in patterns if p in held[best] and p in left]))
         left -= held[best]
     return chosen
-
-
-def _size(forms: Forms) -> int:
-    return sum(1 + len(names) for form in (forms.eops, forms.flops) for _, names in form.terms)
 
 
 # ---- in words ----------------------------------------------------------------------------

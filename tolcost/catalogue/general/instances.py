@@ -30,7 +30,7 @@ from tolcost.algebra import (
     substitute,
     symbols_of_cond,
 )
-from tolcost.catalogue.cases import Case, Item
+from tolcost.catalogue.cases import Case, Item, arrays_in
 from tolcost.catalogue.deriving import Derived, arrays_by_name, attempt, derive, placed
 from tolcost.catalogue.general.measures import measures
 from tolcost.catalogue.general.neighbours import (
@@ -243,14 +243,7 @@ def _lowered(
 
 
 def _shapes(case: Case) -> tuple[object, ...]:
-    return tuple(
-        tuple(array.shape for array in item)
-        if isinstance(item, tuple)
-        else None
-        if item is None
-        else item.shape
-        for item in case.inputs
-    )
+    return tuple(tuple(array.shape for array in arrays_in(item)) for item in case.inputs)
 
 
 def _instance(
