@@ -8,6 +8,7 @@ rules give for the printed program, for its correction, and for the definition t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import dropwhile
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
@@ -190,7 +191,9 @@ def meaning_of(
 
 def _meaning_for_definition(row: PaperRow, verified: Analysis) -> FormulaNames:
     """The same for the definition in specs/onnx, whose leading lengths of 1 the paper leaves out."""
-    shapes: dict[str, AxisLengths] = {t.name: _trimmed(t.type[0].shape) for t in verified.inputs}
+    shapes: dict[str, AxisLengths] = {
+        t.name: tuple(dropwhile(lambda extent: extent == 1, t.type[0].shape)) for t in verified.inputs
+    }
     ordered = list(shapes.values())
     if ordered:
         shapes.setdefault("t", ordered[0])
@@ -198,11 +201,6 @@ def _meaning_for_definition(row: PaperRow, verified: Analysis) -> FormulaNames:
         shapes.setdefault("k", ordered[1])
     meaning = _named(shapes, verified, row.verified_names)
     return FormulaNames(meaning.shapes, {**meaning.numbers, **{name: const(n) for name, n in row.at.items()}})
-
-
-def _trimmed(shape: AxisLengths) -> AxisLengths:
-    first = next((n for n, extent in enumerate(shape) if extent != 1), len(shape))
-    return shape[first:]
 
 
 def _named(shapes: dict[str, AxisLengths], analysis: Analysis, names: Renamings) -> FormulaNames:

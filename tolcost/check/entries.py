@@ -28,6 +28,7 @@ from tolcost.algebra import (
     length,
     maximum,
     quoted,
+    reach,
     symbols_of_cond,
     the_symbol,
     to_text,
@@ -213,14 +214,7 @@ def _mentioned(inputs: Iterable[NamedType], forms: Iterable[Poly], conditions: I
     """Every symbol of an entry, and those that bound them."""
     shapes = (extent for tensor in inputs for part in tensor.type for extent in part.shape)
     found = {symbol for poly in chain(shapes, forms) for symbol in poly.free}
-    found.update(symbol for cond in conditions for symbol in symbols_of_cond(cond))
-    todo = list(found)
-    while todo:
-        bounds = [bound for bound in (todo[-1].lo, todo.pop().hi) if bound is not None]
-        new = {symbol for bound in bounds for symbol in bound.free} - found
-        found |= new
-        todo.extend(new)
-    return found
+    return reach(found.union(*map(symbols_of_cond, conditions)))
 
 
 def _input(tensor: NamedType, names: Mapping[Symbol, str]) -> str:

@@ -23,6 +23,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import cast
 
 from tolcost.algebra import quoted as quoted_name
 from tolcost.check.records import STATUSES, Accepted, FigureStatus, LockedFigure, LockEntry, is_metric
@@ -203,13 +204,17 @@ class _LockReader:
             return "T0703", f"`{word[:40]}` is neither a metric nor `inputs`, `where`, `source` or `sealed`"
         figure, accepted = _FIGURE.fullmatch(rest), _ACCEPTED.fullmatch(rest)
         if figure is not None:
-            return None if self._keep(building.figures, word, _figure(figure[1], figure[2])) else again
+            return (
+                None
+                if self._keep(building.figures, word, LockedFigure(cast(FigureStatus, figure[1]), figure[2]))
+                else again
+            )
         texts = [_reason(text) for text in accepted.groups()[:4] if text] if accepted else []
         if accepted is None or None in texts:
             return "T0703", "this line is not NAME METRIC STATUS FORM"
         why, *meaning = (text or "" for text in texts)
         building.apart |= {word} if meaning else set()
-        found = Accepted(why, _figure(accepted[5], accepted[6]), *meaning)
+        found = Accepted(why, LockedFigure(cast(FigureStatus, accepted[5]), accepted[6]), *meaning)
         return None if self._keep(building.accepted, word, found) else again
 
     def _keep(self, table: dict[str, LockedFigure] | dict[str, Accepted], word: str, value: object) -> bool:
@@ -218,11 +223,6 @@ class _LockReader:
             return False
         table[word] = value  # type: ignore[assignment]  # the caller gives what the table holds
         return True
-
-
-def _figure(status: str, form: str) -> LockedFigure:
-    known: FigureStatus = next(s for s in STATUSES if s == status)
-    return LockedFigure(known, form)
 
 
 def _reason(text: str) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 
 import click
@@ -9,7 +10,7 @@ import click
 from tolcost.catalogue.specs import open_library
 from tolcost.cli import options
 from tolcost.cli.options import Literal, read_attrs, read_shapes
-from tolcost.cli.output import colour_on_stderr, deliver, each_file, screen
+from tolcost.cli.output import deliver, each_file, may_colour, screen
 from tolcost.cost import Weights
 from tolcost.cost.device import Device
 from tolcost.dataclass import dataclass, field, replace
@@ -68,7 +69,7 @@ def name_of(file: str) -> str:
 def warn(program: Elaborated) -> None:
     """Tell what the author of a program might want to know."""
     if program.warnings:
-        click.echo(render_all(program.warnings, colour=colour_on_stderr()) + "\n", err=True)
+        click.echo(render_all(program.warnings, colour=may_colour(sys.stderr)) + "\n", err=True)
 
 
 # === The command.

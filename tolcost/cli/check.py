@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
@@ -24,7 +25,7 @@ from tolcost.check.targets import Target, files_below
 from tolcost.check.text import GATE_FORMATS, gate_text
 from tolcost.check.updating import accepted, notes_on, updated, write_merged
 from tolcost.cli import options
-from tolcost.cli.output import ProgressLine, colour_on_stdout, deliver, exit_code, show, write_whole
+from tolcost.cli.output import ProgressLine, deliver, exit_code, may_colour, show, write_whole
 from tolcost.diagnostics import Rejected, Source, Span, quoted, refuse, visible
 from tolcost.platform import with_deep_stack
 
@@ -110,7 +111,7 @@ def command(
 def _written(report: GateReport, form: str, file: str | None) -> str:
     """The report in a format; in colour for a terminal."""
     if form == "text":
-        return gate_text(report, file is None and colour_on_stdout())
+        return gate_text(report, file is None and may_colour(sys.stdout))
     from tolcost.check.formats import write_report  # a plain check does without all these
 
     return write_report(report, form)

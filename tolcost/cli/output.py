@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import TextIO, TypeVar
 
 import click
 
@@ -32,14 +32,9 @@ def deliver(text: str, output: str | None) -> None:
     write_whole(path, text.encode("utf-8"))
 
 
-def colour_on_stderr() -> bool:
-    """Whether messages may have colours."""
-    return sys.stderr.isatty() and not os.environ.get("NO_COLOR")
-
-
-def colour_on_stdout() -> bool:
-    """Whether results may have colours."""
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+def may_colour(stream: TextIO) -> bool:
+    """Whether what goes there may have colours."""
+    return stream.isatty() and not os.environ.get("NO_COLOR")
 
 
 def screen(form: str, output: str | None) -> tuple[bool, int | None]:
@@ -48,7 +43,7 @@ def screen(form: str, output: str | None) -> tuple[bool, int | None]:
         return False, None
     from shutil import get_terminal_size  # with all archives: loaded where there is a terminal
 
-    return colour_on_stdout(), get_terminal_size().columns
+    return may_colour(sys.stdout), get_terminal_size().columns
 
 
 def refuse_over(outputs: Iterable[str | Path], inputs: Iterable[str | Path]) -> None:
@@ -213,7 +208,7 @@ def show(rejected: BaseException) -> None:
     from tolcost.diagnostics import Rejected, render_all
 
     if isinstance(rejected, Rejected):
-        click.echo(render_all(rejected.diagnostics, colour=colour_on_stderr()), err=True)
+        click.echo(render_all(rejected.diagnostics, colour=may_colour(sys.stderr)), err=True)
 
 
 def each_file(files: Iterable[str], work: Callable[[str], _T]) -> tuple[list[_T], bool]:

@@ -13,17 +13,17 @@ from itertools import combinations, product
 
 from tolcost.algebra import (
     AlgebraBudget,
-    Monomial,
     NotInteger,
     Poly,
     Symbol,
     UnboundSymbol,
+    atom,
     const,
     evaluate,
     substitute,
     total_of,
 )
-from tolcost.algebra.poly import poly
+from tolcost.algebra.poly import poly, powers_of
 from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Rejected, quoted, refuse
 from tolcost.models.applied import Applied
@@ -201,13 +201,9 @@ def kinds_of_scopes(study: ModelStudy) -> tuple[Group, ...]:
 def _by_power(form: Poly, symbol: Symbol) -> dict[str, Poly]:
     if form.height:
         return {}
-    powers: dict[int, dict[Monomial, int]] = {}
-    for mono, coef in form.terms.items():
-        powers.setdefault(mono.count(symbol), {})[mono] = coef
     names = {0: "terms without it", 1: f"terms in {symbol.name}"}
-    return {
-        names.get(n, f"terms in {symbol.name}**{n}"): poly(t, form.den) for n, t in sorted(powers.items())
-    }
+    powers = sorted(powers_of(form, symbol).items())
+    return {names.get(n, f"terms in {symbol.name}**{n}"): part * atom(symbol) ** n for n, part in powers}
 
 
 def _crossings(
