@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 
-from tolcost.algebra import Poly, Symbol, evaluate
+from tolcost.algebra import evaluate
 from tolcost.audit.instances import OperatorInstance, analyse_instance
 from tolcost.audit.peers import COMPILED, Measured, by_operator
 from tolcost.catalogue.specs import Library
@@ -57,12 +57,8 @@ def growth_chart(library: Library) -> str:
     for op, at in listed.items():
         instance = OperatorInstance(op, at["shapes"], {}, at.get("outputs"))
         form = analyse_instance(instance, library).eops
-        lines.append((instance.op, [(float(n), float(_at(form, n))) for n in _SIZES]))
+        costs = [evaluate(form, dict.fromkeys(form.free, n)) for n in _SIZES]
+        lines.append((instance.op, list(zip(map(float, _SIZES), map(float, costs), strict=True))))
     top = max(y for _, points in lines for _, y in points)
     across, up = Scale("n", float(_SIZES[0]), float(_SIZES[-1])), Scale("EOPs", 1.0, top)
     return curves(lines, across, up, "Growth of EOPs with a length n")
-
-
-def _at(form: Poly, n: int) -> int:
-    values: Mapping[Symbol, int] = dict.fromkeys(form.free, n)
-    return evaluate(form, values)

@@ -103,7 +103,11 @@ def match(old: Located, new: Located) -> Matching:
         for before, form in found.items()
         if to_words(form) != before.name and before.kind == "length"
     ]
-    notes += [_told_of(before, after) for before, after in places.resized]
+    for pair in places.resized:
+        was, now = (", ".join(str(d) for part in one.type for d in part.shape) for one in pair)
+        notes.append(
+            f"the input {quoted(pair[1].name)} was [{was}] and is [{now}]: each is costed with its own"
+        )
     notes += [f"compared where {cond_text(eq(gap))}" for gap in dict.fromkeys(places.gaps)]
     data = [quoted(before.name) for before in pairs if before.kind == "data"]
     notes += [f"taking {', '.join(data)} to mean the same before and now"] if data else []
@@ -184,11 +188,6 @@ def _tell(places: _Places, tied: set[Symbol], told: set[Symbol], old: Poly, new:
     else:
         places.open.append((old, new))
     return True
-
-
-def _told_of(before: NamedType, after: NamedType) -> str:
-    was, now = (", ".join(str(d) for part in t.type for d in part.shape) for t in (before, after))
-    return f"the input {quoted(after.name)} was [{was}] and is [{now}]: each is costed with its own"
 
 
 def _only(form: Poly) -> Symbol | None:

@@ -372,19 +372,13 @@ def in_output_lengths(form: Poly, output: str, lengths: Sequence[Poly]) -> Named
     """
     where: list[tuple[str, Poly]] = []
     found = form
-    for name, meaning in _compound(output, lengths):
+    sums = {f"{output}_{n}": form for n, form in enumerate(lengths, start=1) if len(symbols_of(form)) > 1}
+    for name, meaning in sums.items():
         shorter = min(_substituted(found, name, meaning), key=_characters, default=found)
         if _characters(shorter) < _characters(found):
             found = shorter
             where.append((name, meaning))
     return Named(found, tuple(where))
-
-
-def _compound(output: str, lengths: Sequence[Poly]) -> Iterator[tuple[str, Poly]]:
-    """The lengths that are sums of several symbols, by the names they would get."""
-    for n, meaning in enumerate(lengths, start=1):
-        if len(symbols_of(meaning)) > 1:
-            yield f"{output}_{n}", meaning
 
 
 def _substituted(form: Poly, name: str, meaning: Poly) -> Iterator[Poly]:
