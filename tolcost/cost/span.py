@@ -25,7 +25,9 @@ from tolcost.algebra import (
     Eq,
     Ge,
     Log2,
+    Monomial,
     Poly,
+    Relu,
     Symbol,
     atom,
     ceil_log2,
@@ -33,10 +35,12 @@ from tolcost.algebra import (
     data_symbol,
     direction,
     evaluate,
+    exact_div,
     generators_in,
     indicator,
     is_nonnegative,
     maximum,
+    minimum,
     product_of,
     range_of,
     relu,
@@ -47,6 +51,7 @@ from tolcost.algebra import (
     to_text,
     total,
 )
+from tolcost.algebra.poly import poly, powers_of
 from tolcost.atoms.kit import (
     Schedules,
     blocks,
@@ -65,6 +70,8 @@ from tolcost.elementary import FUNCTIONS
 
 _MOST_CANDIDATES = 6
 _MOST_TERMS = 12
+_FEW_CLIPS = 4
+"""So many clips are taken side by side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,11 +164,16 @@ def peak(depth: Depth, symbol: Symbol, extent: Poly) -> Depth:
             found.append(candidate)
         elif (grows := _grows(candidate, symbol)) is None:
             exact = False
-            found.append(_sum_instead(candidate, symbol, extent))
+            found.append(_bounded(candidate, symbol, extent))
         else:
-            last = extent if is_nonnegative(extent - 1) else maximum(extent, ONE)  # there may be no element
-            found.append(substitute(candidate, {symbol: last if grows else ONE}))
+            found.append(_at_end(candidate, symbol, extent, grows))
     return Depth(tuple(found), exact)
+
+
+def _at_end(p: Poly, symbol: Symbol, extent: Poly, grows: bool) -> Poly:
+    """An expression that grows, or falls, at the end where it is largest; there may be no element."""
+    last = extent if is_nonnegative(extent - 1) else maximum(extent, ONE)
+    return substitute(p, {symbol: last if grows else ONE})
 
 
 def logs_of(p: Poly, symbol: Symbol) -> list[Log2]:
@@ -189,11 +201,58 @@ def _grows(p: Poly, symbol: Symbol) -> bool | None:
     return False if all(is_nonnegative(-step) for step in steps) else None
 
 
-def _sum_instead(candidate: Poly, symbol: Symbol, extent: Poly) -> Poly:
-    """Bound the largest of numbers that are not negative by their sum."""
+def _bounded(candidate: Poly, symbol: Symbol, extent: Poly) -> Poly:
+    """Bound the largest of numbers that are not negative: side by side of clips, else by their sum."""
     for log in logs_of(candidate, symbol):
-        candidate = replace(candidate, log, ceil_log2(total(log.p, [(symbol, ONE, extent)]) + 1))
-    return total(candidate, [(symbol, ONE, extent)]) if symbol in candidate.free else candidate
+        most = _by_sides(log.p, symbol, extent, _FEW_CLIPS)
+        whole = total(log.p, [(symbol, ONE, extent)]) + 1 if most is None else most
+        candidate = replace(candidate, log, ceil_log2(whole))
+    if symbol not in candidate.free:
+        return candidate
+    found = _by_sides(candidate, symbol, extent, _FEW_CLIPS)
+    return total(candidate, [(symbol, ONE, extent)]) if found is None else found
+
+
+def _by_sides(p: Poly, symbol: Symbol, extent: Poly, clips: int) -> Poly | None:
+    """No less than an expression is anywhere, each clip as one of its sides; None where that is involved.
+
+    What a clip takes away is at least either side of it: the better one counts; of what it adds, the larger.
+
+    >>> from tolcost.algebra import coordinate, length, minimum
+    >>> n, r = length("n"), length("r")
+    >>> i = coordinate("i", n)
+    >>> _by_sides(minimum(i + r, n) - maximum(i - r, 1) + 1, the_symbol(i), n, 2)
+    n - Max(n - 2*r - 1, 0)
+    """
+    grows = _grows(p, symbol)
+    if grows is not None:
+        return _at_end(p, symbol, extent, grows)
+    inside = (g for g in generators_in(p) if isinstance(g, Relu) and symbol in g.free)
+    clip = min(inside, key=lambda g: g.key, default=None)
+    if clip is None or not clips or len(p.terms) > _MOST_TERMS * clips:
+        return None
+    parts = powers_of(p, clip)
+    rest, factor = parts.pop(0, ZERO), parts.pop(1, ZERO)
+    if parts or clip in generators_in(rest) | generators_in(factor):
+        return None
+    adds = is_nonnegative(factor)
+    if not adds and not is_nonnegative(-factor):
+        return None
+    still = poly({mono: coef for mono, coef in p.terms.items() if not _moves(mono, symbol)}, p.den)
+    times = factor if adds else -factor
+    shared = exact_div(p - still, times) if times.constant is None else None
+    if shared is not None:  # as of a window's width and height
+        most = _by_sides(shared, symbol, extent, clips)
+        return None if most is None else still + times * most
+    sides = [_by_sides(side, symbol, extent, clips - 1) for side in (rest, rest + factor * clip.p)]
+    told = [side for side in sides if side is not None]
+    if not told or (adds and len(told) < len(sides)):
+        return None
+    return reduce(maximum if adds else minimum, told)
+
+
+def _moves(mono: Monomial, symbol: Symbol) -> bool:
+    return any(symbol in generator.free for generator in mono)
 
 
 # ---- of a program ----------------------------------------------------------------------------
