@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from tolcost.algebra.conditions import And, Cond, Constraints, Eq, Ge, Not, Or, Truth, negate, symbols_of_cond
-from tolcost.algebra.floors import canonical_relu, exact_quotient, known_quotient, quick_floordiv
+from tolcost.algebra.floors import canonical_relu, exact_quotient, known_quotient, quick_floordiv, range_of
 from tolcost.algebra.poly import (
     ONE,
     ZERO,
@@ -21,12 +21,14 @@ from tolcost.algebra.poly import (
     Poly,
     Relu,
     Terms,
+    affine_parts,
     as_poly,
     atom,
     const,
     define_floordiv,
     multiply,
     poly,
+    powers_of,
     product_of,
     scale,
     total_of,
@@ -37,6 +39,11 @@ from tolcost.algebra.rebuild import Rules, generators_in, map_generators, opaque
 Decided: TypeAlias = dict[tuple[Relu, Relu], bool]
 """Pairs of clips already compared: whether the first is proved to be at most the second."""
 
+_MOST_TERMS = 120
+_MOST_CLIPS = 8
+"""Of forms with no more terms and clips than these some may be left out."""
+_FEW_BELOW = 4
+"""What is below 0 only at so many numbers is tried at each of them."""
 _MOST_DECIDED = 16
 """Of two forms with more generators than this, a choice decides none: each takes a proof."""
 
@@ -231,6 +238,58 @@ def _decides(small: Relu, large: Relu, facts: tuple[Cond, ...], decided: Decided
 def _never_above(small: Relu, large: Relu, facts: tuple[Cond, ...]) -> bool:
     """Whether it is proved; of clips that have nothing to do with each other each may be the larger one."""
     return bool(facts or small.free & large.free) and is_nonnegative(large.p - small.p, facts)
+
+
+def fewer_clips(p: Poly) -> Poly:
+    """Leave out clips that do not matter where their factors are not 0, and those that a neighbour can say.
+
+    >>> from tolcost.algebra.poly import length
+    >>> n, k = length("n"), length("k")
+    >>> fewer_clips((n - 1) * relu(n - 2)), fewer_clips((k - n) * relu(k - n + 1) + relu(k - n))
+    (n**2 - 3*n + 2, Max(k - n, 0)*(k - n + 2))
+    """
+    clips = {g for mono in p.terms for g in mono if isinstance(g, Relu)} if p.height else set()
+    if not clips or len(p.terms) > _MOST_TERMS or len(clips) > _MOST_CLIPS:
+        return p
+    ordered = sorted(clips, key=lambda g: g.key)
+    for clip in ordered:
+        parts = powers_of(p, clip)
+        if set(parts) - {0, 1}:
+            continue
+        instead = _without_clip(clip, parts[1], ordered)
+        if instead is not None:
+            return fewer_clips(tidied(total_of((parts.get(0, ZERO), instead))))
+    return p
+
+
+def _without_clip(clip: Relu, factor: Poly, clips: list[Relu]) -> Poly | None:
+    """A clip times a factor: without the clip, or with another one for it; None where neither is so."""
+    if _vanishes_below(clip.p, factor):
+        return multiply(factor, clip.p)
+    for other in clips:
+        gap = (clip.p - other.p).constant
+        if gap in (
+            1,
+            -1,
+        ):  # with one more, both are 0 up to where the factor is; with one less, from there on
+            share = exact_quotient(factor, other.p if gap == 1 else clip.p + 1)
+            if share is not None:
+                return multiply(multiply(share, clip.p), atom(other))
+    return None
+
+
+def _vanishes_below(p: Poly, factor: Poly) -> bool:
+    """Whether a factor is 0 wherever a form is negative: that is nowhere but at a few numbers."""
+    least = range_of(p)[0]
+    if least is None or least < -_FEW_BELOW:
+        return False
+    for symbol in sorted(p.free, key=lambda s: s.key):
+        parts = affine_parts(p, symbol)
+        slope = None if parts is None else parts[0].constant
+        if parts is not None and slope in (1, -1):
+            values = ({symbol: (n - parts[1]) * slope} for n in range(least, 0))
+            return not any(rebuild(factor, value, PROVED).terms for value in values)
+    return False
 
 
 PROVED = Rules(floordiv, relu, opaque_sum)

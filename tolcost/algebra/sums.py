@@ -21,7 +21,7 @@ from tolcost.algebra.conditions import (
 )
 from tolcost.algebra.eliminate import NoClosedForm, Problem, SummedRange, Work, eliminate, sum_range
 from tolcost.algebra.floors import range_of
-from tolcost.algebra.piecewise import PROVED, floordiv, gated, indicator, relu, tidied
+from tolcost.algebra.piecewise import PROVED, fewer_clips, floordiv, gated, indicator, relu, tidied
 from tolcost.algebra.poly import (
     ONE,
     AlgebraBudget,
@@ -151,7 +151,7 @@ def _total(body: Poly, ranges: tuple[SummedRange, ...], guard: Cond, facts: tupl
     for constraints, times in signed_cases(guard).items():
         ordered = tuple(sorted(constraints, key=lambda a: (isinstance(a, Ge), a.p.key)))
         parts.append(scale(_by_components(Problem(body, ranges, ordered, facts)), times))
-    return tidied(total_of(parts), facts)
+    return fewer_clips(tidied(total_of(parts), facts))
 
 
 def sum_over(body: Poly, symbol: Symbol, lo: Poly, hi: Poly) -> Poly:
