@@ -18,7 +18,6 @@ from tolcost.elaborate.expressions import (
     function_of,
     has_star,
     is_functional,
-    mentioned,
     signature,
 )
 from tolcost.elaborate.layout import (
@@ -413,7 +412,8 @@ class WrittenStep:
     def looks_at_elements(self) -> bool:
         """Whether the step may use the elements, and not only where they are; unless it is plain, it does."""
         if isinstance(self.expr, tree.Arrow) and len(self.expr.params) in (2, 3):
-            return self.expr.params[1] in mentioned(self.expr.body)
+            element, inside = self.expr.params[1], tree.inner_nodes(self.expr.body)
+            return any(isinstance(node, tree.Name) and node.name == element for node in inside)
         return True
 
     def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:

@@ -461,12 +461,12 @@ def deepest(statement: Statement, limit: int) -> Statement | Expr | None:
 
 
 def inner_nodes(top: Any) -> Iterator[Any]:
-    """A node and all nodes below it."""
+    """A node and all nodes below it, in the order in which they are written."""
     waiting = [top]
     while waiting:
         node = waiting.pop()
         yield node
-        waiting.extend(children(node))
+        waiting.extend(reversed(children(node)))
 
 
 def children(node: Any) -> list[Any]:
