@@ -138,12 +138,12 @@ def test_the_record():
 
 def test_figures_at_a_point():
     found, at = analyze_program(programs.matmul()), {N: 2, M: 3, K: 4}
-    assert [evaluate(form, at) for form in (found.eops, found.macs, found.flops)] == [48, 24, 48]
+    assert [evaluate(form, at) for form in (found.eops, found.counts.macs, found.flops)] == [48, 24, 48]
     assert found.bytes is not None
     assert found.span is not None
     assert evaluate(found.bytes, at) == 4 * (12 + 8 + 6)
     assert (found.span.chain.at(at), found.span.tree.at(at)) == (5, 4)
-    assert {key: evaluate(form, at) for key, form in found.histogram.items()} == {
+    assert {key: evaluate(form, at) for key, form in found.counts.histogram.items()} == {
         ("add", "R"): 24,
         ("mul", "R"): 24,
     }
@@ -153,7 +153,7 @@ def test_a_figure_without_all_lengths_is_unknown_not_0():
     found = analyze_program(programs.matmul())
     with pytest.raises(UnboundSymbol):
         evaluate(found.eops, {N: 2})
-    assert evaluate(found.atoms["norm"], {N: 2}) == 0
+    assert evaluate(found.counts.atoms["norm"], {N: 2}) == 0
 
 
 def test_data_decides():
@@ -161,7 +161,7 @@ def test_data_decides():
     found = analyze_program(made)
     with pytest.raises(UnboundSymbol):
         evaluate(found.eops, {N: 4})
-    assert evaluate(found.histogram["gt", "R"], {N: 4}) == 4
+    assert evaluate(found.counts.histogram["gt", "R"], {N: 4}) == 4
 
 
 def test_a_convolution_counts_both_ways():
@@ -169,7 +169,7 @@ def test_a_convolution_counts_both_ways():
     for is_exact, eops, macs in ((False, 4320, 2160), (True, 3328, 1664)):
         found = analyze_program(programs.conv2d(exact=is_exact))
         at = {symbol: dims[symbol.name] for symbol in found.symbols}
-        assert (evaluate(found.eops, at), evaluate(found.macs, at)) == (eops, macs)
+        assert (evaluate(found.eops, at), evaluate(found.counts.macs, at)) == (eops, macs)
 
 
 def test_nothing_computed():

@@ -95,8 +95,8 @@ def test_a_circuit_read_back_is_a_program_that_computes_and_costs_the_same(name:
     again = lower(read_program(Source("again.tol", circuit_program(circuit)))).program
     at = given_lengths(program, dims)
     found, expected = analyze_program(again), analyze_program(program)
-    counts = {key: times for key, form in expected.histogram.items() if (times := evaluate(form, at))}
-    assert {key: form.constant for key, form in found.histogram.items()} == counts
+    counts = {key: times for key, form in expected.counts.histogram.items() if (times := evaluate(form, at))}
+    assert {key: form.constant for key, form in found.counts.histogram.items()} == counts
     assert found.span is not None
     assert found.span.chain.at({}) == circuit.depth
     given = drawn(program, {symbol.name: value for symbol, value in at.items()}, np.random.default_rng(0))

@@ -53,7 +53,7 @@ def assert_products(name: str, found: Analysis) -> None:
         "mixtral": "2*b*s*l*d*k",  # the experts' results by their shares
         "mamba": "2*b*s*l*n*w",  # what the scan tells of its state
     }
-    assert found.macs * 2 - products == parse_text(besides.get(name, "0"))
+    assert found.counts.macs * 2 - products == parse_text(besides.get(name, "0"))
 
 
 @pytest.mark.parametrize("source, key", [("torch_models", "flop_counter"), ("huggingface", "trainer")])

@@ -131,7 +131,7 @@ def _forms(judged: Sequence[Judged], listed: Sequence[Entry], conformance: Repor
         analysis = found.verified
         name = f"{found.row.operator} (paper's signature, verified)"
         needed = tuple(one.condition for one in analysis.conditions)
-        yield LiveForm(name, analysis.eops, analysis.macs, definition_command(found), needed)
+        yield LiveForm(name, analysis.eops, analysis.counts.macs, definition_command(found), needed)
     for entry in listed:
         stands = representative(conformance.of(entry.name))
         if stands is not None:

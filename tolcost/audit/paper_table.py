@@ -93,7 +93,7 @@ def _row(found: Judged) -> tuple[Cell, ...]:
         None if print_ is None else print_.eops,
         found.right.eops,
         _verified(found),
-        found.verified.macs,
+        found.verified.counts.macs,
         None if found.own is None else Code(_difference(found.own)),
         Code(_difference(found.corrected)),
         None if found.by_definition is None else Code(_difference(found.by_definition)),

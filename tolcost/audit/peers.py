@@ -110,7 +110,7 @@ def points(peers: Sequence[Peer], library: Library) -> tuple[Measured, ...]:
 def _point(op: str, shapes: str, attrs: str, counts: Mapping[str, Peer], library: Library) -> Measured:
     instance = OperatorInstance(op, json.loads(shapes), json.loads(attrs), 1)
     analysis = analyse_instance(instance, library)
-    eops, macs = analysis.eops.constant, analysis.macs.constant
+    eops, macs = analysis.eops.constant, analysis.counts.macs.constant
     if eops is None or macs is None:
         refuse("T0681", f"the count of {op} at {shapes} is not a number")
     kind = next(iter(counts.values())).kind
@@ -120,7 +120,7 @@ def _point(op: str, shapes: str, attrs: str, counts: Mapping[str, Peer], library
 def _is_trivial(analysis: Analysis, eops: int) -> bool:
     shapes = [part.shape for tensor in (*analysis.inputs, *analysis.outputs) for part in tensor.type]
     largest = max((product_of(shape).constant or 0 for shape in shapes), default=0)
-    return eops == 0 or (len(analysis.histogram) == 1 and eops <= largest)
+    return eops == 0 or (len(analysis.counts.histogram) == 1 and eops <= largest)
 
 
 def peers_table(found: Sequence[Measured]) -> ReportTable:

@@ -69,7 +69,9 @@ def costed_program(name: str, program: Program, metrics: Iterable[str], assume: 
         study = program_study(analyze_program(program)).assuming(assume)
         figures = {metric: _study_figure(study, metric) for metric in asked}
         entry = entry_from(name, study.inputs, [one.condition for one in study.needed], figures)
-        return Costed(entry, tuple(_part(term) for term in study.analysis.terms if term.kind == "data"))
+        return Costed(
+            entry, tuple(_part(term) for term in study.analysis.counts.terms if term.kind == "data")
+        )
     counts = count(program)
     figures = {m: _program_figure(program, counts, m) for m in asked}
     inputs = tuple(NamedType(given.name, given.type) for given in program.inputs)

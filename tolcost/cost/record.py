@@ -21,7 +21,7 @@ from tolcost.algebra import (
 )
 from tolcost.atoms.kit import Schedules, schedules
 from tolcost.atoms.nodes import Condition, Program, Type
-from tolcost.cost.count import CountKey, Counts, CountStatus, Term, count
+from tolcost.cost.count import Counts, CountStatus, count
 from tolcost.cost.span import ZERO_DEPTH, Depth, Depths, depths, latest
 from tolcost.cost.traffic import Traffic, traffic
 from tolcost.cost.weights import Weights, load_weights, weigh
@@ -83,34 +83,9 @@ class Analysis:
         return self.counts.eops
 
     @property
-    def histogram(self) -> Mapping[CountKey, Poly]:
-        """Counts by function and space."""
-        return self.counts.histogram
-
-    @property
-    def index(self) -> Mapping[CountKey, Poly]:
-        """Functions that compute coordinates, by function and space; not EOPs."""
-        return self.counts.index
-
-    @property
-    def atoms(self) -> Mapping[str, Poly]:
-        """Counts of the five atoms."""
-        return self.counts.atoms
-
-    @property
-    def macs(self) -> Poly:
-        """Multiplications whose product a fold adds up."""
-        return self.counts.macs
-
-    @property
     def status(self) -> CountStatus:
         """Whether counts are exact, an upper bound, or in terms of what data decides."""
         return self.counts.status
-
-    @property
-    def terms(self) -> tuple[Term, ...]:
-        """Every term with its place in the source."""
-        return self.counts.terms
 
     @property
     def bytes(self) -> Poly | None:

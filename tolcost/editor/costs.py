@@ -73,7 +73,7 @@ def cost_inside(reading: Reading, span: Span) -> Poly | None:
         return None
     inside = (
         term.count
-        for term in reading.analysis.terms
+        for term in reading.analysis.counts.terms
         if term.kind == "data"
         and term.span.source is span.source
         and span.start <= term.span.start

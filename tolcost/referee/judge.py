@@ -288,7 +288,7 @@ def _figure(analysis: Analysis, formula: PublishedFormula) -> Poly:
     figures: Mapping[CountedFigure, Poly | None] = {
         "eops": analysis.eops,
         "flops": analysis.flops,
-        "macs": analysis.macs,
+        "macs": analysis.counts.macs,
         "bytes": analysis.traffic.total,
     }
     found = figures[formula.counts]

@@ -162,12 +162,15 @@ def _counts(
 ) -> Iterator[tuple[str, int, Form | None]]:
     """What was counted, in words, how often, and the closed form there."""
     yield "EOPs", sum(executed.histogram.values()), form_at(analysis.eops, values)
-    both = (("", executed.histogram, analysis.histogram), ("index ", executed.index, analysis.index))
+    both = (
+        ("", executed.histogram, analysis.counts.histogram),
+        ("index ", executed.index, analysis.counts.index),
+    )
     for kind, counted, forms in both:
         for key in sorted(counted.keys() | forms.keys()):  # what one side does not know counts 0 there
             form = form_at(forms[key], values) if key in forms else 0
             yield f"  {kind}{key[0]} {key[1]}", counted.get(key, 0), form
-    for name, form in analysis.atoms.items():
+    for name, form in analysis.counts.atoms.items():
         yield f"  atom {name}", executed.atoms.get(name, 0), form_at(form, values)
 
 

@@ -113,7 +113,7 @@ class ProgramStudy(Study):
         if by != "line":
             return (Group(self.name, 1, self.total),)
         lines: dict[tuple[str, int], list[Term]] = {}
-        for term in self.analysis.terms:
+        for term in self.analysis.counts.terms:
             if term.kind == "data":
                 source = term.span.source.name
                 where = ("" if source == self.file else visible(source), place(term.span).line)
@@ -260,13 +260,16 @@ def _figures_json(
 ) -> dict[str, Json]:
     """The figures asked for; the same keys for closed forms and for numbers."""
     groups: dict[str, Callable[[], dict[str, Json]]] = {
-        "eops": lambda: {"eops": show(analysis.eops), "histogram": functions_json(analysis.histogram, show)},
+        "eops": lambda: {
+            "eops": show(analysis.eops),
+            "histogram": functions_json(analysis.counts.histogram, show),
+        },
         "flops": lambda: {"flops": show(analysis.flops)},
-        "macs": lambda: {"macs": show(analysis.macs)},
+        "macs": lambda: {"macs": show(analysis.counts.macs)},
         "bytes": lambda: _bytes_json(analysis, show, facts),
         "span": lambda: _span_json(analysis, show, facts),
-        "index": lambda: {"index": functions_json(analysis.index, show)},
-        "atoms": lambda: {"atoms": {name: show(form) for name, form in analysis.atoms.items()}},
+        "index": lambda: {"index": functions_json(analysis.counts.index, show)},
+        "atoms": lambda: {"atoms": {name: show(form) for name, form in analysis.counts.atoms.items()}},
     }
     found: dict[str, Json] = {}
     for metric, group in groups.items():
