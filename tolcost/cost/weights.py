@@ -24,9 +24,10 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from hashlib import blake2b
+from itertools import product
 from math import lcm
 from pathlib import Path
 from types import MappingProxyType
@@ -67,18 +68,6 @@ def family(kind: str) -> str:
     return f"family {kind}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class WeightFile:
-    """A checked weight file."""
-
-    name: str
-    unit: str
-    default: Fraction | None
-    per_mac: Fraction
-    rules: tuple[FileRule, ...]
-    description: str = ""
-
-
 @dataclass(slots=True, eq=False)
 class _WeightReader:
     """The mistakes found so far in one file."""
@@ -88,25 +77,6 @@ class _WeightReader:
 
     def complain(self, message: str, hint: str | None = None) -> None:
         self.mistakes.append(Diagnostic("T0612", f"{self.file}: {message}", hint=hint))
-
-
-def parse_weight_file(text: str, name: str) -> WeightFile:
-    """Check the form of a weight file, or reject it with everything that is wrong."""
-    reader = _WeightReader(name)
-    raw = read_toml(text, name, "T0611")
-    _check_keys(reader, raw, _TOP_KEYS, "")
-    rules = _rules(reader, raw.get("rule", []))
-    file = WeightFile(
-        name=_text(reader, raw, "name", ""),
-        unit=_text(reader, raw, "unit", ""),
-        default=_default(reader, raw),
-        per_mac=_number(reader, raw.get("per_mac", 0), "per_mac"),
-        rules=rules,
-        description=_text(reader, raw, "description", "", required=False),
-    )
-    if reader.mistakes:
-        raise Rejected(*reader.mistakes)
-    return file
 
 
 def read_toml(text: str, name: str, code: str) -> Mapping[str, object]:
@@ -308,24 +278,29 @@ def parse_weights(text: str, name: str = "<weights>") -> Weights:
     >>> weight_of(model, "add", "R")
     Fraction(1, 1)
     """
-    file = parse_weight_file(text, name)
+    reader = _WeightReader(name)
+    raw = read_toml(text, name, "T0611")
+    _check_keys(reader, raw, _TOP_KEYS, "")
+    rules = _rules(reader, raw.get("rule", []))
     table: dict[tuple[str, str], Fraction] = {}
     clashes: list[Diagnostic] = []
-    for rule in file.rules:
-        for pair in _pairs(rule):
+    for rule in rules:
+        for pair in product(rule.functions, rule.spaces):
             if table.setdefault(pair, rule.weight) != rule.weight:
                 message = f"{name}: two rules of one width weigh {pair[0]} on {pair[1]} differently"
                 clashes.append(Diagnostic("T0613", message, hint="keep one of them"))
-    if clashes:
-        raise Rejected(*clashes)
-    sources = tuple(dict.fromkeys(rule.source for rule in file.rules if rule.source))
-    return Weights(
-        file.name, file.unit, file.default, file.per_mac, MappingProxyType(table), sources, file.description
+    found = Weights(
+        name=_text(reader, raw, "name", ""),
+        unit=_text(reader, raw, "unit", ""),
+        default=_default(reader, raw),
+        per_mac=_number(reader, raw.get("per_mac", 0), "per_mac"),
+        table=MappingProxyType(table),
+        sources=tuple(dict.fromkeys(rule.source for rule in rules if rule.source)),
+        description=_text(reader, raw, "description", "", required=False),
     )
-
-
-def _pairs(rule: FileRule) -> Iterator[tuple[str, str]]:
-    return ((function, space) for function in rule.functions for space in rule.spaces)
+    if reader.mistakes or clashes:
+        raise Rejected(*(reader.mistakes or clashes))
+    return found
 
 
 def weight_of(weights: Weights, function: str, space: str) -> Fraction | None:

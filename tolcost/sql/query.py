@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from sqlglot import exp, parse
 from sqlglot.errors import SqlglotError, TokenError
 
-from tolcost.dataclass import dataclass
+from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Diagnostic, Rejected, Source, Span, quoted
 from tolcost.sql.tables import SqlColumn, SqlTable
 
@@ -160,9 +160,7 @@ def read_query(source: Source, tables: Mapping[str, SqlTable]) -> SqlQuery:
     items = tuple(_items(draft, select))
     order = tuple(_order(draft, select, items))
     group_by = tuple(_meant(draft, node, items) for node in draft.group)
-    return SqlQuery(
-        source, uses, conditions, items, draft.distinct, group_by, draft.having, order, draft.limit
-    )
+    return replace(draft, items=items, group=group_by, order=order)
 
 
 def _refuse_unread(source: Source, select: exp.Select) -> None:
