@@ -16,7 +16,6 @@ from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Fix, Rejected, Source, Span, on_one_line
 from tolcost.editor.costs import cost_inside, derivation_of, named_costs, types_of
 from tolcost.editor.names import (
-    Word,
     diagnostics_here,
     library_definition,
     names_of,
@@ -102,21 +101,21 @@ class Hover:
 def hover_at(reading: Reading, offset: int) -> Hover | None:
     """What there is to say about a place in a program."""
     word = word_at(reading.source, offset)
-    if word is not None and (found := _named(reading, word, offset)) is not None:
-        return Hover(found, word.span)
+    if word is not None and (found := _named(reading, word.text, offset)) is not None:
+        return Hover(found, word)
     return _expression(reading, offset)
 
 
-def _named(reading: Reading, word: Word, offset: int) -> str | None:
+def _named(reading: Reading, word: str, offset: int) -> str | None:
     """What a name means: here, in a library file, in the language, or among the operators."""
     own = occurrence_at(reading, offset)
-    if own is not None and own.name == word.text:
+    if own is not None and own.name == word:
         return _own(reading, own)
-    if (elsewhere := library_definition(reading, word.text)) is not None:
+    if (elsewhere := library_definition(reading, word)) is not None:
         return _documented(elsewhere)
-    if (entry := words().get(word.text)) is not None:
+    if (entry := words().get(word)) is not None:
         return "\n\n".join((entry.markdown, *_cost_of_call(reading, offset)))
-    header = operator_definition(word.text)
+    header = operator_definition(word)
     return None if header is None else "\n\n".join((_operator(header), *_cost_of_call(reading, offset)))
 
 
@@ -267,18 +266,10 @@ def _word(name: str) -> Suggestion:
 # ---- fixes of diagnostics, the canonical layout, and what can be explained -------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
-    """A fix, and the diagnostic it is for."""
-
-    diagnostic: Diagnostic
-    fix: Fix
-
-
-def actions_in(reading: Reading, start: int, end: int) -> tuple[Action, ...]:
-    """The certain fixes of the diagnostics that touch a piece of the text."""
+def actions_in(reading: Reading, start: int, end: int) -> tuple[tuple[Diagnostic, Fix], ...]:
+    """The diagnostics that touch a piece of the text and have a certain fix, with it."""
     touching = (d for d in diagnostics_here(reading) if d.span.start <= end and start <= d.span.end)
-    return tuple(Action(d, d.fix) for d in touching if d.fix is not None)
+    return tuple((d, d.fix) for d in touching if d.fix is not None)
 
 
 def fixed(text: str, fix: Fix) -> str:
@@ -294,40 +285,22 @@ def formatted(source: Source) -> str | None:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class Lens:
-    """A value whose cost can be explained: its name, where that stands, and its closed form."""
-
-    name: str
-    span: Span
-    eops: str
-
-
-def lenses(reading: Reading) -> Iterator[Lens]:
-    """Every value of the program that costs something."""
+def lenses(reading: Reading) -> Iterator[tuple[Occurrences, str]]:
+    """Every value of the program that costs something, which can be explained, with its closed form."""
     costs = named_costs(derivation_of(reading))
     for one in names_of(reading):
         if one.sort == "value" and one.name in costs and costs[one.name] != 0:
-            yield Lens(one.name, one.place, to_text(costs[one.name]))
+            yield one, to_text(costs[one.name])
 
 
-@dataclass(frozen=True, slots=True)
-class OutlineItem:
-    """Something that a program defines at its top: what it is, where its name stands, and all of it."""
-
-    found: Occurrences
-    is_function: bool
-    detail: str
-
-
-def outline(reading: Reading) -> Iterator[OutlineItem]:
+def outline(reading: Reading) -> Iterator[tuple[Occurrences, str]]:
     """What the program declares and defines at its top, in the order of its text, with types where known."""
     tops = {statement.span for statement in reading.program.statements} if reading.program else set()
     types = types_of(reading)
     for one in names_of(reading):
         if one.statement in tops and one.sort not in ("length", "parameter", "coordinate"):
             known = types.get(one.name) if one.sort != "function" else None
-            yield OutlineItem(one, one.sort == "function", type_text(known).replace("`", "") if known else "")
+            yield one, type_text(known).replace("`", "") if known else ""
 
 
 def explained(reading: Reading) -> str:

@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 from tolcost.catalogue.specs import open_library
-from tolcost.dataclass import dataclass
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Source, Span
 from tolcost.editor.reading import Reading, known_names
 from tolcost.platform import specs_root
@@ -20,21 +19,13 @@ _KEYWORDS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
-    """A word of the text."""
-
-    text: str
-    span: Span
-
-
-def word_at(source: Source, offset: int) -> Word | None:
+def word_at(source: Source, offset: int) -> Span | None:
     """The word that the cursor is in or right behind."""
     line = source.text.rfind("\n", 0, offset) + 1
     end = source.text.find("\n", offset)
     for match in _WORD.finditer(source.text, line, len(source.text) if end < 0 else end):
         if match.start() <= offset <= match.end():
-            return Word(match[0], Span(source, *match.span()))
+            return Span(source, *match.span())
     return None
 
 
@@ -71,10 +62,10 @@ def definition_at(reading: Reading, offset: int) -> Span | None:
     return library_definition(reading, word.text) or operator_definition(word.text)
 
 
-def _used_file(reading: Reading, word: Word) -> Span | None:
+def _used_file(reading: Reading, word: Span) -> Span | None:
     """The library file that a ``use`` names."""
     for statement in reading.program.statements if reading.program else ():
-        inside = statement.span.start <= word.span.start < statement.span.end
+        inside = statement.span.start <= word.start < statement.span.end
         if inside and isinstance(statement, tree.Use) and word.text in statement.names:
             try:
                 defined = open_library().used(word.text, statement).statements
@@ -125,7 +116,7 @@ class CannotRename(Exception):
     """Why a name stays as it is."""
 
 
-def renameable_at(reading: Reading, offset: int) -> tuple[Word, Occurrences]:
+def renameable_at(reading: Reading, offset: int) -> tuple[Span, Occurrences]:
     """The name at a place that can be changed; otherwise says why not."""
     word = word_at(reading.source, offset)
     if reading.program is None:

@@ -214,7 +214,7 @@ async def _prepare_rename(server: Server, params: lsp.PrepareRenameParams) -> ls
         word, _ = names.renameable_at(reading, server.offset(reading, params.position))
     except names.CannotRename as error:
         raise RequestFailed(str(error)) from error
-    return server.range(word.span)
+    return server.range(word)
 
 
 async def _rename(server: Server, params: lsp.RenameParams) -> lsp.WorkspaceEdit:
@@ -241,13 +241,13 @@ async def _code_actions(server: Server, params: lsp.CodeActionParams) -> list[ls
     start, end = (server.offset(reading, place) for place in (params.range.start, params.range.end))
     return [
         lsp.CodeAction(
-            action.fix.title,
+            fix.title,
             kind=lsp.CodeActionKind.QuickFix,
-            diagnostics=[server.diagnostic(reading, uri, action.diagnostic)],
-            edit=lsp.WorkspaceEdit({uri: [lsp.TextEdit(server.range(action.fix.span), action.fix.text)]}),
+            diagnostics=[server.diagnostic(reading, uri, told)],
+            edit=lsp.WorkspaceEdit({uri: [lsp.TextEdit(server.range(fix.span), fix.text)]}),
             is_preferred=True,
         )
-        for action in features.actions_in(reading, start, end)
+        for told, fix in features.actions_in(reading, start, end)
     ]
 
 
@@ -257,26 +257,25 @@ async def _lenses(server: Server, params: lsp.CodeLensParams) -> list[lsp.CodeLe
     found = await server.work(lambda: tuple(features.lenses(reading)))
     return [
         lsp.CodeLens(
-            server.range(lens.span),
-            lsp.Command(f"{lens.eops} EOPs: explain", EXPLAIN, arguments=[uri, lens.name]),
+            server.range(one.place),
+            lsp.Command(f"{eops} EOPs: explain", EXPLAIN, arguments=[uri, one.name]),
         )
-        for lens in found
+        for one, eops in found
     ]
 
 
 async def _outline(server: Server, params: lsp.DocumentSymbolParams) -> list[lsp.DocumentSymbol]:
     reading = await server.reading(params.text_document.uri)
     found = await server.work(lambda: tuple(features.outline(reading)))
-    kinds = (lsp.SymbolKind.Variable, lsp.SymbolKind.Function)
     return [
         lsp.DocumentSymbol(
-            one.found.name,
-            kinds[one.is_function],
-            server.range(one.found.statement),
-            server.range(one.found.place),
-            detail=one.detail or None,
+            one.name,
+            lsp.SymbolKind.Function if one.sort == "function" else lsp.SymbolKind.Variable,
+            server.range(one.statement),
+            server.range(one.place),
+            detail=detail or None,
         )
-        for one in found
+        for one, detail in found
     ]
 
 

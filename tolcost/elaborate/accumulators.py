@@ -410,8 +410,8 @@ def fold_under_coordinates(
     if any(free) and (listed or begin.type[0].shape):
         seems = outlook(step, len(free))
         if seems is not None:
-            late = tuple(map(and_, free, seems.late))
-            pairs = zip(seems.longer, steady, strict=True)
+            late = tuple(map(and_, free, seems[0]))
+            pairs = zip(seems[1], steady, strict=True)
             longer = tuple([(more, *[0] * (len(row) - 1)) if row else () for more, row in pairs])
     if longer and tuple(map(len, longer)) == tuple(map(len, steady)) and (any(late) or any(map(any, longer))):
         by = tuple(tuple(more * _STEPS for more in row) for row in longer)

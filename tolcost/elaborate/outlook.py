@@ -21,16 +21,11 @@ _DATA: _Needs = frozenset((0,))
 _Names = Mapping[str, _Needs]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Outlook:
-    """Of each component: whether it seems to be data after a step, and how many entries longer."""
+def outlook(step: Step, size: int) -> tuple[tuple[bool, ...], tuple[int, ...]] | None:
+    """What a step seems to make of an accumulator of so many components; None where that is not written.
 
-    late: tuple[bool, ...]
-    longer: tuple[int, ...]
-
-
-def outlook(step: Step, size: int) -> Outlook | None:
-    """What a step seems to make of an accumulator of so many components; None where that is not written."""
+    Of each component: whether it seems to be data after a step, and how many entries longer.
+    """
     if not isinstance(step, WrittenStep) or not isinstance(step.expr, tree.Arrow):
         return None
     whole = frozenset(range(1, size + 1))
@@ -45,7 +40,7 @@ def outlook(step: Step, size: int) -> Outlook | None:
     late = {j for j, needed in enumerate(needs, start=1) if 0 in needed}
     while more := {j for j, needed in enumerate(needs, start=1) if needed & late} - late:
         late |= more
-    return Outlook(tuple([j in late for j in range(1, size + 1)]), tuple([longer for _, longer in made]))
+    return tuple([j in late for j in range(1, size + 1)]), tuple([longer for _, longer in made])
 
 
 @dataclass(slots=True, eq=False)

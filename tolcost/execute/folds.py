@@ -64,17 +64,16 @@ def _through(
 ) -> Batch | None:
     """Reduce the members of a Build that was put off; make it after all if that cannot be."""
     assert reduction.through is not None
-    deferred = machine.deferred.pop(reduction.through)
-    build = deferred.build
+    build, build_times = machine.deferred.pop(reduction.through)
     looking = through_build(reduction, build)
-    task = _Task(looking, build.coords, build.extents, times, deferred.times, members=True)
+    task = _Task(looking, build.coords, build.extents, times, build_times, members=True)
     found = _attempt(machine, task, start, grid)
     if found is None:
         machine.unfusible.add(reduction.through)
-        machine.vars[reduction.through] = make_build(machine, build, grid, deferred.times)
+        machine.vars[reduction.through] = make_build(machine, build, grid, build_times)
         return None
     sizes = [largest(poly_on_grid(extent, grid, machine.env), grid) for extent in build.extents]
-    count_assembly(machine, build, sizes, grid, deferred.times)
+    count_assembly(machine, build, sizes, grid, build_times)
     return found
 
 

@@ -14,7 +14,6 @@ import numpy as np
 from tolcost.algebra import Poly, Symbol
 from tolcost.atoms.kit import Schedule, last_uses, schedule_block, schedule_program
 from tolcost.atoms.nodes import Block, Build, Fold, Program, Table, Type, Var
-from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.execute.batch import Batch
 from tolcost.execute.dtypes import Array
@@ -25,14 +24,6 @@ from tolcost.execute.values import Faults, Lengths, OutputValue, Tally, as_outpu
 
 _GRAIN = 2**16
 """So many points of a grid are taken to cost as much again as one step of the interpreter."""
-
-
-@dataclass(frozen=True, slots=True)
-class Deferred:
-    """A Build that is not made, because a fold reduces its members; and how often it counts."""
-
-    build: Build
-    times: int
 
 
 class Machine:
@@ -62,7 +53,8 @@ class Machine:
         self.tables: dict[Table, Batch] = {}
         self.reductions: dict[Fold, FoldReduction | None] = {}
         self.fusible: dict[Schedule, frozenset[Var]] = {}
-        self.deferred: dict[Var, Deferred] = {}
+        self.deferred: dict[Var, tuple[Build, int]] = {}
+        """Builds that are not made, because a fold reduces their members; and how often each counts."""
         self.unfusible: set[Var] = set()
         self.loops: dict[Build | Fold, frozenset[Symbol]] = {}
         self.steps_left = max_steps
@@ -113,7 +105,7 @@ class Machine:
         for step, done in zip(plan.steps, last_uses(plan), strict=True):
             args = [value for k in step.operands if (value := values[k]) is not None]
             if step.binds and step.binds[0] in fusible and isinstance(step.node, Build):
-                self.deferred[step.binds[0]] = Deferred(step.node, times * step.times)
+                self.deferred[step.binds[0]] = step.node, times * step.times
                 values.append(Batch((), grid.depth))
                 continue
             value = self.rules[type(step.node)](self, step.node, args, grid, times * step.times)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import Enum, auto
 from typing import Any, TypeAlias
 
-from tolcost.dataclass import dataclass, field
+from tolcost.dataclass import dataclass
 from tolcost.syntax import tree
 from tolcost.syntax.grammar import BINARY_LEVELS, LAMBDA, POSTFIX, POWER, PREFIX_LEVELS, RANGE, SUM
 
@@ -135,6 +135,7 @@ class ExprSlot:
     item: bool = False
 
 
+Comments: TypeAlias = dict[int, list[tree.Comment]]
 Fragment: TypeAlias = str | LinePlace | Aside | ExprSlot | tree.BlockExpr
 Blocks: TypeAlias = Callable[[tree.BlockExpr], "list[Fragment] | None"]
 
@@ -328,7 +329,7 @@ def format_program(program: tree.Module) -> str:
     'y := map(x, mul(*, a[1]))  // twice\n'
     """
     several = [block for statement in program.statements for block in _broken(statement)]
-    writer = _Arranger({id(block) for block in several}, _attach(program, several))
+    writer = _Arranger({id(block) for block in several}, *_attach(program, several))
     text = lay_out(spell(writer.rows(TOP, program.statements), writer.block))
     return text + "\n" if text else ""
 
@@ -353,10 +354,14 @@ def _width(stream: Stream) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Arranger:
-    """Puts lines and comments in order."""
+    """Puts lines and comments in order.
+
+    Comments stand ``between`` the lines of a block, by where it starts, or ``inside`` of a line, likewise.
+    """
 
     several: set[int]
-    attached: _Attached
+    between: Comments
+    inside: Comments
 
     def block(self, block: tree.BlockExpr) -> list[Fragment] | None:
         """A block on several lines, or None for one that takes a single line."""
@@ -378,7 +383,7 @@ class _Arranger:
     def rows(self, key: int, items: Sequence[tree.Statement | tree.Expr]) -> list[Fragment]:
         """The lines of a block or program, and the comments between them."""
         row: list[Fragment] = []
-        comments = list(reversed(self.attached.between.get(key, [])))
+        comments = list(reversed(self.between.get(key, [])))
         for item in items:
             while comments and comments[-1].span.start < item.span.start:
                 self._own_line(row, comments.pop())
@@ -395,7 +400,7 @@ class _Arranger:
 
     def _item(self, row: list[Fragment], item: tree.Statement | tree.Expr) -> None:
         _new_line(row, item)
-        for comment in self.attached.inside.get(item.span.start, []):
+        for comment in self.inside.get(item.span.start, []):
             row += [comment.text, LinePlace.HARD]
         row += _statement(item) if isinstance(item, tree.Statement) else [ExprSlot(item)]
 
@@ -459,14 +464,6 @@ def _length(length: tree.Expr | tree.Ellipsis) -> list[Fragment]:
 # block.  A comment between lines stays between them; one inside of a line goes before it.
 
 
-@dataclass(slots=True)
-class _Attached:
-    """Comments by where a block starts, if between its lines, and by where a line starts, if inside it."""
-
-    between: dict[int, list[tree.Comment]] = field(default_factory=lambda: defaultdict(list))
-    inside: dict[int, list[tree.Comment]] = field(default_factory=lambda: defaultdict(list))
-
-
 def _lines(block: tree.BlockExpr) -> tuple[tree.Define | tree.Unpack | tree.Expr, ...]:
     """The lines of a block."""
     return (*block.statements, block.result)
@@ -482,7 +479,7 @@ def _blocks(statement: tree.Statement) -> list[tree.BlockExpr]:
     return [node for node in tree.inner_nodes(statement) if isinstance(node, tree.BlockExpr)]
 
 
-def _attach(program: tree.Module, several: Iterable[tree.BlockExpr]) -> _Attached:
+def _attach(program: tree.Module, several: Iterable[tree.BlockExpr]) -> tuple[Comments, Comments]:
     """Find the place of each comment; ``several`` are the blocks that take several lines."""
     # (start, minus end, 0 for a line and 1 for a block): sorted so, what holds comes before what is held
     holders = [(s.span.start, -s.span.end, 0) for s in program.statements]
@@ -490,7 +487,8 @@ def _attach(program: tree.Module, several: Iterable[tree.BlockExpr]) -> _Attache
         holders.append((block.span.start, -block.span.end, 1))
         holders += [(line.span.start, -line.span.end, 0) for line in _lines(block)]
     holders.sort(reverse=True)
-    attached = _Attached()
+    between: Comments = defaultdict(list)
+    inside: Comments = defaultdict(list)
     around: list[tuple[int, int, int]] = []
     for comment in program.comments:
         at = comment.span.start
@@ -501,8 +499,8 @@ def _attach(program: tree.Module, several: Iterable[tree.BlockExpr]) -> _Attache
         while around and -around[-1][1] <= at:
             around.pop()
         start, _, is_block = around[-1] if around else (TOP, 0, 1)
-        (attached.between if is_block else attached.inside)[start].append(comment)
-    return attached
+        (between if is_block else inside)[start].append(comment)
+    return between, inside
 
 
 def _is_spread(block: tree.BlockExpr) -> bool:
