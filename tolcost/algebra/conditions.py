@@ -6,7 +6,7 @@ so ``Not`` only ever holds an ``Eq``.  Whether a condition always holds is for `
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from math import gcd
 from typing import TypeAlias
 
@@ -236,6 +236,12 @@ def _joined(conds: tuple[Cond, ...], kind: type[And] | type[Or], neutral: Cond, 
     if _contradictory(parts):
         return decisive
     return next(iter(parts), neutral) if len(parts) < 2 else kind(_few(tuple(parts)))
+
+
+def conjuncts(conds: Iterable[Cond]) -> Iterator[Cond]:
+    """Give the parts of what holds together."""
+    for cond in conds:
+        yield from cond.parts if isinstance(cond, And) else (cond,)
 
 
 def _contradictory(parts: dict[Cond, None]) -> bool:

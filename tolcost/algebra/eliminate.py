@@ -431,16 +431,13 @@ def _period(generator: Generator, x: Symbol) -> int | None:
             if divisor is None or divisor > MAX_PERIOD**2:
                 return None
             if inner:
-                return _times(divisor, common_period(inner, x))
+                period = common_period(inner, x)
+                return None if period is None else divisor * period
             parts = affine_parts(p, x)
             slope = None if parts is None else parts[0].constant
             return divisor // gcd(divisor, slope) if slope else divisor
         case _:
             return None
-
-
-def _times(a: int, b: int | None) -> int | None:
-    return None if b is None else a * b
 
 
 def _by_residues(body: Poly, period: int, x: Symbol, lo: Poly, hi: Poly) -> Poly:

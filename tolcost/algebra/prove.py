@@ -22,6 +22,7 @@ from tolcost.algebra.conditions import (
     Not,
     Or,
     Truth,
+    conjuncts,
     eq,
     ge,
     negate,
@@ -193,7 +194,8 @@ def with_remainders(goal: Poly, known: tuple[Poly, ...]) -> tuple[Poly, tuple[Po
 
     It helps where the goal has the floor times its divisor, as every remainder has.
     """
-    for floor in sorted(_floors_in(goal), key=lambda g: g.key):
+    floors = (g for g in generators_in(goal) if isinstance(g, Floor))
+    for floor in sorted(floors, key=lambda g: g.key):
         symbol = _divided(floor)
         if symbol is not None and floor.q.constant is None and _has_product(goal, floor):
             quotient = data_symbol("quotient", *generator_range(floor))
@@ -211,10 +213,6 @@ def bounds_kept(symbol: Symbol, value: Poly) -> list[Poly]:
     """What the bounds of a symbol say about the value it is replaced by."""
     low = [] if symbol.lo is None else [value - symbol.lo]
     return low if symbol.hi is None else [*low, symbol.hi - value]
-
-
-def _floors_in(goal: Poly) -> list[Floor]:
-    return [g for g in generators_in(goal) if isinstance(g, Floor)]
 
 
 def _divided(floor: Floor) -> Symbol | None:
@@ -600,7 +598,7 @@ def _solved(p: Poly, facts: tuple[Cond, ...]) -> tuple[Poly, tuple[Poly, ...]]:
     """Use equalities to remove symbols; give the goal and what is known to be at least 0."""
     known: list[Poly] = []
     equal: list[Poly] = []
-    for fact in _conjuncts(facts):
+    for fact in conjuncts(facts):
         match fact:
             case Ge(p=f):
                 known.append(f)
@@ -619,10 +617,6 @@ def _solved(p: Poly, facts: tuple[Cond, ...]) -> tuple[Poly, tuple[Poly, ...]]:
         p, *rest = (rebuild(x, {symbol: value}, QUICK) for x in (p, *known, *equal))
         known, equal = rest[: len(known)], rest[len(known) :]
     return p, tuple(f for f in known if f.constant is None)
-
-
-def _conjuncts(facts: tuple[Cond, ...]) -> tuple[Cond, ...]:
-    return tuple(part for fact in facts for part in (fact.parts if isinstance(fact, And) else (fact,)))
 
 
 def _solution(f: Poly) -> tuple[Symbol, Poly] | None:

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from functools import lru_cache, reduce
 
 from tolcost.algebra.conditions import (
-    And,
     Cond,
     Constraints,
     Ge,
     conj,
+    conjuncts,
     map_cond,
     signed_cases,
     symbols_of_cond,
@@ -117,7 +117,7 @@ def _plain_sum(body: Poly, symbol: Symbol, lo: Poly, hi: Poly, clips: list[Poly]
 
 def _inequalities(guards: Sequence[Cond]) -> list[Poly] | None:
     """Give what guards say is at least 0, if that is all that they say and it has no floors."""
-    parts = [part for guard in guards for part in (guard.parts if isinstance(guard, And) else (guard,))]
+    parts = list(conjuncts(guards))
     found = [part.p for part in parts if isinstance(part, Ge) and part.p.den == 1 and not part.p.height]
     return found if len(found) == len(parts) else None
 
@@ -266,12 +266,11 @@ def _unevaluated(problem: Problem) -> Poly:
         body = multiply(body, indicator(a, problem.facts))
     body = tidied(body, problem.facts)
     for r in reversed(problem.ranges):
-        body = opaque_sum(body, r.symbol, r.lo, r.hi) if r.symbol in body.free else _repeated(body, r)
+        if r.symbol in body.free:
+            body = opaque_sum(body, r.symbol, r.lo, r.hi)
+        else:
+            body = multiply(body, relu(r.hi - r.lo + 1))
     return body
-
-
-def _repeated(body: Poly, r: SummedRange) -> Poly:
-    return multiply(body, relu(r.hi - r.lo + 1))
 
 
 def _known_result(problem: Problem, solved: _Solved) -> Poly | None:

@@ -22,7 +22,6 @@ from tolcost.algebra.poly import (
     Floor,
     Generator,
     Log2,
-    Monomial,
     Poly,
     Relu,
     Sum,
@@ -137,11 +136,8 @@ def largest_to_sympy(candidates: Sequence[Poly]) -> SympyExpr:
 
 
 def _poly(p: Poly, symbols: Mapping[Symbol, sympy.Symbol]) -> SympyExpr:
-    return sympy.Add(*(_term(mono, sympy.Rational(coef, p.den), symbols) for mono, coef in p.terms.items()))
-
-
-def _term(mono: Monomial, coef: sympy.Rational, symbols: Mapping[Symbol, sympy.Symbol]) -> SympyExpr:
-    return sympy.Mul(coef, *(_generator(generator, symbols) for generator in mono))
+    terms = ((sympy.Rational(coef, p.den), mono) for mono, coef in p.terms.items())
+    return sympy.Add(*(sympy.Mul(coef, *(_generator(g, symbols) for g in mono)) for coef, mono in terms))
 
 
 def _generator(generator: Generator, symbols: Mapping[Symbol, sympy.Symbol]) -> SympyExpr:

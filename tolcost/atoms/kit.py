@@ -361,7 +361,9 @@ def restate(node: _N, poly: Callable[[Poly], Poly], cond: Callable[[Cond], Cond]
     """Give the same node with other static integers and conditions, in its type too."""
 
     def part(value: Any) -> Any:
-        return poly(value) if isinstance(value, Poly) else cond(value) if _is_static(value) else value
+        return (
+            poly(value) if isinstance(value, Poly) else cond(value) if isinstance(value, _STATIC) else value
+        )
 
     fields: dict[str, Any] = {"type": restated_type(node.type, poly)}
     name = STATIC_FIELD.get(type(node))
@@ -375,10 +377,6 @@ def _restated(parts: tuple[Any, ...], part: Callable[[Any], Any]) -> tuple[Any, 
     """Give some parts restated: the very tuple where all of them stay."""
     fresh = tuple(map(part, parts))
     return parts if all(map(operator.is_, fresh, parts)) else fresh
-
-
-def _is_static(value: object) -> bool:
-    return isinstance(value, _STATIC)
 
 
 def restated_type(types: Type, poly: Callable[[Poly], Poly]) -> Type:

@@ -338,12 +338,8 @@ def _largest(poly: Poly, symbol: Symbol, most: Poly, span: Span) -> Poly:
 def _widest(domain: SumDomain, symbol: Symbol, most: Poly) -> SumDomain:
     """Let ranges run to the upper bound, and drop the conditions that the symbol decides."""
     ranges = tuple((s, low, substitute(high, {symbol: most})) for s, low, high in domain.ranges)
-    guards = tuple(guard for guard in domain.guards if not _mentions(guard, symbol))
+    guards = tuple(guard for guard in domain.guards if symbol not in symbols_of_cond(guard))
     return SumDomain(ranges, guards, substitute(domain.factor, {symbol: most}))
-
-
-def _mentions(guard: Cond, symbol: Symbol) -> bool:
-    return symbol in symbols_of_cond(guard)
 
 
 # === Multiply–accumulate, found in the structure: multiplications whose product a fold adds up.

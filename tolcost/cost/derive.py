@@ -207,7 +207,8 @@ def derive(program: Program) -> Derivation:
         explainer = _Explainer(ProgramCounter(program), tuple(one.condition for one in program.conditions))
         named = {var: node for var, node in program.bindings if explainer.costs(node)}
         chains = [explainer.chain(var.name, node) for var, node in named.items()]
-        chains += [explainer.chain(out.name, out.node) for out in program.outputs if not _is(out.node, named)]
+        told = {out for out in program.outputs if isinstance(out.node, Ref) and out.node.var in named}
+        chains += [explainer.chain(out.name, out.node) for out in program.outputs if out not in told]
     except AlgebraBudget as error:
         raise Rejected(
             Diagnostic("T0601", f"the cost of {program.name} is too large to compute: {error}")
@@ -407,11 +408,6 @@ def _mark(plan: Schedule, result: set[Node | Block]) -> None:
 def _computed(block: Block) -> tuple[Node, ...]:
     """What a block names, and its result."""
     return (*(node for _, node in block.bindings), block.result)
-
-
-def _is(node: Node, named: dict[Var, Node]) -> bool:
-    """Whether a value is just a name whose cost is derived already."""
-    return isinstance(node, Ref) and node.var in named
 
 
 def _plus(parts: tuple[DerivedFormula, ...]) -> DerivedFormula:

@@ -58,6 +58,7 @@ from tolcost.atoms.kit import (
     bound_nodes,
     children,
     inner_nodes,
+    is_numeric,
     is_ref,
     schedules,
     static_condition,
@@ -280,11 +281,6 @@ def depths(program: Program, found: Schedules | None = None) -> Depths:
         ) from error
 
 
-def _is_number(node: Fold) -> bool:
-    """Whether a fold carries a single number."""
-    return len(node.type) == 1 and not node.type[0].shape
-
-
 class _DepthPass:
     """One reading of one program: the depth of every node, operands first."""
 
@@ -403,7 +399,7 @@ class _DepthPass:
             return self._forgetful(node, start, step)
         each = reduce(maximum, waiting)
         steps, but_one, exact = self._steps(node, each)
-        exact = exact and _is_number(node)  # of more, a step may need only what was ready before
+        exact = exact and is_numeric(node.type)  # of more, a step may need only what was ready before
         chained = Depth(later(start, steps).candidates, step.exact and start.exact and exact)
         if not ready:
             return chained

@@ -27,7 +27,6 @@ from tolcost.algebra import (
     TRUE,
     ZERO,
     AlgebraBudget,
-    And,
     Cond,
     Eq,
     Floor,
@@ -61,6 +60,7 @@ from tolcost.algebra import (
     total,
     total_of,
 )
+from tolcost.algebra.conditions import conjuncts
 from tolcost.algebra.poly import affine_parts
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import (
@@ -109,8 +109,7 @@ class ReadPlace:
 
     def under(self, guard: Cond) -> ReadPlace:
         """The place where a condition holds, too."""
-        parts = guard.parts if isinstance(guard, And) else (guard,)
-        more = tuple(part for part in parts if part not in self.known)
+        more = tuple(part for part in conjuncts((guard,)) if part not in self.known)
         return ReadPlace(self.ranges, (*self.guards, *more), self.known | {*more}) if more else self
 
     @property

@@ -292,14 +292,6 @@ def _component(node: ir.Component, args: Operands) -> Node:
     return rebuild(node, args, type=(Part(node.type[0].shape, args[0].type[node.j - 1].space),))
 
 
-def _pack(node: ir.Pack, args: Operands) -> Node:
-    return rebuild(node, args, type=tuple(part for item in args for part in item.type))
-
-
-def _join(node: ir.Join, args: Operands) -> Node:
-    return rebuild(node, args, type=with_spaces(node.type, _joined(args[0].type, args[1].type)))
-
-
 def _convert(node: ir.Convert, args: Operands) -> Node:
     """What nobody wrote brings together what is in different spaces; what someone wrote may round now."""
     if node.is_written:
@@ -317,8 +309,10 @@ def _put(node: ir.Put, args: Operands) -> Node:
 _RULES: Mapping[type, Callable[[Any, Operands], Node]] = {
     ir.Where: _where,
     ir.Component: _component,
-    ir.Pack: _pack,
-    ir.Join: _join,
+    ir.Pack: lambda node, args: rebuild(node, args, type=tuple(p for item in args for p in item.type)),
+    ir.Join: lambda node, args: rebuild(
+        node, args, type=with_spaces(node.type, _joined(args[0].type, args[1].type))
+    ),
     ir.Convert: _convert,
     ir.Put: _put,
 }

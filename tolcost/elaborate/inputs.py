@@ -201,7 +201,7 @@ def static_value(value: PlainValue, statement: tree.InputDecl) -> Value:
         case Fraction() | float():
             return value
         case str():
-            return value if _is_text(statement) else _named(value, statement)
+            return value if kind_of_declared(statement.space) == "S" else _named(value, statement)
         case tuple() | list():
             return _vector(value, statement)
         case _:
@@ -224,10 +224,6 @@ def _named(name: str, statement: tree.InputDecl) -> Poly:
     if named := _AT_LEAST.fullmatch(name):
         return length(named[1], int(named[2] or 1))
     _no_value(name, statement)
-
-
-def _is_text(statement: tree.InputDecl) -> bool:
-    return statement.space in SPACES and SPACES[statement.space].kind == "S"
 
 
 def _vector(values: Sequence[PlainValue], statement: tree.InputDecl) -> Vec:
@@ -311,7 +307,8 @@ class InputBinder:
             for entry in statement.shape:
                 names = [] if isinstance(entry, tree.Ellipsis) else mentioned(entry)
                 for name in names:
-                    if name not in inputs and not _is_defined(self.env, name):
+                    defined = self.env.nearest(name) is not None or is_callable_name(self.env, name)
+                    if name not in inputs and not defined:
                         self.names[name] = length(name)
                         self.env.context.lengths.add(name)
                         if names == [name] and entry in given:
@@ -454,10 +451,6 @@ def _pairs(statement: tree.InputDecl, shape: tuple[Poly, ...] | None) -> list[tu
         )
     pairs = [*zip(head, shape, strict=False), *zip(tail, shape[len(shape) - len(tail) :], strict=True)]
     return [(e, d) for e, d in pairs if not isinstance(e, tree.Ellipsis)]
-
-
-def _is_defined(env: Env, name: str) -> bool:
-    return env.nearest(name) is not None or is_callable_name(env, name)
 
 
 def _static_argument(statement: tree.InputDecl, value: Value) -> Value:

@@ -289,7 +289,7 @@ def _has_coordinates(value: Value) -> bool:
 
 
 def one_entry(node: Node) -> Node:
-    """Ξ of a numeric: a vector of one entry."""
+    """Ξ: a last dimension of length 1; of a numeric, a vector of one entry."""
     return Embed(node, tuple(Part((*p.shape, const(1)), p.space) for p in node.type))
 
 

@@ -131,15 +131,6 @@ class _Finish:
         if use == "data":
             self.valued.add(var)
 
-    def _build(self, node: ir.Build, use: Charge) -> dict[str, Any]:
-        return {"body": self.block(node.body, "data")}
-
-    def _fold(self, node: ir.Fold, use: Charge) -> dict[str, Any]:
-        return {"body": self.block(node.body, "data"), "accumulator": self.var(node.accumulator)}
-
-    def _select(self, node: ir.Select, use: Charge) -> dict[str, Any]:
-        return {"then": self.block(node.then, use), "other": self.block(node.other, use)}
-
     def block(self, block: Block, use: Charge) -> Block:
         """A block: its result first, then the bindings that turned out to be needed, last first."""
         result = self.node(block.result, use)
@@ -211,9 +202,15 @@ class _Finish:
 _CHANGES: Mapping[type, Callable[[_Finish, Any, Charge], dict[str, Any]]] = {
     ir.Lambda: lambda _, node, use: {} if node.charge in ("static", use) else {"charge": use},
     ir.Where: lambda _, node, use: {} if node.charge == use else {"charge": use},
-    ir.Build: _Finish._build,
-    ir.Fold: _Finish._fold,
-    ir.Select: _Finish._select,
+    ir.Build: lambda done, node, _: {"body": done.block(node.body, "data")},
+    ir.Fold: lambda done, node, _: {
+        "body": done.block(node.body, "data"),
+        "accumulator": done.var(node.accumulator),
+    },
+    ir.Select: lambda done, node, use: {
+        "then": done.block(node.then, use),
+        "other": done.block(node.other, use),
+    },
 }
 """What changes of a node besides its operands: names, blocks inside it, what is charged."""
 

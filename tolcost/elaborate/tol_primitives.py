@@ -19,7 +19,7 @@ from tolcost.algebra import (
     the_symbol,
     to_text,
 )
-from tolcost.atoms.nodes import Embed, Filter, Part, Put, Reshape
+from tolcost.atoms.nodes import Filter, Part, Put, Reshape
 from tolcost.diagnostics import Span
 from tolcost.elaborate.apply import check_condition, number_in, static_node
 from tolcost.elaborate.layout import (
@@ -38,6 +38,7 @@ from tolcost.elaborate.layout import (
     made_of,
     materialise,
     number,
+    one_entry,
     spread,
 )
 from tolcost.elaborate.shapes import (
@@ -345,9 +346,7 @@ def _embed(env: Env, span: Span, value: Value) -> Value:
         )
     if is_static(value) and not isinstance(value, Opaque):
         return Vec((1,), (value,))
-    node = materialise(env, value, span)
-    embedded = Embed(node, tuple(Part((*p.shape, const(1)), p.space) for p in node.type))
-    return made_of(env, embedded, value)
+    return made_of(env, one_entry(materialise(env, value, span)), value)
 
 
 @primitive("put", no_sequence, vector, no_sequence, elements=(0, 2), place=1)

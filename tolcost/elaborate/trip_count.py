@@ -81,7 +81,8 @@ def trips_form(env: Env, expr: tree.Call) -> Value:
         held = _held(env, _Turn(step, start.items[0]), start.items[1:], shape)
     turns, exact = _turns(env, shape[0], held)
     if go is None:
-        return Pieces((turns, TRUE if exact and _is_open(turns) else FALSE))
+        is_open = any(symbol.kind == "data" for symbol in turns.free)
+        return Pieces((turns, TRUE if exact and is_open else FALSE))
     return Pieces((turns * indicator(go), TRUE if exact else FALSE))
 
 
@@ -106,10 +107,6 @@ def _turns(env: Env, limit: Poly, held: Held) -> tuple[Poly, bool]:
         return limit, False
     most = const(LARGEST_LENGTH) if endless else limit
     return data_symbol(f"{env.context.title or 'loop'}_turns", 0, most, "turns", "turns"), True
-
-
-def _is_open(turns: Poly) -> bool:
-    return any(symbol.kind == "data" for symbol in turns.free)
 
 
 # ---- the condition after a turn that may be any -----------------------------------------------

@@ -29,7 +29,6 @@ from tolcost.algebra import (
     FALSE,
     TRUE,
     AlgebraBudget,
-    And,
     Cond,
     Poly,
     Symbol,
@@ -39,6 +38,7 @@ from tolcost.algebra import (
     substitute,
     symbols_of_cond,
 )
+from tolcost.algebra.conditions import conjuncts
 from tolcost.atoms.nodes import Block, Condition, ConditionKind, JointWork, Node, Number, Ref, Table, Var
 from tolcost.atoms.nodes import Input as InputNode
 from tolcost.dataclass import dataclass, field
@@ -687,11 +687,6 @@ class Context:
         return max((n for n, trial in enumerate(self.trials, 1) if id(trial.scope) in above), default=0)
 
 
-def _parts(fact: Cond) -> tuple[Cond, ...]:
-    """A conjunction as the facts it is made of."""
-    return fact.parts if isinstance(fact, And) else (fact,)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Mode:
     """How a block is elaborated: ``tables`` looked up rather than unrolled; ranges ``checked``, or not."""
@@ -749,7 +744,7 @@ class Scope:
         """A block inside this one, where ``facts`` hold too."""
         known, never = self.facts, self.never
         if facts:
-            more = [as_fact(part) for fact in facts for part in _parts(fact)]
+            more = [as_fact(part) for part in conjuncts(facts)]
             known, never = (*known, *more), never or FALSE in more
         return Scope(self, known, [], self.mode, False, never, set(self.in_range), self.depth)
 

@@ -186,10 +186,6 @@ def _test(holds: ArrayFunction) -> ArrayFunction:
     return meaning
 
 
-def _where(condition: Array, then: Array, other: Array) -> Array:
-    return np.where(condition != 0, then, other)
-
-
 MEANINGS: Mapping[str, ArrayFunction] = {
     "add": np.add,
     "sub": np.subtract,
@@ -232,7 +228,7 @@ MEANINGS: Mapping[str, ArrayFunction] = {
     "sqr": lambda x: np.multiply(x, x),
     "isnan": _test(np.isnan),
     "abs": np.abs,
-    "where": _where,
+    "where": lambda condition, then, other: np.where(condition != 0, then, other),
     "floor": _on_reals(np.floor),
     "ceil": _on_reals(np.ceil),
     "round": _on_reals(np.rint),

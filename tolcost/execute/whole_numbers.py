@@ -59,10 +59,6 @@ def _power(base: int, exponent: int) -> int | None:
     return int(base**most)
 
 
-def _shifted(number: int, by: int) -> int | None:
-    return None if by < 0 else number << min(by, 64)
-
-
 _EXACT: Mapping[str, Callable[..., int | None]] = {
     "add": operator.add,
     "sub": operator.sub,
@@ -71,7 +67,7 @@ _EXACT: Mapping[str, Callable[..., int | None]] = {
     "abs": operator.abs,
     "sqr": lambda x: x * x,
     "pow": _power,
-    "shl": _shifted,
+    "shl": lambda x, by: None if by < 0 else x << min(by, 64),
     "shr": lambda x, by: None if by < 0 else x >> min(by, 64),
     "mod": lambda x, y: x % y if y else None,
     "fmod": lambda x, y: abs(x) % abs(y) * (1 if x > 0 else -1) if y else None,
@@ -124,7 +120,8 @@ def unheld(data: Array) -> Array | None:
     True
     """
     if is_exact(data):
-        found = np.array([_held(number) for number in data.flat], np.int8).reshape(data.shape)
+        whole = (round(number) if isfinite(number) else None for number in data.flat)
+        found = np.array([*map(verdict, whole)], np.int8).reshape(data.shape)
     elif data.dtype == np.uint64:
         found = np.where(data >= np.uint64(_LIMIT), TOO_LARGE, 0)
     elif is_real(data.dtype) or is_complex(data.dtype):
@@ -134,10 +131,6 @@ def unheld(data: Array) -> Array | None:
     else:
         return None
     return found if found.any() else None
-
-
-def _held(number: int | float | Fraction) -> int:
-    return verdict(round(number) if isfinite(number) else None)
 
 
 def sizes(data: Array) -> Array:

@@ -339,7 +339,8 @@ def _broken(statement: tree.Statement) -> list[tree.BlockExpr]:
     found = _blocks(statement) if _may_hold_block(statement) else []
     if not found:
         return []
-    return found if _width(spell(_statement(statement), lambda _: None)) > WIDTH else _spread(statement)
+    too_long = _width(spell(_statement(statement), lambda _: None)) > WIDTH
+    return found if too_long else [block for block in found if _is_spread(block)]
 
 
 def _may_hold_block(statement: tree.Statement) -> bool:
@@ -388,7 +389,8 @@ class _Arranger:
             while comments and comments[-1].span.start < item.span.start:
                 self._own_line(row, comments.pop())
             self._item(row, item)
-            if comments and _same_line(item, comments[-1]):
+            text = item.span.source.text
+            if comments and "\n" not in text[item.span.end : comments[-1].span.start]:
                 row.append(Aside(comments.pop().text))
         for comment in reversed(comments):
             self._own_line(row, comment)
@@ -416,10 +418,6 @@ def _new_line(row: list[Fragment], item: tree.Statement | tree.Expr | tree.Comme
         ends += text[at] == "\n"
     if ends == 2:
         row.append(LinePlace.HARD)
-
-
-def _same_line(item: tree.Statement | tree.Expr, comment: tree.Comment) -> bool:
-    return "\n" not in comment.span.source.text[item.span.end : comment.span.start]
 
 
 def _statement(statement: tree.Statement) -> list[Fragment]:
@@ -469,11 +467,6 @@ def _lines(block: tree.BlockExpr) -> tuple[tree.Define | tree.Unpack | tree.Expr
     return (*block.statements, block.result)
 
 
-def _spread(statement: tree.Statement) -> list[tree.BlockExpr]:
-    """The blocks of a statement whose lines are on several lines of the text."""
-    return [block for block in _blocks(statement) if _is_spread(block)]
-
-
 def _blocks(statement: tree.Statement) -> list[tree.BlockExpr]:
     """All blocks of a statement."""
     return [node for node in tree.inner_nodes(statement) if isinstance(node, tree.BlockExpr)]
@@ -504,6 +497,7 @@ def _attach(program: tree.Module, several: Iterable[tree.BlockExpr]) -> tuple[Co
 
 
 def _is_spread(block: tree.BlockExpr) -> bool:
+    """Whether the lines of a block are on several lines of the text."""
     text = block.span.source.text
     at = block.span.start
     for line in _lines(block):

@@ -90,7 +90,8 @@ class _Parser:
             try:
                 statements.append(self._statement())
                 if len(statements) > MAX_STATEMENTS:
-                    raise Rejected(_too_many(statements[-1].span))
+                    message = f"the program has more than {MAX_STATEMENTS:,} statements"
+                    raise Rejected(Diagnostic("T0512", message, statements[-1].span))
             except Unexpected as unexpected:
                 mistakes.append(describe(unexpected.mistake))
                 self.pos = resume(unexpected.mistake)
@@ -226,10 +227,6 @@ class _Parser:
 def _skip(pattern: re.Pattern[str], text: str, pos: int) -> int:
     match = pattern.match(text, pos)
     return match.end() if match else pos
-
-
-def _too_many(span: Span) -> Diagnostic:
-    return Diagnostic("T0512", f"the program has more than {MAX_STATEMENTS:,} statements", span)
 
 
 def _too_deep(span: Span) -> Diagnostic:
