@@ -211,12 +211,13 @@ def _program(found: Judged) -> str:
         else "The print"
     )
     tests = found.trials.on_tests
+    every = "the one node test" if len(tests) == 1 else f"all {len(tests)} node tests"
     right = [outcome for outcome in tests if outcome.status == "same"]
     match found.value:
         case "no test fits":
             return f"{reading} is accepted, but {_reasons(found)}."
         case "right on all":
-            return f"{reading} gives what ONNX expects on {_tests(len(tests), 'all')}."
+            return f"{reading} gives what ONNX expects on {every}."
         case "right on some":
             wrong = [outcome for outcome in tests if outcome.status != "same"]
             return (
@@ -225,9 +226,9 @@ def _program(found: Judged) -> str:
             )
         case "stops":
             why = tests[0].detail.partition(" ")[2]
-            return f"{reading} is accepted, and stops on {_tests(len(tests), 'all')}: {why}."
+            return f"{reading} is accepted, and stops on {every}: {why}."
         case _:
-            return f"{reading} is accepted, and gives something else on {_tests(len(tests), 'all')}."
+            return f"{reading} is accepted, and gives something else on {every}."
 
 
 def _first(found: Judged) -> str:
@@ -238,10 +239,6 @@ def _first(found: Judged) -> str:
 def _reasons(found: Judged) -> str:
     reasons = Counter(found.trials.not_admitted.values())
     return "no node test fits its signature: " + "; ".join(sorted(reasons))
-
-
-def _tests(count: int, word: str) -> str:
-    return "the one node test" if count == 1 else f"{word} {count} node tests"
 
 
 def _named(outcomes: Sequence[TrialOutcome]) -> str:

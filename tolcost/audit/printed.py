@@ -108,7 +108,8 @@ class _FormulaReader:
         self.at += 1
         return kind, text
 
-    def shape(self, name: str) -> AxisLengths:
+    def shape(self) -> AxisLengths:
+        _, name = self.take()
         found = self.meaning.shapes.get(name)
         if found is None:
             self.fail(f"there is no ToL called {name}")
@@ -155,7 +156,7 @@ def _factor(reader: _FormulaReader) -> Poly:
 def _call(reader: _FormulaReader, function: str) -> Poly:
     reader.take("(")
     if function == "vol":
-        value = product_of(reader.shape(reader.take()[1]))
+        value = product_of(reader.shape())
     elif function == "Pi":
         value = _windows(reader)
     else:
@@ -177,7 +178,7 @@ def _windows(reader: _FormulaReader) -> Poly:
 
 def _lengths(reader: _FormulaReader) -> Poly:
     """Read what follows the first bar of ``|t|[2]``, ``|t|[axes]`` or ``|k|``."""
-    shape = reader.shape(reader.take()[1])
+    shape = reader.shape()
     reader.take("|")
     if reader.peek() != "[":
         return product_of(shape) if reader.axis is None else _at(reader, shape, reader.axis)

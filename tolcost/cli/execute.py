@@ -27,7 +27,7 @@ from tolcost.execute.inputs import (
 from tolcost.pipeline import Parsed, analyze_lowered
 from tolcost.platform import with_deep_stack
 from tolcost.result.derivation import compare_counts
-from tolcost.syntax.tree import Ellipsis, InputDecl
+from tolcost.syntax.tree import InputDecl
 
 _ENGINES = {"numpy": run_vectorised, "reference": run_reference}
 
@@ -100,8 +100,11 @@ def _read_inputs(
         else:
             array = nested_array(read_literal(text), name) if _is_literal(text) else load_array(Path(text))
             arrays[name] = (*arrays.get(name, ()), array)
-    open_ = {name: found for name, found in arrays.items() if _is_open(declared[name])}
-    shapes = {name: [list(a.shape) for a in found] for name, found in open_.items()}
+    shapes = {
+        name: [list(a.shape) for a in found]
+        for name, found in arrays.items()
+        if (told := declared[name]).variadic or told.optional or told.any_rank
+    }
     single = {name: all_ if declared[name].variadic else all_[0] for name, all_ in shapes.items()}
     return arrays, Request({**request.shapes, **single}, attrs, request.specs)
 
@@ -110,11 +113,6 @@ def _is_literal(text: str) -> bool:
     """Whether a value stands there itself, rather than the name of a file."""
     begins = text[:1] in ("", *"[-+.'\"0123456789")  # nothing is a value that cannot be read
     return not text.endswith(".npy") and (begins or text in ("true", "false"))
-
-
-def _is_open(declared: InputDecl) -> bool:
-    """Whether what an input is has to be told by what is given for it."""
-    return declared.variadic or declared.optional or any(isinstance(e, Ellipsis) for e in declared.shape)
 
 
 def _by_input(parsed: Parsed, arrays: Mapping[str, tuple[Array, ...]]) -> dict[str, tuple[Array, ...]]:

@@ -88,8 +88,7 @@ def read_supposing(source: Source) -> Reading:
 
 
 def _is_open(statement: tree.InputDecl) -> bool:
-    is_ranked = not any(isinstance(entry, tree.Ellipsis) for entry in statement.shape)
-    return statement.kind == "tol" and not (is_ranked or statement.optional or statement.variadic)
+    return statement.kind == "tol" and statement.any_rank and not (statement.optional or statement.variadic)
 
 
 def _shape(statement: tree.InputDecl) -> tuple[str, ...]:

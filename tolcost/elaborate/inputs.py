@@ -392,7 +392,7 @@ class InputBinder:
         return self._symbolic_attribute(statement)
 
     def _symbolic(self, statement: tree.InputDecl) -> Value:
-        if any(isinstance(entry, tree.Ellipsis) for entry in statement.shape):
+        if statement.any_rank:
             fail(
                 "T0408",
                 f"the rank of `{statement.name}` is not declared",

@@ -66,8 +66,7 @@ def command_for(subject: Subject) -> str:
 def plain_shapes(operator: str, library: Library) -> Shapes:
     """Shapes for the inputs that an operator needs, where nobody says any: two lengths for each `...`."""
     needed = (s for s in spec_of(operator, library).inputs if s.kind == "tol" and not s.optional)
-    open_ = (s for s in needed if any(isinstance(entry, Ellipsis_) for entry in s.shape))
-    fixed = {s.name: sum(not isinstance(entry, Ellipsis_) for entry in s.shape) for s in open_}
+    fixed = {s.name: sum(not isinstance(e, Ellipsis_) for e in s.shape) for s in needed if s.any_rank}
     return {name: [f"{name}_{place}" for place in range(1, many + 3)] for name, many in fixed.items()}
 
 

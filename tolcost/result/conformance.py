@@ -145,16 +145,16 @@ def operator_lines(one: OperatorForms) -> Iterator[str]:
     if not one.rows:
         yield f"  no general form: {one.reason}"
     for row in one.rows:
-        yield f"  EOPs   {with_condition(shown(row.eops), row)}"
+        yield f"  EOPs   {eops_text(row)}"
         if row.flops != row.eops:
             yield f"  FLOPs  {shown(row.flops)}"
         yield f"  {held_text(row)}"
     yield from (f"  WRONG {problem}" for problem in one.problems)
 
 
-def with_condition(form: str, row: GeneralRow) -> str:
-    """A form, followed by where it holds."""
-    return f"{form}   where {row.when}" if row.when else form
+def eops_text(row: GeneralRow) -> str:
+    """The form of EOPs, followed by where it holds."""
+    return shown(row.eops) + (f"   where {row.when}" if row.when else "")
 
 
 def held_text(row: GeneralRow) -> str:

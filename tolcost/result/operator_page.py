@@ -13,7 +13,7 @@ from typing import Literal
 
 from tolcost.algebra import to_text
 from tolcost.catalogue.conformance import Result
-from tolcost.catalogue.general.record import OperatorForms, shown
+from tolcost.catalogue.general.record import OperatorForms
 from tolcost.catalogue.listing import Entry, attributes
 from tolcost.catalogue.specs import FOLDER_OF_DOMAIN, Library, Spec
 from tolcost.catalogue.suite import Report
@@ -21,10 +21,10 @@ from tolcost.cost.derive import Derivation, derive
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import visible
 from tolcost.result.conformance import (
+    eops_text,
     operator_json,
     operator_lines,
     stored_forms,
-    with_condition,
 )
 from tolcost.result.derivation import derivation_text
 from tolcost.result.operators import (
@@ -419,7 +419,7 @@ def _markdown(page: OperatorPage, record: Record) -> Iterator[str]:
         return
     yield from (markdown_code(entry.signature), "")
     if page.general is not None and page.general.is_general:
-        every = (markdown_code(with_condition(shown(row.eops), row)) for row in page.general.rows)
+        every = (markdown_code(eops_text(row)) for row in page.general.rows)
         yield from (f"For every rank: {'; '.join(every)}.", "")
     yield from ("| rank | inputs | EOPs | remark |", "| --- | --- | --- | --- |")
     for form in page.forms:

@@ -319,7 +319,7 @@ def _entry(declared: tree.Expr | tree.Ellipsis, name: str) -> StoredValue:
 def _leading(spec: Spec) -> tree.InputDecl | None:
     """The first tensor that a node must have and whose rank is open."""
     needed = (s for s in spec.inputs if _is_needed(s))
-    return next((s for s in needed if any(isinstance(e, tree.Ellipsis) for e in s.shape)), None)
+    return next((s for s in needed if s.any_rank), None)
 
 
 def _rank(spec: Spec, shapes: Mapping[str, StoredValue]) -> int | None:

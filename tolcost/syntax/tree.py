@@ -390,6 +390,11 @@ class InputDecl:
     default: Expr | None = None
     span: Span = _span()
 
+    @property
+    def any_rank(self) -> bool:
+        """Whether what is given may have any number of dimensions: ``...`` stands for some."""
+        return any(isinstance(entry, Ellipsis) for entry in self.shape)
+
 
 @dataclass(frozen=True, slots=True)
 class ZerosDecl:

@@ -66,7 +66,7 @@ def _rank(case: Case, spec: Spec) -> int | None:
     """How many lengths the `...` of the first tensor stands for; else how many a static vector holds."""
     for statement, _, item in placed(case, spec):
         if isinstance(item, np.ndarray):
-            if _is_open(statement):
+            if statement.any_rank:
                 return item.ndim - len(statement.shape) + 1
             if statement.kind == "static" and _is_by_dimension(statement):
                 return len(item)
@@ -82,7 +82,7 @@ def _along(case: Case, spec: Spec, library: Library, d: int, rank: int) -> Itera
     names = {
         f"{base}_{fixed + 1}": f"{base}_{fixed + 1 + d}"
         for statement, base, _ in placed(case, spec)
-        if _is_open(statement) and (fixed := len(statement.shape) - 1) >= 0
+        if statement.any_rank and (fixed := len(statement.shape) - 1) >= 0
     }
     for function, form in found.items():
         by = {
@@ -93,17 +93,12 @@ def _along(case: Case, spec: Spec, library: Library, d: int, rank: int) -> Itera
         yield function, substitute(form, by if names else dict.fromkeys(form.free, ONE))
 
 
-def _is_open(statement: tree.InputDecl) -> bool:
-    """Whether a tensor has any number of dimensions."""
-    return any(isinstance(entry, tree.Ellipsis) for entry in statement.shape)
-
-
 def _section(case: Case, spec: Spec, d: int, rank: int) -> Case:
     """The case with one dimension of those that `...` stands for, and 1 for all lengths that have a name.
 
     Where there is no `...`, lengths stay open: what is given for each dimension says what they are.
     """
-    anywhere = any(_is_open(statement) for statement, _, _ in placed(case, spec))
+    anywhere = any(statement.any_rank for statement, _, _ in placed(case, spec))
     items: list[Item] = [
         _cut(statement, item, d, rank, anywhere) for statement, _, item in placed(case, spec)
     ]
@@ -120,7 +115,7 @@ def _cut(statement: tree.InputDecl, item: Item, d: int, rank: int, anywhere: boo
     if statement.kind == "static":
         return item[d::rank] if _is_by_dimension(statement) and len(item) in (rank, 2 * rank) else item
     fixed = len(statement.shape) - 1
-    if not _is_open(statement):
+    if not statement.any_rank:
         return np.resize(item, [1] * item.ndim) if anywhere else item
     return np.resize(item, [*[1] * fixed, *item.shape[fixed + d : fixed + d + 1]])
 
