@@ -19,7 +19,6 @@ from tolcost.algebra import (
     maximum,
     minimum,
     relu,
-    symbols_of,
     the_symbol,
     to_latex,
     to_text,
@@ -172,7 +171,7 @@ def test_printing_a_huge_number_is_refused() -> None:
 
 
 def test_names_are_lengths_unless_given() -> None:
-    (symbol,) = symbols_of(parse_text("n"))
+    (symbol,) = parse_text("n").free
     assert symbol is the_symbol(n)
 
 

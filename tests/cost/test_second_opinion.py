@@ -13,7 +13,7 @@ import pytest
 from tests.cost.brute_macs import hold_macs
 from tests.cost.opinions import batch, plain_programs, random_atoms, rows_of, traps, used_programs
 from tests.cost.programs import SYMBOLS, n
-from tolcost.algebra import Symbol, coordinate, symbols_of, the_symbol
+from tolcost.algebra import Symbol, coordinate, the_symbol
 from tolcost.algebra.sympy_sums import SympySums, is_closed, same
 from tolcost.atoms.nodes import Program
 from tolcost.cli import run
@@ -35,7 +35,7 @@ LOCKED = set(re.findall(r"^(specs/\S+\.tol) eops", LOCK.read_text("utf-8"), re.M
 def small(program: Program) -> dict[Symbol, int]:
     """A few for each length."""
     shapes = (d for given in program.inputs for part in given.type for d in part.shape)
-    every = sorted({*program.symbols}.union(*map(symbols_of, shapes)), key=lambda symbol: symbol.name)
+    every = sorted({*program.symbols}.union(*(form.free for form in shapes)), key=lambda symbol: symbol.name)
     return {symbol: 3 + n % 2 for n, symbol in enumerate(every)}
 
 

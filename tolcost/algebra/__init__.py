@@ -93,7 +93,7 @@ from tolcost.algebra.printers import (
 )
 from tolcost.algebra.prove import as_fact, bounds, contradict, is_nonnegative, prove
 from tolcost.algebra.quick_checks import direction
-from tolcost.algebra.rebuild import generators_in, symbols_of
+from tolcost.algebra.rebuild import generators_in
 from tolcost.algebra.restricted import restricting, spelled
 from tolcost.algebra.substitute import equations_in, replace, solve, substitute, substitute_cond, substituting
 from tolcost.algebra.sums import sum_over, total

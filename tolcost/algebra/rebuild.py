@@ -38,11 +38,6 @@ from tolcost.algebra.powers import powers
 from tolcost.dataclass import dataclass
 
 
-def symbols_of(p: Poly | int) -> frozenset[Symbol]:
-    """Give the symbols that occur free."""
-    return as_poly(p).free
-
-
 @dataclass(frozen=True, slots=True)
 class Rules:
     """How floors, clips and sums are made again when something in them was replaced.

@@ -11,14 +11,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import TypeAlias, TypeVar
 
-from tolcost.algebra import (
-    ZERO,
-    Poly,
-    Symbol,
-    evaluate,
-    symbols_of_cond,
-    to_text,
-)
+from tolcost.algebra import ZERO, Poly, Symbol, evaluate, symbols_of_cond, to_text
 from tolcost.atoms.kit import Schedules, schedules
 from tolcost.atoms.nodes import Condition, Program, Type
 from tolcost.cost.count import Counts, CountStatus, count

@@ -16,29 +16,13 @@ from random import Random
 from types import FrameType
 from typing import Literal, TypeAlias
 
-from tolcost.algebra import (
-    ZERO,
-    NotInteger,
-    Poly,
-    Symbol,
-    equations_in,
-    evaluate,
-    evaluate_cond,
-    solve,
-)
+from tolcost.algebra import ZERO, NotInteger, Poly, Symbol, equations_in, evaluate, evaluate_cond, solve
 from tolcost.algebra.sympy_form import SympyExpr
 from tolcost.algebra.sympy_sums import SympySums, is_closed, larger, same
 from tolcost.atoms.kit import program_symbols
 from tolcost.atoms.nodes import Program
 from tolcost.cost.count import CountKey, count
-from tolcost.cost.unsummed import (
-    Summand,
-    TooManyCoordinates,
-    lengths_in_loops,
-    symbols_in,
-    unsummed,
-    walked,
-)
+from tolcost.cost.unsummed import Summand, TooManyCoordinates, lengths_in_loops, symbols_in, unsummed, walked
 from tolcost.dataclass import dataclass, replace
 
 Agreement: TypeAlias = Literal[

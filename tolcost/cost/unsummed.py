@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
-from tolcost.algebra import Cond, Poly, Symbol, evaluate, evaluate_cond, negate, symbols_of, symbols_of_cond
+from tolcost.algebra import Cond, Poly, Symbol, evaluate, evaluate_cond, negate, symbols_of_cond
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import Schedule, schedules, static_condition
 from tolcost.atoms.nodes import Block, Node, Program
@@ -64,7 +64,7 @@ def symbols_in(summands: Iterable[Summand]) -> set[Symbol]:
     found: set[Symbol] = set()
     for summand in summands:
         for scope in summand.scopes:
-            found |= symbols_of(scope[1]) if isinstance(scope, tuple) else symbols_of_cond(scope)
+            found |= scope[1].free if isinstance(scope, tuple) else symbols_of_cond(scope)
         if summand.of is not None:
             found |= symbols_in((*summand.of.then, *summand.of.other))
     return found

@@ -9,14 +9,7 @@ from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected, Source
 from tolcost.elaborate import Elaborated
 from tolcost.elaborate.inputs import PlainShape, arguments
-from tolcost.pipeline import (
-    Parsed,
-    analyze_lowered,
-    as_rejected,
-    lower,
-    lower_for_author,
-    read_program,
-)
+from tolcost.pipeline import Parsed, analyze_lowered, as_rejected, lower, lower_for_author, read_program
 from tolcost.syntax import parse, signatures, tree
 from tolcost.syntax.names import KnownNames
 

@@ -20,7 +20,6 @@ from tolcost.algebra import (
     ge,
     prove,
     substitute,
-    symbols_of,
     the_symbol,
     to_text,
 )
@@ -760,7 +759,7 @@ def _check_steady(shape: tuple[Poly, ...], coords: tuple[Poly, ...], step: Step)
     """What a number becomes in a step has the same lengths at every step."""
     own = {the_symbol(coord) for coord in coords}
     for length in shape:
-        if not own.isdisjoint(symbols_of(length)):
+        if not own.isdisjoint(length.free):
             message = (
                 f"a step makes a ToL of length {to_text(length)} of the accumulator, another at every step"
             )
@@ -772,7 +771,7 @@ def _grow(env: Env, want: Poly, now: Poly, grows: Poly, coords: tuple[Poly, ...]
     if difference == const(0):
         return grows
     verdict = prove(eq(difference), facts_here(env))
-    steady = not any(s.kind != "length" for s in symbols_of(difference))
+    steady = not any(s.kind != "length" for s in difference.free)
     if steady and (verdict is False or prove(ge(difference - 1)) is True) and grows == const(0):
         return difference * _STEPS
     if verdict is not True and not steady:

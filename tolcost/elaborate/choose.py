@@ -29,7 +29,6 @@ from tolcost.algebra import (
     exact_div,
     negate,
     substitute,
-    symbols_of,
 )
 from tolcost.atoms.nodes import Node, Part, Select, Where
 from tolcost.dataclass import replace
@@ -196,7 +195,7 @@ def _general(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> 
     """Of two cases that differ in rank, the one for lengths in general; the other is for one length alone."""
     for holds, (side_env, value) in ((negate(condition), other), (condition, then)):
         equation = _equation(negate(holds))
-        if equation is not None and not any(s.kind == "coord" for s in symbols_of(equation)):
+        if equation is not None and not any(s.kind == "coord" for s in equation.free):
             env.context.record(holds, "case", "the other case, for one length alone, has another rank", span)
             env.scope.absorb(side_env.scope)
             return value
@@ -276,7 +275,7 @@ def _agree_within(condition: Cond, a: Poly, b: Poly) -> bool:
     """The same for a condition ``s <= c`` on a length: in its smaller range, floors of it may be numbers."""
     if not isinstance(condition, Ge):
         return False
-    symbol = next(iter(symbols_of(condition.p)))
+    symbol = next(iter(condition.p.free))
     if symbol.kind == "coord":
         return False
     most = (condition.p + atom(symbol)).constant
@@ -297,7 +296,7 @@ def _equation(condition: Cond) -> Poly | None:
 def _at_equality(p: Poly, symbol: Symbol, value: Poly) -> Poly:
     """A formula where a length has a certain value; a coordinate left with one place is that place."""
     swap = {symbol: value}
-    for s in symbols_of(p):
+    for s in p.free:
         if s.kind == "coord" and s.lo is not None and s.hi is not None:
             lo, hi = substitute(s.lo, swap), substitute(s.hi, swap)
             if lo == hi:

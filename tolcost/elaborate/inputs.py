@@ -30,7 +30,6 @@ from tolcost.algebra import (
     length,
 )
 from tolcost.algebra.parse import parse_text
-from tolcost.algebra.rebuild import symbols_of
 from tolcost.atoms.nodes import Input as InputNode
 from tolcost.atoms.nodes import Part, Type
 from tolcost.dataclass import dataclass, field
@@ -94,7 +93,7 @@ def arguments(
 
 def _one_meaning(found: Mapping[str, Argument], statement: tree.InputDecl) -> None:
     """Refuse a name that is said to be at least this in one place, and at least that in another."""
-    lengths = {symbol for argument in found.values() for d in _polys(argument) for symbol in symbols_of(d)}
+    lengths = {symbol for argument in found.values() for d in _polys(argument) for symbol in d.free}
     seen: set[str] = set()
     for name in [symbol.name for symbol in lengths]:
         if name in seen:
@@ -292,7 +291,7 @@ class InputBinder:
     def _name_lengths(self, statement: tree.InputDecl, argument: Argument | None) -> None:
         """A length declared by a plain name is what is given there, whichever input comes first."""
         shape = shape_given(argument) or ()
-        self.env.context.lengths.update(s.name for d in shape for s in symbols_of(d))
+        self.env.context.lengths.update(s.name for d in shape for s in d.free)
         for entry, actual in _pairs(statement, shape_given(argument)):
             if isinstance(entry, tree.Name):
                 self.names.setdefault(entry.name, actual)

@@ -17,7 +17,6 @@ from tolcost.algebra import (
     const,
     ge,
     range_of,
-    symbols_of,
     symbols_of_cond,
     the_symbol,
 )
@@ -282,7 +281,7 @@ def _vec_node(env: Env, value: Vec, span: Span, space: str | None) -> Node:
 
 def _has_coordinates(value: Value) -> bool:
     if isinstance(value, Poly):
-        return any(s.kind == "coord" for s in symbols_of(value))
+        return any(s.kind == "coord" for s in value.free)
     if isinstance(value, Cond):
         return any(s.kind == "coord" for s in symbols_of_cond(value))
     return False
@@ -632,7 +631,7 @@ def _longest(value: Vec) -> int:
 def _ask_to_unroll(at: tuple[Value, ...], longest: int, span: Span) -> None:
     """Ask for a range to be taken entry by entry that an index mentions."""
     for index in at:
-        for symbol in symbols_of(index) if isinstance(index, Poly) else ():
+        for symbol in index.free if isinstance(index, Poly) else ():
             size = symbol.hi.constant if symbol.kind == "coord" and symbol.hi is not None else None
             if size is not None and 0 < size <= longest:
                 raise NeedsUnrolling(symbol, span)
@@ -650,7 +649,7 @@ def _sequence_entry(items: tuple[Value, ...], index: Value, span: Span) -> Value
             message = f"index {index.constant} is outside 1..{len(items)} of a sequence"
             fail("T0302", message, span, kind=OutOfRange, definite=True)
         return items[index.constant - 1]
-    for symbol in symbols_of(index) if isinstance(index, Poly) else ():
+    for symbol in index.free if isinstance(index, Poly) else ():
         if symbol.kind == "coord" and symbol.hi is not None and symbol.hi.constant is not None:
             raise NeedsUnrolling(symbol, span)
     fail("T0304", "a sequence is indexed by something not known while compiling", span)

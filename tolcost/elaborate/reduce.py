@@ -16,7 +16,6 @@ from tolcost.algebra import (
     data_symbol,
     ge,
     prove,
-    symbols_of,
     symbols_of_cond,
     the_symbol,
     total,
@@ -371,7 +370,7 @@ def _steady(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Valu
 def _mentions(value: Value, coords: tuple[Poly, ...]) -> bool:
     own = {the_symbol(c) for c in coords}
     if isinstance(value, Poly):
-        return not own.isdisjoint(symbols_of(value))
+        return not own.isdisjoint(value.free)
     return isinstance(value, Cond) and not own.isdisjoint(symbols_of_cond(value))
 
 
@@ -384,7 +383,7 @@ def _sum(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value |
         if not isinstance(value, Poly):
             return None
         added = value - accumulator
-        if symbol in symbols_of(added):
+        if symbol in added.free:
             return None
         trial.keep()
     over = [(the_symbol(c), const(1), d) for c, d in zip(coords, shape, strict=True)]

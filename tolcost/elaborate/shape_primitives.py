@@ -24,7 +24,6 @@ from tolcost.algebra import (
     exact_div,
     length,
     negate,
-    symbols_of,
     to_text,
 )
 from tolcost.atoms import nodes as ir
@@ -317,8 +316,8 @@ def _exact(env: Env, span: Span, a: Poly, b: Poly) -> Value:
 
 def _divided(a: Poly, b: Poly) -> Symbol | None:
     """The length that a division is of, if the divisor is the same at every coordinate."""
-    symbols = symbols_of(a)
-    if len(symbols) != 1 or b.constant == 0 or any(s.kind != "length" for s in symbols | symbols_of(b)):
+    symbols = a.free
+    if len(symbols) != 1 or b.constant == 0 or any(s.kind != "length" for s in symbols | b.free):
         return None
     symbol = next(iter(symbols))
     return symbol if atom(symbol) == a else None

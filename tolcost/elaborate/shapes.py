@@ -32,7 +32,6 @@ from tolcost.algebra import (
     prove,
     substitute,
     substitute_cond,
-    symbols_of,
     symbols_of_cond,
     to_text,
 )
@@ -153,7 +152,7 @@ def unify(env: Env, left: Poly, right: Poly, what: Said, span: Span, but: Said |
         if _contradicted(context):
             refuse(definite=True)
         return settle(context, left)
-    if not any(s.kind == "coord" for s in symbols_of(left - right)):
+    if not any(s.kind == "coord" for s in (left - right).free):
         context.agree(eq(left - right))
     return left
 
@@ -170,12 +169,12 @@ def solve(difference: Poly) -> tuple[Symbol, Poly] | None:
 
     Later names give way to earlier ones, so that ``k2`` becomes ``k`` and not the reverse.
     """
-    if any(s.kind == "coord" for s in symbols_of(difference)):
+    if any(s.kind == "coord" for s in difference.free):
         return None
-    for symbol in sorted(symbols_of(difference), key=lambda s: (s.name, s.serial), reverse=True):
+    for symbol in sorted(difference.free, key=lambda s: (s.name, s.serial), reverse=True):
         for sign in (1, -1):
             value = difference * -sign + atom(symbol)
-            if symbol not in symbols_of(value) and symbol.kind == "length":
+            if symbol not in value.free and symbol.kind == "length":
                 return symbol, value
     return None
 
@@ -278,7 +277,7 @@ def worst_case(condition: Cond) -> Cond | None:
 
 
 def _at_worst(condition: Cond) -> Cond | None:
-    if isinstance(condition, Eq) and any(s.kind == "coord" for s in symbols_of(condition.p)):
+    if isinstance(condition, Eq) and any(s.kind == "coord" for s in condition.p.free):
         above, below = _at_worst(ge(condition.p)), _at_worst(ge(-condition.p))
         return None if above is None or below is None else conj(above, below)
     if not isinstance(condition, Ge):
@@ -286,7 +285,7 @@ def _at_worst(condition: Cond) -> Cond | None:
     p = condition.p
     idle: Cond = FALSE
     for _ in range(16):
-        coordinates = [s for s in symbols_of(p) if s.kind == "coord"]
+        coordinates = [s for s in p.free if s.kind == "coord"]
         if not coordinates:
             found = condition if p is condition.p else ge(p)
             return found if idle is FALSE or proved(found, (idle,)) is True else disj(found, idle)
@@ -329,15 +328,15 @@ def _is_square_from_0_on(p: Poly, symbol: Symbol) -> bool:
 
 def _with_least_remainder(p: Poly, symbol: Symbol, count: Poly) -> Poly | None:
     """The least of a form that a coordinate enters by a remainder alone, if it goes through all of these."""
-    for floor in {g for mono in p.terms for g in mono if isinstance(g, Floor) and symbol in symbols_of(g.p)}:
+    for floor in {g for mono in p.terms for g in mono if isinstance(g, Floor) and symbol in g.p.free}:
         step = substitute(floor.p, {symbol: atom(symbol) + 1}) - floor.p
-        if step.constant not in (1, -1) or symbol in symbols_of(floor.q):
+        if step.constant not in (1, -1) or symbol in floor.q.free:
             continue
         if proved(ge(count - floor.q)) is not True:
             continue
         remainder = floor.p - floor.q * floordiv(floor.p, floor.q)
         for rest, least in ((p - remainder, const(0)), (p + remainder, 1 - floor.q)):
-            if symbol not in symbols_of(rest):
+            if symbol not in rest.free:
                 return rest + least
     return None
 

@@ -19,7 +19,6 @@ from tolcost.algebra import (
     map_cond,
     polys_of,
     substitute,
-    symbols_of,
 )
 from tolcost.cost.record import Change
 from tolcost.cost.traffic import bits_of, bytes_of
@@ -127,7 +126,7 @@ def plain_of(lengths: tuple[int, ...], space: str) -> Plain | None:
 
 def symbols_in(value: object) -> frozenset[Symbol]:
     """The symbols that something known mentions."""
-    return frozenset().union(*map(symbols_of, forms_in(value)))
+    return frozenset().union(*(form.free for form in forms_in(value)))
 
 
 def replaced(value: Known, by: Mapping[Symbol, Poly]) -> Known:

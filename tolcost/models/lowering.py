@@ -21,7 +21,6 @@ from tolcost.algebra import (
     cond_text,
     const,
     prove,
-    symbols_of,
 )
 from tolcost.atoms.nodes import Condition, Node
 from tolcost.catalogue.binding import bind, elements, is_handed, places
@@ -190,7 +189,7 @@ def _relied(conditions: Sequence[Condition], choices: Choices) -> tuple[Conditio
 def _data(counts: Counts, outputs: tuple[Known, ...]) -> Iterator[Symbol]:
     shapes = (d for known in outputs if isinstance(known, Tensor) for d in known.shape)
     for poly in (*shapes, *counts.atoms.values(), *counts.index.values(), *counts.histogram.values()):
-        yield from (symbol for symbol in symbols_of(poly) if symbol.kind == "data")
+        yield from (symbol for symbol in poly.free if symbol.kind == "data")
 
 
 # ---- what is known of its outputs ----------------------------------------------------------

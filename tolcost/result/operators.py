@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
-from tolcost.algebra import AlgebraBudget, Poly, atom, const, length, substitute, symbols_of, to_text
+from tolcost.algebra import AlgebraBudget, Poly, atom, const, length, substitute, to_text
 from tolcost.algebra.parse import parse_text
 from tolcost.catalogue.conformance import Result
 from tolcost.catalogue.deriving import StoredValue
@@ -372,7 +372,7 @@ def in_output_lengths(form: Poly, output: str, lengths: Sequence[Poly]) -> Named
     """
     where: list[tuple[str, Poly]] = []
     found = form
-    sums = {f"{output}_{n}": form for n, form in enumerate(lengths, start=1) if len(symbols_of(form)) > 1}
+    sums = {f"{output}_{n}": form for n, form in enumerate(lengths, start=1) if len(form.free) > 1}
     for name, meaning in sums.items():
         shorter = min(_substituted(found, name, meaning), key=_characters, default=found)
         if _characters(shorter) < _characters(found):
@@ -383,9 +383,9 @@ def in_output_lengths(form: Poly, output: str, lengths: Sequence[Poly]) -> Named
 
 def _substituted(form: Poly, name: str, meaning: Poly) -> Iterator[Poly]:
     """The form with a symbol of the length replaced, wherever the length is that symbol and a rest."""
-    for symbol in sorted(symbols_of(meaning), key=lambda one: one.name):
+    for symbol in sorted(meaning.free, key=lambda one: one.name):
         rest = meaning - atom(symbol)
-        if symbol not in symbols_of(rest):
+        if symbol not in rest.free:
             yield substitute(form, {symbol: length(name) - rest})
 
 
