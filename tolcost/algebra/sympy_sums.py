@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import sympy
 
-from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth
+from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth, conjuncts
 from tolcost.algebra.poly import Exponential, Floor, Generator, Log2, Poly, Relu, Sum, Symbol
 from tolcost.algebra.sympy_form import SympyExpr, sympy_symbols
 from tolcost.dataclass import dataclass, field
@@ -37,7 +37,7 @@ class SympySums:
     def over(cls, lengths: Iterable[Symbol], conditions: Iterable[Cond] = ()) -> SympySums:
         """Start with symbols for lengths, as positive as they are known to be, and what else holds."""
         sums = cls(sympy_symbols(lengths))
-        sums._facts += [sums.poly(fact.p) for fact in _conjuncts(conditions) if isinstance(fact, Ge)]
+        sums._facts += [sums.poly(fact.p) for fact in conjuncts(conditions) if isinstance(fact, Ge)]
         return sums
 
     def total(self, scopes: Sequence[SumScope], weight: SympyExpr = sympy.S.One) -> SympyExpr:
@@ -52,7 +52,7 @@ class SympySums:
         ]
         for scope in reversed(scopes):
             if not isinstance(scope, tuple):
-                pending.extend(_conjuncts((scope,)))
+                pending.extend(conjuncts((scope,)))
                 continue
             self._facts.pop()  # what holds of a coordinate is known to those inside alone
             symbol, extent = self._symbol(scope[0]), self.poly(scope[1])
@@ -207,11 +207,3 @@ def _written_out(expr: SympyExpr) -> SympyExpr:
 
 def _where(expr: SympyExpr, conditions: Sequence[sympy.Basic]) -> SympyExpr:
     return sympy.Piecewise((expr, sympy.And(*conditions)), (0, True)) if conditions else expr
-
-
-def _conjuncts(conditions: Iterable[Cond]) -> Iterable[Cond]:
-    for condition in conditions:
-        if isinstance(condition, And):
-            yield from _conjuncts(condition.parts)
-        else:
-            yield condition

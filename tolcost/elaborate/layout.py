@@ -17,10 +17,9 @@ from tolcost.algebra import (
     const,
     ge,
     range_of,
-    symbols_of_cond,
     the_symbol,
 )
-from tolcost.atoms.kit import is_numeric, numeric_type
+from tolcost.atoms.kit import constant_symbols, is_numeric, numeric_type
 from tolcost.atoms.nodes import (
     Block,
     Build,
@@ -260,15 +259,17 @@ def grid(shape: tuple[int, ...], span: Span = NOWHERE) -> list[tuple[int, ...]]:
     return list(product(*(range(1, d + 1) for d in shape))) if 0 not in shape else []
 
 
-def _constant(value: Value) -> bool:
-    return isinstance(value, (Poly, Cond, Fraction, float, complex, bool))
+def _is_constant(value: Value) -> bool:
+    """Whether a value is a number that is the same at all coordinates."""
+    known = isinstance(value, (Poly, Cond, Fraction, float, complex, bool))
+    return known and all(symbol.kind != "coord" for symbol in constant_symbols(value))  # type: ignore[arg-type]
 
 
 def _vec_node(env: Env, value: Vec, span: Span, space: str | None) -> Node:
     if not value.shape:
         return materialise(env, value.items[0], span, space)
     shape = tuple(const(d) for d in value.shape)
-    if all(_constant(item) and not _has_coordinates(item) for item in value.items):
+    if all(map(_is_constant, value.items)):
         return Table(value.items, (Part(shape, space or space_of(value)),), span)  # type: ignore[arg-type]
     joined_space = space or space_of(value)
     nodes = [materialise(env, item, span, joined_space) for item in value.items]
@@ -277,14 +278,6 @@ def _vec_node(env: Env, value: Vec, span: Span, space: str | None) -> Node:
     pieces = [one_entry(node) for node in nodes]
     flat = join_all(pieces)
     return flat if len(shape) == 1 else Reshape(flat, tuple(Part(shape, p.space) for p in flat.type))
-
-
-def _has_coordinates(value: Value) -> bool:
-    if isinstance(value, Poly):
-        return any(s.kind == "coord" for s in value.free)
-    if isinstance(value, Cond):
-        return any(s.kind == "coord" for s in symbols_of_cond(value))
-    return False
 
 
 def one_entry(node: Node) -> Node:

@@ -16,10 +16,10 @@ from tolcost.algebra import (
     data_symbol,
     ge,
     prove,
-    symbols_of_cond,
     the_symbol,
     total,
 )
+from tolcost.atoms.kit import constant_symbols
 from tolcost.atoms.nodes import JointWork
 from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Diagnostic, Rejected, Span
@@ -359,19 +359,14 @@ def _steady(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Valu
     coords, inner = fresh(env, step.pattern, shape)
     with env.context.attempt(inner.scope) as trial:
         value = plain(step.at(inner, start, coords))
-        if not isinstance(value, (Poly, Cond, Fraction, float)) or _mentions(value, coords):
+        if not isinstance(value, (Poly, Cond, Fraction, float)):
+            return None
+        if not {the_symbol(c) for c in coords}.isdisjoint(constant_symbols(value)):
             return None
         if plain(step.at(inner, value, coords)) != value:
             return None
         trial.keep()
     return value
-
-
-def _mentions(value: Value, coords: tuple[Poly, ...]) -> bool:
-    own = {the_symbol(c) for c in coords}
-    if isinstance(value, Poly):
-        return not own.isdisjoint(value.free)
-    return isinstance(value, Cond) and not own.isdisjoint(symbols_of_cond(value))
 
 
 def _sum(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
