@@ -481,10 +481,13 @@ def _power(env: Env, span: Span, x: Real, y: Real) -> Value | None:
 
 
 def _number_to_power(env: Env, base: int | None, exponent: Poly) -> Value | None:
-    """A whole number to the power of a length or coordinate that is known not to be below 0."""
-    if base is None or not 1 <= base <= _LARGEST_BASE or not is_nonnegative(exponent, facts_here(env)):
+    """A whole number to the power of a length or coordinate that is known not to be below 0.
+
+    Where no element ever is, none is below 0.
+    """
+    if base is None or not 1 <= base <= _LARGEST_BASE:
         return None
-    return powers(base, exponent)
+    return powers(base, exponent) if env.scope.never or is_nonnegative(exponent, facts_here(env)) else None
 
 
 def _opposite(condition: Cond | None) -> Cond | None:
