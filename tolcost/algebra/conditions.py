@@ -6,6 +6,8 @@ so ``Not`` only ever holds an ``Eq``.  Whether a condition always holds is for `
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from math import gcd, prod
 from collections.abc import Callable, Iterable, Iterator
 from math import gcd
 from typing import TypeAlias
@@ -15,8 +17,10 @@ from tolcost.algebra.poly import (
     MAX_PARTS,
     UNIT,
     AlgebraBudget,
+    Exponential,
     Floor,
     Generator,
+    Monomial,
     Poly,
     Relu,
     Symbol,
@@ -120,7 +124,26 @@ def _tightened(p: Poly) -> Poly:
         p = Poly({mono: coef // common for mono, coef in terms.items() if coef // common})
     if UNIT not in p.terms:
         p = _over_lengths(p)
-    return _without_clip(_without_floor(p)) if p.height else p
+    return _without_clip(_without_floor(_to_multiple(p))) if p.height else p
+
+
+def _to_multiple(p: Poly) -> Poly:
+    """Round the constant down to a multiple of what divides all else: powers are multiples of their base.
+
+    >>> from tolcost.algebra.poly import length
+    >>> from tolcost.algebra.powers import powers
+    >>> _to_multiple(2 * length("n") - powers(2, length("p")) - 1)
+    2*n - 2**p - 2
+    """
+    number = p.terms.get(UNIT, 0)
+    common = gcd(*[coef * _divisor(mono) for mono, coef in p.terms.items() if mono]) if number else 1
+    return p - number % common if common > 1 else p
+
+
+def _divisor(mono: Monomial) -> int:
+    """A number that divides a product: the bases of powers whose exponents are at least 1."""
+    powers = [g for g in mono if isinstance(g, Exponential) and g.p.den == 1]
+    return prod(g.base for g in powers if (numerator_range(g.p)[0] or 0) >= 1)
 
 
 def _over_lengths(p: Poly) -> Poly:

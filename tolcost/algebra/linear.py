@@ -133,8 +133,21 @@ def _beside_chords(mono: Monomial) -> list[Poly]:
 def _chords(curve: Log2 | Exponential) -> list[Poly]:
     p, value = curve.p, atom(curve)
     if isinstance(curve, Exponential):
-        return [value - curve.base**k * (1 + (curve.base - 1) * (p - k)) for k in _CHORDS]
+        above = [value - curve.base**k * (1 + (curve.base - 1) * (p - k)) for k in _CHORDS]
+        return [*above, *_halved(curve)]
     return [p - 1 + 2**k * (k - value) for k in _CHORDS] if (range_of(p)[0] or 0) >= 1 else []
+
+
+def _halved(power: Exponential) -> list[Poly]:
+    """How large a power of 2 is at most, its exponent counting halvings: less than twice what is halved."""
+    ends = [symbol.hi for symbol in power.p.free if power.p == atom(symbol) and symbol.hi is not None]
+    most = ends[0] if ends else power.p
+    for mono in most.terms:
+        match mono:
+            case (Log2(p=p) as log,) if power.base == 2 and (range_of(p)[0] or 0) >= 1:
+                less = (atom(log) - most).constant
+                return [2 * p - 1 - 2**less * atom(power)] if less is not None and less >= 0 else []
+    return []
 
 
 def _keep(rows: Rows, factors: list[int], number: int) -> None:
