@@ -6,10 +6,8 @@ so ``Not`` only ever holds an ``Eq``.  Whether a condition always holds is for `
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from math import gcd, prod
 from collections.abc import Callable, Iterable, Iterator
-from math import gcd
+from math import gcd, prod
 from typing import TypeAlias
 
 from tolcost.algebra.floors import divided, generator_range, leading_coefficient, numerator_range

@@ -479,8 +479,9 @@ def unused(program: tree.Module) -> tuple[Diagnostic, ...]:
 
     >>> from tolcost.diagnostics import Source
     >>> from tolcost.syntax.parser import parse
-    >>> [d.message for d in unused(parse(Source("demo", "tol x: R [n]\nk = 2\ny := map(x, exp)")))]
-    ['`k` is never used']
+    >>> text = "tol x: R [n]\n(a, _b) = (x, 1)\n(c, d) = (a, 2)\ny := map(c, exp)"
+    >>> [one.message for one in unused(parse(Source("demo", text)))]
+    ['`d` is never used']
     """
     defined = [s for s in program.statements if isinstance(s, tree.Define | tree.Unpack)]
     marked = [s for s in defined if isinstance(s, tree.Define) and s.output] or defined[-1:]
@@ -489,6 +490,7 @@ def unused(program: tree.Module) -> tuple[Diagnostic, ...]:
         Diagnostic("T0218", f"{quoted(one.name)} is never used", one.place, severity="warning")
         for one in occurrences(program)
         if one.sort in ("value", "function") and not one.uses and one.statement not in outputs
+        if not one.name.startswith("_")  # as of components that are not needed
     )
 
 
@@ -711,7 +713,9 @@ class _Resolver(Declarations):
         inner = next((one.sort for one in self.uses if one.name == name and one.sort in _KNOWN_INSIDE), None)
         if inner is not None:
             return f"it is known only inside of {_KNOWN_INSIDE[inner]}"
-        return f"`attr {name}: N` takes a number from outside, and `tol {name}: R [n]` data"
+        coordinate = f"`map(t, f({name}), [{name}])` names a coordinate, "
+        outside = f"`attr {name}: N` takes a number from outside, and `tol {name}: R [n]` data"
+        return f"{coordinate if len(name) == 1 else ''}{outside}"
 
     def _parameters(self, names: Iterable[str], span: Span) -> dict[str, Definition]:
         return self._local(Definition(name, "parameter", span) for name in names)
