@@ -119,6 +119,17 @@ def test_filter_whose_length_differs_from_row_to_row():
     np.testing.assert_allclose(done.outputs["y"], (np.maximum(x, 0) ** 2).sum(1))
 
 
+@pytest.mark.parametrize("half, kept", [("", 4), (" / 2", 2)])
+@pytest.mark.parametrize("chosen", [1.0, -1.0])
+def test_a_length_of_either_side_of_a_choice(half: str, kept: int, chosen: float) -> None:
+    """Only the side that is taken finds how many entries there are; the other follows, divided too."""
+    sides = "filter(x, map(x, * > 0)), filter(x, map(x, * > 1))"
+    text = f"tol x: R [n]\ntol c: R\na = choose(c > 0, {sides})\ny := map(tol[|a|[1]{half}], a[i], [i])"
+    x = np.array([2.0, 3.0, 4.0, 5.0])
+    done = same_both_ways(lower(read_program(Source("p.tol", text))).program, {"x": x, "c": np.array(chosen)})
+    assert np.array_equal(done.outputs["y"], x[:kept])
+
+
 def test_scatter():
     x, at, u = whole(4), np.array([1, 4, 4, 2, 4]), whole(5)
     done = same_both_ways(p.scatter(), {"x": x, "at": at, "u": u})

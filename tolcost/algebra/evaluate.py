@@ -84,10 +84,13 @@ def evaluate(p: Poly | int, values: Mapping[Symbol, int]) -> int:
     if form.height or form.den != 1:
         return _value_at(form, values, _Loops())
     total = 0
-    for mono, coef in form.terms.items():
-        for symbol in mono:  # without floors, clips and sums, nothing but symbols
-            coef *= _symbol_value(symbol, values)  # type: ignore[arg-type]
-        total += coef
+    try:
+        for mono, coef in form.terms.items():
+            for symbol in mono:  # without floors, clips and sums, nothing but symbols
+                coef *= int(values[symbol])  # type: ignore[index]
+            total += coef
+    except KeyError as missing:
+        raise UnboundSymbol(*missing.args) from None
     return total
 
 
@@ -147,7 +150,10 @@ def _value(p: Poly, point: _Point) -> int:
 def _generator_value(generator: Generator, point: _Point) -> int:
     match generator:
         case Symbol():
-            return _symbol_value(generator, point.values)
+            try:
+                return int(point.values[generator])
+            except KeyError:
+                raise UnboundSymbol(generator) from None
         case Floor(p=p, q=q):
             divisor = _value(q, point)
             if divisor < 1:
@@ -161,13 +167,6 @@ def _generator_value(generator: Generator, point: _Point) -> int:
             return number_power(base, _value(p, point))
         case Sum(body=body, symbol=symbol, lo=lo, hi=hi):
             return _sum_value(body, symbol, _value(lo, point), _value(hi, point), point)
-
-
-def _symbol_value(symbol: Symbol, values: Mapping[Symbol, int]) -> int:
-    try:
-        return int(values[symbol])
-    except KeyError:
-        raise UnboundSymbol(symbol) from None
 
 
 def _sum_value(body: Poly, symbol: Symbol, lo: int, hi: int, point: _Point) -> int:

@@ -40,7 +40,15 @@ from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate.again import Copy
 from tolcost.elaborate.apply import result_space, takes, widened
-from tolcost.elaborate.layout import as_static, build, in_spaces, materialise, pack, with_spaces
+from tolcost.elaborate.layout import (
+    as_static,
+    build,
+    in_spaces,
+    joined_spaces,
+    materialise,
+    pack,
+    with_spaces,
+)
 from tolcost.elaborate.maps import Step, fresh, position
 from tolcost.elaborate.outlook import outlook
 from tolcost.elaborate.shapes import component, facts_here, settle, shape_text, unify, volume
@@ -231,7 +239,7 @@ class _Retype:
         chosen = tuple(self.node(child) for child in children(node))
         _keep(chosen, children(node))
         then, other = self.block(node.then), self.block(node.other)
-        spaces = _joined(then.result.type, other.result.type)
+        spaces = joined_spaces(then.result.type, other.result.type)
         then, other = (Block(side.bindings, in_spaces(side.result, spaces)) for side in (then, other))
         return rebuild(node, chosen, then=then, other=other, type=with_spaces(node.type, spaces))
 
@@ -282,7 +290,7 @@ def _keep(args: Operands, before: Operands) -> None:
 def _where(node: ir.Where, args: Operands) -> Node:
     condition, then, other = args
     _keep((condition,), children(node)[:1])
-    spaces = _joined(then.type, other.type)
+    spaces = joined_spaces(then.type, other.type)
     ready = (condition, in_spaces(then, spaces), in_spaces(other, spaces))
     return rebuild(node, ready, space=spaces[0], type=with_spaces(node.type, spaces))
 
@@ -295,12 +303,12 @@ def _convert(node: ir.Convert, args: Operands) -> Node:
     """What nobody wrote brings together what is in different spaces; what someone wrote may round now."""
     if node.is_written:
         raise _Differs
-    return in_spaces(args[0], _joined(node.type, args[0].type))
+    return in_spaces(args[0], joined_spaces(node.type, args[0].type))
 
 
 def _put(node: ir.Put, args: Operands) -> Node:
     _keep(args[1:-1], children(node)[1:-1])
-    spaces = _joined(args[0].type, args[-1].type)
+    spaces = joined_spaces(args[0].type, args[-1].type)
     ready = (in_spaces(args[0], spaces), *args[1:-1], in_spaces(args[-1], spaces))
     return rebuild(node, ready, type=with_spaces(node.type, spaces))
 
@@ -310,7 +318,7 @@ _RULES: Mapping[type, Callable[[Any, Operands], Node]] = {
     ir.Component: _component,
     ir.Pack: lambda node, args: rebuild(node, args, type=tuple(p for item in args for p in item.type)),
     ir.Join: lambda node, args: rebuild(
-        node, args, type=with_spaces(node.type, _joined(args[0].type, args[1].type))
+        node, args, type=with_spaces(node.type, joined_spaces(args[0].type, args[1].type))
     ),
     ir.Convert: _convert,
     ir.Put: _put,
@@ -327,12 +335,8 @@ def _domain(function: str, spaces: tuple[str, ...], static: Free, written: Free)
     return widened(function, reduce(join_spaces, data or told or spaces[:1]), numbers)
 
 
-def _joined(left: Type, right: Type) -> tuple[str, ...]:
-    return tuple(join_spaces(a.space, b.space) for a, b in zip(left, right, strict=True))
-
-
 def _joined_type(left: Type, right: Type) -> Type:
-    return with_spaces(left, _joined(left, right))
+    return with_spaces(left, joined_spaces(left, right))
 
 
 def _spaced(parts: Type, like: Type) -> Type:

@@ -39,6 +39,7 @@ from tolcost.elaborate.layout import (
     grid,
     in_spaces,
     index_node,
+    joined_spaces,
     lay,
     leaves,
     made_of,
@@ -343,7 +344,7 @@ def align(then_env: Env, a: Value, other_env: Env, b: Value, span: Span) -> tupl
     """Two values as nodes whose components have the same spaces."""
     left, right = materialise(then_env, a, span), materialise(other_env, b, span)
     _check_capacities(len(left.type), len(right.type), span)
-    spaces = tuple(join_spaces(p.space, q.space) for p, q in zip(left.type, right.type, strict=True))
+    spaces = joined_spaces(left.type, right.type)
     return in_spaces(left, spaces), in_spaces(right, spaces)
 
 

@@ -315,6 +315,11 @@ def with_spaces(parts: Type, spaces: tuple[str, ...]) -> Type:
     return tuple([Part(p.shape, s) for p, s in zip(parts, spaces, strict=True)])
 
 
+def joined_spaces(left: Type, right: Type) -> tuple[str, ...]:
+    """The spaces that hold the components of both of two types."""
+    return tuple(join_spaces(a.space, b.space) for a, b in zip(left, right, strict=True))
+
+
 def in_spaces(node: Node, spaces: tuple[str, ...]) -> Node:
     """The node with its components in the given spaces; free."""
     parts = with_spaces(node.type, spaces)

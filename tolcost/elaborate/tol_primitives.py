@@ -34,6 +34,7 @@ from tolcost.elaborate.layout import (
     index_node,
     integers,
     join_nodes,
+    joined_spaces,
     lay_out,
     made_of,
     materialise,
@@ -403,7 +404,7 @@ def _put_node(env: Env, value: Value, at: tuple[Value, ...], new: Value, span: S
         for x, y in zip(rest, one.shape, strict=True):
             unify(env, x, y, "what is put must have the shape of what it replaces", span)
     _check_as_many(len(tol.type), len(item.type), span)
-    spaces = tuple(join_spaces(p.space, q.space) for p, q in zip(tol.type, item.type, strict=True))
+    spaces = joined_spaces(tol.type, item.type)
     tol, item = in_spaces(tol, spaces), in_spaces(item, spaces)
     indices = tuple(a if isinstance(a, Poly) else index_node(env, a, span) for a in at)
     return made_of(env, Put(env.scope.bind(tol), indices, item, tol.type, span), value, new, *at)
