@@ -84,7 +84,10 @@ expressions: st.SearchStrategy[tree.Expr] = st.recursive(leaves, _extend, max_le
 @st.composite
 def inputs(draw: st.DrawFn) -> tree.InputDecl:
     mark = draw(st.sampled_from(["", "?", "..."]))
-    shape = draw(st.lists(expressions | st.just(tree.Ellipsis()), max_size=3).map(tuple))
+    before, dots, after = (
+        st.lists(one, max_size=2) for one in (expressions, st.just(tree.Ellipsis()), expressions)
+    )
+    shape = (*draw(before), *draw(dots)[:1], *draw(after))
     default = draw(st.none() | expressions)
     kind = draw(st.sampled_from(["tol", "static", "attr"]))
     return tree.InputDecl(kind, draw(names), draw(spaces), shape, mark == "?", mark == "...", default)

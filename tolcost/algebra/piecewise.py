@@ -268,10 +268,7 @@ def _without_clip(clip: Relu, factor: Poly, clips: list[Relu]) -> Poly | None:
         return multiply(factor, clip.p)
     for other in clips:
         gap = (clip.p - other.p).constant
-        if gap in (
-            1,
-            -1,
-        ):  # with one more, both are 0 up to where the factor is; with one less, from there on
+        if gap in (1, -1):  # where the factor is 0, both are: up to there, or from there on
             share = exact_quotient(factor, other.p if gap == 1 else clip.p + 1)
             if share is not None:
                 return multiply(multiply(share, clip.p), atom(other))

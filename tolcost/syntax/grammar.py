@@ -561,6 +561,9 @@ class Builder:
         name, mark = values[1].name, values[1].mark
         shape = tuple(values[4]) if len(values) > 4 else ()
         span = self._span(start, end)
+        for again in [entry for entry in shape if isinstance(entry, tree.Ellipsis)][1:]:
+            hint = "how many lengths each of two stands for could not be told: name the lengths on one side"
+            self._complain("T0130", "`...` stands once in a shape", again.span, hint)
         return tree.InputDecl(kind, name, values[3], shape, mark == "?", mark == "...", default, span)
 
     def declare_default(self, values: RuleValues, start: int, end: int) -> tree.InputDecl:
