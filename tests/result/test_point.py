@@ -81,6 +81,17 @@ def test_a_sweep_gives_what_the_same_lengths_give() -> None:
         assert not all(row.outside for row in rows)
 
 
+def test_nothing_overtakes_what_is_only_bounded() -> None:
+    squares = "reduce(tol[n, n], (a, e) => a + x[i], 0, [i, j])"
+    hundreds = "reduce(tol[n, 100], (a, e) => max(a, x[i]), 1, [i, j])"
+    both = analyze(f"tol x: R [n]\ny := {squares}\nz := {hundreds}\n")
+    either = analyze(f"tol x: R [n]\ntol c: B\ny := choose(c, {squares}, {hundreds})\n")
+    crossings = [growth(cost, Sweep("n", (1, 1000))).crossings for cost in (both, either)]
+    assert either.status == "upper bound"
+    assert [one.at for one in crossings[0] if one.later == "add R"] == [101]
+    assert not [one for one in crossings[1] if one.later == "add R"]
+
+
 def test_a_length_that_is_given_later_is_held_to_the_conditions_too() -> None:
     cost = costed(graphs.bert(17, graphs.SMALL), Session(open_library()), batch=2)
     assert cost(seq=16)["eops"] == cost.subs(seq=16).eops

@@ -156,7 +156,7 @@ def _lower(setting: Setting, choices: Choices, node: GraphNode, spec: Spec, give
         tuple(titled),
         tuple(choices.met),
         around.inside,
-        any(map(_forgotten, (value for _, value in lowered.values), outputs)),
+        any(map(_forgotten, titled.values(), outputs)),
         lowered.open,
         unproved=lowered.program.unproved,
     )

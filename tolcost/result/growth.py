@@ -45,6 +45,8 @@ from tolcost.result.totals import parts_of
 _MOST_POINTS = 200
 _MOST_GROUPS = 12
 _MOST_CROSSINGS = 20
+_TOLD = ("exact", "depends on data")
+"""Figures that are no bounds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,11 +180,17 @@ def _outside(study: Study, rejected: Rejected) -> str:
 
 
 def parts_compared(study: Study) -> dict[str, Poly]:
-    """EOPs of the parts whose growth is compared: kinds of scopes, or operators; of a program, functions."""
+    """EOPs of the parts whose growth is compared: kinds of scopes, or operators; of a program, functions.
+
+    Of what is only bounded nothing can be said to overtake anything.
+    """
     if not isinstance(study, ModelStudy):
-        return {f"{name} {space}": form for (name, space), form in study.total.histogram.items()}
+        told = study.total.histogram if study.total.status in _TOLD else {}
+        return {f"{name} {space}": form for (name, space), form in told.items()}
     scopes = kinds_of_scopes(study)
-    groups = scopes if len(scopes) > 1 else study.operators
+    groups = [
+        group for group in (scopes if len(scopes) > 1 else study.operators) if group.figures.status in _TOLD
+    ]
     largest = sorted(groups, key=lambda group: -size(group.figures.eops, {}))[:_MOST_GROUPS]
     return {group.title: group.figures.eops for group in largest if group.figures.eops.terms}
 
@@ -194,7 +202,8 @@ def kinds_of_scopes(study: ModelStudy) -> tuple[Group, ...]:
         title = re.sub(r"[0-9]+", "*", scope_of(step, 99))
         groups.setdefault(title, []).append(applied)
     return tuple(
-        Group(title, len(nodes), study.adder.add(parts_of(nodes))) for title, nodes in groups.items()
+        Group(title, len(nodes), study.adder.add(parts_of(nodes), any(node.uncosted for node in nodes)))
+        for title, nodes in groups.items()
     )
 
 

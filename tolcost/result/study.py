@@ -178,7 +178,7 @@ class SweepRow:
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """From a length on, one part costs more than another; None: ``later`` is larger everywhere."""
+    """From a length on, one part costs more than another."""
 
     earlier: str
     later: str
