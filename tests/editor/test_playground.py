@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tolcost.algebra import evaluate
 from tolcost.diagnostics import Rejected, Source
 from tolcost.editor.playground import answer
 from tolcost.editor.small_run import run_small
@@ -90,9 +91,9 @@ def test_a_small_run_is_a_run(name: str) -> None:
     dims = {symbol.name: 2 for symbol in program.symbols} | {
         s.name: 2 for given in program.inputs for part in given.type for form in part.shape for s in form.free
     }
-    draw = np.random.default_rng(1)
+    draw, known = np.random.default_rng(1), {s: dims[s.name] for s in program.symbols}
     arrays = {
-        given.name: draw.integers(1, 5, [2] * len(given.type[0].shape)).astype(float)
+        given.name: draw.integers(1, 5, [evaluate(d, known) for d in given.type[0].shape]).astype(float)
         for given in program.inputs
     }
     found = run_small(program, {name: value.tolist() for name, value in arrays.items()}, dims)
@@ -102,6 +103,13 @@ def test_a_small_run_is_a_run(name: str) -> None:
         for part, array in zip(parts, value if isinstance(value, tuple) else (value,), strict=True):
             assert np.allclose(np.array(part.nested(), float), np.asarray(array, float), equal_nan=True)
     assert sum(found.functions.values()) == sum(wanted.counts.histogram.values())
+
+
+def test_a_run_of_another_shape_is_refused() -> None:
+    program = lower(read_program(Source("case.tol", "tol x: R [n, m]\ny := x[1, 2]\n"))).program
+    assert run_small(program, {"x": [[1, 2, 3], [4, 5, 6]]}, {"n": 2, "m": 3}).outputs["y"][0].nested() == 2
+    with pytest.raises(Rejected, match=r"the input `x` has shape \[3, 2\], not \[2, 3\]"):
+        run_small(program, {"x": [[1, 2], [3, 4], [5, 6]]}, {"n": 2, "m": 3})
 
 
 REALS = (0.0, -0.0, 1.0, -1.0, 2.5, -2.5, -0.5, 2.0, 3.0, 10.0, 1e200, -720.0, np.inf, -np.inf, np.nan)

@@ -13,6 +13,8 @@ from functools import partial
 from itertools import product
 from typing import TypeAlias
 
+from tolcost.algebra import Symbol, evaluate
+from tolcost.atoms.lengths import given_lengths
 from tolcost.atoms.nodes import Input, Program
 from tolcost.atoms.unroll import Atom, AtomResult, CastOperand, Constants, InputOperand, Operand, unroll
 from tolcost.dataclass import dataclass
@@ -63,8 +65,11 @@ def run_small(program: Program, inputs: Mapping[str, Nested], dims: Mapping[str,
         for part in given.type:
             _check_space(part.space)
     unrolled = unroll(program, dims, MOST_ATOMS)
+    lengths = given_lengths(program, dims)
     blocks = {
-        given.name: (_given(given, inputs[given.name]),) for given in program.inputs if given.name in inputs
+        given.name: (_given(given, inputs[given.name], lengths),)
+        for given in program.inputs
+        if given.name in inputs
     }
     results: list[_Parts] = []
     for atom in unrolled.atoms:
@@ -85,9 +90,13 @@ def _check_space(space: str) -> None:
         raise Rejected(Diagnostic("T0520", message, hint="`tolcost run` computes in every space"))
 
 
-def _given(needed: Input, value: Nested) -> NumberBlock:
-    """What is given for an input: every number is one of its space."""
+def _given(needed: Input, value: Nested, lengths: Mapping[Symbol, int]) -> NumberBlock:
+    """What is given for an input: as many numbers as lengths say, every one of its space."""
     block = _block(value, needed.name)
+    shape = tuple(evaluate(length, lengths) for length in needed.type[0].shape)
+    if block.shape != shape and not (0 in block.shape and 0 in shape):  # empty lists say no more than that
+        said = f"has shape {list(block.shape)}, not {list(shape)}"
+        raise Rejected(Diagnostic("T0342", f"the input {quoted(needed.name)} {said}"))
     space, declared = needed.type[0].space, (*needed.within, ALL)[0]
     bounds = Bounds(0, 1) if space == "B" else narrowed(bounds_of(space), declared)
     whole = kind_of(space) in "BZ"
