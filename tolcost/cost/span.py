@@ -375,6 +375,9 @@ class _DepthPass:
         if any(symbol.kind != "length" for p in open_ for symbol in p.free):
             return Depth(depth.candidates, False)
         self._full |= dict.fromkeys(open_)
+        markers = frozenset(self._accumulators.values())
+        if open_ and not any(p.free & markers for p in depth.candidates):  # no depth is less than 0
+            return Depth(tuple(relu(p, self._granted) for p in depth.candidates), depth.exact)
         return depth
 
     def _fold(self, node: Fold) -> Depth:

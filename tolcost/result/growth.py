@@ -220,7 +220,10 @@ def _crossings(
 ) -> Iterator[Crossing]:
     numbers: dict[Symbol, Poly | int] = {s: const(v) for s, v in known.items()}
     for parts in (parts_compared(study), _by_power(study.total.eops, symbol)):
-        forms = {title: substitute(form, numbers) for title, form in parts.items()}
+        try:
+            forms = {title: substitute(form, numbers) for title, form in parts.items()}
+        except ZeroDivisionError:  # a length that something is divided by is 0, inside of what is empty
+            continue
         for (a, f), (b, g) in combinations(forms.items(), 2):
             gap = _only(g - f, symbol)
             if gap is None:

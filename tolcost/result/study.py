@@ -536,7 +536,10 @@ class Located:
 
     def value(self, form: Form | None) -> Form | None:
         """A form at the point: a number where everything in it is known; None where it has no value."""
-        return None if form is None else form_at(form, self.point.values)
+        try:
+            return None if form is None else form_at(form, self.point.values)
+        except NotInteger:  # it divides by a length that is 0 here, inside of what is empty
+            return None
 
     def number(self, form: Form | None) -> int | None:
         """A form as an integer; None where something in it is open."""
