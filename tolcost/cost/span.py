@@ -224,6 +224,8 @@ def _by_sides(p: Poly, symbol: Symbol, extent: Poly, clips: int) -> Poly | None:
     >>> i = coordinate("i", n)
     >>> _by_sides(minimum(i + r, n) - maximum(i - r, 1) + 1, the_symbol(i), n, 2)
     n - Max(n - 2*r - 1, 0)
+    >>> _by_sides(i * relu(n - i - r) + i, the_symbol(i), n, 2) is None  # the factor moves as well
+    True
     """
     grows = _grows(p, symbol)
     if grows is not None:
@@ -241,7 +243,8 @@ def _by_sides(p: Poly, symbol: Symbol, extent: Poly, clips: int) -> Poly | None:
         return None
     still = poly({mono: coef for mono, coef in p.terms.items() if not _moves(mono, symbol)}, p.den)
     times = factor if adds else -factor
-    shared = exact_div(p - still, times) if times.constant is None else None
+    divides = times.constant is None and symbol not in times.free
+    shared = exact_div(p - still, times) if divides else None
     if shared is not None:  # as of a window's width and height
         most = _by_sides(shared, symbol, extent, clips)
         return None if most is None else still + times * most

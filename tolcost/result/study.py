@@ -545,7 +545,7 @@ class Located:
         """A form as an integer; None where something in it is open."""
         try:
             found = self.value(form)
-        except (NotInteger, AlgebraBudget):
+        except AlgebraBudget:
             return None
         return found if isinstance(found, int) else None
 
