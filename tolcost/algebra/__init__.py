@@ -42,6 +42,7 @@ from tolcost.algebra.floors import ceil_log2, exact_div, range_of
 from tolcost.algebra.piecewise import (
     ceildiv,
     either,
+    fewer_clips,
     floordiv,
     indicator,
     maximum,

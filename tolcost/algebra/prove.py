@@ -10,7 +10,7 @@ given to ``linear``, which finds every proof that adds up linear bounds, and onl
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import permutations
 
@@ -51,6 +51,7 @@ from tolcost.algebra.poly import (
     atom,
     const,
     data_symbol,
+    length,
     monomial_product,
     multiply,
     poly,
@@ -589,7 +590,9 @@ def _nonnegative(p: Poly, facts: tuple[Cond, ...]) -> bool:
         apart = with_remainders(goal, known)
         if apart is not None and (follows(*apart) or above(*apart, Fuel(_FUEL))):
             return True
-        return above(goal, known, Fuel(_FUEL)) or above_beyond_least(goal, known, Fuel(_FUEL))
+        if above(goal, known, Fuel(_FUEL)) or above_beyond_least(goal, known, Fuel(_FUEL)):
+            return True
+        return any(above(*by_excess, Fuel(_LITTLE_FUEL)) for by_excess in _by_excess(goal, known))
     except (AlgebraBudget, ZeroDivisionError, RecursionError):  # too large, or a divisor vanishes
         return False
 
@@ -617,6 +620,20 @@ def _solved(p: Poly, facts: tuple[Cond, ...]) -> tuple[Poly, tuple[Poly, ...]]:
         p, *rest = (rebuild(x, {symbol: value}, QUICK) for x in (p, *known, *equal))
         known, equal = rest[: len(known)], rest[len(known) :]
     return p, tuple(f for f in known if f.constant is None)
+
+
+_EXCESS = length("excess", 0)
+
+
+def _by_excess(goal: Poly, known: tuple[Poly, ...]) -> Iterator[tuple[Poly, tuple[Poly, ...]]]:
+    """With ``m >= 1`` as ``m = 1 + excess``: a factor of several terms, ``(m - 1)*(n + 1)``, is seen then."""
+    curved = {s for mono in goal.terms if len(mono) > 1 for s in mono if isinstance(s, Symbol)}
+    for fact in known:
+        solution = _solution(fact - _EXCESS)
+        if solution is not None and solution[0] in curved:
+            kept = (*known, *bounds_kept(*solution), *_bounded_by(solution[0], goal))
+            lifted, *rest = (rebuild(p, dict([solution]), QUICK) for p in (goal, *kept))
+            yield lifted, tuple(p for p in rest if p.constant is None)
 
 
 def _solution(f: Poly) -> tuple[Symbol, Poly] | None:

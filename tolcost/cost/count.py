@@ -23,6 +23,7 @@ from tolcost.algebra import (
     Poly,
     Symbol,
     const,
+    fewer_clips,
     is_nonnegative,
     maximum,
     negate,
@@ -161,7 +162,7 @@ class TakenSums:
             return right
         found = self._products.get((left, right))
         if found is None:
-            found = self._products[left, right] = left * right
+            found = self._products[left, right] = fewer_clips(left * right)
         return found
 
     def closed(self, poly: Poly, domain: SumDomain) -> Poly:
@@ -658,7 +659,7 @@ def _relay(shape: tuple[Poly, ...], read: bool = True) -> Unsummed:
 @lru_cache(maxsize=1 << 10)  # the values of a program have few shapes
 def _laid(shape: tuple[Poly, ...]) -> tuple[Poly, Poly, Poly]:
     """Count the members of a shape, and the joins and embeds that lay them out."""
-    volume = product_of(shape)
+    volume = fewer_clips(product_of(shape))
     return volume, relu(volume - 1), _suffix_products(shape)
 
 

@@ -45,6 +45,7 @@ from tolcost.algebra import (
     either,
     eq,
     evaluate,
+    fewer_clips,
     ge,
     generators_in,
     is_nonnegative,
@@ -730,7 +731,8 @@ def traffic(program: Program, facts: tuple[Cond, ...] = ()) -> Traffic:
     doubts = Doubts(facts)
     read = _read(program, doubts)
     least = _by_space(_read(program, Doubts(facts, least=True))) if doubts.chosen else None
-    written = [(part.space, product_of(part.shape)) for out in program.outputs for part in out.node.type]
+    parts = [part for out in program.outputs for part in out.node.type]
+    written = [(part.space, fewer_clips(product_of(part.shape))) for part in parts]
     unsized = sorted({space for space, _ in (*read, *written) if bits_of(space) is None})
     return Traffic(_by_space(read), _by_space(written), tuple(unsized), doubts.met, least, tuple(doubts.full))
 

@@ -266,10 +266,10 @@ def _nothing(env: Env, body: MapBody, shape: tuple[int, ...]) -> Vec | None:
     """A map over nothing: a vector without entries, unless its elements would have been data."""
     if len(shape) != 1:
         return None
-    coords, scope = env.scope.under(hints(body.pattern, 1), (const(0),))
-    with env.context.attempt(scope):
+    coords, inner = inside(env, hints(body.pattern, 1), (const(0),))
+    with env.context.attempt(inner.scope):
         try:
-            entry_ = body.at(env.building(scope), coords)
+            entry_ = body.at(inner, coords)
         except ListForNumber:
             raise
         except (Rejected, NeedsUnrolling):

@@ -213,17 +213,30 @@ def require(
 def require_length(
     env: Env, value: Poly, span: Span, reason: str = "a length is not negative", message: Said | None = None
 ) -> Poly:
-    """Require a formula to be a length, and give it: 0 at coordinates where it would be negative.
+    """Require a formula to be a length, and give it: 0 where it would be negative.
 
-    That is what a run takes it for where lengths alone do not rule it out.
+    That is what a run takes it for at coordinates where lengths alone do not rule it out, and where nothing
+    is visited: the body of an empty range still has a shape.
     """
     condition = ge(value)
     if condition is TRUE:  # as most are
         return value
+    if env.scope.never:
+        return maximum(value, 0)
     told = message or (lambda: f"this length is negative: {to_text(value)}")
     before = len(env.context.notes.unproved)
-    proved_here = require(env, condition, reason, span, told)
-    return value if proved_here or len(env.context.notes.unproved) == before else maximum(value, 0)
+    if require(env, condition, reason, span, told):
+        return maximum(value, 0) if _only_visited(env, condition) else value
+    return value if len(env.context.notes.unproved) == before else maximum(value, 0)
+
+
+def _only_visited(env: Env, condition: Cond) -> bool:
+    """Whether a condition on lengths, proved here, may fail where lengths leave a range around it nothing."""
+    scope = env.scope
+    if not scope.visited or any(s.kind == "coord" for s in symbols_of_cond(condition)):
+        return False
+    kept = [f for f in scope.facts if f not in scope.visited]
+    return proved(condition, (*kept, *env.context.notes.agreed)) is not True
 
 
 def _everywhere(env: Env, condition: Cond, refuse: Callable[[], NoReturn]) -> Cond:

@@ -704,10 +704,11 @@ class Scope:
     """A block being built: its bindings so far, what is known to hold inside it, and how it is elaborated.
 
     A value that it is ``naming`` may be used only where it is in range: being out of it is no fault yet.
-    One that is ``never`` visited knows what cannot be, and so everything.  ``in_range`` are indices that were
-    proved to be, with their lengths: neighbours are looked at by the same ones, again and again.  ``depth``
-    is how many coordinates are bound around it: the next are numbered from there on.  None is bound twice on
-    the way to a node, and loops beside each other that are alike share theirs, and what is proved of them.
+    One that is ``never`` visited knows what cannot be, and so everything.  ``visited`` are those of its facts
+    that hold because it is: no range around it is empty.  ``in_range`` are indices that were proved to be,
+    with their lengths: neighbours are looked at by the same ones, again and again.  ``depth`` is how many
+    coordinates are bound around it: the next are numbered from there on.  None is bound twice on the way to
+    a node, and loops beside each other that are alike share theirs, and what is proved of them.
     """
 
     parent: Scope | None = None
@@ -718,6 +719,7 @@ class Scope:
     never: bool = False
     in_range: set[tuple[Poly, Poly]] = field(default_factory=set)
     depth: int = 0
+    visited: tuple[Cond, ...] = ()
 
     def __init__(
         self,
@@ -729,6 +731,7 @@ class Scope:
         never: bool = False,
         in_range: set[tuple[Poly, Poly]] | None = None,
         depth: int = 0,
+        visited: tuple[Cond, ...] = (),
     ) -> None:
         """Written out, as that of a trial."""
         self.parent = parent
@@ -739,6 +742,7 @@ class Scope:
         self.never = never
         self.in_range = set() if in_range is None else in_range
         self.depth = depth
+        self.visited = visited
 
     def inner(self, *facts: Cond) -> Scope:
         """A block inside this one, where ``facts`` hold too."""
@@ -746,7 +750,7 @@ class Scope:
         if facts:
             more = [as_fact(part) for part in conjuncts(facts)]
             known, never = (*known, *more), never or FALSE in more
-        return Scope(self, known, [], self.mode, False, never, set(self.in_range), self.depth)
+        return Scope(self, known, [], self.mode, False, never, set(self.in_range), self.depth, self.visited)
 
     def under(
         self, names: Iterable[str], shape: tuple[Poly, ...], *facts: Cond
@@ -756,6 +760,7 @@ class Scope:
         coords = tuple([numbered_coordinate(name, number, d) for number, (name, d) in named])
         inner = self.inner(*facts)
         inner.depth += len(shape)
+        inner.visited += inner.facts[len(self.facts) :]
         return coords, inner
 
     def same(self, *facts: Cond, mode: Mode | None = None, naming: bool = False) -> Scope:
@@ -765,7 +770,7 @@ class Scope:
             more = [as_fact(fact) for fact in facts]
             known, never, in_range = (*known, *more), never or FALSE in more, set(in_range)
         mode, naming = mode or self.mode, naming or self.naming
-        return Scope(self, known, self.bindings, mode, naming, never, in_range, self.depth)
+        return Scope(self, known, self.bindings, mode, naming, never, in_range, self.depth, self.visited)
 
     def bind(self, node: Node, name: str = "", work: JointWork | None = None) -> Node:
         """The node, computed once in this block; what is free stays, unless it is part of some work."""
