@@ -51,7 +51,7 @@ from tolcost.algebra import (
     to_text,
     total,
 )
-from tolcost.algebra.poly import poly, powers_of
+from tolcost.algebra.poly import affine_parts, poly, powers_of
 from tolcost.atoms.kit import (
     Schedules,
     blocks,
@@ -163,11 +163,13 @@ def peak(depth: Depth, symbol: Symbol, extent: Poly) -> Depth:
     for candidate in depth.candidates:
         if symbol not in candidate.free:
             found.append(candidate)
-        elif (grows := _grows(candidate, symbol)) is None:
+        elif (grows := _grows(candidate, symbol)) is not None:
+            found.append(_at_end(candidate, symbol, extent, grows))
+        elif (top := _turning(candidate, symbol, extent)) is not None:
+            found.append(top)
+        else:
             exact = False
             found.append(_bounded(candidate, symbol, extent))
-        else:
-            found.append(_at_end(candidate, symbol, extent, grows))
     return Depth(tuple(found), exact)
 
 
@@ -175,6 +177,32 @@ def _at_end(p: Poly, symbol: Symbol, extent: Poly, grows: bool) -> Poly:
     """An expression that grows, or falls, at the end where it is largest; there may be no element."""
     last = extent if is_nonnegative(extent - 1) else maximum(extent, ONE)
     return substitute(p, {symbol: last if grows else ONE})
+
+
+def _turning(p: Poly, symbol: Symbol, extent: Poly) -> Poly | None:
+    """An expression where it is largest, if it grows until a clip sets in, or ends, and falls from there on.
+
+    >>> from tolcost.algebra import coordinate, length
+    >>> n = length("n")
+    >>> i = coordinate("i", 2 * n - 1)
+    >>> _turning(minimum(i, n) - maximum(i - n + 1, 1) + 1, the_symbol(i), 2 * n - 1)  # the diagonals of a square
+    n
+    """
+    for clip in sorted(_clips_in(p, symbol), key=lambda g: g.key):
+        times, rest = affine_parts(clip.p, symbol) or (ZERO, ZERO)
+        if times not in (ONE, -ONE):
+            continue
+        place = -rest * times
+        if not is_nonnegative(place - 1) or not is_nonnegative(extent - place):
+            continue
+        sides = [replace(p, clip, side) for side in (ZERO, clip.p)][:: 1 if times == ONE else -1]
+        if _grows(sides[0], symbol) is True and _grows(sides[1], symbol) is False:
+            return substitute(p, {symbol: place})
+    return None
+
+
+def _clips_in(p: Poly, symbol: Symbol) -> list[Relu]:
+    return [g for g in generators_in(p) if isinstance(g, Relu) and symbol in g.free]
 
 
 def logs_of(p: Poly, symbol: Symbol) -> list[Log2]:
@@ -230,8 +258,7 @@ def _by_sides(p: Poly, symbol: Symbol, extent: Poly, clips: int) -> Poly | None:
     grows = _grows(p, symbol)
     if grows is not None:
         return _at_end(p, symbol, extent, grows)
-    inside = (g for g in generators_in(p) if isinstance(g, Relu) and symbol in g.free)
-    clip = min(inside, key=lambda g: g.key, default=None)
+    clip = min(_clips_in(p, symbol), key=lambda g: g.key, default=None)
     if clip is None or not clips or len(p.terms) > _MOST_TERMS * clips:
         return None
     parts = powers_of(p, clip)
@@ -428,7 +455,9 @@ class _DepthPass:
         mentioned = [s for s in node.coords if s in each.free]
         filters = [s for s, _ in self._filters[node.body] if s in each.free]
         if not mentioned and not filters:
-            return each * volume, each * relu(volume - 1, self._granted), True
+            some = all(is_nonnegative(extent - 1, self._granted) for extent in node.extents)
+            but_one = volume - 1 if some else relu(volume - 1, self._granted)
+            return each * volume, each * but_one, True
         if filters or any(logs_of(each, s) for s in mentioned):
             most = self._over(Depth((each,)), node).candidates[0]
             return most * volume, most * volume, False

@@ -185,7 +185,8 @@ def build_from(env: Env, shape: Shape, value: View, span: Span, space: str | Non
     """Lay a view out: a Build of its elements."""
     numbers = known(shape)
     if numbers is not None and value.static and math.prod(numbers) <= TABLE_LIMIT:
-        return _vec_node(env, lay_out(value, numbers, env, span), span, space)
+        told = value.space if 0 in numbers else None  # no entry tells it
+        return _vec_node(env, lay_out(value, numbers, env, span), span, space or told)
 
     def at(inner: Env, coords: tuple[Value, ...]) -> Value:
         entry = value.get(inner, coords)

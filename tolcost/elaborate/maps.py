@@ -263,7 +263,7 @@ def _together(shape: tuple[int, ...], items: list[Value]) -> Value | None:
 
 
 def _nothing(env: Env, body: MapBody, shape: tuple[int, ...]) -> Vec | None:
-    """A map over nothing: a vector without entries, unless its elements would have been data."""
+    """A map over nothing: a vector without entries, unless its elements were data, or in another space."""
     if len(shape) != 1:
         return None
     coords, inner = inside(env, hints(body.pattern, 1), (const(0),))
@@ -275,7 +275,7 @@ def _nothing(env: Env, body: MapBody, shape: tuple[int, ...]) -> Vec | None:
         except (Rejected, NeedsUnrolling):
             return Vec(shape, ())
     number = is_static(entry_) and capacity(entry_) == 1 and not shape_of(env, entry_, body.span)
-    return Vec(shape, ()) if number else None
+    return Vec(shape, ()) if number and space_of(entry_) == "Z" else None  # no entry tells another
 
 
 def _nested(shape: tuple[int, ...], items: list[Value]) -> Vec | None:
