@@ -20,7 +20,7 @@ from tolcost.elaborate import Argument, Elaborated, elaborate
 from tolcost.elaborate.programs import repeated_work
 from tolcost.platform import with_deep_stack
 from tolcost.syntax import parse
-from tolcost.syntax.names import quotients_in_comments, unused
+from tolcost.syntax.names import quotients_in_comments, rounded_quotients, unused
 from tolcost.syntax.tree import Module, Use
 
 
@@ -60,7 +60,8 @@ def lower(parsed: Parsed, given: Mapping[str, Argument] | None = None, name: str
 def lower_for_author(parsed: Parsed, given: Mapping[str, Argument] | None = None) -> Elaborated:
     """The same, with all warnings: what the author of a program might want to know, besides the result."""
     found = lower(parsed, given)
-    read = (*quotients_in_comments(parsed.program), *unused(parsed.program))
+    program = parsed.program
+    read = (*quotients_in_comments(program), *rounded_quotients(program), *unused(program))
     return replace(found, warnings=(*read, *found.warnings, *repeated_work(found.program, parsed.source)))
 
 

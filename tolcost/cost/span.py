@@ -185,7 +185,7 @@ def _turning(p: Poly, symbol: Symbol, extent: Poly) -> Poly | None:
     >>> from tolcost.algebra import coordinate, length
     >>> n = length("n")
     >>> i = coordinate("i", 2 * n - 1)
-    >>> _turning(minimum(i, n) - maximum(i - n + 1, 1) + 1, the_symbol(i), 2 * n - 1)  # the diagonals of a square
+    >>> _turning(minimum(i, n) - maximum(i - n + 1, 1) + 1, the_symbol(i), 2 * n - 1)
     n
     """
     for clip in sorted(_clips_in(p, symbol), key=lambda g: g.key):

@@ -774,6 +774,41 @@ def quotients_in_comments(program: tree.Module) -> tuple[Diagnostic, ...]:
     )
 
 
+def rounded_quotients(program: tree.Module) -> tuple[Diagnostic, ...]:
+    r"""A warning for each quotient of numbers in the text that is rounded down: ``sqrt(1 / 8)`` is 0.
+
+    >>> from tolcost.diagnostics import Source
+    >>> from tolcost.syntax.parser import parse
+    >>> text = "tol x: R [n]\ny := map(x, 3 * 1 / 2 * * + 6 / 3 + 1.0 / 2 + 1 / n)"
+    >>> [(d.message, d.hint) for d in rounded_quotients(parse(Source("demo", text)))]
+    [('this is rounded down to 1', 'write `3.0 / 2`, or `div(3, 2)`')]
+    """
+    chains = (
+        node for s in program.statements for node in tree.inner_nodes(s) if isinstance(node, tree.Infix)
+    )
+    return tuple(found for chain in chains if (found := _rounded(chain)) is not None)
+
+
+def _rounded(chain: tree.Infix) -> Diagnostic | None:
+    """What the numbers that a product begins with come to, where a quotient of them leaves a remainder."""
+    worth = _whole(chain.first)
+    for sign, operand in chain.rest:
+        number = _whole(operand)
+        if worth is None or number is None or sign not in ("*", "/") or (sign == "/" and number == 0):
+            return None
+        if sign == "/" and worth % number:
+            hint = f"write `{worth}.0 / {number}`, or `div({worth}, {number})`"
+            place = Span(chain.span.source, chain.first.span.start, operand.span.end)
+            told = f"this is rounded down to {worth // number}"
+            return Diagnostic("T0220", told, place, hint=hint, severity="warning")
+        worth = worth * number if sign == "*" else worth // number
+    return None
+
+
+def _whole(expr: tree.Expr) -> int | None:
+    return int(expr.text) if isinstance(expr, tree.Numeral) and expr.text.isdecimal() else None
+
+
 def _code(program: tree.Module) -> str:
     """The text without its comments."""
     ends = [0, *(end for c in program.comments for end in (c.span.start, c.span.end)), program.span.end]
