@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from tolcost.algebra import (
     NotInteger,
@@ -18,7 +18,7 @@ from tolcost.algebra import (
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import index_nodes, inner_nodes, roots
 from tolcost.atoms.nodes import Condition, Node, Program
-from tolcost.diagnostics import Diagnostic, Rejected
+from tolcost.diagnostics import Diagnostic, Rejected, quoted
 
 
 def given_lengths(program: Program, dims: Mapping[str, int]) -> dict[Symbol, int]:
@@ -28,20 +28,19 @@ def given_lengths(program: Program, dims: Mapping[str, int]) -> dict[Symbol, int
     mentioned = {symbol for length in (*declared, *equations) for symbol in length.free}
     given = {s: dims[s.name] for s in mentioned.union(program.symbols) if s.name in dims}
     known = solve(equations, given)[0]
-    problems = tuple(out_of_bounds(known))
+    problems = [problem for symbol in known for problem in out_of_bounds(symbol, known)]
     if problems:
         raise Rejected(*problems)
     check_conditions(program.conditions, known, "these lengths break")
     return known
 
 
-def out_of_bounds(bindings: Mapping[Symbol, int]) -> Iterable[Diagnostic]:
-    """Say which lengths are outside of their range."""
-    for symbol, value in bindings.items():
-        low, high = _bound(symbol.lo, bindings), _bound(symbol.hi, bindings)
-        if (low is not None and value < low) or (high is not None and value > high):
-            between = f"{'-' if low is None else low}..{'-' if high is None else high}"
-            yield Diagnostic("T0343", f"{symbol.name} = {value} is outside its range {between}")
+def out_of_bounds(symbol: Symbol, bindings: Mapping[Symbol, int]) -> Iterator[Diagnostic]:
+    """Say of a length if it is outside of its range."""
+    value, low, high = bindings[symbol], _bound(symbol.lo, bindings), _bound(symbol.hi, bindings)
+    if (low is not None and value < low) or (high is not None and value > high):
+        ends = f"{'' if low is None else f'{low:,}'}..{'' if high is None else f'{high:,}'}"
+        yield Diagnostic("T0343", f"{quoted(symbol.name)} = {value:,} is outside its range {ends}")
 
 
 def _bound(bound: Poly | None, bindings: Mapping[Symbol, int]) -> int | None:

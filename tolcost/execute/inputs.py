@@ -329,7 +329,7 @@ def bind_lengths(
     equations += equations_in(c.condition for c in program.conditions)
     bindings, _ = solve(equations, bindings)  # what has no solution is a disagreement, told below
     problems.extend(_disagreements(formulas, bindings))
-    problems.extend(out_of_bounds(bindings))
+    problems.extend(problem for symbol in bindings for problem in out_of_bounds(symbol, bindings))
     if problems:
         raise Rejected(*problems)
     return bindings

@@ -19,7 +19,6 @@ from tolcost.algebra import (
     NotInteger,
     Poly,
     Symbol,
-    UnboundSymbol,
     atom,
     cond_text,
     const,
@@ -32,6 +31,7 @@ from tolcost.algebra import (
     to_text,
     to_words,
 )
+from tolcost.atoms.lengths import out_of_bounds
 from tolcost.atoms.nodes import Condition
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span, place, quoted, visible
@@ -194,7 +194,8 @@ def locate(
     given = {known[name]: value for name, value in dims.items() if name in known}
     equations = {one.condition.p: one for one in relied if isinstance(one.condition, Eq)}
     values, impossible = solve((*(value - atom(s) for s, value in merged.items()), *equations), given)
-    problems = [*_out_of_bounds(values), *(equations[p].broken() for p in impossible if p in equations)]
+    problems = [problem for symbol in values for problem in out_of_bounds(symbol, values)]
+    problems += [equations[p].broken() for p in impossible if p in equations]
     gaps = {value - atom(s): s for s, value in said.items()}
     broken = "these lengths break a condition of the model"
     others = (p for p in impossible if p not in equations and p not in gaps)
@@ -236,18 +237,3 @@ def _contradictions(
                 f"the model makes {quoted(symbol.name)} and {quoted(to_words(value))} equal, "
                 f"but they are {given[symbol]:,} and {evaluate(value, values):,}",
             )
-
-
-def _out_of_bounds(values: Valuation) -> Iterator[Diagnostic]:
-    for symbol, value in values.items():
-        low, high = _bound(symbol.lo, values), _bound(symbol.hi, values)
-        if (low is not None and value < low) or (high is not None and value > high):
-            ends = f"{'' if low is None else f'{low:,}'}..{'' if high is None else f'{high:,}'}"
-            yield Diagnostic("T0343", f"{quoted(symbol.name)} = {value:,} is outside its range {ends}")
-
-
-def _bound(bound: Poly | None, values: Valuation) -> int | None:
-    try:
-        return None if bound is None else evaluate(bound, values)
-    except UnboundSymbol:
-        return None
