@@ -62,13 +62,14 @@ def sizes(program: Program) -> dict[str, int]:
     names = {symbol.name for symbol in lengths_of(program) if symbol.kind != "data"}
     names |= {symbol.name for each in program.conditions for symbol in symbols_of_cond(each.condition)}
     found = {name: SIZES.get(name, 2) for name in names if not name.endswith("_share")}
-    return found | {"n": 4 if "p" in names or "n_share" in names else 3}
+    size = 4 if "p" in names or "n_share" in names else 3
+    return found | {name: size for name in ("n",) if name in names}
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_size_and_depth_are_those_of_the_closed_forms(name: str) -> None:
     program = held(name).program
-    dims = {**sizes(program), **({"b": 1} if name == "motifs/logic/sha256" else {})}
+    dims = sizes(program)
     if name in NO_CIRCUIT:
         with pytest.raises(Rejected):
             circuit_of(program, dims)

@@ -17,13 +17,13 @@ import pytest
 from tests.cost.brute_traffic import can_be_walked, numbers, walked
 from tolcost.algebra import Symbol, evaluate, symbols_of_cond
 from tolcost.algebra.points import hold_at
+from tolcost.atoms.lengths import lengths_of
 from tolcost.atoms.nodes import Program
 from tolcost.audit.instances import OperatorInstance
 from tolcost.catalogue.specs import open_library
 from tolcost.cli import run
 from tolcost.cost.traffic import bits_of
 from tolcost.diagnostics import Rejected
-from tolcost.execute.inputs import lengths_of
 from tolcost.referee.formulas import PublishedFormula, parse_formulas, shipped_formulas
 from tolcost.referee.judge import Judgement, judge_formulas, taken_by
 from tolcost.referee.subjects import ModelProgram, Subject, lower_subject, run_subject

@@ -18,21 +18,35 @@ from tolcost.algebra import (
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import index_nodes, inner_nodes, roots
 from tolcost.atoms.nodes import Condition, Node, Program
-from tolcost.diagnostics import Diagnostic, Rejected, quoted
+from tolcost.diagnostics import Diagnostic, Rejected, quoted, refuse
 
 
 def given_lengths(program: Program, dims: Mapping[str, int]) -> dict[Symbol, int]:
     """Find what the lengths given by name are, and those that follow: none may break a condition."""
-    declared = (length for needed in program.inputs for part in needed.type for length in part.shape)
-    equations = equations_in(each.condition for each in program.conditions)
-    mentioned = {symbol for length in (*declared, *equations) for symbol in length.free}
-    given = {s: dims[s.name] for s in mentioned.union(program.symbols) if s.name in dims}
-    known = solve(equations, given)[0]
+    known = solve(equations_in(each.condition for each in program.conditions), named(program, dims))[0]
     problems = [problem for symbol in known for problem in out_of_bounds(symbol, known)]
     if problems:
         raise Rejected(*problems)
     check_conditions(program.conditions, known, "these lengths break")
     return known
+
+
+def named(program: Program, dims: Mapping[str, int]) -> dict[Symbol, int]:
+    """Lengths that are given by name; a name that means nothing is a mistake, and would be ignored."""
+    known = {symbol.name: symbol for symbol in lengths_of(program)}
+    unknown = sorted(dims.keys() - known.keys())
+    if unknown:
+        there = f"there are {', '.join(map(quoted, known))}" if known else "there are none"
+        hint = f"{there}; an attribute that has a value is given another by --attr"
+        refuse("T0412", f"there is no length {quoted(unknown[0])}", hint=hint)
+    return {known[name]: value for name, value in dims.items()}
+
+
+def lengths_of(program: Program) -> tuple[Symbol, ...]:
+    """Every length that a program, its inputs or its conditions mention."""
+    shapes = (part.shape for needed in program.inputs for part in needed.type)
+    conditions = (s for c in program.conditions for s in symbols_of_cond(c.condition))
+    return (*program.symbols, *conditions, *(s for shape in shapes for d in shape for s in d.free))
 
 
 def out_of_bounds(symbol: Symbol, bindings: Mapping[Symbol, int]) -> Iterator[Diagnostic]:

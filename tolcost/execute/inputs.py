@@ -27,11 +27,10 @@ from tolcost.algebra import (
     evaluate,
     solve,
     substitute,
-    symbols_of_cond,
     the_symbol,
 )
 from tolcost.atoms.kit import program_nodes
-from tolcost.atoms.lengths import check_conditions, given_lengths, out_of_bounds
+from tolcost.atoms.lengths import check_conditions, given_lengths, lengths_of, named, out_of_bounds
 from tolcost.atoms.nodes import Input, Part, Program
 from tolcost.diagnostics import Diagnostic, Rejected, quoted, visible
 from tolcost.execute.dtypes import Array, convert, dtype_of, shortened
@@ -508,7 +507,7 @@ def plain_values(array: Array) -> PlainValues:
 
 def lengths_by_name(program: Program, given: Arrays, dims: Mapping[str, int]) -> dict[str, int]:
     """Give every length that options, the shapes of arrays and the program's conditions decide."""
-    values = {s: dims[s.name] for s in lengths_of(program) if s.name in dims}
+    values = named(program, dims)
     equations = equations_in(c.condition for c in program.conditions)
     for needed in program.inputs:
         for part, array in zip(needed.type, given.get(needed.name, ()), strict=False):
@@ -519,13 +518,6 @@ def lengths_by_name(program: Program, given: Arrays, dims: Mapping[str, int]) ->
         texts = (cond_text(Eq(substitute(equation, dict(values)))) for equation in impossible)
         raise Rejected(*(Diagnostic("T0342", f"no length makes {text}") for text in texts))
     return {symbol.name: value for symbol, value in found.items()}
-
-
-def lengths_of(program: Program) -> Iterable[Symbol]:
-    """Every length that a program, its inputs or its conditions mention."""
-    shapes = (part.shape for needed in program.inputs for part in needed.type)
-    conditions = (s for c in program.conditions for s in symbols_of_cond(c.condition))
-    return (*program.symbols, *conditions, *(s for shape in shapes for d in shape for s in d.free))
 
 
 def random_arrays(program: Program, given: Arrays, dims: Mapping[str, int], seed: int) -> Arrays:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TypeAlias, cast
 
 from tolcost.atoms.kit import schedules
+from tolcost.atoms.lengths import lengths_of
 from tolcost.atoms.nodes import Node, Program, Type
 from tolcost.audit.instances import (
     OperatorInstance,
@@ -24,7 +25,7 @@ from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Source, refuse
 from tolcost.elaborate.inputs import PlainValue, arguments
 from tolcost.execute import run_reference
-from tolcost.execute.inputs import lengths_of, plain_arrays
+from tolcost.execute.inputs import plain_arrays
 from tolcost.execute.values import OutputValue, RunCounts
 from tolcost.syntax import parse, read_source
 from tolcost.syntax.tree import Ellipsis as Ellipsis_
