@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from tolcost.api import analyze, diff, from_onnx, from_torch, generate, load_model, operator, sweep
     from tolcost.diagnostics import Diagnostic, Rejected
     from tolcost.result.comparison import CostComparison
-    from tolcost.result.cost import Cost
-    from tolcost.result.numbers import ExactNumbers, NumberColumns
+    from tolcost.result.cost import Cost, ExactNumbers, NumberColumns
 
 __version__ = "0.1.0"
 __all__ = [
@@ -43,8 +42,8 @@ _ELSEWHERE = {
     "Cost": "tolcost.result.cost",
     "CostComparison": "tolcost.result.comparison",
     "Diagnostic": "tolcost.diagnostics",
-    "ExactNumbers": "tolcost.result.numbers",
-    "NumberColumns": "tolcost.result.numbers",
+    "ExactNumbers": "tolcost.result.cost",
+    "NumberColumns": "tolcost.result.cost",
     "Rejected": "tolcost.diagnostics",
 }
 """Where the public names are that are not in ``tolcost.api``."""

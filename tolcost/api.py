@@ -22,11 +22,10 @@ from tolcost.platform import stored_conformance, with_deep_stack
 from tolcost.result.compare import compare
 from tolcost.result.comparison import CostComparison
 from tolcost.result.conformance import conformance_of
-from tolcost.result.cost import Cost
+from tolcost.result.cost import Cost, many_points
 from tolcost.result.generation import generated
 from tolcost.result.growth import read_values
 from tolcost.result.model import Wanted, file_cost, model_cost
-from tolcost.result.numbers import many_points
 from tolcost.result.operator_page import Record
 from tolcost.result.operators import RankForm, forms_by_rank
 from tolcost.result.point import said_of_lengths, whole_lengths

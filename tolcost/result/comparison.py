@@ -9,12 +9,11 @@ from tolcost.algebra import Poly, Witness, to_text
 from tolcost.dataclass import dataclass
 from tolcost.result.claims import Claim, Relation
 from tolcost.result.regions import EVERYWHERE
+from tolcost.result.study import FUNCTIONS
 from tolcost.show.document import Cell, Code, Column, Fact, Facts, Lines, ReportTable, Section, Verdict, write
 from tolcost.show.json import Json, document, number
 from tolcost.show.shorten import shortened, si
 
-FUNCTIONS = "histogram"
-"""The part whose figures are counts by function and space."""
 _FORM = 40
 _MOST_PARTS = 20
 _VERDICTS = {

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tolcost.diagnostics import Diagnostic, Rejected, quoted, refuse
-from tolcost.result.numbers import FigureValue, Points
+from tolcost.result.cost import FigureValue, Points
 from tolcost.result.study import Figures, Located, locate_study
 from tolcost.result.view import CostView, figure_data
 from tolcost.show.document import Form, text_of

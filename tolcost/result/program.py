@@ -17,11 +17,11 @@ from tolcost.elaborate.inputs import PlainShape, PlainValue, arguments
 from tolcost.pipeline import analyze_lowered, lower_for_author, read_program
 from tolcost.result.assumptions import assumed
 from tolcost.result.claims import Certainty
-from tolcost.result.comparison import FUNCTIONS
 from tolcost.result.cost import Cost
 from tolcost.result.point import line_in, requirements, said_of_lengths, whole_lengths
 from tolcost.result.rows import TableRow
 from tolcost.result.study import (
+    FUNCTIONS,
     Coverage,
     Figures,
     Group,

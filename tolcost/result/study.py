@@ -199,6 +199,8 @@ class Growth:
 
 
 L = TypeVar("L", bound="Located")
+FUNCTIONS = "histogram"
+"""The part of a comparison whose figures are counts by function and space."""
 _EACH = f"{UNIT}, node by node with empty caches"
 
 
