@@ -19,6 +19,7 @@ from tolcost.models.from_torch import exported
 from tolcost.models.walking import Session
 from tolcost.pipeline import analyze_lowered
 from tolcost.platform import stored_conformance, with_deep_stack
+from tolcost.result.catalogue_page import Record
 from tolcost.result.compare import compare
 from tolcost.result.comparison import CostComparison
 from tolcost.result.conformance import conformance_of
@@ -26,7 +27,6 @@ from tolcost.result.cost import Cost, many_points
 from tolcost.result.generation import generated
 from tolcost.result.growth import read_values
 from tolcost.result.model import Wanted, file_cost, model_cost
-from tolcost.result.operator_page import Record
 from tolcost.result.operators import RankForm, forms_by_rank
 from tolcost.result.point import said_of_lengths, whole_lengths
 from tolcost.result.program import analyze as analyze_program

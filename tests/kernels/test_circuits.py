@@ -20,8 +20,7 @@ from tolcost.diagnostics import Rejected, Source
 from tolcost.execute import run_vectorised
 from tolcost.execute.circuit import Circuit, circuit_of
 from tolcost.pipeline import lower, read_program
-from tolcost.result.circuit_files import circuit_dot, circuit_json, circuit_program, read_circuit
-from tolcost.result.circuit_identity import same_polynomials
+from tolcost.result.circuits import circuit_dot, circuit_json, circuit_program, read_circuit, same_polynomials
 
 SIZES = {"m": 3, "w": 3, "steps": 3}
 # what data decides (where to write, how long a result is) is no wire

@@ -11,7 +11,7 @@ from typing import Any
 
 from tolcost.catalogue.libraries import ProgramLibrary, library_names, read_library
 from tolcost.platform import specs_root
-from tolcost.result.library_page import CostedProgram, costed
+from tolcost.result.catalogue_page import CostedProgram, costed
 from tolcost.show.document import Cell, Code, Column, ReportTable
 
 NAME = "models_of_computation"

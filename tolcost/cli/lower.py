@@ -18,7 +18,7 @@ from tolcost.syntax.tree import Comment, Module
 
 if TYPE_CHECKING:
     from tolcost.execute.circuit import Circuit
-    from tolcost.result.circuit_identity import Identity
+    from tolcost.result.circuits import Identity
 
 
 @click.command(
@@ -83,7 +83,7 @@ def _atoms(file: str, request: Request, dims: dict[str, int] | None) -> str:
 
 def _circuit(file: str, request: Request, dims: dict[str, int], form: str) -> str:
     from tolcost.execute.circuit import circuit_of
-    from tolcost.result.circuit_files import circuit_dot, circuit_json
+    from tolcost.result.circuits import circuit_dot, circuit_json
 
     program = lowered(file, request)
     warn(program)
@@ -178,8 +178,7 @@ MOST_BYTES = 256 * 2**20
 @options.output_option
 def circuit(file: str, other: str | None, trials: int, seed: int, output: str | None) -> int:
     """Write a circuit as a program that costs the same, or compare it with another."""
-    from tolcost.result.circuit_files import circuit_program
-    from tolcost.result.circuit_identity import same_polynomials
+    from tolcost.result.circuits import circuit_program, same_polynomials
 
     first = _read(file)
     if other is None:
@@ -191,7 +190,7 @@ def circuit(file: str, other: str | None, trials: int, seed: int, output: str | 
 
 
 def _read(file: str) -> Circuit:
-    from tolcost.result.circuit_files import read_circuit
+    from tolcost.result.circuits import read_circuit
 
     try:
         if Path(file).stat().st_size > MOST_BYTES:

@@ -26,23 +26,21 @@ from tolcost.referee.alternatives import (
     operators_with_alternatives,
 )
 from tolcost.referee.alternatives_table import algorithms_table, alternatives_json, in_full, tables
-from tolcost.result.conformance import conformance_of
-from tolcost.result.library_page import (
+from tolcost.result.catalogue_page import (
+    Listed,
+    Record,
     costed,
     libraries_document,
     libraries_json,
     library_document,
     library_json,
-    program_document,
-)
-from tolcost.result.operator_page import (
-    Listed,
-    Record,
     list_written,
     listed,
     page_of,
     pages_written,
+    program_document,
 )
+from tolcost.result.conformance import conformance_of
 from tolcost.show.json import document
 from tolcost.show.tables import csv_text, markdown
 from tolcost.show.text import text
