@@ -71,7 +71,7 @@ def loaded(names: list[str]) -> list[Any]:
     """The cases of operators inside the model; what both sides need is imported, too."""
     import onnx.reference  # noqa: F401
 
-    import tolcost.catalogue.suite  # noqa: F401
+    import tolcost.catalogue.conformance  # noqa: F401
     from tolcost.catalogue.cases import load_cases
     from tolcost.catalogue.specs import open_library
 
@@ -80,7 +80,7 @@ def loaded(names: list[str]) -> list[Any]:
 
 
 def verify(cases: list[Any]) -> int:
-    from tolcost.catalogue.suite import verify as run
+    from tolcost.catalogue.conformance import verify as run
 
     return run([case.name for case in cases], JOBS).figures()["pass"]
 

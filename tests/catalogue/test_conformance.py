@@ -10,10 +10,9 @@ import pytest
 
 from tolcost.algebra import const
 from tolcost.catalogue.cases import Case, load_cases
-from tolcost.catalogue.conformance import Result, check
+from tolcost.catalogue.conformance import Result, as_record, check, verify
 from tolcost.catalogue.deriving import derive
 from tolcost.catalogue.specs import Library, open_library
-from tolcost.catalogue.suite import as_record, verify
 from tolcost.cli import run
 
 pytestmark = pytest.mark.node_cases

@@ -9,8 +9,7 @@ import pytest
 
 from tolcost.algebra import Poly, const, length, total_of
 from tolcost.catalogue.cases import Case
-from tolcost.catalogue.general.fitting import residues, shortest
-from tolcost.catalogue.general.forms import MeasureSum, Search
+from tolcost.catalogue.general.forms import MeasureSum, Search, residues, shortest
 from tolcost.catalogue.general.instances import GeneralInstance
 from tolcost.catalogue.general.record import (
     GeneralForms,

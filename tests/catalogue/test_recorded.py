@@ -14,12 +14,11 @@ from onnx import helper
 
 from tests.catalogue.recorded_schemas import recorded_schema
 from tolcost.catalogue.cases import Case, recorded_cases
-from tolcost.catalogue.conformance import check
+from tolcost.catalogue.conformance import check, verify
 from tolcost.catalogue.listing import entries
 from tolcost.catalogue.operand_types import recorded_schemas
 from tolcost.catalogue.reading import node_of
 from tolcost.catalogue.specs import FURTHER_DOMAINS, open_library
-from tolcost.catalogue.suite import verify
 from tolcost.diagnostics import Rejected
 
 DOMAIN = "com.microsoft"

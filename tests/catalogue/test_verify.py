@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tolcost.catalogue.suite import as_record, verify
+from tolcost.catalogue.conformance import as_record, verify
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "reports" / "data"

@@ -10,9 +10,9 @@ import pytest
 from onnx import TensorProto, helper, save
 
 from tolcost.audit.catalogue import catalogue_table
+from tolcost.catalogue.conformance import Report
 from tolcost.catalogue.listing import entries
 from tolcost.catalogue.specs import open_library
-from tolcost.catalogue.suite import Report
 from tolcost.cli import run
 
 DOMAIN = "com.example"

@@ -10,7 +10,7 @@ from typing import Any
 from tolcost.algebra import AlgebraBudget, Poly, Symbol
 from tolcost.atoms.nodes import Program
 from tolcost.catalogue.graph import Attribute, GraphNode, Weight
-from tolcost.catalogue.stored import FORMAT, Head, digest_of
+from tolcost.catalogue.specs import FORMAT, Head, digest_of
 from tolcost.catalogue.types import array_of
 from tolcost.cost import depths
 from tolcost.cost.count import CountKey, passing

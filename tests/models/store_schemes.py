@@ -22,8 +22,7 @@ from onnx import defs
 from tests.models.scheme_texts import examples_of, node_of_pattern, scheme_text, stored_text
 from tolcost.algebra import Poly, Symbol, const
 from tolcost.catalogue.graph import GraphNode
-from tolcost.catalogue.specs import Library, Spec, folder_of, open_library
-from tolcost.catalogue.stored import FOLDER
+from tolcost.catalogue.specs import FOLDER, Library, Spec, folder_of, open_library
 from tolcost.diagnostics import Rejected
 from tolcost.models.facts import replaced, symbols_in
 from tolcost.models.lowered import Given, Lowered, Setting

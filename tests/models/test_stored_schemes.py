@@ -20,8 +20,7 @@ from tests.models.store_schemes import (
 )
 from tolcost.catalogue.graph import GraphNode
 from tolcost.catalogue.reading import load_model
-from tolcost.catalogue.specs import Library, Spec, new_library, open_library
-from tolcost.catalogue.stored import FOLDER, NOTHING_STORED
+from tolcost.catalogue.specs import FOLDER, NOTHING_STORED, Library, Spec, new_library, open_library
 from tolcost.diagnostics import Rejected
 from tolcost.models.analysis import analyze_graph
 from tolcost.models.lowered import Given, Lowered, Setting

@@ -41,9 +41,9 @@ from tolcost.audit.readings import errata_table, paper_rows
 from tolcost.audit.recorded import gpu_charts, gpu_table, league_table, who_counts_table
 from tolcost.audit.theorem import theorem_table
 from tolcost.catalogue.cases import Case, load_cases
+from tolcost.catalogue.conformance import Report
 from tolcost.catalogue.listing import Entry, entries
 from tolcost.catalogue.specs import FOLDER_OF_DOMAIN, Library, open_library
-from tolcost.catalogue.suite import Report
 from tolcost.dataclass import dataclass
 from tolcost.show.document import ReportTable
 from tolcost.show.html import Chart, LiveForm, html_page

@@ -10,10 +10,9 @@ from functools import cache
 from tolcost.algebra import Poly
 from tolcost.algebra.parse import parse_text
 from tolcost.audit.peers import CONFORMANCE_MADE
-from tolcost.catalogue.conformance import Result
+from tolcost.catalogue.conformance import Report, Result
 from tolcost.catalogue.listing import Entry
 from tolcost.catalogue.specs import Library, Spec
-from tolcost.catalogue.suite import Report
 from tolcost.dataclass import dataclass
 from tolcost.elementary import FUNCTIONS
 from tolcost.show.document import LONGEST, Cell, Code, Column, ReportTable, Verdict

@@ -14,10 +14,10 @@ from tolcost.algebra import Poly
 from tolcost.audit.catalogue import representative, status_of
 from tolcost.audit.judge import Judged
 from tolcost.audit.peers import COMPILED, ONNX_TOOL, Measured, by_operator
+from tolcost.catalogue.conformance import Report
 from tolcost.catalogue.general.record import GeneralForms, GeneralRow, shown
 from tolcost.catalogue.listing import Entry, attributes
 from tolcost.catalogue.specs import Library, Spec
-from tolcost.catalogue.suite import Report
 from tolcost.cost import Analysis
 from tolcost.diagnostics import Source
 from tolcost.result.operators import length_along_one

@@ -13,9 +13,9 @@ from statistics import median
 
 from tolcost.algebra import product_of
 from tolcost.audit.instances import OperatorInstance, analyse_instance, command_of
+from tolcost.catalogue.conformance import Report
 from tolcost.catalogue.general.record import GeneralForms
 from tolcost.catalogue.specs import Library
-from tolcost.catalogue.suite import Report
 from tolcost.cost import Analysis
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected, refuse, unreadable

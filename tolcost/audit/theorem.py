@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from tolcost.atoms.nodes import ATOMS
 from tolcost.audit.catalogue import BESIDE, primitives_of
-from tolcost.catalogue.conformance import Result
+from tolcost.catalogue.conformance import Report, Result
 from tolcost.catalogue.listing import Entry
 from tolcost.catalogue.specs import Library
-from tolcost.catalogue.suite import Report
 from tolcost.show.document import Cell, Column, ReportTable, Verdict
 
 _MADE = "make theorem"

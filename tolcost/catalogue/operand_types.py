@@ -8,17 +8,19 @@ to be costed, is asked only for versions that are newer than the tables.
 from __future__ import annotations
 
 import json
+import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from functools import cache
 from typing import Any, NamedTuple
 
 from tolcost.catalogue.graph import EMPTY_LIST, Attribute, GraphNode, Reference, attribute_kind, met
 from tolcost.catalogue.messages import TensorProto
-from tolcost.catalogue.specs import FOLDER_OF_DOMAIN, folder_of
-from tolcost.catalogue.stored import StoredTexts
+from tolcost.catalogue.specs import FOLDER_OF_DOMAIN, StoredTexts, folder_of
 from tolcost.catalogue.types import CODE_OF_SPACE, SPACE_OF_CODE
 from tolcost.diagnostics import quoted, refuse
+from tolcost.elaborate.values import Vec
 from tolcost.platform import specs_root
 
 FOLDER = "types"
@@ -202,3 +204,57 @@ def recorded_schemas(domain: str) -> dict[str, dict[str, Any]]:
         return {}
     found: dict[str, dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))["operators"]
     return found
+
+
+# === The start of a definition, for an operator that has none: what its node says, as declarations.
+#
+# Names of inputs, outputs and attributes are those of a recorded schema, where there is one.
+
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def skeleton(node: GraphNode, ranks: Sequence[int | None]) -> str | None:
+    """The first lines of a definition for a node whose inputs have the ranks given, as far as they are known.
+
+    None for a name that no definition can have.
+    """
+    if not _NAME.fullmatch(node.op):
+        return None
+    schema = recorded_types(node.op, node.domain)
+    inputs = [p.name for p in schema.inputs] if schema else []
+    outputs = [p.name for p in schema.outputs] if schema else []
+    return "\n".join(
+        [
+            f"operator {node.op}",
+            *_inputs(node, ranks, inputs),
+            *_attributes(node),
+            *(f"{_named(outputs, n, 'y')} := ..." for n in range(len(node.outputs))),
+        ]
+    )
+
+
+def _inputs(node: GraphNode, ranks: Sequence[int | None], names: Sequence[str]) -> Iterator[str]:
+    for n, given in enumerate(node.inputs):
+        name, rank = _named(names, n, "x"), ranks[n] if n < len(ranks) else None
+        lengths = ["..."] if rank is None else [f"{name}_{axis}" for axis in range(1, rank + 1)]
+        yield f"tol {name}{'' if given else '?'}: R" + (f" [{', '.join(lengths)}]" if lengths else "")
+
+
+def _attributes(node: GraphNode) -> Iterator[str]:
+    for name, value in node.attributes.items():
+        if _NAME.fullmatch(name):
+            yield f"attr {name}: {_space(value)}{' [k]' if isinstance(value, Vec) else ''}"
+    yield from (f"attr {name}: G" for name in node.graphs if _NAME.fullmatch(name))
+
+
+def _space(value: Attribute) -> str:
+    one = value.items[0] if isinstance(value, Vec) and value.items else value
+    if isinstance(one, str):
+        return "S"
+    return "R" if isinstance(one, Fraction | float) else "Z"
+
+
+def _named(names: Sequence[str], place: int, letter: str) -> str:
+    known = names[place] if place < len(names) else ""
+    return known if _NAME.fullmatch(known) else f"{letter}{place + 1}"

@@ -9,10 +9,10 @@ from contextlib import closing
 import click
 
 from tolcost.catalogue.cases import load_cases
+from tolcost.catalogue.conformance import as_record
 from tolcost.catalogue.libraries import library_names, read_library
 from tolcost.catalogue.listing import Entry, entries
 from tolcost.catalogue.specs import Library, open_library
-from tolcost.catalogue.suite import as_record
 from tolcost.cli import options
 from tolcost.cli.output import ProgressLine, deliver
 from tolcost.cli.verify import run_suite

@@ -8,10 +8,9 @@ from contextlib import closing
 import click
 
 from tolcost.atoms.unroll import MAX_ATOMS
-from tolcost.catalogue.conformance import FEW_ATOMS
+from tolcost.catalogue.conformance import FEW_ATOMS, Report, as_record, verify
 from tolcost.catalogue.general.record import GeneralForms, general_forms
 from tolcost.catalogue.general.record import as_record as general_record
-from tolcost.catalogue.suite import Report, as_record, verify
 from tolcost.cli import options
 from tolcost.cli.output import ProgressLine, deliver
 from tolcost.result.conformance import general_text, verify_text

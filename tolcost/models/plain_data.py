@@ -2,7 +2,7 @@
 
 A form is a number, or its denominator and rows of a coefficient and generators, by their places in a table.
 Forms are read as they were written, without working anything out: the file they are in is checked by its
-digest (``catalogue.stored``), and tests hold all of them to the operators lowered anew.
+digest (``catalogue.specs``), and tests hold all of them to the operators lowered anew.
 """
 
 from __future__ import annotations

@@ -375,7 +375,7 @@ class Walk:
 
     def _fallback(self, node: GraphNode, places: Sequence[int]) -> Applied:
         """An operator without a definition: by the body that ONNX has for it, or not at all."""
-        from tolcost.catalogue.skeleton import skeleton
+        from tolcost.catalogue.operand_types import skeleton
 
         known = [self.session.table.things[n] for n in places[: len(node.inputs)]]
         opset = self.opsets.get(node.domain)

@@ -1,7 +1,6 @@
 """The catalogue shown: operators as a list and page by page, and libraries of programs.
 
 Each operator has its standing, its tests and its closed form.
-
 What ONNX's tests said is read back, unless they were run for the occasion; a definition from a
 user's own folder has no such record, and is never given that of the operator it replaces.
 """
@@ -14,12 +13,11 @@ from itertools import groupby
 from typing import Literal
 
 from tolcost.algebra import Poly, to_text
-from tolcost.catalogue.conformance import Result
+from tolcost.catalogue.conformance import Report, Result
 from tolcost.catalogue.general.record import OperatorForms
 from tolcost.catalogue.libraries import LibraryProgram, ProgramLibrary
 from tolcost.catalogue.listing import Entry, attributes
 from tolcost.catalogue.specs import FOLDER_OF_DOMAIN, Library, Spec
-from tolcost.catalogue.suite import Report
 from tolcost.cost import CountStatus, count
 from tolcost.cost.derive import Derivation, derive
 from tolcost.dataclass import dataclass

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from tolcost.algebra import to_text
-from tolcost.catalogue.conformance import FAILED, Result
+from tolcost.catalogue.conformance import FAILED, Report, Result
 from tolcost.catalogue.general.record import (
     GeneralForms,
     GeneralRow,
@@ -17,7 +17,6 @@ from tolcost.catalogue.general.record import (
     shown,
 )
 from tolcost.catalogue.specs import Spec
-from tolcost.catalogue.suite import Report
 from tolcost.diagnostics import Diagnostic, Rejected, visible
 from tolcost.platform import stored_general
 from tolcost.show.json import Json
