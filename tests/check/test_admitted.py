@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.check.support import Project
-from tolcost.check.ordering import narrowed
 from tolcost.check.records import LockEntry
+from tolcost.check.verdicts import narrowed
 
 CASES = {
     "nothing changed": ("x R[n]", "n >= 3", "x R[n]", "n >= 3", ()),

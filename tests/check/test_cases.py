@@ -25,10 +25,10 @@ from tests.syntax import cases
 from tolcost.check.blame import blame
 from tolcost.check.budgets import hold, read_budget
 from tolcost.check.config import read_config
-from tolcost.check.costing import Contribution
 from tolcost.check.entries import costed_program
 from tolcost.check.lockfile import read_lock, write_lock
 from tolcost.check.records import CostChange, Example, GateReport, LockEntry
+from tolcost.check.targets import Contribution
 from tolcost.check.text import gate_text
 from tolcost.check.verdicts import judge
 from tolcost.diagnostics import Rejected, Source, render_all

@@ -11,7 +11,7 @@ from tests.algebra.support import admissible
 from tolcost.algebra import Cond, Poly, const, evaluate, evaluate_cond, ge, length, maximum, relu, the_symbol
 from tolcost.algebra.compare import compare
 from tolcost.algebra.poly import product_of
-from tolcost.check.ordering import _cases, ordering
+from tolcost.check.verdicts import _cases, ordering
 
 n, m, k = length("n"), length("m"), length("k")
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tolcost.check.gate import notes_on, write_merged
 from tolcost.check.lockfile import LOCK_NAME, Lock, load_lock, write_lock
 from tolcost.check.records import LockedFigure, LockEntry
-from tolcost.check.updating import notes_on, write_merged
 
 STATES = (None, "n", "2*n")
 

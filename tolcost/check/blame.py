@@ -23,8 +23,8 @@ from tolcost.algebra import (
     to_text,
     total_of,
 )
-from tolcost.check.costing import Contribution
 from tolcost.check.records import BlamedLine, Example
+from tolcost.check.targets import Contribution
 from tolcost.check.text import cut
 from tolcost.diagnostics import NOWHERE, Source, place
 

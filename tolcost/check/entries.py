@@ -34,8 +34,8 @@ from tolcost.algebra import (
     to_text,
 )
 from tolcost.atoms.nodes import Program
-from tolcost.check.costing import Contribution, Costed
 from tolcost.check.records import UNKNOWN, FigureStatus, LockedFigure, LockEntry, timed
+from tolcost.check.targets import Contribution, Costed
 from tolcost.cost import Counts, NamedType, Term, analyze_program, count, depths, shipped, traffic, weigh
 from tolcost.cost.device import load_device
 from tolcost.cost.span import Depth

@@ -16,14 +16,20 @@ import click
 from tolcost import __version__
 from tolcost.check.baseline import GateTask
 from tolcost.check.config import Config, GivenShape, find_config
-from tolcost.check.costing import Computing, Costed, Costing
-from tolcost.check.gate import Checked, against_lock, against_revision
+from tolcost.check.gate import (
+    Checked,
+    accepted,
+    against_lock,
+    against_revision,
+    notes_on,
+    updated,
+    write_merged,
+)
 from tolcost.check.lockfile import LOCK_NAME, Lock, load_lock
 from tolcost.check.records import GateReport
 from tolcost.check.seals import costs_version
-from tolcost.check.targets import Target, files_below
+from tolcost.check.targets import Computing, Costed, Costing, Target, files_below
 from tolcost.check.text import GATE_FORMATS, gate_text
-from tolcost.check.updating import accepted, notes_on, updated, write_merged
 from tolcost.cli import options
 from tolcost.cli.output import ProgressLine, deliver, exit_code, may_colour, show, write_whole
 from tolcost.diagnostics import Rejected, Source, Span, quoted, refuse, visible

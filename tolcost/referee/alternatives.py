@@ -24,7 +24,7 @@ from tolcost.audit.instances import OperatorInstance, lower_instance
 from tolcost.catalogue.cases import Case
 from tolcost.catalogue.conformance import FAILED, Result, check
 from tolcost.catalogue.specs import Library, Spec, opening
-from tolcost.check.ordering import ordering
+from tolcost.check.verdicts import ordering
 from tolcost.cost import Counts, count
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Source

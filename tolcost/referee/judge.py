@@ -33,8 +33,8 @@ from tolcost.algebra.points import Assignment, hold_at
 from tolcost.atoms.nodes import Program
 from tolcost.catalogue.specs import Library, open_library
 from tolcost.check.config import Config
-from tolcost.check.ordering import ordering
 from tolcost.check.records import BudgetKind, CostlierRegion, Example, HeldBudget
+from tolcost.check.verdicts import ordering
 from tolcost.cost import Analysis, analyze_program, shipped
 from tolcost.cost.count import CountStatus, ProgramCounter
 from tolcost.cost.weights import weight_of

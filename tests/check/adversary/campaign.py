@@ -27,11 +27,10 @@ from tests.check.adversary.programs import LIBRARIES, costlier, executed
 from tests.check.adversary.trees import BEFORE, NEUTRAL, Placed, Tree, random_edits, random_tree
 from tolcost.check.baseline import GateTask
 from tolcost.check.config import find_config
-from tolcost.check.costing import Computing, Costing
-from tolcost.check.gate import Checked, against_lock, against_revision
+from tolcost.check.gate import Checked, accepted, against_lock, against_revision, updated
 from tolcost.check.lockfile import Lock, read_lock, write_lock
 from tolcost.check.records import BAD_INPUT, FINE, GateReport
-from tolcost.check.updating import accepted, updated
+from tolcost.check.targets import Computing, Costing
 from tolcost.cli.check import costing_for
 from tolcost.diagnostics import Rejected, Source
 from tolcost.platform import with_deep_stack
