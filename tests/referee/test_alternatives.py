@@ -26,12 +26,13 @@ from tolcost.referee.alternatives import (
     DEFINITION,
     AlgorithmComparison,
     NodeTests,
+    algorithms_table,
     alternatives,
     compare_alternatives,
     hold_to_tests,
     operators_with_alternatives,
+    tables,
 )
-from tolcost.referee.alternatives_table import algorithms_table, tables
 from tolcost.result.regions import EVERYWHERE, try_shapes
 from tolcost.show.tables import csv_text, markdown
 

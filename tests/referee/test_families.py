@@ -14,9 +14,8 @@ from tolcost.catalogue.libraries import read_library
 from tolcost.catalogue.specs import open_library
 from tolcost.cost import Analysis, analyze_program
 from tolcost.execute import run_vectorised
-from tolcost.referee.formulas import shipped_formulas
-from tolcost.referee.parts import parts_of
-from tolcost.referee.subjects import ModelProgram, lower_subject
+from tolcost.referee.formulas import ModelProgram, lower_subject, shipped_formulas
+from tolcost.referee.judge import parts_of
 
 RECORDED: dict[str, Any] = json.loads(
     (Path(__file__).parents[2] / "reports" / "data" / "families.json").read_text("utf-8")

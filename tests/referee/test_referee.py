@@ -24,9 +24,16 @@ from tolcost.catalogue.specs import open_library
 from tolcost.cli import run
 from tolcost.cost.traffic import bits_of
 from tolcost.diagnostics import Rejected
-from tolcost.referee.formulas import PublishedFormula, parse_formulas, shipped_formulas
+from tolcost.referee.formulas import (
+    ModelProgram,
+    PublishedFormula,
+    Subject,
+    lower_subject,
+    parse_formulas,
+    run_subject,
+    shipped_formulas,
+)
 from tolcost.referee.judge import Judgement, judge_formulas, taken_by
-from tolcost.referee.subjects import ModelProgram, Subject, lower_subject, run_subject
 from tolcost.referee.table import verdict_table
 from tolcost.show.tables import csv_text, markdown
 

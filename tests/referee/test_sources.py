@@ -13,8 +13,7 @@ from tests.referee.rules import RULES, known
 from tolcost.algebra.parse import parse_text
 from tolcost.audit.instances import Shapes
 from tolcost.catalogue.specs import open_library
-from tolcost.referee.formulas import shipped_formulas
-from tolcost.referee.subjects import ModelProgram, title_of
+from tolcost.referee.formulas import ModelProgram, shipped_formulas, title_of
 
 FILES = shipped_formulas()
 REPORTS = Path(__file__).parents[2] / "reports"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
 
+from tolcost.algebra import evaluate
 from tolcost.audit.catalogue import (
     beyond_table,
     catalogue_table,
@@ -13,13 +16,15 @@ from tolcost.audit.catalogue import (
     primitives_table,
     representative,
     standing_counts,
+    theorem_table,
 )
-from tolcost.audit.charts import growth_chart, ratio_chart, scatter_chart
 from tolcost.audit.general_table import evidence_table, four_column_tables, verified_with_forms
+from tolcost.audit.instances import OperatorInstance, analyse_instance
 from tolcost.audit.judge import FormVerdict, Judged, ValueVerdict, judge
 from tolcost.audit.models_table import models_tables
 from tolcost.audit.paper_table import definition_command, paper_table
 from tolcost.audit.peers import (
+    COMPILED,
     PEERS_MADE,
     WRITTEN,
     Measured,
@@ -36,18 +41,18 @@ from tolcost.audit.peers import (
     several_functions,
     spread,
 )
-from tolcost.audit.polybench import polybench_table
 from tolcost.audit.readings import errata_table, paper_rows
-from tolcost.audit.recorded import gpu_charts, gpu_table, league_table, who_counts_table
-from tolcost.audit.theorem import theorem_table
+from tolcost.audit.recorded import gpu_charts, gpu_table, league_table, polybench_table, who_counts_table
 from tolcost.catalogue.cases import Case, load_cases
 from tolcost.catalogue.conformance import Report
 from tolcost.catalogue.listing import Entry, entries
 from tolcost.catalogue.specs import FOLDER_OF_DOMAIN, Library, open_library
 from tolcost.dataclass import dataclass
+from tolcost.platform import specs_root
 from tolcost.show.document import ReportTable
 from tolcost.show.html import Chart, LiveForm, html_page
 from tolcost.show.latex import latex
+from tolcost.show.svg import Dot, Scale, curves, scatter, strip
 from tolcost.show.tables import csv_text, markdown
 
 TITLE = "EOPs and FLOPs: the paper's tables, derived again"
@@ -308,3 +313,57 @@ def with_figures(readme: str, text: str) -> str:
     before, start, rest = readme.partition(START)
     _, end, after = rest.partition(END)
     return f"{before}{start}\n{text}{end}{after}" if start and end else readme
+
+
+# === The charts of the reports: ratios by operator, EOPs against FLOPs, and how costs grow.
+
+
+_SIZES = tuple(2**k for k in range(2, 13))
+
+
+def ratio_chart(found: Sequence[Measured]) -> str:
+    """EOPs over XLA's compiled count, a line for each operator that is not always equal.
+
+    Where EOPs are 0 and XLA counts something, the ratio is 0, which has no place on the axis.
+    """
+    rows = []
+    for op, group in by_operator(found).items():
+        ratios = [ratio for point in group if (ratio := point.ratio()) is not None]
+        if all(ratios) and any(ratio != 1 for ratio in ratios):
+            rows.append((op, group[0].kind, sorted(map(float, ratios))))
+    rows.sort(key=lambda row: (row[1], row[2][0], row[0]))
+    low = min((values[0] for _, _, values in rows), default=0.1)
+    axis = Scale("EOPs / XLA's compiled count; 1 is equal", min(low / 1.2, 0.05), 2.0)
+    return strip(rows, axis, "Ratio of EOPs to FLOPs by operator")
+
+
+def scatter_chart(found: Sequence[Measured]) -> str:
+    """EOPs against XLA's count, a dot for each operator and shape; equal is on the diagonal."""
+    marks = []
+    for point in found:
+        total = point.total(COMPILED)
+        if total and point.eops:
+            label = f"{point.op}: EOPs {point.eops}, XLA {_plain(total)}"
+            marks.append(Dot(float(total), float(point.eops), point.kind, label))
+    low = min(min(mark.x, mark.y) for mark in marks) / 1.5
+    high = max(max(mark.x, mark.y) for mark in marks) * 1.5
+    across, up = Scale("XLA flops + transcendentals", low, high), Scale("EOPs", low, high)
+    return scatter(marks, across, up, "EOPs against FLOPs")
+
+
+def _plain(value: Fraction) -> str:
+    return str(value.numerator) if value.denominator == 1 else str(float(value))
+
+
+def growth_chart(library: Library) -> str:
+    """How the costs of a few operators grow with one length n."""
+    listed = tomllib.loads(specs_root().joinpath("paper", "growth.toml").read_text(encoding="utf-8"))
+    lines = []
+    for op, at in listed.items():
+        instance = OperatorInstance(op, at["shapes"], {}, at.get("outputs"))
+        form = analyse_instance(instance, library).eops
+        costs = [evaluate(form, dict.fromkeys(form.free, n)) for n in _SIZES]
+        lines.append((instance.op, list(zip(map(float, _SIZES), map(float, costs), strict=True))))
+    top = max(y for _, points in lines for _, y in points)
+    across, up = Scale("n", float(_SIZES[0]), float(_SIZES[-1])), Scale("EOPs", 1.0, top)
+    return curves(lines, across, up, "Growth of EOPs with a length n")

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from tolcost.algebra import compare
 from tolcost.audit.instances import command_of
-from tolcost.audit.judge import CountCheck, FormVerdict, Judged, ValueVerdict
-from tolcost.audit.trials import TrialOutcome
+from tolcost.audit.judge import CountCheck, FormVerdict, Judged, TrialOutcome, ValueVerdict
 from tolcost.diagnostics import Diagnostic
 from tolcost.show.document import Cell, Code, Column, ReportTable, Verdict, text_of
 

@@ -20,12 +20,15 @@ from tolcost.diagnostics import quoted, refuse
 from tolcost.platform import stored_conformance, with_deep_stack
 from tolcost.referee.alternatives import (
     NodeTests,
+    algorithms_table,
     alternatives,
+    alternatives_json,
     compare_alternatives,
     hold_to_tests,
+    in_full,
     operators_with_alternatives,
+    tables,
 )
-from tolcost.referee.alternatives_table import algorithms_table, alternatives_json, in_full, tables
 from tolcost.result.catalogue_page import (
     Listed,
     Record,

@@ -19,12 +19,14 @@ from tolcost.referee.formulas import (
     METRICS,
     MOST_TIMES,
     CountedFigure,
+    ModelProgram,
     PublishedFormula,
+    Subject,
+    plain_shapes,
     read_file,
     shipped_formulas,
 )
 from tolcost.referee.judge import Judgement, judge_formulas
-from tolcost.referee.subjects import ModelProgram, Subject, plain_shapes
 from tolcost.referee.table import in_full, summary_line, verdict_table, verdicts_json
 from tolcost.referee.witnesses import gather, witnesses_table
 from tolcost.show.document import ReportTable, write

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from tolcost.referee.judge import FormulaWitness, Judgement
-from tolcost.referee.parts import Explanation
-from tolcost.referee.subjects import command_for, title_of
+from tolcost.referee.formulas import command_for, title_of
+from tolcost.referee.judge import Explanation, FormulaWitness, Judgement
 from tolcost.show.document import (
     Cell,
     Code,
