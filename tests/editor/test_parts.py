@@ -8,10 +8,9 @@ import tolcost
 from tests.syntax import cases
 from tolcost.algebra import total_of
 from tolcost.diagnostics import Diagnostic, Rejected, Source
-from tolcost.editor.costs import line_costs
 from tolcost.editor.features import fixed, words
 from tolcost.editor.lexer import shown
-from tolcost.editor.reading import read
+from tolcost.editor.reading import line_costs, read
 from tolcost.editor.server import EditorPlace, line_end, offset_at, place_at
 from tolcost.platform import read_spec, spec_names
 from tolcost.spaces import SPACES

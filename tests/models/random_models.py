@@ -28,9 +28,8 @@ from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Inputs
 from tolcost.execute import run_reference
 from tolcost.models.analysis import conditions_of
-from tolcost.models.applied import Applied
 from tolcost.models.facts import Known, shape_of, space_of
-from tolcost.models.lowered import Lowered
+from tolcost.models.lowered import Applied, Lowered
 from tolcost.models.walking import Session
 from tolcost.platform import with_deep_stack
 from tolcost.result.model import ModelStudy, Wanted, model_cost, of_model

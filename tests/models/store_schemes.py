@@ -27,12 +27,11 @@ from tolcost.diagnostics import Rejected
 from tolcost.models.facts import replaced, symbols_in
 from tolcost.models.lowered import Given, Lowered, Setting
 from tolcost.models.lowering import lower
+from tolcost.models.patterns import Asked, PatternKey, numbers
 from tolcost.models.patterns import Pattern as Met
-from tolcost.models.patterns import PatternKey, numbers
 from tolcost.models.scheme import Scheme, scheme_of
 from tolcost.models.schemes import First, Schemes
 from tolcost.models.stored_schemes import NO_SCHEME, pattern_text
-from tolcost.models.unread import Asked
 from tolcost.models.walking import Session
 from tolcost.platform import specs_root, with_deep_stack
 from tolcost.result.model import study_file

@@ -19,8 +19,8 @@ from tolcost.diagnostics import Rejected
 from tolcost.models.analysis import GraphCost, analyze_graph
 from tolcost.models.lowered import Given, Lowered, Setting
 from tolcost.models.lowering import lower
+from tolcost.models.patterns import Asked, Unread, UnreadInteger
 from tolcost.models.schemes import Schemes
-from tolcost.models.unread import Asked, Unread, UnreadInteger
 from tolcost.models.walking import Session
 
 LOOKS: list[Callable[[Unread], object]] = [

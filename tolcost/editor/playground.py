@@ -16,9 +16,8 @@ from tolcost.atoms.unroll import unroll
 from tolcost.cost.derive import ValueDerivation
 from tolcost.cost.record import FormRatio
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Source, place
-from tolcost.editor.costs import derivation_of, line_costs
 from tolcost.editor.features import completions_at, formatted, hover_at, type_text
-from tolcost.editor.reading import Reading, read_supposing
+from tolcost.editor.reading import Reading, derivation_of, line_costs, read_supposing
 from tolcost.editor.small_run import run_small
 from tolcost.pipeline import as_rejected
 from tolcost.platform import with_deep_stack

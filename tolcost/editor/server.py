@@ -24,8 +24,8 @@ from pygls.uris import from_fs_path, to_fs_path
 from tolcost import __version__
 from tolcost.algebra import to_text
 from tolcost.diagnostics import Diagnostic, Source, Span
-from tolcost.editor import costs, features, names
-from tolcost.editor.reading import Reading, read, read_supposing
+from tolcost.editor import features
+from tolcost.editor.reading import Reading, line_costs, read, read_supposing
 
 _T = TypeVar("_T")
 EXPLAIN = "tolcost.explain"
@@ -114,7 +114,7 @@ class Server(LanguageServer):
         """Where a span is: in the text that is open, or in a file."""
         if span.source is source:
             return lsp.Location(uri, self.range(span))
-        file = names.file_of(span.source)
+        file = features.file_of(span.source)
         target = None if file is None else from_fs_path(str(file.resolve()))
         return None if target is None else lsp.Location(target, self.range(span))
 
@@ -163,7 +163,7 @@ async def _hover(server: Server, params: lsp.HoverParams) -> lsp.Hover | None:
 
 async def _hints(server: Server, params: lsp.InlayHintParams) -> list[lsp.InlayHint]:
     reading = await server.reading(params.text_document.uri)
-    found = await server.work(lambda: costs.line_costs(reading))
+    found = await server.work(lambda: line_costs(reading))
     first, last = params.range.start.line, params.range.end.line
     return [
         lsp.InlayHint(
@@ -180,15 +180,19 @@ async def _hints(server: Server, params: lsp.InlayHintParams) -> list[lsp.InlayH
 async def _definition(server: Server, params: lsp.DefinitionParams) -> lsp.Location | None:
     uri = params.text_document.uri
     reading = await server.reading(uri)
-    found = await server.work(lambda: names.definition_at(reading, server.offset(reading, params.position)))
+    found = await server.work(
+        lambda: features.definition_at(reading, server.offset(reading, params.position))
+    )
     return None if found is None else server.location(found, uri, reading.source)
 
 
 async def _references(server: Server, params: lsp.ReferenceParams) -> list[lsp.Location]:
     uri = params.text_document.uri
     reading = await server.reading(uri)
-    found = names.occurrence_at(reading, server.offset(reading, params.position))
-    return [] if found is None else [lsp.Location(uri, server.range(span)) for span in names.places_of(found)]
+    found = features.occurrence_at(reading, server.offset(reading, params.position))
+    return (
+        [] if found is None else [lsp.Location(uri, server.range(span)) for span in features.places_of(found)]
+    )
 
 
 async def _completion(server: Server, params: lsp.CompletionParams) -> lsp.CompletionList:
@@ -211,8 +215,8 @@ async def _completion(server: Server, params: lsp.CompletionParams) -> lsp.Compl
 async def _prepare_rename(server: Server, params: lsp.PrepareRenameParams) -> lsp.Range | None:
     reading = await server.reading(params.text_document.uri)
     try:
-        word, _ = names.renameable_at(reading, server.offset(reading, params.position))
-    except names.CannotRename as error:
+        word, _ = features.renameable_at(reading, server.offset(reading, params.position))
+    except features.CannotRename as error:
         raise RequestFailed(str(error)) from error
     return server.range(word)
 
@@ -221,8 +225,8 @@ async def _rename(server: Server, params: lsp.RenameParams) -> lsp.WorkspaceEdit
     uri = params.text_document.uri
     reading = await server.reading(uri)
     try:
-        places = names.rename(reading, server.offset(reading, params.position), params.new_name)
-    except names.CannotRename as error:
+        places = features.rename(reading, server.offset(reading, params.position), params.new_name)
+    except features.CannotRename as error:
         raise RequestFailed(str(error)) from error
     return lsp.WorkspaceEdit({uri: [lsp.TextEdit(server.range(span), params.new_name) for span in places]})
 

@@ -21,9 +21,9 @@ from tolcost.algebra import (
 )
 from tolcost.catalogue.graph import Model, first_output
 from tolcost.dataclass import dataclass, field, replace
-from tolcost.models.applied import Applied
 from tolcost.models.facts import Known, bytes_known
 from tolcost.models.functions import Functions
+from tolcost.models.lowered import Applied
 from tolcost.models.names import Names, enlarged
 from tolcost.models.walking import Session, walk_of
 

@@ -14,8 +14,7 @@ from tolcost.atoms.nodes import Program
 from tolcost.cost.span import Depth, later, latest
 from tolcost.dataclass import dataclass, field
 from tolcost.models.analysis import GraphCost
-from tolcost.models.applied import Applied
-from tolcost.models.lowered import Lowered
+from tolcost.models.lowered import Applied, Lowered
 from tolcost.models.scheme import chain_of
 
 _MOST_NODES = 20_000

@@ -8,16 +8,284 @@ follow the lengths of the nodes that the cases of a scheme were held to.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+from math import prod
+from typing import Any
 
+from tolcost.algebra import (
+    FALSE,
+    TRUE,
+    And,
+    Cond,
+    Eq,
+    Exponential,
+    Floor,
+    Ge,
+    Generator,
+    Log2,
+    Not,
+    Or,
+    Poly,
+    Relu,
+    Symbol,
+    Truth,
+    const,
+    coordinate,
+    the_symbol,
+    to_text,
+)
+from tolcost.algebra.poly import floor_of, log2_of, power_of, relu_of, symbol_of
 from tolcost.atoms.nodes import Condition, Program
-from tolcost.catalogue.graph import GraphNode
+from tolcost.catalogue.graph import GraphNode, Weight
 from tolcost.cost import Counts, Traffic
+from tolcost.dataclass import dataclass, field
+from tolcost.elaborate import Inputs, Tensor
+from tolcost.elaborate.values import Cast, Seq, Value, Vec
 from tolcost.models.facts import Known
 from tolcost.models.lowered import Lowered, Passes, Told
-from tolcost.models.patterns import Cases
-from tolcost.models.plain_data import NotStored, Reader, Writer, text_of
+from tolcost.models.patterns import Cases, Unread, UnreadInteger
 from tolcost.models.scheme import Scheme, Share, forms_of
+
+# === Forms, conditions and what is known of values as plain data, and back.
+#
+# A form is a number, or its denominator and rows of a coefficient and generators, by their places in a table.
+# Forms are read as they were written, without working anything out: the file they are in is checked by its
+# digest (``catalogue.specs``), and tests hold all of them to the operators lowered anew.
+
+
+_AND, _OR = "and", "or"
+
+
+class NotStored(Exception):
+    """Something that no stored scheme has."""
+
+
+text_of: Callable[[object], str] = json.JSONEncoder(separators=(",", ":")).encode
+"""Data as one line."""
+
+
+# ---- writing -------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Writer:
+    """Writes what a scheme is made of; ``table`` has the generators met so far, each after its parts."""
+
+    places: dict[Generator, int] = field(default_factory=dict)
+    table: list[object] = field(default_factory=list)
+
+    def generator(self, generator: Generator) -> int:
+        """The place of a generator."""
+        if generator not in self.places:
+            row = self._row(generator)
+            self.places[generator] = len(self.table)
+            self.table.append(row)
+        return self.places[generator]
+
+    def _row(self, generator: Generator) -> object:
+        match generator:
+            case Symbol(name=name, role="length", serial=0, lo=lo, hi=hi):
+                return [name, _bound(lo), _bound(hi)]
+            case Symbol(name=name, role="coord", lo=Poly() as lo, hi=Poly() as hi):
+                return ["coord", name, self.form(lo), self.form(hi)]
+            case Floor(p=p, q=q):
+                return ["/", self.form(p), self.form(q)]
+            case Relu(p=p):
+                return ["+", self.form(p)]
+            case Log2(p=p):
+                return ["log", self.form(p)]
+            case Exponential(base=base, p=p, whole=whole):
+                return ["^", base, self.form(p), whole]
+            case _:
+                raise NotStored(generator)
+
+    def form(self, form: Poly) -> object:
+        """A form as data."""
+        value = form.constant
+        if value is not None:
+            return value
+        terms = list(form.terms.items())
+        if len(terms) > 1:
+            terms.sort(key=_text_of_term)  # whatever order they were found in
+        return [form.den, *([coef, *map(self.generator, mono)] for mono, coef in terms)]
+
+    def forms(self, forms: Iterable[Poly]) -> list[object]:
+        """Several forms."""
+        return [self.form(form) for form in forms]
+
+    def condition(self, condition: Cond) -> object:
+        """A condition as data."""
+        match condition:
+            case Truth(value=value):
+                return value
+            case Ge(p=p):
+                return [">", self.form(p)]
+            case Eq(p=p):
+                return ["=", self.form(p)]
+            case Not(part=part):
+                return ["not", self.condition(part)]
+            case And(parts=parts):
+                return [_AND, *map(self.condition, parts)]
+            case Or(parts=parts):
+                return [_OR, *map(self.condition, parts)]
+
+    def known(self, known: object) -> object:
+        """Something known as data."""
+        match known:
+            case None:
+                return None
+            case Tensor(shape=shape, space=space):
+                return ["tensor", space, *self.forms(shape)]
+            case Inputs(items=items):
+                return ["several", *map(self.known, items)]
+            case Weight(value=value) if value is not None:
+                return ["weight", self.known(value)]
+            case Cast(value=inner, space=space):
+                return ["cast", space, self.known(inner)]
+            case Seq(items=items):
+                return ["seq", *map(self.known, items)]
+            case Vec(shape=shape, items=items, loose=loose):
+                alike = len(items) > 1 and len(set(map(id, items))) == 1
+                entries = items[:1] if alike else items
+                return ["fill" if alike else "vec", list(shape), loose, *map(self.known, entries)]
+            case _:
+                return self._number(known)
+
+    def _number(self, value: object) -> object:
+        match value:
+            case UnreadInteger():
+                return ["any", "whole"]
+            case Unread():
+                return ["any"]
+            case Poly():
+                return ["form", self.form(value)]
+            case Fraction():
+                return ["real", value.numerator, value.denominator]
+            case float():
+                return ["float", value.hex()]
+            case str():
+                return ["text", value]
+            case _ if isinstance(value, Cond):
+                return ["if", self.condition(value)]
+            case _:
+                raise NotStored(value)
+
+
+def _text_of_term(term: tuple[tuple[Generator, ...], int]) -> str:
+    mono, _ = term
+    return to_text(Poly({mono: 1}, 1))
+
+
+def _bound(form: Poly | None) -> int | None:
+    if form is not None and form.constant is None:
+        raise NotStored(form)
+    return None if form is None else form.constant
+
+
+# ---- reading -------------------------------------------------------------------------------------
+
+
+class Reader:
+    """Reads what a writer wrote, by the table of its generators."""
+
+    def __init__(self, table: Sequence[Any]) -> None:
+        self.generators: list[Generator] = []
+        for row in table:
+            self.generators.append(self._generator(row))
+
+    def _generator(self, row: Any) -> Generator:
+        match row:
+            case ["/", p, q]:
+                return floor_of(self.form(p), self.form(q))
+            case ["+", p]:
+                return relu_of(self.form(p))
+            case ["log", p]:
+                return log2_of(self.form(p))
+            case ["^", base, p, whole]:
+                return power_of(base, self.form(p), whole)
+            case ["coord", name, lo, hi]:
+                return the_symbol(coordinate(name, self.form(hi), self.form(lo)))
+            case [name, lo, hi]:
+                low, high = (None if bound is None else const(bound) for bound in (lo, hi))
+                return symbol_of(name, 0, "length", low, high)
+            case _:
+                raise NotStored(row)
+
+    def symbol(self, place: int) -> Symbol:
+        """The symbol at a place."""
+        found = self.generators[place]
+        assert isinstance(found, Symbol)
+        return found
+
+    def form(self, data: Any) -> Poly:
+        """A form."""
+        if isinstance(data, int):
+            return const(data)
+        known = self.generators
+        return Poly({tuple([known[place] for place in row[1:]]): row[0] for row in data[1:]}, data[0])
+
+    def forms(self, data: Iterable[Any]) -> tuple[Poly, ...]:
+        """Several forms."""
+        return tuple([self.form(one) for one in data])
+
+    def condition(self, data: Any) -> Cond:
+        """A condition."""
+        match data:
+            case bool():
+                return TRUE if data else FALSE
+            case [">", p]:
+                return Ge(self.form(p))
+            case ["=", p]:
+                return Eq(self.form(p))
+            case ["not", part]:
+                return Not(self.condition(part))
+            case ["and" | "or" as kind, *parts]:
+                return (And if kind == _AND else Or)(tuple(map(self.condition, parts)))
+            case _:
+                raise NotStored(data)
+
+    def known(self, data: Any) -> Known:
+        """Something known."""
+        match data:
+            case ["tensor", space, *shape]:
+                return Tensor(self.forms(shape), space)
+            case ["several", *items]:
+                return Inputs(tuple(map(self.known, items)))
+            case _:
+                return self.value(data)
+
+    def value(self, data: Any) -> Value:
+        """A value that is known."""
+        match data:
+            case ["cast", space, inner]:
+                return Cast(self.value(inner), space)
+            case ["vec", shape, loose, *items]:
+                return Vec(tuple(shape), tuple(map(self.value, items)), loose)
+            case ["fill", shape, loose, item]:
+                return Vec(tuple(shape), (self.value(item),) * prod(shape), loose)
+            case ["seq", *items]:
+                return Seq(tuple(map(self.value, items)))
+            case ["form", form]:
+                return self.form(form)
+            case ["any"]:
+                return Unread()
+            case ["any", "whole"]:
+                return UnreadInteger()
+            case ["real", over, under]:
+                return Fraction(over, under)
+            case ["float", text]:
+                return float.fromhex(text)
+            case ["text", str() as text]:
+                return text
+            case ["if", condition]:
+                return self.condition(condition)
+            case _:
+                raise NotStored(data)
+
+
+# === Schemes.
+
 
 PARTS = (
     "counts", "index", "atoms", "macs", "read", "written", "least", "unsized", "outputs", "titles", "relies",

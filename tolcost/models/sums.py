@@ -15,8 +15,7 @@ from tolcost.catalogue.graph import GraphNode
 from tolcost.catalogue.specs import Spec
 from tolcost.cost.count import OutputSources, Passing, count_macs, passing
 from tolcost.dataclass import dataclass, field, replace
-from tolcost.models.applied import Applied
-from tolcost.models.lowered import Lowered, Passes, Told
+from tolcost.models.lowered import Applied, Lowered, Passes, Told
 
 Find = Callable[[GraphNode], Spec | None]
 """The definition of a node's operator."""

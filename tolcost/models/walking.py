@@ -37,11 +37,21 @@ from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, quoted, refuse
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.values import MOST_IN_SEQUENCE
-from tolcost.models.applied import HELD, Applied, Uncosted, gathered, is_anybodys, not_costed
 from tolcost.models.facts import NOTHING, UNKNOWN, Known, shape_of, space_of
 from tolcost.models.functions import Functions
 from tolcost.models.input_shapes import is_form
-from tolcost.models.lowered import Given, Lowered, Setting, renamed
+from tolcost.models.lowered import (
+    HELD,
+    Applied,
+    Given,
+    Lowered,
+    Setting,
+    Uncosted,
+    gathered,
+    is_anybodys,
+    not_costed,
+    renamed,
+)
 from tolcost.models.names import Names, enlarged, pinned
 from tolcost.models.scheme import Instance
 from tolcost.models.schemes import Lasting, NodeKey, Schemes, Seen, lasting, lowered_alone

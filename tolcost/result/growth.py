@@ -26,7 +26,7 @@ from tolcost.algebra import (
 from tolcost.algebra.poly import poly, powers_of
 from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Rejected, quoted, refuse
-from tolcost.models.applied import Applied
+from tolcost.models.lowered import Applied
 from tolcost.result.model import ModelStudy
 from tolcost.result.rows import scope_of
 from tolcost.result.study import (

@@ -22,10 +22,10 @@ from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import quoted, refuse, visible
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.models.analysis import GraphCost, analyze_graph, conditions_of, settling, with_forms
-from tolcost.models.applied import Applied
 from tolcost.models.depth import depth_of
 from tolcost.models.facts import Known, as_tensor
 from tolcost.models.input_shapes import AskedShape, check_names, entries_of, with_lengths, with_shapes
+from tolcost.models.lowered import Applied
 from tolcost.models.memory import Holdings, Peak, holdings, peak_memory
 from tolcost.models.names import is_version
 from tolcost.models.walking import Session

@@ -26,8 +26,7 @@ from tolcost.cost.span import Depth
 from tolcost.cost.weights import Weighed
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import NOWHERE, Rejected, place, visible
-from tolcost.models.applied import Applied
-from tolcost.models.lowered import Lowered
+from tolcost.models.lowered import Applied, Lowered
 from tolcost.models.memory import lifetimes
 from tolcost.result.compare import match
 from tolcost.result.comparison import CostComparison

@@ -21,9 +21,8 @@ from tolcost.cost.record import NamedType, counts_with, traffic_with
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.elaborate import Tensor
 from tolcost.models.analysis import GraphCost
-from tolcost.models.applied import Applied, Uncosted
 from tolcost.models.facts import as_tensor
-from tolcost.models.lowered import Lowered, Made, Told
+from tolcost.models.lowered import Applied, Lowered, Made, Told, Uncosted
 from tolcost.models.memory import parameters_by_node
 from tolcost.models.parameters import Parameters, parameters_of
 from tolcost.models.scheme import Instance, Layout
