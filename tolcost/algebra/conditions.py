@@ -133,9 +133,12 @@ def _to_multiple(p: Poly) -> Poly:
     >>> _to_multiple(2 * length("n") - powers(2, length("p")) - 1)
     2*n - 2**p - 2
     """
-    number = p.terms.get(UNIT, 0)
-    common = gcd(*[coef * _divisor(mono) for mono, coef in p.terms.items() if mono]) if number else 1
-    return p - number % common if common > 1 else p
+    number, common = p.terms.get(UNIT, 0), 0
+    for mono, coef in p.terms.items() if number else ():
+        common = gcd(common, coef * _divisor(mono)) if mono else common
+        if common == 1:  # as of most
+            return p
+    return p - number % common if number else p
 
 
 def _divisor(mono: Monomial) -> int:
@@ -352,7 +355,8 @@ def symbols_of_cond(cond: Cond) -> frozenset[Symbol]:
     """Give the symbols that occur free in a condition."""
     if isinstance(cond, (Ge, Eq)):
         return cond.p.free
-    return frozenset().union(*(p.free for p in polys_of(cond)))
+    parts = cond.parts if isinstance(cond, (And, Or)) else (cond.part,) if isinstance(cond, Not) else ()
+    return frozenset().union(*map(symbols_of_cond, parts))
 
 
 def signed_cases(cond: Cond) -> SignedCases:

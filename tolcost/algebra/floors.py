@@ -65,6 +65,9 @@ def range_of(p: Poly) -> Interval:
     >>> range_of(length("n", 1, 10) * 2 - 3)
     (-1, 17)
     """
+    number = p.constant
+    if number is not None:
+        return number, number
     low, high = numerator_range(p)
     return (None if low is None else -(-low // p.den)), (None if high is None else high // p.den)
 
@@ -104,8 +107,6 @@ def numerator_range(p: Poly) -> Interval:
             least, most = most, least
         low = None if low is None or least is None else low + coef * least
         high = None if high is None or most is None else high + coef * most
-        if low is None and high is None:
-            break
     return low, high
 
 

@@ -8,7 +8,9 @@ point alone, so it is kept with the symbol.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import repeat
 from operator import add, mul
 from zlib import crc32
 
@@ -38,15 +40,13 @@ _MAX_SHIFTED = 400
 _DEEP = 8
 FEW, MANY = 16, 40
 """How many points to look at first, and when more is at stake."""
-_ALONE = 4
-"""How many points are looked at one by one: most goals fail at one of the first."""
 _NEAR = 1000
 """How far above the lower bound the upper one may be to be looked at, too."""
 _MOST_TERMS = 200
 """What is longer than this no search looks at either."""
 _FIXED = 4
 """So many points are not drawn by lot: all is small at the first, large at the second, then in the middle of
-its range, and at the last one coordinates are small in long ranges."""
+its range, and at the last one coordinates are small in long ranges.  Most goals fail at one of them."""
 _LARGE = range(1, 2)
 """The point at which all is large."""
 _SPREADS = (1, 100, 4, 300, 3, 12, 5, 1000)
@@ -330,22 +330,25 @@ def _numerator(p: Poly, index: int) -> int | None:
 
 
 def _numerators(p: Poly, points: int) -> Iterator[int | None]:
-    """Give ``p * p.den`` at one point after the other: the first few by themselves, the others at once."""
-    for index in range(_ALONE):
-        yield _numerator(p, index)
-    totals = [0] * (points - _ALONE)
+    """Give ``p * p.den`` at one point after the other: the first few together, and so the others."""
+    yield from _numerators_at(p, range(_FIXED))
+    yield from _numerators_at(p, range(_FIXED, points))
+
+
+def _numerators_at(p: Poly, points: range) -> Sequence[int | None]:
+    """Give ``p * p.den`` at some of the points, all at once."""
+    totals: Iterable[int] = repeat(0, len(points))
     for mono, coef in p.terms.items():
-        values = [coef] * len(totals)
+        values: Iterable[int] = repeat(coef, len(points))
         for generator in mono:
             samples = generator.samples
-            if len(samples) < points:
-                samples = _sampled(generator, points - 1)
+            if len(samples) < points.stop:
+                samples = _sampled(generator, points.stop - 1)
             if None in samples:
-                yield from (_numerator(p, index) for index in range(_ALONE, points))
-                return
-            values = list(map(mul, values, samples[_ALONE:points]))
-        totals = list(map(add, totals, values))
-    yield from totals
+                return [_numerator(p, index) for index in points]
+            values = map(mul, values, samples[points.start : points.stop])
+        totals = map(add, totals, values)
+    return [*totals]
 
 
 def _sampled(generator: Generator, index: int) -> tuple[int | None, ...]:
@@ -385,17 +388,16 @@ def _values(p: Poly, points: range) -> Sequence[int | None]:
     constant = p.constant
     if constant is not None:
         return (constant,) * len(points)
-    tops, den = [_numerator(p, index) for index in points], p.den
+    tops, den = _numerators_at(p, points), p.den
     return tops if den == 1 else [None if top is None or top % den else top // den for top in tops]
 
 
-def _chosen(symbol: Symbol, points: range) -> list[int | None]:
+def _chosen(symbol: Symbol, points: range) -> Sequence[int | None]:
     """Choose values between the bounds, where these have values."""
     below, above = symbol.lo is None, symbol.hi is None
     seed = crc32(b"%d" % symbol.serial, crc32(symbol.name.encode())) if points.stop > _FIXED else 0
     if not symbol.depth:  # numbers bound it
-        least, most = generator_range(symbol)
-        return [_between(least, most, index, seed) for index in points]
+        return _between_numbers(*generator_range(symbol), points, seed)
     nowhere = (None,) * len(points)
     lows = nowhere if symbol.lo is None else _values(symbol.lo, points)
     highs = nowhere if symbol.hi is None else _values(symbol.hi, points)
@@ -405,6 +407,11 @@ def _chosen(symbol: Symbol, points: range) -> list[int | None]:
         else None
         for index, low, high in zip(points, lows, highs, strict=True)
     ]
+
+
+@lru_cache(maxsize=1 << 8)  # most lengths have one range, and at first one seed
+def _between_numbers(low: int | None, high: int | None, points: range, seed: int) -> Sequence[int | None]:
+    return tuple([_between(low, high, index, seed) for index in points])
 
 
 def _between(low: int | None, high: int | None, index: int, seed: int) -> int | None:
