@@ -17,11 +17,11 @@ shared ones no exponential work.  Nodes hash by identity, so what is known of on
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
-from itertools import repeat
-from operator import attrgetter
-from typing import Any, NamedTuple, TypeAlias, TypeVar, get_args
+from itertools import compress, repeat
+from operator import attrgetter, itemgetter
+from typing import Any, NamedTuple, TypeAlias, TypeGuard, TypeVar, get_args
 
 from tolcost.algebra import Cond, Poly, Symbol, symbols_of_cond
 from tolcost.atoms import nodes as ir
@@ -33,6 +33,7 @@ Bindings: TypeAlias = tuple[tuple[Var, Node], ...]
 _N = TypeVar("_N", bound=Node)
 _CONDITIONS = get_args(Cond)
 _STATIC = (Poly, *_CONDITIONS)
+_INTEGERS = {Poly}
 
 # ---- types of numbers
 
@@ -75,7 +76,14 @@ def _changed(node: _N, fields: Mapping[str, Any]) -> _N:
 
 def index_nodes(at: Indices) -> tuple[Node, ...]:
     """Give the indices that are nodes; the others are static."""
+    if all_static(at):  # as most are
+        return ()
     return tuple([index for index in at if not isinstance(index, Poly)])
+
+
+def all_static(at: Sequence[object]) -> TypeGuard[tuple[Poly, ...]]:
+    """Tell whether all indices are static integers."""
+    return _INTEGERS.issuperset(map(type, at))
 
 
 def with_index_nodes(at: Indices, computed: Iterable[Node]) -> Indices:
@@ -209,9 +217,13 @@ class Schedule:
     roots: tuple[int, ...]
 
     @property
-    def nodes(self) -> Iterator[Node]:
+    def nodes(self) -> list[Node]:
         """The nodes alone."""
-        return (step.node for step in self.steps)
+        return [*map(itemgetter(0), self.steps)]
+
+    def of(self, kinds: Collection[type]) -> tuple[ScheduledNode, ...]:
+        """The steps of nodes of some kinds: one looks for those that few are."""
+        return tuple(compress(self.steps, map(kinds.__contains__, map(type, self.nodes))))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -229,9 +241,9 @@ class Schedules:
 
 def schedule(bindings: Bindings, results: tuple[Node, ...]) -> Schedule:
     """Order the nodes of bindings and results so that each comes after what it needs."""
-    tops = (*[node for _, node in bindings], *results)
+    tops = (*map(itemgetter(1), bindings), *results)
     place, inputs = _postorder(tops)
-    at = tuple([place[top] for top in tops])
+    at = tuple(map(place.__getitem__, tops))
     names: list[tuple[Var, ...]] = [()] * len(inputs)
     for (var, _), k in zip(bindings, at, strict=False):
         names[k] += (var,)
@@ -256,7 +268,7 @@ def schedules(program: Program) -> Schedules:
     top = schedule_program(program)
     found: list[tuple[Block, Schedule]] = []
     entered: set[Block] = set()
-    pending: list[tuple[Block, Schedule | None]] = [(block, None) for block in _entered(top)]
+    pending: list[tuple[Block, Schedule | None]] = [*zip(_entered(top), repeat(None))]
     while pending:
         block, plan = pending.pop()
         if plan is not None:
@@ -265,7 +277,7 @@ def schedules(program: Program) -> Schedules:
             entered.add(block)
             plan = schedule_block(block)
             pending.append((block, plan))
-            pending.extend((inner, None) for inner in _entered(plan))
+            pending.extend(zip(_entered(plan), repeat(None)))
     return Schedules(tuple(found), top)
 
 
@@ -278,8 +290,7 @@ def bound_nodes(program: Program, found: Schedules) -> dict[Var, Node]:
 
 
 def _entered(plan: Schedule) -> list[Block]:
-    holding = [step.node for step in plan.steps if type(step.node) in REGIONS]
-    return [block for node in holding for block in blocks(node)]
+    return [region.block for node, *_ in plan.of(REGIONS) for region in REGIONS[type(node)](node)]
 
 
 def _postorder(tops: Iterable[Node]) -> tuple[dict[Node, int], list[tuple[int, ...]]]:
@@ -289,21 +300,22 @@ def _postorder(tops: Iterable[Node]) -> tuple[dict[Node, int], list[tuple[int, .
     """
     place: dict[Node, int] = {}
     inputs: list[tuple[int, ...]] = []
-    operands: tuple[Node, ...]
+    opened: list[tuple[Node, tuple[Node, ...]]] = []
     for top in tops:
-        pending: list[Node | tuple[Node, tuple[Node, ...]]] = [top]
+        pending: list[Node | None] = [top]
         while pending:
             node = pending.pop()
-            if isinstance(node, tuple):  # its operands have their places
-                node, operands = node
+            if node is None:  # its operands have their places
+                node, operands = opened.pop()
             elif node in place:
                 continue
             elif operands := () if type(node) in LEAVES else _CHILDREN[type(node)](node):
-                pending.append((node, operands))
+                opened.append((node, operands))
+                pending.append(None)
                 pending.extend(operands[::-1])
                 continue
             place[node] = len(inputs)
-            inputs.append(tuple(map(place.__getitem__, operands)))
+            inputs.append(tuple(map(place.__getitem__, operands)) if operands else ())
     return place, inputs
 
 
@@ -312,9 +324,9 @@ def _multiplicities(inputs: list[tuple[int, ...]], tops: tuple[int, ...]) -> lis
     times = [0] * len(inputs)
     for top in tops:
         times[top] += 1
-    for k in reversed(range(len(inputs))):
-        for child in inputs[k]:
-            times[child] += times[k]
+    for operands, paths in zip(reversed(inputs), reversed(times), strict=True):  # as they have come to be
+        for child in operands:
+            times[child] += paths
     return times
 
 

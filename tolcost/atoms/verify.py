@@ -8,6 +8,7 @@ symbolic lengths agree is a matter of the program's conditions.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from operator import attrgetter
 from typing import Any, NoReturn
 
 from tolcost.algebra import ONE, Cond, Poly, Symbol, atom, symbols_of_cond
@@ -145,10 +146,11 @@ class _Checker:
 
     def static(self, node: Node) -> None:
         """Check what the static integers and conditions of a node mention."""
-        for part in static_parts(node):
-            free = part.free if isinstance(part, Poly) else symbols_of_cond(part)
-            if not free <= self.symbols:
-                self.mentions((part,), node)
+        held = getattr(node, STATIC_FIELD[type(node)])
+        for part in held if isinstance(held, tuple) else (held,):
+            if not isinstance(part, Poly) or not part.free <= self.symbols:
+                self.mentions(static_parts(node), node)
+                return
 
 
 _SCOPES: Mapping[type, Callable[[_Checker, Any], None]] = {
@@ -161,6 +163,9 @@ _SCOPES: Mapping[type, Callable[[_Checker, Any], None]] = {
 
 
 # ---- comparing types -------------------------------------------------------------------------
+
+
+_shape = attrgetter("shape")
 
 
 def alike(a: Type, b: Type) -> bool:
@@ -185,7 +190,8 @@ def same_shape(a: tuple[Poly, ...], b: tuple[Poly, ...]) -> bool:
 
 def same_ranks(*types: Type) -> bool:
     """Tell whether types have as many components, of the same ranks."""
-    return len({tuple([len(part.shape) for part in parts]) for parts in types}) == 1
+    ranks = [[*map(len, map(_shape, parts))] for parts in types]
+    return ranks.count(ranks[0]) == len(ranks)
 
 
 def _constant_volume(shape: tuple[Poly, ...]) -> int | None:

@@ -8,8 +8,9 @@ What a count weighs is for ``weights``; how long the longest chain is, for ``spa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from functools import lru_cache
+from operator import attrgetter, itemgetter
 from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -132,6 +133,7 @@ class SumDomain:
 
 
 EVERYWHERE = SumDomain()
+_kind = attrgetter("kind")
 Unsummed: TypeAlias = dict[tuple[Counted, SumDomain], Poly]
 
 
@@ -192,7 +194,7 @@ def _free_in(free: frozenset[Symbol], ranges: tuple[SumRange, ...], guards: tupl
         found |= symbols_of_cond(guard)
     for _, low, high in ranges:
         found |= low.free | high.free
-    return found.difference([symbol for symbol, _, _ in ranges])
+    return found.difference(map(itemgetter(0), ranges))
 
 
 def quantify(terms: Unsummed, coords: Iterable[Symbol], extents: Iterable[Poly], sums: TakenSums) -> Unsummed:
@@ -205,9 +207,10 @@ def quantify(terms: Unsummed, coords: Iterable[Symbol], extents: Iterable[Poly],
         if found is None:
             found = bound[id(domain), id(poly)] = _bind(poly, domain, around, sums)
         outer, value = found
-        key = item, outer
-        known = result.get(key)
-        result[key] = value if known is None else known + value
+        size, key = len(result), (item, outer)
+        known = result.setdefault(key, value)
+        if len(result) == size:  # there is one already
+            result[key] = known + value
     return result
 
 
@@ -227,7 +230,7 @@ def _bind(
     if not ranges and not domain.guards:
         return SumDomain(factor=factor), poly
     bound = SumDomain(ranges, domain.guards, factor)
-    if any(symbol.kind == "coord" for symbol in _free_in(poly.free, ranges, domain.guards)):
+    if "coord" in map(_kind, _free_in(poly.free, ranges, domain.guards)):
         return bound, poly
     return SumDomain(factor=factor), sums.total(poly, bound)
 
@@ -266,11 +269,12 @@ def add_guard(domain: SumDomain, condition: Cond) -> SumDomain:
     return SumDomain(domain.ranges, guards, domain.factor)
 
 
-def collapse(terms: Unsummed, sums: TakenSums, key: Callable[[Counted], Counted]) -> dict[Counted, Poly]:
-    """Sum every term, and add up those that ``key`` makes the same."""
+def collapse(terms: Unsummed, sums: TakenSums, span: Span | None = None) -> dict[Counted, Poly]:
+    """Sum every term, and add up those of one item; as if functions stood at a place, where it is given."""
     parts: dict[Counted, list[Poly]] = {}
     for (item, domain), poly in terms.items():
-        parts.setdefault(key(item), []).append(sums.closed(poly, domain))
+        key = item if span is None else _at(item, span)
+        parts.setdefault(key, []).append(sums.closed(poly, domain))
     return {item: total_of(listed) for item, listed in parts.items()}
 
 
@@ -279,8 +283,8 @@ def filter_lengths(found: Schedules) -> dict[Block, tuple[tuple[Symbol, Poly], .
 
     Those of inner blocks are among those of the blocks around them.
     """
-    if Filter not in {type(step.node) for _, plan in found.blocks for step in plan.steps}:
-        return dict.fromkeys([block for block, _ in found.blocks], ())
+    if not any(Filter in map(type, plan.nodes) for _, plan in found.blocks):
+        return dict.fromkeys(map(itemgetter(0), found.blocks), ())
     result: dict[Block, tuple[tuple[Symbol, Poly], ...]] = {}
     for block, plan in found.blocks:
         lengths: dict[Symbol, Poly] = {}
@@ -301,9 +305,7 @@ def _upper_bound(node: Filter) -> Poly:
 
 def mentions_data(terms: Unsummed) -> bool:
     """Whether some term mentions a length that data decides."""
-    return any(
-        symbol.kind == "data" for (_, domain), poly in terms.items() for symbol in free_in(poly, domain)
-    )
+    return any("data" in map(_kind, free_in(poly, domain)) for (_, domain), poly in terms.items())
 
 
 def bound_above(terms: Unsummed, symbol: Symbol, most: Poly, span: Span) -> tuple[Unsummed, bool]:
@@ -705,8 +707,9 @@ CountStatus = Literal["exact", "upper bound", "depends on data"]
 CountKey: TypeAlias = tuple[str, str]
 """An elementary function and the space it computes in."""
 
-_APPLYING, _QUANTIFYING = {ir.Lambda, ir.Where}, {ir.Build, ir.Fold, ir.Select}
-"""The kinds of nodes that apply functions themselves, and those that do in their blocks."""
+_QUANTIFYING = {ir.Build, ir.Fold, ir.Select}
+_WORKING = {ir.Lambda, ir.Where} | _QUANTIFYING
+"""The kinds of nodes that apply functions in their blocks, and with them those that do themselves."""
 _MAC = Counted("mac", "mac")
 _LAMBDA, _MEMBER, _JOIN, _EMBED = (Counted("atom", name) for name in ("lambda", "member", "join", "embed"))
 
@@ -793,7 +796,7 @@ class ProgramCounter:
 
     def program(self) -> dict[Counted, Poly]:
         """Give the closed form of everything the program counts."""
-        return collapse(self._visit(self.schedules.top), self._sums, lambda item: item)
+        return collapse(self._visit(self.schedules.top), self._sums)
 
     def data_terms(self, root: Node | Block) -> Unsummed:
         """Give what one visit of a node or block applies to data, function by function, not yet summed."""
@@ -816,13 +819,12 @@ class ProgramCounter:
         """Count one visit: what each node does itself, times how often the roots reach it."""
         terms: Unsummed = {}
         single: dict[Counted, int] = {}
-        for node, _, times, _ in reversed(plan.steps):
-            kind = type(node)
-            if kind in _QUANTIFYING:
+        for node, _, times, _ in reversed(plan.of(_WORKING) if self._functions_only else plan.steps):
+            if type(node) in _QUANTIFYING:
                 if node not in self._done:
                     self._done[node] = self._quantified(node)  # type: ignore[arg-type]
                 accumulate(terms, self._done[node], times)
-            elif kind in _APPLYING or not self._functions_only:
+            else:
                 for item in self._items(node):
                     single[item] = single.get(item, 0) + times
                 if not self._functions_only:
@@ -895,7 +897,7 @@ class ProgramCounter:
         if then == other:
             return then
         self.bounded[span] = None
-        sides = [collapse(side, self._sums, lambda item: _at(item, span)) for side in (then, other)]
+        sides = [collapse(side, self._sums, span) for side in (then, other)]
         items = dict.fromkeys((*sides[0], *sides[1]))
         return {
             (item, EVERYWHERE): maximum(sides[0].get(item, ZERO), sides[1].get(item, ZERO)) for item in items
@@ -930,7 +932,7 @@ def count_functions(program: Program, found: Schedules | None = None) -> Functio
     """Count the functions applied to data only: quicker, where nothing else is asked for."""
     closed, bounded = _closed(program, found, functions_only=True)
     kept = {item: poly for item, poly in closed.items() if poly != ZERO}
-    return FunctionCounts(_by_key(_terms(kept), "data"), _status(kept, bool(bounded)))
+    return FunctionCounts(_by_key(kept, "data"), _status(kept, bool(bounded)))
 
 
 def _closed(
@@ -947,14 +949,13 @@ def _closed(
 
 def _counts(closed: dict[Counted, Poly], bounded: tuple[Span, ...]) -> Counts:
     found = {item: poly for item, poly in closed.items() if poly != ZERO}
-    terms = _terms(found)
     atoms = {name: found.get(Counted("atom", name), ZERO) for name in ATOMS}
     return Counts(
-        histogram=_by_key(terms, "data"),
-        index=_by_key(terms, "index"),
+        histogram=_by_key(found, "data"),
+        index=_by_key(found, "index"),
         atoms=MappingProxyType(atoms),
         macs=found.get(_MAC, ZERO),
-        terms=terms,
+        terms=_terms(found),
         status=_status(found, bool(bounded)),
         bounded=bounded,
     )
@@ -968,17 +969,17 @@ def _terms(found: dict[Counted, Poly]) -> tuple[Term, ...]:
     )
 
 
-def _by_key(terms: tuple[Term, ...], kind: str) -> Mapping[CountKey, Poly]:
+def _by_key(found: dict[Counted, Poly], kind: CountedKind) -> Mapping[CountKey, Poly]:
     result: dict[CountKey, Poly] = {}
-    for term in terms:
-        if term.kind == kind:
-            key = (term.function, term.space)
-            result[key] = result[key] + term.count if key in result else term.count
+    for item, poly in found.items():
+        if item.kind == kind:
+            key = (item.name, item.space)
+            result[key] = result[key] + poly if key in result else poly
     return MappingProxyType({key: result[key] for key in sorted(result)})
 
 
 def _status(found: dict[Counted, Poly], bounded: bool) -> CountStatus:
     if bounded:
         return "upper bound"
-    data = any(symbol.kind == "data" for poly in found.values() for symbol in poly.free)
+    data = any("data" in map(_kind, poly.free) for poly in found.values())
     return "depends on data" if data else "exact"
