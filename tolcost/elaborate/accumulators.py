@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from functools import lru_cache, reduce
-from itertools import compress, zip_longest
-from operator import and_, gt
+from itertools import chain, compress, count, repeat, zip_longest
+from operator import and_, attrgetter, gt
 from typing import Any
 
 from tolcost.algebra import (
@@ -47,6 +47,7 @@ from tolcost.elaborate.layout import (
     joined_spaces,
     materialise,
     pack,
+    spaces_of,
     with_spaces,
 )
 from tolcost.elaborate.maps import Step, fresh, position
@@ -254,7 +255,7 @@ class _Retype:
             self.done.clear()
             body = self.block(node.body)
             wide = _joined_type(wide, body.result.type)
-        spaces = tuple(part.space for part in wide)
+        spaces = spaces_of(wide)
         body = Block(body.bindings, in_spaces(body.result, spaces))
         kind = with_spaces(node.type, spaces)
         return rebuild(node, (in_spaces(start, spaces),), accumulator=var, body=body, type=kind)
@@ -340,13 +341,14 @@ def _joined_type(left: Type, right: Type) -> Type:
 
 
 def _spaced(parts: Type, like: Type) -> Type:
-    return with_spaces(parts, tuple([q.space for q in like]))
+    return with_spaces(parts, spaces_of(like))
 
 
 # === Folds, and what their accumulators are.
 
 
 _PASSES = 8
+_shape, _terms = attrgetter("shape"), attrgetter("terms")
 _STEPS = data_symbol("steps")
 """How many steps of a fold are done, in the lengths of its accumulator."""
 
@@ -369,14 +371,14 @@ class _Growth:
 
     def after(self, steps: Callable[[], Poly]) -> Type:
         """The type after some steps; how many is worked out only where something grows, and little does."""
-        if not any(grows.terms for row in self.by for grows in row):
+        if not any(map(_terms, chain.from_iterable(self.by))):
             return self.parts
         done = steps()
         return tuple([_part_after(p, row, done) for p, row in zip(self.parts, self.by, strict=True)])
 
 
 def _part_after(part: Part, by: tuple[Poly, ...], steps: Poly) -> Part:
-    if not any(grows.terms for grows in by):
+    if not any(map(_terms, by)):
         return part
     return Part(tuple([d + _after(g, steps) for d, g in zip(part.shape, by, strict=True)]), part.space)
 
@@ -401,7 +403,7 @@ def fold_under_coordinates(
     """
     begin = materialise(env, start, step.span)
     free = _free_at_first(start, len(begin.type)) if maybe_free else (False,) * len(begin.type)
-    steady = tuple(tuple(const(0) for _ in p.shape) for p in begin.type)
+    steady = tuple([(const(0),) * len(p.shape) for p in begin.type])
     listed = isinstance(start, Pieces)
     late: Free = ()
     if any(free) and (listed or begin.type[0].shape):
@@ -480,7 +482,7 @@ def _still_free(result: Value, accumulator: Value, free: Free) -> Free:
     if isinstance(result, Pieces) and len(result.items) == len(free):
         left = tuple(f and is_static(item) for f, item in zip(free, result.items, strict=True))
         return _handed_on(result, accumulator, left) if isinstance(accumulator, Pieces) else left
-    return tuple(f and is_static(result) for f in free)
+    return free if is_static(result) else (False,) * len(free)
 
 
 def _handed_on(result: Pieces, accumulator: Pieces, free: Free) -> Free:
@@ -554,7 +556,12 @@ class _Sources:
 
 
 def _same_shapes(left: Type, right: Type) -> bool:
-    return all(a.shape == b.shape for a, b in zip(left, right, strict=True))
+    return [*map(_shape, left)] == [*map(_shape, right)]
+
+
+def _chosen(var: Var, chosen: Free) -> set[tuple[Var, int]]:
+    """Some of the components of an accumulator."""
+    return set(zip(repeat(var), compress(count(1), chosen)))
 
 
 class _Pass:
@@ -573,7 +580,7 @@ class _Pass:
         self.env, self.step, self.shape, self.growth = env, step, shape, growth
         self.coords, self.inner = fresh(env, step.pattern, shape)
         self.var = Var("accumulator", growth.after(lambda: position(self.coords, shape)))
-        env.context.free_components |= {(self.var, j) for j, f in enumerate(free, 1) if f}
+        env.context.free_components |= _chosen(self.var, free)
         self.accumulator = _as_value(self.inner, Ref(self.var, self.var.type), listed, free, late)
         self.block: Block
         self.has_asked = False
@@ -618,7 +625,7 @@ class _Pass:
         """The static components of a list, folded without the others, on which they cannot depend."""
         own = (True,) * sum(free)
         var = Var(self.var.name, tuple(compress(self.var.type, free)))
-        self.env.context.free_components |= {(var, j + 1) for j in range(len(own))}
+        self.env.context.free_components |= _chosen(var, own)
         body = _those_alone(self.block, self.var, var, free)
         start = pack(tuple(component(begin, j + 1) for j, f in enumerate(free) if f))
         fold = self.env.scope.bind(self._fold(var, body, start, growth.of(free)))
@@ -630,29 +637,29 @@ class _Pass:
 
         An accumulator that is data after all counts by its space where a number did not: ``again`` looks.
         """
-        spaces, old = (tuple([p.space for p in parts]) for parts in (growth.parts, self.var.type))
+        spaces, old = spaces_of(growth.parts), spaces_of(self.var.type)
         while again or old != spaces:
             spaces = _handed_on_too(spaces, self.block.result, self.var)
             wider = Var(self.var.name, with_spaces(self.var.type, spaces))
             around = self.env.context.free_components
-            around -= {(self.var, j) for j in range(1, len(free) + 1)}
-            around |= {(var, j) for var in (self.var, wider) for j, f in enumerate(free, 1) if f}
+            around -= _chosen(self.var, (True,) * len(free))
+            around |= _chosen(self.var, free) | _chosen(wider, free)
             differs = self.has_asked and old != spaces
             body = None if differs else retyped(self.block, self.var, wider, around)
             if body is None:
                 return False
             old, again = spaces, False
-            spaces = tuple(join_spaces(s, p.space) for s, p in zip(spaces, body.result.type, strict=True))
+            spaces = tuple(map(join_spaces, spaces, spaces_of(body.result.type)))
             self.var, self.block = wider, body
         return True
 
     def _fold(self, var: Var, block: Block, begin: Node, growth: _Growth) -> Node:
         """The Fold, in the spaces of its accumulator."""
-        spaces = tuple([p.space for p in var.type])
+        spaces = spaces_of(var.type)
         body = Block(block.bindings, in_spaces(block.result, spaces))
         kind = with_spaces(growth.after(lambda: volume(self.shape)), spaces)
         start = in_spaces(_spread(begin, growth.parts, self.env, self.step), spaces)
-        symbols = tuple([the_symbol(c) for c in self.coords])
+        symbols = tuple(map(the_symbol, self.coords))
         return Fold(symbols, self.shape, var, start, body, kind, self.step.span, self.env.context.node)
 
 
@@ -809,6 +816,8 @@ def _by_form(difference: Poly, coords: tuple[Poly, ...]) -> Poly | None:
 
 def _spread(begin: Node, parts: Type, env: Env, step: Step) -> Node:
     """A start with ToLs in place of those scalars in it that become one: the same number everywhere."""
+    if _same_shapes(begin.type, parts):  # as of most
+        return begin
     grown = [bool(part.shape) and not was.shape for was, part in zip(begin.type, parts, strict=True)]
     if not any(grown):
         return begin

@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import cache
 
 from tolcost.algebra import FALSE, TRUE, Cond, Poly, conj, const, disj, maximum
+from tolcost.atoms.kit import all_static
 from tolcost.diagnostics import Diagnostic, Label, Rejected, Span
 from tolcost.elaborate.apply import apply, divide
 from tolcost.elaborate.layout import (
@@ -30,6 +31,7 @@ from tolcost.elaborate.shapes import (
     require_length,
     shape_of,
 )
+from tolcost.elaborate.static_numbers import fold_integers
 from tolcost.elaborate.tol_primitives import as_entry, join_values
 from tolcost.elaborate.values import (
     CALL_DEPTH,
@@ -179,16 +181,18 @@ def as_length(env: Env, value: Value, span: Span) -> Poly:
 
 @evaluates(tree.Bracket)
 def _bracket(env: Env, expr: tree.Bracket) -> Value:
-    given: list[tuple[bool, Value]] = []
+    spliced: list[bool] = []
+    values: list[Value] = []
     for item in expr.items:
         splice = isinstance(item, tree.Splice)
         value = evaluate(env, item.value if isinstance(item, tree.Splice) else item)
-        if splice and isinstance(value, Seq):
-            given.extend((False, one) for one in value.items)
-        else:
-            given.append((splice, value if splice else entry(value)))
-    entries, space = in_one_tol(env, [value for _, value in given], expr.span)
-    spliced = [one for one, _ in given]
+        several = value.items if splice and isinstance(value, Seq) else None
+        values += (value if splice else entry(value),) if several is None else several
+        spliced += (splice,) if several is None else (False,) * len(several)
+    if True not in spliced and all_static(values):  # as most are
+        check_size(len(values), expr.span)
+        return Vec((len(values),), tuple(values))
+    entries, space = in_one_tol(env, values, expr.span)
     return recast(_bracketed(env, list(zip(spliced, entries, strict=True)), expr), space)
 
 
@@ -358,9 +362,11 @@ def _chain(env: Env, expr: tree.Infix) -> Value:
 
 def infix(env: Env, op: str, left: Value, right: Value, span: Span) -> Value:
     """An infix operator of two values."""
+    both = left, right
     if op == "/":
-        return divide(env, (left, right), span)
-    return apply(env, INFIX[op], (left, right), span)
+        return divide(env, both, span)
+    found = fold_integers(env, INFIX[op], both, span) if type(left) is type(right) is Poly else None
+    return apply(env, INFIX[op], both, span) if found is None else found
 
 
 @evaluates(tree.Power)
@@ -385,15 +391,13 @@ def define_all(env: Env, statements: tuple[tree.Statement, ...]) -> Env:
     """An environment with the definitions of a block or a program; nothing is computed yet."""
     inner = env.child({})
     for statement in statements:
-        match statement:
-            case tree.Define(name=name, params=None, value=value):
-                inner.names[name] = delay(inner, name, value)
-            case tree.Define(name=name, params=params, value=value) if params is not None:
-                inner.names[name] = Closure(name, params, value, inner)
-            case tree.Unpack(names=names, value=value):
-                _define_components(inner, names, value)
-            case _:
-                pass
+        if isinstance(statement, tree.Define):
+            name, params, value = statement.name, statement.params, statement.value
+            inner.names[name] = (
+                delay(inner, name, value) if params is None else Closure(name, params, value, inner)
+            )
+        elif isinstance(statement, tree.Unpack):
+            _define_components(inner, statement.names, statement.value)
     return inner
 
 

@@ -273,9 +273,10 @@ class InputBinder:
     def bind(self, given: dict[str, Argument]) -> tuple[InputNode, ...]:
         """Bind everything declared; what is used of ``given`` is taken out of it."""
         declared = [s for s in self.program.statements if isinstance(s, tree.InputDecl)]
-        self.env.context.declared.update((s.name, s.span) for s in declared)
-        arguments = {s.name: given.pop(s.name, None) for s in declared}
+        arguments: dict[str, Argument | None] = {}
         for statement in declared:
+            self.env.context.declared[statement.name] = statement.span
+            arguments[statement.name] = given.pop(statement.name, None)
             check_rank(statement.shape, statement.span)
         told = [s for s in declared if arguments[s.name] is not None]
         for statement in told:
@@ -286,7 +287,7 @@ class InputBinder:
             self.names[statement.name] = self._value(statement, arguments[statement.name])
         for statement in told:
             self._equate(statement, arguments[statement.name])
-        return tuple(node for statement in declared for node in self.inputs.get(statement.name, ()))
+        return tuple([node for statement in declared for node in self.inputs.get(statement.name, ())])
 
     def _name_lengths(self, statement: tree.InputDecl, argument: Argument | None) -> None:
         """A length declared by a plain name is what is given there, whichever input comes first."""
@@ -298,20 +299,21 @@ class InputBinder:
 
     def _open_lengths(self, declared: list[tree.InputDecl], arguments: dict[str, Argument | None]) -> None:
         """A name that nothing defines, in a declared shape, is a length of that name."""
-        inputs = {s.name for s in declared}
         for statement in declared:
-            if arguments[statement.name] is None and (statement.optional or statement.variadic):
+            argument = arguments[statement.name]
+            if argument is None and (statement.optional or statement.variadic):
                 continue
-            given = dict(_pairs(statement, shape_given(arguments[statement.name])))
+            given = {} if argument is None else dict(_pairs(statement, shape_given(argument)))
             for entry in statement.shape:
                 names = [] if isinstance(entry, tree.Ellipsis) else mentioned(entry)
                 for name in names:
-                    defined = self.env.nearest(name) is not None or is_callable_name(self.env, name)
-                    if name not in inputs and not defined:
-                        self.names[name] = length(name)
-                        self.env.context.lengths.add(name)
-                        if names == [name] and entry in given:
-                            self.names[name] = self._part(length(name), entry, given[entry])
+                    known = name in arguments or self.env.nearest(name) is not None
+                    if known or is_callable_name(self.env, name):
+                        continue
+                    self.names[name] = unknown = length(name)
+                    self.env.context.lengths.add(name)
+                    if given and names == [name] and entry in given:
+                        self.names[name] = self._part(unknown, entry, given[entry])
 
     def _part(self, unknown: Poly, entry: tree.Expr, actual: Poly) -> Poly:
         """A length of which so many times are given, as of ``2 * r`` pads; else the unknown itself."""
@@ -404,8 +406,9 @@ class InputBinder:
         return Data(self._input(statement, statement.name, parts))
 
     def _declared_shape(self, statement: tree.InputDecl) -> tuple[Poly, ...]:
-        written = [e for e in statement.shape if not isinstance(e, tree.Ellipsis)]
-        return tuple([as_length(self.env, evaluate(self.env, e), e.span) for e in written])
+        env, written = self.env, statement.shape
+        kept = [as_length(env, evaluate(env, e), e.span) for e in written if not isinstance(e, tree.Ellipsis)]
+        return tuple(kept)
 
     def _symbolic_vector(self, statement: tree.InputDecl) -> Value:
         sizes = [d.constant for d in self._declared_shape(statement)]
@@ -435,9 +438,9 @@ def _not_given(statement: tree.InputDecl) -> NoReturn:
 
 def _pairs(statement: tree.InputDecl, shape: tuple[Poly, ...] | None) -> list[tuple[tree.Expr, Poly]]:
     """Declared lengths beside the actual ones, where those are known; an ellipsis takes the rest."""
-    if shape is None:
-        return []
     declared = statement.shape
+    if shape is None or not (shape or declared):
+        return []
     gap = next((n for n, e in enumerate(declared) if isinstance(e, tree.Ellipsis)), None)
     head = declared if gap is None else declared[:gap]
     tail = () if gap is None else declared[gap + 1 :]
@@ -481,16 +484,12 @@ def declared_spaces(env: Env, program: tree.Module) -> dict[str, Lazy | Value]:
     """Spaces and lists that a program declares, each standing for the spaces it is made of."""
     spaces: dict[str, Lazy | Value] = {}
     for statement in program.statements:
-        match statement:
-            case tree.SpaceDecl(name=name, space=space):
-                found = _made_of(spaces, (space,))
-                spaces[name] = Spaces(
-                    found.names, tuple(_with_bounds(env, statement, b) for b in found.within)
-                )
-            case tree.ListDecl(name=name, spaces=names):
-                spaces[name] = _made_of(spaces, names)
-            case _:
-                pass
+        if isinstance(statement, tree.SpaceDecl):
+            found = _made_of(spaces, (statement.space,))
+            within = tuple(_with_bounds(env, statement, b) for b in found.within)
+            spaces[statement.name] = Spaces(found.names, within)
+        elif isinstance(statement, tree.ListDecl):
+            spaces[statement.name] = _made_of(spaces, statement.spaces)
     return spaces
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import reduce
 from itertools import product
+from operator import attrgetter
 
 from tolcost.algebra import (
     FALSE,
@@ -19,7 +20,7 @@ from tolcost.algebra import (
     range_of,
     the_symbol,
 )
-from tolcost.atoms.kit import constant_symbols, is_numeric, numeric_type
+from tolcost.atoms.kit import Indices, all_static, constant_symbols, is_numeric, numeric_type
 from tolcost.atoms.nodes import (
     Block,
     Build,
@@ -49,6 +50,7 @@ from tolcost.elaborate.shapes import (
     component,
     components,
     decide,
+    is_seen_inside,
     known,
     pick_component,
     shape_of,
@@ -100,9 +102,9 @@ TABLE_LIMIT = 4096
 
 def materialise(env: Env, value: Value, span: Span = NOWHERE, space: str | None = None) -> Node:
     """The node that computes a value; static numerics take ``space`` where it is given."""
+    if isinstance(value, (Data, Opaque)):
+        return value.node
     match value:
-        case Data(node=node) | Opaque(node=node):
-            return node
         case Poly():
             return number(value, space or "Z", span)
         case View(laid=laid) if laid is not None and space in (None, laid.type[0].space):
@@ -203,14 +205,15 @@ def build(coords: Shape, extents: Shape, body: Block, span: Span) -> Node:
     if not coords and not body.bindings:
         return body.result
     for part in body.result.type:
-        check_even(coords, part.shape, span)
+        if part.shape:
+            check_even(coords, part.shape, span)
     parts = tuple([Part((*extents, *p.shape), p.space) for p in body.result.type])
-    return Build(tuple([the_symbol(c) for c in coords]), tuple(extents), body, parts, span)
+    return Build(tuple(map(the_symbol, coords)), tuple(extents), body, parts, span)
 
 
 def check_even(coords: Shape, shape: Shape, span: Span) -> None:
     """Refuse members of different shapes: they do not make a ToL."""
-    own = {the_symbol(c) for c in coords}
+    own = set(map(the_symbol, coords))
     if any(not own.isdisjoint(d.free) for d in shape):
         fail(
             "T0333",
@@ -311,14 +314,22 @@ def join_nodes(left: Node, right: Node, d: int) -> Node:
 
 def with_spaces(parts: Type, spaces: tuple[str, ...]) -> Type:
     """A type in the given spaces: the very same where they are its own."""
-    if spaces == tuple([p.space for p in parts]):
+    if spaces == spaces_of(parts):
         return parts
     return tuple([Part(p.shape, s) for p, s in zip(parts, spaces, strict=True)])
 
 
+def spaces_of(parts: Type) -> tuple[str, ...]:
+    """The spaces of the components of a type."""
+    return tuple(map(_space, parts))
+
+
+_space = attrgetter("space")
+
+
 def joined_spaces(left: Type, right: Type) -> tuple[str, ...]:
     """The spaces that hold the components of both of two types."""
-    return tuple(join_spaces(a.space, b.space) for a, b in zip(left, right, strict=True))
+    return tuple(map(join_spaces, spaces_of(left), spaces_of(right)))
 
 
 def in_spaces(node: Node, spaces: tuple[str, ...]) -> Node:
@@ -334,7 +345,11 @@ def in_spaces(node: Node, spaces: tuple[str, ...]) -> Node:
 def member(env: Env, node: Node, at: tuple[Value, ...], span: Span) -> Node:
     """Π of a materialised ToL."""
     base = env.scope.bind(node)
-    indices = tuple([a if isinstance(a, Poly) else index_node(env, a, span) for a in at])
+    indices: Indices
+    if all_static(at):
+        indices = at
+    else:
+        indices = tuple([a if isinstance(a, Poly) else index_node(env, a, span) for a in at])
     if len(base.type) == 1:
         return Member(base, indices, numeric_type(base.type[0].space), span)
     return Member(base, indices, tuple(Part(p.shape[len(at) :], p.space) for p in base.type), span)
@@ -469,9 +484,9 @@ def own_place(needs: NeedsUnrolling, coords: tuple[Poly, ...]) -> int:
 def inside(env: Env, names: tuple[str, ...], shape: Shape) -> tuple[Shape, Env]:
     """Coordinates of a shape, and the block under them; inside it no length of the shape is 0."""
     facts = [decide(env, ge(d - 1)) for d in shape if (range_of(d)[0] or 0) < 1]  # most lengths are more
-    if FALSE in facts:  # everything holds of a coordinate that is nowhere: nothing follows from bounds
+    if facts and FALSE in facts:  # everything holds of a coordinate that is nowhere: bounds say nothing
         shape = (const(LARGEST_LENGTH),) * len(shape)
-    coords, scope = env.scope.under(names, shape, *[f for f in facts if f is not TRUE])
+    coords, scope = env.scope.under(names, shape, *([f for f in facts if f is not TRUE] if facts else ()))
     return coords, env.building(scope)
 
 
@@ -563,7 +578,7 @@ def laid_at(value: Value, at: tuple[Value, ...]) -> Value | None:
 def check_indices(env: Env, at: tuple[Value, ...], shape: Shape, span: Span) -> None:
     """Every static index lies inside its dimension; the others are checked when run."""
     for index, extent in zip(at, shape, strict=False):
-        if isinstance(index, Poly):
+        if isinstance(index, Poly) and not is_seen_inside(env, index, extent):
             check_index(env, index, extent, span, lambda: f"of shape {shape_text(shape)}")
 
 
@@ -573,7 +588,7 @@ def _slice(env: Env, value: Value, at: tuple[Value, ...], shape: Shape, span: Sp
         if all(n is not None for n in numbers):
             return _vec_slice(value, [n for n in numbers if n is not None])
     bound = Data(env.scope.bind(value.node)) if isinstance(value, Data) else value
-    at = tuple(bind_data(env, index) for index in at)
+    at = at if all_static(at) else tuple([bind_data(env, index) for index in at])
     rest = shape[len(at) :]
     static = not isinstance(value, Data) and is_static_indexed(value, at)
     return View(
@@ -665,7 +680,7 @@ def pick_result(env: Env, base: Value | Results, j: int, span: Span) -> Value:
 def spread(env: Env, value: Value, span: Span) -> tuple[Value, ...]:
     """The entries of a vector of known length; a number is its own only entry."""
     value = plain(value)
-    if isinstance(value, Seq):
+    if isinstance(value, Seq) or (isinstance(value, Vec) and len(value.shape) == 1):
         return value.items
     shape = shape_of(env, value, span)
     if not shape:
@@ -675,8 +690,6 @@ def spread(env: Env, value: Value, span: Span) -> tuple[Value, ...]:
         fail(
             "T0309", f"only a vector of known length can be spliced here, not shape {shape_text(shape)}", span
         )
-    if isinstance(value, Vec):
-        return value.items
     bound = bind_data(env, value)
     return tuple(element(env, bound, (const(n),), span, checked=True) for (n,) in grid(numbers, span))
 
@@ -702,7 +715,7 @@ def integers(env: Env, value: Value, span: Span) -> tuple[Poly, ...]:
 
 def as_integers(entries: tuple[Value, ...], span: Span) -> tuple[Poly, ...]:
     """The same of entries that are known already."""
-    found = tuple(plain(e) for e in entries)
-    if not all(isinstance(e, Poly) for e in found):
+    found = tuple(map(plain, entries))
+    if not all_static(found):
         fail("T0310", "these must be integers known while compiling", span)
-    return tuple(e for e in found if isinstance(e, Poly))
+    return found

@@ -110,14 +110,15 @@ def pattern_of(expr: tree.Expr | None) -> CoordinateNames:
             return CoordinateNames(rest=name, span=span)
         case tree.Bracket(items=items, span=span):
             names = [item.name for item in items if isinstance(item, tree.Name)]
+            if len(names) == len(items):  # as in most
+                return CoordinateNames(tuple(names), None, span)
             rest = [
                 item.value.name
                 for item in items
                 if isinstance(item, tree.Splice) and isinstance(item.value, tree.Name)
             ]
-            last_is_rest = not rest or isinstance(items[-1], tree.Splice)
-            if len(names) + len(rest) == len(items) and len(rest) <= 1 and last_is_rest:
-                return CoordinateNames(tuple(names), rest[0] if rest else None, span)
+            if len(names) + 1 == len(items) and len(rest) == 1 and isinstance(items[-1], tree.Splice):
+                return CoordinateNames(tuple(names), rest[0], span)
         case _:
             pass
     fail("T0323", "the coordinates must be names: i, [i, j] or [n, *o]", expr.span)
@@ -125,10 +126,12 @@ def pattern_of(expr: tree.Expr | None) -> CoordinateNames:
 
 def hints(pattern: CoordinateNames, rank: int) -> tuple[str, ...]:
     """Names for fresh coordinates, after what the program calls them."""
-    named = list(pattern.names[:rank])
-    stem = pattern.rest or "i"
+    named = pattern.names[:rank]
     more = rank - len(named)
-    return tuple(named + [stem if more == 1 else f"{stem}{n + 1}" for n in range(more)])
+    if not more:
+        return named
+    stem = pattern.rest or "i"
+    return (*named, *[stem if more == 1 else f"{stem}{n + 1}" for n in range(more)])
 
 
 def fresh(env: Env, pattern: CoordinateNames, shape: Shape) -> tuple[Shape, Env]:

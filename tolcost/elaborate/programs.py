@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import repeat
 from operator import attrgetter
 from typing import Any
 
@@ -24,7 +25,7 @@ from tolcost.atoms.kit import (
 )
 from tolcost.atoms.nodes import Block, Charge, Input, JointWork, Node, Output, Part, Program, Type, Var
 from tolcost.atoms.nodes import Input as InputNode
-from tolcost.dataclass import dataclass, field, replace
+from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import NOWHERE, Diagnostic, Source, Span
 from tolcost.elaborate import (  # noqa: F401 - for the rules that they register with ``evaluate``
     choose,
@@ -71,13 +72,17 @@ from tolcost.syntax import tree
 # what the program says; naming it outside of the body makes it count once.  The author is told where.
 
 
-def finish(context: Context, program: Program) -> Program:
+def finish(
+    env: Env, name: str, inputs: Iterable[Input], outputs: Iterable[Output], symbols: tuple[Symbol, ...]
+) -> Program:
     """The program ready to be counted and run."""
-    pass_ = _Finish(context.notes.equal, filtered=context.names > 0)
-    outputs = tuple(Output(o.name, pass_.node(o.node, "data"), o.span) for o in program.outputs)
-    bindings = pass_.bindings(program.bindings)
-    inputs = tuple(pass_.input(i) for i in program.inputs)
-    return replace(program, inputs=inputs, bindings=bindings, outputs=outputs)
+    notes = env.context.notes
+    pass_ = _Finish(notes.equal, filtered=env.context.names > 0)
+    done = tuple([Output(o.name, pass_.node(o.node, "data"), o.span) for o in outputs])
+    bindings = pass_.bindings(env.scope.bindings)
+    told = tuple(map(pass_.input, inputs))
+    conditions, unproved = tuple(notes.conditions.values()), tuple(notes.unproved.values())
+    return Program(name, told, bindings, done, conditions, symbols, unproved)
 
 
 @dataclass(slots=True, eq=False)
@@ -96,10 +101,15 @@ class _Finish:
     stated: dict[Poly, Poly] = field(default_factory=dict)
     mentioned: set[Symbol] = field(default_factory=set)
     """Symbols in what stays: the filters that define lengths among them have to stay too."""
+    restates: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Most programs have nothing to restate."""
+        self.restates = bool(self.equal) or self.filtered
 
     def node(self, node: Node, use: Charge) -> Node:
         """The node as it is used: for its value (``data``) or as a coordinate (``index``)."""
-        if type(node) is ir.Ref and not (self.equal or self.filtered):  # as most are
+        if type(node) is ir.Ref and not self.restates:  # as most are
             self._use(node.var, use)
             return node
         found = self.seen.get((node, use))
@@ -108,19 +118,19 @@ class _Finish:
         return found
 
     def _rewrite(self, node: Node, use: Charge) -> Node:
-        stated = self._stated(node) if self.equal or self.filtered else node
+        stated = self._stated(node) if self.restates else node
         kind = type(stated)
         if kind is ir.Number or kind is ir.Table:
             return stated
-        if isinstance(stated, ir.Ref):
+        if type(stated) is ir.Ref:
             self._use(stated.var, use)
             var = self.var(stated.var)
             return stated if var is stated.var else ir.Ref(var, stated.type)
-        if isinstance(stated, Input):
+        if type(stated) is Input:
             return self.input(stated)
         fields = _CHANGES[kind](self, stated, use) if kind in _CHANGES else {}
         operands = children(stated)
-        used = _USES[kind](len(operands)) if kind in _USES else [use] * len(operands)
+        used = _USES[kind](len(operands)) if kind in _USES else repeat(use)
         fresh = tuple(map(self.node, operands, used))
         return rebuild(stated, fresh, **fields) if fields or fresh != operands else stated
 
@@ -138,15 +148,15 @@ class _Finish:
         same = result is block.result and bindings == block.bindings
         return block if same else Block(bindings, result)
 
-    def bindings(self, bindings: Bindings) -> Bindings:
+    def bindings(self, bindings: Sequence[tuple[Var, Node]]) -> Bindings:
         """The bindings somebody uses."""
         kept: list[tuple[Var, Node]] = []
         for var, node in reversed(bindings):
-            told = isinstance(node, ir.Filter) and node.length in self.mentioned
-            if var in self.used or var.work in self.works or told:
+            told = self.filtered and isinstance(node, ir.Filter) and node.length in self.mentioned
+            if told or var in self.used or var.work in self.works:
                 use: Charge = "data" if var.work is not None or var in self.valued else "index"
                 kept.append((self.var(var), self.node(node, use)))
-        return tuple(reversed(kept))
+        return tuple(kept[::-1])
 
     def input(self, node: Input) -> Input:
         """One object for each input."""
@@ -358,38 +368,31 @@ def elaborate(
     try:
         asked = [s for s in program.statements if isinstance(s, tree.Define) and s.output]
         top.names["outputs"] = const(outputs if outputs is not None else max(len(asked), 1))
-        seen = (*_around(top, around or {}), *_known_data(top, data or {}))
+        seen = (*_around(top, around), *_known_data(top, data or {})) if around or data else ()
         env, inputs = _enter(top, program, dict(given or {}), library)
         _force_in_order(env, program)
         values = _results(env, program, outputs)
         named = tuple(_outputs(env, values))  # which binds more
-        lowered = Program(
-            name,
-            (*inputs, *seen),
-            tuple(env.scope.bindings),
-            named,
-            tuple(context.notes.conditions.values()),
-            _symbols(env, inputs),
-            tuple(context.notes.unproved.values()),
-        )
-        done = finish(context, lowered)
+        done = finish(env, name, (*inputs, *seen), named, _symbols(env, inputs))
     except NeedsUnrolling as needs:
         fail("T0304", "something is looked up here that must be known while compiling", needs.span)
     except AlgebraBudget as budget:
         where = program.span if budget.span is NOWHERE else budget.span
         fail("T0504", f"a formula grows too large: {budget}", where)
     return Elaborated(
-        done, values, tuple(context.warnings), context.notes.equal, tuple(context.open), dict(_named(env))
+        done, values, tuple(context.warnings), context.notes.equal, tuple(context.open), _named(env)
     )
 
 
-def _named(env: Env) -> Iterable[tuple[str, Value]]:
+def _named(env: Env) -> dict[str, Value]:
     """What the definitions of a program, its inputs and the lengths that these declare came to."""
-    declared = env.parent.names if env.parent is not None else {}
-    for name, found in (*declared.items(), *env.names.items()):
-        value = found.value if isinstance(found, Lazy) else found
-        if value is not None and not isinstance(value, Results) and not is_function(value):
-            yield name, value
+    named: dict[str, Value] = {}
+    for names in (env.parent.names if env.parent is not None else {}, env.names):
+        for name, found in names.items():
+            value = found.value if isinstance(found, Lazy) else found
+            if value is not None and not isinstance(value, Results) and not is_function(value):
+                named[name] = value
+    return named
 
 
 def _symbols(env: Env, inputs: Iterable[InputNode]) -> tuple[Symbol, ...]:
@@ -397,16 +400,18 @@ def _symbols(env: Env, inputs: Iterable[InputNode]) -> tuple[Symbol, ...]:
     told = [d for node in inputs for part in node.type for d in part.shape]
     names = env.parent.names if env.parent is not None else {}
     for value in names.values():
-        items = value.items if isinstance(value, Vec) else (value,)
-        told += [item for item in items if isinstance(item, Poly)]
+        if isinstance(value, Poly):
+            told.append(value)
+        elif isinstance(value, Vec):
+            told += [item for item in value.items if isinstance(item, Poly)]
     found: dict[Symbol, None] = {}
     for d in told:
         if not d.free <= found.keys():  # most are of those before
             found.update(dict.fromkeys(sorted(d.free, key=attrgetter("key"))))
-    return tuple(s for s in found if s.kind == "length" and s not in env.context.notes.equal)
+    return tuple([s for s in found if s.kind == "length" and s not in env.context.notes.equal])
 
 
-def _around(top: Env, around: Mapping[str, Argument]) -> tuple[InputNode, ...]:
+def _around(top: Env, around: Mapping[str, Argument] | None) -> tuple[InputNode, ...]:
     """Make the values of a surrounding graph known to the graphs inside; the tensors are inputs."""
     nodes: list[InputNode] = []
 
@@ -420,7 +425,7 @@ def _around(top: Env, around: Mapping[str, Argument]) -> tuple[InputNode, ...]:
             case _:
                 return value
 
-    top.context.around.update((name, seen(name, value)) for name, value in around.items())
+    top.context.around.update((name, seen(name, value)) for name, value in (around or {}).items())
     return tuple(nodes)
 
 
@@ -493,7 +498,7 @@ def _results(env: Env, program: tree.Module, asked: int | None) -> tuple[tuple[s
         chosen = values[-1:]
     if asked is not None and not chosen[-1].variadic:
         chosen = chosen[:asked]
-    return tuple((s.name, _result(env, s)) for s in chosen)
+    return tuple([(s.name, _result(env, s)) for s in chosen])
 
 
 def _result(env: Env, statement: tree.Define) -> Value:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from functools import lru_cache, reduce
+from operator import attrgetter
 from typing import NoReturn
 
 from tolcost.algebra import (
@@ -90,6 +91,9 @@ def proved(condition: Cond, facts: tuple[Cond, ...] = ()) -> bool | None:
         return None
 
 
+_kind, _LENGTHS = attrgetter("kind"), {"length"}
+
+
 def decide(env: Env, condition: Cond) -> Cond:
     """TRUE or FALSE where that can be proved here, else the condition itself.
 
@@ -106,7 +110,7 @@ def decide(env: Env, condition: Cond) -> Cond:
     verdict = proved(condition, facts)
     if verdict is None:
         env.context.left_open = (condition, facts)
-        if all(symbol.kind == "length" for symbol in symbols_of_cond(condition)):
+        if _LENGTHS.issuperset(map(_kind, symbols_of_cond(condition))):
             env.context.open[condition] = None
         return condition
     return TRUE if verdict else FALSE
@@ -356,9 +360,6 @@ def _with_least_remainder(p: Poly, symbol: Symbol, count: Poly) -> Poly | None:
 
 def check_index(env: Env, index: Poly, extent: Poly, span: Span, where: Said) -> None:
     """An index lies between 1 and the length of its dimension."""
-    extent = settle(env.context, extent)
-    if _runs_over(index, extent) or _is_among(index, extent) or (index, extent) in env.scope.in_range:
-        return
 
     def message() -> str:
         beside = f"index {to_text(index)} is outside 1..{to_text(extent)} {said(where)}".rstrip()
@@ -374,21 +375,22 @@ def check_index(env: Env, index: Poly, extent: Poly, span: Span, where: Said) ->
         env.scope.in_range.add((index, extent))
 
 
-def _runs_over(index: Poly, extent: Poly) -> bool:
-    """Whether an index is just a coordinate from 1 to this length: most are, and need no proof."""
-    if len(index.terms) != 1:
-        return False
-    ((mono, coef),) = index.terms.items()
-    if coef != 1 or len(mono) != 1 or not isinstance(mono[0], Symbol):
-        return False
-    low, high = mono[0].lo, mono[0].hi
-    return low is not None and low.constant == 1 and (high is extent or high == extent)
+def is_seen_inside(env: Env, index: Poly, extent: Poly) -> bool:
+    """Whether an index needs no proof: a coordinate from 1 to this length, as most are, or a number in range.
 
-
-def _is_among(index: Poly, extent: Poly) -> bool:
-    """Whether both are numbers, and the index is in range."""
+    What was proved before needs none, either.
+    """
     place, size = index.constant, extent.constant
-    return place is not None and size is not None and 1 <= place <= size
+    if place is not None and size is not None and 1 <= place <= size:
+        return True
+    if len(index.terms) == 1:
+        ((mono, coef),) = index.terms.items()
+        if coef == 1 and len(mono) == 1 and isinstance(mono[0], Symbol):
+            low, high = mono[0].lo, mono[0].hi
+            if low is not None and low.constant == 1 and (high is extent or high == extent):
+                return True
+    known = env.scope.in_range
+    return bool(known) and (index, extent) in known
 
 
 Shape = tuple[Poly, ...]
@@ -396,15 +398,15 @@ Shape = tuple[Poly, ...]
 
 def shape_of(env: Env, value: Value, span: Span) -> Shape:
     """The lengths of a value; ``()`` for a numeric."""
+    if isinstance(value, Poly):
+        return ()
+    if isinstance(value, Data):
+        return settled(env, value.node.type[0].shape)
+    if isinstance(value, View):
+        return settled(env, value.shape)
     match value:
-        case Poly():
-            return ()
         case Vec(shape=shape):
             return tuple([const(d) for d in shape])
-        case View(shape=shape):
-            return settled(env, shape)
-        case Data(node=node):
-            return settled(env, node.type[0].shape)
         case Pieces(items=items):
             return shape_of(env, items[0], span)
         case Cast(value=inner):
@@ -457,7 +459,7 @@ def space_of(value: Value) -> str:
 def told_together(values: Iterable[Value]) -> str | None:
     """The machine type of values some of which are static and came in one; None of anything else."""
     values = tuple(values)
-    if not any(isinstance(value, Cast) for value in values):
+    if Cast not in map(type, values):
         return None
     joined = reduce(join_spaces, map(space_of, values))
     return joined if SPACES[joined].finite else None
@@ -465,8 +467,11 @@ def told_together(values: Iterable[Value]) -> str | None:
 
 def known(shape: Shape) -> tuple[int, ...] | None:
     """The lengths as numbers, if all are."""
-    numbers = tuple([d.constant for d in shape])
-    return None if None in numbers else numbers  # type: ignore[return-value]
+    numbers = tuple(map(_constant, shape))
+    return None if None in numbers else numbers
+
+
+_constant = attrgetter("constant")
 
 
 def volume(shape: Shape) -> Poly:
@@ -527,17 +532,13 @@ def _declared(env: Env, name: str) -> Span | None:
 
 def capacity(value: Value) -> int:
     """How many components a value has, or each element of it."""
-    match value:
-        case Pieces(items=items):
-            return len(items)
-        case Data(node=node):
-            return len(node.type)
-        case View(capacity=several):
-            return several
-        case Cast(value=inner):
-            return capacity(inner)
-        case _:
-            return 1
+    if isinstance(value, Data):
+        return len(value.node.type)
+    if isinstance(value, View):
+        return value.capacity
+    if isinstance(value, Pieces):
+        return len(value.items)
+    return capacity(value.value) if isinstance(value, Cast) else 1
 
 
 def component(value: Node, j: int) -> Node:

@@ -53,7 +53,7 @@ def primitive(
                 apart, space = in_one_tol(env, [args[k] for k in elements], span)
                 for k, one in zip(elements, apart, strict=True):
                     given[k] = one
-            result = run(env, span, *(take(env, a, span) for take, a in zip(parameters, given, strict=False)))
+            result = run(env, span, *[take(env, a, span) for take, a in zip(parameters, given, strict=False)])
             return recast(result, space)
 
         PRIMITIVES[name] = checked

@@ -11,7 +11,7 @@ import operator
 from collections.abc import Callable
 from fractions import Fraction
 from math import inf, isfinite
-from typing import get_args
+from typing import Any, get_args
 
 from tolcost.algebra import (
     FALSE,
@@ -325,10 +325,7 @@ MOST_BITS = 14_000
 def fold_plain(env: Env, name: str, args: tuple[Value, ...], kinds: set[type], span: Span) -> Value | None:
     """The function of what most static values are: integers, conditions or texts; None of anything else."""
     if kinds == _INTEGERS:
-        found = _of_integers(name, args)
-        if found is None and name in _OF_FORMULAS:
-            return _bounded(_OF_FORMULAS[name](*args), span)
-        return fold_by_rule(env, name, args, span) if found is None else found
+        return (fold_integers if len(args) == 2 else fold_by_rule)(env, name, args, span)
     if kinds == _TEXTS:
         return _compare_words(name, args, span)
     if name in _LOGIC and kinds <= _CONDITIONS:
@@ -336,18 +333,15 @@ def fold_plain(env: Env, name: str, args: tuple[Value, ...], kinds: set[type], s
     return None
 
 
-def _of_integers(name: str, numbers: tuple[Value, ...]) -> Value | None:
-    """The function of two integers that are known, and not large: nothing is to be proved."""
-    rule = _OF_INTEGERS.get(name)
-    if rule is None:
-        return None
+def fold_integers(env: Env, name: str, numbers: tuple[Any, ...], span: Span) -> Value | None:
+    """The function of two integers: of those that are known, and not large, nothing is to be proved."""
     x, y = numbers
-    assert isinstance(x, Poly)
-    assert isinstance(y, Poly)
     a, b = x.constant, y.constant
-    if a is None or b is None or not (-_LARGE < a < _LARGE and -_LARGE < b < _LARGE):
-        return None
-    return rule(a, b)
+    if a is not None and b is not None and -_LARGE < a < _LARGE > b > -_LARGE and name in _OF_INTEGERS:
+        return _OF_INTEGERS[name](a, b)
+    if name in _OF_FORMULAS:
+        return _bounded(_OF_FORMULAS[name](x, y), span)
+    return fold_by_rule(env, name, numbers, span)
 
 
 def fold_static(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value | None:

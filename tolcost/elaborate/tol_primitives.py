@@ -183,10 +183,10 @@ def _box(env: Env, value: Value, low: Shape, high: Shape, span: Span) -> Value:
         a, b = low[0].constant, high[0].constant
         if a is not None and b is not None:
             return _cut(env, value, a, b, span)
-    size = tuple(_box_length(env, a, b, d, span) for a, b, d in zip(low, high, shape, strict=True))
+    size = tuple([_box_length(env, a, b, d, span) for a, b, d in zip(low, high, shape, strict=True)])
 
     def get(env: Env, at: tuple[Value, ...]) -> Value:
-        moved = tuple(_shifted(env, k, a - 1, span) for a, k in zip(low, at, strict=True))
+        moved = tuple([_shifted(env, k, a - 1, span) for a, k in zip(low, at, strict=True)])
         return element(env, value, moved, span, checked=True)
 
     return View(size, get, is_static(value), space_of(value), capacity=capacity(value))

@@ -393,7 +393,7 @@ class InputDecl:
     @property
     def any_rank(self) -> bool:
         """Whether what is given may have any number of dimensions: ``...`` stands for some."""
-        return any(isinstance(entry, Ellipsis) for entry in self.shape)
+        return Ellipsis in map(type, self.shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -471,7 +471,8 @@ def inner_nodes(top: Any) -> Iterator[Any]:
     while waiting:
         node = waiting.pop()
         yield node
-        waiting.extend(reversed(children(node)))
+        if type(node) is not Name:  # as most are
+            waiting.extend(reversed(children(node)))
 
 
 def children(node: Any) -> list[Any]:
