@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import csv
 import io
+import operator
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NoReturn, TypeAlias
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from tolcost.algebra import Poly, const, floordiv, length, product_of
 from tolcost.audit.instances import OperatorInstance, Shapes
@@ -250,8 +252,8 @@ def _as_printed(text: str) -> str:
 # A quotient is rounded down, as the number of windows is.
 
 
-_TOKEN = re.compile(r"\s*(?:(?P<number>[0-9]{1,9})|(?P<name>[A-Za-z][A-Za-z0-9_]*)|(?P<sign>[-+*/()|\[\]]))")
-_LONGEST = 400
+_BARS = re.compile(r"\|(\w+)\|(?:\[(\w+)\])?")
+_NAME = re.compile(r"[A-Za-z]\w*")
 
 AxisLengths: TypeAlias = tuple[Poly, ...]
 
@@ -299,134 +301,65 @@ def read(text: str, meaning: FormulaNames) -> ReadFormula:
 
 def evaluate(text: str, meaning: FormulaNames) -> Poly:
     """Give a formula as an expression; ``IllFormed`` where it is none."""
-    reader = _FormulaReader(text, meaning)
-    value = _sum(reader)
-    if reader.at < len(reader.tokens):
-        token = reader.tokens[reader.at]
-        reader.fail(
-            f"`{token[1]}` at place {token[2]} " + ("closes nothing" if token[1] == ")" else "is left over")
-        )
-    return value
+    opened = 0
+    for place, sign in enumerate(text, start=1):
+        opened += (sign == "(") - (sign == ")")
+        if opened < 0:
+            raise IllFormed(f"`)` at place {place} closes nothing")
+    called = _BARS.sub(lambda bars: f"length({bars[1]},{bars[2] or ''})", text)
+    try:  # a name may be a word of Python
+        tree = ast.parse(_NAME.sub(r"_\g<0>", called).strip(), mode="eval").body
+    except SyntaxError as error:
+        raise IllFormed(f"it is no formula: {error.msg}") from None
+    return _value(tree, meaning, None)
 
 
-class _FormulaReader:
-    """The tokens of a formula, how far they are read, and the axis that a product is at."""
-
-    def __init__(self, text: str, meaning: FormulaNames) -> None:
-        self.meaning = meaning
-        self.axis: int | None = None
-        self.at = 0
-        self.tokens: list[tuple[str, str, int]] = []
-        if len(text) > _LONGEST:
-            self.fail("it is too long")
-        place = 0
-        while text[place:].strip():
-            match = _TOKEN.match(text, place)
-            if match is None or match.lastgroup is None:
-                self.fail(f"`{text[place]}` at place {place + 1} means nothing here")
-            self.tokens.append((match.lastgroup, match[match.lastgroup], match.start(match.lastgroup) + 1))
-            place = match.end()
-
-    def fail(self, why: str) -> NoReturn:
-        raise IllFormed(why)
-
-    def peek(self) -> str:
-        return self.tokens[self.at][1] if self.at < len(self.tokens) else ""
-
-    def take(self, wanted: str = "") -> tuple[str, str]:
-        if self.at == len(self.tokens):
-            self.fail(f"it ends where `{wanted}` is due" if wanted else "it ends too early")
-        kind, text, place = self.tokens[self.at]
-        if wanted and text != wanted:
-            self.fail(f"`{text}` at place {place} stands where `{wanted}` is due")
-        self.at += 1
-        return kind, text
-
-    def shape(self) -> AxisLengths:
-        _, name = self.take()
-        found = self.meaning.shapes.get(name)
-        if found is None:
-            self.fail(f"there is no ToL called {name}")
-        return found
+def _value(node: ast.expr, meaning: FormulaNames, axis: int | None) -> Poly:
+    """What a part of a formula stands for, inside of a product at one of its axes."""
+    match node:
+        case ast.Constant(value=int(number)):
+            return const(number)
+        case ast.Name(id=name):
+            return meaning.numbers.get(name[1:], length(name[1:]))
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATIONS:
+            return _OPERATIONS[type(op)](_value(left, meaning, axis), _value(right, meaning, axis))
+        case ast.Call(func=ast.Name(id="_vol"), args=[ast.Name(id=name)]):
+            return product_of(_shape(name, meaning))
+        case ast.Call(func=ast.Name(id="_Pi"), args=[inside]):
+            rank = max(map(len, meaning.shapes.values()), default=0)
+            return product_of([_value(inside, meaning, n) for n in range(max(rank, 1))])
+        case ast.Call(func=ast.Name(id="_length"), args=[ast.Name(id=name)]):
+            shape = _shape(name, meaning)
+            return product_of(shape) if axis is None else _at(shape, axis)
+        case ast.Call(func=ast.Name(id="_length"), args=[ast.Name(id=name), ast.Constant(value=int(number))]):
+            return _at(_shape(name, meaning), number - 1)
+        case ast.Call(func=ast.Name(id="_length"), args=[ast.Name(id=name), ast.Name()]) if axis is not None:
+            return _at(_shape(name, meaning), axis)
+        case _:
+            raise IllFormed(f"{ast.unparse(node).replace('_', '')} means nothing here")
 
 
-def _sum(reader: _FormulaReader) -> Poly:
-    value = _product(reader)
-    while reader.peek() in ("+", "-"):
-        _, sign = reader.take()
-        other = _product(reader)
-        value = value + other if sign == "+" else value - other
-    return value
+def _quotient(a: Poly, b: Poly) -> Poly:
+    if b.constant == 0:
+        raise IllFormed("it divides by 0")
+    return floordiv(a, b)
 
 
-def _product(reader: _FormulaReader) -> Poly:
-    value = _factor(reader)
-    while reader.peek() in ("*", "/"):
-        _, sign = reader.take()
-        other = _factor(reader)
-        if sign == "/" and other.constant == 0:
-            reader.fail("it divides by 0")
-        value = value * other if sign == "*" else floordiv(value, other)
-    return value
+_OPERATIONS: Mapping[type[ast.operator], Callable[[Poly, Poly], Poly]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: _quotient,
+}
 
 
-def _factor(reader: _FormulaReader) -> Poly:
-    kind, text = reader.take()
-    if kind == "number":
-        return const(int(text))
-    if text == "(":
-        value = _sum(reader)
-        reader.take(")")
-        return value
-    if text == "|":
-        return _lengths(reader)
-    if kind != "name":
-        reader.fail(f"`{text}` stands where a number is due")
-    if reader.peek() == "(":
-        return _call(reader, text)
-    return reader.meaning.numbers[text] if text in reader.meaning.numbers else length(text)
+def _shape(name: str, meaning: FormulaNames) -> AxisLengths:
+    if name[1:] not in meaning.shapes:
+        raise IllFormed(f"there is no ToL called {name[1:]}")
+    return meaning.shapes[name[1:]]
 
 
-def _call(reader: _FormulaReader, function: str) -> Poly:
-    reader.take("(")
-    if function == "vol":
-        value = product_of(reader.shape())
-    elif function == "Pi":
-        value = _windows(reader)
-    else:
-        reader.fail(f"there is no function {function}")
-    reader.take(")")
-    return value
-
-
-def _windows(reader: _FormulaReader) -> Poly:
-    """Multiply what stands in the brackets over the axes of the ToL that is slid along."""
-    rank = max(map(len, reader.meaning.shapes.values()), default=0)
-    start, factors = reader.at, []
-    for axis in range(max(rank, 1)):
-        reader.at, reader.axis = start, axis
-        factors.append(_sum(reader))
-    reader.axis = None
-    return product_of(factors)
-
-
-def _lengths(reader: _FormulaReader) -> Poly:
-    """Read what follows the first bar of ``|t|[2]``, ``|t|[axes]`` or ``|k|``."""
-    shape = reader.shape()
-    reader.take("|")
-    if reader.peek() != "[":
-        return product_of(shape) if reader.axis is None else _at(reader, shape, reader.axis)
-    reader.take("[")
-    kind, index = reader.take()
-    reader.take("]")
-    if kind == "number":
-        return _at(reader, shape, int(index) - 1)
-    if reader.axis is None:
-        reader.fail(f"`{index}` chooses an axis outside a product")
-    return _at(reader, shape, reader.axis)
-
-
-def _at(reader: _FormulaReader, shape: AxisLengths, axis: int) -> Poly:
+def _at(shape: AxisLengths, axis: int) -> Poly:
     if not 0 <= axis < len(shape):
-        reader.fail(f"there is no axis {axis + 1}")
+        raise IllFormed(f"there is no axis {axis + 1}")
     return shape[axis]
