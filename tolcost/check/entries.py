@@ -34,7 +34,7 @@ from tolcost.algebra import (
     to_text,
 )
 from tolcost.atoms.nodes import Program
-from tolcost.check.records import UNKNOWN, FigureStatus, LockedFigure, LockEntry, timed
+from tolcost.check.records import CERTAINTY, UNKNOWN, FigureStatus, LockedFigure, LockEntry, timed
 from tolcost.check.targets import Contribution, Costed
 from tolcost.cost import Counts, NamedType, Term, analyze_program, count, depths, shipped, traffic, weigh
 from tolcost.cost.device import load_device
@@ -48,12 +48,7 @@ if TYPE_CHECKING:  # a check of programs alone does without what reads models
     from tolcost.result.model import ModelStudy
     from tolcost.result.study import Study
 
-_STATUS: Mapping[str, FigureStatus] = {
-    "exact": "exact",
-    "upper bound": "at-most",
-    "depends on data": "data",
-    "lower bound": "incomplete",
-}
+_STATUS = {certainty: status for status, certainty in CERTAINTY.items()}
 
 _FEW_CLAUSES = 16
 """A choice between conditions of several parts is kept where it comes to no more than so many."""

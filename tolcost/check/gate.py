@@ -31,26 +31,21 @@ from tolcost.check.blame import blame
 from tolcost.check.budgets import Budget, hold, matches, read_budgets
 from tolcost.check.config import Config
 from tolcost.check.lockfile import LOCK_NAME, Lock, load_lock, write_lock
-from tolcost.check.records import Accepted, BlamedLine, CostChange, GateReport, LockEntry, file_of, severity
+from tolcost.check.records import (
+    KINDS,
+    Accepted,
+    BlamedLine,
+    CostChange,
+    GateReport,
+    LockEntry,
+    file_of,
+    severity,
+)
 from tolcost.check.seals import Origins, costs_version, intact, new_seals, own_folders
 from tolcost.check.targets import Analysed, Target, covers, excluded_by, outside, targets
 from tolcost.check.verdicts import judge, narrowed
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import NOWHERE, Diagnostic, place, quoted, refuse
-
-_ORDER = (
-    "broken",
-    "costlier",
-    "crosses",
-    "undecided",
-    "new",
-    "narrower",
-    "cheaper",
-    "renamed",
-    "gone",
-    "excluded",
-    "same",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +150,7 @@ def _checked(
     report = GateReport(
         against=base.label,
         programs=tuple(by_target),
-        changes=tuple(sorted(changes, key=lambda c: (_ORDER.index(c.kind), c.name, c.metric))),
+        changes=tuple(sorted(changes, key=lambda c: (KINDS.index(c.kind), c.name, c.metric))),
         budgets=hold(budgets, entries, [*known, *by_target]),
         notes=notes,
         new_fails=not base.is_revision,

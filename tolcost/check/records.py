@@ -7,10 +7,12 @@ An ``LockEntry`` is what a lock file says of one program: closed forms as text, 
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from collections.abc import Mapping
+from typing import Literal, TypeAlias, get_args
 
 from tolcost.dataclass import dataclass, replace
 from tolcost.platform import device_names
+from tolcost.result.claims import Certainty
 
 METRICS = ("eops", "flops", "macs", "bytes", "span", "params")
 TIMED = ("time", "bound")
@@ -40,22 +42,30 @@ def file_of(name: str) -> str:
 
 
 FigureStatus = Literal["exact", "at-most", "data", "incomplete", "unknown"]
-STATUSES: tuple[FigureStatus, ...] = ("exact", "at-most", "data", "incomplete", "unknown")
+STATUSES: tuple[FigureStatus, ...] = get_args(FigureStatus)
+CERTAINTY: Mapping[FigureStatus, Certainty] = {
+    "exact": "exact",
+    "data": "depends on data",
+    "at-most": "upper bound",
+    "incomplete": "lower bound",
+}
 UNKNOWN = "?"
 
 ChangeKind = Literal[
-    "same",
-    "cheaper",
+    "broken",
     "costlier",
     "crosses",
     "undecided",
-    "narrower",
     "new",
-    "gone",
+    "narrower",
+    "cheaper",
     "renamed",
+    "gone",
     "excluded",
-    "broken",
+    "same",
 ]
+KINDS: tuple[ChangeKind, ...] = get_args(ChangeKind)
+"""The worst first."""
 BudgetKind = Literal["within", "exceeded", "crosses", "overstated", "undecided"]
 FINE, FAILING, BAD_INPUT, UNDECIDED = 0, 1, 2, 3
 

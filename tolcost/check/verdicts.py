@@ -40,6 +40,8 @@ from tolcost.algebra.points import Assignment, hold_at
 from tolcost.algebra.poly import Relu, data_symbol
 from tolcost.check.matching import Joint, Meeting, joints, meetings, renamed
 from tolcost.check.records import (
+    CERTAINTY,
+    KINDS,
     ChangeKind,
     CostChange,
     CostlierRegion,
@@ -51,20 +53,12 @@ from tolcost.check.records import (
 )
 from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
-from tolcost.result.claims import NOTHING, SAME, Certainty, Claim, conclude
+from tolcost.result.claims import NOTHING, SAME, Claim, conclude
 from tolcost.result.regions import Tried, proportion, region, sign_of, signs_of_one, telling_shape, try_shapes
 
 _UNPROVED = "not proved for every shape"
 _NO_SHAPE = "no shape was found that is right before and now"
 _ALIKE = "inputs are of one shape before and now only where"
-_WORST: tuple[ChangeKind, ...] = ("costlier", "crosses", "undecided", "cheaper", "same")
-
-_CERTAINTY: Mapping[FigureStatus, Certainty] = {
-    "exact": "exact",
-    "data": "depends on data",
-    "at-most": "upper bound",
-    "incomplete": "lower bound",
-}
 _CAVEATS = {
     ("at-most", "old"): "the old figure is only an upper bound",
     ("at-most", "new"): "the new figure is only an upper bound",
@@ -98,7 +92,7 @@ def judge(
         return replace(found, kind="undecided", notes=(f"the figure is not known {when}",))
     counts = old_counts, new_counts
     ways = [_compared(found, before, after, both, *counts, sizes) for both in _together(old, new)]
-    worst = min(ways, key=lambda change: _WORST.index(change.kind))
+    worst = min(ways, key=lambda change: KINDS.index(change.kind))
     note = "inputs changed places: by place and by name they are not the same"
     return worst if len(ways) == 1 else replace(worst, notes=(*worst.notes, note))
 
@@ -172,7 +166,7 @@ def concluded(before: FigureStatus, after: FigureStatus, forms: Compared) -> Com
     sides = ((before, "old"), (after, "new"))
     caveats = [_CAVEATS[side] for side in sides if side in _CAVEATS]
     forms = replace(forms, notes=(*forms.notes, *caveats))
-    match conclude(_CERTAINTY[before], _CERTAINTY[after], forms.claim):
+    match conclude(CERTAINTY[before], CERTAINTY[after], forms.claim):
         case claim if claim == forms.claim:
             return forms
         case Claim(more=False):
