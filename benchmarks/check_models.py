@@ -40,7 +40,7 @@ from model_runs import CORRECTIONS, Model, Run, corrected, name_of, open_lengths
 
 from tolcost.algebra import Poly, evaluate, to_text
 from tolcost.catalogue.specs import open_library
-from tolcost.check.seals import digest_of_folders, own_folders
+from tolcost.check.lockfile import digest_of_folders, own_folders
 from tolcost.diagnostics import Rejected
 from tolcost.models.facts import shape_of
 from tolcost.models.walking import Session

@@ -15,7 +15,7 @@ import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from tolcost.catalogue.libraries import library_names, read_library
+from tolcost.catalogue.listing import library_names, read_library
 from tolcost.editor.features import words
 from tolcost.platform import read_spec, spec_names
 

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from tolcost.algebra import const
-from tolcost.catalogue.cases import Case, load_cases
+from tolcost.catalogue.cases import Case, derive, load_cases
 from tolcost.catalogue.conformance import Result, as_record, check, verify
-from tolcost.catalogue.deriving import derive
 from tolcost.catalogue.specs import Library, open_library
 from tolcost.cli import run
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tolcost.catalogue.libraries import library_names, read_library
+from tolcost.catalogue.listing import library_names, read_library
 from tolcost.cli import run
 from tolcost.diagnostics import Rejected
 

@@ -36,7 +36,7 @@ from tolcost.algebra import evaluate, product_of
 from tolcost.atoms.kit import inner_nodes, roots
 from tolcost.atoms.lengths import decided_by_data
 from tolcost.atoms.nodes import Program, Put
-from tolcost.catalogue.cases import Case
+from tolcost.catalogue.cases import Case, _axes, arrays_by_name, attempt
 from tolcost.catalogue.conformance import (
     Result,
     check,
@@ -45,7 +45,6 @@ from tolcost.catalogue.conformance import (
     shape_difference,
     value_difference,
 )
-from tolcost.catalogue.deriving import _axes, arrays_by_name, attempt
 from tolcost.catalogue.graph import met
 from tolcost.catalogue.reading import model_of, node_of
 from tolcost.cost.traffic import elements_read

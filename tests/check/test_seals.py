@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import tolcost.check.seals
+import tolcost.check.lockfile
 import tolcost.cli.check
 from tests.check.support import Project
 from tests.check.texts import SUM, SUM_OF_EXP
@@ -65,19 +65,19 @@ def test_another_tolcost_believes_no_seal(
 ) -> None:
     project.locked(a=SUM)
     analysed.clear()
-    monkeypatch.setattr(tolcost.check.seals, "_tool_digest", lambda: "other")
+    monkeypatch.setattr(tolcost.check.lockfile, "_tool_digest", lambda: "other")
     project.check()
     assert analysed == ["a.tol"]
 
 
 def test_the_digest_covers_code_and_programs(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("1")
-    before = tolcost.check.seals.digest_of_folders([tmp_path])
+    before = tolcost.check.lockfile.digest_of_folders([tmp_path])
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "c.tol").write_text("1")
-    after = tolcost.check.seals.digest_of_folders([tmp_path])
+    after = tolcost.check.lockfile.digest_of_folders([tmp_path])
     (tmp_path / "b" / "c.tol").write_text("2")
-    assert len({before, after, tolcost.check.seals.digest_of_folders([tmp_path])}) == 3
+    assert len({before, after, tolcost.check.lockfile.digest_of_folders([tmp_path])}) == 3
 
 
 def test_figures_changed_by_hand_are_not_believed(project: Project, analysed: list[str]) -> None:

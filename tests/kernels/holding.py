@@ -25,7 +25,7 @@ from tests.programs.road import arrays, lengths_of, same_counts, same_shapes
 from tests.specs.library_programs import possibly_empty
 from tolcost.algebra import evaluate
 from tolcost.atoms.nodes import Part, Program
-from tolcost.catalogue.libraries import read_library
+from tolcost.catalogue.listing import read_library
 from tolcost.cost import Counts, count
 from tolcost.diagnostics import Source
 from tolcost.elaborate.inputs import PlainValue, arguments

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.kernels.holding import Held, Inputs, hold
-from tolcost.catalogue.libraries import read_library
+from tolcost.catalogue.listing import read_library
 from tolcost.execute import run_vectorised
 
 Rng = np.random.Generator

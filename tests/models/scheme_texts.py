@@ -17,9 +17,9 @@ from tolcost.cost.count import CountKey, passing
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate.values import Cast
 from tolcost.models.facts import Known
+from tolcost.models.lowered import passes_of
 from tolcost.models.scheme import Scheme
 from tolcost.models.stored_schemes import PARTS, NotStored, Reader, Writer, text_of
-from tolcost.models.sums import passes_of
 
 
 def stored_text(

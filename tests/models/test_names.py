@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from tolcost.algebra import Poly, data_symbol, ge, length, the_symbol
 from tolcost.elaborate import Tensor
-from tolcost.models.facts import FactTable
-from tolcost.models.names import Names, enlarged
+from tolcost.models.facts import FactTable, Names, enlarged
 
 n, m = length("n"), length("m")
 

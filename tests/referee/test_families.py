@@ -10,7 +10,7 @@ import pytest
 from tests.referee.family_inputs import inputs_of
 from tolcost.algebra import evaluate, total_of
 from tolcost.algebra.parse import parse_text
-from tolcost.catalogue.libraries import read_library
+from tolcost.catalogue.listing import read_library
 from tolcost.catalogue.specs import open_library
 from tolcost.cost import Analysis, analyze_program
 from tolcost.execute import run_vectorised

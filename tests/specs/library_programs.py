@@ -10,7 +10,7 @@ import numpy as np
 
 from tolcost.algebra import Poly, length, substitute
 from tolcost.atoms.nodes import Program
-from tolcost.catalogue.libraries import read_library
+from tolcost.catalogue.listing import read_library
 from tolcost.cost import Analysis
 from tolcost.elaborate import Elaborated, Tensor
 from tolcost.elaborate.inputs import Argument, arguments

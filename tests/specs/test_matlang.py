@@ -7,7 +7,7 @@ import pytest
 
 from tests.kernels.holding import Change, Inputs, Twin, hold, unchanged
 from tests.specs.library_programs import Array
-from tolcost.catalogue.libraries import read_library
+from tolcost.catalogue.listing import read_library
 
 
 def regular(given: Inputs, rng: np.random.Generator) -> Inputs:

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from tests.specs.library_programs import Array, ready
-from tolcost.catalogue.libraries import read_library
+from tolcost.catalogue.listing import read_library
 
 TRIALS = 100
 COUNTED = 6

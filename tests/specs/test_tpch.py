@@ -16,7 +16,7 @@ from tests.specs.tpch.holding import asked, held, held_on_each
 from tests.specs.tpch.queries import QUERIES
 from tests.specs.tpch.random_tables import COUNTED, TRIALS, random_databases, side_by_side
 from tests.specs.tpch.tables import SLICE, Columns, database, stored
-from tolcost.catalogue.libraries import read_library
+from tolcost.catalogue.listing import read_library
 
 COLUMNS = stored()
 OTHERS: dict[str, dict[str, Any]] = {

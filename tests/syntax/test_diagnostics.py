@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tolcost.diagnostics import Rejected, Source, explanation, render_all
-from tolcost.syntax import Signature, beginners, parse, resolve
+from tolcost.syntax import Signature, parse, resolve, syntax_errors
 
 from . import cases
 
@@ -34,10 +34,10 @@ def test_every_case_has_a_name_of_its_own() -> None:
 
 
 HINTS = (
-    *beginners.CALLS.values(),
-    *beginners.MEMBERS.values(),
-    *beginners.ARGUMENTS.values(),
-    *(hint for hint, _ in beginners.PAIRS.values()),
+    *syntax_errors.CALLS.values(),
+    *syntax_errors.MEMBERS.values(),
+    *syntax_errors.ARGUMENTS.values(),
+    *(hint for hint, _ in syntax_errors.PAIRS.values()),
 )
 SHOWN = dict.fromkeys(piece for hint in HINTS for piece in re.findall(r"`([\w(|[][^`]+)`", hint))
 

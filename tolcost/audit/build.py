@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from tolcost.algebra import evaluate
 from tolcost.audit.catalogue import (
@@ -21,7 +22,6 @@ from tolcost.audit.catalogue import (
 from tolcost.audit.general_table import evidence_table, four_column_tables, verified_with_forms
 from tolcost.audit.instances import OperatorInstance, analyse_instance
 from tolcost.audit.judge import FormVerdict, Judged, ValueVerdict, judge
-from tolcost.audit.models_table import models_tables
 from tolcost.audit.paper_table import definition_command, paper_table
 from tolcost.audit.peers import (
     COMPILED,
@@ -45,11 +45,12 @@ from tolcost.audit.readings import errata_table, paper_rows
 from tolcost.audit.recorded import gpu_charts, gpu_table, league_table, polybench_table, who_counts_table
 from tolcost.catalogue.cases import Case, load_cases
 from tolcost.catalogue.conformance import Report
-from tolcost.catalogue.listing import Entry, entries
+from tolcost.catalogue.listing import Entry, ProgramLibrary, entries, library_names, read_library
 from tolcost.catalogue.specs import FOLDER_OF_DOMAIN, Library, open_library
 from tolcost.dataclass import dataclass
 from tolcost.platform import specs_root
-from tolcost.show.document import ReportTable
+from tolcost.result.catalogue_page import CostedProgram, costed
+from tolcost.show.document import Cell, Code, Column, ReportTable
 from tolcost.show.html import Chart, LiveForm, html_page
 from tolcost.show.latex import latex
 from tolcost.show.svg import Dot, Scale, curves, scatter, strip
@@ -367,3 +368,98 @@ def growth_chart(library: Library) -> str:
     top = max(y for _, points in lines for _, y in points)
     across, up = Scale("n", float(_SIZES[0]), float(_SIZES[-1])), Scale("EOPs", 1.0, top)
     return curves(lines, across, up, "Growth of EOPs with a length n")
+
+
+# === The paper's Table 1 made to run: for each model of computation what shows it here, and at what cost.
+#
+# The rows are the paper's (``specs/paper/models.toml``); libraries of programs say which of them they show.
+
+
+NAME = "models_of_computation"
+
+_MODELS = (
+    Column("model", "model"),
+    Column("language", "language"),
+    Column("data", "data"),
+    Column("atoms", "atomic computations"),
+    Column("domain", "domain"),
+    Column("here", "here"),
+    Column("programs", "programs", "number"),
+    Column("lines", "lines of ToLang", "number"),
+    Column("agreed", "agreed with"),
+)
+
+_PROGRAMS = (
+    Column("library", "library"),
+    Column("program", "program"),
+    Column("role", "operator"),
+    Column("lines", "lines", "number"),
+    Column("eops", "EOPs", "form"),
+    Column("status", "count is"),
+    Column("agreed", "agreed with"),
+    Column("command", "shown by", "code", shown=False, printed=False),
+)
+
+
+def models_tables() -> tuple[ReportTable, ReportTable]:
+    """The models of the paper with what shows them, and every program of the libraries."""
+    libraries = tuple(map(read_library, library_names()))
+    return _models(libraries), _programs(libraries)
+
+
+def _models(libraries: Sequence[ProgramLibrary]) -> ReportTable:
+    text = specs_root().joinpath("paper", "models.toml").read_text(encoding="utf-8")
+    stated: list[dict[str, Any]] = tomllib.loads(text)["models"]
+    rows = [_model(row, [one for one in libraries if one.model == row["model"]]) for row in stated]
+    known = {row["model"] for row in stated}
+    rows += [
+        _model({"model": "-", "domain": one.title}, [one])
+        for one in libraries
+        if one.agreed and one.model not in known
+    ]
+    about = (
+        "The models of the paper's Table 1, and the programs in ToLang that show them: how many there are, "
+        "how long they are, and which engine or library gave the same results on random inputs. "
+        "Libraries that belong to none of the models follow. ToLang is total: a program that need not end is "
+        "given its number of steps."
+    )
+    return ReportTable(_MODELS, tuple(rows), NAME, "Models of computation", about, _COMMAND)
+
+
+def _model(row: dict[str, Any], shown: Sequence[ProgramLibrary]) -> tuple[Cell, ...]:
+    programs = [program for library in shown for program in library.programs]
+    here = ", ".join(f"specs/{library.name}" for library in shown) or row.get("here", "not shown")
+    return (
+        row["model"],
+        row.get("language", ""),
+        row.get("data", ""),
+        ", ".join(row.get("atoms", ())),
+        row["domain"],
+        here,
+        len(programs) or None,
+        sum(program.lines for program in programs) or None,
+        ", ".join(dict.fromkeys(name for one in programs for name in one.agreed.split(", ") if name)),
+    )
+
+
+def _programs(libraries: Sequence[ProgramLibrary]) -> ReportTable:
+    rows = [_program(library, costed(one)) for library in libraries for one in library.programs]
+    about = (
+        "Every program of the libraries, with all lengths symbols. A count that depends on data is in terms "
+        "of lengths that only a run tells: how many rows a filter keeps."
+    )
+    return ReportTable(_PROGRAMS, tuple(rows), NAME, "Their programs", about, _COMMAND)
+
+
+def _program(library: ProgramLibrary, one: CostedProgram) -> tuple[Cell, ...]:
+    program = one.program
+    return (
+        library.name,
+        program.name,
+        program.role,
+        program.lines,
+        one.eops,
+        one.certainty,
+        one.agreement,
+        Code(f"tolcost ops --library {library.name} {program.name}"),
+    )

@@ -21,8 +21,17 @@ import numpy as np
 from tolcost.algebra import ZERO, AlgebraBudget, Poly, evaluate, to_text
 from tolcost.atoms.lengths import decided_by_data
 from tolcost.catalogue.binding import places
-from tolcost.catalogue.cases import Case, Item, load_cases, recorded_cases
-from tolcost.catalogue.deriving import Derived, StoredValue, arrays_by_name, derive, settings
+from tolcost.catalogue.cases import (
+    Case,
+    Derived,
+    Item,
+    StoredValue,
+    arrays_by_name,
+    derive,
+    load_cases,
+    recorded_cases,
+    settings,
+)
 from tolcost.catalogue.schemas import onnx_version
 from tolcost.catalogue.specs import Library, Spec, open_library
 from tolcost.catalogue.types import Array

@@ -17,10 +17,9 @@ from pathlib import Path
 from typing import IO, TypeAlias
 
 from tolcost.check.config import Config, config_of, narrowed
-from tolcost.check.lockfile import LOCK_NAME, Lock
+from tolcost.check.lockfile import LOCK_NAME, Lock, Origins
 from tolcost.check.matching import shapes
 from tolcost.check.records import LockEntry, file_of
-from tolcost.check.seals import Origins
 from tolcost.check.targets import (
     SUFFIXES,
     Analysed,

@@ -11,7 +11,7 @@ from tolcost import __version__
 from tolcost.check.records import CostChange, CostlierRegion, Example, GateReport, HeldBudget
 from tolcost.check.text import RULES, Finding, findings, gate_markdown, gate_text, headline, verdict
 from tolcost.diagnostics import visible
-from tolcost.show.json import Json, document, number
+from tolcost.show.document import Json, document, number
 
 _MOST_ANNOTATIONS = 10
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

@@ -30,7 +30,17 @@ from tolcost.check.baseline import (
 from tolcost.check.blame import blame
 from tolcost.check.budgets import Budget, hold, matches, read_budgets
 from tolcost.check.config import Config
-from tolcost.check.lockfile import LOCK_NAME, Lock, load_lock, write_lock
+from tolcost.check.lockfile import (
+    LOCK_NAME,
+    Lock,
+    Origins,
+    costs_version,
+    intact,
+    load_lock,
+    new_seals,
+    own_folders,
+    write_lock,
+)
 from tolcost.check.records import (
     KINDS,
     Accepted,
@@ -41,7 +51,6 @@ from tolcost.check.records import (
     file_of,
     severity,
 )
-from tolcost.check.seals import Origins, costs_version, intact, new_seals, own_folders
 from tolcost.check.targets import Analysed, Target, covers, excluded_by, outside, targets
 from tolcost.check.verdicts import judge, narrowed
 from tolcost.dataclass import dataclass, field, replace

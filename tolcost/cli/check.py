@@ -25,9 +25,8 @@ from tolcost.check.gate import (
     updated,
     write_merged,
 )
-from tolcost.check.lockfile import LOCK_NAME, Lock, load_lock
+from tolcost.check.lockfile import LOCK_NAME, Lock, costs_version, load_lock
 from tolcost.check.records import GateReport
-from tolcost.check.seals import costs_version
 from tolcost.check.targets import Computing, Costed, Costing, Target, files_below
 from tolcost.check.text import GATE_FORMATS, gate_text
 from tolcost.cli import options

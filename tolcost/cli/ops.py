@@ -10,8 +10,7 @@ import click
 
 from tolcost.catalogue.cases import load_cases
 from tolcost.catalogue.conformance import as_record
-from tolcost.catalogue.libraries import library_names, read_library
-from tolcost.catalogue.listing import Entry, entries
+from tolcost.catalogue.listing import Entry, entries, library_names, read_library
 from tolcost.catalogue.specs import Library, open_library
 from tolcost.cli import options
 from tolcost.cli.output import ProgressLine, deliver
@@ -44,7 +43,7 @@ from tolcost.result.catalogue_page import (
     program_document,
 )
 from tolcost.result.conformance import conformance_of
-from tolcost.show.json import document
+from tolcost.show.document import document
 from tolcost.show.tables import csv_text, markdown
 from tolcost.show.text import text
 

@@ -27,8 +27,7 @@ from tolcost.referee.formulas import (
     shipped_formulas,
 )
 from tolcost.referee.judge import Judgement, judge_formulas
-from tolcost.referee.table import in_full, summary_line, verdict_table, verdicts_json
-from tolcost.referee.witnesses import gather, witnesses_table
+from tolcost.referee.table import gather, in_full, summary_line, verdict_table, verdicts_json, witnesses_table
 from tolcost.show.document import ReportTable, write
 from tolcost.show.tables import csv_text, markdown
 

@@ -25,8 +25,7 @@ from tolcost.result.compare import compare
 from tolcost.result.comparison import said_of
 from tolcost.result.program import program_study
 from tolcost.result.study import Located, locate_study
-from tolcost.show.document import Form, mathml_of, text_of
-from tolcost.show.json import Json, number
+from tolcost.show.document import Form, Json, mathml_of, number, text_of
 
 _MOST_LINES = 400
 _LONGEST_FORMULA = 400

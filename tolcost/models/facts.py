@@ -6,23 +6,31 @@ small integers.  The numbers last as long as the table, across models.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from threading import Lock
 from typing import NamedTuple
 
 from tolcost.algebra import (
     LARGEST_LENGTH,
+    And,
     Cond,
+    Eq,
+    Ge,
     Poly,
     Symbol,
+    atom,
     const,
+    ge,
+    length,
     map_cond,
     polys_of,
     substitute,
+    the_symbol,
 )
 from tolcost.cost.record import Change
 from tolcost.cost.traffic import bits_of, bytes_of
 from tolcost.dataclass import dataclass, field
+from tolcost.diagnostics import quoted, refuse
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.values import Cast, Missing, Quotient, Seq, Value, Vec, distinct, frozen, shape_given
 
@@ -227,3 +235,211 @@ def shape_of(known: Known | None) -> tuple[Poly, ...] | None:
 def space_of(known: Known | None) -> str | None:
     """The space of a tensor; None where it is not one."""
     return known.space if isinstance(known, Tensor | Cast) else None
+
+
+# === What is known of the names of a graph, node after node: lengths become one, or turn out to be larger.
+#
+# When two lengths become one, numbers are redirected, not names: work is in what mentions the length that
+# goes away.  A length that a node needs to be larger is from there on another version of itself, with a
+# smaller range; values are put in terms of it when they are looked up.
+
+
+@dataclass(slots=True)
+class Names:
+    """The numbers of what is known of names; ``unknown`` are names of which nothing is.
+
+    ``equal`` are lengths that are others; ``larger`` older versions of lengths, with the newest of each.
+    """
+
+    table: FactTable
+    numbers: dict[str, int] = field(default_factory=lambda: {"": NOTHING})
+    unknown: set[str] = field(default_factory=set)
+    equal: dict[Symbol, Poly] = field(default_factory=dict)
+    larger: dict[Symbol, Poly] = field(default_factory=dict)
+    moved: dict[int, int] = field(default_factory=dict)
+    _versions: dict[str, list[Symbol]] = field(default_factory=dict)
+    _mentions: dict[Symbol, set[int]] = field(default_factory=dict)
+    _met: set[int] = field(default_factory=set)
+
+    def copy(self) -> Names:
+        """The same names; what is said of one of the two does not touch the other."""
+        mentions = {symbol: set(numbers) for symbol, numbers in self._mentions.items()}
+        versions = {name: list(symbols) for name, symbols in self._versions.items()}
+        return Names(
+            self.table, dict(self.numbers), set(self.unknown), dict(self.equal), dict(self.larger),
+            dict(self.moved), versions, mentions, set(self._met),
+        )  # fmt: skip
+
+    def meet(self, name: str, number: int) -> None:
+        """Say what is known of a name; each name only once."""
+        if not name:
+            return
+        if name in self.numbers or name in self.unknown:
+            refuse("T0675", f"{quoted(name)} is given by two nodes, inputs or initializers")
+        if number == UNKNOWN:
+            self.unknown.add(name)
+            return
+        self.numbers[name] = number
+        self._index(number)
+
+    def _index(self, number: int) -> None:
+        if number not in self._met:
+            self._met.add(number)
+            for symbol in self.table.symbols[number]:
+                self._mentions.setdefault(symbol, set()).add(number)
+
+    def number_of(self, name: str) -> int:
+        """The number of what is known of a name by now."""
+        return self.now(self.numbers.get(name, UNKNOWN))
+
+    def known(self, name: str) -> Known | None:
+        """What is known of a name by now."""
+        number = self.numbers.get(name, UNKNOWN)
+        if self.moved or self.larger:
+            number = self.now(number)
+        return None if number == UNKNOWN else self.table.things[number]
+
+    def buffer(self, name: str) -> Poly | None:
+        """The bytes of a name while the model runs; None where they are not known."""
+        number = self.numbers.get(name, UNKNOWN)
+        return self.table.buffer(self.now(number) if self.moved or self.larger else number)
+
+    def now(self, number: int) -> int:
+        """The number that a number has become."""
+        asked = number
+        while number in self.moved:
+            number = self.moved[number]
+        if self.larger and number > NOTHING and not self.table.symbols[number].isdisjoint(self.larger):
+            number = self._move(number, self.larger)
+        if number != asked:
+            self.moved[asked] = number
+        return number
+
+    def adopt(self, learned: Mapping[Symbol, Poly]) -> None:
+        """Two lengths that a node makes equal are one from then on, everywhere; so are larger ones."""
+        for old, other in learned.items():
+            now = substitute(substitute(other, self.equal), self.larger)
+            if old in self.equal:
+                continue
+            if is_version(old, now):
+                self._enlarge(old, now)
+                continue
+            symbol, value = _length_last(old, now)
+            if symbol not in value.free and symbol not in self.equal:
+                self._merge(symbol, value)
+
+    def _merge(self, symbol: Symbol, value: Poly) -> None:
+        versions = self._versions.pop(symbol.name, [symbol]) if _is_named(symbol) else [symbol]
+        every = dict.fromkeys((symbol, *versions), value)
+        self.equal = {s: substitute(p, every) for s, p in self.equal.items()} | every
+        for one in every:
+            self.larger.pop(one, None)
+            for number in self._mentions.pop(one, ()):
+                if number not in self.moved:
+                    self._move(number, every)
+        if len(versions) > 1:  # what is known of the one is known of the other
+            self.adopt(enlarged([ge(value - max(map(_least, versions)))]))
+
+    def _enlarge(self, symbol: Symbol, value: Poly) -> None:
+        versions = self._versions.setdefault(symbol.name, [])
+        versions.extend(one for one in (symbol, the_symbol(value)) if one not in versions)
+        newest = max(versions, key=_least)
+        self.larger.update((one, atom(newest)) for one in versions if one is not newest)
+
+    def _move(self, number: int, by: Mapping[Symbol, Poly]) -> int:
+        thing = self.table.things[number]
+        assert thing is not None
+        to = self.table.number(replaced(thing, by))
+        if to != number:
+            self.moved[number] = to
+            self._index(to)
+        return to
+
+    def learned(self) -> dict[Symbol, Poly]:
+        """All that was adopted."""
+        return self.equal | self.larger
+
+    def newest(self) -> dict[Symbol, Poly]:
+        """Lengths in all of their range, and the version of each that all conditions on it leave."""
+        oldest = (min(versions, key=_least) for versions in self._versions.values())
+        return {symbol: self.larger[symbol] for symbol in oldest}
+
+    def reopened(self) -> Names:
+        """The same names, with lengths in all of their range: conditions say what nodes need of them."""
+        if not self._versions:
+            return self
+        back = {
+            one: atom(symbol)
+            for symbol in self.newest()
+            for one in self._versions[symbol.name]
+            if one is not symbol
+        }
+        equal = {symbol: substitute(form, back) for symbol, form in self.equal.items()}
+        opened = Names(self.table, unknown=set(self.unknown), equal=equal | back)
+        for name in self.numbers:
+            known = self.known(name)
+            opened.meet(name, NOTHING if known is None else self.table.number(replaced(known, back)))
+        return opened
+
+
+def is_version(symbol: Symbol, value: Poly) -> bool:
+    """Whether a length is put in place of itself, with another range."""
+    other = next(iter(value.free)) if len(value.free) == 1 else symbol
+    same = _is_named(symbol) and _is_named(other) and other.name == symbol.name
+    return same and other is not symbol and value == atom(other)
+
+
+def _is_named(symbol: Symbol) -> bool:
+    """Whether a symbol is a length, told by its name: what data decides may be called alike."""
+    return symbol.kind == "length" and symbol.serial == 0
+
+
+def enlarged(conditions: Iterable[Cond]) -> dict[Symbol, Poly]:
+    """Lengths that conditions bound from below, each as itself with the range that is left."""
+    found: dict[Symbol, int] = {}
+    for form in _at_least_zero(conditions):
+        symbol = next(iter(form.free)) if len(form.free) == 1 else None
+        if symbol is None or not _is_named(symbol):
+            continue
+        least = (atom(symbol) - form).constant  # `ge` divides by slopes
+        most = symbol.hi.constant if symbol.hi is not None else None
+        if least is not None and _least(symbol) < least and (most is None or least <= most):
+            found[symbol] = max(found.get(symbol, least), least)
+    return {s: length(s.name, least, s.hi) for s, least in found.items()}
+
+
+def pinned(conditions: Iterable[Cond]) -> dict[Symbol, Poly]:
+    """Lengths that conditions leave one value."""
+    found: dict[Symbol, Poly] = {}
+    for condition in conditions:
+        if isinstance(condition, Eq) and len(condition.p.free) == 1:
+            (symbol,) = condition.p.free
+            values = (atom(symbol) - condition.p, atom(symbol) + condition.p)
+            value = next((v for v in values if v.constant is not None), None)
+            if value is not None and symbol.kind == "length":
+                found[symbol] = value
+    return found
+
+
+def _at_least_zero(conditions: Iterable[Cond]) -> Iterator[Poly]:
+    for condition in conditions:
+        match condition:
+            case Ge(p=form):
+                yield form
+            case And(parts=parts):
+                yield from _at_least_zero(parts)
+            case _:
+                continue
+
+
+def _least(symbol: Symbol) -> int:
+    """The lower end of a length's range; a length is never below 0."""
+    return 0 if symbol.lo is None else symbol.lo.constant or 0
+
+
+def _length_last(symbol: Symbol, value: Poly) -> tuple[Symbol, Poly]:
+    """Of a length and something that data decides, the length stays."""
+    only = next(iter(value.free)) if len(value.free) == 1 else None
+    if symbol.kind == "length" and only is not None and only.kind == "data" and value == atom(only):
+        return only, atom(symbol)
+    return symbol, value

@@ -17,9 +17,8 @@ from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Tensor
 from tolcost.models.analysis import GraphCost
-from tolcost.models.facts import Known, as_tensor, is_value
+from tolcost.models.facts import Known, Names, as_tensor, is_value
 from tolcost.models.functions import Inner
-from tolcost.models.names import Names
 from tolcost.models.walking import MOST_NESTED, Walk, walk_of
 
 _NEVER = ("int64", "bool", "string")

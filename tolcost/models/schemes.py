@@ -21,11 +21,10 @@ from tolcost.cost.count import passing
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import Rejected
 from tolcost.models.facts import FactTable, Plain, plain_known
-from tolcost.models.lowered import Applied, Given, Lowered, Setting, arguments
+from tolcost.models.lowered import Applied, Given, Lowered, Setting, arguments, passes_of
 from tolcost.models.patterns import Asked, Pattern, PatternKey, patterns_of
 from tolcost.models.scheme import Scheme, chain_of, scheme_of
 from tolcost.models.stored_schemes import NO_SCHEME, pattern_text, read_scheme
-from tolcost.models.sums import passes_of
 
 
 def lowered_alone(setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Lowered | Rejected:

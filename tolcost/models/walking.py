@@ -37,7 +37,7 @@ from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, quoted, refuse
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.values import MOST_IN_SEQUENCE
-from tolcost.models.facts import NOTHING, UNKNOWN, Known, shape_of, space_of
+from tolcost.models.facts import NOTHING, UNKNOWN, Known, Names, enlarged, pinned, shape_of, space_of
 from tolcost.models.functions import Functions
 from tolcost.models.input_shapes import is_form
 from tolcost.models.lowered import (
@@ -51,11 +51,10 @@ from tolcost.models.lowered import (
     is_anybodys,
     not_costed,
     renamed,
+    with_sums,
 )
-from tolcost.models.names import Names, enlarged, pinned
 from tolcost.models.scheme import Instance
 from tolcost.models.schemes import Lasting, NodeKey, Schemes, Seen, lasting, lowered_alone
-from tolcost.models.sums import with_sums
 
 if TYPE_CHECKING:
     from tolcost.catalogue.schemas import TensorType

@@ -39,12 +39,12 @@ from tolcost.show.document import (
     Fact,
     Facts,
     Heading,
+    Json,
     ReportTable,
     Section,
     Verdict,
     plain,
 )
-from tolcost.show.json import Json
 
 DEFINITION = "definition"
 """What the operator's own definition is called among its alternatives."""

@@ -42,7 +42,7 @@ from tolcost.audit.instances import (
     lower_source,
     spec_of,
 )
-from tolcost.catalogue.libraries import read_library
+from tolcost.catalogue.listing import read_library
 from tolcost.catalogue.specs import Library
 from tolcost.cost.count import accumulated_products
 from tolcost.cost.traffic import bits_of

@@ -15,8 +15,7 @@ from typing import Literal
 from tolcost.algebra import Poly, to_text
 from tolcost.catalogue.conformance import Report, Result
 from tolcost.catalogue.general.record import OperatorForms
-from tolcost.catalogue.libraries import LibraryProgram, ProgramLibrary
-from tolcost.catalogue.listing import Entry, attributes
+from tolcost.catalogue.listing import Entry, LibraryProgram, ProgramLibrary, attributes
 from tolcost.catalogue.specs import FOLDER_OF_DOMAIN, Library, Spec
 from tolcost.cost import CountStatus, count
 from tolcost.cost.derive import Derivation, derive
@@ -40,8 +39,19 @@ from tolcost.result.operators import (
     is_rank_generic,
     length_along_one,
 )
-from tolcost.show.document import Code, Column, Document, Fact, Facts, Heading, Lines, ReportTable, cut
-from tolcost.show.json import Json, document
+from tolcost.show.document import (
+    Code,
+    Column,
+    Document,
+    Fact,
+    Facts,
+    Heading,
+    Json,
+    Lines,
+    ReportTable,
+    cut,
+    document,
+)
 from tolcost.show.tables import markdown_code, markdown_text
 from tolcost.show.text import columns
 

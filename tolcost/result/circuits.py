@@ -28,7 +28,7 @@ from tolcost.execute.circuit import (
     gate_of,
     uncast,
 )
-from tolcost.show.json import VERSION, Json, document
+from tolcost.show.document import VERSION, Json, document
 from tolcost.spaces import SPACES, kind_of
 
 KIND = "circuit"

@@ -10,8 +10,21 @@ from tolcost.dataclass import dataclass
 from tolcost.result.claims import Claim, Relation
 from tolcost.result.regions import EVERYWHERE
 from tolcost.result.study import FUNCTIONS
-from tolcost.show.document import Cell, Code, Column, Fact, Facts, Lines, ReportTable, Section, Verdict, write
-from tolcost.show.json import Json, document, number
+from tolcost.show.document import (
+    Cell,
+    Code,
+    Column,
+    Fact,
+    Facts,
+    Json,
+    Lines,
+    ReportTable,
+    Section,
+    Verdict,
+    document,
+    number,
+    write,
+)
 from tolcost.show.shorten import shortened, si
 
 _FORM = 40

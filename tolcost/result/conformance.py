@@ -19,7 +19,7 @@ from tolcost.catalogue.general.record import (
 from tolcost.catalogue.specs import Spec
 from tolcost.diagnostics import Diagnostic, Rejected, visible
 from tolcost.platform import stored_general
-from tolcost.show.json import Json
+from tolcost.show.document import Json
 
 CONFORMANCE = "data/conformance.json"
 CONFORMANCE_COMMAND = f"tolcost verify --format json --output reports/{CONFORMANCE}"

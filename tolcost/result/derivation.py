@@ -21,13 +21,14 @@ from tolcost.show.document import (
     Document,
     Form,
     Heading,
+    Json,
     Lines,
     ReportTable,
+    document,
     form_at,
     text_of,
     write,
 )
-from tolcost.show.json import Json, document
 from tolcost.show.tables import csv_text
 from tolcost.show.text import columns
 

@@ -71,8 +71,7 @@ from tolcost.result.study import (
 )
 from tolcost.result.time import TimedNodes
 from tolcost.result.totals import figures_with, total_figures
-from tolcost.show.document import Fact, Form
-from tolcost.show.json import Json
+from tolcost.show.document import Fact, Form, Json
 
 _SUCH_AS = "such as 'past: 0..n', which is n runs"
 _STEPS = re.compile(r"\s*(?P<name>.+?)\s*:\s*(?P<first>.+?)\s*\.\.\s*(?P<end>.+?)\s*", re.DOTALL)

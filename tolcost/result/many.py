@@ -9,8 +9,7 @@ from tolcost.dataclass import dataclass
 from tolcost.diagnostics import quoted, refuse
 from tolcost.result.model import ModelStudy, Wanted, of_model
 from tolcost.result.study import Located
-from tolcost.show.document import Cell, Code, Column, Lines, ReportTable, cut, write
-from tolcost.show.json import Json, document, number
+from tolcost.show.document import Cell, Code, Column, Json, Lines, ReportTable, cut, document, number, write
 from tolcost.show.tables import csv_text
 
 

@@ -21,13 +21,11 @@ from tolcost.cost.weights import Weighed
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import quoted, refuse, visible
 from tolcost.elaborate import Inputs, Tensor
-from tolcost.models.analysis import GraphCost, analyze_graph, conditions_of, settling, with_forms
-from tolcost.models.depth import depth_of
-from tolcost.models.facts import Known, as_tensor
+from tolcost.models.analysis import GraphCost, analyze_graph, conditions_of, depth_of, settling, with_forms
+from tolcost.models.facts import Known, as_tensor, is_version
 from tolcost.models.input_shapes import AskedShape, check_names, entries_of, with_lengths, with_shapes
 from tolcost.models.lowered import Applied
 from tolcost.models.memory import Holdings, Peak, holdings, peak_memory
-from tolcost.models.names import is_version
 from tolcost.models.walking import Session
 from tolcost.platform import with_deep_stack
 from tolcost.result.assumptions import NOTHING, Assumed, assumed, equation
@@ -65,8 +63,7 @@ from tolcost.result.totals import (
     steps_of,
     total_figures,
 )
-from tolcost.show.document import UNKNOWN, Fact, Form, form_at
-from tolcost.show.json import Json
+from tolcost.show.document import UNKNOWN, Fact, Form, Json, form_at
 
 METRICS = ("eops", "flops", "macs", "index", "bytes", "params", "peak", "depth")
 _MOST_BOUNDS = 3

@@ -12,8 +12,8 @@ from fractions import Fraction
 
 from tolcost.algebra import AlgebraBudget, Poly, atom, const, length, substitute, to_text
 from tolcost.algebra.parse import parse_text
+from tolcost.catalogue.cases import StoredValue
 from tolcost.catalogue.conformance import Result
-from tolcost.catalogue.deriving import StoredValue
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.cost import count
 from tolcost.dataclass import dataclass

@@ -34,9 +34,8 @@ from tolcost.result.model import ModelStudy, of_model
 from tolcost.result.rows import TableRow, path_of
 from tolcost.result.study import Figures, Located, at_example
 from tolcost.result.totals import parts_of
-from tolcost.show.document import LONGEST, Form, mathml_of, plain
+from tolcost.show.document import LONGEST, Form, Json, mathml_of, plain
 from tolcost.show.html import condition_tree, embedded, render
-from tolcost.show.json import Json
 
 _MOST_PARTS = 8
 _MOST_MISSING = 500

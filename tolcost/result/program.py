@@ -42,8 +42,7 @@ from tolcost.result.study import (
     symbol_json,
 )
 from tolcost.result.time import TimedNodes, largest_of, work_of
-from tolcost.show.document import Code, Fact, Form, text_of
-from tolcost.show.json import Json
+from tolcost.show.document import Code, Fact, Form, Json, text_of
 from tolcost.syntax import read_source
 
 METRICS = ("eops", "flops", "macs", "bytes", "span", "index", "atoms")

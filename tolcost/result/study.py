@@ -38,8 +38,7 @@ from tolcost.result.claims import Certainty
 from tolcost.result.point import Point, Requirement, facts_of, locate
 from tolcost.result.rows import TableRow
 from tolcost.result.time import TimedNodes, Times, error_of, percent
-from tolcost.show.document import Fact, Form, Valuation, form_at, symbols_in, text_of
-from tolcost.show.json import Json, number
+from tolcost.show.document import Fact, Form, Json, Valuation, form_at, number, symbols_in, text_of
 
 
 @dataclass(frozen=True, slots=True)

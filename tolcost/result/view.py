@@ -37,15 +37,16 @@ from tolcost.show.document import (
     FigureRow,
     Form,
     Heading,
+    Json,
     Lines,
     ReportTable,
     Section,
     cut,
+    number,
     text_of,
     write,
 )
-from tolcost.show.json import Json, number
-from tolcost.show.json import document as json_document
+from tolcost.show.document import document as json_document
 from tolcost.show.shorten import Subterms
 from tolcost.show.tables import csv_text
 

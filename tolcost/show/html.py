@@ -22,6 +22,7 @@ from tolcost.show.document import (
     Cell,
     Code,
     Column,
+    Json,
     ReportTable,
     Verdict,
     cut,
@@ -30,7 +31,6 @@ from tolcost.show.document import (
     rounded,
     text_of,
 )
-from tolcost.show.json import Json
 
 _FOLDER = Path(__file__).with_name("pages")
 _LONG, _VERY_LONG = 60, 240

@@ -15,7 +15,7 @@ from tolcost.diagnostics import Diagnostic, Fix, Label, Span, quoted
 from tolcost.elementary import FUNCTIONS
 from tolcost.spaces import SPACES
 from tolcost.syntax import tree
-from tolcost.syntax.beginners import ARGUMENTS, CALLS, MEMBERS, QUOTIENT, TYPES
+from tolcost.syntax.syntax_errors import ARGUMENTS, CALLS, MEMBERS, QUOTIENT, TYPES
 from tolcost.syntax.tree import MAX_NAME_ERRORS
 
 _MOST_HINTS = 30

@@ -30,7 +30,7 @@ def test_a_gate_that_sees_nothing_is_seen_through(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_gate_that_takes_all_for_settled_is_seen_through(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tolcost.check.seals.Origins, "source", lambda *_: "alike")
+    monkeypatch.setattr(tolcost.check.lockfile.Origins, "source", lambda *_: "alike")
     assert _wrong(answers(0, 60)) > 5
 
 

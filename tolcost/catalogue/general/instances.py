@@ -33,8 +33,7 @@ from tolcost.algebra import (
     substitute,
     symbols_of_cond,
 )
-from tolcost.catalogue.cases import Case, Item, arrays_in
-from tolcost.catalogue.deriving import Derived, arrays_by_name, attempt, derive, placed
+from tolcost.catalogue.cases import Case, Derived, Item, arrays_by_name, arrays_in, attempt, derive, placed
 from tolcost.catalogue.general.measures import has_dimensions, is_of_section, measures, section_measures
 from tolcost.catalogue.graph import Attribute, Weight
 from tolcost.catalogue.specs import Library, Spec

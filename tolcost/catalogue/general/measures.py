@@ -14,8 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from tolcost.algebra import ONE, ZERO, AlgebraBudget, Poly, const, length, product_of, substitute, total_of
-from tolcost.catalogue.cases import Case, Item
-from tolcost.catalogue.deriving import attempt, placed
+from tolcost.catalogue.cases import Case, Item, attempt, placed
 from tolcost.catalogue.graph import Attribute
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.diagnostics import Rejected
