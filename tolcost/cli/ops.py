@@ -9,12 +9,11 @@ from contextlib import closing
 import click
 
 from tolcost.catalogue.cases import load_cases
-from tolcost.catalogue.conformance import as_record
+from tolcost.catalogue.conformance import as_record, verify
 from tolcost.catalogue.listing import Entry, entries, library_names, read_library
 from tolcost.catalogue.specs import Library, open_library
 from tolcost.cli import options
 from tolcost.cli.output import ProgressLine, deliver
-from tolcost.cli.verify import run_suite
 from tolcost.diagnostics import quoted, refuse
 from tolcost.platform import stored_conformance, with_deep_stack
 from tolcost.referee.alternatives import (
@@ -161,7 +160,8 @@ def _fresh(
 ) -> Record:
     """Run the tests of the operators that are asked for."""
     wanted = tuple(entry.name for entry in found if entry.standing == "defined") if names else ()
-    report = run_suite(wanted, jobs, specs)
+    with closing(ProgressLine()) as progress:
+        report = verify(wanted, jobs, progress.tell, specs, recorded=True)
     return Record(conformance_of(json.dumps(as_record(report))), fresh=True)
 
 

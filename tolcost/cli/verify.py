@@ -8,7 +8,7 @@ from contextlib import closing
 import click
 
 from tolcost.atoms.unroll import MAX_ATOMS
-from tolcost.catalogue.conformance import FEW_ATOMS, Report, as_record, verify
+from tolcost.catalogue.conformance import FEW_ATOMS, as_record, verify
 from tolcost.catalogue.general.record import GeneralForms, general_forms
 from tolcost.catalogue.general.record import as_record as general_record
 from tolcost.cli import options
@@ -66,7 +66,9 @@ def command(
         found = _general(names, jobs, specs)
         deliver(_json(general_record(found)) if form == "json" else general_text(found), output)
         return 1 if any(one.problems for one in found.operators) else 0
-    report = run_suite(names, jobs, specs, thorough, domain, atoms, recorded=verbose or form == "json")
+    with closing(ProgressLine()) as progress:
+        recorded = verbose or form == "json"
+        report = verify(names, jobs, progress.tell, specs, thorough, domain, atoms, recorded)
     deliver(
         _json(as_record(report)) if form == "json" else verify_text(report, verbose or bool(names)), output
     )
@@ -84,26 +86,3 @@ def _json(record: dict[str, object]) -> str:
 def _general(names: tuple[str, ...], jobs: int | None, specs: tuple[str, ...]) -> GeneralForms:
     with closing(ProgressLine()) as progress:
         return general_forms(names, jobs, progress.tell, specs)
-
-
-def run_suite(
-    names: tuple[str, ...],
-    jobs: int | None,
-    specs: tuple[str, ...],
-    thorough: bool = False,
-    domain: str | None = None,
-    atoms: int = FEW_ATOMS,
-    recorded: bool = True,
-) -> Report:
-    """Run the tests, telling how far they are."""
-    with closing(ProgressLine()) as progress:
-        return verify(
-            names,
-            jobs,
-            progress.tell,
-            specs,
-            thorough=thorough,
-            domain=domain,
-            atoms=atoms,
-            recorded=recorded,
-        )
