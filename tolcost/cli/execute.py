@@ -78,8 +78,8 @@ def command(
     if is_random:
         arrays |= random_arrays(program.program, arrays, known, seed)
     execution = with_deep_stack(lambda: _ENGINES[engine](program.program, arrays, known))
-    _deliver(execution, program, output, [text for _, text in options.read_pairs("--input", inputs)])
-    return _compare(execution, program, file) if count else 0
+    deliver_outputs(execution, program, output, [text for _, text in options.read_pairs("--input", inputs)])
+    return compare_executed(execution, program, file) if count else 0
 
 
 def _read_inputs(
@@ -127,7 +127,9 @@ def _by_input(parsed: Parsed, arrays: Mapping[str, tuple[Array, ...]]) -> dict[s
     return found
 
 
-def _deliver(execution: Execution, program: Elaborated, output: str | None, read: Sequence[str]) -> None:
+def deliver_outputs(
+    execution: Execution, program: Elaborated, output: str | None = None, read: Sequence[str] = ()
+) -> None:
     """Show the outputs, or write each to a file of its own."""
     types = {out.name: out.node.type for out in program.program.outputs}
     if output is not None:
@@ -143,7 +145,7 @@ def _deliver(execution: Execution, program: Elaborated, output: str | None, read
             write_whole(Path(output) / file, array_bytes(part))
 
 
-def _compare(execution: Execution, program: Elaborated, file: str) -> int:
+def compare_executed(execution: Execution, program: Elaborated, file: str) -> int:
     """Show executed counts beside those of the closed form; they are the same, or something is wrong."""
     text, agree = compare_counts(
         execution.counts, execution.bindings, analyze_lowered(program, name_of(file))

@@ -8,14 +8,14 @@ import click
 
 from tolcost.cli import options
 from tolcost.cli.analyze import warn
+from tolcost.cli.execute import compare_executed, deliver_outputs
 from tolcost.cli.output import deliver, extra, screen
 from tolcost.diagnostics import Source
 from tolcost.elaborate import Elaborated
 from tolcost.execute import run_vectorised
-from tolcost.execute.inputs import nested_array, show_output
+from tolcost.execute.inputs import nested_array
 from tolcost.pipeline import analyze_lowered, lower, read_program
 from tolcost.platform import with_deep_stack
-from tolcost.result.derivation import compare_counts
 from tolcost.result.program import METRICS, program_study
 from tolcost.result.study import Located, locate_study
 from tolcost.result.view import FORMATS, CostView, written
@@ -89,9 +89,5 @@ def _run(program: Elaborated, found: Translated) -> int:
         raise click.UsageError(f"--run needs rows: {missing[0]} is not from a .csv file")
     arrays = {name: nested_array(column.values or (), name) for name, column in found.inputs.items()}
     execution = with_deep_stack(lambda: run_vectorised(program.program, arrays))
-    types = {out.name: out.node.type for out in program.program.outputs}
-    for name, value in execution.outputs.items():
-        click.echo(show_output(name, value, tuple(part.space for part in types[name])))
-    text, agree = compare_counts(execution.counts, execution.bindings, analyze_lowered(program, "<sql>"))
-    click.echo(f"\n{text}", nl=False)
-    return 0 if agree else 1
+    deliver_outputs(execution, program)
+    return compare_executed(execution, program, "<sql>")
