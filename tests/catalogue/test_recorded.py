@@ -91,7 +91,7 @@ def test_what_a_quantised_layer_costs() -> None:
     node = helper.make_node("DynamicQuantizeLSTM", names, ["Y", "h", "c"], domain=DOMAIN, hidden_size=h)
     sizes = (n, 1, b, h), (1, b, h), (1, b, h)
     outputs = tuple(np.ones(s, np.float32) for s in sizes)
-    assert check(Case("costs", node_of(node), 1, inputs, outputs, 0, 9), LIBRARY).form == (
+    assert check(Case("costs", node_of(node), 1, inputs, outputs, 0, 9), LIBRARY).eops == (
         "8*R_2**2*X_1*X_2 + 8*R_2*W_2*X_1*X_2 + 38*R_2*X_1*X_2 + 8*W_2*X_1*X_2 + 4*R_2**2 + 4*R_2*W_2 "
         "+ 10*X_1 + 10"
     )

@@ -99,7 +99,7 @@ FEATURES = [
 
 @pytest.mark.parametrize("op, inputs, options, form", FEATURES)
 def test_features(op: str, inputs: list[Array], options: Attributes, form: str) -> None:
-    assert held(op, inputs, options).form == form
+    assert held(op, inputs, options).eops == form
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_features(op: str, inputs: list[Array], options: Attributes, form: str) 
 )
 def test_maps_of_rows_are_the_table_of_their_values(labels: Attributes) -> None:
     """What onnxruntime gives: ``[dict(zip(labels, row)) for row in X]``; ONNX's reference has no ZipMap."""
-    assert held("ZipMap", [X], labels, [X], 1).form == "0"
+    assert held("ZipMap", [X], labels, [X], 1).eops == "0"
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ KERNELS = [
 def test_support_vector_machines(kernel: str, form: str) -> None:
     machine = {**MACHINE, "kernel_type": kernel}
     single = {**machine, "coefficients": some(5), "n_supports": 5, "rho": [0.2]}
-    assert held("SVMRegressor", [X], single).form == form
+    assert held("SVMRegressor", [X], single).eops == form
     held("SVMRegressor", [X], {**single, "one_class": 1})
     three = {"coefficients": some(10), "vectors_per_class": [2, 1, 2], "classlabels_ints": [7, 8, 9]}
     held("SVMClassifier", [X], {**machine, **three}, 2)
@@ -176,7 +176,7 @@ def test_support_vector_machines(kernel: str, form: str) -> None:
 
 
 def test_without_support_vectors_a_machine_is_linear() -> None:
-    assert held("SVMRegressor", [X], {"coefficients": some(3), "rho": [0.2]}).form == "2*X_1*X_2"
+    assert held("SVMRegressor", [X], {"coefficients": some(3), "rho": [0.2]}).eops == "2*X_1*X_2"
     held("SVMClassifier", [X], {"coefficients": some(6), "rho": [0.2], "classlabels_ints": [7, 8]}, 2)
 
 
@@ -216,7 +216,7 @@ def forest(trees: int, depth: int, votes: str, classes: Sequence[int]) -> dict[s
 def test_regression_trees(how: str, targets: int) -> None:
     trees = forest(3, 3, "target", range(targets))
     result = held("TreeEnsembleRegressor", [X], {**trees, "n_targets": targets, "aggregate_function": how})
-    assert result.form == ("21*X_1" if how != "AVERAGE" else f"{21 + targets}*X_1")
+    assert result.eops == ("21*X_1" if how != "AVERAGE" else f"{21 + targets}*X_1")
 
 
 def test_modes_and_missing_values() -> None:

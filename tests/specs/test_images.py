@@ -251,5 +251,5 @@ def test_columns_to_an_image() -> None:
 def test_maxima_put_back() -> None:
     x, places = reals(1, 2, 3, 4).reshape(1, 1, 2, 2), whole(5, 7, 13, 15).reshape(1, 1, 2, 2)
     options = {"kernel_shape": [2, 2], "strides": [2, 2]}
-    assert held("MaxUnpool", 9, [x, places], options).form == "0"
+    assert held("MaxUnpool", 9, [x, places], options).eops == "0"
     held("MaxUnpool", 11, [x, places, whole(1, 1, 5, 5)], options)

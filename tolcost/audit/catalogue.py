@@ -70,12 +70,12 @@ def status_of(entry: Entry, cases: Sequence[Result]) -> Verdict:
 
 def representative(cases: Iterable[Result]) -> Shown | None:
     """The passing case with the fewest lengths as numbers and the most telling form that can be read."""
-    passed = [case for case in cases if case.status == "pass" and case.form is not None]
+    passed = [case for case in cases if case.status == "pass" and case.eops is not None]
     if not passed:
         return None
 
     def rank(case: Result) -> tuple[int, bool, int, int, str]:
-        text = case.form or ""
+        text = case.eops or ""
         symbols = len(set(_NAME.findall(text)))
         return len(case.concrete), len(text) > LONGEST, -symbols, len(text), case.name
 
@@ -84,7 +84,7 @@ def representative(cases: Iterable[Result]) -> Shown | None:
 
 def shown(case: Result) -> Shown:
     """Read the closed forms of a case back."""
-    return Shown(case, parse_text(case.form or "0"), parse_text(case.macs or "0"))
+    return Shown(case, parse_text(case.eops or "0"), parse_text(case.macs or "0"))
 
 
 def catalogue_table(entries: Sequence[Entry], conformance: Report) -> ReportTable:
@@ -134,8 +134,8 @@ def forms_table(conformance: Report) -> ReportTable:
     about = "Every distinct closed form behind the node tests that pass, with one test that has it."
     rows: dict[tuple[str, str, str], tuple[Cell, ...]] = {}
     for case in conformance.results:
-        if case.status == "pass" and case.form is not None:
-            key = (case.op, case.form, case.macs or "")
+        if case.status == "pass" and case.eops is not None:
+            key = (case.op, case.eops, case.macs or "")
             found, name = shown(case), case.name.removeprefix("test_")
             numbers = ", ".join(case.concrete)
             rows.setdefault(key, (case.op, name, found.eops, found.macs, case.certainty or "", numbers))
@@ -225,7 +225,7 @@ def functions_by_operator(conformance: Report) -> dict[str, tuple[str, ...]]:
     """The functions that the tests of each operator saw applied to data."""
     found: dict[str, set[str]] = {}
     for case in conformance.results:
-        if case.form is not None:
+        if case.eops is not None:
             found.setdefault(case.op, set()).update(case.functions)
     return {op: tuple(sorted(functions)) for op, functions in found.items()}
 

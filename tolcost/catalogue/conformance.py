@@ -13,6 +13,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import fields
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, TypeVar
 
@@ -146,7 +147,7 @@ _STEPS_PER_ATOM = 10
 class Result:
     """What became of a case.  ``concrete`` names lengths that could not be symbols.
 
-    ``cause`` is one line; ``detail`` says more, for the person who wrote the definition.  ``form`` and
+    ``cause`` is one line; ``detail`` says more, for the person who wrote the definition.  ``eops`` and
     ``macs`` are the closed forms, ``certainty`` is whether they are exact, ``functions`` are those
     applied to data; ``since``, the version of the definition, ``shapes`` and ``values`` are what they are
     forms for.  They are written down where that is asked for.
@@ -162,16 +163,16 @@ class Result:
     count: bool | None = None
     cause: str | None = None
     concrete: tuple[str, ...] = ()
-    form: str | None = None
-    detail: str | None = None
+    eops: str | None = None
     macs: str | None = None
     certainty: str | None = None
     functions: tuple[str, ...] = ()
+    unrolled: Mapping[str, int] | None = None
+    decided: tuple[str, ...] = ()
     since: int | None = None
     shapes: Mapping[str, StoredValue] = field(default_factory=dict)
     values: Mapping[str, StoredValue] = field(default_factory=dict)
-    unrolled: Mapping[str, int] | None = None
-    decided: tuple[str, ...] = ()
+    detail: str | None = None
 
 
 def check(
@@ -242,7 +243,7 @@ def _recorded(result: Result, case: Case, derived: Derived) -> Result:
     shapes, values = settings(case, derived.spec, derived.concrete)
     return replace(
         result,
-        form=to_text(counts.eops),
+        eops=to_text(counts.eops),
         macs=to_text(counts.macs),
         functions=tuple(sorted({function for function, _ in counts.histogram})),
         since=derived.spec.since,
@@ -481,31 +482,11 @@ def _all_known(wanted: Sequence[str], found: set[str], library: Library) -> None
 
 def as_record(report: Report) -> dict[str, object]:
     """A report whose results are recorded, as plain data for JSON."""
+    kept = [one.name for one in fields(Result) if one.name != "detail"]
     return {
         "tolcost": 1,
         "kind": "verify",
         "onnx": report.onnx,
         "summary": report.figures(),
-        "cases": [
-            {
-                "name": r.name,
-                "op": r.op,
-                "status": r.status,
-                "value": r.value,
-                "shape": r.shape,
-                "count": r.count,
-                "cause": r.cause,
-                "concrete": list(r.concrete),
-                "eops": r.form,
-                "macs": r.macs,
-                "certainty": r.certainty,
-                "functions": list(r.functions),
-                "unrolled": None if r.unrolled is None else dict(r.unrolled),
-                "decided": list(r.decided),
-                "since": r.since,
-                "shapes": dict(r.shapes),
-                "values": dict(r.values),
-            }
-            for r in report.results
-        ],
+        "cases": [{key: getattr(r, key) for key in kept} for r in report.results],
     }

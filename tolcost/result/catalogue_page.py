@@ -407,7 +407,7 @@ def _page_json(page: OperatorPage) -> Json:
         "derivation": None if page.derivation is None else _steps(page),
         "definition": None if spec is None else spec.source.text,
         "cases": [
-            {"name": case.name, "status": case.status, "eops": case.form} for case in page.listed.cases
+            {"name": case.name, "status": case.status, "eops": case.eops} for case in page.listed.cases
         ],
     }
 

@@ -52,22 +52,8 @@ def _conformance(record: Mapping[str, Any]) -> Report:
 
 
 def _result(case: Mapping[str, Any]) -> Result:
-    return Result(
-        str(case["name"]),
-        str(case["op"]),
-        case["status"],
-        cause=case["cause"],
-        concrete=tuple(map(str, case["concrete"])),
-        form=case["eops"],
-        macs=case["macs"],
-        certainty=case["certainty"],
-        functions=tuple(map(str, case["functions"])),
-        since=case.get("since"),
-        shapes=dict(case.get("shapes") or {}),
-        values=dict(case.get("values") or {}),
-        unrolled=case.get("unrolled"),
-        decided=tuple(map(str, case.get("decided", ()))),
-    )
+    said: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in case.items()}
+    return Result(**said)
 
 
 def verify_text(report: Report, all_operators: bool) -> str:
@@ -84,7 +70,7 @@ def verify_text(report: Report, all_operators: bool) -> str:
         if all_operators or any(r.status in FAILED for r in found):
             lines.append(f"{name}: {_figure(found)}")
         if all_operators:
-            lines += [f"  {r.name}: {visible(r.form)}{_numbers(r)}" for r in found if r.form is not None]
+            lines += [f"  {r.name}: {visible(r.eops)}{_numbers(r)}" for r in found if r.eops is not None]
     figures = report.figures()
     judged = figures["pass"] + figures["fail"]
     tests = f"node tests of onnx {report.onnx}" if report.domain is None else f"cases of {report.domain}"

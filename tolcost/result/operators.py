@@ -167,7 +167,7 @@ def _derived(
 def _kept(rank: int | None, case: Result) -> RankForm:
     """The form that a node test left behind."""
     inputs = tuple(f"{name} {shown(shape)}".replace('"', "") for name, shape in case.shapes.items())
-    forms = (parse_text(case.form or "0"), parse_text(case.macs or "0"))
+    forms = (parse_text(case.eops or "0"), parse_text(case.macs or "0"))
     return RankForm(
         rank, inputs, "", (), *forms, case.certainty or "", f"kept from {case.name}", case.name, None
     )

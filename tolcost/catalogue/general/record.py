@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -198,10 +199,7 @@ def _operator_record(one: OperatorForms) -> dict[str, object]:
             "flops": to_text(row.flops),
             "instances": row.instances,
             "proved": row.proved,
-            "tests": [
-                {"name": t.name, "values": dict(t.values), "eops": t.eops, "flops": t.flops}
-                for t in row.tests
-            ],
+            "tests": list(map(asdict, row.tests)),
         }
         for row in one.rows
     ]
@@ -226,7 +224,7 @@ def _operator(one: Mapping[str, Any]) -> OperatorForms:
             row["when"],
             parse_text(row["eops"]),
             parse_text(row["flops"]),
-            tuple(HeldTest(t["name"], t["values"], t["eops"], t["flops"]) for t in row["tests"]),
+            tuple(HeldTest(**test) for test in row["tests"]),
             row["instances"],
             row.get("proved", 0),
         )
