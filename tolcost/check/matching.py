@@ -56,6 +56,9 @@ class Joint:
     ``differs`` where the entries admit different shapes, so that facts may contradict each other;
     ``binding`` says of lengths that were free what they would have to be for inputs to be the same;
     ``apart`` are numbers that data decided before, in ways that need not go with those of now.
+
+    ``known`` is what the old entry alone says, in the symbols of the new one; ``fixed`` are lengths that are
+    others now, in words, and ``asked`` the conditions of the new one on lengths of inputs, with their texts.
     """
 
     old: SymbolTable
@@ -66,19 +69,9 @@ class Joint:
     differs: bool = False
     binding: tuple[Cond, ...] = ()
     apart: frozenset[Symbol] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class Meeting:
-    """The shapes that an old entry admits, and what a new one asks of them.
-
-    ``known`` is what the old one says, in the symbols of the new one; ``fixed`` are lengths that are others
-    now, in words, and ``asked`` the conditions of the new one on lengths of inputs, each with its text.
-    """
-
-    known: tuple[Cond, ...]
-    fixed: tuple[str, ...]
-    asked: tuple[tuple[str, Cond], ...]
+    known: tuple[Cond, ...] = ()
+    fixed: tuple[str, ...] = ()
+    asked: tuple[tuple[str, Cond], ...] = ()
 
 
 def joints(old: LockEntry, new: LockEntry) -> tuple[Joint, ...]:
@@ -88,11 +81,6 @@ def joints(old: LockEntry, new: LockEntry) -> tuple[Joint, ...]:
     is meant, and what is concluded has to hold both ways.
     """
     return tuple(_joint(old, new, pairs) for pairs in _ways(old, new))
-
-
-def meetings(old: LockEntry, new: LockEntry) -> tuple[Meeting, ...]:
-    """What a new entry asks of the shapes of an old one, in every way to bring them together."""
-    return tuple(_meeting(old, new, pairs) for pairs in _ways(old, new))
 
 
 def _ways(old: LockEntry, new: LockEntry) -> list[list[tuple[str, str]]]:
@@ -112,21 +100,24 @@ def _joint(old: LockEntry, new: LockEntry, pairs: Sequence[tuple[str, str]]) -> 
     if in_place and (is_same_program or not _data_names(old)):
         return Joint(names, names, conditions)
     table, equal, binding, notes = _matched(old, new, names, pairs, is_same_program)
-    facts = (*conditions, *equal, *_old_bounds(old, table), *_conditions(old, table))
-    kept = tuple(dict.fromkeys(fact for fact in facts if not isinstance(fact, Truth)))
+    known = tuple(dict.fromkeys((*equal, *_old_bounds(old, table), *_conditions(old, table))))
+    facts = dict.fromkeys((*conditions, *known))
     decided = {the_symbol(table[name]) for name in ([] if is_same_program else _data_names(old))}
-    return Joint(table, names, kept, notes, FALSE in facts, True, binding, frozenset(decided))
-
-
-def _meeting(old: LockEntry, new: LockEntry, pairs: Sequence[tuple[str, str]]) -> Meeting:
-    names = symbol_table(new)
-    same_program = bool(new.source) and old.source == new.source
-    table, equal, _, _ = _matched(old, new, names, pairs, same_program)
-    known = (*equal, *_old_bounds(old, table), *_conditions(old, table))
     stands = _lengths(new) | {name for name in names if name not in _data_names(new)}
-    asked = zip(_demands(new), _conditions(new, names), strict=True)
-    told = tuple(one for one in asked if {s.name for s in symbols_of_cond(one[1])} <= stands)
-    return Meeting(tuple(dict.fromkeys(known)), tuple(_fixed(old, table)), told)
+    asked = zip(_demands(new), conditions, strict=True)
+    return Joint(
+        table,
+        names,
+        tuple(fact for fact in facts if not isinstance(fact, Truth)),
+        notes,
+        FALSE in facts,
+        True,
+        binding,
+        frozenset(decided),
+        known,
+        tuple(_fixed(old, table)),
+        tuple(one for one in asked if {s.name for s in symbols_of_cond(one[1])} <= stands),
+    )
 
 
 def _fixed(old: LockEntry, table: SymbolTable) -> Iterator[str]:

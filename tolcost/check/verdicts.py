@@ -38,7 +38,7 @@ from tolcost.algebra.compare import ComparisonVerdict
 from tolcost.algebra.parse import parse_text
 from tolcost.algebra.points import Assignment, hold_at
 from tolcost.algebra.poly import Relu, data_symbol
-from tolcost.check.matching import Joint, Meeting, joints, meetings, renamed
+from tolcost.check.matching import Joint, joints, renamed
 from tolcost.check.records import (
     CERTAINTY,
     KINDS,
@@ -407,16 +407,16 @@ def narrowed(old: LockEntry, new: LockEntry) -> tuple[str, ...]:
     if (old.inputs, old.where) == (new.inputs, new.where):
         return ()
     try:
-        return min((tuple(_needs(one)) for one in meetings(old, new)), key=len)
+        return min((tuple(_needs(one)) for one in joints(old, new)), key=len)
     except (Rejected, AlgebraBudget, RecursionError):  # of which the verdicts tell
         return ()
 
 
-def _needs(meeting: Meeting) -> Iterator[str]:
-    yield from meeting.fixed
-    for text, condition in meeting.asked:
-        if not prove(condition, meeting.known):
-            shape = _refused(condition, meeting.known)
+def _needs(both: Joint) -> Iterator[str]:
+    yield from both.fixed
+    for text, condition in both.asked:
+        if not prove(condition, both.known):
+            shape = _refused(condition, both.known)
             yield f"it needs {text}" + (
                 f": {shape} was right before" if shape else ", for all that is proved"
             )
