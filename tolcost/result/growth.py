@@ -26,12 +26,11 @@ from tolcost.algebra import (
 from tolcost.algebra.poly import poly, powers_of
 from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Rejected, quoted, refuse
-from tolcost.models.lowered import Applied
 from tolcost.result.model import ModelStudy
 from tolcost.result.rows import scope_of
 from tolcost.result.study import (
+    SWEPT,
     Crossing,
-    Group,
     Growth,
     Located,
     Study,
@@ -40,7 +39,7 @@ from tolcost.result.study import (
     locate_study,
     size,
 )
-from tolcost.result.totals import parts_of
+from tolcost.result.totals import by_scope
 
 _MOST_POINTS = 200
 _MOST_GROUPS = 12
@@ -165,9 +164,8 @@ def _row(cost: Located, symbol: Symbol, value: int) -> SweepRow:
         return SweepRow(value, outside=_outside(cost.study, rejected))
     study = there.study
     peak = study.peak.bytes if isinstance(study, ModelStudy) and study.peak is not None else None
-    total = there.total
-    eops, macs, moved, most = map(there.number, (total.eops, total.macs, total.bytes, peak))
-    return SweepRow(value, eops, macs, moved, most)
+    forms = (there.total.eops, there.total.macs, there.total.bytes, peak)
+    return SweepRow(value, dict(zip(SWEPT, map(there.number, forms), strict=True)))
 
 
 def _outside(study: Study, rejected: Rejected) -> str:
@@ -187,24 +185,13 @@ def parts_compared(study: Study) -> dict[str, Poly]:
     if not isinstance(study, ModelStudy):
         told = study.total.histogram if study.total.status in _TOLD else {}
         return {f"{name} {space}": form for (name, space), form in told.items()}
-    scopes = kinds_of_scopes(study)
+    # layers of one kind are taken together: numbers in names read ``*``
+    scopes = by_scope(study.cost, study.adder, lambda step: re.sub(r"[0-9]+", "*", scope_of(step, 99)))
     groups = [
         group for group in (scopes if len(scopes) > 1 else study.operators) if group.figures.status in _TOLD
     ]
     largest = sorted(groups, key=lambda group: -size(group.figures.eops, {}))[:_MOST_GROUPS]
     return {group.title: group.figures.eops for group in largest if group.figures.eops.terms}
-
-
-def kinds_of_scopes(study: ModelStudy) -> tuple[Group, ...]:
-    """Figures by scope, layers of one kind taken together: numbers in names read ``*``."""
-    groups: dict[str, list[Applied]] = {}
-    for step, applied in zip(study.model.graph.nodes, study.cost.nodes, strict=True):
-        title = re.sub(r"[0-9]+", "*", scope_of(step, 99))
-        groups.setdefault(title, []).append(applied)
-    return tuple(
-        Group(title, len(nodes), study.adder.add(parts_of(nodes), any(node.uncosted for node in nodes)))
-        for title, nodes in groups.items()
-    )
 
 
 def _by_power(form: Poly, symbol: Symbol) -> dict[str, Poly]:

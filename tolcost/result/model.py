@@ -31,7 +31,7 @@ from tolcost.platform import with_deep_stack
 from tolcost.result.assumptions import NOTHING, Assumed, assumed, equation
 from tolcost.result.cost import Cost
 from tolcost.result.point import Point, Requirement, locate
-from tolcost.result.rows import TableRow, path_of
+from tolcost.result.rows import TableRow, path_of, scope_of
 from tolcost.result.study import (
     Figures,
     Group,
@@ -203,7 +203,9 @@ class ModelStudy(Study):
         """Figures by node, operator or scope, in order of appearance."""
         if by == "node":
             return tuple(self._nodes())
-        return self.operators if by == "op" else by_scope(self.cost, self.adder)
+        if by == "op":
+            return self.operators
+        return by_scope(self.cost, self.adder, lambda step: scope_of(step, 2))
 
     def rows(self, by: str, depth: int) -> tuple[TableRow, ...]:
         """The rows of a table by operator, node or scope."""

@@ -155,6 +155,10 @@ class Coverage:
 # ---- growth ----------------------------------------------------------------------------
 
 
+SWEPT = {"eops": "EOPs", "macs": "MACs", "bytes": "bytes", "peak_bytes": "peak"}
+"""The figures of a sweep, each with what people call it."""
+
+
 @dataclass(frozen=True, slots=True)
 class SweepRow:
     """Figures where the length has one value; None where another length is still open.
@@ -163,16 +167,8 @@ class SweepRow:
     """
 
     value: int
-    eops: int | None = None
-    macs: int | None = None
-    bytes: int | None = None
-    peak: int | None = None
+    figures: Mapping[str, int | None] = field(default_factory=lambda: dict.fromkeys(SWEPT))
     outside: str = ""
-
-    @property
-    def figures(self) -> dict[str, int | None]:
-        """The figures by name."""
-        return {"eops": self.eops, "macs": self.macs, "bytes": self.bytes, "peak_bytes": self.peak}
 
 
 @dataclass(frozen=True, slots=True)

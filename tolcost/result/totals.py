@@ -27,7 +27,7 @@ from tolcost.models.memory import parameters_by_node
 from tolcost.models.parameters import Parameters, parameters_of
 from tolcost.models.scheme import Instance, Layout
 from tolcost.result.claims import Certainty
-from tolcost.result.rows import NO_NODE, ModuleScope, TableRow, path_of, scope_of, scope_tree
+from tolcost.result.rows import NO_NODE, ModuleScope, TableRow, path_of, scope_tree
 from tolcost.result.study import Coverage, Figures, Group, MissingNode
 from tolcost.result.time import TimedNodes, largest_of, work_of
 
@@ -192,11 +192,11 @@ def title_of(lowered: Lowered) -> str:
     return f"{lowered.domain}.{lowered.op}" if lowered.domain else lowered.op
 
 
-def by_scope(cost: GraphCost, adder: Adder) -> tuple[Group, ...]:
-    """Figures for each prefix of node names, cut after two parts."""
+def by_scope(cost: GraphCost, adder: Adder, title: Callable[[GraphNode], str]) -> tuple[Group, ...]:
+    """Figures of the nodes that have one title together."""
     groups: dict[str, list[Applied]] = {}
     for step, applied in zip(cost.model.graph.nodes, cost.nodes, strict=True):
-        groups.setdefault(scope_of(step, 2), []).append(applied)
+        groups.setdefault(title(step), []).append(applied)
     return tuple(
         Group(name, len(nodes), adder.add(parts_of(nodes), any(n.uncosted for n in nodes)))
         for name, nodes in groups.items()

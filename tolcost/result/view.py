@@ -13,6 +13,7 @@ from tolcost.result.assumptions import offered, partitions
 from tolcost.result.model_table import TableView, model_blocks, model_table, point_fact, shown_rows
 from tolcost.result.point import Point, Requirement
 from tolcost.result.study import (
+    SWEPT,
     Growth,
     Located,
     Measure,
@@ -315,18 +316,16 @@ def growth_blocks(growth: Growth) -> Document:
 
 
 def _growth_table(growth: Growth) -> ReportTable:
-    most = max((row.eops for row in growth.rows if row.eops), default=None)
-    titles = (growth.name, "EOPs", "MACs", "bytes", "peak")
-    keys = (growth.name, "eops", "macs", "bytes", "peak_bytes")
-    peaks = any(row.peak is not None for row in growth.rows)
+    most = max((eops for row in growth.rows if (eops := row.figures["eops"])), default=None)
+    peaks = any(row.figures["peak_bytes"] is not None for row in growth.rows)
     columns = tuple(
         Column(key, title, "number", shown=peaks or key != "peak_bytes")
-        for key, title in zip(keys, titles, strict=True)
+        for key, title in ((growth.name, growth.name), *SWEPT.items())
     )
     rows = []
     for row in growth.rows:
         figures = tuple(row.figures.values())
-        last: Cell = f"outside of {row.outside}" if row.outside else Bar(row.eops, most)
+        last: Cell = f"outside of {row.outside}" if row.outside else Bar(row.figures["eops"], most)
         cells = figures if row.outside else [UNKNOWN if n is None else n for n in figures]
         rows.append((row.value, *cells, last))
     return ReportTable((*columns, Column("outside", "")), rows)
@@ -340,7 +339,7 @@ def csv_table(costs: Sequence[Located], view: CostView) -> ReportTable:
         rows = [
             (*g.fixed.values(), r.value, *r.figures.values(), r.outside) for g in view.growths for r in g.rows
         ]
-        keys = (*fixed, first.name, "eops", "macs", "bytes", "peak_bytes", "outside")
+        keys = (*fixed, first.name, *SWEPT, "outside")
         return ReportTable(tuple(Column(key, key) for key in keys), rows)
     if costs and costs[0].study.kind == "model":
         return _group_data(costs[0], view.table.by)
