@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from itertools import chain, count
+from itertools import count
 from math import gcd, lcm
 from operator import attrgetter
 from threading import Lock
@@ -253,7 +253,7 @@ def symbol_of(
     found = _interned.find(identity)
     if found is None:
         bounding = (_NO_SYMBOLS if lo is None else lo.free) | (_NO_SYMBOLS if hi is None else hi.free)
-        depth = 1 + max(map(_depth, bounding)) if bounding else 0
+        depth = 1 + max([symbol.depth for symbol in bounding]) if bounding else 0
         key = (0, name, serial, role, () if lo is None else lo.key, () if hi is None else hi.key)
         kind: SymbolKind = role if role in ("length", "coord") else "data"
         made = Symbol(name, serial, role, kind, base, lo, hi, depth, key)
@@ -268,7 +268,7 @@ def floor_of(p: Poly, q: Poly) -> Floor:
     identity = (Floor, p, q)
     found = _interned.find(identity)
     if found is None:
-        made = Floor((1, q.key, p.key), p.free | q.free, _height_over((p, q)), p, q)
+        made = Floor((1, q.key, p.key), p.free | q.free, _height((p, q)), p, q)
         found = _interned.keep(identity, made)
     assert isinstance(found, Floor)
     return found
@@ -279,7 +279,7 @@ def relu_of(p: Poly) -> Relu:
     identity = (Relu, p)
     found = _interned.find(identity)
     if found is None:
-        found = _interned.keep(identity, Relu((2, p.key), p.free, _height_over((p,)), p))
+        found = _interned.keep(identity, Relu((2, p.key), p.free, _height((p,)), p))
     assert isinstance(found, Relu)
     return found
 
@@ -290,7 +290,7 @@ def log2_of(p: Poly) -> Log2:
     found = _interned.find(identity)
     if found is None:
         key = (0, "ceiling log2", 0, "", p.key)
-        found = _interned.keep(identity, Log2(key, p.free, _height_over((p,)), p))
+        found = _interned.keep(identity, Log2(key, p.free, _height((p,)), p))
     assert isinstance(found, Log2)
     return found
 
@@ -304,7 +304,7 @@ def power_of(base: int, p: Poly, whole: bool) -> Exponential:
     found = _interned.find(identity)
     if found is None:
         key = (WHOLE, base, p.key) if whole else (0, "", base, "", p.key)
-        found = _interned.keep(identity, Exponential(key, p.free, _height_over((p,)), base, p, whole))
+        found = _interned.keep(identity, Exponential(key, p.free, _height((p,)), base, p, whole))
     assert isinstance(found, Exponential)
     return found
 
@@ -316,7 +316,7 @@ def sum_of(body: Poly, symbol: Symbol, lo: Poly, hi: Poly) -> Sum:
     if found is None:
         free = (body.free - {symbol}) | lo.free | hi.free
         key = (3, body.key, lo.key, hi.key)
-        made = Sum(key, free, _height_over((body, lo, hi)), body, symbol, lo, hi)
+        made = Sum(key, free, _height((body, lo, hi)), body, symbol, lo, hi)
         found = _interned.keep(identity, made)
     assert isinstance(found, Sum)
     return found
@@ -325,8 +325,8 @@ def sum_of(body: Poly, symbol: Symbol, lo: Poly, hi: Poly) -> Sum:
 _made_by = {Floor: floor_of, Relu: relu_of, Log2: log2_of, Exponential: power_of, Sum: sum_of}
 
 
-def _height_over(parts: tuple[Poly, ...]) -> int:
-    height: int = 1 + max(map(_height, parts))
+def _height(parts: tuple[Poly, ...]) -> int:
+    height = 1 + max([part.height for part in parts])
     if height > MAX_HEIGHT:
         raise AlgebraBudget(f"an expression nests floors, clips or sums more than {MAX_HEIGHT} deep")
     return height
@@ -368,7 +368,7 @@ Terms: TypeAlias = dict[Monomial, int]
 
 LARGEST_LENGTH = 2**31 - 2
 UNIT: Monomial = ()
-_order, _free, _height, _depth = map(attrgetter, ("key", "free", "height", "depth"))
+_order = attrgetter("key")
 _serials = count(2, 2)
 """New symbols have even numbers; odd ones are of those that are numbered by who asks for them."""
 
@@ -406,21 +406,27 @@ class Poly:
         """The symbols that occur free, at any depth."""
         found = self._free
         if found is None:
-            found = self._free = _NO_SYMBOLS.union(*map(_free, chain.from_iterable(self.terms)))
+            found = self._free = _NO_SYMBOLS.union(*[g.free for mono in self.terms for g in mono])
         return found
 
     @property
     def height(self) -> int:
         """How deep floors, clips and sums nest."""
-        if self._height < 0:
-            self._height = max(map(_height, chain.from_iterable(self.terms)), default=0)
-        return self._height
+        found = self._height
+        if found < 0:
+            found = 0
+            for mono in self.terms:
+                for generator in mono:
+                    if generator.height > found:
+                        found = generator.height
+            self._height = found
+        return found
 
     @property
     def key(self) -> OrderKey:
         """A place in a total order that does not depend on when things were made."""
         if self._key is None:
-            rows = [(len(mono), tuple(map(_order, mono)), coef) for mono, coef in self.terms.items()]
+            rows = [(len(mono), tuple([g.key for g in mono]), coef) for mono, coef in self.terms.items()]
             rows.sort()
             self._key = (self.den, tuple(rows))
         return self._key
@@ -643,7 +649,9 @@ def monomial_product(a: Monomial, b: Monomial) -> Monomial:
         return a or b
     if len(a) + len(b) > MAX_DEGREE:
         raise AlgebraBudget(f"an expression has a degree above {MAX_DEGREE}")
-    return tuple(sorted(a + b, key=_order))
+    if a[-1].key <= b[0].key:  # as of most
+        return a + b
+    return b + a if b[-1].key < a[0].key else tuple(sorted(a + b, key=_order))
 
 
 def multiply(a: Poly, b: Poly) -> Poly:
@@ -738,7 +746,7 @@ def data_symbol(
 
 
 def _bound(value: int | Poly | None) -> Poly | None:
-    return None if value is None else as_poly(value)
+    return const(value) if isinstance(value, int) else value
 
 
 def the_symbol(p: Poly) -> Symbol:

@@ -368,7 +368,7 @@ def holds_at_ends(goal: Poly) -> bool:
 def _is_least(factors: Exponents, number: int, clips: int) -> bool:
     """Whether generators, so many times each, and a number are at least 0 together at the ends."""
     while factors:
-        inner = max(factors, key=_depth)
+        inner = max(factors, key=_depth) if len(factors) > 1 else next(iter(factors))
         factor = factors.pop(inner)
         if isinstance(inner, Symbol):
             end = inner.lo if factor > 0 else inner.hi

@@ -8,9 +8,8 @@ point alone, so it is kept with the symbol.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import repeat
 from operator import add, mul
 from zlib import crc32
 
@@ -40,13 +39,15 @@ _MAX_SHIFTED = 400
 _DEEP = 8
 FEW, MANY = 16, 40
 """How many points to look at first, and when more is at stake."""
+_ALONE = 4
+"""How many points are looked at one by one: most goals fail at one of the first."""
 _NEAR = 1000
 """How far above the lower bound the upper one may be to be looked at, too."""
 _MOST_TERMS = 200
 """What is longer than this no search looks at either."""
 _FIXED = 4
 """So many points are not drawn by lot: all is small at the first, large at the second, then in the middle of
-its range, and at the last one coordinates are small in long ranges.  Most goals fail at one of them."""
+its range, and at the last one coordinates are small in long ranges."""
 _LARGE = range(1, 2)
 """The point at which all is large."""
 _SPREADS = (1, 100, 4, 300, 3, 12, 5, 1000)
@@ -330,25 +331,22 @@ def _numerator(p: Poly, index: int) -> int | None:
 
 
 def _numerators(p: Poly, points: int) -> Iterator[int | None]:
-    """Give ``p * p.den`` at one point after the other: the first few together, and so the others."""
-    yield from _numerators_at(p, range(_FIXED))
-    yield from _numerators_at(p, range(_FIXED, points))
-
-
-def _numerators_at(p: Poly, points: range) -> Sequence[int | None]:
-    """Give ``p * p.den`` at some of the points, all at once."""
-    totals: Iterable[int] = repeat(0, len(points))
+    """Give ``p * p.den`` at one point after the other: the first few by themselves, the others at once."""
+    for index in range(_ALONE):
+        yield _numerator(p, index)
+    totals = [0] * (points - _ALONE)
     for mono, coef in p.terms.items():
-        values: Iterable[int] = repeat(coef, len(points))
+        values = [coef] * len(totals)
         for generator in mono:
             samples = generator.samples
-            if len(samples) < points.stop:
-                samples = _sampled(generator, points.stop - 1)
+            if len(samples) < points:
+                samples = _sampled(generator, points - 1)
             if None in samples:
-                return [_numerator(p, index) for index in points]
-            values = map(mul, values, samples[points.start : points.stop])
-        totals = map(add, totals, values)
-    return [*totals]
+                yield from (_numerator(p, index) for index in range(_ALONE, points))
+                return
+            values = list(map(mul, values, samples[_ALONE:points]))
+        totals = list(map(add, totals, values))
+    yield from totals
 
 
 def _sampled(generator: Generator, index: int) -> tuple[int | None, ...]:
@@ -388,7 +386,7 @@ def _values(p: Poly, points: range) -> Sequence[int | None]:
     constant = p.constant
     if constant is not None:
         return (constant,) * len(points)
-    tops, den = _numerators_at(p, points), p.den
+    tops, den = [_numerator(p, index) for index in points], p.den
     return tops if den == 1 else [None if top is None or top % den else top // den for top in tops]
 
 

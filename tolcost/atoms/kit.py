@@ -19,8 +19,8 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
-from itertools import compress, repeat
-from operator import attrgetter, itemgetter
+from itertools import repeat
+from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias, TypeGuard, TypeVar, get_args
 
 from tolcost.algebra import Cond, Poly, Symbol, symbols_of_cond
@@ -33,7 +33,6 @@ Bindings: TypeAlias = tuple[tuple[Var, Node], ...]
 _N = TypeVar("_N", bound=Node)
 _CONDITIONS = get_args(Cond)
 _STATIC = (Poly, *_CONDITIONS)
-_INTEGERS = {Poly}
 
 # ---- types of numbers
 
@@ -83,7 +82,10 @@ def index_nodes(at: Indices) -> tuple[Node, ...]:
 
 def all_static(at: Sequence[object]) -> TypeGuard[tuple[Poly, ...]]:
     """Tell whether all indices are static integers."""
-    return _INTEGERS.issuperset(map(type, at))
+    for index in at:  # noqa: SIM110 - of every index this is asked, and a generator takes twice as long
+        if type(index) is not Poly:
+            return False
+    return True
 
 
 def with_index_nodes(at: Indices, computed: Iterable[Node]) -> Indices:
@@ -219,11 +221,11 @@ class Schedule:
     @property
     def nodes(self) -> list[Node]:
         """The nodes alone."""
-        return [*map(itemgetter(0), self.steps)]
+        return [step[0] for step in self.steps]
 
-    def of(self, kinds: Collection[type]) -> tuple[ScheduledNode, ...]:
+    def of(self, kinds: Collection[type]) -> list[ScheduledNode]:
         """The steps of nodes of some kinds: one looks for those that few are."""
-        return tuple(compress(self.steps, map(kinds.__contains__, map(type, self.nodes))))
+        return [step for step in self.steps if type(step[0]) in kinds]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -241,9 +243,9 @@ class Schedules:
 
 def schedule(bindings: Bindings, results: tuple[Node, ...]) -> Schedule:
     """Order the nodes of bindings and results so that each comes after what it needs."""
-    tops = (*map(itemgetter(1), bindings), *results)
+    tops = (*[node for _, node in bindings], *results)
     place, inputs = _postorder(tops)
-    at = tuple(map(place.__getitem__, tops))
+    at = tuple([place[top] for top in tops])
     names: list[tuple[Var, ...]] = [()] * len(inputs)
     for (var, _), k in zip(bindings, at, strict=False):
         names[k] += (var,)
@@ -268,7 +270,7 @@ def schedules(program: Program) -> Schedules:
     top = schedule_program(program)
     found: list[tuple[Block, Schedule]] = []
     entered: set[Block] = set()
-    pending: list[tuple[Block, Schedule | None]] = [*zip(_entered(top), repeat(None))]
+    pending: list[tuple[Block, Schedule | None]] = [(block, None) for block in _entered(top)]
     while pending:
         block, plan = pending.pop()
         if plan is not None:
@@ -277,7 +279,7 @@ def schedules(program: Program) -> Schedules:
             entered.add(block)
             plan = schedule_block(block)
             pending.append((block, plan))
-            pending.extend(zip(_entered(plan), repeat(None)))
+            pending += [(inner, None) for inner in _entered(plan)]
     return Schedules(tuple(found), top)
 
 
@@ -324,9 +326,9 @@ def _multiplicities(inputs: list[tuple[int, ...]], tops: tuple[int, ...]) -> lis
     times = [0] * len(inputs)
     for top in tops:
         times[top] += 1
-    for operands, paths in zip(reversed(inputs), reversed(times), strict=True):  # as they have come to be
-        for child in operands:
-            times[child] += paths
+    for k in reversed(range(len(inputs))):
+        for child in inputs[k]:
+            times[child] += times[k]
     return times
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Set
 from functools import lru_cache
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -194,7 +194,7 @@ def _free_in(free: frozenset[Symbol], ranges: tuple[SumRange, ...], guards: tupl
         found |= symbols_of_cond(guard)
     for _, low, high in ranges:
         found |= low.free | high.free
-    return found.difference(map(itemgetter(0), ranges))
+    return found.difference([symbol for symbol, _, _ in ranges]) if ranges else found
 
 
 def quantify(terms: Unsummed, coords: Iterable[Symbol], extents: Iterable[Poly], sums: TakenSums) -> Unsummed:
@@ -284,7 +284,7 @@ def filter_lengths(found: Schedules) -> dict[Block, tuple[tuple[Symbol, Poly], .
     Those of inner blocks are among those of the blocks around them.
     """
     if not any(Filter in map(type, plan.nodes) for _, plan in found.blocks):
-        return dict.fromkeys(map(itemgetter(0), found.blocks), ())
+        return dict.fromkeys([block for block, _ in found.blocks], ())
     result: dict[Block, tuple[tuple[Symbol, Poly], ...]] = {}
     for block, plan in found.blocks:
         lengths: dict[Symbol, Poly] = {}

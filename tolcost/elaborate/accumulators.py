@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from functools import lru_cache, reduce
-from itertools import chain, compress, count, repeat, zip_longest
+from itertools import compress, zip_longest
 from operator import and_, attrgetter, gt
 from typing import Any
 
@@ -348,7 +348,7 @@ def _spaced(parts: Type, like: Type) -> Type:
 
 
 _PASSES = 8
-_shape, _terms = attrgetter("shape"), attrgetter("terms")
+_shape = attrgetter("shape")
 _STEPS = data_symbol("steps")
 """How many steps of a fold are done, in the lengths of its accumulator."""
 
@@ -371,14 +371,14 @@ class _Growth:
 
     def after(self, steps: Callable[[], Poly]) -> Type:
         """The type after some steps; how many is worked out only where something grows, and little does."""
-        if not any(map(_terms, chain.from_iterable(self.by))):
+        if not any(self.by) or not any(grows.terms for row in self.by for grows in row):
             return self.parts
         done = steps()
         return tuple([_part_after(p, row, done) for p, row in zip(self.parts, self.by, strict=True)])
 
 
 def _part_after(part: Part, by: tuple[Poly, ...], steps: Poly) -> Part:
-    if not any(map(_terms, by)):
+    if not any(grows.terms for grows in by):
         return part
     return Part(tuple([d + _after(g, steps) for d, g in zip(part.shape, by, strict=True)]), part.space)
 
@@ -561,7 +561,7 @@ def _same_shapes(left: Type, right: Type) -> bool:
 
 def _chosen(var: Var, chosen: Free) -> set[tuple[Var, int]]:
     """Some of the components of an accumulator."""
-    return set(zip(repeat(var), compress(count(1), chosen)))
+    return {(var, j) for j, one in enumerate(chosen, start=1) if one}
 
 
 class _Pass:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import reduce
 from itertools import product
-from operator import attrgetter
 
 from tolcost.algebra import (
     FALSE,
@@ -321,10 +320,7 @@ def with_spaces(parts: Type, spaces: tuple[str, ...]) -> Type:
 
 def spaces_of(parts: Type) -> tuple[str, ...]:
     """The spaces of the components of a type."""
-    return tuple(map(_space, parts))
-
-
-_space = attrgetter("space")
+    return tuple([part.space for part in parts])
 
 
 def joined_spaces(left: Type, right: Type) -> tuple[str, ...]:

@@ -406,8 +406,9 @@ def _symbols(env: Env, inputs: Iterable[InputNode]) -> tuple[Symbol, ...]:
             told += [item for item in value.items if isinstance(item, Poly)]
     found: dict[Symbol, None] = {}
     for d in told:
-        if not d.free <= found.keys():  # most are of those before
-            found.update(dict.fromkeys(sorted(d.free, key=attrgetter("key"))))
+        free = d.free
+        if not free <= found.keys():  # most are of those before
+            found.update(dict.fromkeys(sorted(free, key=attrgetter("key")) if len(free) > 1 else free))
     return tuple([s for s in found if s.kind == "length" and s not in env.context.notes.equal])
 
 

@@ -467,11 +467,8 @@ def told_together(values: Iterable[Value]) -> str | None:
 
 def known(shape: Shape) -> tuple[int, ...] | None:
     """The lengths as numbers, if all are."""
-    numbers = tuple(map(_constant, shape))
-    return None if None in numbers else numbers
-
-
-_constant = attrgetter("constant")
+    numbers = tuple([d.constant for d in shape])
+    return None if None in numbers else numbers  # type: ignore[return-value]
 
 
 def volume(shape: Shape) -> Poly:
