@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import jsonschema
 
-from tolcost.agents.tools import TOOLS
+from tolcost.agents.server import TOOLS
 
 if TYPE_CHECKING:
     from mcp import types

@@ -11,7 +11,7 @@ from tests.execute.compare import same_both_ways
 from tolcost.algebra import coordinate, ge, length
 from tolcost.atoms.nodes import Condition, Program, Var
 from tolcost.diagnostics import Rejected
-from tolcost.execute import builds, folds, run_reference, run_vectorised, values
+from tolcost.execute import folds, machine, run_reference, run_vectorised, values
 
 BOTH = pytest.mark.parametrize("run", [run_reference, run_vectorised])
 
@@ -119,7 +119,7 @@ SMALL = [
 @pytest.mark.parametrize("limit", [1, 3, 10])
 @pytest.mark.parametrize("program_, inputs", SMALL)
 def test_cutting_a_grid_changes_nothing(monkeypatch, limit, program_, inputs):
-    monkeypatch.setattr(builds, "MAX_POINTS", limit)
+    monkeypatch.setattr(machine, "MAX_POINTS", limit)
     monkeypatch.setattr(folds, "MAX_ELEMENTS", limit)
     same_both_ways(program_, inputs)
 

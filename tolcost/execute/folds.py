@@ -17,8 +17,6 @@ from tolcost.atoms.kit import Indices, Schedule, index_nodes, inner_nodes, is_re
 from tolcost.atoms.nodes import Component, Fold, Input, Lambda, Member, Node, Number, Put, Ref, Var
 from tolcost.dataclass import dataclass
 from tolcost.execute.batch import Batch, choose, in_spaces, spread
-from tolcost.execute.builds import build as make_build
-from tolcost.execute.builds import count_assembly, footprint
 from tolcost.execute.dtypes import Array, as_places, convert, dtype_of, is_exact, working_dtype
 from tolcost.execute.functions import apply_function
 from tolcost.execute.grid import (
@@ -32,7 +30,8 @@ from tolcost.execute.grid import (
     restrict,
     split,
 )
-from tolcost.execute.machine import Machine
+from tolcost.execute.machine import Machine, count_assembly, footprint
+from tolcost.execute.machine import build as make_build
 from tolcost.execute.reductions import (
     GATHERED,
     FoldReduction,

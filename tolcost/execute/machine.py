@@ -6,21 +6,42 @@ What becomes of a node of each kind is given as a table of rules (see ``vectoris
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from tolcost.algebra import Poly, Symbol
-from tolcost.atoms.kit import Schedule, last_uses, schedule_block, schedule_program
-from tolcost.atoms.nodes import Block, Build, Fold, Program, Table, Type, Var
+from tolcost.algebra import NotInteger, Poly, Symbol
+from tolcost.atoms.kit import (
+    Schedule,
+    blocks,
+    inner_nodes,
+    last_uses,
+    own_symbols,
+    roots,
+    schedule_block,
+    schedule_program,
+)
+from tolcost.atoms.nodes import Block, Build, Fold, Input, Node, Part, Program, Ref, Table, Type, Var
 from tolcost.diagnostics import Diagnostic, Rejected
-from tolcost.execute.batch import Batch
-from tolcost.execute.dtypes import Array
+from tolcost.execute.batch import Batch, concatenate, each, fill_axes
+from tolcost.execute.dtypes import Array, dtype_of
 from tolcost.execute.functions import rand_sites
-from tolcost.execute.grid import SINGLE, Grid, NeedsLoop, count_relay
+from tolcost.execute.grid import (
+    SINGLE,
+    Grid,
+    NeedsLoop,
+    count_relay,
+    count_volume,
+    extend,
+    largest,
+    poly_on_grid,
+    restrict,
+    split,
+)
 from tolcost.execute.reductions import FoldReduction, fusible, recognise
-from tolcost.execute.values import Faults, Lengths, OutputValue, Tally, as_output, check_size
+from tolcost.execute.values import Faults, Lengths, OutputValue, Piece, Tally, as_output, check_size
 
 _GRAIN = 2**16
 """So many points of a grid are taken to cost as much again as one step of the interpreter."""
@@ -151,3 +172,228 @@ GridRule: TypeAlias = Callable[[Machine, Any, list[Batch], Grid, int], Batch]
 """Evaluates a node at every point of a grid, given its operands, counted so many times."""
 
 GridRules: TypeAlias = Mapping[type, GridRule]
+
+
+# === Evaluating a Build on a grid: its coordinates become axes, and then part of the shape.
+#
+# Coordinates that something inside cannot do all at once are visited one by one instead, and
+# large grids are cut so that memory stays bounded: how much a block needs is told beforehand.
+
+
+MAX_POINTS = 2**22
+"""A grid larger than this is cut."""
+
+
+def build(machine: Machine, node: Build, grid: Grid, times: int) -> Batch:
+    """Evaluate a Build at every point of a grid."""
+    extents = [poly_on_grid(extent, grid, machine.env) for extent in node.extents]
+    check_size([largest(extent, grid) for extent in extents])
+    saved = machine.tally.snapshot()
+    while True:
+        looped = machine.loops.get(node, frozenset())
+        try:
+            with machine.nested(node.coords):
+                value = _assembled(machine, node, extents, looped, grid, times)
+            break
+        except NeedsLoop as need:
+            own = need.symbols.intersection(node.coords) - looped
+            if not own:
+                raise
+            machine.loops[node] = looped | own
+            machine.tally.restore(saved)
+    _count(machine, node, value, grid, times)
+    return value
+
+
+def _count(machine: Machine, node: Build, value: Batch, grid: Grid, times: int) -> None:
+    """Count putting the members together; members that are ToLs are first taken apart."""
+    rank = len(node.coords)
+    if rank == 0:
+        return
+    if any(len(part.shape) > rank for part in node.type):
+        machine.relay_parts(node.type, value, grid, times)
+        members = count_volume(Part(node.extents, ""), value.own()[:rank], grid, machine.env)
+        shaped = sum(len(part.shape) > rank for part in node.type)
+        machine.tally.split(len(node.type), 0, times * grid.points)
+        if len(node.type) > 1:
+            machine.tally.atoms["member"] += members * shaped * times
+    else:
+        count_assembly(machine, node, value.own()[:rank], grid, times)
+
+
+def count_assembly(machine: Machine, node: Build, sizes: Sequence[int], grid: Grid, times: int) -> None:
+    """Count putting numerics together, where ``sizes`` are the largest extents."""
+    _, join, embed = count_relay(Part(node.extents, ""), sizes, grid, machine.env)
+    machine.tally.atoms["join"] += join * times
+    machine.tally.atoms["embed"] += embed * times
+
+
+def _assembled(
+    machine: Machine,
+    node: Build,
+    extents: Sequence[int | Array],
+    looped: frozenset[Symbol],
+    grid: Grid,
+    times: int,
+) -> Batch:
+    """Evaluate all members and lay them out; zeros if there are none."""
+    singly = [k for k, symbol in enumerate(node.coords) if symbol in looped]
+    sizes = tuple(largest(extents[k], grid) for k in singly)
+    members = [_members(machine, node, extents, singly, at, grid, times) for at in np.ndindex(*sizes)]
+    found = next((member for member in members if member is not None), None)
+    if found is None:
+        return _zeros(machine, node, grid)
+    if not singly:
+        return found
+    blank = each(found, np.zeros_like)
+    column = [each(member or blank, lambda array: np.expand_dims(array, grid.depth)) for member in members]
+    stacked = concatenate(column, grid.depth)
+    return each(stacked, lambda array: _in_order(array, singly, sizes, grid.depth))
+
+
+def _in_order(array: Array, singly: Sequence[int], sizes: tuple[int, ...], depth: int) -> Array:
+    """Move the axes of coordinates visited one by one to where they belong."""
+    unfolded = array.reshape(array.shape[:depth] + sizes + array.shape[depth + 1 :])
+    return np.moveaxis(unfolded, range(depth, depth + len(sizes)), [depth + k for k in singly])
+
+
+def _members(
+    machine: Machine,
+    node: Build,
+    extents: Sequence[int | Array],
+    singly: Sequence[int],
+    at: tuple[int, ...],
+    grid: Grid,
+    times: int,
+) -> Batch | None:
+    """Evaluate the members at fixed values of some coordinates and all of the others."""
+    inner = grid
+    for k, value in zip(singly, at, strict=True):
+        machine.env[node.coords[k]] = value + 1
+        extent = extents[k]
+        if not isinstance(extent, int):
+            inner = restrict(inner, np.asarray(value + 1 <= extent))
+    for k, symbol in enumerate(node.coords):
+        if k not in singly:
+            extent = extents[k]
+            added = inner.depth - grid.depth
+            wide = extent if isinstance(extent, int) else extent.reshape(extent.shape + (1,) * added)
+            inner = extend(inner, symbol, wide)
+    if inner.points == 0:
+        return None
+    limit = max(1, MAX_POINTS // _weight(machine, node, inner))
+    cut, parts = split(inner, grid.depth, limit)
+    filled = [_filled(machine, node, part, grid, times) for part in parts]
+    example = next(part for part in filled if isinstance(part, Batch))
+    return concatenate(_without_gaps(filled, example), cut)
+
+
+def _filled(machine: Machine, node: Build, part: Grid, grid: Grid, times: int) -> Batch | Grid:
+    """Evaluate the body on a part of the grid; a part without points is given back."""
+    if part.points == 0:
+        return part
+    return fill_axes(machine.visit(node.body, part, times), part, grid.depth)
+
+
+def _without_gaps(parts: Sequence[Batch | Grid], example: Batch) -> list[Batch]:
+    """Put zeros where a part has no points."""
+    filled = []
+    for part in parts:
+        if isinstance(part, Grid):
+            sizes = tuple(axis.size for axis in part.axes[example.depth :])
+            pieces = tuple(_blank(piece, sizes, example.depth) for piece in example.pieces)
+            part = Batch(pieces, example.depth)
+        filled.append(part)
+    return filled
+
+
+def _blank(piece: Piece, sizes: tuple[int, ...], depth: int) -> Piece:
+    shape = piece.data.shape
+    return Piece(np.zeros(shape[:depth] + sizes + shape[depth + len(sizes) :], piece.data.dtype))
+
+
+def _weight(machine: Machine, node: Build, inner: Grid) -> int:
+    """Give the largest number of elements that one point of the body needs at a time."""
+    plan = machine.planned(node.body)
+    put_off = machine.fused_in(plan)
+    made = [
+        step.node.type
+        for step in plan.steps
+        if not isinstance(step.node, (Input, Ref, Table)) and put_off.isdisjoint(step.binds)
+    ]
+    shapes = (part.shape for types in made for part in types if part.shape)
+    return max((_volume(machine, shape, inner) for shape in shapes), default=1)
+
+
+def _volume(machine: Machine, shape: tuple[Poly, ...], grid: Grid) -> int:
+    volume = 1
+    for length in shape:
+        if all(symbol in machine.env or symbol in grid.places for symbol in length.free):
+            with suppress(NotInteger):  # the length at a turn of a loop that is over: 2**(p - s) past p
+                volume *= max(1, largest(poly_on_grid(length, grid, machine.env), grid))
+    return volume
+
+
+def _zeros(machine: Machine, node: Build, grid: Grid) -> Batch:
+    """Give a ToL without members; a length that only members would define is 0."""
+    pieces = []
+    for part in node.type:
+        own = [
+            largest(poly_on_grid(length, grid, machine.env), grid)
+            if all(symbol in machine.env or symbol in grid.places for symbol in length.free)
+            else 0
+            for length in part.shape
+        ]
+        pieces.append(Piece(np.zeros((1,) * grid.depth + tuple(own), dtype_of(part.space))))
+    return Batch(tuple(pieces), grid.depth)
+
+
+_NOTHING = Batch((), 0)
+
+
+def footprint(machine: Machine, plan: Schedule, grid: Grid) -> int:
+    """Give the largest number of elements any step makes, looking at what it depends on.
+
+    A value that varies along few axes is small even on a large grid.
+    """
+    places: list[frozenset[int]] = []
+    bound: dict[object, frozenset[int]] = {}
+    largest = 1
+    for step in plan.steps:
+        own = _own_places(machine, step.node, bound, grid)
+        needed = own.union(*(places[k] for k in step.operands))
+        places.append(needed)
+        bound.update(dict.fromkeys(step.binds, needed))
+        largest = max(largest, prod(grid.axes[place].size for place in needed))
+    return largest
+
+
+def _own_places(
+    machine: Machine, node: Node, bound: dict[object, frozenset[int]], grid: Grid
+) -> frozenset[int]:
+    """Give the axes a node varies along by itself, or through the blocks inside it."""
+    found = _plain_places(machine, node, bound, grid)
+    for block in blocks(node):
+        for inner in inner_nodes(roots(block)):
+            found |= _plain_places(machine, inner, bound, grid)
+    return found
+
+
+def _plain_places(
+    machine: Machine, node: Node, bound: dict[object, frozenset[int]], grid: Grid
+) -> frozenset[int]:
+    found = frozenset(grid.places[symbol] for symbol in own_symbols(node) if symbol in grid.places)
+    if isinstance(node, Ref):
+        found |= bound[node.var] if node.var in bound else _places_of_value(machine, node, grid)
+    return found
+
+
+def _places_of_value(machine: Machine, node: Ref, grid: Grid) -> frozenset[int]:
+    """Look at the value itself; one left over from a deeper grid tells only about this one."""
+    value = machine.vars.get(node.var, _NOTHING)
+    return frozenset(
+        place
+        for piece in value.pieces
+        for place in range(min(value.depth, grid.depth))
+        if piece.data.shape[place] > 1
+    )

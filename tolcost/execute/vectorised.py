@@ -33,7 +33,6 @@ from tolcost.execute.batch import (
     strided,
     with_fault,
 )
-from tolcost.execute.builds import build
 from tolcost.execute.dtypes import Array, as_places, convert, holding
 from tolcost.execute.folds import fold
 from tolcost.execute.functions import apply_checked, uniform
@@ -50,7 +49,7 @@ from tolcost.execute.grid import (
     varying,
 )
 from tolcost.execute.inputs import DEFAULT_STEPS, InputArrays, Met, execute, length_of
-from tolcost.execute.machine import GridRules, Machine
+from tolcost.execute.machine import GridRules, Machine, build
 from tolcost.execute.values import Execution, Piece, first_fault, kept_rows, tidy, within
 
 
