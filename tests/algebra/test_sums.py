@@ -133,7 +133,7 @@ def test_clips_split_at_their_breakpoint() -> None:
 
 def test_guards() -> None:
     i, j = coordinate("i", n), coordinate("j", m)
-    assert to_text(check(1, over(i, j), [eq(i - j)], [n, m])) == "m - Max(m - n, 0)"
+    assert to_text(check(1, over(i, j), [eq(i - j)], [n, m])) == "Min(m, n)"
     check(1, over(i, j), [negate(eq(i - j))], [n, m])
     check(i, over(i, j), [disj(ge(i - 3), ge(j - 4))], [n, m])
     check(1, over(i, j), [ge(k - i - j)], [n, m, k], range(1, 6))

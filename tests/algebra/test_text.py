@@ -49,7 +49,7 @@ i = coordinate("i", n)
         ((h + 15) // 32, "floor((H + 15)/32)"),
         (n // m, "floor(n/m)"),
         (relu(n - 3), "Max(n - 3, 0)"),
-        (minimum(n, 3), "n - Max(n - 3, 0)"),
+        (minimum(n, 3), "Min(n, 3)"),
         (n**3 + 3 * n**2 + 2 * n, "n*(n + 1)*(n + 2)"),
         ((n + m) ** 2 * (n - m + 1), "(n - m + 1)*(m + n)**2"),
         (n * n + n + 1, "n**2 + n + 1"),

@@ -47,8 +47,8 @@ def test_what_the_first_step_hands_on_is_a_guess(third: str, eops: str) -> None:
 
 
 TURNS = [
-    ("s[2] + 3 < n", "s[2] + 3", "100", "floor((n + 2)/3) - Max(floor((n + 2)/3) - 100, 0)"),
-    ("s[2] < 10", "s[2] + 1", "n", "n - Max(n - 11, 0)"),
+    ("s[2] + 3 < n", "s[2] + 3", "100", "Min(floor((n + 2)/3), 100)"),
+    ("s[2] < 10", "s[2] + 1", "n", "Min(n, 11)"),
     ("k < 5", "s[2]", "100", "5"),
     ("true", "s[2]", "n", "n"),
     ("false", "s[2]", "n", "1"),

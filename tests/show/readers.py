@@ -424,13 +424,14 @@ class _Latex:
             self.need(")")
             self.need(r"\rceil")
             return _log2_up(found)
-        if self.take(r"\max"):
-            self.need("(")
-            parts = [self.total()]
-            while self.take(","):
-                parts.append(self.total())
-            self.need(")")
-            return _largest(parts)
+        for name, extreme in (("max", _largest), ("min", _least)):
+            if self.take(rf"\{name}"):
+                self.need("(")
+                parts = [self.total()]
+                while self.take(","):
+                    parts.append(self.total())
+                self.need(")")
+                return extreme(parts)
         if self.take(r"\sum"):
             self.need("_")
             self.need("{")
@@ -588,9 +589,9 @@ def _mrow(parts: list[Element]) -> Meaning:
         if log.tag != "msub" or [one.text for one in log] != ["log", "2"]:
             raise Unreadable("something else than a logarithm is rounded up")
         return _log2_up(_row(parts[2:-1]))
-    if first.tag == "mi" and first.text == "max" and len(parts) > 2 and parts[1].text == "(":
-        inside = list(_split(parts[2:-1]))
-        return _largest([_row(part) for part in inside])
+    if first.tag == "mi" and first.text in ("max", "min") and len(parts) > 2 and parts[1].text == "(":
+        inside = [_row(part) for part in _split(parts[2:-1])]
+        return _largest(inside) if first.text == "max" else _least(inside)
     if first.tag == "munderover":
         start = list(first[1])
         binder = start[0].text or ""

@@ -85,6 +85,7 @@ from tolcost.algebra.printers import (
     cond_text,
     display_names,
     factored,
+    is_one_term,
     quoted,
     to_browser,
     to_latex,

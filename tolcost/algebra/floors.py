@@ -423,6 +423,22 @@ def without(mono: Monomial, part: Monomial) -> Monomial | None:
     return tuple(left)
 
 
+def shared_monomial(p: Poly) -> Monomial:
+    """Give the greatest monomial that divides all terms."""
+    shared, *others = p.terms
+    for mono in others:
+        if not shared:
+            break
+        left = list(mono)
+        both = []
+        for generator in shared:
+            if generator in left:
+                left.remove(generator)
+                both.append(generator)
+        shared = tuple(both)
+    return shared
+
+
 def _floor_by_poly(p: Poly, q: Poly) -> Poly:
     p, q = scale(p, p.den * q.den), scale(q, p.den * q.den)
     p, q = _cancelled(p, q)
@@ -489,13 +505,28 @@ def quick_relu(p: Poly) -> Poly:
     return ZERO if high is not None and high <= 0 else canonical_relu(p)
 
 
+def at_least_zero(generator: Generator) -> bool:
+    """Whether a generator is known to be at least 0 by its numeric range."""
+    low = generator_range(generator)[0]
+    return low is not None and low >= 0
+
+
 def canonical_relu(p: Poly) -> Poly:
-    """Clip what is neither known to be positive nor negative."""
+    """Clip what is neither known to be positive nor negative.
+
+    What is never negative stands before the clip.
+
+    >>> from tolcost.algebra.poly import length
+    >>> n, m, k = length("n"), length("m"), length("k")
+    >>> canonical_relu(2 * k * n - 2 * k * m)
+    2*k*Max(n - m, 0)
+    """
     content = gcd(*p.terms.values())
     if leading_coefficient(p) < 0:
         content = -content
-    primitive = Poly({mono: coef // content for mono, coef in p.terms.items()})
-    clipped = scale(atom(relu_of(primitive)), abs(content), p.den)
+    shared = tuple(g for g in shared_monomial(p) if at_least_zero(g))
+    primitive = Poly({without(mono, shared) or UNIT: coef // content for mono, coef in p.terms.items()})
+    clipped = poly({monomial_product(shared, (relu_of(primitive),)): abs(content)}, p.den)
     return clipped if content > 0 else clipped + p
 
 

@@ -10,15 +10,15 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
-from itertools import groupby, islice, product
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache, reduce
+from itertools import combinations, groupby, islice, product
 from math import gcd
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 from zlib import crc32
 
 from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth
-from tolcost.algebra.floors import exact_quotient, leading_coefficient, without
+from tolcost.algebra.floors import exact_quotient, leading_coefficient, shared_monomial, without
 from tolcost.algebra.poly import (
     UNIT,
     AlgebraBudget,
@@ -34,8 +34,12 @@ from tolcost.algebra.poly import (
     as_poly,
     atom,
     define_text,
+    length,
+    multiply,
+    powers_of,
     scale,
     the_symbol,
+    total_of,
 )
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import visible
@@ -44,13 +48,16 @@ from tolcost.diagnostics import visible
 #
 # A tree holds the sum in the order of degrees and names and, where there is one, the product of factors:
 # a printer takes which it likes.  Factors are found by trial: roots at a few points suggest a linear
-# factor, exact division confirms it.  Nothing here is needed for computing, only for showing.
+# factor, exact division confirms it.  Clips become the lesser or greater of two where that is shorter.
+# Nothing here is needed for computing, only for showing.
 
 
 _MAX_TERMS = 80
 _MAX_DEGREE = 8
 _MAX_OTHERS = 3
 _MAX_TRIALS = 60
+_MAX_CLIPS = 6
+_MAX_BLOCKS = 5
 _BINDERS = "ijklpqrstuvw"
 
 
@@ -74,6 +81,14 @@ class ClipCall:
     """The larger of something and 0."""
 
     inside: ShownFormula
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExtremeCall:
+    """The least or the greatest of some; it reads back as that of the first two, then with the third."""
+
+    name: Literal["Min", "Max"]
+    operands: tuple[ShownFormula, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,7 +116,7 @@ class SumCall:
     hi: ShownFormula
 
 
-ShownOperand: TypeAlias = ShownName | FloorCall | ClipCall | LogCall | PowerCall | SumCall
+ShownOperand: TypeAlias = ShownName | FloorCall | ClipCall | ExtremeCall | LogCall | PowerCall | SumCall
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -179,6 +194,7 @@ class _Builder:
 
     def formula(self, p: Poly) -> ShownFormula:
         """Give the tree of an expression."""
+        p = self._with_extremes(p) if p.height else p
         return ShownFormula(self.total(p), self._product(p) if len(p.terms) > 1 else None)
 
     def _product(self, p: Poly) -> Factors | None:
@@ -187,6 +203,36 @@ class _Builder:
             return self.factors(split)
         found = product_and_rest(p)
         return None if found is None else self.factors(found[0], self.total(found[1]))
+
+    def _with_extremes(self, p: Poly) -> Poly:
+        """Put the lesser or greater of two in place of a clip where terms cancel then, or minuses do."""
+        clips = sorted({g for mono in p.terms for g in mono if isinstance(g, Relu)}, key=lambda g: g.key)
+        if len(clips) > _MAX_CLIPS or len(p.terms) > _MAX_TERMS:
+            return p
+        for clip in clips:
+            parts = powers_of(p, clip)
+            ways = (
+                total_of([multiply(part, instead**times) for times, part in parts.items()])
+                for instead in self._extremes(clip)
+            )
+            p = min((p, *ways), key=_effort)
+        return p
+
+    def _extremes(self, clip: Relu) -> Iterator[Poly]:
+        """A clip by the lesser or greater of two, and by what is missing to 0, each a name of its own."""
+        less = Poly({mono: -coef for mono, coef in clip.p.terms.items() if coef < 0})
+        more = clip.p + less
+        if less.terms and more.terms:
+            sides = self.formula(more), self.formula(less)
+            yield more - self._named("Min", _extreme("Min", *sides), clip)
+            yield self._named("Max", _extreme("Max", *sides), clip) - less
+            yield clip.p + self._named("-", ClipCall(self.formula(-clip.p)), clip)
+
+    def _named(self, name: str, call: ShownOperand, clip: Relu) -> Poly:
+        """Let a name stand for a call that takes the place of a clip; it comes after others."""
+        symbol = length(f"~{name}({clip.p})", None, None)
+        self.done[the_symbol(symbol)] = call
+        return symbol
 
     def total(self, p: Poly) -> Total:
         """Give the sum that an expression is."""
@@ -231,6 +277,16 @@ class _Builder:
                 return SumCall(inner.formula(body), binder, self.formula(lo), self.formula(hi))
 
 
+def _extreme(name: Literal["Min", "Max"], left: ShownFormula, right: ShownFormula) -> ExtremeCall:
+    """The lesser or greater of two, of which the first may be one of some itself."""
+    match left.total:
+        case Total(terms=(SignedTerm(number=1, powers=((ExtremeCall() as inner, 1),)),), den=1):
+            first = inner.operands if inner.name == name else (left,)
+        case _:
+            first = (left,)
+    return ExtremeCall(name, (*first, right))
+
+
 def _binder_name(used: set[str]) -> str:
     """Give a short name for a summation variable that is not used yet."""
     for letter in _BINDERS:
@@ -264,7 +320,7 @@ def factored(p: Poly) -> Factored:
     if not p.terms:
         return Factored(0, 1, UNIT, ())
     number = gcd(*p.terms.values())
-    shared = _shared_monomial(list(p.terms))
+    shared = shared_monomial(p)
     if leading_coefficient(p) < 0:
         number = -number
     rest = Poly({without(mono, shared) or UNIT: coef // number for mono, coef in p.terms.items()})
@@ -275,8 +331,9 @@ def factored(p: Poly) -> Factored:
             break
         factor, rest = step
         found[factor] = found.get(factor, 0) + 1
-    if rest != 1:
-        found[rest] = found.get(rest, 0) + 1
+    for factor in _apart(rest):
+        if factor != 1:
+            found[factor] = found.get(factor, 0) + 1
     return Factored(number, p.den, shared, tuple(sorted(found.items(), key=lambda fp: _reading_key(fp[0]))))
 
 
@@ -341,18 +398,58 @@ def _reading_key(p: Poly) -> list[tuple[int, tuple[object, ...], int]]:
     return [(-len(mono), tuple(g.key for g in mono), p.terms[mono]) for mono in display_order(p)]
 
 
-def _shared_monomial(monos: list[Monomial]) -> Monomial:
-    """Give the greatest monomial that divides all."""
-    shared: Monomial = monos[0]
-    for mono in monos[1:]:
-        left = list(mono)
-        both = []
-        for generator in shared:
-            if generator in left:
-                left.remove(generator)
-                both.append(generator)
-        shared = tuple(both)
-    return shared
+def _effort(p: Poly) -> tuple[int, int, int]:
+    """How much there is to read: terms, minuses, and factors that are numbers."""
+    factors = sum(abs(coef) for mono, coef in p.terms.items() if mono)
+    return len(p.terms), sum(coef < 0 for coef in p.terms.values()), factors
+
+
+def _apart(p: Poly) -> Iterator[Poly]:
+    """Factors that have no symbol in common, as many as there are.
+
+    >>> from tolcost.algebra.poly import length
+    >>> h, w = length("h"), length("w")
+    >>> list(_apart(9 * h * w - 6 * h - 6 * w + 4))
+    [3*h - 2, 3*w - 2]
+    """
+    blocks = _blocks(p) if 4 <= len(p.terms) <= _MAX_TERMS else []
+    if len(blocks) <= _MAX_BLOCKS:
+        for size in range(1, len(blocks)):
+            for chosen in combinations(blocks, size):
+                found = _in_two(p, set().union(*chosen))
+                if found is not None:
+                    yield found[0]
+                    yield from _apart(found[1])
+                    return
+    yield p
+
+
+def _blocks(p: Poly) -> list[set[Generator]]:
+    """The generators of a form, together where they have a symbol in common."""
+    blocks: list[tuple[set[Symbol], set[Generator]]] = []
+    for generator in sorted({g for mono in p.terms for g in mono}, key=lambda g: g.key):
+        free = {generator} if isinstance(generator, Symbol) else set(generator.free)
+        block = {generator}
+        for other in [b for b in blocks if b[0] & free]:
+            blocks.remove(other)
+            free, block = free | other[0], block | other[1]
+        blocks.append((free, block))
+    return [block for _, block in blocks]
+
+
+def _in_two(p: Poly, chosen: set[Generator]) -> tuple[Poly, Poly] | None:
+    """A factor in the chosen generators, and one in the others: all its rows are multiples of one."""
+    rows: dict[Monomial, dict[Monomial, int]] = {}
+    for mono, coef in p.terms.items():
+        row = rows.setdefault(tuple(g for g in mono if g in chosen), {})
+        row[tuple(g for g in mono if g not in chosen)] = coef
+    first = next(iter(rows.values()))
+    if len(rows) == 1 or len(first) == 1 or any(row.keys() != first.keys() for row in rows.values()):
+        return None
+    right = scale(Poly(first), 1, gcd(*first.values()))
+    at, number = next(iter(right.terms.items()))
+    left = Poly({mono: row[at] // number for mono, row in rows.items()})
+    return (left, right) if multiply(left, right) == p else None
 
 
 def _linear_factor(p: Poly) -> tuple[Poly, Poly] | None:
@@ -436,6 +533,12 @@ def to_text(p: Poly | int, names: Mapping[Symbol, str] | None = None) -> str:
 
 
 define_text(to_text)
+
+
+def is_one_term(p: Poly) -> bool:
+    """Whether its text needs no brackets where a factor stands."""
+    total = formula(p).total
+    return len(total.terms) < 2 and total.den == 1
 
 
 def to_words(p: Poly) -> str:
@@ -651,6 +754,8 @@ class _Text(_Printer):
                 return f"floor({over if ' ' not in over else f'({over})'}/{under})"
             case ClipCall(inside=inside):
                 return f"Max({self.formula(inside)}, 0)"
+            case ExtremeCall(name=name, operands=operands):
+                return f"{name}({', '.join(map(self.formula, operands))})"
             case LogCall(inside=inside):
                 return f"ceiling(log({self.formula(inside)}, 2))"
             case PowerCall(base=base, exponent=exponent):
@@ -689,6 +794,8 @@ class _Latex(_Printer):
                 return rf"\left\lfloor\frac{{{self.formula(top)}}}{{{self.formula(bottom)}}}\right\rfloor"
             case ClipCall(inside=inside):
                 return rf"\max\left({self.formula(inside)}, 0\right)"
+            case ExtremeCall(name=name, operands=operands):
+                return rf"\{name.lower()}\left({', '.join(map(self.formula, operands))}\right)"
             case LogCall(inside=inside):
                 return rf"\left\lceil\log_2\left({self.formula(inside)}\right)\right\rceil"
             case PowerCall(base=base, exponent=exponent):
@@ -747,6 +854,9 @@ class _MathML(_Printer):
             case ClipCall(inside=inside):
                 largest = f"{self.formula(inside)}<mo>,</mo><mn>0</mn>"
                 return f"<mrow><mi>max</mi><mo>(</mo>{largest}<mo>)</mo></mrow>"
+            case ExtremeCall(name=name, operands=operands):
+                listed = "<mo>,</mo>".join(map(self.formula, operands))
+                return f"<mrow><mi>{name.lower()}</mi><mo>(</mo>{listed}<mo>)</mo></mrow>"
             case LogCall(inside=inside):
                 log = f"<msub><mi>log</mi><mn>2</mn></msub><mo>(</mo>{self.formula(inside)}<mo>)</mo>"
                 return f"<mrow><mo>&#x2308;</mo>{log}<mo>&#x2309;</mo></mrow>"
@@ -793,6 +903,14 @@ def _browser_number(value: int) -> BrowserTree:
     return value if abs(value) <= _LARGEST_EXACT else str(value)
 
 
+def _browser_greater(a: BrowserTree, b: BrowserTree) -> BrowserTree:
+    return ["+", b, ["m", ["+", a, ["*", -1, b]]]]
+
+
+def _browser_lesser(a: BrowserTree, b: BrowserTree) -> BrowserTree:
+    return ["+", a, ["*", -1, ["m", ["+", a, ["*", -1, b]]]]]
+
+
 def _browser_operand(operand: ShownOperand) -> BrowserTree:
     match operand:
         case ShownName(text=name):
@@ -801,6 +919,8 @@ def _browser_operand(operand: ShownOperand) -> BrowserTree:
             return ["f", _browser(top), _browser(bottom)]
         case ClipCall(inside=inside):
             return ["m", _browser(inside)]
+        case ExtremeCall(name=name, operands=operands):
+            return reduce(_browser_greater if name == "Max" else _browser_lesser, map(_browser, operands))
         case SumCall(body=body, binder=binder, lo=lo, hi=hi):
             return ["s", _browser(body), binder, _browser(lo), _browser(hi)]
         case LogCall(inside=inside):

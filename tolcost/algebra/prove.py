@@ -30,6 +30,7 @@ from tolcost.algebra.conditions import (
     symbols_of_cond,
 )
 from tolcost.algebra.floors import (
+    at_least_zero,
     generator_range,
     is_attained,
     never_negative,
@@ -62,7 +63,6 @@ from tolcost.algebra.poly import (
 from tolcost.algebra.quick_checks import (
     FEW,
     MANY,
-    at_least_zero,
     compares_alike,
     direction,
     obvious,

@@ -14,7 +14,7 @@ from operator import add, mul
 from zlib import crc32
 
 from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth, polys_of
-from tolcost.algebra.floors import generator_range, log2_of_number, numerator_range
+from tolcost.algebra.floors import at_least_zero, generator_range, log2_of_number, numerator_range
 from tolcost.algebra.poly import (
     MAX_EXPONENT,
     UNIT,
@@ -142,12 +142,6 @@ def _generator_direction(generator: Generator, symbol: Symbol) -> int | None:
             return None if symbol in q.free else direction(p, symbol)
         case Sum():
             return None
-
-
-def at_least_zero(generator: Generator) -> bool:
-    """Whether a generator is known to be at least 0 by its numeric range."""
-    low = generator_range(generator)[0]
-    return low is not None and low >= 0
 
 
 def refuted(goal: Poly, known: tuple[Poly, ...], points: int = MANY) -> bool:

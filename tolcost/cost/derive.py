@@ -19,6 +19,7 @@ from tolcost.algebra import (
     Symbol,
     atom,
     cond_text,
+    is_one_term,
     product_of,
     restricting,
     symbols_of_cond,
@@ -117,7 +118,7 @@ def _factor(formula: DerivedFormula) -> str:
     """Write a formula where a factor stands."""
     text = show(formula)
     match formula:
-        case ClosedForm(poly=poly) if len(poly.terms) < 2 and poly.den == 1:
+        case ClosedForm(poly=poly) if is_one_term(poly):
             return text
         case Eops() | Multiple() | Over() | Either() | Largest():
             return text
