@@ -409,8 +409,8 @@ def _apart(p: Poly) -> Iterator[Poly]:
 
     >>> from tolcost.algebra.poly import length
     >>> h, w = length("h"), length("w")
-    >>> list(_apart(9 * h * w - 6 * h - 6 * w + 4))
-    [3*h - 2, 3*w - 2]
+    >>> list(_apart(9 * h * w - 6 * h - 6 * w + 4)), list(_apart(1 - 2 * h - 2 * w + 4 * h * w))
+    ([3*h - 2, 3*w - 2], [2*h - 1, 2*w - 1])
     """
     blocks = _blocks(p) if 4 <= len(p.terms) <= _MAX_TERMS else []
     if len(blocks) <= _MAX_BLOCKS:
@@ -447,6 +447,7 @@ def _in_two(p: Poly, chosen: set[Generator]) -> tuple[Poly, Poly] | None:
     if len(rows) == 1 or len(first) == 1 or any(row.keys() != first.keys() for row in rows.values()):
         return None
     right = scale(Poly(first), 1, gcd(*first.values()))
+    right = right if leading_coefficient(right) > 0 else -right
     at, number = next(iter(right.terms.items()))
     left = Poly({mono: row[at] // number for mono, row in rows.items()})
     return (left, right) if multiply(left, right) == p else None
