@@ -41,6 +41,7 @@ from tolcost.algebra.evaluate import (
 from tolcost.algebra.floors import ceil_log2, exact_div, range_of
 from tolcost.algebra.piecewise import (
     ceildiv,
+    clips_in,
     either,
     fewer_clips,
     floordiv,

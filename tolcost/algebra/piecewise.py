@@ -240,6 +240,11 @@ def _never_above(small: Relu, large: Relu, facts: tuple[Cond, ...]) -> bool:
     return bool(facts or small.free & large.free) and is_nonnegative(large.p - small.p, facts)
 
 
+def clips_in(p: Poly) -> set[Relu]:
+    """The clips that are factors of terms; a product has none that its factors do not have."""
+    return {g for mono in p.terms for g in mono if isinstance(g, Relu)} if p.height else set()
+
+
 def fewer_clips(p: Poly) -> Poly:
     """Leave out clips that do not matter where their factors are not 0, and those that a neighbour can say.
 
@@ -248,7 +253,7 @@ def fewer_clips(p: Poly) -> Poly:
     >>> fewer_clips((n - 1) * relu(n - 2)), fewer_clips((k - n) * relu(k - n + 1) + relu(k - n))
     (n**2 - 3*n + 2, Max(k - n, 0)*(k - n + 2))
     """
-    clips = {g for mono in p.terms for g in mono if isinstance(g, Relu)} if p.height else set()
+    clips = clips_in(p)
     if not clips or len(p.terms) > _MOST_TERMS or len(clips) > _MOST_CLIPS:
         return p
     ordered = sorted(clips, key=lambda g: g.key)

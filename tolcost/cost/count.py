@@ -23,6 +23,7 @@ from tolcost.algebra import (
     Or,
     Poly,
     Symbol,
+    clips_in,
     const,
     fewer_clips,
     is_nonnegative,
@@ -164,7 +165,9 @@ class TakenSums:
             return right
         found = self._products.get((left, right))
         if found is None:
-            found = self._products[left, right] = fewer_clips(left * right)
+            made = left * right
+            clipped = clips_in(left) or clips_in(right)
+            found = self._products[left, right] = fewer_clips(made) if clipped else made
         return found
 
     def closed(self, poly: Poly, domain: SumDomain) -> Poly:
