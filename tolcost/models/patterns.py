@@ -62,10 +62,10 @@ class Unread(Fraction):
 
     >>> Unread() == Unread()
     Traceback (most recent call last):
-    tolcost.models.unread.Asked
+    tolcost.models.patterns.Asked
     >>> Unread() < 0.5
     Traceback (most recent call last):
-    tolcost.models.unread.Asked
+    tolcost.models.patterns.Asked
     """
 
     __slots__ = ()
@@ -96,7 +96,7 @@ class UnreadInteger(Poly):
 
     >>> UnreadInteger() + 1
     Traceback (most recent call last):
-    tolcost.models.unread.Asked
+    tolcost.models.patterns.Asked
     """
 
     __slots__ = ()
