@@ -138,11 +138,9 @@ class Server(LanguageServer):
 # ---- what is answered --------------------------------------------------------------------------
 
 
-async def _opened(server: Server, params: lsp.DidOpenTextDocumentParams) -> None:
-    await server.check(params.text_document.uri, params.text_document.version)
-
-
-async def _changed(server: Server, params: lsp.DidChangeTextDocumentParams) -> None:
+async def _changed(
+    server: Server, params: lsp.DidOpenTextDocumentParams | lsp.DidChangeTextDocumentParams
+) -> None:
     await server.check(params.text_document.uri, params.text_document.version)
 
 
@@ -293,7 +291,7 @@ def language_server() -> Server:
     """A server that answers to everything above."""
     server = Server()
     features: dict[str, Callable[..., object]] = {
-        lsp.TEXT_DOCUMENT_DID_OPEN: _opened,
+        lsp.TEXT_DOCUMENT_DID_OPEN: _changed,
         lsp.TEXT_DOCUMENT_DID_CHANGE: _changed,
         lsp.TEXT_DOCUMENT_DID_CLOSE: _closed,
         lsp.TEXT_DOCUMENT_HOVER: _hover,
