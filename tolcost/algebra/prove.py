@@ -613,13 +613,30 @@ def _solved(p: Poly, facts: tuple[Cond, ...]) -> tuple[Poly, tuple[Poly, ...]]:
         f = equal.pop()
         solution = _solution(f)
         if solution is None:
-            known += (f, -f)
+            known += (f, -f, *_multiples(f, facts))
             continue
         symbol, value = solution
         known += bounds_kept(symbol, value) + _bounded_by(symbol, p)
         p, *rest = (rebuild(x, {symbol: value}, QUICK) for x in (p, *known, *equal))
         known, equal = rest[: len(known)], rest[len(known) :]
     return p, tuple(f for f in known if f.constant is None)
+
+
+def _multiples(f: Poly, facts: tuple[Cond, ...]) -> list[Poly]:
+    """What is at least 0 where ``f == 0``: a multiple of 2 that is at least 1 is at least 2.
+
+    >>> k = length("k")
+    >>> _multiples(k - 3 * quick_floordiv(k, const(3)), ())[0]
+    floor(k/3) - 1
+    """
+    found: list[Poly] = []
+    for mono, coef in f.terms.items():
+        if len(mono) == 1 and isinstance(mono[0], Floor) and f.den == 1 and abs(coef) > 1:
+            whole = atom(mono[0])
+            low, high = bounds(f - whole * coef if coef < 0 else whole * coef - f, facts)
+            found += [] if low is None else [whole + low // -abs(coef)]
+            found += [] if high is None else [high // abs(coef) - whole]
+    return found
 
 
 _EXCESS = length("excess", 0)
