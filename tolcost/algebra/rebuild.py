@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from math import gcd
 
-from tolcost.algebra.floors import ceil_log2, quick_floordiv, quick_relu, range_of
+from tolcost.algebra.floors import ceil_log2, divided, leading_coefficient, quick_floordiv, quick_relu, range_of
 from tolcost.algebra.poly import (
+    ONE,
     ZERO,
     Exponential,
     Floor,
@@ -204,15 +205,25 @@ def _with_generator(p: Poly, old: Generator, rules: Rules, done: dict[Generator,
 
 
 def opaque_sum(body: Poly, x: Symbol, lo: Poly, hi: Poly) -> Poly:
-    """Leave a sum unevaluated, with a binder that depends only on how deep sums nest."""
+    """Leave a sum unevaluated, with a binder that depends only on how deep sums nest.
+
+    What all terms share and does not move stands in front, and so does a minus.
+    """
     if not body.terms:
         return ZERO
     height = 1 + max(_sum_depth(body), _sum_depth(lo), _sum_depth(hi))
     binder = symbol_of("_", -height, "coord", lo, hi)
     inside = _never_by_zero(body if binder is x else rebuild(body, {x: atom(binder)}, QUICK), binder)
-    content = gcd(*inside.terms.values())
-    primitive = Poly({mono: coef // content for mono, coef in inside.terms.items()})
-    return scale(atom(sum_of(primitive, binder, lo, hi)), content, inside.den)
+    content = gcd(*inside.terms.values()) * (-1 if leading_coefficient(inside) < 0 else 1)
+    front, primitive = ONE, Poly({mono: coef // content for mono, coef in inside.terms.items()})
+    while still := [g for g in _shared(primitive) if binder in primitive.free - g.free]:
+        front, primitive = multiply(front, atom(still[0])), divided(primitive, still[0])
+    return scale(multiply(front, atom(sum_of(primitive, binder, lo, hi))), content, inside.den)
+
+
+def _shared(p: Poly) -> list[Generator]:
+    """The generators that all terms have."""
+    return sorted(frozenset.intersection(*map(frozenset, p.terms)), key=lambda g: g.key)
 
 
 def _never_by_zero(body: Poly, x: Symbol) -> Poly:
