@@ -512,12 +512,24 @@ def is_functional(env: Env, expr: tree.Expr | None) -> bool:
         return is_callable_name(env, expr.name) if found is None else _names_function(found)
     if isinstance(expr, tree.Call):
         written = expr.function
+        found = env.nearest(written.name) if isinstance(written, tree.Name) else None
+        if isinstance(found, Closure) and _gives_function(found):
+            return True
         is_form = isinstance(written, tree.Name) and written.name in FORMS
         return not is_form and env.star is None and _takes_star(expr)
+    if isinstance(expr, tree.BlockExpr):
+        return isinstance(expr.result, _FUNCTIONS_AS_WRITTEN)
     return isinstance(expr, _FUNCTIONS_AS_WRITTEN)
 
 
 _FUNCTIONS_AS_WRITTEN = (tree.Arrow, tree.OperatorName, tree.Compose)
+
+
+def _gives_function(found: Closure) -> bool:
+    """Whether what a function gives is a function, as written: ``scale(c) = (v) => v * c``."""
+    head = found.body.function if isinstance(found.body, tree.Call) else found.body
+    passed = isinstance(head, tree.Name) and head.name in found.params
+    return not passed and is_functional(found.env, found.body)
 
 
 def _takes_star(expr: tree.Call) -> bool:

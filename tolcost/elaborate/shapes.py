@@ -306,7 +306,7 @@ def _at_worst(condition: Cond) -> Cond | None:
         if not coordinates:
             found = condition if p is condition.p else ge(p)
             return found if idle is FALSE or proved(found, (idle,)) is True else disj(found, idle)
-        symbol = coordinates[0]
+        symbol = max(coordinates, key=lambda s: (s.depth, s.key))  # the others may bound it
         slope = substitute(p, {symbol: atom(symbol) + 1}) - p
         if symbol.lo is None or symbol.hi is None:
             return None
