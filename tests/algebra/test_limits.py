@@ -231,7 +231,7 @@ def square(size: int) -> Poly:
     [
         (square, 4),
         (lambda size: (n + 1) * (n ** (size - 1) + 3), 8),
-        (lambda size: (n + 1) * total_of((k + 1) * m**k for k in range(size)), 40),
+        (lambda size: (n + 1) * total_of((k + 1) * m**k for k in range(size)), 300),
     ],
 )
 def test_factors_are_looked_for_as_long_as_it_is_little_work(make: Callable[[int], Poly], size: int) -> None:

@@ -14,7 +14,7 @@ from functools import lru_cache, reduce
 from itertools import product
 from math import comb, gcd, lcm
 
-from tolcost.algebra.conditions import Cond, Constraints, Eq, Ge, Truth, eq, ge, map_cond
+from tolcost.algebra.conditions import Cond, Constraints, Eq, Ge, Truth, eq, ge, map_cond, negate
 from tolcost.algebra.piecewise import (
     PROVED,
     floordiv,
@@ -28,6 +28,7 @@ from tolcost.algebra.piecewise import (
     tidied,
 )
 from tolcost.algebra.poly import (
+    ONE,
     ZERO,
     Exponential,
     Floor,
@@ -578,18 +579,32 @@ def _by_clip(problem: Problem, r: SummedRange, work: Work) -> Poly | None:
     clip = _innermost_clip(problem.body, r.symbol)
     if clip is None:
         return None
-    active = ge(clip.p - 1)
+    active = _active(clip, r, problem.facts)
     if not isinstance(active, Ge) or affine_parts(active.p, r.symbol) is None:
         return None
     outer = {mono: coef for mono, coef in problem.body.terms.items() if clip in mono}
     inside = poly(outer, problem.body.den)
     rest = problem.body - inside
     if any(clip in _nested_clips(g) for mono in problem.body.terms for g in mono if g is not clip):
-        idle = extended(problem, replace_generator(problem.body, clip, ZERO, work.rules), ge(-clip.p))
+        idle = extended(problem, replace_generator(problem.body, clip, ZERO, work.rules), negate(active))
         busy = extended(problem, replace_generator(problem.body, clip, clip.p, work.rules), active)
         return eliminate(idle, work) + eliminate(busy, work)
     busy = extended(problem, replace_generator(inside, clip, clip.p, work.rules), active)
     return eliminate(extended(problem, rest), work) + eliminate(busy, work)
+
+
+def _active(clip: Relu, r: SummedRange, facts: tuple[Cond, ...]) -> Cond:
+    """Where a clip counts: from 1 on; from 0 on, where it is 0 as well, if that is at one end only.
+
+    Of blocks the last one may be shorter: it is where ``k*b >= n``, and there may be none where ``k*b > n``.
+    """
+    times, rest = affine_parts(clip.p, r.symbol) or (ONE, ZERO)
+    way = None if times in (ONE, -ONE) else sign(times, facts)
+    if way:
+        steps = floordiv(rest, _divisor(times * way))
+        if prove(eq(r.hi + steps if way > 0 else r.lo - steps), facts):
+            return ge(clip.p)
+    return ge(clip.p - 1)
 
 
 def _innermost_clip(p: Poly, x: Symbol) -> Relu | None:
@@ -647,7 +662,9 @@ def _between(outer: Problem, x: Symbol, piece: Competing, work: Work) -> Poly:
         return ZERO
     remaining = frozenset(r.symbol for r in there.ranges)
     _check_size(there.body, x, lo, hi)
-    if verdict or count.free & remaining:
+    if verdict and count.height and prove(eq(count - 1), known):
+        summed = rebuild(there.body, {x: hi}, PROVED)
+    elif verdict or count.free & remaining:
         summed = sum_range(there.body, x, lo, hi)
     else:
         summed = _clipped_sum(there.body, x, lo, hi, known)

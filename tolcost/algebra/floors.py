@@ -453,7 +453,11 @@ def _floor_by_poly(p: Poly, q: Poly) -> Poly:
     if inner is not None:
         return _floor_by_poly(inner.p, inner.q * q)
     known = known_quotient(rest, q, never_negative)
-    return atom(floor_of(rest, q)) if known is None else const(known)
+    if known is not None:
+        return const(known)
+    if max(rest.terms.values()) < 0 and never_negative(q - 1):  # floor(-n/b) is -1 - floor((n - 1)/b)
+        return -_floor_by_poly(-rest - 1, q) - 1
+    return atom(floor_of(rest, q))
 
 
 def known_quotient(p: Poly, q: Poly, nonnegative: Callable[[Poly], bool]) -> int | None:

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache, reduce
-from itertools import combinations, groupby, islice, product
+from itertools import groupby, islice, product
 from math import gcd
 from typing import Literal, TypeAlias
 from zlib import crc32
@@ -57,7 +57,7 @@ _MAX_DEGREE = 8
 _MAX_OTHERS = 3
 _MAX_TRIALS = 60
 _MAX_CLIPS = 6
-_MAX_BLOCKS = 5
+_MAX_SPLIT = 600
 _BINDERS = "ijklpqrstuvw"
 
 
@@ -325,15 +325,15 @@ def factored(p: Poly) -> Factored:
         number = -number
     rest = Poly({without(mono, shared) or UNIT: coef // number for mono, coef in p.terms.items()})
     found: dict[Poly, int] = {}
-    while rest.constant is None and len(rest.terms) <= _MAX_TERMS:
-        step = _linear_factor(rest)
+    while rest.constant is None and len(rest.terms) <= _MAX_SPLIT:
+        step = _linear_factor(rest) if len(rest.terms) <= _MAX_TERMS else None
+        step = step or _factor_apart(rest)
         if step is None:
             break
         factor, rest = step
         found[factor] = found.get(factor, 0) + 1
-    for factor in _apart(rest):
-        if factor != 1:
-            found[factor] = found.get(factor, 0) + 1
+    if rest != 1:
+        found[rest] = found.get(rest, 0) + 1
     return Factored(number, p.den, shared, tuple(sorted(found.items(), key=lambda fp: _reading_key(fp[0]))))
 
 
@@ -404,53 +404,36 @@ def _effort(p: Poly) -> tuple[int, int, int]:
     return len(p.terms), sum(coef < 0 for coef in p.terms.values()), factors
 
 
-def _apart(p: Poly) -> Iterator[Poly]:
-    """Factors that have no symbol in common, as many as there are.
+def _factor_apart(p: Poly) -> tuple[Poly, Poly] | None:
+    """Give a factor that some symbol does not occur in, and the quotient: as of a window's width and height.
 
     >>> from tolcost.algebra.poly import length
-    >>> h, w = length("h"), length("w")
-    >>> list(_apart(9 * h * w - 6 * h - 6 * w + 4)), list(_apart(1 - 2 * h - 2 * w + 4 * h * w))
-    ([3*h - 2, 3*w - 2], [2*h - 1, 2*w - 1])
+    >>> h, w, r = length("h"), length("w"), length("r")
+    >>> _factor_apart(9 * h * w - 6 * h - 6 * w + 4), _factor_apart(1 - 2 * h - 2 * w + 4 * h * w)
+    ((3*w - 2, 3*h - 2), (2*w - 1, 2*h - 1))
+    >>> _factor_apart((h * r - 1) * (w * r - 1) * (h - w)) is None, _factor_apart((h * r - 2) * (w * r - 2))
+    (False, (r*w - 2, h*r - 2))
     """
-    blocks = _blocks(p) if 4 <= len(p.terms) <= _MAX_TERMS else []
-    if len(blocks) <= _MAX_BLOCKS:
-        for size in range(1, len(blocks)):
-            for chosen in combinations(blocks, size):
-                found = _in_two(p, set().union(*chosen))
-                if found is not None:
-                    yield found[0]
-                    yield from _apart(found[1])
-                    return
-    yield p
+    for candidate in _in_all_rows(p):
+        quotient = exact_quotient(p, candidate)
+        if quotient is not None:
+            return candidate, quotient
+    return None
 
 
-def _blocks(p: Poly) -> list[set[Generator]]:
-    """The generators of a form, together where they have a symbol in common."""
-    blocks: list[tuple[set[Symbol], set[Generator]]] = []
-    for generator in sorted({g for mono in p.terms for g in mono}, key=lambda g: g.key):
-        free = {generator} if isinstance(generator, Symbol) else set(generator.free)
-        block = {generator}
-        for other in [b for b in blocks if b[0] & free]:
-            blocks.remove(other)
-            free, block = free | other[0], block | other[1]
-        blocks.append((free, block))
-    return [block for _, block in blocks]
+def _in_all_rows(p: Poly) -> Iterator[Poly]:
+    """What may be a factor without a symbol: it divides what each power of the symbol is multiplied by.
 
-
-def _in_two(p: Poly, chosen: set[Generator]) -> tuple[Poly, Poly] | None:
-    """A factor in the chosen generators, and one in the others: all its rows are multiples of one."""
-    rows: dict[Monomial, dict[Monomial, int]] = {}
-    for mono, coef in p.terms.items():
-        row = rows.setdefault(tuple(g for g in mono if g in chosen), {})
-        row[tuple(g for g in mono if g not in chosen)] = coef
-    first = next(iter(rows.values()))
-    if len(rows) == 1 or len(first) == 1 or any(row.keys() != first.keys() for row in rows.values()):
-        return None
-    right = scale(Poly(first), 1, gcd(*first.values()))
-    right = right if leading_coefficient(right) > 0 else -right
-    at, number = next(iter(right.terms.items()))
-    left = Poly({mono: row[at] // number for mono, row in rows.items()})
-    return (left, right) if multiply(left, right) == p else None
+    So the factors of the shortest of these are tried; where it is a single term there is none of several.
+    """
+    for symbol in sorted(p.free, key=lambda s: s.key):
+        rows: dict[Monomial, dict[Monomial, int]] = {}
+        for mono, coef in p.terms.items():
+            part = tuple(g for g in mono if symbol in g.free)
+            rows.setdefault(part, {})[tuple(g for g in mono if symbol not in g.free)] = coef
+        shortest = min(rows.values(), key=len)
+        if len(rows) > 1 < len(shortest):
+            yield from (factor for factor, _ in factored(Poly(shortest)).factors)
 
 
 def _linear_factor(p: Poly) -> tuple[Poly, Poly] | None:

@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from math import gcd
 
-from tolcost.algebra.floors import ceil_log2, divided, leading_coefficient, quick_floordiv, quick_relu, range_of
+from tolcost.algebra.floors import (
+    ceil_log2,
+    divided,
+    leading_coefficient,
+    quick_floordiv,
+    quick_relu,
+    range_of,
+)
 from tolcost.algebra.poly import (
     ONE,
     ZERO,

@@ -182,6 +182,11 @@ def lowest(ratio: FormRatio) -> tuple[Poly, Poly | Depth]:
     """Cancel what the two sides of a quotient are seen to share: numbers, lengths and factors.
 
     Where such a factor is 0 both sides are, so that there is no quotient there; ``FormRatio.at`` gives none.
+
+    >>> from tolcost.algebra import length
+    >>> a, n = length("a"), length("n")
+    >>> lowest(FormRatio(10 * n - a, 14 * n + 2)), lowest(FormRatio((n - a) * n, (n - a) * a))
+    ((10*n - a, 14*n + 2), (n, a))
     """
     below = _only(ratio.denominator)
     if ratio.numerator == 0:
@@ -192,10 +197,10 @@ def lowest(ratio: FormRatio) -> tuple[Poly, Poly | Depth]:
     number = Fraction(top.number * bottom.den, top.den * bottom.number)
     shared = Counter(top.monomial) & Counter(bottom.monomial)
     common = Counter(dict(top.factors)) & Counter(dict(bottom.factors))
-    sign = 1 if number > 0 else -1  # what is divided is a count: it has no minus of its own
-    over = _rest(top, shared, common) * (sign * number.numerator)
-    under = _rest(bottom, shared, common) * (sign * number.denominator)
-    return over, under
+    over = _rest(top, shared, common) * (abs(number.numerator) if top.number > 0 else -abs(number.numerator))
+    under = _rest(bottom, shared, common) * (number.denominator if bottom.number > 0 else -number.denominator)
+    turned = max(under.terms.values()) < 0  # a factor that both had is below 0
+    return (-over, -under) if turned else (over, under)
 
 
 def _only(form: Poly | Depth) -> Poly | None:
