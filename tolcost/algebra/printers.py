@@ -399,9 +399,9 @@ def _reading_key(p: Poly) -> list[tuple[int, tuple[object, ...], int]]:
 
 
 def _effort(p: Poly) -> tuple[int, int, int]:
-    """How much there is to read: terms, minuses, and factors that are numbers."""
-    factors = sum(abs(coef) for mono, coef in p.terms.items() if mono)
-    return len(p.terms), sum(coef < 0 for coef in p.terms.values()), factors
+    """How much there is to read: terms, and of those with names minuses, and numbers before them."""
+    numbers = [coef for mono, coef in p.terms.items() if mono]
+    return len(p.terms), sum(number < 0 for number in numbers), sum(map(abs, numbers))
 
 
 def _factor_apart(p: Poly) -> tuple[Poly, Poly] | None:
