@@ -183,7 +183,7 @@ def test_a_divisor_at_the_one_place_that_counts() -> None:
 @pytest.mark.parametrize("low, high", [(0, 3), (1, 3), (-2, -1), (-2, 3), (None, 2), (-1, None)])
 def test_a_sum_that_stays_lies_between_so_many_times_its_ends(low: int | None, high: int | None) -> None:
     d, x = data_symbol("d", low, high), the_symbol(data_symbol("x"))
-    for first, steps in product((-2, 0, 1, 3), range(-2, 4)):
+    for first, steps in product((-2, 0, 1, 3), range(17, 20)):  # over fewer numbers it is written out
         stays = opaque_sum(d, x, const(first), const(first + steps - 1))
         count = max(steps, 0)
         least = None if low is None else min(0, low * count)

@@ -32,6 +32,7 @@ from tolcost.algebra.poly import (
     Terms,
     as_poly,
     atom,
+    const,
     coordinate,
     multiply,
     poly,
@@ -211,13 +212,26 @@ def _with_generator(p: Poly, old: Generator, rules: Rules, done: dict[Generator,
     return map_generators(p, change) if p.height >= old.height else p
 
 
+_FEW_NUMBERS = 16
+
+
 def opaque_sum(body: Poly, x: Symbol, lo: Poly, hi: Poly) -> Poly:
     """Leave a sum unevaluated, with a binder that depends only on how deep sums nest.
 
-    What all terms share and does not move stands in front, and so does a minus.
+    What all terms share and does not move stands in front, and so does a minus.  Over a few numbers it is
+    written out.
+
+    >>> from tolcost.algebra.poly import length
+    >>> n, i = length("n"), coordinate("i", 3)
+    >>> opaque_sum(quick_relu(2 * n * i - 5 * n), the_symbol(i), ONE, const(3))
+    n
     """
     if not body.terms:
         return ZERO
+    first, last = lo.constant, hi.constant
+    if first is not None and last is not None and last - first < _FEW_NUMBERS:
+        safe = _never_by_zero(body, x)
+        return total_of([rebuild(safe, {x: const(number)}, QUICK) for number in range(first, last + 1)])
     height = 1 + max(_sum_depth(body), _sum_depth(lo), _sum_depth(hi))
     binder = symbol_of("_", -height, "coord", lo, hi)
     inside = _never_by_zero(body if binder is x else rebuild(body, {x: atom(binder)}, QUICK), binder)
