@@ -251,7 +251,7 @@ def _by_sides(p: Poly, symbol: Symbol, extent: Poly, clips: int) -> Poly | None:
     >>> n, r = length("n"), length("r")
     >>> i = coordinate("i", n)
     >>> _by_sides(minimum(i + r, n) - maximum(i - r, 1) + 1, the_symbol(i), n, 2)
-    n - Max(n - 2*r - 1, 0)
+    Min(n, 2*r + 1)
     >>> _by_sides(i * relu(n - i - r) + i, the_symbol(i), n, 2) is None  # the factor moves as well
     True
     """
