@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache, reduce
 from itertools import groupby, islice, product
-from math import gcd
+from math import gcd, prod
 from typing import Literal, TypeAlias
 from zlib import crc32
 
@@ -58,6 +58,7 @@ _MAX_OTHERS = 3
 _MAX_TRIALS = 60
 _MAX_CLIPS = 6
 _MAX_SPLIT = 600
+_SMALL_DIVISOR = 100
 _BINDERS = "ijklpqrstuvw"
 
 
@@ -432,8 +433,22 @@ def _in_all_rows(p: Poly) -> Iterator[Poly]:
             part = tuple(g for g in mono if symbol in g.free)
             rows.setdefault(part, {})[tuple(g for g in mono if symbol not in g.free)] = coef
         shortest = min(rows.values(), key=len)
-        if len(rows) > 1 < len(shortest):
+        if len(rows) > 1 < len(shortest) and _may_have_factor(list(rows.values())):
             yield from (factor for factor, _ in factored(Poly(shortest)).factors)
+
+
+def _may_have_factor(rows: list[dict[Monomial, int]]) -> bool:
+    """Whether all rows have a number in common where lengths are far apart, as its values would be.
+
+    That takes much less time than to look for a factor, and most forms have none.
+    """
+    generators = sorted({g for row in rows for mono in row for g in mono}, key=lambda g: g.key)
+    for first in (1009, 2003):
+        there = {g: first * 3**k + k for k, g in enumerate(generators)}
+        values = (sum(coef * prod(map(there.__getitem__, m)) for m, coef in row.items()) for row in rows)
+        if gcd(*values) <= _SMALL_DIVISOR:
+            return False
+    return True
 
 
 def _linear_factor(p: Poly) -> tuple[Poly, Poly] | None:
