@@ -192,11 +192,15 @@ class _Builder:
 
     names: Mapping[Symbol, str]
     done: dict[Generator, ShownOperand] = field(default_factory=dict)
+    trees: dict[Poly, ShownFormula] = field(default_factory=dict)
 
     def formula(self, p: Poly) -> ShownFormula:
-        """Give the tree of an expression."""
-        p = self._with_extremes(p) if p.height else p
-        return ShownFormula(self.total(p), self._product(p) if len(p.terms) > 1 else None)
+        """Give the tree of an expression, made once: ways to write a clip share what is inside of it."""
+        if p not in self.trees:
+            shown = self._with_extremes(p) if p.height else p
+            product = self._product(shown) if len(shown.terms) > 1 else None
+            self.trees[p] = ShownFormula(self.total(shown), product)
+        return self.trees[p]
 
     def _product(self, p: Poly) -> Factors | None:
         split = factored(p)
