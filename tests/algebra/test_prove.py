@@ -27,7 +27,7 @@ from tolcost.algebra import (
     the_symbol,
 )
 from tolcost.algebra.poly import ZERO
-from tolcost.algebra.prove import without_ordered_clips
+from tolcost.algebra.prove import _EXCESS, without_ordered_clips
 
 n, m, k, h = length("n"), length("m"), length("k"), length("H")
 z = length("z", 0)
@@ -125,3 +125,8 @@ def test_clips_in_order_are_left_out_of_a_sum() -> None:
             at = {s: drawn.randint(0, 6) for s in goal.free}
             assert evaluate(rest, at) <= evaluate(goal, at)
     assert shortened > 50
+
+
+def test_a_length_of_any_name_is_not_what_proofs_put_in() -> None:
+    """``m = 1 + excess`` would say something of a length that is called so, too."""
+    assert _EXCESS not in (length("excess", 0), length("excess"))

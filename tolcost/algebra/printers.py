@@ -19,6 +19,7 @@ from zlib import crc32
 
 from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth
 from tolcost.algebra.floors import exact_quotient, leading_coefficient, shared_monomial, without
+from tolcost.algebra.piecewise import clips_in
 from tolcost.algebra.poly import (
     UNIT,
     AlgebraBudget,
@@ -211,7 +212,7 @@ class _Builder:
 
     def _with_extremes(self, p: Poly) -> Poly:
         """Put the lesser or greater of two in place of a clip where terms cancel then, or minuses do."""
-        clips = sorted({g for mono in p.terms for g in mono if isinstance(g, Relu)}, key=lambda g: g.key)
+        clips = sorted(clips_in(p), key=lambda g: g.key)
         if len(clips) > _MAX_CLIPS or len(p.terms) > _MAX_TERMS:
             return p
         for clip in clips:
@@ -911,7 +912,7 @@ def _browser_greater(a: BrowserTree, b: BrowserTree) -> BrowserTree:
 
 
 def _browser_lesser(a: BrowserTree, b: BrowserTree) -> BrowserTree:
-    return ["+", a, ["*", -1, ["m", ["+", a, ["*", -1, b]]]]]
+    return ["+", b, ["*", -1, ["m", ["+", b, ["*", -1, a]]]]]
 
 
 def _browser_operand(operand: ShownOperand) -> BrowserTree:
