@@ -624,6 +624,7 @@ def _solved(p: Poly, facts: tuple[Cond, ...]) -> tuple[Poly, tuple[Poly, ...]]:
 def _multiples(f: Poly, facts: tuple[Cond, ...]) -> list[Poly]:
     """What is at least 0 where ``f == 0``: a multiple of 2 that is at least 1 is at least 2.
 
+    >>> from tolcost.algebra.poly import length
     >>> k = length("k")
     >>> _multiples(k - 3 * quick_floordiv(k, const(3)), ())[0]
     floor(k/3) - 1
