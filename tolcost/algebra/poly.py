@@ -39,9 +39,9 @@ MAX_EXPONENT = 4096
 """No power with a larger exponent is worked out."""
 
 SymbolKind: TypeAlias = Literal["length", "coord", "data"]
-Role: TypeAlias = Literal["length", "coord", "data", "kept", "turns"]
+Role: TypeAlias = Literal["length", "coord", "data", "kept", "turns", "entry"]
 """What a symbol stands for: a length, a coordinate, or what only data decides, that is how many elements
-a filter keeps, how many turns a loop takes, or anything else."""
+a filter keeps, how many turns a loop takes, a number in a tensor, or anything else."""
 Interval: TypeAlias = tuple[int | None, int | None]
 OrderKey: TypeAlias = tuple[object, ...]
 

@@ -74,7 +74,11 @@ _INDEX = ("int64", "int32", "bool")
 
 
 def decided_by_data(tensor: object, name: str) -> Cast | None:
-    """Symbols for the integers of a tensor that has to be known, and that only data decides; None if many."""
+    """Symbols for the integers of a tensor that has to be known, and that only data decides; None if many.
+
+    ``a{0}`` is the first number in ``a``, as ``a[0]`` is its first length: what `--dim` is told of one is not
+    taken for the other.
+    """
     if not isinstance(tensor, Tensor):
         return None
     shape = [d.constant for d in tensor.shape]
@@ -82,8 +86,9 @@ def decided_by_data(tensor: object, name: str) -> Cast | None:
     if kind_of(tensor.space) != "Z" or len(sizes) < len(shape) or prod(sizes) > _MOST_GUESSED:
         return None
     if not sizes:
-        return Cast(data_symbol(name, 0, LARGEST_LENGTH), tensor.space)
-    entries = (data_symbol(f"{name}[{k}]", 0, LARGEST_LENGTH) for k in range(prod(sizes)))
+        return Cast(data_symbol(name, 0, LARGEST_LENGTH, "entry", name), tensor.space)
+    titles = (f"{name}{{{k}}}" for k in range(prod(sizes)))
+    entries = (data_symbol(title, 0, LARGEST_LENGTH, "entry", name) for title in titles)
     return Cast(Vec(sizes, tuple(entries)), tensor.space)
 
 

@@ -22,7 +22,7 @@ from tolcost.result.view import CostView, written
 
 FORMATS = ("text", "json", "md", "csv", "html", "parquet")
 ENGINES = ("processes", "dask")
-_LENGTH = re.compile(r"[0-9]{1,10}")
+_LENGTH = re.compile(r"-?[0-9]{1,30}")  # one that is none is told with its range
 _OF_SEVERAL = frozenset({"engine", "scheduler"})
 _OF_TABLES = frozenset({"by", "depth", "columns", "sort", "top"})
 _OF_ONE = _OF_TABLES | {"metrics", "sweeps", "device", "models", "annotate", "generate", "prefill"}
@@ -202,8 +202,11 @@ def read_dims(texts: Iterable[str]) -> dict[str, int]:
     for text in texts:
         name, equals, value = text.rpartition("=")
         number = value.strip().replace("_", "")
-        if not equals or not name.strip() or not _LENGTH.fullmatch(number):
+        if not equals or not name.strip():
             raise click.UsageError(f"--dim needs NAME=N, not {text[:60]!r}")
+        if not _LENGTH.fullmatch(number):
+            said = f"--dim {name.strip()[:60]} needs a whole number, not {value.strip()[:60]!r}"
+            raise click.UsageError(said)
         if dims.setdefault(name.strip(), int(number)) != int(number):
             raise click.UsageError(f"--dim {name[:60]} is given twice")
     return dims

@@ -13,6 +13,7 @@ from tolcost.diagnostics import Diagnostic, UnknownLength, quoted, refuse
 AskedShape = Sequence[int | str]
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 _NAME = re.compile(r"[^-+*/()%<>=,\s]+")
+_NUMBER = re.compile(r"[.0-9]")
 
 
 def with_shapes(
@@ -73,6 +74,11 @@ def _without_forms(
         before = declared.get(name) or (None,) * len(shape)
         entries: list[int | str] = []
         for axis, entry in enumerate(shape):
+            if isinstance(entry, int):
+                _check_length(place_of(name, axis), entry)
+            elif entry not in names and _NUMBER.match(entry) and not is_form(entry):
+                hint = "a length is a name, a whole number, or a form such as 32*h"
+                refuse("T0693", f"{quoted(entry)} in the shape of {quoted(name)} is no length", hint=hint)
             if not isinstance(entry, str) or entry in names or not is_form(entry):
                 entries.append(entry)
                 continue
@@ -137,8 +143,7 @@ def with_lengths(
     entries = {entries_of(given.name): given.entries for given in model.graph.inputs if given.sequence}
     open_: dict[str, int] = {}
     for name, value in dims.items():
-        if not 0 <= value <= LARGEST_LENGTH:
-            refuse("T0343", f"{quoted(name)} = {value:,} is no length")
+        _check_length(name, value)
         given, axis = places.get(name, (None, 0))
         if name in entries and name not in names:
             entries[name] = value
@@ -159,6 +164,11 @@ def with_lengths(
         for g in model.graph.inputs
     )
     return replace(model, graph=replace(model.graph, inputs=changed)), open_
+
+
+def _check_length(name: str, value: int) -> None:
+    if not 0 <= value <= LARGEST_LENGTH:
+        refuse("T0343", f"{quoted(name)} = {value:,} is outside its range 0..{LARGEST_LENGTH:,}")
 
 
 def _put(dims: dict[str, int], name: str, value: int) -> None:

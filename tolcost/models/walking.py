@@ -34,7 +34,7 @@ from tolcost.catalogue.graph import (
 from tolcost.catalogue.operand_types import check_node, types_of
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.dataclass import dataclass, field
-from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, quoted, refuse
+from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, quoted, refuse, visible
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.values import MOST_IN_SEQUENCE
 from tolcost.models.facts import NOTHING, UNKNOWN, Known, Names, enlarged, pinned, shape_of, space_of
@@ -125,7 +125,7 @@ class Walk:
     plain: set[str] = field(default_factory=set)
     _done: Seen = field(default_factory=dict)
     _own: Seen = field(default_factory=dict)
-    _asked: dict[tuple[str, Poly | None, Poly | None], Symbol] = field(default_factory=dict)
+    _asked: dict[tuple[str, str, Poly | None, Poly | None], Symbol] = field(default_factory=dict)
     """Numbers in tensors that nodes had to know, by their names and bounds."""
     _graph: Sequence[GraphNode] = ()
     _specs: dict[tuple[str, str], Spec | None] = field(default_factory=dict)
@@ -167,7 +167,7 @@ class Walk:
     def _input(self, given: Declared) -> Known:
         if given.shape is None:
             message = f"the model does not say the type and rank of its input {quoted(given.name)}"
-            refuse("T0677", message, hint="say its shape: --shape NAME=...")
+            refuse("T0677", message, hint=f"say its shape: --shape {visible(given.name)}=...")
         tensor = self._tensor(given, given.shape)
         if not given.sequence:
             return tensor
@@ -416,7 +416,7 @@ class Walk:
         if len(applied.parts) != 1:
             return applied
         ((lowered, _),) = applied.parts
-        first = {s: self._asked.setdefault((s.name, s.lo, s.hi), s) for s in _entries(node, lowered)}
+        first = {s: self._asked.setdefault((s.name, s.base, s.lo, s.hi), s) for s in _entries(node, lowered)}
         if all(s is one for s, one in first.items()):
             return applied
         return self._applied(renamed(lowered, {s: atom(first.get(s, s)) for s in lowered.data}))
@@ -476,13 +476,9 @@ def _titled(node: GraphNode, lowered: Lowered) -> Lowered:
 
 
 def _entries(node: GraphNode, lowered: Lowered) -> set[Symbol]:
-    """What only data decides, and is a number in one of the tensors that a node is given.
-
-    ``a[0]`` is a number in ``a``, unless there is a tensor of that name.
-    """
+    """What only data decides, and is a number in one of the tensors that a node is given."""
     given = {*node.inputs, *node.free}
-    decided = [s for s in lowered.data if s.role == "data" and ("[" not in s.name or s.name not in given)]
-    return {s for s in decided if s.name.partition("[")[0] in given}
+    return {s for s in lowered.data if s.role == "entry" and s.base in given}
 
 
 def _called(symbol: Symbol, name: str) -> Poly:
@@ -492,6 +488,6 @@ def _called(symbol: Symbol, name: str) -> Poly:
 
 def _fresh_name(symbol: Symbol, title: str) -> str:
     """The name of a symbol for another node: ``z1`` and ``turns`` go after that, what else there is too."""
-    if symbol.base:
+    if symbol.base and symbol.role != "entry":
         return f"{title}_{symbol.base}"
     return symbol.name if symbol.name.startswith(title) else f"{title}_{symbol.name}"

@@ -184,7 +184,7 @@ class _UnknownLength(Exception):
     def told(self, new: str = "") -> Rejected:
         """What the user is told; ``new`` is the assumption that would bring such a length in."""
         names = ", ".join(self.known[:12]) or "none"
-        message = f"there is no length {shown(self.name)}"
+        message = f"there is no length {shown(self.name.strip('`'))}"
         more = f"; `--assume {quote(new)}` brings in a new one" if new else ""
         return Rejected(Diagnostic("T0696", message, hint=f"there are {names}{more}"))
 

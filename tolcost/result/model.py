@@ -8,7 +8,7 @@ from contextlib import contextmanager, nullcontext
 from functools import cached_property
 from pathlib import Path
 
-from tolcost.algebra import Cond, Poly, Symbol, atom, const, substitute, to_text
+from tolcost.algebra import Cond, Poly, Symbol, atom, const, polys_of, substitute, to_text
 from tolcost.atoms.nodes import Part
 from tolcost.catalogue.graph import Model
 from tolcost.catalogue.operand_types import newest_version
@@ -168,8 +168,9 @@ class ModelStudy(Study):
                 said = f"--dim '{entries_of(given.name)}=N' says how many"
                 yield Fact("sequence", f"{given.name} is taken to have {entries}", said)
         if self.cost.assumed:
-            many = f"the shapes of {len(self.cost.assumed):,} values are those the file declares"
-            yield Fact("as declared", many)
+            many = len(self.cost.assumed)
+            told = f"the shapes of {many:,} values are" if many > 1 else "the shape of 1 value is"
+            yield Fact("as declared", f"{told} what the file declares")
         bounds = [
             step.name or step.title
             for step, applied in zip(self.model.graph.nodes, self.cost.nodes, strict=True)
@@ -240,6 +241,16 @@ class ModelStudy(Study):
             return {}
         return super().general
 
+    @property
+    def names(self) -> set[str]:
+        """What numbers may be given for: lengths, what data decides, and what is found to be one of these."""
+        return {*self.cost.dimensions, *(symbol.name for symbol in (*self.symbols, *self._settled_data()))}
+
+    def _settled_data(self) -> Iterator[Symbol]:
+        """What data decides and figures need not mention: it is something else, or conditions need it."""
+        needed = (s for one in self.requirements for form in polys_of(one.condition) for s in form.free)
+        return (s for s in (*self.cost.equal, *needed) if s.kind == "data")
+
     def check_names(self, dims: Iterable[str]) -> None:
         """Any name will do here: what it means is found out where the model is put at lengths."""
 
@@ -254,7 +265,7 @@ class ModelStudy(Study):
             return self, self.locate(named)
         fresh = self.walked or changed or not asked.keys().isdisjoint(self.told)
         general = walked(self.file, shaped, self.cost.session) if fresh else self
-        check_names(self.model, named, {*general.cost.dimensions, *(s.name for s in general.symbols)})
+        check_names(self.model, named, general.names)
         point = general.locate(named)
         if not named or not (point.problems or general.coverage.missing or _broadcasts(general, point)):
             return general, point
@@ -273,8 +284,7 @@ class ModelStudy(Study):
         study = self
         if shaped.graph.inputs != self.model.graph.inputs:
             study = walked(self.file, shaped, self.cost.session, self.walked).assuming(self.assumed.texts)
-        fresh = {symbol.name for symbol in study.symbols}
-        check_names(self.model, {**self.told, **asked}, {*study.cost.dimensions, *fresh})
+        check_names(self.model, {**self.told, **asked}, study.names)
         return study, study.locate({**self.told, **asked}).checked()
 
     def with_numbers(self, told: Mapping[str, int]) -> ModelStudy:
@@ -298,7 +308,8 @@ class ModelStudy(Study):
 
     def locate(self, dims: Mapping[str, int]) -> Point:
         """Where the general form of the model is, at lengths given by name."""
-        own = {s.name: s for form in self.cost.dimensions.values() for s in form.free}
+        own = {s.name: s for s in self._settled_data()}
+        own |= {s.name: s for form in self.cost.dimensions.values() for s in form.free}
         put = self.assumed.put
         equal = {
             symbol: form
@@ -438,7 +449,7 @@ def _parts(known: Known | None, cost: GraphCost) -> Iterator[Part]:
 def _type(known: Known | None, settle: Callable[[Poly], Poly]) -> str:
     """The space and shape of something known."""
     if isinstance(known, Inputs):
-        return f"sequence of {', '.join(_type(item, settle) for item in known.items)}"
+        return f"sequence of {', '.join(_type(item, settle) for item in known.items) or 'nothing'}"
     found = None if known is None else as_tensor(known)
     if not isinstance(found, Tensor):
         return UNKNOWN

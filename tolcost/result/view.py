@@ -53,7 +53,11 @@ from tolcost.show.tables import csv_text
 
 FORMATS = ("text", "json", "md", "csv", "latex")
 _MOST_MISSING, _MOST_CONDITIONS, _MOST_GIVEN = 20, 12, 4
-_MEANINGS = {"turns": "the turns of that loop", "kept": "how many entries are kept"}
+_MEANINGS = {
+    "turns": "the turns of that loop",
+    "kept": "how many entries are kept",
+    "entry": "a number that is given",
+}
 _LONG, _LONGEST_REASON, _LONGEST_CONDITION = 96, 60, 160
 _TABLE = TableView()
 
@@ -278,7 +282,8 @@ def _missing(cost: Located, most: int | None) -> Iterator[Fact]:
     if found:
         yield Fact("not costed")
     for item in found[:most]:
-        behind = f"; {item.behind:,} more nodes wait for what it gives" if item.behind else ""
+        waiting = "1 more node waits" if item.behind == 1 else f"{item.behind:,} more nodes wait"
+        behind = f"; {waiting} for what it gives" if item.behind else ""
         yield Fact(f"{item.op} {item.name}", remark=visible(item.why) + behind, level=1)
     if most is not None and len(found) > most:
         yield Fact(f"and {len(found) - most:,} more nodes", level=1)
