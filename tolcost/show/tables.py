@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from tolcost.diagnostics import visible
 from tolcost.show.document import (
@@ -52,18 +52,20 @@ def _block(block: Section) -> Iterable[str]:
             return _table(block)
 
 
-def _facts(rows: Iterable[Fact]) -> Iterator[str]:
+def _facts(rows: Sequence[Fact]) -> Iterator[str]:
     for n, fact in enumerate(rows):
-        label = markdown_text(fact.label)
+        label, said = markdown_text(fact.label), markdown_text(fact.remark)
+        behind = f" ({said})" if said else ""
         if isinstance(fact.value, Code):
-            yield f"- {label} {markdown_code(fact.value.text, in_table=False)}"
+            yield f"- {label} {markdown_code(fact.value.text, in_table=False)}{behind}"
         elif fact.value:
-            yield f"- {label}: {markdown_text(fact.value)}"
+            yield f"- {label}: {markdown_text(fact.value)}{behind}"
         elif fact.level:
-            yield f"- {markdown_code(fact.label, in_table=False)}: {markdown_text(fact.remark)}"
+            yield f"- {markdown_code(fact.label, in_table=False)}" + (f": {said}" if said else "")
         else:
+            heads = n + 1 < len(rows) and rows[n + 1].level > 0
             yield from ([""] if n else [])
-            yield from (f"{label[:1].upper()}{label[1:]}:", "")
+            yield from (f"{label[:1].upper()}{label[1:]}{':' if heads else ''}", "")
 
 
 def _figures(found: FigureList) -> Iterator[str]:
