@@ -67,3 +67,14 @@ def test_a_rank_that_is_not_known_is_asked_for_by_name(
     file.write_bytes(model.SerializeToString())
     assert run(["model", str(file)]) == 2
     assert "--shape here=..." in capsys.readouterr().err
+
+
+def test_a_version_that_nothing_defines_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`tolcost ops Add` shows a definition: that there is none is true of the first versions alone."""
+    text = (
+        '<ir_version: 3, opset_import: ["" : 6]> g (float[n] x, float[n] y) => (float[n] z) { z = Add(x, y) }'
+    )
+    file = tmp_path / "m.onnx"
+    file.write_bytes(parse_model(text).SerializeToString())
+    assert run(["model", str(file)]) == 3
+    assert "Add is not costed: it has no definition before version 7" in capsys.readouterr().out

@@ -394,14 +394,17 @@ class Walk:
             function = body_of(node, opset, _types(known))
             if function is not None:
                 return self._function(node, function, places)
+        before = ""
         try:
             reason = self.session.library.outside(node.domain).get(node.op)
+            later = self.session.library.versions(node.domain, node.op)
+            before = f" before version {later[0].since}" if later else ""
         except Rejected as rejected:  # the domain is no name of a folder
             reason = rejected.diagnostics[0].message
         shapes = map(shape_of, known)
         ranks = [None if shape is None else len(shape) for shape in shapes]
         start = skeleton(node, ranks) if reason is None else None
-        message = f"{node.title} is not costed: {reason or 'it has no definition'}"
+        message = f"{node.title} is not costed: {reason or f'it has no definition{before}'}"
         return not_costed(node, Diagnostic("T0678", message, hint=start), defined=False)
 
     def _again(self, node: GraphNode, applied: Applied) -> Applied:
