@@ -272,6 +272,15 @@ def test_an_old_bound_is_no_proof_of_less() -> None:
     assert verdict(entry("9*n", status="at-most"), entry("9*n")).kind == "undecided"
 
 
+def test_a_bound_in_other_words_is_the_same_where_the_program_is() -> None:
+    once, again = entry("m + Max(n - m, 0)", status="at-most"), entry("Max(m, n)", status="at-most")
+    assert verdict(once, again).kind == "undecided"
+    assert verdict(replace(once, source="a"), replace(again, source="b")).kind == "undecided"
+    assert verdict(replace(once, source="a"), replace(again, source="a")).kind == "same"
+    exact = replace(entry("Max(m, n)"), source="a")
+    assert verdict(replace(once, source="a"), exact).kind == "undecided"
+
+
 def test_what_is_not_known() -> None:
     unknown = entry("?", status="unknown")
     assert verdict(unknown, unknown).kind == "undecided"

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, reduce
-from itertools import groupby, islice, product
+from itertools import chain, groupby, islice, product
 from math import gcd, prod
 from typing import Literal, TypeAlias
 from zlib import crc32
@@ -189,11 +189,12 @@ def display_names(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Builder:
-    """The names to show, and the generators met so far: large results repeat them a lot."""
+    """The names to show, and what was met so far: large results repeat it a lot, one inside of the other."""
 
     names: Mapping[Symbol, str]
     done: dict[Generator, ShownOperand] = field(default_factory=dict)
     trees: dict[Poly, ShownFormula] = field(default_factory=dict)
+    text: _Text = field(default_factory=lambda: _Text())
 
     def formula(self, p: Poly) -> ShownFormula:
         """Give the tree of an expression, made once: ways to write a clip share what is inside of it."""
@@ -211,10 +212,19 @@ class _Builder:
         return None if found is None else self.factors(found[0], self.total(found[1]))
 
     def _with_extremes(self, p: Poly) -> Poly:
-        """Put the lesser or greater of two in place of a clip where terms cancel then, or minuses do."""
+        """Put the lesser or greater of two in place of a clip where terms cancel then, or minuses do.
+
+        The greatest of many is a sum of clips each of which has the one before it inside: the last one comes
+        first then.
+        """
         clips = sorted(clips_in(p), key=lambda g: g.key)
-        if len(clips) > _MAX_CLIPS or len(p.terms) > _MAX_TERMS:
+        if not clips or len(p.terms) > _MAX_TERMS:
             return p
+        outermost = sorted(clips, key=lambda g: -g.p.height)[:_MAX_CLIPS]
+        orders = (clips, outermost) if len(clips) <= _MAX_CLIPS and clips != outermost else (outermost,)
+        return min((self._without(p, order) for order in orders), key=_effort)
+
+    def _without(self, p: Poly, clips: Sequence[Relu]) -> Poly:
         for clip in clips:
             parts = powers_of(p, clip)
             ways = (
@@ -230,13 +240,14 @@ class _Builder:
         more = clip.p + less
         if less.terms and more.terms:
             sides = self.formula(more), self.formula(less)
-            yield more - self._named("Min", _extreme("Min", *sides), clip)
-            yield self._named("Max", _extreme("Max", *sides), clip) - less
-            yield clip.p + self._named("-", ClipCall(self.formula(-clip.p)), clip)
+            inside = self.text.formula(self.formula(clip.p))
+            yield more - self._named(f"~Min({inside})", _extreme("Min", *sides))
+            yield self._named(f"~Max({inside})", _extreme("Max", *sides)) - less
+            yield clip.p + self._named(f"~-({inside})", ClipCall(self.formula(-clip.p)))
 
-    def _named(self, name: str, call: ShownOperand, clip: Relu) -> Poly:
+    def _named(self, name: str, call: ShownOperand) -> Poly:
         """Let a name stand for a call that takes the place of a clip; it comes after others."""
-        symbol = length(f"~{name}({clip.p})", None, None)
+        symbol = length(name, None, None)
         self.done[the_symbol(symbol)] = call
         return symbol
 
@@ -284,13 +295,18 @@ class _Builder:
 
 
 def _extreme(name: Literal["Min", "Max"], left: ShownFormula, right: ShownFormula) -> ExtremeCall:
-    """The lesser or greater of two, of which the first may be one of some itself."""
-    match left.total:
+    """The lesser or greater of two, each of which may be one of some itself; the one of most comes first."""
+    several = sorted((_among(name, left), _among(name, right)), key=len, reverse=True)
+    return ExtremeCall(name, tuple(dict.fromkeys(chain(*several))))
+
+
+def _among(name: Literal["Min", "Max"], shown: ShownFormula) -> tuple[ShownFormula, ...]:
+    """What an expression is the lesser or greater of."""
+    match shown.total:
         case Total(terms=(SignedTerm(number=1, powers=((ExtremeCall() as inner, 1),)),), den=1):
-            first = inner.operands if inner.name == name else (left,)
+            return inner.operands if inner.name == name else (shown,)
         case _:
-            first = (left,)
-    return ExtremeCall(name, (*first, right))
+            return (shown,)
 
 
 def _binder_name(used: set[str]) -> str:

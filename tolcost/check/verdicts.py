@@ -84,14 +84,15 @@ def judge(
         kind: ChangeKind = "new" if before is None else "gone"
         return CostChange(new.name, kind, metric, old=_text(before), new=_text(after))
     found = CostChange(new.name, "same", metric, old=before.form, new=after.form)
-    told = before.status == "exact" or (bool(new.source) and old.source == new.source)
+    as_it_was = bool(new.source) and old.source == new.source
+    told = before.status == "exact" or as_it_was
     if before == after and told and (old.inputs, old.where) == (new.inputs, new.where):
         return found
     if "unknown" in (before.status, after.status):
         when = "any more" if after.status == "unknown" else "before"
         return replace(found, kind="undecided", notes=(f"the figure is not known {when}",))
     counts = old_counts, new_counts
-    ways = [_compared(found, before, after, both, *counts, sizes) for both in _together(old, new)]
+    ways = [_compared(found, before, after, both, *counts, sizes, as_it_was) for both in _together(old, new)]
     worst = min(ways, key=lambda change: KINDS.index(change.kind))
     note = "inputs changed places: by place and by name they are not the same"
     return worst if len(ways) == 1 else replace(worst, notes=(*worst.notes, note))
@@ -124,6 +125,7 @@ def _compared(
     old_counts: Sequence[Poly],
     new_counts: Sequence[Poly],
     sizes: Mapping[str, int] | None,
+    as_it_was: bool,
 ) -> CostChange:
     old, new = _form(found, before, both.old), _form(found, after, both.new)
     known = [renamed(c, both.old) for c in old_counts] + [renamed(c, both.new) for c in new_counts]
@@ -136,7 +138,9 @@ def _compared(
         forms = outcome_of(old, new, both.facts, (old, new, *known))
     except AlgebraBudget as error:
         return replace(found, kind="undecided", notes=(*both.notes, f"it takes too much algebra: {error}"))
-    outcome = concluded(before.status, after.status, forms)
+    # a bound on the same text is the same one, in whatever words
+    in_other_words = as_it_was and forms.kind == "same" and before.status == after.status
+    outcome = forms if in_other_words else concluded(before.status, after.status, forms)
     if outcome.region is not None and (new - old).free & both.apart:  # no proof, and no run shows it
         outcome = Compared("undecided", notes=outcome.notes)
     if outcome.kind in ("costlier", "crosses") and (outcome.region is None or outcome.region.exact):
