@@ -7,7 +7,22 @@ from itertools import product
 
 from tolcost.algebra import Poly, Symbol, evaluate, evaluate_cond
 from tolcost.atoms.kit import children, inner_nodes, roots
-from tolcost.atoms.nodes import Block, Build, Fold, Input, Member, Node, Program, Ref, Select, Var
+from tolcost.atoms.nodes import (
+    Block,
+    Build,
+    Component,
+    Filter,
+    Fold,
+    Input,
+    Lambda,
+    Member,
+    Node,
+    Pack,
+    Program,
+    Ref,
+    Select,
+    Var,
+)
 
 Values = Mapping[Symbol, int]
 Names = dict[Var, tuple[Node, Values]]
@@ -15,9 +30,11 @@ Element = tuple[str, tuple[int, ...]]
 
 
 def walked(program: Program, values: Values) -> set[Element]:
-    """The elements that outputs need, one by one; no index may come from data."""
+    """The elements that outputs and what is computed need, one by one; no index may come from data."""
     walk = _Walk()
     names: Names = {var: (node, values) for var, node in program.bindings}
+    for _, node in program.bindings:
+        walk.computed(node, values, names)
     for out in program.outputs:
         walk.need(out.node, values, names)
     return walk.found
@@ -28,8 +45,10 @@ def can_be_walked(program: Program) -> bool:
     nodes = list(inner_nodes(roots(program)))
     places = (index for node in nodes if isinstance(node, Member) for index in node.at)
     chosen = (node.condition for node in nodes if isinstance(node, Select))
-    return all(len(given.type) == 1 for given in program.inputs) and not any(
-        isinstance(one, Node) for one in (*places, *chosen)
+    return (
+        all(len(given.type) == 1 for given in program.inputs)
+        and not any(isinstance(one, Node) for one in (*places, *chosen))
+        and not any(isinstance(node, Filter) for node in nodes)
     )
 
 
@@ -51,8 +70,10 @@ class _Walk:
                 if key not in self.done:
                     self.done.add(key)
                     self.need(named, where, names)
-            case Member(tol=Input(name=name), at=at):
-                self.found.add((name, tuple(numbers(at, values))))
+            case Member(tol=tol, at=at) if isinstance(tol := begun(tol, values, names), Input):
+                self.found.add((tol.name, tuple(numbers(at, values))))
+            case Component(value=value, j=j) if isinstance(pack := begun(value, values, names), Pack):
+                self.need(pack.items[j - 1], values, names)
             case Build() | Fold():
                 for child in children(node):
                     self.need(child, values, names)
@@ -66,7 +87,30 @@ class _Walk:
 
     def inside(self, block: Block, values: Values, names: Names) -> None:
         bound = {var: (node, values) for var, node in block.bindings}
+        for _, node in block.bindings:
+            self.computed(node, values, {**names, **bound})
         self.need(block.result, values, {**names, **bound})
+
+    def computed(self, node: Node, values: Values, names: Names) -> None:
+        """What is named is computed, whoever asks for it, unless it is only moved."""
+        if any(isinstance(inner, Lambda) and inner.charge == "data" for inner in inner_nodes((node,))):
+            start = begun(node, values, names)
+            for item in start.items if isinstance(start, Pack) else (start,):
+                if not isinstance(begun(item, values, names), Input):
+                    self.need(item, values, names)
+
+
+def begun(node: Node, values: Values, names: Names) -> Node:
+    """What a value is: a fold that takes no turn is what it begins with."""
+    while True:
+        if isinstance(node, Ref) and node.var in names:
+            node, values = names[node.var]
+        elif isinstance(node, Fold) and 0 in numbers(node.extents, values):
+            node = node.start
+        elif isinstance(node, Component) and isinstance(pack := begun(node.value, values, names), Pack):
+            node = pack.items[node.j - 1]
+        else:
+            return node
 
 
 def numbers(forms: tuple[Poly, ...], values: Values) -> list[int]:

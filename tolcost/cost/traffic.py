@@ -71,6 +71,7 @@ from tolcost.atoms.kit import (
     index_nodes,
     inner_nodes,
     is_ref,
+    rebuild,
     roots,
     static_condition,
 )
@@ -86,6 +87,7 @@ from tolcost.cost.indices import (
     slope_of,
 )
 from tolcost.dataclass import dataclass, field, replace
+from tolcost.diagnostics import InternalError
 from tolcost.spaces import SPACES
 
 # === How many different elements of an input some reads of it take, as some may be taken by several.
@@ -157,7 +159,8 @@ def _different(volume: Poly, reads: list[Read], doubts: Doubts) -> Poly:
     if doubts.least and any(read.at is not None and index_nodes(read.at) for read in reads):
         return _surely(reads, doubts)
     found = _Gathered()
-    if any(found.takes_all(volume, read, doubts) for read in _distinct(reads, doubts)):
+    first_whole = sorted(_distinct(reads, doubts), key=lambda read: read.at is not None)
+    if any(found.takes_all(volume, read, doubts) for read in first_whole):
         return volume
     doubts.full |= found.taken
     known = list(found.known)
@@ -198,13 +201,16 @@ class _Gathered:
         """Whether all elements count because of a read; else it is kept."""
         if read.replaced is not None:
             gone = _replaced(read.replaced, doubts)
-            self.by_data.append(ZERO if gone is None else relu(volume - gone))
+            here = conj(*read.place.guards)
+            self.by_data.append(ZERO if gone is None else either(here, relu(volume - gone), ZERO))
             return gone is None
         if read.at is not None and index_nodes(read.at):
             doubts.chosen = True
             doubts.more(read.by_lengths)
             visits = _visits(read.place.ranges, read.place.guards, doubts)
             self.by_data.append(volume if visits is None else visits)
+            return False
+        if self.anyway != FALSE and prove(self.anyway, (*read.place.over_lengths, *map(ge, read.taken))):
             return False
         image = _image(read, doubts)
         if image is None and doubts.met:
@@ -799,6 +805,7 @@ class _Walk:
     bound: dict[Var, tuple[Node, ReadPlace]] = field(default_factory=dict)
     named: dict[Var, Node] = field(default_factory=dict)
     """The same without places."""
+    computed: dict[Var, bool] = field(default_factory=dict)
     seen: set[tuple[Node, ReadPlace]] = field(default_factory=set)
     pending: list[tuple[Node, ReadPlace]] = field(default_factory=list)
 
@@ -827,16 +834,86 @@ class _Walk:
             case ir.Ref(var=var) if var in self.bound:
                 value, there = self.bound[var]
                 self.pending.append((value, place if place.ranges == there.ranges else there))
+                if self._computes(var):  # which it does whether or not a place that uses it is reached
+                    self._begin(value, there)
             case ir.Member(tol=tol, at=at) if (given := self._input(tol)) is not None:
                 if not _is_never(place):
                     computed = index_nodes(at) and not self._is_chosen(index_nodes(at))
                     self._note(given.name, Read(tol.type[0].shape, at, place, by_lengths=bool(computed)))
                 self.pending.extend((index, place) for index in index_nodes(at))
+            case ir.Member() | ir.Component() if (begun := self._begun(node, place)) is not None:
+                self._with_turns(*begun, node, place)
             case ir.Select(then=then, other=other) if (condition := static_condition(node)) is not None:
                 self._enter(then, place.under(condition))
                 self._enter(other, place.under(negate(condition)))
             case _:
                 self._plain(node, place)
+
+    def _begun(self, node: Node, place: ReadPlace) -> tuple[ir.Fold, ReadPlace, Node] | None:
+        """The fold that something is taken of, where it is, and the same taken of what the fold begins with.
+
+        That is what it comes to if no turn is taken.  None where nothing of it is given: what is computed to
+        begin with is computed as a whole.
+        """
+        around: list[Node] = []
+        while not isinstance(node, ir.Fold):
+            if isinstance(node, ir.Ref) and node.var in self.bound:
+                node, there = self.bound[node.var]
+                place = place if place.ranges == there.ranges else there
+            elif isinstance(node, ir.Member | ir.Component | ir.Reshape | ir.Convert):
+                around.append(node)
+                node = children(node)[0]
+            else:
+                return None
+        found = node.start
+        if not any(map(self._is_given, _items(found))):
+            return None
+        for outer in reversed(around):
+            if isinstance(outer, ir.Component) and isinstance(found, ir.Pack):
+                found = _component(found, outer.j)
+            else:
+                found = rebuild(outer, (found, *children(outer)[1:]))
+        return node, place, found
+
+    def _is_given(self, node: Node) -> bool:
+        """Whether a value is an input, or what folds that may take no turn make of one."""
+        while not isinstance(node, Input):
+            if isinstance(node, ir.Reshape | ir.Convert):
+                node = node.value
+            elif isinstance(node, ir.Ref) and node.var in self.bound:
+                node = self.bound[node.var][0]
+            elif isinstance(node, ir.Fold):
+                node = node.start
+            else:
+                return False
+        return True
+
+    def _with_turns(
+        self, fold: ir.Fold, there: ReadPlace, of_start: Node, node: Node, place: ReadPlace
+    ) -> None:
+        """Visit what is taken of a fold, and where no turn is taken the same of what it begins with."""
+        turns = conj(*(ge(extent - 1) for extent in fold.extents))
+        self.pending.append((fold, there.under(turns)))
+        self._begin(fold, there)
+        # all of it, which a turn takes, has that as a part, unless there is more of it then, or less
+        is_part = fold.type == fold.start.type and not _only_puts(fold)
+        self.pending.append((of_start, place if is_part else place.under(negate(turns))))
+        self.pending.extend((index, place) for index in children(node)[1:])
+
+    def _begin(self, node: Node, place: ReadPlace) -> None:
+        """Visit what is computed, whoever uses it: of a fold what is given to begin with is not."""
+        if not isinstance(node, ir.Fold):
+            self.pending.append((node, place))
+            return
+        self.pending.extend((item, place) for item in _items(node.start) if not self._is_given(item))
+        self._enter(node.body, place.inside(node))
+
+    def _computes(self, var: Var) -> bool:
+        """Whether a name is one of something computed, and not only moved."""
+        if var not in self.computed:
+            inside = inner_nodes((self.named[var],))
+            self.computed[var] = any(isinstance(node, ir.Lambda) and node.charge == "data" for node in inside)
+        return self.computed[var]
 
     def _is_chosen(self, indices: tuple[Node, ...]) -> bool:
         """Whether data may have a say in indices: an input is asked, or what a fold carries along."""
@@ -849,7 +926,8 @@ class _Walk:
         start = self._input(node.start) if isinstance(node, ir.Fold) else None
         if isinstance(node, ir.Fold) and start is not None and _only_puts(node) and not place.ranges:
             shape = start.type[0].shape
-            self._note(start.name, Read(shape, replaced=Read(shape, _put(node).at, place.inside(node))))
+            replaced = Read(shape, _put(node).at, place.inside(node))
+            self._note(start.name, Read(shape, place=place, replaced=replaced))
         else:
             self.pending.extend((child, place) for child in children(node))
         inner = place.inside(node) if isinstance(node, ir.Build | ir.Fold) else place
@@ -884,6 +962,20 @@ class _Walk:
 def _is_never(place: ReadPlace) -> bool:
     """Whether nothing is evaluated at a place, and so nothing read; what is named outside of it may be."""
     return any(extent == ZERO for _, extent in place.ranges)
+
+
+def _items(node: Node) -> tuple[Node, ...]:
+    """What a list is made of; another value is one of its own."""
+    return node.items if isinstance(node, ir.Pack) else (node,)
+
+
+def _component(pack: ir.Pack, j: int) -> Node:
+    """A component of a list, by the items that it is made of."""
+    for item in pack.items:
+        if j <= len(item.type):
+            return item if len(item.type) == 1 else ir.Component(item, j, (item.type[j - 1],))
+        j -= len(item.type)
+    raise InternalError("a list has no such component")
 
 
 def _only_puts(fold: ir.Fold) -> bool:
