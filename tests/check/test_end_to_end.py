@@ -7,6 +7,7 @@ import pytest
 import tolcost.check.entries
 from tests.check.support import Project
 from tests.check.texts import APART, BROKEN, SIXTY_FOUR, SQUARE, SUM, SUM_OF_EXP, SUM_RENAMED, TOGETHER
+from tolcost.check.records import RESTORE
 
 COSTLIER = """\
 costlier: 1 costlier, 1 unchanged (2 programs against {against})
@@ -304,8 +305,24 @@ def test_a_corrupted_lock(project: Project) -> None:
         "   |\n"
         " 7 | sum.tol eops\n"
         "   | ^^^^^^^^^^^^\n"
+        f"   = hint: {RESTORE}\n"
     )
     assert (said.code, said.out) == (2, "")
+
+
+def test_a_lock_that_an_editor_marked_as_unicode(project: Project) -> None:
+    project.locked(sum=SUM)
+    project.file("tolcost.lock", f"\ufeff{project.lock}")
+    assert project.check().code == 0
+
+
+def test_what_to_do_is_no_part_of_a_list(project: Project) -> None:
+    """In Markdown a line that follows a list at once belongs to its last point."""
+    project.locked(sum=SUM)
+    project.write(sum=SUM_OF_EXP)
+    lines = project.check("--format md").out.splitlines()
+    assert lines[-2] == ""
+    assert lines[-1].startswith("to agree to it")
 
 
 def test_a_conflict_in_the_lock(project: Project) -> None:

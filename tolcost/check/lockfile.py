@@ -30,7 +30,15 @@ from typing import cast
 
 from tolcost.algebra import quoted as quoted_name
 from tolcost.check.config import Config
-from tolcost.check.records import STATUSES, Accepted, FigureStatus, LockedFigure, LockEntry, is_metric
+from tolcost.check.records import (
+    RESTORE,
+    STATUSES,
+    Accepted,
+    FigureStatus,
+    LockedFigure,
+    LockEntry,
+    is_metric,
+)
 from tolcost.check.targets import Target, files_below, outside
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import Diagnostic, Rejected, Source, Span, refuse
@@ -51,6 +59,7 @@ _SEAL = re.compile(r"[0-9a-f]{32}")
 _ESCAPE = re.compile(r"\\(?:u\{([0-9a-f]{1,6})\}|(.))", re.DOTALL)
 _MOST_MISTAKES = 5
 _START = "a lock file starts with `tolcost-lock` and the number of its format"
+_NEWER = "a newer tolcost wrote it: install that one"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +115,14 @@ def load_lock(path: Path, merging: bool = False) -> Lock | None:
     if len(data) > MAX_BYTES:
         raise Rejected(_whole(path.name, f"the lock file is larger than {MAX_BYTES >> 20} MiB"))
     try:
-        return read_lock(Source(path.name, data.decode("utf-8")), merging)
+        return read_lock(Source(path.name, data.decode("utf-8-sig")), merging)
     except UnicodeDecodeError as error:
         message = f"the byte 0x{data[error.start]:02x} at offset {error.start:,} is not UTF-8"
         raise Rejected(_whole(path.name, message)) from None
 
 
 def _whole(name: str, message: str) -> Diagnostic:
-    return Diagnostic("T0702", message, Span(Source(name, ""), 0, 0))
+    return Diagnostic("T0702", message, Span(Source(name, ""), 0, 0), hint=RESTORE)
 
 
 def read_lock(source: Source, merging: bool = False) -> Lock:
@@ -130,9 +139,10 @@ def read_lock(source: Source, merging: bool = False) -> Lock:
         if len(reader.mistakes) >= (_MOST_MISTAKES if reader.started else 1):
             break
     if reader.mistakes:
-        raise Rejected(*reader.mistakes)
+        *others, last = reader.mistakes
+        raise Rejected(*others, replace(last, hint=reader.helps))
     if not reader.started and not merging:
-        refuse("T0703", _START, Span(Source(source.name, ""), 0, 0))
+        refuse("T0703", _START, Span(Source(source.name, ""), 0, 0), RESTORE)
     return reader.lock()
 
 
@@ -152,6 +162,7 @@ class _LockReader:
         self.source = source
         self.mistakes: list[Diagnostic] = []
         self.conflicted = False
+        self.helps = RESTORE
         self._head: dict[str, str] = {}
         self._found: dict[str, _Building] = {}
 
@@ -182,6 +193,7 @@ class _LockReader:
         if word != "tolcost-lock" or not re.fullmatch(r"[1-9][0-9]{0,5}", value):
             return "T0703", _START
         if int(value) > FORMAT:
+            self.helps = _NEWER
             return "T0705", f"the lock file has format {value}; this tolcost knows formats up to {FORMAT}"
         self._head[word] = value
         return None

@@ -50,6 +50,8 @@ CERTAINTY: Mapping[FigureStatus, Certainty] = {
     "incomplete": "lower bound",
 }
 UNKNOWN = "?"
+RESTORE = "restore the lock file from version control, or delete it and run `tolcost check --update`"
+"""What helps where a lock file cannot be read."""
 
 ChangeKind = Literal[
     "broken",

@@ -375,8 +375,8 @@ def gate_markdown(report: GateReport) -> str:
             break
         kept.append(section)
     left = len(sections) - len(kept)
-    more = [f"{left:,} more are not shown here.\n"] if left else []
-    return "\n".join((head, *kept, *more)) + tail
+    more = [f"\n{left:,} more are not shown here."] if left else []
+    return "\n".join((head, *kept, *more)).rstrip("\n") + "\n" + tail
 
 
 def _changes(report: GateReport) -> Iterable[str]:

@@ -42,6 +42,7 @@ from tolcost.check.matching import Joint, joints, renamed
 from tolcost.check.records import (
     CERTAINTY,
     KINDS,
+    RESTORE,
     ChangeKind,
     CostChange,
     CostlierRegion,
@@ -113,8 +114,7 @@ def _unreadable(entry: LockEntry, what: str, error: BaseException) -> Rejected:
     reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
     reason = error.message if isinstance(error, Rejected) else reason
     message = f"in the entry {quoted(entry.name)}, {what} cannot be read: {reason}"
-    hint = "restore the lock file from version control, or delete it and run `tolcost check --update`"
-    return Rejected(Diagnostic("T0706", message, hint=hint))
+    return Rejected(Diagnostic("T0706", message, hint=RESTORE))
 
 
 def _compared(
