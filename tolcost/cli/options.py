@@ -259,7 +259,7 @@ def read_dims(texts: Iterable[str]) -> dict[str, int]:
 
 def check_lengths(studies: Iterable[Study], dims: Iterable[str]) -> None:
     """Refuse a length that no program has: it is a mistake, and would be ignored."""
-    known = {s.name: None for study in studies for s in (*study.symbols, *study.assumed.put)}
+    known = {s.name: None for study in studies for s in study.may_be_given}
     for name in dims:
         if name not in known:
             others = ", ".join(known) or "none"

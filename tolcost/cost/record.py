@@ -69,6 +69,8 @@ class Analysis:
     conditions: tuple[Condition, ...]
     unproved: tuple[Condition, ...]
     symbols: tuple[Symbol, ...]
+    idle: tuple[Symbol, ...] = ()
+    """Lengths and attributes of the program that nothing of all this depends on."""
 
     @property
     def eops(self) -> Poly:
@@ -110,6 +112,7 @@ def analyze_program(program: Program, file: str = "") -> Analysis:
     found = schedules(program)
     counts = count(program, found)
     moved, deep = traffic(program), _depths(program, found)
+    symbols = _symbols(program, counts, moved, deep)
     return Analysis(
         name=program.name,
         file=file,
@@ -121,7 +124,8 @@ def analyze_program(program: Program, file: str = "") -> Analysis:
         span=deep,
         conditions=program.conditions,
         unproved=program.unproved,
-        symbols=_symbols(program, counts, moved, deep),
+        symbols=symbols,
+        idle=tuple(symbol for symbol in program.symbols if symbol not in symbols),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from tolcost.algebra import ZERO, Cond, Poly, atom, restricting, to_text, total_of
+from tolcost.algebra import ZERO, Cond, Poly, Symbol, atom, restricting, to_text, total_of
 from tolcost.cost.count import CountKey, Counts, Term
 from tolcost.cost.record import Analysis, NamedType, analysis_with, shipped
 from tolcost.cost.span import Depth
@@ -65,6 +65,11 @@ class ProgramStudy(Study):
     def head(self) -> Iterator[Fact]:
         """Nothing else: a program is its inputs and outputs."""
         yield from ()
+
+    @property
+    def idle(self) -> tuple[Symbol, ...]:
+        """Attributes that only values depend on, mostly."""
+        return self.analysis.idle
 
     @property
     def depth(self) -> Depth | None:
@@ -168,7 +173,8 @@ class ProgramStudy(Study):
         """The program under assumptions: every form with what is assumed put in place."""
         if not texts:
             return self
-        found = assumed(texts, {s.name: atom(s) for s in self.symbols}, lenient, self.requirements)
+        named = {s.name: atom(s) for s in (*self.symbols, *self.idle)}
+        found = assumed(texts, named, lenient, self.requirements)
         gone = found.put.keys()
         fresh = {s for form in found.put.values() for s in form.free} - set(self.symbols)
         symbols = (*(s for s in self.symbols if s not in gone), *sorted(fresh, key=lambda s: s.key))

@@ -319,6 +319,16 @@ class Study(ABC):
         return tuple(one for one in self.requirements if one.kind == "checked")
 
     @property
+    def idle(self) -> tuple[Symbol, ...]:
+        """Lengths and attributes that no figure depends on."""
+        return ()
+
+    @property
+    def may_be_given(self) -> tuple[Symbol, ...]:
+        """What may be given a number."""
+        return (*self.symbols, *self.assumed.put, *self.idle)
+
+    @property
     def leading(self) -> Poly | None:
         """The terms of the EOPs that decide how they grow, where that is worth saying: of a model."""
         return leading_terms(self.total.eops) if self.kind == "model" else None
@@ -357,7 +367,8 @@ class Study(ABC):
 
     def locate(self, dims: Mapping[str, int]) -> Point:
         """Where the closed forms are, at lengths given by name; problems are told, not raised."""
-        return locate(self.symbols, self.requirements, dims, assumed=self.assumed.put)
+        symbols = (*self.symbols, *(symbol for symbol in self.idle if symbol.name in dims))
+        return locate(symbols, self.requirements, dims, assumed=self.assumed.put)
 
     @abstractmethod
     def assuming(self, texts: Sequence[str], lenient: bool = False) -> Study:
@@ -388,7 +399,7 @@ class Study(ABC):
 
     def check_names(self, dims: Iterable[str]) -> None:
         """Refuse lengths that it does not have."""
-        known = {symbol.name: None for symbol in (*self.symbols, *self.assumed.put)}
+        known = {symbol.name: None for symbol in self.may_be_given}
         unknown = set(dims) - known.keys()
         if unknown:
             hint = f"there are {', '.join(known)}" if known else "there are none"
