@@ -19,6 +19,7 @@ from tolcost.algebra import (
     ZERO,
     AlgebraBudget,
     Cond,
+    Floor,
     Not,
     Or,
     Poly,
@@ -26,11 +27,13 @@ from tolcost.algebra import (
     clips_in,
     const,
     fewer_clips,
+    generators_in,
     is_nonnegative,
     maximum,
     negate,
     product_of,
     relu,
+    replace,
     substitute,
     symbols_of_cond,
     total,
@@ -279,6 +282,24 @@ def collapse(terms: Unsummed, sums: TakenSums, span: Span | None = None) -> dict
         key = item if span is None else _at(item, span)
         parts.setdefault(key, []).append(sums.closed(poly, domain))
     return {item: total_of(listed) for item, listed in parts.items()}
+
+
+def defined(p: Poly, granted: tuple[Cond, ...]) -> Poly:
+    """Give a form a value where it divides by 0: that is inside of what is empty, so any number will do.
+
+    >>> from tolcost.algebra import length
+    >>> n, m = length("n"), length("m", 0)
+    >>> defined(m * (n // m), ())
+    m*floor(n/(Max(m, 1)))
+    """
+    while True:
+        floors = (g for g in generators_in(p) if isinstance(g, Floor)) if p.height else ()
+        for floor in floors:
+            if is_nonnegative(floor.q) and not is_nonnegative(floor.q - 1, granted):
+                p = replace(p, floor, floor.p // maximum(floor.q, 1))
+                break
+        else:
+            return p
 
 
 def filter_lengths(found: Schedules) -> dict[Block, tuple[tuple[Symbol, Poly], ...]]:
@@ -791,6 +812,7 @@ class ProgramCounter:
         self._functions_only, self._places = functions_only, places
         self._products = set() if functions_only else accumulated_products(program, self.schedules) | summed
         self._sums = TakenSums()
+        self._granted = tuple(noted.condition for noted in program.conditions)
         self._blocks: dict[Block, Unsummed] = {}
         self._done: dict[Node, Unsummed] = {}
         self._filters = filter_lengths(self.schedules)
@@ -799,7 +821,8 @@ class ProgramCounter:
 
     def program(self) -> dict[Counted, Poly]:
         """Give the closed form of everything the program counts."""
-        return collapse(self._visit(self.schedules.top), self._sums)
+        found = collapse(self._visit(self.schedules.top), self._sums)
+        return {item: defined(poly, self._granted) for item, poly in found.items()}
 
     def data_terms(self, root: Node | Block) -> Unsummed:
         """Give what one visit of a node or block applies to data, function by function, not yet summed."""

@@ -64,7 +64,7 @@ from tolcost.atoms.kit import (
     static_condition,
 )
 from tolcost.atoms.nodes import Block, Build, Fold, Lambda, Node, Program, Ref, Select, Var, Where
-from tolcost.cost.count import filter_lengths
+from tolcost.cost.count import defined, filter_lengths
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.elementary import FUNCTIONS
@@ -329,7 +329,8 @@ class _DepthPass:
         for out in self._program.outputs:
             self._visit(out.node)
         deepest = latest(ZERO_DEPTH, *(self._known[out.node] for out in self._program.outputs))
-        return Depth(deepest.candidates, deepest.exact, tuple(self._full))
+        candidates = tuple(defined(p, self._granted) for p in deepest.candidates)
+        return Depth(candidates, deepest.exact, tuple(self._full))
 
     def any_tree(self) -> bool:
         """Whether any fold that was met can be read as a tree."""
