@@ -86,6 +86,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert run(["model", f"{found}/windows.onnx", *given, *html, f"{found}/windows.html"]) == 0
     onnx.save(_solved(), found / "solved.onnx")
     assert run(["model", f"{found}/solved.onnx", *html, f"{found}/solved.html"]) == 0
+    onnx.save(_kept(), found / "kept.onnx")
+    assert run(["model", f"{found}/kept.onnx", *html, f"{found}/kept.html"]) == 0
     onnx.save(_branches(), found / "many.onnx")
     assert run(["model", f"{found}/many.onnx", "--format", "html", "--output", f"{found}/many.html"]) == 0
     page = (found / "bert.html").read_text("utf-8")
@@ -115,6 +117,16 @@ def _solved() -> onnx.ModelProto:
     y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 3, "a"])
     graph = helper.make_graph([helper.make_node("Expand", ["x", "shape"], ["y"])], "solved", [x, shape], [y])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])
+
+
+def _kept() -> onnx.ModelProto:
+    """As many of n entries are kept as an input says."""
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n"])
+    k = helper.make_tensor_value_info("k", TensorProto.INT64, [1])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["m"])
+    nodes = [helper.make_node("Exp", ["x"], ["e"]), helper.make_node("TopK", ["e", "k"], ["y", "i"])]
+    graph = helper.make_graph(nodes, "kept", [x, k], [y])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 99)])
 
 
 def _branches() -> onnx.ModelProto:
@@ -461,6 +473,27 @@ def test_what_is_not_costed_is_not_said_to_cost_nothing(browser: Browser, folder
     for view in ("by operator", "in order"):
         browser.run(CLICK, "[data-view]", view)
         assert sorted(browser.run(shown)) == ["Identity 0 48", "Relu 6 48", "my.Own ? ?"]
+
+
+def test_what_data_decides_can_be_said(browser: Browser, folder: Path) -> None:
+    """Until then nothing that rests on it has a number, nor a share; no control set it."""
+    browser.open((folder / "kept.html").as_uri())
+    content = "return document.getElementById(arguments[0]).textContent"
+    assert browser.run(FIGURES)["eops"] == ""
+    assert {share for _, share, _ in browser.run(SHARES).values()} == {"0%"}
+    assert "the definitions are those of" in browser.run("return document.body.textContent")
+    say = """const i = document.querySelector('.by-data input');
+      i.value = arguments[0]; i.dispatchEvent(new Event('input'));
+      return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done())))"""
+    browser.run(SET, "number", "n", "100")
+    browser.run(say, "7")
+    assert browser.run(FIGURES)["eops"] == str(2 * 7 * 100 + 100)
+    assert "The peak is" in browser.run(content, "peak")
+    browser.run(say, "101")
+    assert "k{0}" in browser.run(content, "outside")
+    browser.run(say, "")
+    assert browser.run(FIGURES)["eops"] == ""
+    assert browser.run("return document.getElementById('outside').hidden")
 
 
 def test_what_is_left_out_opens(browser: Browser, folder: Path) -> None:

@@ -42,13 +42,17 @@ from tolcost.cost.span import Depth
 from tolcost.cost.traffic import Traffic
 from tolcost.cost.weights import weight_of
 from tolcost.diagnostics import Rejected
+from tolcost.result.claims import INCOMPLETE, Certainty
 from tolcost.result.program import ProgramStudy, program_study
 
 if TYPE_CHECKING:  # a check of programs alone does without what reads models
     from tolcost.result.model import ModelStudy
     from tolcost.result.study import Study
 
-_STATUS = {certainty: status for status, certainty in CERTAINTY.items()}
+_STATUS: Mapping[Certainty, FigureStatus] = {
+    **{certainty: status for status, certainty in CERTAINTY.items()},
+    "no bound": "unknown",
+}
 
 _FEW_CLAUSES = 16
 """A choice between conditions of several parts is kept where it comes to no more than so many."""
@@ -103,8 +107,10 @@ def _chained(depth: Depth | None, status: FigureStatus, facts: tuple[Cond, ...] 
 
 
 def _at_most(status: FigureStatus, bound: bool) -> FigureStatus:
-    """The status of a figure that may be less than its form."""
-    return "at-most" if bound and status == "exact" else status
+    """The status of a figure that may be less than its form: of one that lacks nodes, nothing is known."""
+    if not bound:
+        return status
+    return "unknown" if status in ("incomplete", "unknown") else "at-most"
 
 
 def _depth(program: Program) -> Depth | None:
@@ -136,15 +142,16 @@ def _study_figure(study: ProgramStudy | ModelStudy, metric: str) -> SureForm:
     """A metric of what was studied."""
     total = study.total
     status = _STATUS[total.status]
+    others = "incomplete" if total.status in INCOMPLETE else status  # sides of a choice are counts alone
     match metric:
         case "eops" | "flops" | "macs":
             return status, total.amounts[metric]
         case "params" if not isinstance(study, ProgramStudy):
-            return status, study.holdings.parameters
+            return others, study.holdings.parameters
         case "span":
-            return _chained(study.depth, status, study.granted)
+            return _chained(study.depth, others, study.granted)
         case "bytes":
-            return _moved(total.traffic, status, study.granted)
+            return _moved(total.traffic, others, study.granted)
         case _:
             return _duration(study, metric)
 
@@ -183,7 +190,7 @@ def entry_from(
     names = display_names(_mentioned(inputs, polys, kept))
     unknown = LockedFigure("unknown", UNKNOWN)
     texts = {
-        m: unknown if poly is None else LockedFigure(status, to_text(poly, names))
+        m: unknown if poly is None or status == "unknown" else LockedFigure(status, to_text(poly, names))
         for m, (status, poly) in forms.items()
     }
     return LockEntry(

@@ -10,8 +10,11 @@ from typing import Literal, TypeAlias
 
 from tolcost.dataclass import dataclass
 
-Certainty = Literal["exact", "upper bound", "lower bound", "depends on data"]
-"""How a figure stands to what a run counts; one that depends on data is exact in what data decides."""
+Certainty = Literal["exact", "upper bound", "lower bound", "no bound", "depends on data"]
+"""How a figure stands to what a run counts; one that depends on data is exact in what data decides.
+
+One that lacks some nodes, and has others at their dearer side, bounds nothing.
+"""
 
 Relation: TypeAlias = Literal["same", "cheaper", "costlier", "crosses", "undecided"]
 
@@ -35,6 +38,11 @@ class Claim:
 
 SAME = Claim(more=False, less=False)
 NOTHING = Claim(more=None, less=None)
+
+INCOMPLETE: frozenset[Certainty] = frozenset(("lower bound", "no bound"))
+"""The form lacks something."""
+FROM_ABOVE: frozenset[Certainty] = frozenset(("upper bound", "no bound"))
+"""Something in the form may be less."""
 
 _AT_LEAST: frozenset[Certainty] = frozenset(("exact", "depends on data", "lower bound"))
 """The cost is at least what the form says."""

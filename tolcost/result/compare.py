@@ -36,7 +36,7 @@ from tolcost.algebra.points import hold_at
 from tolcost.cost.record import NamedType
 from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import quoted, refuse
-from tolcost.result.claims import NOTHING, SAME, Certainty, Claim, conclude
+from tolcost.result.claims import INCOMPLETE, NOTHING, SAME, Certainty, Claim, conclude
 from tolcost.result.comparison import CostComparison, FigureDifference
 from tolcost.result.point import MOST_FACTS, facts_of
 from tolcost.result.regions import try_shapes, where_positive
@@ -404,7 +404,7 @@ def _why(metric: str, forms: Claim, statuses: tuple[Certainty, Certainty], loose
         stand, is_ = ("stand", "they are") if len(loose) > 1 else ("stands", "it is")
         return f"{names} {stand} in one of the two only; --assume or --dim says what {is_}"
     for which, status in zip(("old", "new"), statuses, strict=True):
-        if status == "lower bound":
+        if status in INCOMPLETE:
             return f"the {which} figure lacks nodes that are not costed; --specs defines their operators"
         if status == "upper bound" and None not in (forms.more, forms.less):
             return f"the {which} figure is an upper bound{_BY_LENGTHS if metric == 'bytes' else _BY_DATA}"

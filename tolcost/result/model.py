@@ -29,6 +29,7 @@ from tolcost.models.memory import Holdings, Peak, holdings, peak_memory
 from tolcost.models.walking import Session
 from tolcost.platform import with_deep_stack
 from tolcost.result.assumptions import NOTHING, Assumed, assumed, equation
+from tolcost.result.claims import INCOMPLETE
 from tolcost.result.cost import Cost
 from tolcost.result.point import Point, Requirement, locate
 from tolcost.result.rows import TableRow, path_of, scope_of
@@ -151,7 +152,8 @@ class ModelStudy(Study):
     def head(self) -> Iterator[Fact]:
         """How much is costed, and the versions of the operators."""
         versions = ", ".join(f"{d or 'ai.onnx'} {v}" for d, v in sorted(self.model.opsets.items()))
-        partly = ": THE TOTAL IS A LOWER BOUND" if self.coverage.missing else ""
+        what = "NO BOUND" if self.total.status == "no bound" else "A LOWER BOUND"
+        partly = f": THE TOTAL IS {what}" if self.coverage.missing else ""
         yield Fact("coverage", f"{self.coverage.text}{partly}")
         newest = newest_version("")
         late = self.model.opsets.get("", 0) > newest
@@ -617,7 +619,7 @@ def _figures_json(figures: Figures, show: Show, facts: tuple[Cond, ...]) -> dict
         "bytes": show(figures.bytes),
         "bytes_exact": not moved.open
         and all_reached(moved.full, show, facts)
-        and figures.status != "lower bound",
+        and figures.status not in INCOMPLETE,
     }
 
 

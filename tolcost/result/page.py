@@ -108,7 +108,7 @@ def _markup(form: Poly) -> str:
 
 def _data(cost: Located, forms: _Forms) -> dict[str, Json]:
     study = of_model(cost)
-    lengths = [symbol for symbol in study.symbols if symbol.kind == "length"]
+    lengths = sorted(study.symbols, key=lambda symbol: symbol.kind == "data")  # these last
     start = (at_example(cost) or cost).point.values  # where lengths are not given, an example
     return {
         "name": visible(study.name),
@@ -118,7 +118,13 @@ def _data(cost: Located, forms: _Forms) -> dict[str, Json]:
         "head": [[label, visible(value)] for label, value in _head(study)],
         "types": [[way, visible(name), visible(kind)] for way, name, kind in study.types(cost.value)],
         "symbols": [
-            {"name": s.name, "value": start.get(s, 1), "low": forms.number(s.lo), "high": forms.number(s.hi)}
+            {
+                "name": s.name,
+                "value": start.get(s, None if s.kind == "data" else 1),
+                "data": s.kind == "data",
+                "low": forms.number(s.lo),
+                "high": forms.number(s.hi),
+            }
             for s in lengths
         ],
         "requires": [
@@ -146,7 +152,8 @@ def _data(cost: Located, forms: _Forms) -> dict[str, Json]:
 
 def _head(study: ModelStudy) -> Iterator[tuple[str, str]]:
     """What there is to say of a model before its figures."""
-    yield from ((fact.label, plain(fact.value)) for fact in (*study.head(), *study.remarks()))
+    for fact in (*study.head(), *study.remarks()):
+        yield fact.label, plain(fact.value) + (f" ({fact.remark})" if fact.remark else "")
     yield from (("checked when run", f"{one.text}: {one.reason} ({one.node})") for one in study.checked)
 
 

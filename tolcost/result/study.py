@@ -34,7 +34,7 @@ from tolcost.cost.weights import Weighed, Weights, weigh
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import Diagnostic, UnknownLength, quoted, refuse
 from tolcost.result.assumptions import NOTHING, Assumed
-from tolcost.result.claims import Certainty
+from tolcost.result.claims import FROM_ABOVE, INCOMPLETE, Certainty
 from tolcost.result.point import Point, Requirement, facts_of, locate
 from tolcost.result.rows import TableRow
 from tolcost.result.time import TimedNodes, Times, error_of, percent
@@ -56,7 +56,7 @@ class Figures:
     @property
     def eops(self) -> Poly:
         """Elementary functions applied to data."""
-        return applied(self.histogram, self.atoms, self.status == "upper bound")
+        return applied(self.histogram, self.atoms, self.status in FROM_ABOVE)
 
     @property
     def index_ops(self) -> Poly:
@@ -76,7 +76,7 @@ class Figures:
     @property
     def intensity(self) -> FormRatio | None:
         """FLOPs over bytes; not known where some nodes are not costed, whatever the others come to."""
-        if self.status == "lower bound" or self.bytes is None or self.bytes == 0:
+        if self.status in INCOMPLETE or self.bytes is None or self.bytes == 0:
             return None
         return FormRatio(self.flops, self.bytes)
 
@@ -209,7 +209,7 @@ class Portion:
     remark: str = ""
 
 
-MeasureBound: TypeAlias = Literal["at most", "at least", "one bound over another"]
+MeasureBound: TypeAlias = Literal["at most", "at least", "no bound", "one bound over another"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -236,37 +236,52 @@ class Measure:
 
 def model_measures(total: Figures, weighed: Iterable[tuple[str, Weighed]]) -> tuple[Measure, ...]:
     """What nodes cost together: the figures that a model begins with."""
+    lacking: MeasureBound | None = None
+    if total.status in INCOMPLETE:
+        lacking = "no bound" if total.status in FROM_ABOVE else "at least"
     return (
-        Measure("eops", "EOPs", total.eops),
-        Measure("flops", "FLOPs", total.flops),
-        Measure("macs", "MACs", total.macs),
-        *(Measure("weights", name, value, value.unit) for name, value in weighed),
-        Measure("index", "index functions", total.index_ops),
-        bytes_measure("bytes, node by node", total.traffic),
+        Measure("eops", "EOPs", total.eops, bound=lacking),
+        Measure("flops", "FLOPs", total.flops, bound=lacking),
+        Measure("macs", "MACs", total.macs, bound=lacking),
+        *(Measure("weights", name, value, value.unit, bound=lacking) for name, value in weighed),
+        Measure("index", "index functions", total.index_ops, bound=lacking),
+        bytes_measure("bytes, node by node", total.traffic, status=total.status),
     )
 
 
-def bytes_measure(label: str, moved: Traffic, parts: tuple[Portion, ...] = ()) -> Measure:
+def bytes_measure(
+    label: str, moved: Traffic, parts: tuple[Portion, ...] = (), status: Certainty = "exact"
+) -> Measure:
     """What is moved: at most that, where lengths would tell elements apart that a closed form does not."""
-    bound = bound_of("bytes", "exact") if moved.open else None
+    bound: MeasureBound | None = "at least" if status in INCOMPLETE else None
+    bound = bound_of("bytes", status) if moved.open else bound
     return Measure("bytes", label, moved.total, "", parts, full=moved.full, bound=bound)
 
 
 def intensity_measure(ratio: FormRatio | None, moved: Traffic, status: Certainty) -> Measure:
     """Functions for each byte: at least that, where bytes are at most those."""
-    bound = bound_of("intensity", status) if moved.open else None
+    bound = bound_of("intensity", status) if moved.open and ratio is not None else None
     return Measure("intensity", "intensity", ratio, "FLOPs per byte", full=moved.full, bound=bound)
 
 
 def bound_of(key: str, status: Certainty) -> MeasureBound:
-    """What a measure is where it, or what it is divided by, is a bound from above.
+    """What a measure is where it, or what it is divided by, is a bound from above; none where nodes lack.
 
     >>> bound_of("bytes", "exact"), bound_of("intensity", "exact"), bound_of("parallelism", "upper bound")
     ('at most', 'at least', 'one bound over another')
     """
+    if status in INCOMPLETE:
+        return "no bound"
     if key not in ("intensity", "parallelism"):
         return "at most"
     return "one bound over another" if status == "upper bound" else "at least"
+
+
+def _summed(above: bool, lacking: bool) -> Certainty:
+    """What a sum is of which some parts may be less, or some are lacking."""
+    if lacking:
+        return "no bound" if above else "lower bound"
+    return "upper bound" if above else "exact"
 
 
 _UNCOUNTED = ("bytes", "span", "depth", "params", "param_bytes", "model_bytes", "peak_bytes")
@@ -428,7 +443,8 @@ class Located:
 
     def _bounded(self, measure: Measure) -> Measure:
         """A measure that says so where it may be less, as some range may have no element."""
-        if measure.bound is not None or self.reaches(measure.full):
+        bounded = measure.form is None or measure.bound not in (None, "at least")
+        if bounded or self.reaches(measure.full):
             return measure
         return replace(measure, bound=bound_of(measure.key, self.status))
 
@@ -500,11 +516,16 @@ class Located:
 
     def certainty(self, metric: str) -> Certainty:
         """How sure a figure is: what moves, and how long that takes, may be less at some lengths."""
-        if metric not in ("bytes", "params") and metric not in self.durations:
+        if metric == "bytes":
+            return self.moved(self.total)
+        if metric != "params" and metric not in self.durations:
             return self.status
-        if self.status == "lower bound":
-            return self.status
-        return "exact" if metric == "params" or self.moves_all else "upper bound"
+        above = metric != "params" and (self.status in FROM_ABOVE or not self.moves_all)
+        return _summed(above, self.status in INCOMPLETE)
+
+    def moved(self, figures: Figures) -> Certainty:
+        """How sure the bytes of some of the work are."""
+        return _summed(not self.moves_all_of(figures), figures.status in INCOMPLETE)
 
     @property
     def moves_all(self) -> bool:
@@ -519,7 +540,7 @@ class Located:
         """How sure a measure, or a part of it, is: what it says of itself, else what counts are."""
         if measure.bound is not None:
             return measure.bound
-        if self.status == "lower bound" or (self.status == "upper bound" and measure.key not in _UNCOUNTED):
+        if self.status in INCOMPLETE or (self.status == "upper bound" and measure.key not in _UNCOUNTED):
             return self.status
         return "depends on data" if any(s.kind == "data" for s in symbols_in(form)) else "exact"
 

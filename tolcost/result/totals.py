@@ -26,7 +26,7 @@ from tolcost.models.lowered import Applied, Lowered, Made, Told, Uncosted
 from tolcost.models.memory import parameters_by_node
 from tolcost.models.parameters import Parameters, parameters_of
 from tolcost.models.scheme import Instance, Layout
-from tolcost.result.claims import Certainty
+from tolcost.result.claims import FROM_ABOVE, INCOMPLETE, Certainty
 from tolcost.result.rows import NO_NODE, ModuleScope, TableRow, path_of, scope_tree
 from tolcost.result.study import Coverage, Figures, Group, MissingNode
 from tolcost.result.time import TimedNodes, largest_of, work_of
@@ -88,7 +88,7 @@ def total_figures(groups: Sequence[Figures], incomplete: bool = False) -> Figure
     statuses = {group.status for group in groups}
     return _together(
         ((group, group.traffic, 1) for group in groups),
-        certainty(statuses, incomplete or "lower bound" in statuses),
+        certainty(statuses, incomplete or not statuses.isdisjoint(INCOMPLETE)),
     )
 
 
@@ -149,11 +149,16 @@ def _way(moved: Mapping[tuple[str, str], Poly], way: str) -> Mapping[str, Poly]:
 
 
 def certainty(parts: Iterable[str], incomplete: bool) -> Certainty:
-    """How sure a sum is: the least sure of its parts."""
+    """How sure a sum is: the least sure of its parts.
+
+    >>> certainty(["exact", "upper bound"], True), certainty(["exact"], True)
+    ('no bound', 'lower bound')
+    """
     found = set(parts)
+    above = not found.isdisjoint(FROM_ABOVE)
     if incomplete:
-        return "lower bound"
-    if "upper bound" in found:
+        return "no bound" if above else "lower bound"
+    if above:
         return "upper bound"
     return "depends on data" if "depends on data" in found else "exact"
 
@@ -324,7 +329,7 @@ def operator_rows(cost: GraphCost, groups: Sequence[Group], adder: Adder) -> tup
     rest = total_of([given, *(form for forms in held.values() for form in forms)])
     found = []
     for group, mine in zip(groups, own, strict=True):
-        amounts, partly = _amounts(group.figures, mine), group.figures.status == "lower bound"
+        amounts, partly = _amounts(group.figures, mine), group.figures.status in INCOMPLETE
         found.append(TableRow(group.title, group.nodes, amounts, group.title, partly=partly))
     return (*found, *_of_no_node(adder, rest))
 

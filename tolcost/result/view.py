@@ -387,8 +387,7 @@ def _group_data(cost: Located, by: str) -> ReportTable:
         forms = tuple(found.amounts.values())
         values = map(cost.value, forms) if known else ()
         times = time_cells(cost, group.title, by)
-        moved = found.status if found.status == "lower bound" or cost.moves_all_of(found) else "upper bound"
-        said = (found.status, "exact" if moved == "depends on data" else moved)
+        said = (found.status, cost.moved(found))
         rows.append((cost.study.name, group.title, group.nodes, *forms, *values, *said, *times))
     timed = ("bound_us", "predicted_us") if cost.device is not None else ()
     return ReportTable(tuple(Column(key, key) for key in (*keys, *timed)), rows)

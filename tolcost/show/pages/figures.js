@@ -37,17 +37,17 @@ function shares() {
   const sized = data.operators
     .map((one) => ({ one, eops: state.outside ? null : valueAt(one.eops) }))
     .filter(({ eops }) => eops === null || eops > 0n);
-  const all = sized.reduce((sum, { eops }) => sum + (eops ?? 0n), 0n);
+  const all = sized.reduce((sum, { eops }) => (sum === null || eops === null ? null : sum + eops), 0n);
   sized.sort((a, b) => ((a.eops ?? 0n) > (b.eops ?? 0n) ? -1 : 1));
   const rest = sized.splice(12);
   const row = (title, eops, choose) => {
-    const share = eops === null ? 0 : percent(eops, all);
+    const share = eops === null || all === null ? null : percent(eops, all);
     return element(
       "button",
       { type: "button", class: "share", "data-op": title, "data-value": eops ?? "", onclick: choose },
       element("span", { title }, title),
-      element("span", { class: "meter" }, element("i", { style: `width: ${share}%` })),
-      element("span", { class: "number" }, eops === null ? "—" : inPercent(share)),
+      element("span", { class: "meter" }, element("i", { style: `width: ${share ?? 0}%` })),
+      element("span", { class: "number" }, share === null ? "—" : inPercent(share)),
       element("span", { class: "number count quiet" }, eops === null ? "" : short(eops)),
     );
   };
@@ -87,7 +87,7 @@ function grown() {
 }
 
 function growth() {
-  const names = data.symbols.map((one) => one.name);
+  const names = data.symbols.filter((one) => !one.data).map((one) => one.name);
   state.with ??= names.at(-1) ?? null;
   byId("growth-with").replaceChildren(
     ...names.map((name) =>
@@ -116,13 +116,18 @@ function growth() {
   const series = parts.map(([name, form]) => ({
     name,
     form,
-    points: points.map((n) => [n, Number(valueAt(form, withLength(state.with, n)) ?? 0n)]),
+    points: points
+      .map((n) => [n, valueAt(form, withLength(state.with, n))])
+      .filter(([, value]) => value !== null)
+      .map(([n, value]) => [n, Number(value)]),
   }));
+  const drawn = series.filter((one) => one.points.some(([, value]) => value > 0));
+  const nothing = series.some((one) => !one.points.length) ? "Data decides what it costs." : "Nothing is counted.";
   const marks = points.length > 1 ? crossings(parts.slice(1), points) : [];
   byId("growth").replaceChildren(
-    points.length
-      ? lineChart(series, { name: visible(state.with), unit: "EOPs", now: Number(state.values.get(state.with) ?? 0n), marks })
-      : element("p", { class: "quiet" }, "At no such length do the conditions hold."),
+    drawn.length
+      ? lineChart(drawn, { name: visible(state.with), unit: "EOPs", now: Number(state.values.get(state.with) ?? 0n), marks })
+      : element("p", { class: "quiet" }, points.length ? nothing : "At no such length do the conditions hold."),
   );
   byId("crossings").replaceChildren(...marks.map(({ text }) => element("li", {}, text)));
 }
@@ -177,7 +182,7 @@ function memory() {
   const most = sizes?.reduce((a, b) => (a < b ? b : a), 0n);
   byId("peak").dataset.value = most ?? "";
   byId("peak").textContent = sizes
-    ? `At most ${grouped(most)} bytes, at ${data.nodes[sizes.indexOf(most)]?.[0] ?? "the start"}.`
+    ? `The peak is ${grouped(most)} bytes${data.missing.length ? ", perhaps more" : ""}, at ${data.nodes[sizes.indexOf(most)]?.[0] ?? "the start"}.`
     : "";
   byId("memory").replaceChildren(
     sizes

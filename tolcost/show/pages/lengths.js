@@ -61,6 +61,25 @@ function lengthRow(symbol) {
   return row;
 }
 
+// What only data decides is not known until somebody says it.
+function dataRow(symbol) {
+  const number = element("input", {
+    type: "number",
+    class: "field",
+    min: 0,
+    step: 1,
+    value: symbol.value ?? "",
+    placeholder: "by data",
+    "data-name": symbol.name,
+    "aria-label": `${symbol.name}, which data decides`,
+  });
+  number.addEventListener("input", () => {
+    take(symbol.name, number.value);
+    soon(number);
+  });
+  return element("div", { class: "by-data" }, element("var", {}, visible(symbol.name)), number);
+}
+
 function take(name, text) {
   if (/^\d{1,40}$/.test(text)) state.values.set(name, BigInt(text));
   else state.values.delete(name);

@@ -46,9 +46,10 @@ function broken(values) {
   const found = required()
     .filter((one) => holds(one.test, values, formOf) === false)
     .map((one) => one.text);
-  for (const { name, low, high } of data.symbols) {
+  for (const { name, low, high, data: decided } of data.symbols) {
     const own = values.get(name),
       [least, most] = [valueAt(low, values), valueAt(high, values)];
+    if (own === undefined && decided) continue;
     if (own === undefined) found.push(`${visible(name)} is a whole number`);
     else if (least !== null && own < least) found.push(`${visible(name)} >= ${grouped(least)}`);
     else if (most !== null && own > most) found.push(`${visible(name)} <= ${grouped(most)}`);

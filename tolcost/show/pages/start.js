@@ -54,8 +54,8 @@ function pressed(event) {
 
 function start() {
   about();
-  for (const symbol of data.symbols) state.values.set(symbol.name, BigInt(symbol.value));
-  byId("lengths").append(...data.symbols.map(lengthRow));
+  for (const { name, value } of data.symbols) if (value !== null) state.values.set(name, BigInt(value));
+  byId("lengths").append(...data.symbols.map((one) => (one.data ? dataRow(one) : lengthRow(one))));
   byId("lengths").addEventListener("submit", (event) => event.preventDefault());
   if (!data.symbols.length) byId("lengths").append(element("p", { class: "quiet" }, "All are given."));
   byId("columns")
