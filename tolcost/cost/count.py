@@ -20,6 +20,7 @@ from tolcost.algebra import (
     AlgebraBudget,
     Cond,
     Floor,
+    Ge,
     Not,
     Or,
     Poly,
@@ -245,13 +246,20 @@ def choose(condition: Cond, then: Unsummed, other: Unsummed) -> Unsummed:
     """Count ``then`` where a condition holds and ``other`` elsewhere.
 
     This is ``other + [condition] * (then - other)``: what both sides share cancels exactly,
-    and no negated condition has to be summed.
+    and no negated condition has to be summed.  What only ``other`` does under guards of its own gets one
+    more instead: in a chain of choices there would be twice as many terms with each.
     """
     if isinstance(condition, (Or, Not)):
         return choose(negate(condition), other, then)
-    result = dict(other)
+    opposite = negate(condition) if isinstance(condition, Ge) else None
+    result: Unsummed = {}
     difference = dict(then)
-    accumulate(difference, other, -1)
+    for (item, domain), poly in other.items():
+        if opposite is not None and domain.guards and (item, domain) not in then:
+            accumulate(result, {(item, add_guard(domain, opposite)): poly})
+        else:
+            accumulate(result, {(item, domain): poly})
+            accumulate(difference, {(item, domain): poly}, -1)
     for (item, domain), poly in difference.items():
         if poly != ZERO:
             guarded = add_guard(domain, condition)
