@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache, reduce
 from itertools import chain, groupby, islice, product
 from math import gcd, prod
@@ -57,7 +57,7 @@ _MAX_TERMS = 80
 _MAX_DEGREE = 8
 _MAX_OTHERS = 3
 _MAX_TRIALS = 60
-_MAX_CLIPS = 6
+_MAX_CLIPS = 12
 _MAX_SPLIT = 600
 _SMALL_DIVISOR = 100
 _BINDERS = "ijklpqrstuvw"
@@ -194,15 +194,27 @@ class _Builder:
     names: Mapping[Symbol, str]
     done: dict[Generator, ShownOperand] = field(default_factory=dict)
     trees: dict[Poly, ShownFormula] = field(default_factory=dict)
+    shown: dict[Poly, Poly] = field(default_factory=dict)
+    extremes: dict[Relu, tuple[Poly, ...]] = field(default_factory=dict)
     text: _Text = field(default_factory=lambda: _Text())
 
     def formula(self, p: Poly) -> ShownFormula:
-        """Give the tree of an expression, made once: ways to write a clip share what is inside of it."""
-        if p not in self.trees:
-            shown = self._with_extremes(p) if p.height else p
+        """Give the tree of an expression."""
+        return self._tree(self._shown(p))
+
+    def _shown(self, p: Poly) -> Poly:
+        """Give an expression as it is shown, found once: ways to write a clip share what is inside of it."""
+        if not p.height:
+            return p
+        if p not in self.shown:
+            self.shown[p] = self._with_extremes(p)
+        return self.shown[p]
+
+    def _tree(self, shown: Poly) -> ShownFormula:
+        if shown not in self.trees:
             product = self._product(shown) if len(shown.terms) > 1 else None
-            self.trees[p] = ShownFormula(self.total(shown), product)
-        return self.trees[p]
+            self.trees[shown] = ShownFormula(self.total(shown), product)
+        return self.trees[shown]
 
     def _product(self, p: Poly) -> Factors | None:
         split = factored(p)
@@ -214,17 +226,17 @@ class _Builder:
     def _with_extremes(self, p: Poly) -> Poly:
         """Put the lesser or greater of two in place of a clip where terms cancel then, or minuses do.
 
-        The greatest of many is a sum of clips each of which has the one before it inside: the last one comes
-        first then.
+        The greatest of many is a sum of clips each of which has the one before it inside: from outside, the
+        last one says it all.  In the least of many, what is inside of a clip stands beside it: from inside.
         """
         clips = sorted(clips_in(p), key=lambda g: g.key)
         if not clips or len(p.terms) > _MAX_TERMS:
             return p
-        outermost = sorted(clips, key=lambda g: -g.p.height)[:_MAX_CLIPS]
-        orders = (clips, outermost) if len(clips) <= _MAX_CLIPS and clips != outermost else (outermost,)
-        return min((self._without(p, order) for order in orders), key=_effort)
+        inwards = sorted(clips, key=lambda g: -g.p.height)[:_MAX_CLIPS]
+        orders = (clips, inwards, inwards[::-1]) if len(clips) <= _MAX_CLIPS else (inwards, inwards[::-1])
+        return min((self._without(p, order) for order in dict.fromkeys(map(tuple, orders))), key=_effort)
 
-    def _without(self, p: Poly, clips: Sequence[Relu]) -> Poly:
+    def _without(self, p: Poly, clips: Iterable[Relu]) -> Poly:
         for clip in clips:
             parts = powers_of(p, clip)
             ways = (
@@ -234,20 +246,25 @@ class _Builder:
             p = min((p, *ways), key=_effort)
         return p
 
-    def _extremes(self, clip: Relu) -> Iterator[Poly]:
+    def _extremes(self, clip: Relu) -> tuple[Poly, ...]:
         """A clip by the lesser or greater of two, and by what is missing to 0, each a name of its own."""
-        less = Poly({mono: -coef for mono, coef in clip.p.terms.items() if coef < 0})
-        more = clip.p + less
+        if clip not in self.extremes:
+            inside = dict.fromkeys((clip.p, self._shown(clip.p)))
+            self.extremes[clip] = tuple(way for one in inside for way in self._sides(one))
+        return self.extremes[clip]
+
+    def _sides(self, inside: Poly) -> Iterator[Poly]:
+        less = Poly({mono: -coef for mono, coef in inside.terms.items() if coef < 0})
+        more = inside + less
         if less.terms and more.terms:
             sides = self.formula(more), self.formula(less)
-            inside = self.text.formula(self.formula(clip.p))
-            yield more - self._named(f"~Min({inside})", _extreme("Min", *sides))
-            yield self._named(f"~Max({inside})", _extreme("Max", *sides)) - less
-            yield clip.p + self._named(f"~-({inside})", ClipCall(self.formula(-clip.p)))
+            yield more - self._named(_extreme("Min", *sides))
+            yield self._named(_extreme("Max", *sides)) - less
+            yield inside + self._named(ClipCall(self.formula(-inside)))
 
-    def _named(self, name: str, call: ShownOperand) -> Poly:
+    def _named(self, call: ShownOperand) -> Poly:
         """Let a name stand for a call that takes the place of a clip; it comes after others."""
-        symbol = length(name, None, None)
+        symbol = length(f"~{self.text.operand(call)}", None, None)
         self.done[the_symbol(symbol)] = call
         return symbol
 
