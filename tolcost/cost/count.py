@@ -251,7 +251,7 @@ def choose(condition: Cond, then: Unsummed, other: Unsummed) -> Unsummed:
     """
     if isinstance(condition, (Or, Not)):
         return choose(negate(condition), other, then)
-    opposite = negate(condition) if isinstance(condition, Ge) else None
+    opposite = negate(condition) if _is_plain_bound(condition) else None
     result: Unsummed = {}
     difference = dict(then)
     for (item, domain), poly in other.items():
@@ -265,6 +265,14 @@ def choose(condition: Cond, then: Unsummed, other: Unsummed) -> Unsummed:
             guarded = add_guard(domain, condition)
             accumulate(result, {(item, guarded): poly})
     return result
+
+
+def _is_plain_bound(condition: Cond) -> bool:
+    """Whether its opposite is as easy to sum over: between floors, forms of both would not cancel."""
+    if not isinstance(condition, Ge) or condition.p.height:
+        return False
+    moved = (coef for mono, coef in condition.p.terms.items() if "coord" in map(_kind, mono))
+    return all(abs(coef) == 1 for coef in moved)
 
 
 def choose_apart(condition: Cond, then: Unsummed, other: Unsummed) -> Unsummed:
