@@ -58,7 +58,7 @@ def forms(found: Sequence[Summary]) -> list[str]:
 
 def test_folders_patterns_lists_and_addresses_mean_models(fleet: Path) -> None:
     every = tuple(f"zoo/small/m{n}.onnx" for n in range(1, 5))
-    Path("list.txt").write_text("# some\nzoo/small/m3.onnx\n\nzoo/small/m[12].onnx\n")
+    Path("list.txt").write_text("# some\nzoo/small/m3.onnx # the third\n\nzoo/small/m[12].onnx\n")
     assert models_at(["zoo"]) == every
     assert models_at(["zoo/*/*.onnx", "zoo/small/m1.onnx"]) == every
     assert models_at(["@list.txt"]) == (every[2], every[0], every[1])
@@ -73,6 +73,21 @@ def test_folders_patterns_lists_and_addresses_mean_models(fleet: Path) -> None:
 def test_where_no_models_are_is_told(where: str, fleet: Path) -> None:
     with pytest.raises(Rejected, match="T0671"):
         models_at([where])
+
+
+def test_a_list_in_a_list_is_told_and_not_left_out(fleet: Path) -> None:
+    Path("list.txt").write_text("zoo/small/m3.onnx\n@other.txt\n")
+    with pytest.raises(Rejected, match=r"the list `list\.txt` names another one, `@other\.txt`"):
+        models_at(["@list.txt"])
+
+
+def test_of_a_model_that_cannot_be_read_no_nodes_are_told(
+    fleet: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (fleet / "none.onnx").write_bytes(b"nothing")
+    files = [f"zoo/small/{name}.onnx" for name in ("m1", "none")]
+    assert run(["model", *files, "--format", "csv"]) == 2
+    assert "zoo/small/none.onnx,,,,,,,,,T0673" in capsys.readouterr().out
 
 
 def test_a_model_at_an_address_is_called_by_it(fleet: Path) -> None:

@@ -1,7 +1,9 @@
 """A figure that lacks a node, and has another one at its dearer side, bounds nothing."""
 
+import json
 from pathlib import Path
 
+import onnx
 import pytest
 from onnx.parser import parse_model
 
@@ -72,3 +74,22 @@ def test_the_gate_keeps_what_bounds_are(
     assert "loop.onnx eops data k*n\n" in lock
     assert "mixed.onnx eops unknown ?\n" in lock
     assert "mixed.onnx bytes incomplete 8*n + 1\n" in lock
+
+
+def test_what_is_not_costed_is_null_and_no_0(mixed: str, tmp_path: Path) -> None:
+    """In JSON, CSV, frames and notes in the model, as in text and on the page."""
+    out = tmp_path / "found.json"
+    noted = tmp_path / "noted.onnx"
+    dims = ["--dim", "n=4", "--allow-uncosted", "--output", str(out)]
+    assert run(["model", mixed, *dims, "--format", "json", "--annotate", str(noted)]) == 0
+    found = json.loads(out.read_text(encoding="utf-8"))
+    for rows in (found["by_op"], found["nodes"]):
+        (own,) = (row for row in rows if row["op"] == "my.dom.Foo")
+        assert {own[key] for key in ("eops", "flops", "macs", "index", "bytes")} == {None}
+        assert set(own["at"].values()) == {None, False}
+    notes = [entry.key for entry in onnx.load(noted).graph.node[1].metadata_props]
+    assert notes == ["tolcost.status"]
+    assert run(["model", mixed, *dims, "--format", "csv"]) == 0
+    assert "mixed,my.dom.Foo,1,,,,,,,,,lower bound,lower bound\n" in out.read_text(encoding="utf-8")
+    frame = tolcost.load_model(mixed).subs(n=4).by("op").set_index("op")
+    assert frame.loc["my.dom.Foo", ["eops", "bytes", "share"]].isna().all()

@@ -88,6 +88,8 @@ def command(
     """
     if form == "csv" and not others:
         raise click.UsageError("--format csv goes with --alternatives")
+    if others and library is not None:
+        raise click.UsageError("--alternatives is for operators, not for the programs of --library")
     if others:
         written, is_right = with_deep_stack(lambda: _alternatives(names, is_verified, specs, form))
         deliver(written, output)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from tolcost.catalogue.reading import other_format
-from tolcost.diagnostics import Diagnostic, Rejected, quoted, unreadable
+from tolcost.diagnostics import Diagnostic, Rejected, quoted, refuse, unreadable
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 _WILD = frozenset("*?[")
 _REMOTE = "://"
 _LIST = "@"
+_COMMENT = re.compile(r"(?:^|\s)#.*")  # a name may have one in it
 _MODELS = "*.onnx"
 _CHUNK = 1 << 20
 
@@ -60,11 +62,15 @@ def _at(pattern: str) -> Iterator[str]:
 def _lines(file: Path) -> list[str]:
     """The entries of a list: a line each, without comments; one list does not name another."""
     try:
-        lines = [line.strip() for line in file.read_text(encoding="utf-8").splitlines()]
+        lines = [_COMMENT.sub("", line).strip() for line in file.read_text(encoding="utf-8").splitlines()]
     except (OSError, UnicodeDecodeError) as error:
         message = f"cannot read the list {quoted(str(file))}: {unreadable(error)}"
         raise Rejected(Diagnostic("T0671", message)) from None
-    return [line for line in lines if line and not line.startswith(("#", _LIST))]
+    found = [line for line in lines if line]
+    other = next((line for line in found if line.startswith(_LIST)), None)
+    if other is not None:
+        refuse("T0671", f"the list {quoted(str(file))} names another one, {quoted(other)}")
+    return found
 
 
 # ---- addresses --------------------------------------------------------------------------------

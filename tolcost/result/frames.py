@@ -51,7 +51,7 @@ def frame_by(cost: Located, by: str, form: Callable[[Form], object]) -> pandas.D
         "nodes": pandas.Series([group.nodes for group in groups], dtype="int64"),
     }
     for name in _columns(by):
-        forms = [group.figures.amounts[name] for group in groups]
+        forms = [group.figures.told[name] for group in groups]
         if known:
             found[name] = typed([cost.number(one) for one in forms])
         else:

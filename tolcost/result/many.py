@@ -97,7 +97,10 @@ def many_written(found: Sequence[Summary], form: str) -> str:
             models: list[Json] = [_record(s) for s in found]
             return document("models", {"models": models})
         case "csv":
-            rows = [tuple(getattr(s, key) for key in _KEPT) for s in found]
+            rows = [
+                tuple(None if s.problem and key in ("nodes", "costed") else getattr(s, key) for key in _KEPT)
+                for s in found
+            ]
             return csv_text(ReportTable(tuple(Column(key, key) for key in _KEPT), rows))
         case "md":
             return write((ReportTable(_SHOWN, [tuple(map(_coded, _SHOWN, _row(s))) for s in found]),), "md")

@@ -610,13 +610,13 @@ def _nodes_json(study: ModelStudy, cost: Located, metrics: frozenset[str] | None
 
 
 def _figures_json(figures: Figures, show: Show, facts: tuple[Cond, ...]) -> dict[str, Json]:
-    moved = figures.traffic
+    moved, told, index = figures.traffic, figures.told, figures.index_ops
     return {
-        "eops": show(figures.eops),
-        "flops": show(figures.flops),
-        "macs": show(figures.macs),
-        "index": show(figures.index_ops),
-        "bytes": show(figures.bytes),
+        "eops": show(told["eops"]),
+        "flops": show(told["flops"]),
+        "macs": show(told["macs"]),
+        "index": show(None if figures.status in INCOMPLETE and index == 0 else index),
+        "bytes": show(told["bytes"]),
         "bytes_exact": not moved.open
         and all_reached(moved.full, show, facts)
         and figures.status not in INCOMPLETE,
@@ -646,7 +646,7 @@ def node_notes(study: ModelStudy, cost: Located) -> tuple[list[dict[str, str]], 
         known = cost.point.complete
         found = {
             name: to_text(form) if not known or (n := cost.number(form)) is None else str(n)
-            for name, form in figures.amounts.items()
+            for name, form in figures.told.items()
             if form is not None
         }
         return {**found, "status": figures.status}

@@ -74,6 +74,12 @@ class Figures:
         return {"eops": self.eops, "flops": self.flops, "macs": self.macs, "bytes": self.bytes}
 
     @property
+    def told(self) -> dict[str, Poly | None]:
+        """What a part adds to a sum, by name: where it is not costed and comes to 0, that is not known."""
+        lacking = self.status in INCOMPLETE
+        return {name: None if lacking and form == 0 else form for name, form in self.amounts.items()}
+
+    @property
     def intensity(self) -> FormRatio | None:
         """FLOPs over bytes; not known where some nodes are not costed, whatever the others come to."""
         if self.status in INCOMPLETE or self.bytes is None or self.bytes == 0:
@@ -580,7 +586,7 @@ class Located:
 
     def share(self, figures: Figures) -> Fraction | None:
         """What part of all EOPs some work has, where every length is known."""
-        own, whole = self.number(figures.eops), self.number(self.total.eops)
+        own, whole = self.number(figures.told["eops"]), self.number(self.total.eops)
         return Fraction(own, whole) if own is not None and whole else None
 
 

@@ -384,7 +384,7 @@ def _group_data(cost: Located, by: str) -> ReportTable:
     rows: list[tuple[Cell, ...]] = []
     for group in cost.groups(by):
         found = group.figures
-        forms = tuple(found.amounts.values())
+        forms = tuple(found.told.values())
         values = map(cost.value, forms) if known else ()
         times = time_cells(cost, group.title, by)
         said = (found.status, cost.moved(found))

@@ -105,10 +105,10 @@ def _table(table: ReportTable) -> str:
     marks = [_is_mark([row[k] for row in cells]) for k in range(len(columns))]
     titles = (_title(column, mark) for (_, column), mark in zip(columns, marks, strict=True))
     lines = [
-        f"% {visible(table.command)}",
+        *([f"% {visible(table.command)}"] if table.command else []),
         r"% needs \usepackage{longtable,amssymb,graphicx}, and a landscape page",
         rf"\begin{{longtable}}{{{''.join(_alignments([c for _, c in columns], cells, marks))}}}",
-        rf"\caption{{{latex_text(table.title)}}}\\",
+        *([rf"\caption{{{latex_text(table.title)}}}\\"] if table.title else []),
         r"\hline",
         " & ".join(titles) + r" \\",
         r"\hline",
