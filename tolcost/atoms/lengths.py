@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from tolcost.algebra import (
+    Cond,
+    Eq,
     NotInteger,
     Poly,
     Symbol,
     atom,
+    cond_text,
     equations_in,
     evaluate,
     evaluate_cond,
@@ -18,13 +21,15 @@ from tolcost.algebra import (
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import index_nodes, inner_nodes, roots
 from tolcost.atoms.nodes import Condition, Node, Program
-from tolcost.diagnostics import Diagnostic, Rejected, quoted, refuse
+from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span, place, quoted, refuse
 
 
 def given_lengths(program: Program, dims: Mapping[str, int]) -> dict[Symbol, int]:
     """Find what the lengths given by name are, and those that follow: none may break a condition."""
-    known = solve(equations_in(each.condition for each in program.conditions), named(program, dims))[0]
-    problems = [problem for symbol in known for problem in out_of_bounds(symbol, known)]
+    given = named(program, dims)
+    known = solve(equations_in(each.condition for each in program.conditions), given)[0]
+    told = [(each.condition, line_of(each.span)) for each in program.conditions]
+    problems = [p for symbol in known for p in out_of_bounds(symbol, known, () if symbol in given else told)]
     if problems:
         raise Rejected(*problems)
     check_conditions(program.conditions, known, "these lengths break")
@@ -49,12 +54,24 @@ def lengths_of(program: Program) -> tuple[Symbol, ...]:
     return (*program.symbols, *conditions, *(s for shape in shapes for d in shape for s in d.free))
 
 
-def out_of_bounds(symbol: Symbol, bindings: Mapping[Symbol, int]) -> Iterator[Diagnostic]:
-    """Say of a length if it is outside of its range."""
+def out_of_bounds(
+    symbol: Symbol, bindings: Mapping[Symbol, int], told: Iterable[tuple[Cond, str]] = ()
+) -> Iterator[Diagnostic]:
+    """Say of a length if it is outside of its range, and which equation it follows from, and where."""
     value, low, high = bindings[symbol], _bound(symbol.lo, bindings), _bound(symbol.hi, bindings)
     if (low is not None and value < low) or (high is not None and value > high):
         ends = f"{'' if low is None else f'{low:,}'}..{'' if high is None else f'{high:,}'}"
-        yield Diagnostic("T0343", f"{quoted(symbol.name)} = {value:,} is outside its range {ends}")
+        found = (f"{cond_text(c)}{where}" for c, where in told if isinstance(c, Eq) and symbol in c.p.free)
+        reason = next(found, None)
+        declared = "; a length that may be 0 is declared so: `attr n: N`" if value == 0 else ""
+        hint = None if reason is None else f"it follows from {reason}{declared}"
+        message = f"{quoted(symbol.name)} = {value:,} is outside its range {ends}"
+        yield Diagnostic("T0343", message, hint=hint)
+
+
+def line_of(span: Span) -> str:
+    """The line of a span, as it stands behind what is said of it."""
+    return "" if span.source is NOWHERE.source else f" (line {place(span).line})"
 
 
 def _bound(bound: Poly | None, bindings: Mapping[Symbol, int]) -> int | None:

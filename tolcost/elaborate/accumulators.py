@@ -352,7 +352,11 @@ _shape = attrgetter("shape")
 _STEPS = data_symbol("steps")
 """How many steps of a fold are done, in the lengths of its accumulator."""
 
-_HINT = "each step may add a fixed amount to a length, or leave one that its number tells: 2^(p - s)"
+_HINT = (
+    "each step may add a fixed amount to a length, or build one that its number tells: "
+    "`reduce(t, (a, z) => map(tol[2^s * n], ...), x, [s])`; "
+    "a few steps may stand one after the other: `f(f(x))`"
+)
 
 Longer = tuple[tuple[int, ...], ...]
 """How much longer every length of every component of an accumulator is after a step."""

@@ -157,7 +157,8 @@ def check_numbers(env: Env, name: str, args: tuple[Value, ...], span: Span) -> N
 def check_condition(name: str, condition: Value, span: Span) -> None:
     """A condition is a truth value or a number: text has no 0."""
     if kind_of(space_of(condition)) == "S":
-        fail("T0405", f"`{name}` goes by a condition, and this is text", span)
+        hint = """compare it: `mode == "linear"`"""
+        fail("T0405", f"`{name}` goes by a condition, and this is text", span, hint=hint)
 
 
 _WHOLE = ("floor", "ceil", "round", "trunc")
@@ -181,10 +182,20 @@ def _apply_numbers(env: Env, name: str, args: tuple[Value, ...], span: Span) -> 
     return Data(_lambda(env, name, args, span))
 
 
+def _instead(name: str, spaces: tuple[str, ...]) -> str:
+    """What to do with values that a function does not apply to."""
+    if "S" in map(kind_of, spaces):
+        return "texts can be compared with one another, by `==` and `!=`"
+    if "R" in FUNCTIONS[name].kinds:
+        return "it applies to real numbers: `abs(x)` is one"
+    return "it applies to truth values and integers: `x != 0`, `convert(x, Z)`"
+
+
 def _lambda(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Lambda:
     kinds = _kinds(name, *_spaces(args))
     if kinds is None:
-        fail("T0405", f"`{name}` does not apply to {' and '.join(dict.fromkeys(map(space_of, args)))}", span)
+        spaces = tuple(dict.fromkeys(map(space_of, args)))
+        fail("T0405", f"`{name}` does not apply to {' and '.join(spaces)}", span, hint=_instead(name, spaces))
     domain, result = kinds
     nodes = tuple(
         [

@@ -133,7 +133,12 @@ def merge(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> Val
     if is_function(a) or is_function(b) or isinstance(a, str) or isinstance(b, str):
         if a == b:
             return a
-        fail("T0407", "these cases differ in something that must be known while compiling", span)
+        hint = (
+            "choose what they give: `(v) => where(c, f(v), g(v))`"
+            if is_function(a) and is_function(b)
+            else "a condition that is known decides: give the attributes in it by --attr"
+        )
+        fail("T0407", "these cases differ in something that must be known while compiling", span, hint=hint)
     if is_static(a) and is_static(b):
         merged = _merge_static(env, condition, then, other, span)
         if merged is not None:

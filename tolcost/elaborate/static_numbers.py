@@ -390,7 +390,8 @@ def _compare_words(name: str, args: tuple[Value, ...], span: Span) -> Value:
     if isinstance(left, str) and isinstance(right, str) and name in ("lt", "le", "gt", "ge"):
         holds = {"lt": left < right, "le": left <= right, "gt": left > right, "ge": left >= right}[name]
         return TRUE if holds else FALSE
-    fail("T0405", f"`{name}` does not apply to text or spaces", span)
+    hint = "texts and spaces can be compared with `==` and `!=`, texts by their order, too"
+    fail("T0405", f"`{name}` does not apply to text or spaces", span, hint=hint)
 
 
 # ---- arithmetic --------------------------------------------------------------------------

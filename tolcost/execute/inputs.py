@@ -9,7 +9,7 @@ anywhere: nothing in them is ever unpickled.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from fractions import Fraction
 from functools import lru_cache
 from math import isfinite
@@ -19,6 +19,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 import numpy as np
 
 from tolcost.algebra import (
+    Cond,
     Eq,
     Poly,
     Symbol,
@@ -30,7 +31,7 @@ from tolcost.algebra import (
     the_symbol,
 )
 from tolcost.atoms.kit import program_nodes
-from tolcost.atoms.lengths import check_conditions, given_lengths, lengths_of, named, out_of_bounds
+from tolcost.atoms.lengths import check_conditions, given_lengths, lengths_of, line_of, named, out_of_bounds
 from tolcost.atoms.nodes import Input, Part, Program
 from tolcost.diagnostics import Diagnostic, Rejected, quoted, visible
 from tolcost.execute.dtypes import Array, convert, dtype_of, shortened
@@ -326,12 +327,28 @@ def bind_lengths(
         _bind_dims(program, pairs, dims, bindings, problems)
     equations = [declared - actual for _, declared, actual in formulas]
     equations += equations_in(c.condition for c in program.conditions)
+    given = frozenset(bindings)
     bindings, _ = solve(equations, bindings)  # what has no solution is a disagreement, told below
     problems.extend(_disagreements(formulas, bindings))
-    problems.extend(problem for symbol in bindings for problem in out_of_bounds(symbol, bindings))
+    problems.extend(_out_of_bounds(program, formulas, given, bindings))
     if problems:
         raise Rejected(*problems)
     return bindings
+
+
+def _out_of_bounds(
+    program: Program,
+    formulas: list[tuple[str, Poly, int]],
+    given: Set[Symbol],
+    bindings: Mapping[Symbol, int],
+) -> Iterable[Diagnostic]:
+    """Lengths outside of their ranges, and which input or condition those follow from that nobody gave."""
+    told: list[tuple[Cond, str]] = [
+        (Eq(declared - actual), f" (the input {quoted(name)})") for name, declared, actual in formulas
+    ]
+    told += [(noted.condition, line_of(noted.span)) for noted in program.conditions]
+    for symbol in bindings:
+        yield from out_of_bounds(symbol, bindings, () if symbol in given else told)
 
 
 def _length_pairs(
@@ -508,15 +525,21 @@ def plain_values(array: Array) -> PlainValues:
 def lengths_by_name(program: Program, given: Arrays, dims: Mapping[str, int]) -> dict[str, int]:
     """Give every length that options, the shapes of arrays and the program's conditions decide."""
     values = named(program, dims)
+    told = [
+        (needed.name, declared, actual)
+        for needed in program.inputs
+        for part, array in zip(needed.type, given.get(needed.name, ()), strict=False)
+        for declared, actual in zip(part.shape, array.shape, strict=False)
+        if declared.constant is None
+    ]
     equations = equations_in(c.condition for c in program.conditions)
-    for needed in program.inputs:
-        for part, array in zip(needed.type, given.get(needed.name, ()), strict=False):
-            pairs = zip(part.shape, array.shape, strict=False)
-            equations += [declared - actual for declared, actual in pairs if declared.constant is None]
+    equations += [declared - actual for _, declared, actual in told]
     found, impossible = solve(equations, values)
     if impossible:
         texts = (cond_text(Eq(substitute(equation, dict(values)))) for equation in impossible)
         raise Rejected(*(Diagnostic("T0342", f"no length makes {text}") for text in texts))
+    if problems := tuple(_out_of_bounds(program, told, values.keys(), found)):
+        raise Rejected(*problems)
     return {symbol.name: value for symbol, value in found.items()}
 
 

@@ -31,7 +31,7 @@ from tolcost.algebra import (
     to_text,
     to_words,
 )
-from tolcost.atoms.lengths import out_of_bounds
+from tolcost.atoms.lengths import line_of, out_of_bounds
 from tolcost.atoms.nodes import Condition
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span, place, quoted, visible
@@ -194,7 +194,8 @@ def locate(
     given = {known[name]: value for name, value in dims.items() if name in known}
     equations = {one.condition.p: one for one in relied if isinstance(one.condition, Eq)}
     values, impossible = solve((*(value - atom(s) for s, value in merged.items()), *equations), given)
-    problems = [problem for symbol in values for problem in out_of_bounds(symbol, values)]
+    follow = [(one.condition, f" ({visible(one.node)})" if one.node else line_of(one.span)) for one in relied]
+    problems = [p for s in values for p in out_of_bounds(s, values, () if s in given else follow)]
     problems += [equations[p].broken() for p in impossible if p in equations]
     gaps = {value - atom(s): s for s, value in said.items()}
     broken = "these lengths break a condition of the model"
