@@ -22,6 +22,7 @@ from tolcost.algebra.floors import exact_quotient, leading_coefficient, shared_m
 from tolcost.algebra.piecewise import clips_in
 from tolcost.algebra.poly import (
     UNIT,
+    ZERO,
     AlgebraBudget,
     Exponential,
     Floor,
@@ -239,9 +240,10 @@ class _Builder:
     def _without(self, p: Poly, clips: Iterable[Relu]) -> Poly:
         for clip in clips:
             parts = powers_of(p, clip)
+            kept = parts.pop(0, ZERO)
             ways = (
-                total_of([multiply(part, instead**times) for times, part in parts.items()])
-                for instead in self._extremes(clip)
+                total_of([kept, *(multiply(part, instead**times) for times, part in parts.items())])
+                for instead in (self._extremes(clip) if parts else ())
             )
             p = min((p, *ways), key=_effort)
         return p
