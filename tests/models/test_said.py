@@ -78,3 +78,14 @@ def test_a_version_that_nothing_defines_is_told(tmp_path: Path, capsys: pytest.C
     file.write_bytes(parse_model(text).SerializeToString())
     assert run(["model", str(file)]) == 3
     assert "Add is not costed: it has no definition before version 7" in capsys.readouterr().out
+
+
+def test_a_model_without_a_version_is_told_which_is_taken(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = parse_model(HEAD + ADD)
+    del model.opset_import[:]
+    file = tmp_path / "m.onnx"
+    file.write_bytes(model.SerializeToString())
+    assert run(["model", str(file)]) == 0
+    assert "opset       the model names none  the newest definitions are taken\n" in capsys.readouterr().out

@@ -157,7 +157,11 @@ class ModelStudy(Study):
         yield Fact("coverage", f"{self.coverage.text}{partly}")
         newest = newest_version("")
         late = self.model.opsets.get("", 0) > newest
-        yield Fact("opset", versions, f"the definitions are those of ai.onnx {newest} here" if late else "")
+        told = f"the definitions are those of ai.onnx {newest} here" if late else ""
+        if versions:
+            yield Fact("opset", versions, told)
+        else:
+            yield Fact("opset", "the model names none", "the newest definitions are taken")
 
     def remarks(self) -> Iterator[Fact]:
         """Lengths that are one, and shapes that only the file tells."""
