@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TypeAlias
 
-from tolcost.algebra import LARGEST_LENGTH, Ge, Poly, Symbol, contradict
+from tolcost.algebra import LARGEST_LENGTH, Ge, Poly, Symbol, contradict, prove
 from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import visible
 from tolcost.result.assumptions import offered, partitions
@@ -259,14 +259,19 @@ def _requirements(cost: Located, heading: str, kind: str, most: int | None) -> I
 
 
 def _strongest(found: Sequence[Requirement]) -> list[Requirement]:
-    """Without those that follow from another: ``n >= 2`` is not told beside ``n >= 5``."""
+    """Without those that follow from others: ``n >= 2`` is not told beside ``n >= 5``."""
     least: dict[Poly, int] = {}
     bounds = [_bound(one) for one in found]
     for form, besides in filter(None, bounds):
         least[form] = min(besides, least.get(form, besides))
-    return [
+    kept = [
         one for one, bound in zip(found, bounds, strict=True) if bound is None or bound[1] == least[bound[0]]
     ]
+    for one in reversed(kept) if len(kept) <= _MOST_CONDITIONS else ():
+        others = [other for other in kept if other is not one]
+        if isinstance(one.condition, Ge) and prove(one.condition, tuple(other.condition for other in others)):
+            kept = others
+    return kept
 
 
 def _bound(one: Requirement) -> tuple[Poly, int] | None:
