@@ -512,7 +512,7 @@ def test_what_is_left_out_opens(browser: Browser, folder: Path) -> None:
 
 def test_two_models_are_shown_beside_each_other(browser: Browser, folder: Path) -> None:
     browser.open((folder / "diff.html").as_uri())
-    assert "llama.onnx → bert: more EOPs for all lengths" in browser.run(
+    assert "llama.onnx → bert.onnx: more EOPs for all lengths" in browser.run(
         "return document.querySelector('#compared h2').textContent"
     )
     rows = browser.run(BESIDE)

@@ -164,6 +164,7 @@ def _other(old: Located, found: CostComparison, cost: Located, forms: _Forms) ->
     needed = [substitute_cond(one.condition, symbols) for one in old.study.needed]
     return {
         "name": visible(names[0] if len(set(names)) > 1 else found.old),
+        "than": visible(names[1] if len(set(names)) > 1 else found.new),
         "verdict": found.verdict,
         "said": found.said,
         "notes": [visible(note) for note in (*found.notes, *filter(None, (whole.why,)))],

@@ -35,7 +35,7 @@ function comparison() {
           element(
             "tr",
             {},
-            ...[name, other.name, data.name, "change"].map((title, k) =>
+            ...[name, other.name, other.than, "change"].map((title, k) =>
               element("th", { class: k ? "number" : null }, title),
             ),
           ),
@@ -67,7 +67,7 @@ function comparison() {
     );
   const layers = other.layers.map(([title, before, after]) => [title, at(before), at(after)]);
   byId("compared").replaceChildren(
-    element("h2", {}, `${other.name} → ${data.name}: ${other.said}`),
+    element("h2", {}, `${other.name} → ${other.than}: ${other.said}`),
     ...other.notes.map((note) => element("p", { class: "quiet" }, note)),
     shown("EOPs by operator", rows),
     ...(layers.length
