@@ -11,19 +11,23 @@ from tolcost.atoms.nodes import (
     Block,
     Build,
     Component,
+    Convert,
     Filter,
     Fold,
     Input,
-    Lambda,
     Member,
     Node,
+    Number,
     Pack,
     Program,
     Ref,
+    Reshape,
     Select,
+    Table,
     Var,
 )
 
+TAKEN = {Input, Ref, Number, Table, Member, Component, Reshape, Convert, Pack, Select}
 Values = Mapping[Symbol, int]
 Names = dict[Var, tuple[Node, Values]]
 Element = tuple[str, tuple[int, ...]]
@@ -92,8 +96,8 @@ class _Walk:
         self.need(block.result, values, {**names, **bound})
 
     def computed(self, node: Node, values: Values, names: Names) -> None:
-        """What is named is computed, whoever asks for it, unless it is only moved."""
-        if any(isinstance(inner, Lambda) and inner.charge == "data" for inner in inner_nodes((node,))):
+        """What is named is computed, whoever asks for it, unless it is only taken from somewhere."""
+        if any(type(inner) not in TAKEN for inner in inner_nodes((node,))):
             start = begun(node, values, names)
             for item in start.items if isinstance(start, Pack) else (start,):
                 if not isinstance(begun(item, values, names), Input):

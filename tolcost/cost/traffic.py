@@ -65,6 +65,7 @@ from tolcost.algebra.conditions import conjuncts
 from tolcost.algebra.poly import affine_parts
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import (
+    LEAVES,
     Bindings,
     blocks,
     children,
@@ -909,10 +910,10 @@ class _Walk:
         self._enter(node.body, place.inside(node))
 
     def _computes(self, var: Var) -> bool:
-        """Whether a name is one of something computed, and not only moved."""
+        """Whether a name is one of something computed or laid out, and not only taken from somewhere."""
         if var not in self.computed:
             inside = inner_nodes((self.named[var],))
-            self.computed[var] = any(isinstance(node, ir.Lambda) and node.charge == "data" for node in inside)
+            self.computed[var] = any(type(node) not in _TAKEN for node in inside)
         return self.computed[var]
 
     def _is_chosen(self, indices: tuple[Node, ...]) -> bool:
@@ -962,6 +963,10 @@ class _Walk:
 def _is_never(place: ReadPlace) -> bool:
     """Whether nothing is evaluated at a place, and so nothing read; what is named outside of it may be."""
     return any(extent == ZERO for _, extent in place.ranges)
+
+
+_TAKEN = {*LEAVES, ir.Member, ir.Component, ir.Reshape, ir.Convert, ir.Pack, ir.Select}
+"""What computes nothing and lays nothing out."""
 
 
 def _items(node: Node) -> tuple[Node, ...]:
