@@ -333,8 +333,8 @@ def compared_by_operator(
     if total.bytes is not None:
         yield "", "bytes", total.bytes
     for group in operators:
-        yield group.title, "eops", group.figures.eops
-        yield group.title, "macs", group.figures.macs
+        told = group.figures.told  # of what is not costed there is nothing to compare
+        yield from ((group.title, key, form) for key in ("eops", "macs") if (form := told[key]) is not None)
 
 
 def _numbers_tried(named: Mapping[str, int], solved: Mapping[str, int]) -> Iterator[Mapping[str, int]]:
