@@ -638,7 +638,7 @@ def _is_one_to_one(at: tuple[Poly, ...], axes: list[Ranges], doubts: Doubts) -> 
         found = set[Symbol]()
         for index, own in zip(at, axes, strict=True):
             more = [one for one in own if one[0] not in told]
-            if _is_spread(index, more, doubts):
+            if _is_spread(index, more, doubts) or _is_in_rows(index, more, doubts):
                 found |= {symbol for symbol, _ in more}
         if not found:
             return False
@@ -661,6 +661,22 @@ def _is_spread(index: Poly, own: list[tuple[Symbol, Poly]], doubts: Doubts) -> b
             return False
         reach = reach + steps[k] * (own[k][1] - 1)
     return True
+
+
+def _is_in_rows(index: Poly, own: list[tuple[Symbol, Poly]], doubts: Doubts) -> bool:
+    """Whether an index goes through rows one after the other, none of which begins before the last one ends.
+
+    Rows may differ in length, as those of a packed triangle do: ``i*(i - 1)/2 + j`` where j goes to i.
+    """
+    if len(own) != 2:
+        return False
+    (outer, _), (inner, extent) = own
+    parts = affine_parts(index, inner)
+    if parts is None or parts[0] != ONE:
+        return False
+    begins = parts[1]
+    gap = substitute(begins, {outer: atom(outer) + 1}) - begins - extent
+    return is_nonnegative(extent, doubts.granted) and is_nonnegative(gap, doubts.granted)
 
 
 def _cut(
