@@ -22,6 +22,7 @@ from tolcost.algebra.conditions import (
     conj,
     disj,
     eq,
+    exclude_each_other,
     ge,
     map_cond,
     negate,

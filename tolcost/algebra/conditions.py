@@ -284,6 +284,31 @@ def _contradictory(parts: dict[Cond, None]) -> bool:
     return False
 
 
+def exclude_each_other(a: Cond, b: Cond) -> bool:
+    """Whether two bounds or values are seen not to hold together, as ``i == 3`` and ``i >= 5``.
+
+    >>> from tolcost.algebra.poly import length
+    >>> n, m = length("n"), length("m")
+    >>> exclude_each_other(eq(n - 3), eq(n - 4)), exclude_each_other(eq(n - 3), ge(n - 5))
+    (True, True)
+    >>> exclude_each_other(ge(m - n), ge(n - m - 1)), exclude_each_other(eq(n - 3), ge(n - m))
+    (True, False)
+    """
+    sums = (p + q for p in _never_negative(a) for q in _never_negative(b))
+    return any(both.constant is not None and both.constant < 0 for both in sums)
+
+
+def _never_negative(cond: Cond) -> tuple[Poly, ...]:
+    """What is at least 0 where a bound or a value holds."""
+    match cond:
+        case Ge(p=p):
+            return (p,)
+        case Eq(p=p):
+            return p, -p
+        case _:
+            return ()
+
+
 def _few(parts: tuple[Cond, ...]) -> tuple[Cond, ...]:
     """Refuse a condition that grows without end."""
     if sum(map(_leaves, parts)) > MAX_PARTS:

@@ -27,6 +27,7 @@ from tolcost.algebra import (
     Symbol,
     clips_in,
     const,
+    exclude_each_other,
     fewer_clips,
     generators_in,
     is_nonnegative,
@@ -138,6 +139,7 @@ class SumDomain:
 
 
 EVERYWHERE = SumDomain()
+_FEW_GUARDS = 2
 _kind = attrgetter("kind")
 Unsummed: TypeAlias = dict[tuple[Counted, SumDomain], Poly]
 
@@ -251,11 +253,14 @@ def choose(condition: Cond, then: Unsummed, other: Unsummed) -> Unsummed:
     """
     if isinstance(condition, (Or, Not)):
         return choose(negate(condition), other, then)
-    opposite = negate(condition) if _is_plain_bound(condition) else None
+    opposite = negate(condition) if isinstance(condition, Ge) else None
     result: Unsummed = {}
     difference = dict(then)
     for (item, domain), poly in other.items():
-        if opposite is not None and domain.guards and (item, domain) not in then:
+        alone = (item, domain) not in then
+        if alone and any(exclude_each_other(condition, guard) for guard in domain.guards):
+            accumulate(result, {(item, domain): poly})
+        elif alone and isinstance(opposite, Ge) and _is_chained(domain, opposite):
             accumulate(result, {(item, add_guard(domain, opposite)): poly})
         else:
             accumulate(result, {(item, domain): poly})
@@ -267,12 +272,14 @@ def choose(condition: Cond, then: Unsummed, other: Unsummed) -> Unsummed:
     return result
 
 
-def _is_plain_bound(condition: Cond) -> bool:
-    """Whether its opposite is as easy to sum over: between floors, forms of both would not cancel."""
-    if not isinstance(condition, Ge) or condition.p.height:
-        return False
-    moved = (coef for mono, coef in condition.p.terms.items() if "coord" in map(_kind, mono))
-    return all(abs(coef) == 1 for coef in moved)
+def _is_chained(domain: SumDomain, bound: Ge) -> bool:
+    """Whether what is guarded gets a bound beside its guards; else what the bound leaves out is taken off.
+
+    Between floors, forms of differences cancel as long as they are few.
+    """
+    moved = (coef for mono, coef in bound.p.terms.items() if "coord" in map(_kind, mono))
+    is_plain = not bound.p.height and all(abs(coef) == 1 for coef in moved)
+    return len(domain.guards) > (0 if is_plain else _FEW_GUARDS)
 
 
 def choose_apart(condition: Cond, then: Unsummed, other: Unsummed) -> Unsummed:
