@@ -160,8 +160,8 @@ def _truths(value: _Value) -> _Value:
     return _Value(CastOperand(value.operand, ("B",) * len(parts)), parts)
 
 
-def _refused(message: str, span: Span = NOWHERE) -> Rejected:
-    return Rejected(Diagnostic("T0510", message, span))
+def _refused(message: str, span: Span = NOWHERE, hint: str | None = None) -> Rejected:
+    return Rejected(Diagnostic("T0510", message, span, hint=hint))
 
 
 class _Unroller:
@@ -324,7 +324,8 @@ class _Unroller:
     def seen(self, value: _Value, why_not: str, span: Span) -> Sequence[int]:
         """Ask what the data is that decides how to go on."""
         if self.look is None:
-            raise _refused(why_not, span)
+            hint = "`where(c, a, b)` at every element is the same for all data; `tolcost run` goes by values"
+            raise _refused(why_not, span, hint)
         return self.look(self.atoms, value.operand)
 
     def apply(self, node: ir.Lambda | ir.Where, args: list[_Value]) -> _Value:
