@@ -285,13 +285,13 @@ def _contradictory(parts: dict[Cond, None]) -> bool:
 
 
 def exclude_each_other(a: Cond, b: Cond) -> bool:
-    """Whether two bounds or values are seen not to hold together, as ``i == 3`` and ``i >= 5``.
+    """Whether two conditions are seen not to hold together by a bound of each, as ``i == 3`` and ``i >= 5``.
 
     >>> from tolcost.algebra.poly import length
     >>> n, m = length("n"), length("m")
     >>> exclude_each_other(eq(n - 3), eq(n - 4)), exclude_each_other(eq(n - 3), ge(n - 5))
     (True, True)
-    >>> exclude_each_other(ge(m - n), ge(n - m - 1)), exclude_each_other(eq(n - 3), ge(n - m))
+    >>> exclude_each_other(conj(ge(m), ge(m - n)), ge(n - m - 1)), exclude_each_other(eq(n - 3), ge(n - m))
     (True, False)
     """
     sums = (p + q for p in _never_negative(a) for q in _never_negative(b))
@@ -299,12 +299,14 @@ def exclude_each_other(a: Cond, b: Cond) -> bool:
 
 
 def _never_negative(cond: Cond) -> tuple[Poly, ...]:
-    """What is at least 0 where a bound or a value holds."""
+    """What is at least 0 where a condition holds, bound by bound."""
     match cond:
         case Ge(p=p):
             return (p,)
         case Eq(p=p):
             return p, -p
+        case And(parts=parts):
+            return tuple(p for part in parts for p in _never_negative(part))
         case _:
             return ()
 

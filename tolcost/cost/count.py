@@ -140,6 +140,7 @@ class SumDomain:
 
 EVERYWHERE = SumDomain()
 _FEW_GUARDS = 2
+"""So many choices in a chain are told by differences, where bounds have floors."""
 _kind = attrgetter("kind")
 Unsummed: TypeAlias = dict[tuple[Counted, SumDomain], Poly]
 
