@@ -277,6 +277,8 @@ def test_a_bound_in_other_words_is_the_same_where_the_program_is() -> None:
     assert verdict(once, again).kind == "undecided"
     assert verdict(replace(once, source="a"), replace(again, source="b")).kind == "undecided"
     assert verdict(replace(once, source="a"), replace(again, source="a")).kind == "same"
+    narrower = replace(again, source="a", where="m >= 2")
+    assert verdict(replace(once, source="a"), narrower).kind == "undecided"
     exact = replace(entry("Max(m, n)"), source="a")
     assert verdict(replace(once, source="a"), exact).kind == "undecided"
 

@@ -85,9 +85,9 @@ def judge(
         kind: ChangeKind = "new" if before is None else "gone"
         return CostChange(new.name, kind, metric, old=_text(before), new=_text(after))
     found = CostChange(new.name, "same", metric, old=before.form, new=after.form)
-    as_it_was = bool(new.source) and old.source == new.source
-    told = before.status == "exact" or as_it_was
-    if before == after and told and (old.inputs, old.where) == (new.inputs, new.where):
+    asked_alike = (old.inputs, old.where) == (new.inputs, new.where)
+    as_it_was = asked_alike and bool(new.source) and old.source == new.source
+    if before == after and asked_alike and (before.status == "exact" or as_it_was):
         return found
     if "unknown" in (before.status, after.status):
         when = "any more" if after.status == "unknown" else "before"

@@ -124,7 +124,7 @@ def command(
     """Count what models cost, in closed forms in their free dimensions.
 
     Every node is costed by the definition of its operator.  What has no definition is named, the
-    total is then a lower bound, and the exit code is 3.  A folder, a pattern, several files, an
+    total is then a lower bound at best, and the exit code is 3.  A folder, a pattern, several files, an
     address that fsspec knows or a @LIST of these give one table, and limits hold for each model.
     """
     numbers, equal = options.equated(dims)
