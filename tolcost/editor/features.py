@@ -14,9 +14,17 @@ from tolcost.atoms.nodes import Type
 from tolcost.catalogue.specs import open_library
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import NOWHERE, Diagnostic, Fix, Rejected, Source, Span, on_one_line
-from tolcost.editor.reading import Reading, cost_inside, derivation_of, known_names, named_costs, types_of
+from tolcost.editor.reading import (
+    Reading,
+    cost_inside,
+    derivation_of,
+    known_names,
+    statement_costs,
+    types_of,
+)
 from tolcost.platform import spec_names, specs_root
 from tolcost.result.derivation import derivation_text
+from tolcost.result.program import program_study
 from tolcost.spaces import SPACES
 from tolcost.syntax import Occurrences, occurrences, parse, tree
 from tolcost.syntax.format import format_program
@@ -242,6 +250,7 @@ def _space(name: str) -> WordEntry:
 
 _REMARKS = {"length": ", at least 1", "zeros": ", to be filled"}
 _LONGEST = 240
+_MOST_CONDITIONS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,16 +285,81 @@ def _named(reading: Reading, word: str, offset: int) -> str | None:
 def _own(reading: Reading, found: Occurrences) -> str:
     text = found.statement.text
     lines = [f"```tolang\n{_short(text)}\n```", f"{found.sort} `{found.name}`{_REMARKS.get(found.sort, '')}"]
-    shape = types_of(reading).get(found.name) if found.sort in ("value", "input", "zeros") else None
-    if shape is not None:
+    at_top = _is_at_top(reading, found)
+    if at_top and (shape := types_of(reading).get(found.name)) is not None:
         lines[1] += f": {type_text(shape)}"
-    cost = named_costs(derivation_of(reading)).get(found.name) if found.sort == "value" else None
-    if cost is None and found.sort in ("value", "function"):
-        cost = cost_inside(reading, found.statement)
-    if cost is not None and found.sort in ("value", "function"):
-        counted = "EOPs, wherever it is applied" if found.sort == "function" else "EOPs"
-        lines.append(f"**{to_text(cost)}** {counted}")
+    if found.sort == "value" and at_top:
+        lines += _cost_of_value(reading, found.statement)
+    elif found.sort in ("value", "function"):
+        counted = ", wherever it is applied" if found.sort == "function" else " in all"
+        lines += _cost_of_piece(reading, found.statement, counted)
     return "\n\n".join((*lines, *_guess(reading)))
+
+
+def _is_at_top(reading: Reading, found: Occurrences) -> bool:
+    """Whether the program itself declares or defines a name: one inside may be called the same."""
+    tops = reading.program.statements if reading.program else ()
+    at_top = any(found.statement == statement.span for statement in tops)
+    return at_top and found.sort in ("value", "input", "zeros")
+
+
+def _cost_of_value(reading: Reading, statement: Span) -> Iterator[str]:
+    """What the value of a statement costs, and where that holds."""
+    cost = statement_costs(reading).get(statement)
+    if reading.analysis is None or (cost is None and _elsewhere(reading, statement)):
+        return
+    most = "at most " if cost is not None and cost.bounded else ""
+    yield f"{most}**{'0' if cost is None else to_text(cost.eops)}** EOPs"
+    mentioned = cost.eops.free if cost is not None else ()
+    for data in (symbol for symbol in reading.analysis.symbols if symbol.kind == "data"):
+        if data in mentioned:
+            yield f"*data decides `{data.name}`*"
+    needed = [one.text for one in program_study(reading.analysis).needed]
+    if needed:
+        more = "" if len(needed) <= _MOST_CONDITIONS else " …"
+        yield f"*where {', '.join(f'`{one}`' for one in needed[:_MOST_CONDITIONS])}{more}*"
+
+
+def _cost_of_piece(reading: Reading, span: Span, counted: str) -> list[str]:
+    """What all that is written in a piece costs, and what it applies that is written elsewhere.
+
+    Of a choice that data makes, only the whole is known: nothing is said of what is inside of one.
+    """
+    cost = cost_inside(reading, span)
+    if cost is None or cost == 0 or reading.analysis is None:
+        return []
+    besides = _elsewhere(reading, span)
+    if reading.analysis.status == "upper bound" and besides:
+        return []
+    most = "at most " if reading.analysis.status == "upper bound" else ""
+    said = f", besides what {', '.join(f'`{name}`' for name in besides)} costs" if besides else ""
+    return [f"{most}**{to_text(cost)}** EOPs{counted}{said}"]
+
+
+def _elsewhere(reading: Reading, span: Span) -> tuple[str, ...]:
+    """The functions and operators that a piece mentions and that are defined outside of it."""
+    if reading.program is None:
+        return ()
+    functions = [one for one in names_of(reading) if one.sort == "function"]
+    inside = {one.name for one in functions if span.start < one.place.start < span.end}
+    outside = {one.name for one in functions if span.start != one.place.start} | known_names(reading).keys()
+    operators = open_library()
+    mentioned = (node.name for node in _nodes_in(reading.program, span) if isinstance(node, tree.Name))
+    return tuple(
+        name
+        for name in dict.fromkeys(mentioned)
+        if name not in inside and (name in outside or operators.callable_domain(name) is not None)
+    )
+
+
+def _nodes_in(program: tree.Module, span: Span) -> Iterator[object]:
+    waiting: list[tree.Statement | tree.Expr | tree.Ellipsis] = [*program.statements]
+    while waiting:
+        node = waiting.pop()
+        if node.span.start >= span.start and node.span.end <= span.end:
+            yield node
+        if node.span.start <= span.end and span.start <= node.span.end:
+            waiting += reversed(tree.children(node))
 
 
 def _guess(reading: Reading) -> list[str]:
@@ -332,11 +406,8 @@ def _cost_of_call(reading: Reading, offset: int) -> list[str]:
 def _expression(reading: Reading, offset: int) -> Hover | None:
     """What the smallest call or operation around a place costs."""
     around = innermost(reading.program, offset) if reading.program else None
-    cost = None if around is None else cost_inside(reading, around)
-    if around is None or cost is None or cost == 0:
-        return None
-    text = on_one_line(around)
-    return Hover(f"`{text}`: **{to_text(cost)}** EOPs in all", around)
+    cost = [] if around is None else _cost_of_piece(reading, around, " in all")
+    return Hover(f"`{on_one_line(around)}`: {cost[0]}", around) if around is not None and cost else None
 
 
 def innermost(program: tree.Module, offset: int) -> Span | None:
@@ -441,10 +512,11 @@ def formatted(source: Source) -> str | None:
 
 def lenses(reading: Reading) -> Iterator[tuple[Occurrences, str]]:
     """Every value of the program that costs something, which can be explained, with its closed form."""
-    costs = named_costs(derivation_of(reading))
+    costs = {**statement_costs(reading)}
     for one in names_of(reading):
-        if one.sort == "value" and one.name in costs and costs[one.name] != 0:
-            yield one, to_text(costs[one.name])
+        cost = costs.pop(one.statement, None) if one.sort == "value" else None  # of several names, the first
+        if cost is not None and cost.eops != 0:
+            yield one, ("at most " if cost.bounded else "") + to_text(cost.eops)
 
 
 def outline(reading: Reading) -> Iterator[tuple[Occurrences, str]]:

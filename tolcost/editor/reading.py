@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from typing import TypeAlias
 
 from tolcost.algebra import Poly, total_of
-from tolcost.atoms.nodes import Program, Type
+from tolcost.atoms.kit import inner_nodes
+from tolcost.atoms.nodes import Node, Ref, Type, Var
 from tolcost.cost import Analysis
 from tolcost.cost.count import ProgramCounter
 from tolcost.cost.derive import Derivation, derive
 from tolcost.dataclass import dataclass
-from tolcost.diagnostics import Diagnostic, Rejected, Source, Span, place
+from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Source, Span, place
 from tolcost.elaborate import Elaborated
 from tolcost.elaborate.inputs import PlainShape, arguments
+from tolcost.elaborate.values import Data, Pieces, Results, Seq, View
 from tolcost.pipeline import Parsed, analyze_lowered, as_rejected, lower, lower_for_author, read_program
 from tolcost.platform import with_deep_stack
 from tolcost.syntax import parse, signatures, tree
 from tolcost.syntax.names import KnownNames
 
 _GUESSED_RANK = 2
+ValueStatement: TypeAlias = tree.Define | tree.Unpack | tree.ZerosDecl
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,54 +117,161 @@ def known_names(reading: Reading) -> KnownNames:
 
 @dataclass(frozen=True, slots=True)
 class LineCost:
-    """The EOPs that a line of the text accounts for, lines counted from 1.
+    """The EOPs that a line of the text accounts for, lines counted from 1; ``bounded`` is at most so many.
 
     What a library or an operator does for a value is counted on the line that defines the value.
     """
 
     line: int
     eops: Poly
+    bounded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StatementCost:
+    """The EOPs of the value that a statement defines, and the lines that account for them.
+
+    It is ``bounded`` where data decides, so that it costs at most so much.
+    """
+
+    eops: Poly
+    lines: Mapping[int, Poly]
+    bounded: bool = False
 
 
 def line_costs(reading: Reading) -> tuple[LineCost, ...]:
     """The lines that cost something, from top to bottom; they add up to the program's EOPs."""
-    if reading.lowered is None or reading.analysis is None or reading.program is None:
-        return ()
-    program, home = reading.lowered.program, _lines_of_names(reading.program)
-    counts = with_deep_stack(lambda: _by_line(program, reading.source, home))
-    found = ((line, total_of(forms)) for line, forms in sorted(counts.items()))
-    return tuple(LineCost(line, eops) for line, eops in found if eops != 0)
-
-
-def _by_line(program: Program, source: Source, home: Mapping[str, int]) -> dict[int, list[Poly]]:
-    """The counts of every value of a program, by the lines they come from."""
-    counter = ProgramCounter(program, functions_only=True)
-    values = [(var.name, node) for var, node in program.bindings]
-    values += [(out.name, out.node) for out in program.outputs]
     found: dict[int, list[Poly]] = {}
-    for name, node in values:
-        for key, form in counter.data_terms(node).items():
-            span = key[0].span
-            own = span.source.name == source.name and span.source.text == source.text
-            line = place(span).line if own else home.get(name.partition(".")[0], 1)
-            found.setdefault(line, []).append(counter.closed({key: form}))
-    return found
+    bounded: set[int] = set()
+    for cost in statement_costs(reading).values():
+        bounded |= {*cost.lines} if cost.bounded else set()
+        for line, eops in cost.lines.items():
+            found.setdefault(line, []).append(eops)
+    totals = ((line, total_of(forms)) for line, forms in sorted(found.items()))
+    return tuple(LineCost(line, eops, line in bounded) for line, eops in totals if eops != 0)
 
 
-def _lines_of_names(program: tree.Module) -> dict[str, int]:
-    """For each name at the top of a program the line that gives its value."""
-    found: dict[str, int] = {}
+@lru_cache(maxsize=8)
+def statement_costs(reading: Reading) -> Mapping[Span, StatementCost]:
+    """What each statement that defines a value costs, functions that it applies included; together all."""
+    if reading.lowered is None or reading.analysis is None or reading.program is None:
+        return {}
+    lowered, defining = reading.lowered, _defining(reading.program)
+    bounded = reading.analysis.status == "upper bound"
+    return with_deep_stack(lambda: _by_statement(lowered, reading.source, defining, bounded))
+
+
+def _defining(program: tree.Module) -> dict[str, ValueStatement]:
+    """For each value at the top of a program the statement that gives it."""
+    found: dict[str, ValueStatement] = {}
     for statement in program.statements:
         match statement:
-            case tree.Define(name=name):
-                found[name] = place(statement.span).line
+            case tree.Define(name=name, params=None):
+                found[name] = statement
             case tree.Unpack(names=names):
-                found |= dict.fromkeys(names, place(statement.span).line)
+                found |= dict.fromkeys(names, statement)
             case tree.ZerosDecl(name=name):
-                found.setdefault(name, place(statement.span).line)
+                found.setdefault(name, statement)
             case _:
                 pass
     return found
+
+
+def _by_statement(
+    lowered: Elaborated, source: Source, defining: Mapping[str, ValueStatement], some_bounded: bool
+) -> dict[Span, StatementCost]:
+    program = lowered.program
+    counter = ProgramCounter(program, functions_only=not some_bounded)
+    homes = _homes(lowered, source, defining)
+    worked = [(homes[var], node) for var, node in program.bindings if var in homes]
+    worked += [(defining[out.name].span, out.node) for out in program.outputs if out.name in defining]
+    found: dict[Span, dict[int, list[Poly]]] = {}
+    bounded: set[Span] = set()
+    for home, node in worked:
+        lines = found.setdefault(home, {})
+        for line, eops in _by_line(counter, node, source, place(home).line):
+            lines.setdefault(line, []).append(eops)
+        if some_bounded and not counter.bounded.keys().isdisjoint(map(_span, inner_nodes((node,)))):
+            bounded.add(home)
+    return {
+        home: StatementCost(
+            total_of(eops for forms in lines.values() for eops in forms),
+            {line: total_of(forms) for line, forms in lines.items()},
+            home in bounded,
+        )
+        for home, lines in found.items()
+    }
+
+
+def _by_line(counter: ProgramCounter, node: Node, source: Source, home: int) -> Iterator[tuple[int, Poly]]:
+    """What a value applies to data, by lines; what is written elsewhere is on the line that it is for.
+
+    Of a choice that data makes, both sides are taken function by function, and all of them together are
+    fewer: so many are on one line.
+    """
+    terms = counter.data_terms(node)
+    if counter.bounded and (whole := counter.closed(counter.whole_terms(node))) != counter.closed(terms):
+        yield home, whole
+        return
+    for key, form in terms.items():
+        span = key[0].span
+        yield place(span).line if span.source == source else home, counter.closed({key: form})
+
+
+def _homes(lowered: Elaborated, source: Source, defining: Mapping[str, ValueStatement]) -> dict[Var, Span]:
+    """The statement that each value of a lowered program was computed for.
+
+    It is written there, or a name of the program is for it; what an operator, a library file or a function
+    computed on the way belongs to the first that uses it.
+    """
+    spans = sorted({statement.span for statement in defining.values()}, key=lambda span: span.start)
+    found: dict[Var, Span] = {}
+    for var, node in lowered.program.bindings:
+        written = _span(node)
+        around = (s for s in spans if s.start <= written.start and written.end <= s.end)
+        if written.source == source and (home := next(around, None)) is not None:
+            found[var] = home
+    for name, value in lowered.named.items():
+        statement = defining.get(name)
+        if statement is not None and not (
+            isinstance(statement, tree.Define) and isinstance(statement.value, tree.Name)
+        ):
+            for var in _variables(value):
+                found.setdefault(var, statement.span)
+    for out in lowered.program.outputs:
+        if out.name in defining:
+            _for_user(found, out.node, defining[out.name].span)
+    for var, node in reversed(lowered.program.bindings):
+        if var in found:
+            _for_user(found, node, found[var])
+    return found
+
+
+def _for_user(found: dict[Var, Span], node: Node, home: Span) -> None:
+    """What a value uses is computed for it, if for nobody before."""
+    for inner in inner_nodes((node,)):
+        if isinstance(inner, Ref):
+            found.setdefault(inner.var, home)
+
+
+def _variables(value: object) -> Iterator[Var]:
+    """The variables that a value of the program consists of."""
+    match value:
+        case Data(node=Ref(var=var)):
+            yield var
+        case Pieces(items=items) | Seq(items=items) | Results(items=items):
+            for item in items:
+                yield from _variables(item)
+        case View(laid=Ref(var=var)):
+            yield var
+        case _:
+            pass
+
+
+def _span(node: Node) -> Span:
+    """Where a value was written; nowhere for what has no place."""
+    found = getattr(node, "span", NOWHERE)
+    return found if isinstance(found, Span) else NOWHERE
 
 
 def cost_inside(reading: Reading, span: Span) -> Poly | None:
@@ -197,9 +308,3 @@ def derivation_of(reading: Reading) -> Derivation | None:
         return with_deep_stack(lambda: derive(program))
     except Rejected:
         return None
-
-
-def named_costs(derivation: Derivation | None) -> dict[str, Poly]:
-    """The cost of each value that has one of its own."""
-    chains: Iterable[tuple[str, Poly]] = ((c.name, c.total) for c in derivation.chains) if derivation else ()
-    return {name: total for name, total in chains if name}

@@ -166,7 +166,7 @@ async def _hints(server: Server, params: lsp.InlayHintParams) -> list[lsp.InlayH
     return [
         lsp.InlayHint(
             server.position(reading.source.text, line_end(reading.source.text, one.line - 1)),
-            f"{to_text(one.eops)} EOPs",
+            f"{'at most ' if one.bounded else ''}{to_text(one.eops)} EOPs",
             padding_left=True,
             tooltip="what this line applies to data, in all",
         )
