@@ -38,6 +38,7 @@ COMMANDS = [
     ("circuit", ["lower", MATMUL, "--circuit", "json", "--dim", "n=2", "--dim", "k=2", "--dim", "m=2"]),
     ("library", ["ops", "--library", "matlang"]),
     ("referee", ["referee", "torch/mm", "chinchilla", "fvcore/bmm"]),
+    ("derivation", ["explain", str(ROOT / "specs" / "examples" / "conv2d_exact.tol")]),
     ("libraries", ["ops", "--library", "all"]),
     ("alternatives", ["ops", "Sigmoid", "Gelu", "--alternatives"]),
 ]

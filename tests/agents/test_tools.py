@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import jsonschema
 
-from tolcost.agents.server import TOOLS
+from tolcost.agents.server import TOOLS, CallLimits, answered
 
 if TYPE_CHECKING:
     from mcp import types
@@ -31,6 +31,17 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("operator", {"name": "--help"}),
     ("explain", {"code": "--help"}),
 ]
+
+REFUSED: list[tuple[str, dict[str, Any], str]] = [
+    ("model", {"path": "."}, "give the path of one model"),
+    ("model", {"path": "*.onnx"}, "give the path of one model"),
+    ("explain", {}, "give one of `program`, `path` and `code`"),
+    ("explain", {"code": "T0301", "program": PROGRAM}, "give a `code` alone: it is about no program"),
+    ("analyze", {"program": PROGRAM, "dims": {"q": 1}}, "--dim: there is no length `q`; known: n."),
+    ("analyze", {"program": PROGRAM, "dims": {"n": 10**40}}, "is more than a length can be"),
+    ("analyze", {"program": PROGRAM, "shapes": {"x": ["a,b"]}}, "'a,b' does not match"),
+]
+"""Calls that cannot be answered, and what is said: never how a command is written."""
 
 
 async def _session(found: list[types.CallToolResult], listed: list[types.Tool]) -> None:
@@ -66,6 +77,38 @@ def test_a_client_calls_the_tools() -> None:
     for tool, given, answer in zip((listed[0], listed[1]), CALLS, (analysed, compared), strict=False):
         jsonschema.validate(given[1], tool.input_schema)
         jsonschema.validate(answer.structured_content, tool.output_schema or {})
+
+
+def test_what_cannot_be_answered_says_why() -> None:
+    for name, given, why in REFUSED:
+        answer = _called(name, given)
+        assert answer.is_error
+        assert why in _text(answer)
+        assert "Usage" not in _text(answer)
+
+
+def test_lengths_are_said_and_assumed() -> None:
+    program = _called("analyze", {"program": PROGRAM, "dims": {"n": 2.0}}).structured_content["programs"][0]
+    assert program["at"]["eops"] == 4
+    triangle = "tol x: R [n]\ny := map(tol[n], reduce(part(x, [1], [i]), add, 0), [i])\n"
+    texts = {"old": PROGRAM, "new": triangle}
+    verdicts = [
+        _called("diff", texts | more).structured_content["verdict"]
+        for more in ({}, {"dims": {"n": 2}}, {"assume": ["n >= 4"]})
+    ]
+    assert verdicts == ["crosses", "cheaper", "costlier"]
+
+
+def test_the_referee_answers_by_its_schema() -> None:
+    answer = _called("referee", {"operator": "Relu", "formula": "2*m*n", "shapes": {"X": ["m", "n"]}})
+    tool = next(tool for tool in TOOLS if tool.name == "referee")
+    jsonschema.validate(answer.structured_content, tool.output_schema or {})
+    assert answer.structured_content["verdicts"] == {"too high": 1}
+
+
+def _called(name: str, given: dict[str, Any]) -> types.CallToolResult:
+    """The answer of a tool, without a client."""
+    return anyio.run(answered, name, given, CallLimits(30.0))
 
 
 def _text(answer: types.CallToolResult) -> str:

@@ -121,6 +121,8 @@ def test_references_are_all_places_of_one_thing(session: Editor) -> None:
     uri, _ = opened(session, MATMUL, "references")
     found = session.ask("references", uri, position=at(MATMUL, "vec"), context={"includeDeclaration": True})
     assert [one["range"]["start"]["line"] for one in found] == [2, 3]
+    found = session.ask("references", uri, position=at(MATMUL, "vec"), context={"includeDeclaration": False})
+    assert [one["range"]["start"]["line"] for one in found] == [3]
 
 
 @pytest.mark.parametrize(

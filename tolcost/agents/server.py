@@ -31,13 +31,18 @@ Arguments = Mapping[str, Any]
 _TEXT = {"type": "string"}
 _SHAPES = {
     "type": "object",
-    "additionalProperties": {"type": "array", "items": {"type": ["integer", "string"]}},
+    "additionalProperties": {"type": "array", "items": {"type": ["integer", "string"], "pattern": "^[^,]+$"}},
     "description": "Shapes of inputs by name, in numbers and names of lengths: {'x': ['batch', 1000]}.",
 }
 _DIMS = {
     "type": "object",
     "additionalProperties": {"type": "integer", "minimum": 0},
     "description": "Lengths by name; with all of them, figures are exact numbers too.",
+}
+_ASSUME = {
+    "type": "array",
+    "items": {"type": "string"},
+    "description": "What holds of lengths: ['h = 32*k', 'seq <= 512'].",
 }
 _ATTRS = {
     "type": "object",
@@ -93,13 +98,19 @@ def _subject(given: Arguments, folder: Path, text: str = "program", path: str = 
 
 
 def _inputs(given: Arguments) -> list[str]:
-    """What is said of inputs, as options."""
+    """What is said of inputs and lengths, as options."""
     shapes = (
-        f"--shape={name}={','.join(map(str, shape))}" for name, shape in given.get("shapes", {}).items()
+        f"--shape={name}={','.join(map(_length, shape))}" for name, shape in given.get("shapes", {}).items()
     )
     attrs = (f"--attr={name}={_literal(value)}" for name, value in given.get("attrs", {}).items())
-    dims = (f"--dim={name}={value}" for name, value in given.get("dims", {}).items())
-    return [*shapes, *attrs, *dims]
+    dims = (f"--dim={name}={_length(value)}" for name, value in given.get("dims", {}).items())
+    assumed = (f"--assume={text}" for text in given.get("assume", ()))
+    return [*shapes, *attrs, *dims, *assumed]
+
+
+def _length(value: object) -> str:
+    """A length or its name; in JSON, 2.0 is a whole number too."""
+    return str(int(value)) if isinstance(value, float) else str(value)
 
 
 def _literal(value: object) -> str:
@@ -112,7 +123,11 @@ def _analyze(given: Arguments, folder: Path) -> list[str]:
 
 def _explain(given: Arguments, folder: Path) -> list[str]:
     if "code" in given:
+        if len(given) > 1:
+            raise BadArguments("give a `code` alone: it is about no program")
         return ["explain", "--", str(given["code"])]
+    if "program" not in given and "path" not in given:
+        raise BadArguments("give one of `program`, `path` and `code`")
     return ["explain", _subject(given, folder), *_inputs(given)]
 
 
@@ -122,11 +137,14 @@ def _diff(given: Arguments, folder: Path) -> list[str]:
 
 
 def _model(given: Arguments, folder: Path) -> list[str]:
-    return ["model", str(Path(given["path"]).resolve()), "--format=json", *_inputs(given)]
+    file = Path(given["path"]).resolve()
+    if not file.is_file():  # a folder or a pattern would be many models
+        raise BadArguments(f"there is no file {file}; give the path of one model")
+    return ["model", str(file), "--format=json", *_inputs(given)]
 
 
 def _referee(given: Arguments, folder: Path) -> list[str]:
-    subject = [f"--op={given['operator']}", f"--formula={given['formula']}"]
+    subject = [f"--op={given['operator']}", f"--formula={given['formula']}", "--format=json"]
     return ["referee", *subject, f"--counts={given.get('counts', 'flops')}", *_inputs(given)]
 
 
@@ -139,7 +157,14 @@ TOOLS = (
         "analyze",
         "What a ToLang program costs: closed forms in its lengths for elementary operations, FLOPs, MACs, "
         "bytes, depth and atoms; exact numbers where `dims` gives every length.",
-        {"program": _PROGRAM, "path": _PATH, "dims": _DIMS, "shapes": _SHAPES, "attrs": _ATTRS},
+        {
+            "program": _PROGRAM,
+            "path": _PATH,
+            "dims": _DIMS,
+            "assume": _ASSUME,
+            "shapes": _SHAPES,
+            "attrs": _ATTRS,
+        },
         (),
         _analyze,
         "analysis",
@@ -153,6 +178,8 @@ TOOLS = (
             "new": {**_TEXT, "description": "The new program, as text."},
             "old_path": {**_TEXT, "description": "The old .tol or .onnx file."},
             "new_path": {**_TEXT, "description": "The new .tol or .onnx file."},
+            "dims": {**_DIMS, "description": "Lengths by name: the two are compared there, for all others."},
+            "assume": _ASSUME,
             "shapes": _SHAPES,
             "attrs": _ATTRS,
         },
@@ -177,7 +204,12 @@ TOOLS = (
         "model",
         "What an ONNX model costs in its free dimensions: totals, by operator, scope and node, and what "
         "is not costed.",
-        {"path": {**_TEXT, "description": "The .onnx file."}, "dims": _DIMS, "shapes": _SHAPES},
+        {
+            "path": {**_TEXT, "description": "The .onnx file."},
+            "dims": _DIMS,
+            "assume": _ASSUME,
+            "shapes": _SHAPES,
+        },
         ("path",),
         _model,
         "model",
@@ -195,6 +227,7 @@ TOOLS = (
         },
         ("operator", "formula"),
         _referee,
+        "referee",
     ),
     Tool(
         "operator",
@@ -228,6 +261,22 @@ class CallLimits:
         return [f"--timeout={self.seconds:g}", f"--max-memory={self.memory}"]
 
 
+async def answered(name: str, given: Arguments, limits: CallLimits) -> types.CallToolResult:
+    """What a tool says; arguments that it does not take are refused before anything runs."""
+    tools = {tool.name: tool for tool in TOOLS}
+    tool = tools.get(name)
+    if tool is None:
+        return _failed(f"there is no tool {name!r}; there are {', '.join(tools)}")
+    unknown = [one for one in given if one not in tool.properties]
+    missing = [one for one in tool.required if one not in given]
+    if unknown or missing:
+        return _failed(
+            f"{tool.name} takes {', '.join(tool.properties)}; wrong: {', '.join(unknown + missing)}"
+        )
+    wrong = best_match(Draft202012Validator(tool.input_schema).iter_errors(given))
+    return await call(tool, given, limits) if wrong is None else _refused(tool, wrong.message)
+
+
 async def call(tool: Tool, given: Arguments, limits: CallLimits) -> types.CallToolResult:
     """Run the command of a tool; what goes wrong is told as the command tells it."""
     with tempfile.TemporaryDirectory(prefix="tolcost-") as folder:
@@ -239,7 +288,7 @@ async def call(tool: Tool, given: Arguments, limits: CallLimits) -> types.CallTo
         except ValueError as error:  # a zero byte, which no argument of a command may have
             return _refused(tool, str(error))
     if code not in _ANSWERED:
-        return _failed(err or out)
+        return _failed(_without_usage(err or out))
     text = [types.TextContent(text=out)] + ([types.TextContent(text=err)] if err else [])
     structured: Any = json.loads(out) if tool.answers else None
     return types.CallToolResult(content=[*text], structured_content=structured)
@@ -247,6 +296,11 @@ async def call(tool: Tool, given: Arguments, limits: CallLimits) -> types.CallTo
 
 def _refused(tool: Tool, why: str) -> types.CallToolResult:
     return _failed(f"{tool.name} cannot take these arguments: {why}")
+
+
+def _without_usage(words: str) -> str:
+    """What is wrong with a command line, without how it is written: nobody wrote one."""
+    return words.partition("\n\nError: ")[2] if words.startswith("Usage: ") else words
 
 
 def _failed(words: str) -> types.CallToolResult:
@@ -269,7 +323,6 @@ async def _run(command: list[str], folder: str) -> tuple[int, str, str]:
 
 def mcp_server(limits: CallLimits) -> Server[dict[str, Any]]:
     """A server that has every tool."""
-    tools = {tool.name: tool for tool in TOOLS}
 
     async def listed(
         context: ServerRequestContext[dict[str, Any]], params: types.PaginatedRequestParams | None
@@ -279,17 +332,7 @@ def mcp_server(limits: CallLimits) -> Server[dict[str, Any]]:
     async def called(
         context: ServerRequestContext[dict[str, Any]], params: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        tool, given = tools.get(params.name), params.arguments or {}
-        if tool is None:
-            return _failed(f"there is no tool {params.name!r}; there are {', '.join(tools)}")
-        unknown = [name for name in given if name not in tool.properties]
-        missing = [name for name in tool.required if name not in given]
-        if unknown or missing:
-            return _failed(
-                f"{tool.name} takes {', '.join(tool.properties)}; wrong: {', '.join(unknown + missing)}"
-            )
-        wrong = best_match(Draft202012Validator(tool.input_schema).iter_errors(given))
-        return await call(tool, given, limits) if wrong is None else _refused(tool, wrong.message)
+        return await answered(params.name, params.arguments or {}, limits)
 
     return Server("tolcost", version=__version__, on_list_tools=listed, on_call_tool=called)
 

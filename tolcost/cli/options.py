@@ -250,8 +250,10 @@ def read_dims(texts: Iterable[str]) -> dict[str, int]:
     """
     dims: dict[str, int] = {}
     for name, value in read_pairs("--dim", texts):
-        if not re.fullmatch(r"-?[0-9]+(_[0-9]+)*", value) or len(value) > _LONGEST_LENGTH:
+        if not re.fullmatch(r"-?[0-9]+(_[0-9]+)*", value):
             raise click.UsageError(f"--dim {name} needs an integer, not {value[:60]!r}")
+        if len(value) > _LONGEST_LENGTH:
+            raise click.UsageError(f"--dim {name}: {value[:60]} is more than a length can be")
         if dims.setdefault(name, int(value)) != int(value):
             raise click.UsageError(f"--dim {name} is given twice")
     return dims

@@ -27,7 +27,20 @@ from tolcost.algebra import (
     total_of,
 )
 from tolcost.atoms.kit import Schedule, Schedules, blocks, children, schedule_block, static_condition
-from tolcost.atoms.nodes import Block, Build, Fold, Lambda, Member, Node, Program, Ref, Select, Var, Where
+from tolcost.atoms.nodes import (
+    Block,
+    Build,
+    Condition,
+    Fold,
+    Lambda,
+    Member,
+    Node,
+    Program,
+    Ref,
+    Select,
+    Var,
+    Where,
+)
 from tolcost.cost.count import ProgramCounter, Unsummed, free_in
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span, on_one_line
@@ -200,6 +213,8 @@ class Derivation:
     total: Poly
     bounded: bool = False
     """Whether data decides something, so that the sum is only what it is at most."""
+    conditions: tuple[Condition, ...] = ()
+    """What the program relies on: it is derived for lengths that fulfil them."""
 
 
 def derive(program: Program) -> Derivation:
@@ -215,7 +230,7 @@ def derive(program: Program) -> Derivation:
             Diagnostic("T0601", f"the cost of {program.name} is too large to compute: {error}")
         ) from error
     total = explainer.restrict(total_of(chain.total for chain in chains))
-    return Derivation(tuple(chains), total, explainer.bounded)
+    return Derivation(tuple(chains), total, explainer.bounded, program.conditions)
 
 
 class _Explainer:

@@ -188,9 +188,11 @@ async def _references(server: Server, params: lsp.ReferenceParams) -> list[lsp.L
     uri = params.text_document.uri
     reading = await server.reading(uri)
     found = features.occurrence_at(reading, server.offset(reading, params.position))
-    return (
-        [] if found is None else [lsp.Location(uri, server.range(span)) for span in features.places_of(found)]
-    )
+    if found is None:
+        return []
+    places = features.places_of(found)
+    asked = places if params.context.include_declaration else [one for one in places if one != found.place]
+    return [lsp.Location(uri, server.range(span)) for span in asked]
 
 
 async def _completion(server: Server, params: lsp.CompletionParams) -> lsp.CompletionList:

@@ -29,7 +29,7 @@ from tolcost.result.conformance import (
     operator_lines,
     stored_forms,
 )
-from tolcost.result.derivation import derivation_text
+from tolcost.result.derivation import chains_text
 from tolcost.result.operators import (
     Named,
     NoForm,
@@ -384,7 +384,7 @@ def _derivation(page: OperatorPage, spec: Spec) -> Iterator[str]:
     rank = "" if page.explained.rank is None else f", `...` of rank {page.explained.rank}"
     yield ""
     yield f"Derivation{rank}"
-    _, _, *lines = derivation_text(page.derivation, spec.name, spec.source.name).rstrip().splitlines()
+    _, _, *lines = chains_text(page.derivation, spec.name, spec.source.name).rstrip().splitlines()
     yield ""
     yield from (f"  {line}".rstrip() for line in lines)
 

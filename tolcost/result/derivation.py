@@ -13,7 +13,7 @@ from tolcost.algebra import Symbol, to_text
 from tolcost.cost.derive import Derivation, ValueDerivation
 from tolcost.cost.record import Analysis
 from tolcost.diagnostics import visible
-from tolcost.result.point import line_in
+from tolcost.result.point import line_in, requirements
 from tolcost.show.document import (
     Cell,
     Code,
@@ -41,6 +41,21 @@ _WIDEST, _AROUND = 72, 12
 
 
 def derivation_text(derivation: Derivation, name: str, file: str) -> str:
+    """Give the chains of all named values, their sum, and where it holds."""
+    where = _holds_where(derivation, file)
+    told = [("holds where", *one) for one in where[:1]] + [("", *one) for one in where[1:]]
+    return chains_text(derivation, name, file) + (f"\n{columns(told)}\n" if told else "")
+
+
+def _holds_where(derivation: Derivation, file: str) -> list[tuple[str, str]]:
+    """The conditions on lengths that the program relies on, and why."""
+    return [
+        (visible(one.text), f"{visible(one.reason)} ({one.place(file)})")
+        for one in requirements(derivation.conditions, ())
+    ]
+
+
+def chains_text(derivation: Derivation, name: str, file: str) -> str:
     """Give the chains of all named values, and their sum."""
     chains = _worth_showing(derivation)
     lines = [f"{visible(name)}  {visible(file)}", ""]
@@ -107,7 +122,9 @@ def derivation_document(derivation: Derivation, name: str, file: str) -> Documen
         )
         for chain in chains
     ]
-    return (Heading(name, file), *tables, Lines((f"in all: {_total(derivation)}",)))
+    where = [(Code(text), reason) for text, reason in _holds_where(derivation, file)]
+    held = [ReportTable((Column("condition", "holds where", "code"), Column("reason", "because")), where)]
+    return (Heading(name, file), *tables, Lines((f"in all: {_total(derivation)}",)), *(held if where else ()))
 
 
 def _total(derivation: Derivation) -> str:
@@ -130,8 +147,12 @@ def derivation_json(derivation: Derivation, name: str, file: str) -> str:
     ]
     total = to_text(derivation.total)
     exact = not derivation.bounded
-    content: dict[str, Json] = {"name": name, "file": file, "eops": total, "exact": exact, "chains": chains}
-    return document("derivation", content)
+    conditions: list[Json] = [
+        {"condition": one.text, "reason": visible(one.reason), "line": one.line}
+        for one in requirements(derivation.conditions, ())
+    ]
+    content: dict[str, Json] = {"name": name, "file": file, "eops": total, "exact": exact}
+    return document("derivation", {**content, "conditions": conditions, "chains": chains})
 
 
 def _title(chain: ValueDerivation) -> str:
