@@ -44,6 +44,18 @@ INCOMPLETE: frozenset[Certainty] = frozenset(("lower bound", "no bound"))
 FROM_ABOVE: frozenset[Certainty] = frozenset(("upper bound", "no bound"))
 """Something in the form may be less."""
 
+
+def certainty_of_sum(above: bool, lacking: bool) -> Certainty:
+    """What a sum is of which some parts may be less, or some are lacking.
+
+    >>> certainty_of_sum(above=True, lacking=True), certainty_of_sum(above=False, lacking=True)
+    ('no bound', 'lower bound')
+    """
+    if lacking:
+        return "no bound" if above else "lower bound"
+    return "upper bound" if above else "exact"
+
+
 _AT_LEAST: frozenset[Certainty] = frozenset(("exact", "depends on data", "lower bound"))
 """The cost is at least what the form says."""
 _AT_MOST: frozenset[Certainty] = frozenset(("exact", "depends on data", "upper bound"))

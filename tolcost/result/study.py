@@ -34,7 +34,7 @@ from tolcost.cost.weights import Weighed, Weights, weigh
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import Diagnostic, UnknownLength, quoted, refuse
 from tolcost.result.assumptions import NOTHING, Assumed
-from tolcost.result.claims import FROM_ABOVE, INCOMPLETE, Certainty
+from tolcost.result.claims import FROM_ABOVE, INCOMPLETE, Certainty, certainty_of_sum
 from tolcost.result.point import Point, Requirement, facts_of, locate
 from tolcost.result.rows import TableRow
 from tolcost.result.time import TimedNodes, Times, error_of, percent
@@ -283,13 +283,6 @@ def bound_of(key: str, status: Certainty) -> MeasureBound:
     return "one bound over another" if status == "upper bound" else "at least"
 
 
-def _summed(above: bool, lacking: bool) -> Certainty:
-    """What a sum is of which some parts may be less, or some are lacking."""
-    if lacking:
-        return "no bound" if above else "lower bound"
-    return "upper bound" if above else "exact"
-
-
 _UNCOUNTED = ("bytes", "span", "depth", "params", "param_bytes", "model_bytes", "peak_bytes")
 """What does not rest on how often functions are applied."""
 _BELONGS = {
@@ -527,11 +520,11 @@ class Located:
         if metric != "params" and metric not in self.durations:
             return self.status
         above = metric != "params" and (self.status in FROM_ABOVE or not self.moves_all)
-        return _summed(above, self.status in INCOMPLETE)
+        return certainty_of_sum(above, self.status in INCOMPLETE)
 
     def moved(self, figures: Figures) -> Certainty:
         """How sure the bytes of some of the work are."""
-        return _summed(not self.moves_all_of(figures), figures.status in INCOMPLETE)
+        return certainty_of_sum(not self.moves_all_of(figures), figures.status in INCOMPLETE)
 
     @property
     def moves_all(self) -> bool:

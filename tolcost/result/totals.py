@@ -26,7 +26,7 @@ from tolcost.models.lowered import Applied, Lowered, Made, Told, Uncosted
 from tolcost.models.memory import parameters_by_node
 from tolcost.models.parameters import Parameters, parameters_of
 from tolcost.models.scheme import Instance, Layout
-from tolcost.result.claims import FROM_ABOVE, INCOMPLETE, Certainty
+from tolcost.result.claims import FROM_ABOVE, INCOMPLETE, Certainty, certainty_of_sum
 from tolcost.result.rows import NO_NODE, ModuleScope, TableRow, path_of, scope_tree
 from tolcost.result.study import Coverage, Figures, Group, MissingNode
 from tolcost.result.time import TimedNodes, largest_of, work_of
@@ -155,12 +155,8 @@ def certainty(parts: Iterable[str], incomplete: bool) -> Certainty:
     ('no bound', 'lower bound')
     """
     found = set(parts)
-    above = not found.isdisjoint(FROM_ABOVE)
-    if incomplete:
-        return "no bound" if above else "lower bound"
-    if above:
-        return "upper bound"
-    return "depends on data" if "depends on data" in found else "exact"
+    whole = certainty_of_sum(not found.isdisjoint(FROM_ABOVE), incomplete)
+    return "depends on data" if whole == "exact" and "depends on data" in found else whole
 
 
 # ---- grouping ----------------------------------------------------------------------------
