@@ -318,7 +318,9 @@ def compare(old: Located, new: Located, identical: bool = False) -> CostComparis
     notes = (*matching.notes, *lacking, *_needs(now), *renamed(pairs), *unit)
     complete = not old.coverage.missing and not new.coverage.missing
     point = None if held is None or there is None else _words(there)
-    return CostComparison(old.study.file, new.study.file, tuple(rows), notes, complete, tuple(layers), point)
+    settled = bool(new.point.values) and old.point.complete and new.point.complete
+    files = (old.study.file, new.study.file)
+    return CostComparison(*files, tuple(rows), notes, complete, tuple(layers), point, settled)
 
 
 _NO_LENGTHS = "no lengths were found that both allow"

@@ -29,8 +29,9 @@ from tolcost.show.shorten import shortened, si
 
 _FORM = 40
 _MOST_PARTS = 20
+_THERE = "at these lengths"
 _VERDICTS = {
-    (False, False): "the same EOPs for all lengths",
+    (False, False): f"the same EOPs {EVERYWHERE}",
     (False, True): "never more EOPs, fewer {less}",
     (False, None): "never more EOPs",
     (True, False): "never fewer EOPs, more {more}",
@@ -88,6 +89,8 @@ class CostComparison:
     complete: bool = True
     layers: tuple[FigureDifference, ...] = ()
     point: str | None = None
+    settled: bool = False
+    """Whether all lengths of both are given, so that nothing is said of others."""
 
     def written(self, form: str) -> str:
         """The comparison as ``text``, ``md``, ``json``, ``html`` or a ``fragment`` of a page."""
@@ -118,7 +121,8 @@ class CostComparison:
     @property
     def said(self) -> str:
         """The same in words."""
-        return said_of(self.whole.claim, self.whole.less_where, self.whole.more_where)
+        said = said_of(self.whole.claim, self.whole.less_where, self.whole.more_where)
+        return said.replace(EVERYWHERE, _THERE) if self.settled else said
 
 
 def _written(found: CostComparison, form: str) -> str:
