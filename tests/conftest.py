@@ -1,5 +1,6 @@
 """How tests run: property tests on the same cases every time, or on many new ones under ``make soak``."""
 
+import atexit
 import gc
 import os
 
@@ -31,8 +32,5 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(200_000, 20, 100)
-
-
-def pytest_unconfigure() -> None:
-    """At the end all of it is to be found, as some libraries insist."""
-    gc.unfreeze()
+    # At the very end all of it is to be found, as some libraries insist; pytest looks five times before.
+    atexit.register(gc.unfreeze)

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from tolcost.algebra.conditions import Cond, symbols_of_cond
 from tolcost.algebra.evaluate import evaluate, evaluate_cond
+from tolcost.algebra.floors import generator_range
 from tolcost.algebra.poly import AlgebraBudget, NotInteger, Poly, Symbol, affine_parts
 from tolcost.algebra.substitute import equations_in, solve
 from tolcost.dataclass import dataclass
@@ -99,6 +100,9 @@ def _ends(symbol: Symbol) -> list[Poly]:
 
 
 def _range(symbol: Symbol, point: Assignment) -> tuple[int, int | None]:
+    if not symbol.depth:  # numbers bound it
+        least, most = generator_range(symbol)
+        return least or 0, most
     low = 0 if symbol.lo is None else evaluate(symbol.lo, point)
     return low, None if symbol.hi is None else evaluate(symbol.hi, point)
 

@@ -107,11 +107,11 @@ def _for_each_step(eops: Poly, depth: Depth) -> FormRatio | None:
     return None if depth.candidates == ZERO_DEPTH.candidates else FormRatio(eops, depth)
 
 
-def analyze_program(program: Program, file: str = "") -> Analysis:
-    """Bring together everything that is known about the cost of a program."""
+def analyze_program(program: Program, file: str = "", depth: bool = True) -> Analysis:
+    """Bring together everything that is known about the cost of a program; its depth only if asked for."""
     found = schedules(program)
     counts = count(program, found)
-    moved, deep = traffic(program), _depths(program, found)
+    moved, deep = traffic(program), _depths(program, found) if depth else None
     symbols = _symbols(program, counts, moved, deep)
     return Analysis(
         name=program.name,

@@ -247,14 +247,23 @@ class _Stated:
         return evaluate(self.ours, point) <= _LARGEST_RUN
 
 
-def judge_formulas(formulas: Iterable[PublishedFormula], library: Library) -> Iterator[Judgement]:
-    """Hold formulas to definitions, one after another; what several are about is lowered once."""
-    known: dict[str, tuple[Program, Analysis]] = {}
+VerifiedForms: TypeAlias = dict[str, tuple[Program, Analysis]]
+"""What formulas are about, lowered, by its text."""
+
+
+def judge_formulas(
+    formulas: Iterable[PublishedFormula], library: Library, known: VerifiedForms | None = None
+) -> Iterator[Judgement]:
+    """Hold formulas to definitions, one after another; what several are about is lowered once.
+
+    ``known`` is what others of the same library were about: what these are about is added to it.
+    """
+    known = {} if known is None else known
     for formula in formulas:
         key = repr(formula.subject)
         if key not in known:
             program = lower_subject(formula.subject, library)
-            known[key] = program, analyze_program(program, title_of(formula.subject))
+            known[key] = program, analyze_program(program, title_of(formula.subject), depth=False)
         yield _judged(formula, *known[key], library)
 
 
@@ -549,7 +558,10 @@ def held_formulas(config: Config) -> tuple[HeldBudget, ...]:
         return ()
     library = open_library(tuple(map(str, config.libraries)))
     files = {file: read_file(config.root / file) for file in config.formulas}
-    return tuple(_held(one, file) for file, read in files.items() for one in judge_formulas(read, library))
+    known: VerifiedForms = {}
+    return tuple(
+        _held(one, file) for file, read in files.items() for one in judge_formulas(read, library, known)
+    )
 
 
 def _held(one: Judgement, file: str) -> HeldBudget:
