@@ -14,7 +14,7 @@ from tolcost.syntax.format import format_program
 from tolcost.syntax.tree import MAX_BYTES, MAX_DEPTH, MAX_ERRORS, MAX_NAME_ERRORS
 
 MANY = 100_000
-FEWER = 8_000
+FEWER = 4_000
 """Where each costs time, before the limit is noticed."""
 LEVELS = 3_000
 """Of recursion, which is less than one for each."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 from math import isfinite
 from typing import Any, TypeAlias
 
@@ -203,6 +204,14 @@ def number(value: int | float | complex | Fraction | str, space: str) -> Array:
             return _real(value, space)
         case _:
             return np.asarray(complex(value), target)
+
+
+@lru_cache(maxsize=1 << 10, typed=True)
+def whole_number(value: int, space: str) -> Array:
+    """The same for an integer or a truth value; nobody writes into it, since it is made once."""
+    made = number(value, space)
+    made.flags.writeable = False
+    return made
 
 
 def _is_large(value: int | Fraction) -> bool:

@@ -39,7 +39,7 @@ from tolcost.algebra import (
 )
 from tolcost.atoms.nodes import Constant, Part
 from tolcost.dataclass import dataclass
-from tolcost.execute.dtypes import HELD, Array, convert, is_unbounded, number, numbers
+from tolcost.execute.dtypes import HELD, Array, convert, is_unbounded, number, numbers, whole_number
 from tolcost.execute.inputs import value_of
 from tolcost.execute.values import relay
 
@@ -274,7 +274,7 @@ def constant_on_grid(value: Constant, space: str, grid: Grid, env: Mapping[Symbo
         case _:
             found = cond_on_grid(value, grid, env)
     if isinstance(found, int):
-        return number(found, space)
+        return whole_number(found, space)
     if found.dtype == np.object_ and grid.mask is not None:
         found = np.where(grid.mask, found, 0)
     if is_unbounded(space) and found.dtype != np.bool_ and _magnitude(found) > HELD:
