@@ -20,6 +20,7 @@ def written(folder: Path, name: str, text: str) -> str:
         ("t.toml", '[t]\na = "Z"\nA = "R"\n', "`t` has two columns `A`"),
         ("t.toml", '[t]\na = "Z"\n[T]\na = "R"\n', "there are two tables `T`"),
         ("t.csv", f"a\n{'x' * 200_000}\n", "field larger than"),
+        ("t.csv", "a,b\n1,2\n,4\n", "row 2 has no `a`, and there is no NULL"),
     ],
 )
 def test_what_cannot_be_told_apart_or_read_is_refused(name: str, text: str, why: str, tmp_path: Path) -> None:
@@ -38,3 +39,11 @@ def test_a_line_break_in_quotes_is_part_of_its_entry(tmp_path: Path) -> None:
     """It was left out: 1 and 2 on two lines were the number 12."""
     table = read_tables([written(tmp_path, "t.csv", 'a,b\n"1\n2",3\n')])["t"]
     assert (table.columns["a"].texts, table.columns["b"].values) == (("1\n2",), (3,))
+
+
+def test_columns_are_what_stands_in_them(tmp_path: Path) -> None:
+    """Truth values were text, and a column of them kept every row; an empty text is a text."""
+    table = read_tables([written(tmp_path, "t.csv", "a,b,c\ntrue,x,1\nFALSE,,2.5\n")])["t"]
+    assert [column.space for column in table.columns.values()] == ["B", "N*", "R"]
+    assert table.columns["a"].values == (True, False)
+    assert table.columns["b"].texts == ("", "x")

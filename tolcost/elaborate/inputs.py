@@ -424,6 +424,7 @@ class InputBinder:
     def _symbolic_attribute(self, statement: tree.InputDecl) -> Value:
         kind = kind_of_declared(statement.space)
         if kind == "Z":
+            self.env.context.lengths.add(statement.name)
             return length_for(statement, statement.name)
         if kind in ("B", "S"):
             _not_given(statement)

@@ -525,7 +525,7 @@ def _kept(env: Env, value: Value, marks: Value, most: Poly, repeats: bool, span:
     """The entries that data keeps: a length of its own, of which only the most is known."""
     node, marked = materialise(env, value, span), materialise(env, marks, span)
     env.context.names += 1
-    name = f"z{env.context.names}"
+    name = env.context.own_name(f"z{env.context.names}")
     symbol = the_symbol(data_symbol(name, 0, most, "kept", name))
     parts = tuple(Part((atom(symbol), *p.shape[1:]), p.space) for p in node.type)
     return Data(env.scope.bind(Filter(node, env.scope.bind(marked), symbol, parts, span, repeats)))

@@ -106,7 +106,8 @@ def _turns(env: Env, limit: Poly, held: Held) -> tuple[Poly, bool]:
     if number is not None and not endless and not held.certain:
         return limit, False
     most = const(LARGEST_LENGTH) if endless else limit
-    return data_symbol(f"{env.context.title or 'loop'}_turns", 0, most, "turns", "turns"), True
+    name = env.context.own_name(f"{env.context.title or 'loop'}_turns")
+    return data_symbol(name, 0, most, "turns", "turns"), True
 
 
 # ---- the condition after a turn that may be any -----------------------------------------------

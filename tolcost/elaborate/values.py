@@ -610,6 +610,10 @@ class Context:
             name += "_"
         return name
 
+    def own_name(self, name: str) -> str:
+        """The same for what only running tells; that of a node of a model gets the node's name later."""
+        return name if self.title else self.unused(name)
+
     @contextmanager
     def at_node(self, title: str) -> Iterator[None]:
         """Elaborate the operator of another node of a graph, which symbols are called after.

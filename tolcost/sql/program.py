@@ -6,6 +6,7 @@ there, which looks at all pairs.  Groups and duplicates are found by holding eac
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
@@ -13,7 +14,7 @@ from functools import cache
 from sqlglot import exp
 
 from tolcost.dataclass import dataclass, field
-from tolcost.diagnostics import Source, quoted
+from tolcost.diagnostics import Rejected, Source, quoted
 from tolcost.platform import read_spec
 from tolcost.sql.query import AGGREGATES, SqlQuery, refused
 from tolcost.sql.tables import SqlColumn
@@ -31,9 +32,8 @@ _INFIX: Mapping[type[exp.Expression], str] = {
     exp.Add: "+",
     exp.Sub: "-",
     exp.Mul: "*",
-    exp.And: "and",
-    exp.Or: "or",
 }
+_LOGIC: Mapping[type[exp.Expression], str] = {exp.And: "and", exp.Or: "or"}
 _COMPARED: Mapping[type[exp.Expression], str] = {
     exp.EQ: "==",
     exp.NEQ: "!=",
@@ -52,6 +52,16 @@ _CALLED: Mapping[type[exp.Expression], str] = {
     exp.Floor: "floor",
     exp.Ceil: "ceil",
 }
+_TEXTS_COMPARED: Mapping[str, Callable[[str, str], bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "<": operator.lt,
+    "<=": operator.le,
+}
+_NULLS = (exp.Null, exp.Is, exp.Coalesce, exp.Nullif, exp.NullSafeEQ, exp.NullSafeNEQ)
+_NO_NULL = "there is no NULL: every column has a value in every row, and a CASE needs an ELSE"
 _HINT = (
     "arithmetic, comparisons, AND, OR, NOT, IN, BETWEEN, CASE, abs, sqrt, exp, ln, floor, ceil, "
     "sum, count, min, max and avg are translated"
@@ -79,6 +89,9 @@ def written(node: exp.Expression, scope: ExpressionScope) -> str:
     if kind in _INFIX:
         left, right = (number_written(side, scope) for side in (node.this, node.expression))
         return f"({left} {_INFIX[kind]} {right})"
+    if kind in _LOGIC:
+        left, right = (condition_written(side, scope) for side in (node.this, node.expression))
+        return f"({left} {_LOGIC[kind]} {right})"
     if kind in _CALLED:
         sides = (side for side in (node.this, node.args.get("expression")) if side is not None)
         return f"{_CALLED[kind]}({', '.join(number_written(side, scope) for side in sides)})"
@@ -98,7 +111,7 @@ def _other(node: exp.Expression, scope: ExpressionScope) -> str:
         case exp.Neg():
             return f"(-{number_written(node.this, scope)})"
         case exp.Not():
-            return f"not({written(node.this, scope)})"
+            return f"not({condition_written(node.this, scope)})"
         case exp.Between():
             low = _comparison(exp.GTE(this=node.this, expression=node.args["low"]), ">=", scope)
             high = _comparison(exp.LTE(this=node.this, expression=node.args["high"]), "<=", scope)
@@ -110,14 +123,21 @@ def _other(node: exp.Expression, scope: ExpressionScope) -> str:
             return _case(node, scope)
         case _:
             what = quoted(node.sql(dialect="duckdb"))
-            raise refused(scope.query.source, node, f"{what} is outside of what is translated", _HINT)
+            hint = _NO_NULL if _is_about_null(node) else _HINT
+            raise refused(scope.query.source, node, f"{what} is outside of what is translated", hint)
+
+
+def _is_about_null(node: exp.Expression) -> bool:
+    """Whether something asks for NULL, or would give it: a CASE that says nothing of other rows."""
+    no_else = isinstance(node, exp.Case) and node.args.get("default") is None
+    return no_else or isinstance(node, _NULLS)
 
 
 def _case(node: exp.Case, scope: ExpressionScope) -> str:
-    text = written(node.args["default"], scope)
+    text = number_written(node.args["default"], scope)
     for branch in reversed(node.args["ifs"]):
-        condition, value = written(branch.this, scope), written(branch.args["true"], scope)
-        text = f"where({condition}, {value}, {text})"
+        condition = condition_written(branch.this, scope)
+        text = f"where({condition}, {number_written(branch.args['true'], scope)}, {text})"
     return text
 
 
@@ -135,19 +155,47 @@ def number_written(node: exp.Expression, scope: ExpressionScope) -> str:
     return written(node, scope)
 
 
+def condition_written(node: exp.Expression, scope: ExpressionScope) -> str:
+    """An operand of logic, or what rows are kept by: no number, whose bits it would go by, and no text."""
+    if _is_value(node, scope.query):
+        hint = "compare it: a number with `<> 0`"
+        raise refused(scope.query.source, node, "a condition is needed here", hint)
+    return written(node, scope)
+
+
+def _is_value(node: exp.Expression, query: SqlQuery) -> bool:
+    """Whether an expression is a number or a text, and not a truth value."""
+    match node:
+        case exp.Paren() | exp.Min() | exp.Max():
+            return _is_value(node.this, query)
+        case exp.Column():
+            return query.column(node)[1].space != "B"
+        case exp.Case():
+            branches = [branch.args["true"] for branch in node.args["ifs"]]
+            return any(_is_value(one, query) for one in (*branches, node.args.get("default")) if one)
+        case _:
+            return isinstance(node, (exp.Literal, exp.Neg, *AGGREGATES, *_INFIX, *_CALLED))
+
+
 def _comparison(node: exp.Expression, sign: str, scope: ExpressionScope) -> str:
     """Numbers are compared, or texts of one column's with each other or with a text."""
-    left, right = node.this, node.expression
-    if isinstance(left, exp.Literal) and left.is_string:
+    left, right = node.this.unnest(), node.expression.unnest()
+    if _is_text(left) and _is_text(right):
+        return "true" if _TEXTS_COMPARED[sign](str(left.this), str(right.this)) else "false"
+    if _is_text(left):
         turned = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(sign, sign)
         return _comparison(exp.EQ(this=right, expression=left), turned, scope)
     texts = texts_of(left, scope.query)
-    if isinstance(right, exp.Literal) and right.is_string:
+    if isinstance(right, exp.Literal) and _is_text(right):
         return f"({written(left, scope)} {sign} {_code(node, right, texts, sign, scope)})"
     if texts != texts_of(right, scope.query):
         hint = "columns of text are comparable if the same texts may stand in them"
         raise refused(scope.query.source, node, "these cannot be compared", hint)
     return f"({written(left, scope)} {sign} {written(right, scope)})"
+
+
+def _is_text(node: exp.Expression) -> bool:
+    return isinstance(node, exp.Literal) and bool(node.is_string)
 
 
 def _code(
@@ -297,7 +345,7 @@ class _Writer:
         length = self.lengths[self.query.uses[n].table.name]
         if not conditions:
             return length, lambda table, at: at
-        test = _all(written(node, self.scope(lambda table: "i")) for node in conditions)
+        test = _all(condition_written(node, self.scope(lambda table: "i")) for node in conditions)
         self.define(f"rows{n + 1}", f"where_true(map(tol[{length}], {test}, [i]))")
         return f"len(rows{n + 1})", lambda table, at: f"rows{n + 1}[{at}]"
 
@@ -315,7 +363,7 @@ class _Writer:
         pairs = f"reshape(map(tol[{count}, {more}], [i, j], [i, j]), [{count} * {more}, 2])"
         if conditions:
             scope = self.scope(lambda table: own(table, "j") if table == n else rows(table, "i"))
-            test = _all(written(node, scope) for node in conditions)
+            test = _all(condition_written(node, scope) for node in conditions)
             mask = f"reshape(map(tol[{count}, {more}], {test}, [i, j]), [{count} * {more}])"
             pairs = f"filter({pairs}, {mask})"
         self.define(name, pairs)
@@ -368,18 +416,26 @@ class _Writer:
 
         if query.having is None:
             return _Final("len(groups)", scope)
-        self.define("kept", f"where_true(map(tol[len(groups)], {written(query.having, scope('q'))}, [q]))")
+        test = condition_written(query.having, scope("q"))
+        self.define("kept", f"where_true(map(tol[len(groups)], {test}, [q]))")
         return _Final("len(kept)", lambda at: scope(f"kept[{at}]"))
 
     def key_of(self, node: exp.Expression, scope: ExpressionScope) -> str:
-        """A column beside aggregates has to be one of what is grouped by, or part of it."""
-        grouped = [column for key in self.query.group for column in key.find_all(exp.Column)]
-        found = self.query.column(node)
-        if not any(self.query.column(column) == found for column in grouped):
-            raise refused(
-                self.query.source, node, "this column is not grouped by", "aggregate it, or group by it"
-            )
-        return scope.column(node)
+        """A column beside aggregates has to be one of what is grouped by, or stand in one of those."""
+        plain = self.scope(str)
+        grouped = {written(key, plain) for key in self.query.group}
+        around: exp.Expression | None = node
+        while around is not None and not isinstance(around, exp.Select):
+            try:
+                if written(around, plain) in grouped:
+                    return scope.column(node)
+            except Rejected:  # it has no text by itself, or there is an aggregate in it
+                pass
+            above = around.parent
+            around = above if isinstance(above, exp.Expression) else None
+        raise refused(
+            self.query.source, node, "this column is not grouped by", "aggregate it, or group by it"
+        )
 
     def folded(self, node: exp.Expression, count: str, rows: RowText, groups: str | None) -> str:
         """The name of an aggregate, for all rows or for each group."""

@@ -6,15 +6,15 @@
     status = ["F", "O", "P"]       # a column of text: all that may stand there
 
 A CSV file is a table of the name of the file; its first line has the names of the columns, and what stands
-below decides whether a column holds whole numbers, numbers or text.  Text is a number to a program: its place
-among the texts of its column, sorted.
+below decides whether a column holds truth values, whole numbers, numbers or text.  Text is a number to a
+program: its place among the texts of its column, sorted.
 """
 
 from __future__ import annotations
 
 import csv
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from io import StringIO
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -103,19 +103,42 @@ def _from_csv(path: Path, text: str) -> SqlTable:
         raise _wrong(str(path), str(error)) from None
     if not head or not rows or any(len(row) != len(head) for row in rows):
         raise _wrong(str(path), "it needs a line of names, and lines of as many entries below")
-    columns = (_observed(name, [row[n] for row in rows]) for n, name in enumerate(head))
+    columns = (_observed(path, name, [row[n] for row in rows]) for n, name in enumerate(head))
     return _table(str(path), path.stem, columns)
 
 
-def _observed(name: str, entries: list[str]) -> SqlColumn:
-    """A column by what stands in it."""
-    try:
-        return SqlColumn(name, "Z", values=tuple(map(int, entries)))
-    except ValueError:
-        pass
-    try:
-        return SqlColumn(name, "R", values=tuple(map(float, entries)))
-    except ValueError:
+def _observed(path: Path, name: str, entries: list[str]) -> SqlColumn:
+    """A column by what stands in it; numbers of which some are missing would be NULL there."""
+    values = _numbers([entry for entry in entries if entry.strip()])
+    if values is None:
         texts = tuple(sorted(set(entries)))
         place = {text: n for n, text in enumerate(texts, start=1)}
         return SqlColumn(name, "N*", texts, tuple(place[entry] for entry in entries))
+    if len(values.values) < len(entries):
+        row = next(n for n, entry in enumerate(entries, start=1) if not entry.strip())
+        raise _wrong(str(path), f"row {row} has no {quoted(name)}, and there is no NULL: give it a number")
+    return SqlColumn(name, values.space, values=values.values)
+
+
+def _numbers(entries: list[str]) -> _Numbers | None:
+    """What some entries are, where all are numbers or truth values; None where one is something else."""
+    lower = [entry.strip().lower() for entry in entries]
+    if lower and all(entry in ("true", "false") for entry in lower):
+        return _Numbers("B", tuple(entry == "true" for entry in lower))
+    for space, read in _READERS:
+        try:
+            return _Numbers(space, tuple(map(read, entries))) if entries else None
+        except ValueError:
+            pass
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Numbers:
+    """Entries of a column that are numbers, and the space they are in."""
+
+    space: str
+    values: ColumnValues
+
+
+_READERS: tuple[tuple[str, Callable[[str], int | float]], ...] = (("Z", int), ("R", float))
