@@ -139,10 +139,11 @@ def put(problem: Problem, x: Symbol, value: Poly, rules: Rules, extra: tuple[Con
 
 def pruned(problem: Problem) -> Problem | None:
     """Drop conditions that always hold; ``None`` if one never does or nothing is summed."""
-    if not problem.body.terms:
+    joined = _with_joint_congruences(problem.constraints, [r.symbol for r in problem.ranges])
+    if joined is None or not problem.body.terms:
         return None
-    constraints = list(problem.constraints)
-    for one in problem.constraints:
+    constraints = list(joined)
+    for one in joined:
         others = tuple(a for a in constraints if a != one)
         verdict = prove(one, problem.facts + others)
         if verdict is False:
@@ -150,6 +151,86 @@ def pruned(problem: Problem) -> Problem | None:
         if verdict:
             constraints.remove(one)
     return Problem(problem.body, problem.ranges, tuple(constraints), problem.facts)
+
+
+# === Congruences: what several say of one coordinate is said by one.
+
+
+@dataclass(frozen=True, slots=True)
+class Congruence:
+    """That a number leaves a residue; none does where the modulus is 0."""
+
+    modulus: int
+    residue: int
+
+
+_NEVER = Congruence(0, 0)
+
+
+def _with_joint_congruences(constraints: Constraints, coordinates: Sequence[Symbol]) -> Constraints | None:
+    """Conditions of which at most one is a congruence of a coordinate; None where they never hold."""
+    for x in coordinates:
+        found = _congruences_of(x, constraints)
+        joint = reduce(_both, found.values()) if found else None
+        if joint == _NEVER:
+            return None
+        if joint is not None and len(found) > 1:
+            whole = eq(mod(atom(x) - joint.residue, joint.modulus))
+            kept = (a for a in constraints if a not in found)
+            constraints = (*kept, *((whole,) if isinstance(whole, (Ge, Eq)) else ()))
+    return constraints
+
+
+def _congruences_of(x: Symbol, constraints: Constraints) -> dict[Cond, Congruence]:
+    asked = ((a, _congruence(a.p, x)) for a in constraints if isinstance(a, Eq) and x in a.p.free)
+    return {a: found for a, found in asked if found is not None}
+
+
+def _congruence(p: Poly, x: Symbol) -> Congruence | None:
+    """Read ``p == 0`` as a congruence of x; None where it is none.
+
+    >>> from tolcost.algebra.poly import length
+    >>> n = length("n")
+    >>> forms = (n - 3 * (n // 3) - 1, 2 * n - 5 * (2 * n // 5) - 1, n - n // 2)
+    >>> [_congruence(p, the_symbol(n)) for p in forms]
+    [Congruence(modulus=3, residue=1), Congruence(modulus=5, residue=3), None]
+    """
+    floors = [mono[0] for mono in p.terms if len(mono) == 1 and isinstance(mono[0], Floor)]
+    if len(floors) != 1:
+        return None
+    (floor,) = floors
+    modulus, parts = floor.q.constant, affine_parts(floor.p, x)
+    slope, offset = (None, None) if parts is None else (part.constant for part in parts)
+    if modulus is None or slope is None or offset is None:
+        return None
+    times, odd = divmod(-p.terms[floor,], modulus)
+    rest = (p + atom(floor) * (times * modulus) - floor.p * times).constant  # so many times the residue
+    if odd or rest is None:
+        return None
+    residue, odd = divmod(-rest, times)
+    if odd or not 0 <= residue < modulus:
+        return _NEVER
+    common = gcd(slope, modulus)
+    share, odd = divmod(residue - offset, common)
+    step = modulus // common
+    return _NEVER if odd else Congruence(step, share * pow(slope // common, -1, step) % step)
+
+
+def _both(one: Congruence, other: Congruence) -> Congruence:
+    """What two congruences say together.
+
+    >>> _both(Congruence(4, 1), Congruence(6, 3)), _both(Congruence(4, 1), Congruence(6, 2))
+    (Congruence(modulus=12, residue=9), Congruence(modulus=0, residue=0))
+    """
+    if _NEVER in (one, other):
+        return _NEVER
+    common = gcd(one.modulus, other.modulus)
+    turns, odd = divmod(other.residue - one.residue, common)
+    if odd:
+        return _NEVER
+    turns *= pow(one.modulus // common, -1, other.modulus // common)
+    step = one.modulus // common * other.modulus
+    return Congruence(step, (one.residue + turns * one.modulus) % step)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -474,7 +555,7 @@ def eliminate(problem: Problem, work: Work) -> Poly:
     if short is not None:
         return _written_out(left, short, work)
     chosen = _chosen(left)
-    for way in (_by_equality, _by_condition_residues, _by_clip):
+    for way in (_by_equality, _by_congruence, _by_condition_residues, _by_clip):
         done = way(left, chosen, work)
         if done is not None:
             return done
@@ -555,6 +636,25 @@ def _divides(problem: Problem, x: Symbol) -> bool:
                 return True
             pending += generator.parts
     return False
+
+
+def _by_congruence(problem: Problem, r: SummedRange, work: Work) -> Poly | None:
+    """Visit only what a congruence of the coordinate lets through: every so many from a first one on."""
+    x, start = r.symbol, r.lo.constant
+    found = _congruences_of(x, problem.constraints)
+    if not found:
+        return None
+    ((cond, let_through),) = found.items()
+    step, residue = let_through.modulus, let_through.residue
+    first = residue if start is None else start + (residue - start) % step
+    low = floordiv(r.lo - first + step - 1, step) if start is None else ZERO
+    high = floordiv(r.hi - first, step)
+    turn = coordinate("t", high, low)
+    others = tuple(a for a in problem.constraints if a != cond)
+    left = Problem(problem.body, problem.ranges, others, problem.facts)
+    there = put(left, x, turn * step + first, work.rules)
+    ranges = (*there.ranges, SummedRange(the_symbol(turn), low, high))
+    return eliminate(Problem(there.body, ranges, there.constraints, there.facts), work)
 
 
 def _by_condition_residues(problem: Problem, r: SummedRange, work: Work) -> Poly | None:
