@@ -40,6 +40,22 @@ def test_what_data_decides_broadcasts_where_the_other_is_1(
     assert "p_z1 is" not in said
 
 
+@pytest.mark.parametrize(
+    "length, names", [("n", {"kept_z1", "kept_z1_2"}), ("kept_z1", {"kept_z1_2", "kept_z1_3"})]
+)
+def test_nodes_that_are_called_alike_have_lengths_of_their_own(length: str, names: set[str]) -> None:
+    """Two lengths had one name, and whoever said what it is set one of them."""
+    text = (
+        f"(float[{length}] x, float[{length}] w) => (float[] y, float[] z) {{ p = NonZero(x) q = NonZero(w) "
+    )
+    text += "a = Cast<to = 1>(p) b = Cast<to = 1>(q) y = Exp(a) z = Exp(b) }"
+    model = parse_model(HEAD + text)
+    model.graph.node[0].name = model.graph.node[1].name = "kept"
+    cost = tolcost.from_onnx(model)
+    assert set(cost.symbols) == names | {length}
+    assert cost({length: 9, **dict(zip(sorted(names), (3, 4), strict=True))}).eops == 2 * 9 + 3 + 4
+
+
 def test_counts_are_set_by_name(experts: Cost) -> None:
     counts = dict(zip(COUNTS, (3, 5, 0, 8), strict=True))
     there = experts({"tokens": 8, **counts})

@@ -8,6 +8,7 @@ equal are one from there on.  Functions are walked once for each set of inputs, 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import count
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -22,6 +23,7 @@ from tolcost.algebra import (
     data_symbol,
     length,
     substitute,
+    the_symbol,
 )
 from tolcost.algebra.parse import parse_text
 from tolcost.catalogue.graph import (
@@ -127,6 +129,8 @@ class Walk:
     _own: Seen = field(default_factory=dict)
     _asked: dict[tuple[str, str, Poly | None, Poly | None], Symbol] = field(default_factory=dict)
     """Numbers in tensors that nodes had to know, by their names and bounds."""
+    taken: dict[str, Symbol | None] = field(default_factory=dict)
+    """What lengths are called: those that data decides, and None for those of the inputs."""
     _graph: Sequence[GraphNode] = ()
     _specs: dict[tuple[str, str], Spec | None] = field(default_factory=dict)
     _setting: Setting | None = None
@@ -139,6 +143,7 @@ class Walk:
         self.plain = {d for given in graph.inputs for d in given.shape or () if isinstance(d, str)}
         for given in graph.inputs:
             self.names.meet(given.name, self._number(given))
+        self.taken |= dict.fromkeys(self.dimensions)
         for weight in graph.weights.values():
             self.hold(weight)
 
@@ -232,7 +237,7 @@ class Walk:
             elif applied.data:
                 applied = self._again(node, applied)
             if applied.data:
-                applied = self._by_entries(node, applied)
+                applied = self._told_apart(self._by_entries(node, applied))
             if applied.equal:
                 names.adopt(applied.equal)
             found.append(applied)
@@ -424,6 +429,27 @@ class Walk:
             return applied
         return self._applied(renamed(lowered, {s: atom(first.get(s, s)) for s in lowered.data}))
 
+    def _told_apart(self, applied: Applied) -> Applied:
+        """The same where no length has the name of another: nodes may be called alike."""
+        if len(applied.parts) != 1:
+            return applied
+        ((lowered, _),) = applied.parts
+        by = {s: s if s.role == "entry" else self._alone(s) for s in lowered.data}
+        if all(s is one for s, one in by.items()):
+            return applied
+        return self._applied(renamed(lowered, {s: atom(one) for s, one in by.items()}))
+
+    def _alone(self, symbol: Symbol) -> Symbol:
+        """A length by its name, or by one with a number where that is another's."""
+        name = symbol.name
+        for n in count(2):
+            if self.taken.get(name, symbol) is symbol:
+                break
+            name = f"{symbol.name}_{n}"
+        found = symbol if name == symbol.name else the_symbol(_called(symbol, name))
+        self.taken[name] = found
+        return found
+
     # ---- functions ----
 
     def _function(self, node: GraphNode, function: ModelFunction, places: Sequence[int]) -> Applied:
@@ -433,7 +459,7 @@ class Walk:
         inner = walk_of(
             self.session, {**self.opsets, **function.opsets}, self.functions, (*self.callers, id(function))
         )
-        inner.assumed = self.assumed
+        inner.assumed, inner.taken = self.assumed, self.taken
         for name, number in zip(function.inputs, (*places, *[NOTHING] * len(function.inputs)), strict=False):
             inner.names.meet(name, number)
         try:
