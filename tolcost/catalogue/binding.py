@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from tolcost.algebra import LARGEST_LENGTH, data_symbol
 from tolcost.catalogue.graph import GraphNode, Reference, Weight, met
-from tolcost.catalogue.specs import Spec
+from tolcost.catalogue.specs import Spec, hints
 from tolcost.catalogue.types import constant
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.elaborate import Inputs, Tensor
@@ -40,7 +40,7 @@ def bind(
     for name, value in (*attribute_values(node).items(), *graphs.items()):
         if name in declared:
             given[name] = value
-        else:
+        elif name not in hints(spec.domain):
             hint = f"the definition of {spec.name} since version {spec.since} has no such attribute"
             message = f"{node.shown} has an unknown attribute {quoted(name)}"
             problems.append(Diagnostic("T0655", message, hint=hint))

@@ -350,8 +350,7 @@ class Library:
         for root in reversed(self.roots):
             file = root.joinpath(folder, "outside.toml")
             if file.is_file():
-                table = tomllib.loads(file.read_text(encoding="utf-8")).get("outside", {})
-                reasons.update({str(name): str(reason) for name, reason in table.items()})
+                reasons |= _reasons(file, "outside")
         return reasons
 
     def operators(self) -> Mapping[str, Spec]:
@@ -516,6 +515,23 @@ def _shipped() -> Library:
 def _names(folder: Traversable) -> Iterable[str]:
     """The names in a folder: on a disk without an object for each."""
     return os.listdir(folder) if isinstance(folder, Path) else [entry.name for entry in folder.iterdir()]
+
+
+def _reasons(file: Traversable, table: str) -> dict[str, str]:
+    """What an ``outside.toml`` says in one of its tables: names, each with a reason."""
+    found = tomllib.loads(file.read_text(encoding="utf-8")).get(table, {})
+    return {str(name): str(reason) for name, reason in found.items()}
+
+
+@cache
+def hints(domain: str) -> frozenset[str]:
+    """The attributes of a domain that say nothing of what is computed: ``outside.toml`` tells them.
+
+    >>> sorted(hints(""))
+    ['consumed_inputs']
+    """
+    file = specs_root().joinpath(folder_of(domain), "outside.toml")
+    return frozenset(_reasons(file, "hints") if file.is_file() else ())
 
 
 def opening(text: str) -> str:
