@@ -44,6 +44,28 @@ def test_a_users_folder_comes_first(tmp_path: Path) -> None:
     assert "abs" in spec.source.text
 
 
+@pytest.mark.parametrize(
+    "files, chosen",
+    [
+        ({"Add.tol": "Add"}, {6: True, 7: True, 14: True, None: True}),  # it is the newest meaning
+        ({"Add.tol": "Add 7"}, {6: False, 7: True, 14: True, None: True}),
+        ({"Add@1.tol": "Add 1"}, {6: True, 7: False, 14: False, None: False}),
+        ({"Add.tol": "Add 13", "Add@1.tol": "Add 1"}, {6: True, 7: False, 12: False, 13: True, None: True}),
+        ({"Add.tol": "Add 5", "Add@9.tol": "Add 9"}, {4: False, 6: True, 8: True, 9: True, None: True}),
+    ],
+    ids=str,
+)
+def test_a_users_newest_meaning_is_the_newest(
+    tmp_path: Path, files: dict[str, str], chosen: dict[int | None, bool]
+) -> None:
+    """What came with tolcost for a later version was taken instead, unless a header said that version."""
+    for name, header in files.items():
+        write(tmp_path, f"onnx/{name}", f"operator {header}\ntol A: R [...]\ntol B: R [...]\nC := A\n")
+    library = open_library([tmp_path])
+    found = {opset: library.find("", "Add", opset) for opset in chosen}
+    assert {opset: spec is not None and not spec.shipped for opset, spec in found.items()} == chosen
+
+
 def test_library_files_bring_what_they_use(tmp_path: Path) -> None:
     write(tmp_path, "lib/low.tol", "one(x) = x + 1\n")
     write(tmp_path, "lib/high.tol", "use low\ntwo(x) = one(one(x))\n")

@@ -290,13 +290,20 @@ class Library:
         return fitting[-1] if fitting else None
 
     def versions(self, domain: str, name: str) -> tuple[Spec, ...]:
-        """Every meaning of an operator, oldest first."""
+        """Every meaning of an operator, oldest first.
+
+        A folder's ``Name.tol`` is the newest: what later folders have that is newer is not looked at.
+        """
         key = (domain, name)
         if key not in self._specs:
             found: dict[int, Spec] = {}
+            newest: tuple[Traversable, int] | None = None
             for file in self._files_of(domain, name):
                 spec = self._read(domain, name, file)
-                found.setdefault(spec.since, spec)
+                if newest is None or newest[0] is file.root or spec.since <= newest[1]:
+                    found.setdefault(spec.since, spec)
+                if newest is None and file.since is None:
+                    newest = file.root, spec.since
             self._specs[key] = tuple(found[since] for since in sorted(found))
         return self._specs[key]
 
