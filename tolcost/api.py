@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from operator import index
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from tolcost.atoms.verify import verify
 from tolcost.catalogue.listing import Entry, entries
 from tolcost.catalogue.reading import as_bytes, model_in
 from tolcost.catalogue.specs import Library, Spec, open_library
-from tolcost.diagnostics import Diagnostic, Rejected, quoted
+from tolcost.diagnostics import Diagnostic, Rejected, quoted, refuse
 from tolcost.elaborate import Elaborated, elaborate
 from tolcost.elaborate.inputs import PlainShape, PlainValue, arguments
 from tolcost.models.from_torch import exported
@@ -89,7 +90,16 @@ def load_model(
     (64, [4*batch, 4*batch])
     """
     session, wanted = Session(open_library(specs)), _wanted(dims, shapes, assume)
-    return with_deep_stack(lambda: file_cost(Path(path), session, wanted))
+    file = _file(path)
+    return with_deep_stack(lambda: file_cost(file, session, wanted))
+
+
+def _file(path: object) -> Path:
+    """The path of a model; whoever has the model itself is told what to call."""
+    if isinstance(path, (str, PathLike)):
+        return Path(path)
+    message = f"an object of type {quoted(type(path).__name__)} is not the path of a model"
+    refuse("T0673", message, hint="`tolcost.from_onnx` takes a model in memory")
 
 
 def from_onnx(

@@ -63,6 +63,19 @@ def test_lengths_are_checked(dims: dict[str, int], code: str) -> None:
     assert caught.value.diagnostics[0].code == code
 
 
+def test_numbers_say_what_they_are() -> None:
+    bounded = tolcost.analyze("tol x: R [n]\ny := choose(x[1] > 0, map(x, exp(*)), x)")
+    assert (bounded(n=3).status, bounded(n=[3, 4]).status) == ("upper bound", "upper bound")
+    assert (tolcost.analyze(MATMUL)(n=1, k=2, m=3).status, bounded(n=3).eops) == ("exact", 4)
+
+
+def test_a_model_in_memory_is_no_file_and_a_file_no_model_in_memory() -> None:
+    with pytest.raises(Rejected, match="from_onnx"):
+        tolcost.load_model(onnx.ModelProto())  # type: ignore[arg-type]
+    with pytest.raises(Rejected, match="load_model"):
+        tolcost.from_onnx(BERT)  # type: ignore[arg-type]
+
+
 def test_dims_are_put_in_place() -> None:
     result = tolcost.analyze(MATMUL, dims={"n": 2, "k": 3})
     assert result.eops == 12 * sympy.Symbol("m", integer=True, positive=True)

@@ -13,6 +13,7 @@ from functools import partial
 from hashlib import blake2b
 from itertools import chain, count
 from operator import attrgetter
+from os import PathLike
 from pathlib import Path
 
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
@@ -233,6 +234,8 @@ def as_bytes(model: object) -> bytes:
         return bytes(model.SerializeToString())
     packages = (base.__module__.partition(".")[0] for base in type(model).__mro__)
     hint = next((_PACKAGES[package] for package in packages if package in _PACKAGES), None)
+    if isinstance(model, (str, PathLike)):
+        hint = "`tolcost.load_model` reads a file"
     refuse("T0673", f"an object of type {shown(type(model).__name__)} is not an ONNX model", hint=hint)
 
 

@@ -16,6 +16,7 @@ from tolcost.cost.span import Depth
 from tolcost.cost.weights import Weighed
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import Rejected, UnknownLength, quoted, refuse, visible
+from tolcost.result.claims import Certainty
 from tolcost.result.point import Requirement, said_of_lengths, whole_lengths
 from tolcost.result.study import Located, locate_study
 from tolcost.result.view import written
@@ -42,8 +43,8 @@ SweptLengths: TypeAlias = "int | Sequence[int] | Ints"
 class ExactNumbers:
     r"""Exact integers at a point: ``numbers.eops``, ``numbers["eops"]``.
 
-    A figure is None where data, or something unknown, decides it.  Fewer bytes may move than ``bytes`` says
-    where ``bytes_exact`` is False.
+    A figure is None where data, or something unknown, decides it.  They are counts where ``status`` is exact,
+    and bounds where it says so.  Fewer bytes may move than ``bytes`` says where ``bytes_exact`` is False.
 
     >>> import tolcost
     >>> numbers = tolcost.analyze("tol x: R [n]\ny := map(x, exp(*) + 1)")(n=10**9)
@@ -57,6 +58,7 @@ class ExactNumbers:
     index: Mapping[tuple[str, str], int | None]
     atoms: Mapping[str, int | None]
     bytes_exact: bool = True
+    status: Certainty = "exact"
 
     def __getitem__(self, name: str) -> FigureValue:
         """A figure by its key."""
@@ -85,6 +87,8 @@ class NumberColumns:
     dims: Mapping[str, Ints]
     _points: Points = field(repr=False)
     _forms: Mapping[str, Form | None] = field(repr=False)
+    status: Certainty = "exact"
+    """Whether they are counts, or bounds."""
 
     def __getitem__(self, name: str) -> Ints:
         """A figure by its key, at every point."""
@@ -400,7 +404,7 @@ class Cost(Located):
         from tolcost.algebra.vectorised import shaped
 
         shown = {name: shaped(column, points.shape) for name, column in points.dims.items()}
-        return NumberColumns(shown, points, self.forms)
+        return NumberColumns(shown, points, self.forms, self.status)
 
     at = __call__
 
@@ -417,6 +421,7 @@ class Cost(Located):
             {key: there.number(form) for key, form in total.index.items()},
             {key: there.number(form) for key, form in total.atoms.items()},
             there.moves_all and not there.coverage.missing,
+            there.status,
         )
 
     def subs(self, lengths: Mapping[str, int] | None = None, /, **dims: int) -> Cost:
