@@ -170,6 +170,33 @@ def test_other_shapes_are_refused(
     assert said in refusal(op, 6, [np.asarray(a), np.asarray(b)], attributes)
 
 
+@pytest.mark.parametrize(
+    "lengths, eops",
+    [
+        ((2, 3, 4, 2, 3), 24),
+        ((2, 3, 4, 1, 1), 24),  # one element
+        ((1, 3, 4, 1, 3), 12),
+        ((2, 3, 4, 1, 3), None),
+        ((1, 3, 4, 2, 3), None),  # the first is never stretched
+        ((2, 3, 4, 2, 2), None),
+    ],
+    ids=str,
+)
+def test_lengths_that_are_open_are_held_to_the_same(lengths: tuple[int, ...], eops: int | None) -> None:
+    told = {"broadcast": 1, "axis": 0}
+    model = model_of("Add", 6, [floats(7, 8, 9), floats(10, 11)], told)
+    names = iter("nchde")
+    for value in model.graph.input:
+        for dimension in value.type.tensor_type.shape.dim:
+            dimension.dim_param = next(names)
+    cost, point = tolcost.from_onnx(model), dict(zip("nchde", lengths, strict=True))
+    if eops is None:
+        with pytest.raises(tolcost.Rejected):
+            cost(**point)
+    else:
+        assert cost(**point).eops == eops
+
+
 # ---- several tensors, which are not broadcast before version 8 ---------------------------------
 
 
@@ -532,3 +559,46 @@ def test_models_cost_what_they_are_converted_to(built: Callable[[], ModelProto])
         assert (cost.eops, cost.macs, cost.histogram) == (later.eops, later.macs, later.histogram)
     (result,) = ReferenceEvaluator(new).run(None, given)  # before version 14 it always trains
     np.testing.assert_allclose(found["y"], result, rtol=1e-4, atol=1e-5)
+
+
+def alexnet(opset: int) -> ModelProto:
+    """AlexNet for any batch, as the first models were written; without values of its weights."""
+    nodes, given = [], [helper.make_tensor_value_info("x", 1, ["n", 3, 227, 227])]
+    early = opset < 7
+
+    def weight(name: str, *shape: int) -> str:
+        given.append(helper.make_tensor_value_info(name, 1, shape))
+        return name
+
+    def add(op: str, inputs: Sequence[str], output: str, **attributes: Any) -> None:
+        nodes.append(helper.make_node(op, inputs, [output], **attributes))
+
+    layers = [(3, 96, 11, 1, 4, 0), (96, 256, 5, 2, 1, 2), (256, 384, 3, 1, 1, 1), (384, 384, 3, 2, 1, 1)]
+    at = "x"
+    for n, (before, after, k, groups, stride, pad) in enumerate([*layers, (384, 256, 3, 2, 1, 1)], start=1):
+        shape = (after, before // groups, k, k)
+        inputs = [at, weight(f"w{n}", *shape), weight(f"b{n}", after)]
+        sizes = {"kernel_shape": [k, k], "strides": [stride] * 2, "pads": [pad] * 4}
+        add("Conv", inputs, f"c{n}", group=groups, **sizes)
+        add("Relu", [f"c{n}"], at := f"r{n}", **({"consumed_inputs": [0]} if opset < 6 else {}))
+        if n < 3:
+            add("LRN", [at], at := f"l{n}", size=5)
+        if n in (1, 2, 5):
+            add("MaxPool", [at], at := f"p{n}", kernel_shape=[3, 3], strides=[2, 2])
+    add("Flatten", [at], at := "flat")
+    for n, (before, after) in enumerate([(9216, 4096), (4096, 4096), (4096, 1000)], start=6):
+        inputs = [at, weight(f"w{n}", after, before), weight(f"b{n}", after)]
+        add("Gemm", inputs, at := f"g{n}", transB=1, **({"broadcast": 1} if early else {}))
+        if n < 8:
+            add("Relu", [at], at := f"r{n}")
+            add("Dropout", [at], at := f"d{n}", **({"is_test": 1} if early else {}))
+    add("Softmax", [at], "y")
+    graph = helper.make_graph(nodes, "alexnet", given, [helper.make_empty_tensor_value_info("y")])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=3)
+
+
+def test_a_model_of_images_costs_the_same_in_every_version() -> None:
+    newest = figures(alexnet(12))
+    assert str(newest[2]) == "724406816*n"  # as others count it
+    for opset in range(1, 12):
+        assert figures(alexnet(opset)) == newest
