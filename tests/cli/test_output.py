@@ -137,3 +137,18 @@ def test_a_terminal_that_lacks_a_character(folder: Path) -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert r"\u039e\u22c8 [i \u2264 n, " in done.stdout
+
+
+def test_standard_input_is_formatted_to_standard_output() -> None:
+    """As editors and hooks do it: `-` was taken for a file of that name."""
+
+    def formatted(text: str, *options: str) -> tuple[int, str]:
+        command = [sys.executable, "-m", "tolcost", "fmt", "-", *options]
+        done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout
+
+    tidy = "tol x: R [n]\ny := map(x, exp(*))\n"
+    untidy = tidy.replace(" :=", ":=")
+    assert formatted(untidy) == formatted(tidy) == (0, tidy)
+    assert formatted(untidy, "--check") == (1, "would change <stdin>\n")
+    assert formatted("y := (") == (2, "")

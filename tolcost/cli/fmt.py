@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from tolcost.cli import options
-from tolcost.cli.output import each_file, write_whole
+from tolcost.cli.analyze import name_of, source_of
+from tolcost.cli.output import deliver, each_file, write_whole
 from tolcost.diagnostics import Diagnostic, Rejected, Source, Span, visible
 from tolcost.syntax import parse, read_source
 from tolcost.syntax.format import format_program
@@ -29,22 +30,32 @@ def format_file(path: Path, check: bool = False) -> bool:
     return True
 
 
+def _format_stdin(check: bool) -> bool:
+    """Print standard input in its canonical form, unless only asked about; tell whether that differs."""
+    source = source_of("-")
+    text = format_program(parse(source))
+    if not check:
+        deliver(text, None)
+    return text != source.text
+
+
 @click.command(
     cls=options.Command,
     examples=(
         "tolcost fmt matmul.tol softmax.tol",
         "tolcost fmt --check *.tol",
+        "tolcost fmt - < matmul.tol",
     ),
 )
 @options.files_argument("FILE.tol...")
 @click.option("--check", is_flag=True, help="Change nothing; exit with 1 if something would change.")
 def command(files: tuple[str, ...], check: bool) -> int:
-    """Put programs into the canonical layout."""
+    """Put programs into the canonical layout; that of standard input, which is -, is printed."""
 
     def formatted(file: str) -> bool:
-        changed = format_file(Path(file), check)
-        if changed:
-            click.echo(f"{'would change' if check else 'changed'} {visible(file)}")
+        changed = _format_stdin(check) if file == "-" else format_file(Path(file), check)
+        if changed and (check or file != "-"):
+            click.echo(f"{'would change' if check else 'changed'} {visible(name_of(file))}")
         return changed
 
     found, failed = each_file(files, formatted)
