@@ -70,3 +70,23 @@ def test_null_is_said_not_to_be_there(test: str) -> None:
     with pytest.raises(Rejected) as refused:
         program(f"select a from t where {test}")
     assert str(refused.value.hint).startswith("there is no NULL")
+
+
+@pytest.mark.parametrize(
+    "sql, why, piece",
+    [
+        (
+            "select count(*) from t group by 1 + 1",
+            "all rows are the same in what they are grouped by",
+            "1 + 1",
+        ),
+        ("select distinct 7 from t", "all rows are the same in what they are told apart by", "7"),
+        ("select count(*) from t having count(*) > 1", "HAVING without GROUP BY is outside", "count(*) > 1"),
+    ],
+)
+def test_what_one_row_would_do_is_refused_where_it_stands(sql: str, why: str, piece: str) -> None:
+    """A filter of the library was said to have no formula."""
+    with pytest.raises(Rejected, match=why) as refused:
+        program(sql)
+    assert refused.value.diagnostics[0].span.text in piece
+    assert "key2" in program("select count(*) from t group by k, 1 + 1")

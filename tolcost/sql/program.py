@@ -384,8 +384,11 @@ class _Writer:
     def single(self, count: str, rows: RowText) -> None:
         """Aggregates over all rows: one row of the result, a number for each item."""
         query = self.query
-        if query.having is not None or query.order:
-            raise refused(query.source, query.items[0].value, "one row needs no HAVING and no ORDER BY")
+        if query.having is not None:
+            message = "HAVING without GROUP BY is outside of what is translated"
+            raise refused(query.source, query.having, message)
+        if query.order:
+            raise refused(query.source, query.order[0].value, "one row needs no ORDER BY")
 
         def aggregate(node: exp.Expression) -> str:
             return self.folded(node, count, rows, None)
@@ -400,6 +403,7 @@ class _Writer:
     def grouped(self, count: str, rows: RowText) -> _Final:
         """Groups: the number of the first row of each, and aggregates of all of its rows."""
         query = self.query
+        self.refuse_constants(query.group, "grouped by")
         plain = self.scope(lambda n: rows(n, "q"))
         keys = [
             self.vector(f"key{n}", count, written(node, plain)) for n, node in enumerate(query.group, start=1)
@@ -419,6 +423,12 @@ class _Writer:
         test = condition_written(query.having, scope("q"))
         self.define("kept", f"where_true(map(tol[len(groups)], {test}, [q]))")
         return _Final("len(kept)", lambda at: scope(f"kept[{at}]"))
+
+    def refuse_constants(self, values: Sequence[exp.Expression], what: str) -> None:
+        """How many rows differ in what has no column is no matter of data: 1, or none of no rows."""
+        if not any(value.find(exp.Column, *AGGREGATES) for value in values):
+            message = f"all rows are the same in what they are {what}"
+            raise refused(self.query.source, values[0], message, "name a column")
 
     def key_of(self, node: exp.Expression, scope: ExpressionScope) -> str:
         """A column beside aggregates has to be one of what is grouped by, or stand in one of those."""
@@ -491,6 +501,7 @@ class _Writer:
         ]
         count, place = final.count, "{}"
         if query.distinct:
+            self.refuse_constants([item.value for item in query.items], "told apart by")
             self.define("single", _firsts(count, _all(f"{column}[q] == {column}[r]" for column in columns)))
             count, place = "len(single)", "single[{}]"
         picks = f"1..{count}"
