@@ -36,7 +36,7 @@ def has_floor(p: object) -> bool:
         ((n * n + n + 5) // 2, "(n**2 + n + 4)/2"),
         ((4 * n + 6) // 8, "floor((n + 1)/2)"),
         ((7 * n) // 3, "2*n + floor(n/3)"),
-        ((-n) // 3, "floor(2*n/3) - n"),
+        ((-n) // 3, "-floor((n + 2)/3)"),
         ((n * m + 3 * m) // m, "n + 3"),
         ((n * m) // (m * k), "floor(n/k)"),
         ((2 * n + 1) // (2 * m), "floor(n/m)"),

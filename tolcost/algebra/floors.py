@@ -44,6 +44,7 @@ from tolcost.algebra.poly import (
     relu_of,
     remember_interval,
     scale,
+    subtract,
     total_of,
 )
 
@@ -280,12 +281,52 @@ def _reduced_floor(rest: Terms, divisor: int) -> Poly:
         return poly(rest, divisor)
     if offset:
         rest[UNIT] = offset
+    if _is_mostly_above_half(rest, divisor):
+        both, other = _mirrored(rest, divisor)
+        return subtract(both, _reduced_floor(other, divisor))
     top = Poly(rest)
     low, high = numerator_range(top)
     if low is not None and high is not None and low // divisor == high // divisor:
         return const(low // divisor)
     merged = _merged(top, divisor)
     return atom(floor_of(top, const(divisor))) if merged is None else merged
+
+
+def _is_mostly_above_half(top: Terms, divisor: int) -> bool:
+    """Whether more coefficients are above half of the divisor than below; if as many are, the first tells."""
+    apart = [mono for mono, coef in top.items() if mono and 2 * coef != divisor]
+    above = sum(2 * top[mono] > divisor for mono in apart)
+    if 2 * above != len(apart) or not apart:
+        return 2 * above > len(apart)
+    return 2 * top[min(apart, key=lambda mono: tuple(g.key for g in mono))] > divisor
+
+
+def _mirrored(top: Terms, divisor: int) -> tuple[Poly, Terms]:
+    """What a floor and another one make together, and the top of the other.
+
+    The tops add up to the divisor times the sum, and one less than the divisor: what one rounds down is what
+    the other one does not.
+    """
+    names = [mono for mono in top if mono]
+    other = {mono: divisor - top[mono] for mono in names}
+    offset = divisor - 1 - top.get(UNIT, 0)
+    return Poly(dict.fromkeys(names, 1)), {**other, UNIT: offset} if offset else other
+
+
+def mirrored_floor(floor: Floor) -> Poly | None:
+    """A floor by a number as what another one, which is no normal form, leaves of a sum.
+
+    >>> from tolcost.algebra.poly import length
+    >>> n = length("n")
+    >>> ((ceiling,),) = ((n + 2) // 3).terms
+    >>> [(coef, Poly({mono: 1})) for mono, coef in mirrored_floor(ceiling).terms.items()]
+    [(1, n), (-1, floor(2*n/3))]
+    """
+    divisor = floor.q.constant
+    if divisor is None:
+        return None
+    both, other = _mirrored(dict(floor.p.terms), divisor)
+    return subtract(both, atom(floor_of(Poly(other), floor.q)))
 
 
 def _merged(top: Poly, divisor: int) -> Poly | None:

@@ -18,7 +18,13 @@ from typing import Literal, TypeAlias
 from zlib import crc32
 
 from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth
-from tolcost.algebra.floors import exact_quotient, leading_coefficient, shared_monomial, without
+from tolcost.algebra.floors import (
+    exact_quotient,
+    leading_coefficient,
+    mirrored_floor,
+    shared_monomial,
+    without,
+)
 from tolcost.algebra.piecewise import clips_in
 from tolcost.algebra.poly import (
     UNIT,
@@ -208,7 +214,7 @@ class _Builder:
         if not p.height:
             return p
         if p not in self.shown:
-            self.shown[p] = self._with_extremes(p)
+            self.shown[p] = self._with_extremes(_with_mirrored_floors(p))
         return self.shown[p]
 
     def _tree(self, shown: Poly) -> ShownFormula:
@@ -239,13 +245,8 @@ class _Builder:
 
     def _without(self, p: Poly, clips: Iterable[Relu]) -> Poly:
         for clip in clips:
-            parts = powers_of(p, clip)
-            kept = parts.pop(0, ZERO)
-            ways = (
-                total_of([kept, *(multiply(part, instead**times) for times, part in parts.items())])
-                for instead in (self._extremes(clip) if parts else ())
-            )
-            p = min((p, *ways), key=_effort)
+            if any(clip in mono for mono in p.terms):
+                p = min((p, *(_with(p, clip, instead) for instead in self._extremes(clip))), key=_effort)
         return p
 
     def _extremes(self, clip: Relu) -> tuple[Poly, ...]:
@@ -311,6 +312,30 @@ class _Builder:
                 binder = _binder_name(set(self.names.values()))
                 inner = _Builder({**self.names, symbol: binder})
                 return SumCall(inner.formula(body), binder, self.formula(lo), self.formula(hi))
+
+
+def _with_mirrored_floors(p: Poly) -> Poly:
+    """Write a floor that stands in one term the other way round, where terms cancel then.
+
+    What is left after every third is told as such.
+
+    >>> n = length("n")
+    >>> [_with_mirrored_floors(p) for p in (2 * n // 3, n - n // 3, 2 * n // 3 - n, (320 * n + 440) // 441)]
+    [floor(2*n/3), n - floor(n/3), -floor((n + 2)/3), floor((320*n + 440)/441)]
+    """
+    floors = {g for mono in p.terms for g in mono if isinstance(g, Floor) and set(g.p.terms.values()) != {1}}
+    for floor in sorted(floors, key=lambda g: g.key):
+        instead = mirrored_floor(floor)
+        if instead is not None and sum(floor in mono for mono in p.terms) == 1:
+            p = min(p, _with(p, floor, instead), key=lambda form: len(form.terms))
+    return p
+
+
+def _with(p: Poly, generator: Generator, instead: Poly) -> Poly:
+    """An expression with something else in the place of a generator."""
+    parts = powers_of(p, generator)
+    kept = parts.pop(0, ZERO)
+    return total_of([kept, *(multiply(part, instead**times) for times, part in parts.items())])
 
 
 def _extreme(name: Literal["Min", "Max"], left: ShownFormula, right: ShownFormula) -> ExtremeCall:
