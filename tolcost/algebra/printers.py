@@ -279,8 +279,17 @@ class _Builder:
     def factors(self, split: Factored, rest: Total | None = None) -> Factors:
         """Give a product."""
         read = for_reading(split)
-        brackets = tuple((self.formula(factor), times) for factor, times in read.factors)
-        return Factors(read.number, self._powers(read.monomial), brackets, read.den, rest)
+        brackets: list[tuple[ShownFormula, int]] = []
+        plain: list[tuple[ShownOperand, int]] = []
+        for factor, times in read.factors:
+            shown = self.formula(factor)
+            match shown.total:
+                case Total(terms=(SignedTerm(number=1, powers=powers),), den=1):  # as a mirrored floor is
+                    plain += ((operand, power * times) for operand, power in powers)
+                case _:
+                    brackets.append((shown, times))
+        powers = (*self._powers(read.monomial), *plain)
+        return Factors(read.number, powers, tuple(brackets), read.den, rest)
 
     def _powers(self, mono: Monomial) -> tuple[tuple[ShownOperand, int], ...]:
         return tuple(self._power(g, len(list(same))) for g, same in groupby(mono))
@@ -315,7 +324,7 @@ class _Builder:
 
 
 def _with_mirrored_floors(p: Poly) -> Poly:
-    """Write a floor that stands in one term the other way round, where terms cancel then.
+    """Write a floor that stands in one term the other way round, where terms cancel then, or minuses do.
 
     What is left after every third is told as such.
 
@@ -327,7 +336,7 @@ def _with_mirrored_floors(p: Poly) -> Poly:
     for floor in sorted(floors, key=lambda g: g.key):
         instead = mirrored_floor(floor)
         if instead is not None and sum(floor in mono for mono in p.terms) == 1:
-            p = min(p, _with(p, floor, instead), key=lambda form: len(form.terms))
+            p = min(p, _with(p, floor, instead), key=lambda form: _effort(form)[:2])
     return p
 
 
