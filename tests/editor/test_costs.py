@@ -90,7 +90,10 @@ def test_what_is_at_most_says_so() -> None:
     text = X + "t = map(x, exp)\n" + CHOICE.replace("log(*)", "log(*) + t[1]")
     assert "at most **" in hover(text, "y :=")
     assert "at most" not in hover(text, "t =")
-    assert [(one.line, one.bounded) for one in line_costs(reading_of(text))] == [(2, False), (3, True)]
+    assert [(one.line, one.text) for one in line_costs(reading_of(text))] == [
+        (2, "n"),
+        (3, "at most 2*n + 1"),
+    ]
     assert [eops.startswith("at most ") for _, eops in lenses(reading_of(text))] == [False, True]
 
 

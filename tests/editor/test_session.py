@@ -146,6 +146,14 @@ def test_completion_knows_the_place(
     assert not unwanted & labels
 
 
+def test_completion_knows_names_of_a_text_that_was_never_whole(session: Editor) -> None:
+    text = "tol alpha: R [n]\nattr k: N = 3\nrow(i) = alpha[i]\nbeta = map(alpha, exp)\ny := map(be"
+    uri, told = opened(session, text, "never_whole")
+    assert told
+    found = session.ask("completion", uri, position={"line": 4, "character": 11})
+    assert {"alpha", "k", "row", "beta", "map"} <= {item["label"] for item in found["items"]}
+
+
 def test_renaming_keeps_the_meaning(session: Editor) -> None:
     uri, _ = opened(session, MATMUL, "rename")
     place = at(MATMUL, "vec")

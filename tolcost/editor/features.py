@@ -447,6 +447,11 @@ _KINDS: dict[str, SuggestionKind] = {
 _DECLARING = re.compile(r"\s*(?:tol|static|attr|space|list)\s+\w+(?:\?|\.\.\.)?\s*:\s*[\w*+-]*$")
 _USING = re.compile(r"\s*use\s+[\w, ]*$")
 _STARTING = re.compile(r"\w*$")
+_DEFINING = re.compile(
+    r"^(?:(?:tol|static|attr)[ \t]+(?P<declared>[^\W\d]\w*)"
+    r"|(?P<defined>[^\W\d]\w*)(?P<function>\([^()\n]*\))?[ \t]*:?=(?!=))",
+    re.MULTILINE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -469,6 +474,10 @@ def completions_at(reading: Reading, last_good: Reading | None, offset: int) -> 
         return tuple(_word(name) for name in SPACES)
     known = reading if reading.program is not None else last_good or reading
     found = {one.label: one for one in _everything(known, at_start=bool(_STARTING.match(line)))}
+    if known.program is None:  # it was never read: what its lines begin with is all there is to go by
+        for match in _DEFINING.finditer(reading.source.text):
+            name = match["declared"] or match["defined"]
+            found.setdefault(name, Suggestion(name, "function" if match["function"] else "value"))
     return tuple(found.values())
 
 

@@ -69,7 +69,7 @@ def _analysed(asked: PageRequest) -> dict[str, Json]:
         return found
     cost = _located(reading)
     guessed: list[Json] = [f"{name}: [{', '.join(shape)}]" for name, shape in reading.guessed]
-    lines: list[Json] = [{"line": one.line, "eops": to_text(one.eops)} for one in line_costs(reading)]
+    lines: list[Json] = [{"line": one.line, "eops": one.text} for one in line_costs(reading)]
     analysis, derivation = reading.analysis, derivation_of(reading)
     return found | {
         "eops": _form(analysis.eops),

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TypeAlias
 
-from tolcost.algebra import Poly, total_of
+from tolcost.algebra import Poly, to_text, total_of
 from tolcost.atoms.kit import inner_nodes
 from tolcost.atoms.nodes import Node, Ref, Type, Var
 from tolcost.cost import Analysis
@@ -125,6 +125,11 @@ class LineCost:
     line: int
     eops: Poly
     bounded: bool = False
+
+    @property
+    def text(self) -> str:
+        """As it is shown beside the line."""
+        return f"{'at most ' if self.bounded else ''}{to_text(self.eops)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,6 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import from_fs_path, to_fs_path
 
 from tolcost import __version__
-from tolcost.algebra import to_text
 from tolcost.diagnostics import Diagnostic, Source, Span
 from tolcost.editor import features
 from tolcost.editor.reading import Reading, line_costs, read, read_supposing
@@ -166,7 +165,7 @@ async def _hints(server: Server, params: lsp.InlayHintParams) -> list[lsp.InlayH
     return [
         lsp.InlayHint(
             server.position(reading.source.text, line_end(reading.source.text, one.line - 1)),
-            f"{'at most ' if one.bounded else ''}{to_text(one.eops)} EOPs",
+            f"{one.text} EOPs",
             padding_left=True,
             tooltip="what this line applies to data, in all",
         )
