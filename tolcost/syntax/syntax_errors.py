@@ -344,16 +344,27 @@ def _juxtaposed(m: Mistake) -> Diagnostic | None:
     if m.before in _KEYWORDS:
         hint = "declarations stand outside of blocks and brackets"
         return Diagnostic("T0126", f"`{m.before}` cannot declare anything here", m.at(m.previous), hint=hint)
-    between = m.source.text[m.previous.end : m.found.start]
-    if "\n" in between and not m.brackets:
-        hint = "an indented line continues the statement above; start a new one in the first column"
-        line = Span(m.source, m.source.text.rfind("\n", 0, m.found.start) + 1, m.found.start)
-        fix = Fix("Start the line in the first column", line, "")
-        return Diagnostic(
-            "T0131", f"`{m.text}` cannot continue the statement above", m.here, hint=hint, fix=fix
-        )
+    if _is_on_a_new_line(m):
+        return _continued(m)
     label = (Label(m.at(m.previous), "after this"),)
     return Diagnostic("T0101", f"an operator or a comma is missing before `{m.text}`", m.here, label)
+
+
+def _indented(m: Mistake) -> Diagnostic | None:
+    """A statement that is indented, below one that could end there."""
+    return _continued(m) if END in m.expected and _starts_operand(m.text) and _is_on_a_new_line(m) else None
+
+
+def _is_on_a_new_line(m: Mistake) -> bool:
+    return "\n" in m.source.text[m.previous.end : m.found.start] and not m.brackets
+
+
+def _continued(m: Mistake) -> Diagnostic:
+    hint = "an indented line continues the statement above; start a new one in the first column"
+    line = Span(m.source, m.source.text.rfind("\n", 0, m.found.start) + 1, m.found.start)
+    fix = Fix("Start the line in the first column", line, "")
+    message = f"`{m.text}` cannot continue the statement above"
+    return Diagnostic("T0131", message, m.here, hint=hint, fix=fix)
 
 
 def _pair(m: Mistake) -> Diagnostic | None:
@@ -491,6 +502,7 @@ _EXPLANATIONS: tuple[Callable[[Mistake], Diagnostic | None], ...] = (
     _slice,
     _splice,
     _juxtaposed,
+    _indented,
     _pair,
     _point,
     _undeclared,
