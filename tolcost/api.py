@@ -21,6 +21,7 @@ from tolcost.models.walking import Session
 from tolcost.pipeline import analyze_lowered
 from tolcost.platform import stored_conformance, with_deep_stack
 from tolcost.result.catalogue_page import Record
+from tolcost.result.claims import FROM_ABOVE, INCOMPLETE
 from tolcost.result.compare import compare
 from tolcost.result.comparison import CostComparison
 from tolcost.result.conformance import conformance_of
@@ -226,7 +227,8 @@ def sweep(
     r"""Give figures for every combination of lengths as a pandas frame, a row for each.
 
     A length is a number, several, or a text such as ``"128..4096"``, which doubles.  Where a condition
-    does not hold there are no figures, and a column ``outside`` says what would be needed.
+    does not hold there are no figures, and a column ``outside`` says what would be needed; a column
+    ``status`` says it where figures are bounds.
 
     >>> cost = analyze("tol x: R [n, k]\ny := map(x, exp(*))")
     >>> print(sweep(cost, n="2..8", k=[1, 10], metrics=["eops"]).to_string(index=False))
@@ -249,7 +251,8 @@ def sweep(
             raise Rejected(Diagnostic("T0412", f"there is no figure {quoted(metric)}", hint=hint))
     rows = list(zip(*product(*given.values()), strict=True)) or [()] * len(given)
     points = many_points(cost, dict(zip(given, rows, strict=True)), cost.at)
-    return frame_at(points, cost.forms, metrics)
+    frame = frame_at(points, cost.forms, metrics)
+    return frame.assign(status=cost.status) if cost.status in FROM_ABOVE | INCOMPLETE else frame
 
 
 def _listed(name: str, values: int | str | Sequence[int]) -> Sequence[int]:

@@ -67,6 +67,11 @@ def test_numbers_say_what_they_are() -> None:
     bounded = tolcost.analyze("tol x: R [n]\ny := choose(x[1] > 0, map(x, exp(*)), x)")
     assert (bounded(n=3).status, bounded(n=[3, 4]).status) == ("upper bound", "upper bound")
     assert (tolcost.analyze(MATMUL)(n=1, k=2, m=3).status, bounded(n=3).eops) == ("exact", 4)
+    assert tolcost.sweep(bounded, n=[3, 4], metrics="eops").to_dict("list") == {
+        "n": [3, 4],
+        "eops": [4, 5],
+        "status": ["upper bound", "upper bound"],
+    }
 
 
 def test_a_model_in_memory_is_no_file_and_a_file_no_model_in_memory() -> None:
