@@ -324,20 +324,28 @@ class _Builder:
 
 
 def _with_mirrored_floors(p: Poly) -> Poly:
-    """Write a floor that stands in one term the other way round, where terms cancel then, or minuses do.
+    """Write a floor the other way round where terms cancel then, or minuses do.
 
-    What is left after every third is told as such.
+    It stands in one term, or beside its mirror.  What is left after every third is told as such.
 
     >>> n = length("n")
-    >>> [_with_mirrored_floors(p) for p in (2 * n // 3, n - n // 3, 2 * n // 3 - n, (320 * n + 440) // 441)]
-    [floor(2*n/3), n - floor(n/3), -floor((n + 2)/3), floor((320*n + 440)/441)]
+    >>> [_with_mirrored_floors(p) for p in (2 * n // 3, n - n // 3, 2 * n // 3 - n, n // 2 + (n + 1) // 2)]
+    [floor(2*n/3), n - floor(n/3), -floor((n + 2)/3), n]
     """
-    floors = {g for mono in p.terms for g in mono if isinstance(g, Floor) and set(g.p.terms.values()) != {1}}
-    for floor in sorted(floors, key=lambda g: g.key):
+    floors = {g for mono in p.terms for g in mono if isinstance(g, Floor)}
+    for floor in sorted((g for g in floors if not _is_share(g)), key=lambda g: g.key):
         instead = mirrored_floor(floor)
-        if instead is not None and sum(floor in mono for mono in p.terms) == 1:
+        if instead is None:
+            continue
+        beside = any(not floors.isdisjoint(mono) for mono in instead.terms)
+        if beside or sum(floor in mono for mono in p.terms) == 1:
             p = min(p, _with(p, floor, instead), key=lambda form: _effort(form)[:2])
     return p
+
+
+def _is_share(floor: Floor) -> bool:
+    """Whether it is a third of something, or the like, rounded down."""
+    return UNIT not in floor.p.terms and set(floor.p.terms.values()) == {1}
 
 
 def _with(p: Poly, generator: Generator, instead: Poly) -> Poly:
