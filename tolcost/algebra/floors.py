@@ -286,8 +286,13 @@ def _reduced_floor(rest: Terms, divisor: int) -> Poly:
         return subtract(both, _reduced_floor(other, divisor))
     top = Poly(rest)
     low, high = numerator_range(top)
-    if low is not None and high is not None and low // divisor == high // divisor:
-        return const(low // divisor)
+    if low is not None and high is not None:
+        if low // divisor == high // divisor:
+            return const(low // divisor)
+        both, other = _mirrored(rest, divisor)
+        least, most = numerator_range(Poly(other))
+        if least is not None and most is not None and least // divisor == most // divisor:
+            return subtract(both, const(least // divisor))
     merged = _merged(top, divisor)
     return atom(floor_of(top, const(divisor))) if merged is None else merged
 
@@ -314,7 +319,7 @@ def _mirrored(top: Terms, divisor: int) -> tuple[Poly, Terms]:
 
 
 def mirrored_floor(floor: Floor) -> Poly | None:
-    """A floor by a number as what another one, which is no normal form, leaves of a sum.
+    """A floor by a number as what another one leaves of a sum; in normal form the other is, or this one.
 
     >>> from tolcost.algebra.poly import length
     >>> n = length("n")
@@ -326,7 +331,8 @@ def mirrored_floor(floor: Floor) -> Poly | None:
     if divisor is None:
         return None
     both, other = _mirrored(dict(floor.p.terms), divisor)
-    return subtract(both, atom(floor_of(Poly(other), floor.q)))
+    normal = subtract(both, quick_floordiv(Poly(other), floor.q))
+    return subtract(both, atom(floor_of(Poly(other), floor.q))) if normal == atom(floor) else normal
 
 
 def _merged(top: Poly, divisor: int) -> Poly | None:
