@@ -89,9 +89,10 @@ class Editor:
 
 
 @contextmanager
-def editor(folder: Path) -> Iterator[Editor]:
+def editor(folder: Path, *options: str) -> Iterator[Editor]:
     """A session with a server of its own."""
-    with subprocess.Popen(COMMAND, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    command = [*COMMAND, *options]
+    with subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         session = Editor(process)
         capabilities = {"textDocument": {"publishDiagnostics": {"versionSupport": True}}}
         root = {"processId": None, "rootUri": folder.as_uri(), "capabilities": capabilities}

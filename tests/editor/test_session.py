@@ -1,6 +1,7 @@
 """A session with the language server, as an editor has one: every feature, over the protocol."""
 
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.editor.campaign import campaign
-from tests.editor.client import Editor, RequestRefused, after, editor
+from tests.editor.client import COMMAND, Editor, RequestRefused, after, editor
 
 ROOT = Path(__file__).parents[2]
 MATMUL = """\
@@ -227,3 +228,30 @@ def test_the_outline_has_what_is_defined_at_the_top(session: Editor) -> None:
 def test_a_text_that_was_never_opened_is_no_internal_error(session: Editor) -> None:
     with pytest.raises(RequestRefused, match="there is no text"):
         session.request("textDocument/codeLens", {"textDocument": {"uri": "file:///nowhere/at/all.tol"}})
+
+
+def test_operators_of_ones_own(tmp_path: Path) -> None:
+    """They are known from the start, and as they are now once their file has changed."""
+    own = tmp_path / "operators" / "onnx" / "Twice.tol"
+    own.parent.mkdir(parents=True)
+    own.write_text("operator Twice\ntol x: R [...]\ny := map(x, * + *)\n", "utf-8")
+    text = "tol a: R [n]\nb := Twice(a)\n"
+    with editor(tmp_path, "--specs", "operators") as session:
+        uri, found = opened(session, text, "own")
+        assert found == []
+        where = {"textDocument": {"uri": uri}, "position": at(text, "Twice", 1)}
+        assert session.request("textDocument/definition", where)["uri"] == own.as_uri()
+        assert "Twice" in {one["label"] for one in session.request("textDocument/completion", where)["items"]}
+        value = {"textDocument": {"uri": uri}, "position": at(text, "b :=")}
+        assert "**n** EOPs" in session.request("textDocument/hover", value)["contents"]["value"]
+        own.write_text("operator Twice\ntol x: R [...]\ny := map(x, exp(* + *))\n", "utf-8")
+        assert "**2*n** EOPs" in session.request("textDocument/hover", value)["contents"]["value"]
+        own.unlink()
+        session.change(uri, text + "\n")
+        assert [one["code"] for one in session.diagnostics(uri)] == ["T0201"]
+
+
+def test_a_folder_of_operators_that_is_not_there(tmp_path: Path) -> None:
+    done = subprocess.run([*COMMAND, "--specs", "nowhere"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "there is no folder `nowhere` with operators" in done.stderr

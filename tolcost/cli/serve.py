@@ -8,15 +8,16 @@ from tolcost.cli import options
 from tolcost.cli.output import extra
 
 
-@click.command(cls=options.Command, examples=("tolcost lsp",))
-def lsp() -> int:
+@click.command(cls=options.Command, examples=("tolcost lsp", "tolcost lsp --specs operators"))
+@options.specs_option
+def lsp(specs: tuple[str, ...]) -> int:
     """Serve an editor over standard input and output, by the language server protocol.
 
     Needs the extra `lsp`: pip install 'tolcost[lsp]'.
     """
     with extra("lsp"):
         from tolcost.editor.server import serve
-    serve()
+    serve(specs)
     return 0
 
 

@@ -11,7 +11,6 @@ from typing import Literal, TypeAlias
 
 from tolcost.algebra import to_text
 from tolcost.atoms.nodes import Type
-from tolcost.catalogue.specs import open_library
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import NOWHERE, Diagnostic, Fix, Rejected, Source, Span, on_one_line
 from tolcost.editor.reading import (
@@ -80,7 +79,7 @@ def definition_at(reading: Reading, offset: int) -> Span | None:
         return used
     if (own := occurrence_at(reading, offset)) is not None:
         return own.place
-    return library_definition(reading, word.text) or operator_definition(word.text)
+    return library_definition(reading, word.text) or operator_definition(reading, word.text)
 
 
 def _used_file(reading: Reading, word: Span) -> Span | None:
@@ -89,7 +88,7 @@ def _used_file(reading: Reading, word: Span) -> Span | None:
         inside = statement.span.start <= word.start < statement.span.end
         if inside and isinstance(statement, tree.Use) and word.text in statement.names:
             try:
-                defined = open_library().used(word.text, statement).statements
+                defined = reading.library.used(word.text, statement).statements
             except Rejected:  # there is no such file: its diagnostic says so
                 return None
             return Span(defined[-1].span.source, 0, 0) if defined else None  # a file follows those it uses
@@ -105,9 +104,9 @@ def library_definition(reading: Reading, name: str) -> Span | None:
     return None
 
 
-def operator_definition(name: str) -> Span | None:
+def operator_definition(reading: Reading, name: str) -> Span | None:
     """The header of the operator of a name."""
-    library = open_library()
+    library = reading.library
     domain = library.callable_domain(name)
     try:
         spec = None if domain is None else library.find(domain, name)
@@ -278,7 +277,7 @@ def _named(reading: Reading, word: str, offset: int) -> str | None:
         return _documented(elsewhere)
     if (entry := words().get(word)) is not None:
         return "\n\n".join((entry.markdown, *_cost_of_call(reading, offset)))
-    header = operator_definition(word)
+    header = operator_definition(reading, word)
     return None if header is None else "\n\n".join((_operator(header), *_cost_of_call(reading, offset)))
 
 
@@ -343,7 +342,7 @@ def _elsewhere(reading: Reading, span: Span) -> tuple[str, ...]:
     functions = [one for one in names_of(reading) if one.sort == "function"]
     inside = {one.name for one in functions if span.start < one.place.start < span.end}
     outside = {one.name for one in functions if span.start != one.place.start} | known_names(reading).keys()
-    operators = open_library()
+    operators = reading.library
     mentioned = (node.name for node in _nodes_in(reading.program, span) if isinstance(node, tree.Name))
     return tuple(
         name
@@ -483,7 +482,7 @@ def completions_at(reading: Reading, last_good: Reading | None, offset: int) -> 
 
 def _everything(reading: Reading, at_start: bool) -> Iterator[Suggestion]:
     yield from (_word(name) for name, entry in words().items() if entry.kind != "keywords" or at_start)
-    for name in open_library().callable_names():
+    for name in reading.library.callable_names():
         yield Suggestion(name, "operator", "ONNX operator")
     for name, signature in known_names(reading).items():
         yield Suggestion(name, "value" if signature is None else "function", "from a library file")

@@ -9,10 +9,11 @@ from typing import TypeAlias
 from tolcost.algebra import Poly, to_text, total_of
 from tolcost.atoms.kit import inner_nodes
 from tolcost.atoms.nodes import Node, Ref, Type, Var
+from tolcost.catalogue.specs import Library, open_library
 from tolcost.cost import Analysis
 from tolcost.cost.count import ProgramCounter
 from tolcost.cost.derive import Derivation, derive
-from tolcost.dataclass import dataclass
+from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Source, Span, place
 from tolcost.elaborate import Elaborated
 from tolcost.elaborate.inputs import PlainShape, arguments
@@ -41,17 +42,20 @@ class Reading:
     lowered: Elaborated | None = None
     analysis: Analysis | None = None
     guessed: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    library: Library = field(default_factory=open_library)
+    """Where its operators and library files are looked up."""
 
 
 @lru_cache(maxsize=32)
-def read(source: Source) -> Reading:
-    """Read a text as far as it goes."""
+def read(source: Source, library: Library | None = None) -> Reading:
+    """Read a text as far as it goes, with the operators of a library: those of tolcost if None."""
+    library = library or open_library()
     program: tree.Module | None = None
     parsed: Parsed | None = None
     lowered: Elaborated | None = None
     try:
         program = parse(source)
-        parsed = read_program(source)
+        parsed = read_program(source, library)
         lowered = lower_for_author(parsed)
         analysis = analyze_lowered(lowered, source.name)
     except Exception as error:
@@ -59,17 +63,17 @@ def read(source: Source) -> Reading:
         if not isinstance(failure, Rejected):
             raise
         warned = () if lowered is None else lowered.warnings
-        return Reading(source, (*warned, *failure.diagnostics), program, parsed, lowered)
-    return Reading(source, lowered.warnings, program, parsed, lowered, analysis)
+        return Reading(source, (*warned, *failure.diagnostics), program, parsed, lowered, library=library)
+    return Reading(source, lowered.warnings, program, parsed, lowered, analysis, library=library)
 
 
 @lru_cache(maxsize=32)
-def read_supposing(source: Source) -> Reading:
+def read_supposing(source: Source, library: Library | None = None) -> Reading:
     """The same with a rank for inputs of any rank, if that is all that was missing: more can be shown.
 
     Diagnostics are those of the text as it is.
     """
-    found = read(source)
+    found = read(source, library)
     parsed = found.parsed
     if parsed is None or found.lowered is not None:
         return found
@@ -86,8 +90,7 @@ def read_supposing(source: Source) -> Reading:
         if not isinstance(as_rejected(error), Rejected):
             raise
         return found
-    guessed = tuple(shapes.items())
-    return Reading(found.source, found.diagnostics, found.program, parsed, lowered, analysis, guessed)
+    return replace(found, lowered=lowered, analysis=analysis, guessed=tuple(shapes.items()))
 
 
 def _is_open(statement: tree.InputDecl) -> bool:

@@ -10,10 +10,12 @@ import logging
 import os
 import re
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Literal, TypeAlias, TypeVar
 
 from lsprotocol import types as lsp
@@ -22,6 +24,7 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import from_fs_path, to_fs_path
 
 from tolcost import __version__
+from tolcost.catalogue.specs import Library, existing, open_library
 from tolcost.diagnostics import Diagnostic, Source, Span
 from tolcost.editor import features
 from tolcost.editor.reading import Reading, line_costs, read, read_supposing
@@ -50,11 +53,12 @@ class RequestFailed(JsonRpcException):
 class Server(LanguageServer):
     """The server, what it last read of each text without a syntax error, and the thread that reads."""
 
-    def __init__(self) -> None:
-        """Listen to nothing yet."""
+    def __init__(self, folders: tuple[Path, ...] = ()) -> None:
+        """Listen to nothing yet; operators in these folders come before those of tolcost."""
         super().__init__("tolcost", __version__, lsp.TextDocumentSyncKind.Full)
         self.last_good: dict[str, Reading] = {}
         self.newest: dict[str, int] = {}
+        self._folders = folders
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tolcost")
 
     async def work(self, task: Callable[[], _T]) -> _T:
@@ -68,10 +72,14 @@ class Server(LanguageServer):
         except (OSError, UnicodeDecodeError) as error:  # it was never opened, and is no file that can be read
             raise RequestFailed(f"there is no text {uri}") from error
 
+    def library(self) -> Library:
+        """The operators as their files are now: those of a user may change while others use them."""
+        return _opened(self._folders, _state_of(self._folders))
+
     async def reading(self, uri: str) -> Reading:
         """What is known of a text as it is now."""
         source = self.source(uri)
-        found = await self.work(lambda: read_supposing(source))
+        found = await self.work(lambda: read_supposing(source, self.library()))
         if found.program is not None:
             self.last_good[uri] = found
         return found
@@ -80,7 +88,9 @@ class Server(LanguageServer):
         """Publish the diagnostics of a text, unless there is a newer one by then."""
         self.newest[uri] = version
         source = self.source(uri)
-        found = await self.work(lambda: read(source) if self.newest.get(uri) == version else None)
+        found = await self.work(
+            lambda: read(source, self.library()) if self.newest.get(uri) == version else None
+        )
         if found is None or self.newest.get(uri) != version:
             return
         if found.program is not None:
@@ -288,9 +298,9 @@ async def _explain(server: Server, uri: str, name: str = "") -> str:
     return await server.work(lambda: features.explained(reading))
 
 
-def language_server() -> Server:
+def language_server(folders: tuple[Path, ...] = ()) -> Server:
     """A server that answers to everything above."""
-    server = Server()
+    server = Server(folders)
     features: dict[str, Callable[..., object]] = {
         lsp.TEXT_DOCUMENT_DID_OPEN: _changed,
         lsp.TEXT_DOCUMENT_DID_CHANGE: _changed,
@@ -313,14 +323,29 @@ def language_server() -> Server:
     return server
 
 
-def serve() -> None:
-    """Answer on the standard streams until told to stop."""
+@lru_cache(maxsize=2)
+def _opened(folders: tuple[Path, ...], state: tuple[tuple[str, int], ...]) -> Library:
+    return open_library(folders)
+
+
+def _state_of(folders: tuple[Path, ...]) -> tuple[tuple[str, int], ...]:
+    """What is in some folders, and when it was written: another state is read anew."""
+    found = []
+    for file in sorted(file for folder in folders for file in folder.rglob("*.tol")):
+        with suppress(OSError):  # it has just gone
+            found.append((str(file), file.stat().st_mtime_ns))
+    return tuple(found)
+
+
+def serve(folders: Sequence[str] = ()) -> None:
+    """Answer on the standard streams until told to stop; a folder that is not there raises ``Rejected``."""
+    own = existing(folders)
     if not os.environ.get("TOLCOST_TRACEBACK"):
         logging.getLogger("pygls").setLevel(
             logging.CRITICAL
         )  # what a request is refused for is in its answer
     with open(os.dup(0), "rb") as stdin, open(os.dup(1), "wb") as stdout:
-        language_server().start_io(stdin, stdout)
+        language_server(own).start_io(stdin, stdout)
 
 
 # ---- places as editors count them: lines from 0, and columns in units of an encoding ---------

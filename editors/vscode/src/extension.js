@@ -6,12 +6,14 @@ let client;
 const shown = new Map();
 
 async function activate(context) {
-  const command = vscode.workspace.getConfiguration("tolcost").get("command");
+  const settings = vscode.workspace.getConfiguration("tolcost");
+  const command = settings.get("command");
+  const args = ["lsp", ...settings.get("specs").flatMap((folder) => ["--specs", folder])];
   const derivations = {
     provideTextDocumentContent: (uri) => shown.get(uri.path) ?? "",
   };
   context.subscriptions.push(vscode.workspace.registerTextDocumentContentProvider("tolcost", derivations));
-  client = new LanguageClient("tolcost", "tolcost", { command, args: ["lsp"] }, {
+  client = new LanguageClient("tolcost", "tolcost", { command, args }, {
     documentSelector: [{ language: "tolang" }],
     middleware: {
       executeCommand: async (name, given, next) => {
