@@ -644,7 +644,7 @@ def _by_congruence(problem: Problem, r: SummedRange, work: Work) -> Poly | None:
     found = _congruences_of(x, problem.constraints)
     if not found:
         return None
-    ((cond, let_through),) = found.items()
+    cond, let_through = next(iter(found.items()))
     step, residue = let_through.modulus, let_through.residue
     first = residue if start is None else start + (residue - start) % step
     low = floordiv(r.lo - first + step - 1, step) if start is None else ZERO
