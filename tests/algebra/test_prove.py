@@ -74,7 +74,7 @@ SPACES = [
 ]
 
 
-@settings(max_examples=300)
+@settings(max_examples=180)
 @given(st.data())
 def test_never_wrong(data: st.DataObject) -> None:
     symbols, letters = data.draw(st.sampled_from(SPACES))

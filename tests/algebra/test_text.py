@@ -93,7 +93,7 @@ def read_back(p: Poly) -> None:
         assert evaluate(read, values) == evaluate(p, values), (to_text(p), point)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(trees("nm", positive="m", leaves=7))
 def test_round_trip(tree: object) -> None:
     read_back(build(tree, lengths("nm")))

@@ -37,13 +37,13 @@ def small(program: Program) -> dict[Symbol, int]:
     """A few for each length."""
     shapes = (d for given in program.inputs for part in given.type for d in part.shape)
     every = sorted({*program.symbols}.union(*(form.free for form in shapes)), key=lambda symbol: symbol.name)
-    return {symbol: 3 + n % 2 for n, symbol in enumerate(every)}
+    return {symbol: 2 + n % 2 for n, symbol in enumerate(every)}
 
 
 def test_every_program_of_specs():
     """As it stands each is a result or a diagnostic, never a failure of ours (the gate has most of them).
 
-    The two agree on every other one (`make sympy`: on all), for all lengths but where sympy is known to stop;
+    The two agree on every third one (`make sympy`: on all), for all lengths but where sympy is known to stop;
     products that are followed through a run are added up as often as the closed form says.
     """
     plain, used = tuple(plain_programs()), tuple(used_programs())
@@ -53,12 +53,12 @@ def test_every_program_of_specs():
                 analyze_lowered(found, name)
     held = [hold_macs(found.program, small(found.program)) for _, found in (*plain, *used)]
     assert held.count(True) > 60
-    chosen = [(name, found) for name, found in (*plain, *used) if crc32(name.encode()) % 2]
+    chosen = [(name, found) for name, found in (*plain, *used) if crc32(name.encode()) % 3 == 0]
     rows = [row for name, found in chosen for row in rows_of(name, found.program, seconds=60)]
     assert not [row for row in rows if "wrong" in row.verdict]
     left = {(row.program, row.function, row.verdict) for row in rows if row.verdict != "for all lengths"}
     assert left <= RECORDED, "run `make sympy`"
-    assert len(rows) > 350
+    assert len(rows) > 230
 
 
 @pytest.mark.parametrize("start", range(0, 80, 20))

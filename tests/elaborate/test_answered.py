@@ -10,7 +10,7 @@ from tests.generate.answered import WRITERS, answer
 from tests.generate.static_expressions import HEADER
 
 FOUND = Path(__file__).parents[1] / "cases" / "static_expressions.txt"
-BATCH = 250
+BATCH = 150
 BATCHES = 2
 """A slice: `make soak` writes as many as it is asked for."""
 

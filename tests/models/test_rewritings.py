@@ -13,7 +13,7 @@ from tests.readme import ROOT
 from tolcost.catalogue.specs import open_library
 from tolcost.models.walking import Session
 
-BATCH, BATCHES = 10, 4
+BATCH, BATCHES = 6, 4
 
 
 @pytest.fixture(name="session", scope="module")

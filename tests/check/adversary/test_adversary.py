@@ -11,7 +11,7 @@ import tolcost.check.gate
 from tests.check.adversary.campaign import Answer, answers
 from tolcost.check.records import CostChange, LockEntry
 
-CASES, PARTS = 300, 3
+CASES, PARTS = 210, 3
 
 
 @pytest.mark.parametrize("part", range(PARTS))
