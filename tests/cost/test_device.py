@@ -111,6 +111,38 @@ def test_a_device_is_read_in_full() -> None:
         )
 
 
+STREAMS = """[peak]
+bytes = 1
+[fitted]
+bandwidth = 1
+[[fitted.group]]
+pattern = "stream"
+quantity = "bytes"
+start = 1
+rate = 1
+"""
+MISTAKES = [
+    ("name = 3\n[peak]\nbytes = 1", "name is a text of one line"),
+    ('name = "two\\nlines"\n[peak]\nbytes = 1', "name is a text of one line"),
+    ("[peak]\nbytes = 1\ncache = 1.5", "peak.cache is an integer"),
+    ("[peak]\nbytes = 1\n[fitted]\nbandwidth = 1\ngroup = 3", r"written as \[\[fitted.group\]\]"),
+    ("[peak]\nbytes = 1\n[fitted]\nbandwidth = 1\ngroup = [3]", r"written as \[\[fitted.group\]\]"),
+    (STREAMS + "spaces = 3", "spaces is a list"),
+    (STREAMS + 'spaces = "float32"', "spaces is a list"),
+    (STREAMS + 'spaces = ["float33"]', "`float33` is no space"),
+    (STREAMS + '[fitted.operators]\nAdd = { pattern = "streem" }', "has the pattern `streem`"),
+    (STREAMS + "[fitted.operators]\nAdd = { passes = 1.5 }", "passes is an integer"),
+]
+
+
+@pytest.mark.parametrize("text, told", MISTAKES)
+def test_what_a_device_cannot_mean_is_told(text: str, told: str) -> None:
+    """A misspelt pattern was taken for a stream, a space for its letters, and a number was a traceback."""
+    assert parse_device(STREAMS).fitted is not None
+    with pytest.raises(Rejected, match=told):
+        parse_device(text)
+
+
 N, M = length("n"), length("m")
 FORMS = [N, M, N + M, 2 * N, N * M, M + 5, 3 * M, N * N, as_poly(4)]
 WEIGHED = st.builds(lambda p, k: Weighed(p, k, UNIT), st.sampled_from(FORMS), st.integers(1, 3))

@@ -152,3 +152,49 @@ def test_all_runs_together_have_no_time() -> None:
     runs = tolcost.generate(tolcost.from_onnx(parse_model(head + body)), "past: 0..n")
     with pytest.raises(Rejected, match="times are of one run"):
         runs.time("h200")
+
+
+def test_a_bound_that_data_may_undercut_says_so(capsys, tmp_path):
+    """Where data chooses, counts are at most what is said, and nothing is at least the time they take."""
+    program = tmp_path / "chosen.tol"
+    product = "reduce(a[i], (s, e) => s + e * a[u, j], 0, [u])"
+    for body, said in ((product, False), (f"choose(c > 0, {product}, 0)", True)):
+        program.write_text(
+            f"tol c: R\ntol a: R [n, n]\ny := map(tol[n, n], {body}, [i, j])", encoding="utf-8"
+        )
+        text = output(capsys, "analyze", str(program), "--device", "h200", "--dim", "n=64")
+        assert ("unless data chooses less work" in text) == ("if data chooses the dearest" in text) == said
+
+
+def test_a_device_that_only_has_peaks_has_no_column_of_predictions(bert, tmp_path, capsys):
+    (tmp_path / "mine.toml").write_text("\ufeff" + PEAKS, encoding="utf-8")
+    there = (
+        "model",
+        str(bert),
+        "--dim",
+        "batch=2",
+        "--dim",
+        "seq=5",
+        "--device",
+        str(tmp_path / "mine.toml"),
+    )
+    text = output(capsys, *there)
+    assert "on mine" in text
+    assert not [word for word in ("predicted", "no kernel") if word in text]
+    assert "mine has no peak for products in float32: bytes alone bound them" in text
+    found = json.loads(output(capsys, *there, "--format", "json"))["time"]
+    assert {group["tested"] for group in found["groups"]} == {"nothing was fitted"}
+
+
+def test_what_binds_changes_only_at_lengths_that_the_model_allows(capsys, tmp_path):
+    """Two of four products are alike; up to 64 rows all of them are bound by launches."""
+    text = """<ir_version: 9, opset_import: ["" : 17]>
+        g (float[n, 256] x, float[256, 256] a, float[256, 512] b, float[512, 256] c) => (float[n, 256] y) {
+            u = MatMul(x, b) v = MatMul(u, c) w = MatMul(v, a) y = MatMul(w, a) }"""
+    onnx.save(parse_model(text), tmp_path / "m.onnx")
+    there = ("model", str(tmp_path / "m.onnx"), "--device", "h200")
+    assert "2 of 4 MatMul are bound by launches below n = " in output(capsys, *there)
+    bounded = output(capsys, *there, "--assume", "n <= 64")
+    assert "bound by launches below" not in bounded
+    row = next(line for line in bounded.splitlines() if line.startswith("MatMul") and "median" in line)
+    assert row.split()[4] == "launches"  # numbers, at the example above

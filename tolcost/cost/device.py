@@ -30,7 +30,7 @@ the error that it had where it was tested.  All rates are per microsecond.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import reduce
 from pathlib import Path
@@ -269,7 +269,7 @@ def _text(given: str | Path) -> str:
     try:
         if Path(given).stat().st_size > _MAX_FILE:
             raise Rejected(Diagnostic("T0616", f"{given}: a device has at most {_MAX_FILE} bytes"))
-        return Path(given).read_text(encoding="utf-8")
+        return Path(given).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         hint = f"known by name: {', '.join(device_names())}"
         message = f"cannot read the device {given}: {unreadable(error)}"
@@ -309,10 +309,10 @@ class _Reader:
             if space not in SPACES:
                 self.complain(f"peak.macs: {quoted(space)} is no space")
         return Device(
-            str(raw.get("name", self.file)),
-            str(raw.get("description", "")),
+            self.line(raw, "name", self.file),
+            self.line(raw, "description", ""),
             self.number(peak, "bytes", "peak."),
-            int(self.number(peak, "cache", "peak.", Fraction(0))),
+            self.integer(peak, "cache", "peak.", 0),
             {space: self.number(macs, space, "peak.macs.") for space in macs},
             self.fitted(self.table(raw, "fitted")) if "fitted" in raw else None,
         )
@@ -321,16 +321,20 @@ class _Reader:
         keys = ("bandwidth", "gap", "prologue", "error_models", "group", "operators")
         self.known(raw, keys, "fitted.")
         listed = raw.get("group", [])
-        groups = tuple(self.group(one) for one in listed if isinstance(one, Mapping))
-        if not any(group.pattern == STREAM for group in groups):
-            self.complain("fitted.group: there is none with the pattern stream")
+        tables = isinstance(listed, list) and all(isinstance(one, Mapping) for one in listed)
+        groups = tuple(map(self.group, listed)) if tables else ()
+        patterns = {group.pattern for group in groups}
+        if not tables:
+            self.complain("fitted.group is written as [[fitted.group]], once for each pattern")
+        elif STREAM not in patterns:
+            self.complain(f"fitted.group: there is none with the pattern {STREAM}")
         operators = self.table(raw, "operators") if "operators" in raw else {}
         return Fitted(
             self.number(raw, "bandwidth", "fitted."),
             self.number(raw, "gap", "fitted.", Fraction(0)),
-            int(self.number(raw, "prologue", "fitted.", Fraction(0))),
+            self.integer(raw, "prologue", "fitted.", 0),
             groups,
-            {op: self.habit(op, operators) for op in operators},
+            {op: self.habit(op, operators, patterns) for op in operators},
             self.optional(raw, "error_models", "fitted."),
         )
 
@@ -341,21 +345,43 @@ class _Reader:
         if raw.get("quantity") not in get_args(Quantity):
             self.complain(f"{where}quantity is one of {', '.join(get_args(Quantity))}")
         return CallPattern(
-            str(raw.get("pattern", "")),
+            self.line(raw, "pattern", None, where),
             cast(Quantity, raw.get("quantity")),
             self.number(raw, "start", where),
             self.number(raw, "rate", where),
-            tuple(map(str, raw.get("spaces", ()))),
+            self.spaces(raw, where),
             self.optional(raw, "error", where),
             self.optional(raw, "within_half", where),
-            int(self.number(raw, "points", where, Fraction(0))),
+            self.integer(raw, "points", where, 0),
         )
 
-    def habit(self, op: str, operators: Mapping[str, Any]) -> Habit:
+    def habit(self, op: str, operators: Mapping[str, Any], patterns: Collection[str]) -> Habit:
         raw, where = self.table(operators, op), f"fitted.operators.{op}."
         self.known(raw, ("pattern", "kernels", "passes"), where)
-        counts = (int(self.number(raw, key, where, Fraction(1))) for key in ("kernels", "passes"))
-        return Habit(str(raw.get("pattern", STREAM)), *counts)
+        pattern = self.line(raw, "pattern", STREAM, where)
+        if pattern not in patterns:
+            self.complain(f"{where}pattern: no [[fitted.group]] has the pattern {quoted(pattern)}")
+        return Habit(pattern, *(self.integer(raw, key, where, 1) for key in ("kernels", "passes")))
+
+    def spaces(self, raw: Mapping[str, Any], where: str) -> tuple[str, ...]:
+        listed = raw.get("spaces", [])
+        if not isinstance(listed, list):
+            self.complain(f'{where}spaces is a list, such as ["float16", "bfloat16"]')
+            return ()
+        for space in listed:
+            if space not in SPACES:
+                self.complain(f"{where}spaces: {quoted(str(space))} is no space")
+        return tuple(map(str, listed))
+
+    def line(self, raw: Mapping[str, Any], key: str, default: str | None, where: str = "") -> str:
+        """A text of one line, as names are that stand in tables; without a default it is required."""
+        if key not in raw and default is not None:
+            return default
+        value = raw.get(key)
+        if isinstance(value, str) and value.strip() and value.isprintable():
+            return value
+        self.complain(f"{where}{key} is a text of one line")
+        return ""
 
     def table(self, raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:
         found = raw.get(key)
@@ -383,3 +409,9 @@ class _Reader:
             self.complain(f"{where}{key} is more than 0")
             return Fraction(1)
         return Fraction(value)
+
+    def integer(self, raw: Mapping[str, Any], key: str, where: str, default: int) -> int:
+        value = self.number(raw, key, where, Fraction(default))
+        if value.denominator != 1:
+            self.complain(f"{where}{key} is an integer")
+        return int(value)

@@ -17,6 +17,7 @@ from typing import ClassVar, Literal, TypeAlias, TypeVar
 from tolcost.algebra import (
     AlgebraBudget,
     Cond,
+    Ge,
     NotInteger,
     Poly,
     Symbol,
@@ -37,7 +38,7 @@ from tolcost.result.assumptions import NOTHING, Assumed
 from tolcost.result.claims import FROM_ABOVE, INCOMPLETE, Certainty, certainty_of_sum
 from tolcost.result.point import Point, Requirement, facts_of, locate
 from tolcost.result.rows import TableRow
-from tolcost.result.time import TimedNodes, Times, error_of, percent
+from tolcost.result.time import LimitChange, TimedNodes, Times, error_of, percent
 from tolcost.show.document import Fact, Form, Json, Valuation, form_at, number, symbols_in, text_of
 
 
@@ -471,12 +472,32 @@ class Located:
             return
         device = self.times.device
         many = self.study.kind == "model"
-        fewer = "" if self.moves_all else ", unless fewer bytes move"
+        fewer = self._unless
         yield Measure("time", f"{device.name} at least", self.times.bound, (_EACH if many else UNIT) + fewer)
         if many and self.times.whole is not None:
             yield Measure("time", f"{device.name} fused, at least", self.times.whole, UNIT + fewer)
         if self.times.predicted is not None:
-            yield Measure("time", f"{device.name} predicted", self.times.predicted, self.error)
+            dearest = ", if data chooses the dearest" if self.status in FROM_ABOVE else ""
+            yield Measure("time", f"{device.name} predicted", self.times.predicted, self.error + dearest)
+
+    @property
+    def _unless(self) -> str:
+        """Where less than these times may do, as counts or bytes are bounds from above."""
+        reasons = (
+            *(["data chooses less work"] if self.status in FROM_ABOVE else []),
+            *([] if self.moves_all else ["fewer bytes move"]),
+        )
+        return f", unless {' or '.join(reasons)}" if reasons else ""
+
+    @cached_property
+    def limit_changes(self) -> tuple[LimitChange, ...]:
+        """Where nodes come to be bound by something else on the device, at lengths that bounds allow."""
+        if self.times is None:
+            return ()
+        bounds = [one for one in self.study.needed if isinstance(one.condition, Ge)]
+        return self.times.changes(
+            self.point.values, self.point.missing, lambda there: all(one.holds(there) for one in bounds)
+        )
 
     @property
     def error(self) -> str:

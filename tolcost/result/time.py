@@ -26,7 +26,6 @@ from tolcost.dataclass import dataclass, replace
 from tolcost.show.document import Valuation
 
 _FURTHEST = 1 << 20
-_MOST_CHANGES = 20
 
 
 def work_of(
@@ -62,9 +61,10 @@ class TimedNodes:
 
 @dataclass(frozen=True, slots=True)
 class LimitChange:
-    """From a length on, nodes are bound by something else."""
+    """From a length on, so many nodes are bound by something else."""
 
     title: str
+    nodes: int
     name: str
     at: int
     before: Limit
@@ -144,12 +144,27 @@ class Times:
         fitted = self.device.fitted
         return (Fraction(0), bound(self.device, work)) if fitted is None else predicted(fitted, work)
 
-    def changes(self, values: Valuation, open_: Sequence[Symbol]) -> tuple[LimitChange, ...]:
-        """Where nodes come to be bound by something else, exactly, while the one open length grows."""
+    @property
+    def unbounded(self) -> tuple[str, ...]:
+        """The spaces of products that the device has no peak for: these are bounded by bytes alone."""
+        spaces = {space for step in self.steps if step.work.macs != 0 for space in step.work.spaces}
+        return tuple(sorted(spaces - self.device.macs.keys()))
+
+    def changes(
+        self, values: Valuation, open_: Sequence[Symbol], allowed: Callable[[Valuation], bool]
+    ) -> tuple[LimitChange, ...]:
+        """Where nodes come to be bound by something else, exactly, while the one open length grows.
+
+        What changes at a length that is not ``allowed`` is not told.
+        """
         if len(open_) != 1:
             return ()
-        found = dict.fromkeys(c for step in self.steps for c in self._changes(step, values, open_[0]))
-        return tuple(found)[:_MOST_CHANGES]
+        found: dict[LimitChange, int] = {}
+        for step in self.steps:
+            for change in self._changes(step, values, open_[0]):
+                if allowed({**values, open_[0]: change.at}):
+                    found[change] = found.get(change, 0) + step.nodes
+        return tuple(replace(change, nodes=nodes) for change, nodes in found.items())
 
     def _changes(self, step: TimedNodes, values: Valuation, symbol: Symbol) -> Iterator[LimitChange]:
         low = 1 if symbol.lo is None else symbol.lo.constant or 1
@@ -166,7 +181,7 @@ class Times:
                 return
             if after != before:
                 at = _first(there, low, end)
-                yield LimitChange(step.title, symbol.name, at, before, there(at) or after)
+                yield LimitChange(step.title, 0, symbol.name, at, before, there(at) or after)
             low = end
 
 
@@ -195,7 +210,9 @@ def percent(share: Fraction) -> str:
 def error_of(times: Times) -> str:
     """How far predictions of its patterns were off on operators that they were not fitted on."""
     fitted = times.device.fitted
-    groups = dict.fromkeys(fitted.group(step.work) for step in times.steps) if fitted is not None else {}
+    if fitted is None:
+        return "nothing was fitted"
+    groups = dict.fromkeys(fitted.group(step.work) for step in times.steps)
     return ", ".join(_error(group) for group in groups if group is not None) or "no kernel"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TypeAlias
@@ -59,6 +60,7 @@ _MEANINGS = {
     "entry": "a number that is given",
 }
 _LONG, _LONGEST_REASON, _LONGEST_CONDITION = 96, 60, 160
+_MOST_CHANGES = 20
 _TABLE = TableView()
 
 
@@ -123,7 +125,7 @@ def _document(cost: Located, view: CostView, form: str) -> Iterator[Section]:
         yield Facts((*study.head(), *known, *status))
         yield _figures(cost, view)
     if cost.times is not None:
-        yield from time_blocks(cost, cost.times, view.table.by)
+        yield from time_blocks(cost, cost.times, view)
     yield Facts(tuple(_standing(cost, view, form)))
     for grown in view.growths:
         yield from growth_blocks(grown)
@@ -419,42 +421,60 @@ def growth_record(growth: Growth) -> dict[str, Json]:
 # === Time on a device as tables, lines and records.
 
 
-def time_blocks(cost: Located, times: Times, by: str) -> Iterator[Section]:
-    """Times by operator or node, the longest first, and where they come to be bound by something else."""
+def time_blocks(cost: Located, times: Times, view: CostView) -> Iterator[Section]:
+    """Times by operator or node, the longest first, and where they come to be bound by something else.
+
+    Those of a model are numbers where its figures are: at its point, or at an example.
+    """
     if cost.study.kind == "model":
-        yield _time_table(cost, times if by != "node" else cost.study.times(times.device, by))
+        by = view.table.by
+        own = times if by != "node" else cost.study.times(times.device, by)
+        yield _time_table(cost if view.symbolic else at_example(cost) or cost, own)
     elif (limit := _limits(times, cost.point.values)) and cost.point.complete:
         yield Lines((f"bound by {limit} there",))
-    changes = times.changes(cost.point.values, cost.point.missing)
-    yield Lines(tuple(map(_change_text, changes)))
+    alike = Counter[str]()
+    for step in times.steps:
+        alike[step.title] += step.nodes
+    changes = [_change_text(change, alike[change.title]) for change in cost.limit_changes]
+    more = len(changes) - _MOST_CHANGES
+    yield Lines((*changes[:_MOST_CHANGES], *([f"… and {more:,} more: --format json"] if more > 0 else [])))
+    if times.unbounded:
+        spaces = ", ".join(times.unbounded)
+        yield Lines((f"{times.device.name} has no peak for products in {spaces}: bytes alone bound them",))
 
 
-def _change_text(change: LimitChange) -> str:
+def _change_text(change: LimitChange, alike: int) -> str:
     here = f"{change.name} = {change.at:,}"
-    return f"{change.title} is bound by {change.before} below {here}, by {change.after} from there on"
+    who = change.title if change.nodes == alike else f"{change.nodes:,} of {alike:,} {change.title}"
+    verb = "is" if change.nodes in (1, alike) else "are"
+    return f"{who} {verb} bound by {change.before} below {here}, by {change.after} from there on"
 
 
 def _time_table(cost: Located, times: Times) -> ReportTable:
     known = cost.point.complete
     kind: CellKind = "number" if known else "form"
+    fitted = times.device.fitted is not None
     columns = (
         Column("op", "on " + times.device.name, "code"),
         Column("nodes", "nodes", "number"),
         Column("bound", "at least, µs", kind),
-        Column("predicted", "predicted, µs", kind),
+        *([Column("predicted", "predicted, µs", kind)] if fitted else []),
         Column("by", "bound by"),
-        Column("error", "tested"),
+        *([Column("error", "tested")] if fitted else []),
     )
     rows = [_time_row(cost, title, own) for title, own in times.by_title().items()]
-    rows.sort(key=lambda row: -(row[3] if isinstance(row[3], int | Fraction) else 0))
+    longest = 3 if fitted else 2
+    rows.sort(key=lambda row: -(own if isinstance(own := row[longest], int | Fraction) else 0))
     return ReportTable(columns, rows)
 
 
 def _time_row(cost: Located, title: str, own: Times) -> tuple[Cell, ...]:
-    forms: tuple[Form | None, ...] = (own.bound, own.predicted)
+    fitted = own.device.fitted is not None
+    forms: tuple[Form | None, ...] = (own.bound, own.predicted) if fitted else (own.bound,)
     cells = [_short(cost.value(form)) if cost.point.complete else form for form in forms]
     limits = _limits(own, cost.point.values)
-    return Code(title), sum(step.nodes for step in own.steps), *cells, limits, error_of(own)
+    tested = (error_of(own),) if fitted else ()
+    return Code(title), sum(step.nodes for step in own.steps), *cells, limits, *tested
 
 
 def _short(value: Form | None) -> Form | None:
@@ -495,8 +515,15 @@ def time_record(cost: Located) -> dict[str, Json]:
         "tested": cost.error,
         "groups": [_time_group(cost, title, own) for title, own in times.by_title().items()],
         "changes": [
-            {"op": c.title, "length": c.name, "at": c.at, "before": c.before, "after": c.after}
-            for c in times.changes(cost.point.values, cost.point.missing)
+            {
+                "op": c.title,
+                "nodes": c.nodes,
+                "length": c.name,
+                "at": c.at,
+                "before": c.before,
+                "after": c.after,
+            }
+            for c in cost.limit_changes
         ],
     }
     if cost.located:
