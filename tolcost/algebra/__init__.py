@@ -77,6 +77,7 @@ from tolcost.algebra.poly import (
     data_symbol,
     length,
     numbered_coordinate,
+    only_symbol,
     product_of,
     reach,
     the_symbol,

@@ -16,7 +16,18 @@ from math import gcd, prod
 from typing import TypeAlias
 
 from tolcost.algebra.floors import numerator_range, range_of
-from tolcost.algebra.poly import Exponential, Floor, Log2, Monomial, Poly, Relu, Symbol, atom, poly
+from tolcost.algebra.poly import (
+    Exponential,
+    Floor,
+    Log2,
+    Monomial,
+    Poly,
+    Relu,
+    Symbol,
+    atom,
+    only_symbol,
+    poly,
+)
 
 _MOST_UNKNOWNS = 16
 _MOST_CLIPS = 3
@@ -140,8 +151,8 @@ def _chords(curve: Log2 | Exponential) -> list[Poly]:
 
 def _halved(power: Exponential) -> list[Poly]:
     """How large a power of 2 is at most, its exponent counting halvings: less than twice what is halved."""
-    ends = [symbol.hi for symbol in power.p.free if power.p == atom(symbol) and symbol.hi is not None]
-    most = ends[0] if ends else power.p
+    symbol = only_symbol(power.p)
+    most = power.p if symbol is None or symbol.hi is None else symbol.hi
     for mono in most.terms:
         match mono:
             case (Log2(p=p) as log,) if power.base == 2 and (range_of(p)[0] or 0) >= 1:

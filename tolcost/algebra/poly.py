@@ -751,11 +751,19 @@ def _bound(value: int | Poly | None) -> Poly | None:
 
 def the_symbol(p: Poly) -> Symbol:
     """Give the symbol that a polynomial consists of; ``ValueError`` if it is anything else."""
+    found = only_symbol(p)
+    if found is None:
+        raise ValueError(f"not a symbol: {p}")
+    return found
+
+
+def only_symbol(p: Poly) -> Symbol | None:
+    """Give the symbol that a polynomial just is, if it is one."""
     if len(p.terms) == 1 and p.den == 1:
         ((mono, coef),) = p.terms.items()
         if coef == 1 and len(mono) == 1 and isinstance(mono[0], Symbol):
             return mono[0]
-    raise ValueError(f"not a symbol: {p}")
+    return None
 
 
 def powers_of(p: Poly, generator: Generator) -> dict[int, Poly]:

@@ -44,6 +44,7 @@ from tolcost.algebra.poly import (
     define_text,
     length,
     multiply,
+    only_symbol,
     powers_of,
     scale,
     the_symbol,
@@ -629,10 +630,8 @@ def to_words(p: Poly) -> str:
     >>> to_text(length("x[0]")), to_words(length("x[0]")), to_words(length("x[0]") + 1)
     ('`x[0]`', 'x[0]', '`x[0]` + 1')
     """
-    try:
-        return the_symbol(p).name
-    except ValueError:
-        return to_text(p)
+    symbol = only_symbol(p)
+    return to_text(p) if symbol is None else symbol.name
 
 
 def to_latex(p: Poly | int) -> str:

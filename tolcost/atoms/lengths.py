@@ -10,11 +10,11 @@ from tolcost.algebra import (
     NotInteger,
     Poly,
     Symbol,
-    atom,
     cond_text,
     equations_in,
     evaluate,
     evaluate_cond,
+    only_symbol,
     solve,
     symbols_of_cond,
 )
@@ -103,9 +103,9 @@ def norms_of(program: Program) -> dict[Symbol, tuple[str, int]]:
     found: dict[Symbol, tuple[str, int]] = {}
     for needed in program.inputs:
         for axis, form in enumerate(needed.type[0].shape, start=1):
-            for symbol in form.free:
-                if form == atom(symbol):
-                    found.setdefault(symbol, (needed.name, axis))
+            symbol = only_symbol(form)
+            if symbol is not None:
+                found.setdefault(symbol, (needed.name, axis))
     return found
 
 

@@ -20,13 +20,13 @@ from tolcost.algebra import (
     Poly,
     Symbol,
     Truth,
-    atom,
     data_symbol,
     disj,
     eq,
     ge,
     length,
     negate,
+    only_symbol,
     prove,
     substitute,
     symbols_of_cond,
@@ -127,7 +127,7 @@ def _fixed(old: LockEntry, table: SymbolTable) -> Iterator[str]:
         value = table[name]
         if value in first:
             yield f"the lengths {quoted(first[value])} and {quoted(name)} are one now"
-        elif not value.free or value != atom(next(iter(value.free))):
+        elif only_symbol(value) is None:
             yield f"the length {quoted(name)} is now {quoted(to_words(value))}"
         first.setdefault(value, name)
 

@@ -16,7 +16,6 @@ from tolcost.algebra import (
     Cond,
     Poly,
     Symbol,
-    atom,
     ceil_log2,
     const,
     disj,
@@ -24,6 +23,7 @@ from tolcost.algebra import (
     exact_div,
     length,
     negate,
+    only_symbol,
     to_text,
 )
 from tolcost.atoms import nodes as ir
@@ -316,11 +316,9 @@ def _exact(env: Env, span: Span, a: Poly, b: Poly) -> Value:
 
 def _divided(a: Poly, b: Poly) -> Symbol | None:
     """The length that a division is of, if the divisor is the same at every coordinate."""
-    symbols = a.free
-    if len(symbols) != 1 or b.constant == 0 or any(s.kind != "length" for s in symbols | b.free):
+    if b.constant == 0 or any(s.kind != "length" for s in a.free | b.free):
         return None
-    symbol = next(iter(symbols))
-    return symbol if atom(symbol) == a else None
+    return only_symbol(a)
 
 
 @primitive("halvings", integer)

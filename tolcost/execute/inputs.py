@@ -26,9 +26,9 @@ from tolcost.algebra import (
     cond_text,
     equations_in,
     evaluate,
+    only_symbol,
     solve,
     substitute,
-    the_symbol,
 )
 from tolcost.atoms.kit import program_nodes
 from tolcost.atoms.lengths import check_conditions, given_lengths, lengths_of, line_of, named, out_of_bounds
@@ -364,7 +364,7 @@ def _bind(
     name: str, declared: Poly, actual: int, bindings: dict[Symbol, int], problems: list[Diagnostic]
 ) -> bool:
     """Bind a declared length if it is one symbol, and tell whether it is."""
-    symbol = _only_symbol(declared)
+    symbol = only_symbol(declared)
     if symbol is None:
         return False
     known = bindings.setdefault(symbol, actual)
@@ -372,15 +372,6 @@ def _bind(
         text = f"{quoted(symbol.name)} is {known} elsewhere, but {actual} in the input {quoted(name)}"
         problems.append(Diagnostic("T0342", text))
     return True
-
-
-def _only_symbol(declared: Poly) -> Symbol | None:
-    if not declared.free:
-        return None
-    try:
-        return the_symbol(declared)
-    except ValueError:
-        return None
 
 
 def _bind_dims(

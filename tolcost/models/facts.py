@@ -23,6 +23,7 @@ from tolcost.algebra import (
     ge,
     length,
     map_cond,
+    only_symbol,
     polys_of,
     substitute,
     the_symbol,
@@ -384,9 +385,10 @@ class Names:
 
 def is_version(symbol: Symbol, value: Poly) -> bool:
     """Whether a length is put in place of itself, with another range."""
-    other = next(iter(value.free)) if len(value.free) == 1 else symbol
-    same = _is_named(symbol) and _is_named(other) and other.name == symbol.name
-    return same and other is not symbol and value == atom(other)
+    other = only_symbol(value)
+    if other is None or other is symbol:
+        return False
+    return _is_named(symbol) and _is_named(other) and other.name == symbol.name
 
 
 def _is_named(symbol: Symbol) -> bool:
@@ -439,7 +441,7 @@ def _least(symbol: Symbol) -> int:
 
 def _length_last(symbol: Symbol, value: Poly) -> tuple[Symbol, Poly]:
     """Of a length and something that data decides, the length stays."""
-    only = next(iter(value.free)) if len(value.free) == 1 else None
-    if symbol.kind == "length" and only is not None and only.kind == "data" and value == atom(only):
+    only = only_symbol(value)
+    if symbol.kind == "length" and only is not None and only.kind == "data":
         return only, atom(symbol)
     return symbol, value

@@ -31,6 +31,7 @@ from tolcost.algebra import (
     ge,
     generators_in,
     length,
+    only_symbol,
     polys_of,
     prove,
     quoted,
@@ -305,10 +306,7 @@ class _Reading:
     def _symbol(self, name: str) -> Symbol | None:
         """The length that a side is, where it is just one that is known."""
         form = self.names.get(name[1:-1] if name[:1] == name[-1:] == "`" else name)
-        if form is None or len(form.free) != 1:
-            return None
-        (symbol,) = form.free
-        return symbol if form == atom(symbol) else None
+        return None if form is None else only_symbol(form)
 
     def _form(self, text: str, fresh: bool) -> Poly:
         found = parse_text(text, self.names)

@@ -27,6 +27,7 @@ from tolcost.algebra import (
     eq,
     evaluate,
     map_cond,
+    only_symbol,
     prove,
     substitute,
     to_words,
@@ -153,7 +154,7 @@ def _by_place(old: Sequence[NamedType], new: Sequence[NamedType]) -> _Places:
     pairs = list(_paired(old, new))
     values: dict[Symbol, list[Poly]] = {}
     for form, value in (axis for pair in pairs for axis in _axes(*pair)):
-        symbol = _only(form)
+        symbol = only_symbol(form)
         if symbol is not None:
             values.setdefault(symbol, []).append(value)
     found = {symbol: _meant(symbol, several) for symbol, several in values.items()}
@@ -167,9 +168,7 @@ def _by_place(old: Sequence[NamedType], new: Sequence[NamedType]) -> _Places:
 
 def _meant(symbol: Symbol, values: Sequence[Poly]) -> Poly:
     """What a length is of what stands at its places now: where they differ, rather that of its name."""
-    named = (
-        value for value in values for now in (_only(value),) if now is not None and now.name == symbol.name
-    )
+    named = (value for value in values if (now := only_symbol(value)) and now.name == symbol.name)
     return next(named, values[0])
 
 
@@ -188,12 +187,6 @@ def _tell(places: _Places, tied: set[Symbol], told: set[Symbol], old: Poly, new:
     else:
         places.open.append((old, new))
     return True
-
-
-def _only(form: Poly) -> Symbol | None:
-    """The symbol that a form just is."""
-    symbol = next(iter(form.free), None)
-    return symbol if symbol is not None and form == atom(symbol) else None
 
 
 def _paired(old: Sequence[NamedType], new: Sequence[NamedType]) -> Iterator[tuple[NamedType, NamedType]]:
