@@ -20,10 +20,10 @@ from numpy.lib.stride_tricks import as_strided
 from tolcost.atoms.nodes import Type
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected
-from tolcost.execute.dtypes import Array, same_bits
+from tolcost.execute import values
+from tolcost.execute.dtypes import Array
 from tolcost.execute.grid import Affine, Grid
 from tolcost.execute.values import MOST_TOLD, Piece, check_size, first_fault, tidy
-from tolcost.execute.whole_numbers import in_space, is_held
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,16 +99,7 @@ def constant(data: Array, depth: int) -> Batch:
 
 def in_spaces(batch: Batch, types: Type, bits: bool = False) -> Batch:
     """Give the values (or the same bits) in the spaces of a type."""
-    if not bits and all(
-        is_held(piece.data, part.space) for piece, part in zip(batch.pieces, types, strict=True)
-    ):
-        return batch
-    change = same_bits if bits else in_space
-    pieces = (
-        Piece(change(piece.data, part.space), piece.fault)
-        for piece, part in zip(batch.pieces, types, strict=True)
-    )
-    return Batch(tuple(pieces), batch.depth)
+    return Batch(values.in_spaces(batch.pieces, types, bits), batch.depth)
 
 
 def choose(condition: Array, then: Batch, other: Batch) -> Batch:

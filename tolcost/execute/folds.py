@@ -34,6 +34,7 @@ from tolcost.execute.machine import Machine, count_assembly, footprint
 from tolcost.execute.machine import build as make_build
 from tolcost.execute.reductions import (
     GATHERED,
+    UFUNCS,
     FoldReduction,
     combine,
     contract,
@@ -54,8 +55,6 @@ from tolcost.execute.whole_numbers import SURE, grows, sizes
 
 MAX_POINTS = 2**23
 """A fold of more steps is done step by step."""
-
-_UFUNCS = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,7 +110,7 @@ def _reads(node: Node, accumulator: Var) -> bool:
 
 def _step(value: Node, put: Put, fold: Fold, bound: Mapping[Var, Node]) -> Lambda | None:
     """Give the function that combines the member at the place with something new, if that is what is put."""
-    if not isinstance(value, Lambda) or value.function not in _UFUNCS:
+    if not isinstance(value, Lambda) or value.function not in UFUNCS:
         return None
     space = fold.accumulator.type[0].space
     plain = space == value.space == value.type[0].space == fold.type[0].space
@@ -196,7 +195,7 @@ def _at_once(
     ):
         return None
     else:
-        _UFUNCS[found.step.function].at(data, tuple(places), new)
+        UFUNCS[found.step.function].at(data, tuple(places), new)
     _count(machine, found, start, wide, times)
     return Batch((Piece(data),), grid.depth)
 
@@ -204,7 +203,7 @@ def _at_once(
 def _member_may_overflow(step: Lambda, data: Array, places: list[Array], new: Array) -> bool:
     """Tell whether a member might leave 64 bits on its way."""
     reached = sizes(data)
-    _UFUNCS[step.function].at(reached, tuple(places), sizes(new))
+    UFUNCS[step.function].at(reached, tuple(places), sizes(new))
     return not reached.max(initial=1.0) < SURE
 
 

@@ -156,10 +156,7 @@ class Machine:
     def relay_parts(self, types: Type, value: Batch, grid: Grid, times: int) -> None:
         """Count taking every component apart and putting it together."""
         for j, part in enumerate(types):
-            member, join, embed = count_relay(part, value.own(j), grid, self.env)
-            self.tally.atoms["member"] += member * times
-            self.tally.atoms["join"] += join * times
-            self.tally.atoms["embed"] += embed * times
+            self.tally.copy(*count_relay(part, value.own(j), grid, self.env), times)
 
     def demand_fixed(self, lengths: Sequence[Poly], grid: Grid) -> None:
         """Ask for a loop over the coordinates that some lengths vary with."""
@@ -224,8 +221,7 @@ def _count(machine: Machine, node: Build, value: Batch, grid: Grid, times: int) 
 def count_assembly(machine: Machine, node: Build, sizes: Sequence[int], grid: Grid, times: int) -> None:
     """Count putting numerics together, where ``sizes`` are the largest extents."""
     _, join, embed = count_relay(Part(node.extents, ""), sizes, grid, machine.env)
-    machine.tally.atoms["join"] += join * times
-    machine.tally.atoms["embed"] += embed * times
+    machine.tally.copy(0, join, embed, times)
 
 
 def _assembled(

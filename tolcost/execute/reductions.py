@@ -167,7 +167,7 @@ def numeric_body(build: Build) -> bool:
     return len(build.type) == 1 and len(build.type[0].shape) == len(build.coords) > 0
 
 
-_UFUNCS: dict[str, np.ufunc] = {
+UFUNCS: dict[str, np.ufunc] = {
     "add": np.add,
     "mul": np.multiply,
     "max": np.maximum,
@@ -197,8 +197,8 @@ def reduce_axes(function: str, space: str, data: Array, axes: tuple[int, ...]) -
 
 
 def _ufunc(function: str, dtype: np.dtype[Any]) -> np.ufunc:
-    if function in _UFUNCS:
-        return _UFUNCS[function]
+    if function in UFUNCS:
+        return UFUNCS[function]
     on_truth, on_bits = _LOGICAL[function]
     return on_truth if dtype == np.bool_ else on_bits
 

@@ -30,7 +30,7 @@ from tolcost.atoms.kit import (
 )
 from tolcost.atoms.nodes import Block, Constant, Node, Number, Part, Program, Table, Type, Var
 from tolcost.diagnostics import Diagnostic, Rejected, Span
-from tolcost.execute.dtypes import DTYPES, Array, as_places, beside, convert, dtype_of, number, same_bits
+from tolcost.execute.dtypes import DTYPES, Array, as_places, beside, convert, dtype_of, number
 from tolcost.execute.functions import as_dtype, rand_sites, resolved, uniform
 from tolcost.execute.inputs import (
     DEFAULT_STEPS,
@@ -584,13 +584,8 @@ class _Reference:
     def convert(self, node: ir.Convert, args: list[RunValue], times: int) -> RunValue:
         value = args[0]
         self.tally.relay(value, times)
-        if node.bits:
-            return tuple(
-                Piece(same_bits(p.data, part.space), p.fault)
-                for p, part in zip(value, node.type, strict=True)
-            )
         spaces = [part.space for part in node.type]
-        return within(self.faults, node, spaces, value, in_spaces(value, node.type))
+        return within(self.faults, node, spaces, value, in_spaces(value, node.type, node.bits))
 
     # ---- quantifiers -----------------------------------------------------------------------
 

@@ -137,7 +137,7 @@ class AtomByAtom:
                 cast = same_bits if bits else in_space
                 pairs = zip(given, spaces, strict=True)
                 pieces = tuple(Piece(cast(np.asarray(p.data), space), p.fault) for p, space in pairs)
-                return pieces if bits else within(self.faults, operand, spaces, given, pieces)
+                return within(self.faults, operand, spaces, given, pieces)
             case Constants(values=values, shape=shape, space=space):
                 return (Piece(numbers(values, space).reshape(shape)),)
 

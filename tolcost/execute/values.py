@@ -22,7 +22,7 @@ from tolcost.atoms.nodes import ATOMS, Charge, Convert, Filter, Part, Type
 from tolcost.atoms.unroll import CastOperand
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected, Span
-from tolcost.execute.dtypes import KEPT, Array, as_places
+from tolcost.execute.dtypes import KEPT, Array, as_places, same_bits
 from tolcost.execute.whole_numbers import ENDLESS, in_space, is_held, unheld
 from tolcost.spaces import Bounds, bounded_text
 
@@ -162,7 +162,7 @@ def within(
     faults: Faults, cast: Convert | CastOperand, spaces: Sequence[str], given: RunValue, pieces: RunValue
 ) -> RunValue:
     """Make what a conversion takes out of its spaces a fault: ``given`` is what there was before."""
-    if not cast.within and ENDLESS.isdisjoint(spaces):
+    if cast.bits or (not cast.within and ENDLESS.isdisjoint(spaces)):
         return pieces
     kept = tuple(map(partial(_whole, faults, cast.span), given, pieces, spaces))
     return tuple(map(partial(_marked, faults, cast.span), kept, cast.within, spaces)) or kept
@@ -184,12 +184,13 @@ def _marked(faults: Faults, span: Span, piece: Piece, bounds: Bounds, space: str
     return Piece(piece.data, first_fault([piece.fault, np.where(wrong, np.int32(number), np.int32(0))]))
 
 
-def in_spaces(value: RunValue, types: Type) -> RunValue:
-    """Give a value in the spaces of a type; as a rule it is that already."""
-    if all(is_held(piece.data, part.space) for piece, part in zip(value, types, strict=True)):
+def in_spaces(value: RunValue, types: Type, bits: bool = False) -> RunValue:
+    """Give a value (or the same bits) in the spaces of a type; as a rule it is that already."""
+    if not bits and all(is_held(piece.data, part.space) for piece, part in zip(value, types, strict=True)):
         return value
+    change = same_bits if bits else in_space
     return tuple(
-        Piece(in_space(piece.data, part.space), piece.fault) for piece, part in zip(value, types, strict=True)
+        Piece(change(piece.data, part.space), piece.fault) for piece, part in zip(value, types, strict=True)
     )
 
 
@@ -336,10 +337,7 @@ class Tally:
     def relay(self, value: RunValue, times: int) -> None:
         """Count taking a value apart, a list into its components first, and putting it together."""
         for piece in value:
-            member, join, embed = relay(piece.data.shape)
-            self.atoms["member"] += member * times
-            self.atoms["join"] += join * times
-            self.atoms["embed"] += embed * times
+            self.copy(*relay(piece.data.shape), times)
         if any(piece.data.ndim for piece in value):
             self.split(len(value), len(value), times)
 
@@ -352,6 +350,11 @@ class Tally:
     def assemble(self, shape: Sequence[int], times: int) -> None:
         """Count putting numerics together into a ToL."""
         _, join, embed = relay(shape)
+        self.copy(0, join, embed, times)
+
+    def copy(self, member: int, join: int, embed: int, times: int) -> None:
+        """Count so many members, joins and embeds."""
+        self.atoms["member"] += member * times
         self.atoms["join"] += join * times
         self.atoms["embed"] += embed * times
 

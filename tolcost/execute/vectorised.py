@@ -107,8 +107,6 @@ def convert_node(machine: Machine, node: ir.Convert, args: list[Batch], grid: Gr
     """Give the same values in other spaces."""
     machine.relay(node.value.type, args[0], grid, times)
     value = in_spaces(args[0], node.type, node.bits)
-    if node.bits:
-        return value
     spaces = [part.space for part in node.type]
     return Batch(within(machine.faults, node, spaces, args[0].pieces, value.pieces), value.depth)
 
