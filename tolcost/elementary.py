@@ -1,7 +1,7 @@
 """The one table of elementary functions: what may be applied to data, and what it is.
 
-Each application to data costs one EOP.  ``table2`` names the basic elementary function of the
-paper's Table 2 that the entry is an instance of; ``added`` marks those the paper lacks.
+Each application to data costs one EOP.  ``added`` marks those that are neither in the paper's Table 2 nor
+an instance of a function there.
 What a function computes is given by its NumPy meaning in ``tolcost.execute.functions`` and
 its exact static meaning in ``tolcost.elaborate.static_numbers``; this module imports nothing.
 """
@@ -22,14 +22,13 @@ logic: the join (B, or bitwise on integers); same: the first argument's; where: 
 
 @dataclass(frozen=True, slots=True)
 class ElementaryFunction:
-    """An elementary function: how often it takes arguments, and what it is an instance of.
+    """An elementary function: how many arguments it takes, and what its result is.
 
     ``kinds`` are the families of spaces that it computes in: a letter each, as in ``tolcost.spaces``.
     """
 
     name: str
     arity: tuple[int, int]
-    table2: str
     rule: SpaceRule
     kinds: str = "BZRC"
     associative: bool = False
@@ -42,57 +41,57 @@ def _table(*functions: ElementaryFunction) -> dict[str, ElementaryFunction]:
 
 
 def _trigonometric(*names: str) -> tuple[ElementaryFunction, ...]:
-    return tuple(ElementaryFunction(name, (1, 1), name, "real") for name in names)
+    return tuple(ElementaryFunction(name, (1, 1), "real") for name in names)
 
 
 def _comparisons(*names: str) -> tuple[ElementaryFunction, ...]:
     return tuple(
-        ElementaryFunction(name, (2, 2), name, "compare", "BZRCS" if same else "BZRS", commutative=same)
+        ElementaryFunction(name, (2, 2), "compare", "BZRCS" if same else "BZRS", commutative=same)
         for name in names
         for same in (name in ("eq", "ineq"),)
     )
 
 
 FUNCTIONS: dict[str, ElementaryFunction] = _table(
-    ElementaryFunction("add", (2, 2), "add", "arithmetic", associative=True, commutative=True),
-    ElementaryFunction("sub", (2, 2), "sub", "arithmetic"),
-    ElementaryFunction("mul", (2, 2), "mul", "arithmetic", associative=True, commutative=True),
-    ElementaryFunction("div", (2, 2), "div", "real"),
-    ElementaryFunction("mod", (2, 2), "mod", "arithmetic", "BZR"),
-    ElementaryFunction("pow", (2, 2), "pow", "arithmetic"),
-    ElementaryFunction("log", (1, 2), "log", "real"),
-    ElementaryFunction("and", (2, 2), "and", "logic", "BZ", associative=True, commutative=True),
-    ElementaryFunction("or", (2, 2), "or", "logic", "BZ", associative=True, commutative=True),
-    ElementaryFunction("xor", (2, 2), "xor", "logic", "BZ", associative=True, commutative=True),
-    ElementaryFunction("not", (1, 1), "not", "logic", "BZ"),
+    ElementaryFunction("add", (2, 2), "arithmetic", associative=True, commutative=True),
+    ElementaryFunction("sub", (2, 2), "arithmetic"),
+    ElementaryFunction("mul", (2, 2), "arithmetic", associative=True, commutative=True),
+    ElementaryFunction("div", (2, 2), "real"),
+    ElementaryFunction("mod", (2, 2), "arithmetic", "BZR"),
+    ElementaryFunction("pow", (2, 2), "arithmetic"),
+    ElementaryFunction("log", (1, 2), "real"),
+    ElementaryFunction("and", (2, 2), "logic", "BZ", associative=True, commutative=True),
+    ElementaryFunction("or", (2, 2), "logic", "BZ", associative=True, commutative=True),
+    ElementaryFunction("xor", (2, 2), "logic", "BZ", associative=True, commutative=True),
+    ElementaryFunction("not", (1, 1), "logic", "BZ"),
     *_comparisons("lt", "gt", "eq", "le", "ge", "ineq"),
-    ElementaryFunction("max", (2, 2), "max", "arithmetic", "BZR", associative=True, commutative=True),
-    ElementaryFunction("min", (2, 2), "min", "arithmetic", "BZR", associative=True, commutative=True),
-    ElementaryFunction("sgn", (1, 1), "sgn", "same", "BZR"),
+    ElementaryFunction("max", (2, 2), "arithmetic", "BZR", associative=True, commutative=True),
+    ElementaryFunction("min", (2, 2), "arithmetic", "BZR", associative=True, commutative=True),
+    ElementaryFunction("sgn", (1, 1), "same", "BZR"),
     *_trigonometric("sin", "cos", "tan", "asin", "acos", "atan"),
     *_trigonometric("sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
-    ElementaryFunction("rand", (0, 2), "rand", "real", "BZR"),
-    # one application of a Table 2 function each, under a shorter name
-    ElementaryFunction("neg", (1, 1), "sub", "arithmetic"),
-    ElementaryFunction("recip", (1, 1), "div", "real"),
-    ElementaryFunction("exp", (1, 1), "pow", "real"),
-    ElementaryFunction("sqrt", (1, 1), "pow", "real"),
-    ElementaryFunction("rsqrt", (1, 1), "pow", "real"),
-    ElementaryFunction("ln", (1, 1), "log", "real"),
-    ElementaryFunction("sqr", (1, 1), "pow", "arithmetic"),
-    ElementaryFunction("isnan", (1, 1), "ineq", "test"),
+    ElementaryFunction("rand", (0, 2), "real", "BZR"),
+    # one application of a Table 2 function each, under a shorter name: sub, div, pow, log or ineq
+    ElementaryFunction("neg", (1, 1), "arithmetic"),
+    ElementaryFunction("recip", (1, 1), "real"),
+    ElementaryFunction("exp", (1, 1), "real"),
+    ElementaryFunction("sqrt", (1, 1), "real"),
+    ElementaryFunction("rsqrt", (1, 1), "real"),
+    ElementaryFunction("ln", (1, 1), "real"),
+    ElementaryFunction("sqr", (1, 1), "arithmetic"),
+    ElementaryFunction("isnan", (1, 1), "test"),
     # not in Table 2
-    ElementaryFunction("abs", (1, 1), "abs", "same", added=True),
-    ElementaryFunction("where", (3, 3), "where", "where", "BZRCS", added=True),
-    ElementaryFunction("floor", (1, 1), "floor", "same", "BZR", added=True),
-    ElementaryFunction("ceil", (1, 1), "ceil", "same", "BZR", added=True),
-    ElementaryFunction("round", (1, 1), "round", "same", "BZR", added=True),
-    ElementaryFunction("trunc", (1, 1), "trunc", "same", "BZR", added=True),
-    ElementaryFunction("fmod", (2, 2), "fmod", "arithmetic", "BZR", added=True),
-    ElementaryFunction("isinf", (1, 1), "isinf", "test", "BZR", added=True),
-    ElementaryFunction("shl", (2, 2), "shl", "logic", "BZ", added=True),
-    ElementaryFunction("shr", (2, 2), "shr", "logic", "BZ", added=True),
-    ElementaryFunction("erf", (1, 1), "erf", "real", "BZR", added=True),
+    ElementaryFunction("abs", (1, 1), "same", added=True),
+    ElementaryFunction("where", (3, 3), "where", "BZRCS", added=True),
+    ElementaryFunction("floor", (1, 1), "same", "BZR", added=True),
+    ElementaryFunction("ceil", (1, 1), "same", "BZR", added=True),
+    ElementaryFunction("round", (1, 1), "same", "BZR", added=True),
+    ElementaryFunction("trunc", (1, 1), "same", "BZR", added=True),
+    ElementaryFunction("fmod", (2, 2), "arithmetic", "BZR", added=True),
+    ElementaryFunction("isinf", (1, 1), "test", "BZR", added=True),
+    ElementaryFunction("shl", (2, 2), "logic", "BZ", added=True),
+    ElementaryFunction("shr", (2, 2), "logic", "BZ", added=True),
+    ElementaryFunction("erf", (1, 1), "real", "BZR", added=True),
 )
 
 INFIX: dict[str, str] = {
