@@ -248,7 +248,7 @@ def sweep(
     for metric in metrics:
         if metric not in cost.forms:
             hint = f"there are {', '.join(cost.forms)}"
-            raise Rejected(Diagnostic("T0412", f"there is no figure {quoted(metric)}", hint=hint))
+            refuse("T0412", f"there is no figure {quoted(metric)}", hint=hint)
     rows = list(zip(*product(*given.values()), strict=True)) or [()] * len(given)
     points = many_points(cost, dict(zip(given, rows, strict=True)), cost.at)
     frame = frame_at(points, cost.forms, metrics)
@@ -281,7 +281,7 @@ def _operator_cost(
     library = open_library(specs)
     entry = entries(library, [name])[0]
     if entry.spec is None:
-        raise Rejected(Diagnostic("T0661", f"{quoted(entry.title)} has no definition: {entry.about}"))
+        refuse("T0661", f"{quoted(entry.title)} has no definition: {entry.about}")
     if shapes or attrs:
         lowered = _as_given(entry.spec, library, shapes, attrs)
     else:
@@ -305,7 +305,7 @@ def _as_given(
 
 def _of_rank(entry: Entry, spec: Spec, library: Library, rank: int) -> Elaborated:
     if rank < 0:
-        raise Rejected(Diagnostic("T0667", f"a rank is 0 or more, not {rank}"))
+        refuse("T0667", f"a rank is 0 or more, not {rank}")
     stored = stored_conformance()
     record = Record(None if stored is None else conformance_of(stored))
     form = forms_by_rank(spec, library, record.of(entry), (rank,))[0]
@@ -313,4 +313,4 @@ def _of_rank(entry: Entry, spec: Spec, library: Library, rank: int) -> Elaborate
         return form.lowered
     reason = "it needs values that only a node has" if isinstance(form, RankForm) else form.reason
     message = f"{quoted(entry.title)} has no form for {rank} open lengths: {reason}"
-    raise Rejected(Diagnostic("T0667", message, hint="give `shapes` and `attrs`"))
+    refuse("T0667", message, hint="give `shapes` and `attrs`")

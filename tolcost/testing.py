@@ -9,7 +9,7 @@ from tolcost.algebra import Poly, Witness, atom, const, to_text
 from tolcost.algebra.parse import parse_text
 from tolcost.api import analyze, load_model
 from tolcost.cost.span import Depth
-from tolcost.diagnostics import Diagnostic, Rejected, quoted
+from tolcost.diagnostics import quoted, refuse
 from tolcost.elaborate.inputs import PlainShape, PlainValue
 from tolcost.result.claims import Certainty
 from tolcost.result.compare import difference
@@ -70,9 +70,7 @@ def _mistake(cost: Cost, name: str, formula: str) -> str | None:
     unknown = sorted({symbol.name for symbol in expected.free} - set(cost.symbols))
     if unknown:
         hint = f"it has {', '.join(map(quoted, cost.symbols)) or 'none'}"
-        raise Rejected(
-            Diagnostic("T0412", f"{quoted(cost.name)} has no length {quoted(unknown[0])}", hint=hint)
-        )
+        refuse("T0412", f"{quoted(cost.name)} has no length {quoted(unknown[0])}", hint=hint)
     found = difference(name, "", expected, actual, facts_of(one.condition for one in cost.where))
     at_most = formula.strip().startswith("<=")
     if name == "bytes" and not at_most and not cost.moves_all:
@@ -93,11 +91,7 @@ def _shown(witness: Witness | None) -> str:
 def _form(cost: Cost, name: str) -> Poly:
     """A figure at the point of the cost, as a polynomial."""
     if name not in cost.forms:
-        raise Rejected(
-            Diagnostic(
-                "T0412", f"there is no figure {quoted(name)}", hint=f"there are {', '.join(cost.forms)}"
-            )
-        )
+        refuse("T0412", f"there is no figure {quoted(name)}", hint=f"there are {', '.join(cost.forms)}")
     form = cost.value(cost.forms[name])
     match form:
         case Poly():
@@ -108,4 +102,4 @@ def _form(cost: Cost, name: str) -> Poly:
             return only
         case _:
             shown = "not known" if form is None else text_of(form)
-            raise Rejected(Diagnostic("T0412", f"{quoted(name)} cannot be held to a formula: it is {shown}"))
+            refuse("T0412", f"{quoted(name)} cannot be held to a formula: it is {shown}")

@@ -16,7 +16,7 @@ from tolcost.algebra.powers import powers
 from tolcost.algebra.printers import RESERVED
 from tolcost.algebra.sums import total
 from tolcost.dataclass import dataclass, field
-from tolcost.diagnostics import Diagnostic, Rejected, Source, Span
+from tolcost.diagnostics import Source, Span, refuse
 
 MAX_LENGTH = 1_000_000
 MAX_DEPTH = 60
@@ -92,7 +92,7 @@ def parse_text(text: str, symbols: Mapping[str, Poly] | None = None) -> Poly:
 
 
 def _reject(message: str, source: Source, start: int, end: int) -> NoReturn:
-    raise Rejected(Diagnostic("T0141", message, Span(source, start, end)))
+    refuse("T0141", message, Span(source, start, end))
 
 
 def _tokens(source: Source) -> tuple[_Token, ...]:

@@ -25,7 +25,7 @@ from tolcost.atoms.kit import Indices, Schedule, schedule_block, schedule_progra
 from tolcost.atoms.lengths import given_lengths, norms_of
 from tolcost.atoms.nodes import Block, Charge, Constant, Node, Part, Program, Type, Var
 from tolcost.dataclass import dataclass, field
-from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span
+from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span, refuse
 from tolcost.spaces import Bounds
 
 # === Programs of nothing but the five atoms: one atomic computation after the other, and what it works on.
@@ -310,7 +310,7 @@ class _Unroller:
         total, most = sum(counts), node.length.hi
         if min(counts, default=0) < 0 or (most is not None and total > self.integer(most)):
             text = "entries are repeated a negative number of times, or too often"
-            raise Rejected(Diagnostic("T0346", text, node.span))
+            refuse("T0346", text, node.span)
         self.spend(total)  # rows that are too many are not listed
         self.left += total  # their atoms are counted as they are made
 
@@ -498,7 +498,7 @@ class _Unroller:
             for i in node.at
         )
         if not all(1 <= k <= size for k, size in zip(at, tol.shape, strict=False)):
-            raise Rejected(Diagnostic("T0346", "a member is replaced out of range", node.span))
+            refuse("T0346", "a member is replaced out of range", node.span)
         return self.pack([self.replaced(tol, j, at, new) for j in range(len(tol.parts))])
 
     def replaced(self, tol: _Value, j: int, at: tuple[int, ...], new: _Value) -> _Value:

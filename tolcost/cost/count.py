@@ -78,7 +78,7 @@ from tolcost.atoms.nodes import (
     Var,
 )
 from tolcost.dataclass import dataclass, field
-from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span
+from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span, refuse
 
 # === Counts before they are summed: terms that remember their coordinates and conditions.
 #
@@ -376,13 +376,11 @@ def _largest(poly: Poly, symbol: Symbol, most: Poly, span: Span) -> Poly:
     for candidate in (at_most, at_most + at_least):
         if is_nonnegative(candidate - poly):
             return candidate
-    raise Rejected(
-        Diagnostic(
-            "T0602",
-            f"the cost inside this loop depends on data through {symbol.name} and has no known upper bound",
-            span,
-            hint="filter before the loop, so that the length is one number",
-        )
+    refuse(
+        "T0602",
+        f"the cost inside this loop depends on data through {symbol.name} and has no known upper bound",
+        span,
+        hint="filter before the loop, so that the length is one number",
     )
 
 

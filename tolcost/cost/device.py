@@ -39,7 +39,7 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 from tolcost.algebra import Poly, Symbol, const, is_nonnegative, maximum, to_text
 from tolcost.cost.weights import Weighed, read_toml
 from tolcost.dataclass import dataclass, field
-from tolcost.diagnostics import Diagnostic, Rejected, quoted, unreadable
+from tolcost.diagnostics import Diagnostic, Rejected, quoted, refuse, unreadable
 from tolcost.platform import device_names, read_device
 from tolcost.spaces import SPACES
 
@@ -268,7 +268,7 @@ def _text(given: str | Path) -> str:
         return shipped
     try:
         if Path(given).stat().st_size > _MAX_FILE:
-            raise Rejected(Diagnostic("T0616", f"{given}: a device has at most {_MAX_FILE} bytes"))
+            refuse("T0616", f"{given}: a device has at most {_MAX_FILE} bytes")
         return Path(given).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         hint = f"known by name: {', '.join(device_names())}"

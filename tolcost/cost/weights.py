@@ -37,7 +37,7 @@ from tolcost.algebra import ZERO, Poly, Symbol, evaluate
 from tolcost.algebra.poly import scale
 from tolcost.cost.count import Counts
 from tolcost.dataclass import dataclass, field
-from tolcost.diagnostics import Diagnostic, Rejected, unreadable
+from tolcost.diagnostics import Diagnostic, Rejected, refuse, unreadable
 from tolcost.elementary import FUNCTIONS
 from tolcost.spaces import SPACES
 
@@ -236,7 +236,7 @@ def _read(path: str | Path) -> str:
     found = _shipped(str(path), "toml") if str(path) in SHIPPED else Path(path)
     try:
         if found.stat().st_size > _MAX_FILE:
-            raise Rejected(Diagnostic("T0610", f"{path}: a weight file has at most {_MAX_FILE} bytes"))
+            refuse("T0610", f"{path}: a weight file has at most {_MAX_FILE} bytes")
         return found.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         message = f"cannot read the weight file {path}: {unreadable(error)}"

@@ -18,7 +18,7 @@ from tolcost.atoms.lengths import given_lengths
 from tolcost.atoms.nodes import Input, Program
 from tolcost.atoms.unroll import Atom, AtomResult, CastOperand, Constants, InputOperand, Operand, unroll
 from tolcost.dataclass import dataclass
-from tolcost.diagnostics import Diagnostic, Rejected, quoted
+from tolcost.diagnostics import Diagnostic, Rejected, quoted, refuse
 from tolcost.spaces import ALL, SPACES, Bounds, bounded_text, bounds_of, kind_of, narrowed
 
 RunNumber: TypeAlias = int | float
@@ -87,7 +87,7 @@ def _check_space(space: str) -> None:
     known = SPACES[space]
     if known.bits is not None or known.kind not in "BZR":
         message = f"numbers of {quoted(space)} are not computed here"
-        raise Rejected(Diagnostic("T0520", message, hint="`tolcost run` computes in every space"))
+        refuse("T0520", message, hint="`tolcost run` computes in every space")
 
 
 def _given(needed: Input, value: Nested, lengths: Mapping[Symbol, int]) -> NumberBlock:
@@ -96,7 +96,7 @@ def _given(needed: Input, value: Nested, lengths: Mapping[Symbol, int]) -> Numbe
     shape = tuple(evaluate(length, lengths) for length in needed.type[0].shape)
     if block.shape != shape and not (0 in block.shape and 0 in shape):  # empty lists say no more than that
         said = f"has shape {list(block.shape)}, not {list(shape)}"
-        raise Rejected(Diagnostic("T0342", f"the input {quoted(needed.name)} {said}"))
+        refuse("T0342", f"the input {quoted(needed.name)} {said}")
     space, declared = needed.type[0].space, (*needed.within, ALL)[0]
     bounds = Bounds(0, 1) if space == "B" else narrowed(bounds_of(space), declared)
     whole = kind_of(space) in "BZ"
@@ -104,7 +104,7 @@ def _given(needed: Input, value: Nested, lengths: Mapping[Symbol, int]) -> Numbe
         if isinstance(number, Diagnostic) or (whole and number != _rounded(number)) or number not in bounds:
             where = bounded_text(space, declared)
             message = f"{number} is given for {quoted(needed.name)}, and is not in {where}"
-            raise Rejected(Diagnostic("T0349", message))
+            refuse("T0349", message)
     return block
 
 
@@ -115,7 +115,7 @@ def _block(value: Nested, name: str) -> NumberBlock:
     rows = [_block(row, name) for row in value]
     shapes = {row.shape for row in rows}
     if len(shapes) > 1:
-        raise Rejected(Diagnostic("T0341", f"the rows of {quoted(name)} differ in length"))
+        refuse("T0341", f"the rows of {quoted(name)} differ in length")
     inner = next(iter(shapes), ())
     return NumberBlock((len(rows), *inner), tuple(number for row in rows for number in row.values))
 
@@ -130,7 +130,7 @@ def _fetch(operand: Operand, results: Sequence[_Parts], given: Mapping[str, _Par
             return results[place]
         case InputOperand(name=name):
             if name not in given:
-                raise Rejected(Diagnostic("T0340", f"no value was given for the input {quoted(name)}"))
+                refuse("T0340", f"no value was given for the input {quoted(name)}")
             return given[name]
         case CastOperand(value=value, spaces=spaces, within=within):
             parts = tuple(map(_cast, _fetch(value, results, given), spaces))
@@ -236,9 +236,7 @@ def _value(function: str, kind: str, args: Sequence[RunNumber]) -> RunNumber:
     """A function of numbers of a kind: what has no value is not a number, and what is too large infinite."""
     rule = (_OF_WHOLE if kind == "Z" else _RULES).get(function) or _RULES.get(function)
     if rule is None:
-        raise Rejected(
-            Diagnostic("T0520", f"{quoted(function)} is not computed here", hint="see `tolcost run`")
-        )
+        refuse("T0520", f"{quoted(function)} is not computed here", hint="see `tolcost run`")
     try:
         return rule(*args)
     except OverflowError:

@@ -19,7 +19,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from tolcost.atoms.nodes import Type
 from tolcost.dataclass import dataclass
-from tolcost.diagnostics import Diagnostic, Rejected
+from tolcost.diagnostics import refuse
 from tolcost.execute import values
 from tolcost.execute.dtypes import Array
 from tolcost.execute.grid import Affine, Grid
@@ -125,7 +125,7 @@ def _padded_alike(a: Piece, b: Piece, depth: int) -> tuple[Piece, Piece]:
     if left == right:
         return a, b
     if depth == 0 or len(left) != len(right):
-        raise Rejected(Diagnostic("T0347", "two values that have to agree in shape do not"))
+        refuse("T0347", "two values that have to agree in shape do not")
     own = tuple(map(max, left, right))
     return pad(a, own, depth), pad(b, own, depth)
 
@@ -188,7 +188,7 @@ def _fitted(array: Array, most: list[int], axis: int, depth: int) -> Array:
     shape = tuple(size if k == axis else most[k] for k, size in enumerate(array.shape))
     if shape[depth:] != array.shape[depth:]:
         if depth == 0:
-            raise Rejected(Diagnostic("T0347", "the members of a ToL have different shapes"))
+            refuse("T0347", "the members of a ToL have different shapes")
         missing = (new - old for new, old in zip(shape[depth:], array.shape[depth:], strict=True))
         array = np.pad(array, [*[(0, 0)] * depth, *((0, width) for width in missing)])
     return spread(array, shape)

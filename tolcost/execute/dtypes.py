@@ -18,7 +18,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from tolcost.diagnostics import Diagnostic, InternalError, Rejected
+from tolcost.diagnostics import Diagnostic, InternalError, Rejected, refuse
 from tolcost.spaces import SPACES, kind_of
 
 Array: TypeAlias = NDArray[Any]
@@ -231,14 +231,14 @@ def _whole(value: int | float | complex | Fraction, space: str, target: np.dtype
     bits = SPACES[space].bits
     if isinstance(value, complex | float):
         if bits is None and not isfinite(value.real):
-            raise Rejected(Diagnostic("T0349", f"{value.real} is not in {space}"))
+            refuse("T0349", f"{value.real} is not in {space}")
         if bits is not None:
             return convert(np.asarray(value.real, np.float64), space)
         value = Fraction(value.real)
     exact = round(value)
     if bits is None:
         if not -(2**63) <= exact < 2**63:
-            raise Rejected(Diagnostic("T0522", f"{shortened(exact)} is too large to execute with", hint=KEPT))
+            refuse("T0522", f"{shortened(exact)} is too large to execute with", hint=KEPT)
         return np.asarray(exact, target)
     wrapped = exact % 2**bits
     if SPACES[space].lo != 0 and wrapped >= 2 ** (bits - 1):

@@ -33,7 +33,7 @@ from tolcost.algebra import (
 from tolcost.atoms.kit import program_nodes
 from tolcost.atoms.lengths import check_conditions, given_lengths, lengths_of, line_of, named, out_of_bounds
 from tolcost.atoms.nodes import Input, Part, Program
-from tolcost.diagnostics import Diagnostic, Rejected, quoted, visible
+from tolcost.diagnostics import Diagnostic, Rejected, quoted, refuse, visible
 from tolcost.execute.dtypes import Array, convert, dtype_of, shortened
 from tolcost.execute.values import Execution, Lengths, OutputValue, Tally, as_output, beyond, check_size
 from tolcost.execute.whole_numbers import ENDLESS, TOO_LARGE, unheld, verdict
@@ -113,7 +113,7 @@ def random_values(
                 rng.uniform(-1, 1, shape) + 1j * rng.uniform(-1, 1, shape), dtype_of(part.space)
             )
         case "S":
-            raise Rejected(Diagnostic("T0340", f"no value was given for the texts {quoted(name)}"))
+            refuse("T0340", f"no value was given for the texts {quoted(name)}")
 
 
 def _ends(limits: Bounds, few: float) -> tuple[float, float]:
@@ -278,7 +278,7 @@ def _check_ranks(program: Program) -> None:
     rank = _greatest_rank(program)
     if rank > MAX_RANK:
         text = f"a value of rank {rank} cannot be executed with (the limit is {MAX_RANK})"
-        raise Rejected(Diagnostic("T0520", text))
+        refuse("T0520", text)
 
 
 def _mismatch(needed: Input, arrays: tuple[Array, ...]) -> Diagnostic | None:

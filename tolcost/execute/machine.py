@@ -24,7 +24,7 @@ from tolcost.atoms.kit import (
     schedule_program,
 )
 from tolcost.atoms.nodes import Block, Build, Fold, Input, Node, Part, Program, Ref, Table, Type, Var
-from tolcost.diagnostics import Diagnostic, Rejected
+from tolcost.diagnostics import refuse
 from tolcost.execute.batch import Batch, concatenate, each, fill_axes
 from tolcost.execute.dtypes import Array, dtype_of
 from tolcost.execute.functions import rand_sites
@@ -120,7 +120,7 @@ class Machine:
         """Evaluate the steps of a schedule and give the values of its roots."""
         self.steps_left -= len(plan.steps) * (1 + grid.size // _GRAIN)
         if self.steps_left < 0:
-            raise Rejected(Diagnostic("T0520", "the run takes too many steps", hint="try smaller lengths"))
+            refuse("T0520", "the run takes too many steps", hint="try smaller lengths")
         values: list[Batch | None] = []
         fusible = self.fused_in(plan)
         for step, done in zip(plan.steps, last_uses(plan), strict=True):

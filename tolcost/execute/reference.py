@@ -29,7 +29,7 @@ from tolcost.atoms.kit import (
     schedule_program,
 )
 from tolcost.atoms.nodes import Block, Constant, Node, Number, Part, Program, Table, Type, Var
-from tolcost.diagnostics import Diagnostic, Rejected, Span
+from tolcost.diagnostics import Rejected, Span, refuse
 from tolcost.execute.dtypes import DTYPES, Array, as_places, beside, convert, dtype_of, number
 from tolcost.execute.functions import as_dtype, rand_sites, resolved, uniform
 from tolcost.execute.inputs import (
@@ -247,7 +247,7 @@ class _Reference:
         """Evaluate the steps of a plan, and give all values, by place."""
         self.steps_left -= plan.nodes
         if self.steps_left < 0:
-            raise Rejected(Diagnostic("T0520", "the run takes too many steps", hint="try smaller lengths"))
+            refuse("T0520", "the run takes too many steps", hint="try smaller lengths")
         values, names = plan.values.copy(), self.vars
         for place, read, binds in plan.reads:
             value = values[place] = names[read]

@@ -21,7 +21,7 @@ from tolcost.algebra import Poly, Symbol, prepared, solve
 from tolcost.atoms.nodes import ATOMS, Charge, Convert, Filter, Part, Type
 from tolcost.atoms.unroll import CastOperand
 from tolcost.dataclass import dataclass
-from tolcost.diagnostics import Diagnostic, Rejected, Span
+from tolcost.diagnostics import Diagnostic, Rejected, Span, refuse
 from tolcost.execute.dtypes import KEPT, Array, as_places, same_bits
 from tolcost.execute.whole_numbers import ENDLESS, in_space, is_held, unheld
 from tolcost.spaces import Bounds, bounded_text
@@ -144,7 +144,7 @@ def check_size(shape: Sequence[int]) -> None:
         volume *= max(length, 1)
     if volume > MAX_ELEMENTS:
         text = f"a value of {volume} elements is too large to execute with (the limit is {MAX_ELEMENTS})"
-        raise Rejected(Diagnostic("T0520", text, hint="try smaller lengths"))
+        refuse("T0520", text, hint="try smaller lengths")
 
 
 def beyond(data: Array, bounds: Bounds) -> Array:
@@ -277,7 +277,7 @@ def stacked(members: Sequence[Piece], extents: tuple[int, ...]) -> Piece:
     shape = (*extents, *members[0].data.shape)
     check_size(shape)
     if any(piece.data.shape != members[0].data.shape for piece in members):
-        raise Rejected(Diagnostic("T0347", "the members of a ToL have different shapes"))
+        refuse("T0347", "the members of a ToL have different shapes")
     data = _stacked([piece.data for piece in members]).reshape(shape)
     if all(piece.fault is None for piece in members):
         return Piece(data)

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
-from tolcost.diagnostics import Diagnostic, Rejected, quoted
+from tolcost.diagnostics import Diagnostic, Rejected, quoted, refuse
 from tolcost.fleet.sources import fingerprint
 from tolcost.fleet.task import Task
 from tolcost.result.many import Summary
@@ -58,7 +58,7 @@ class Journal:
         if lines and lines[0] != head:
             hint = f"give the same options and version as before, or delete {path}"
             message = f"{quoted(str(path))} is of a fleet that was begun with other options"
-            raise Rejected(Diagnostic("T0698", message, hint=hint))
+            refuse("T0698", message, hint=hint)
         if lines:
             with path.open("r+b") as file:
                 file.truncate(whole)

@@ -39,7 +39,7 @@ def models_at(patterns: Iterable[str]) -> tuple[str, ...]:
     if not found:
         inside = (file.name for pattern in given for file in sorted(Path(pattern).glob("*.*")))
         hint = next(filter(None, map(other_format, inside)), "models are files that end in .onnx")
-        raise Rejected(Diagnostic("T0671", f"there is no model at {quoted(' '.join(given))}", hint=hint))
+        refuse("T0671", f"there is no model at {quoted(' '.join(given))}", hint=hint)
     return found
 
 

@@ -12,7 +12,7 @@ from sqlglot import exp, parse
 from sqlglot.errors import SqlglotError, TokenError
 
 from tolcost.dataclass import dataclass, replace
-from tolcost.diagnostics import Diagnostic, Rejected, Source, Span, quoted
+from tolcost.diagnostics import Diagnostic, Rejected, Source, Span, quoted, refuse
 from tolcost.sql.tables import SqlColumn, SqlTable
 
 _DIALECT = "duckdb"
@@ -177,7 +177,7 @@ def _refuse_unread(source: Source, select: exp.Select) -> None:
 def _parsed(source: Source) -> exp.Select:
     whole = Span(source, 0, len(source.text))
     if len(source.text) > _LONGEST:
-        raise Rejected(Diagnostic("T0800", f"a query has at most {_LONGEST:,} characters"))
+        refuse("T0800", f"a query has at most {_LONGEST:,} characters")
     try:
         found = parse(source.text, read=_DIALECT)
     except RecursionError:
@@ -188,7 +188,7 @@ def _parsed(source: Source) -> exp.Select:
         raise _misread(source, error) from None
     if len(found) != 1 or not isinstance(found[0], exp.Select):
         hint = "one SELECT is translated; no UNION, no subquery, nothing that changes tables"
-        raise Rejected(Diagnostic("T0802", "this is not a SELECT", whole, hint=hint))
+        refuse("T0802", "this is not a SELECT", whole, hint=hint)
     return found[0]
 
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple, cast
 
-from tolcost.diagnostics import Diagnostic, InternalError, Rejected, Source, Span
+from tolcost.diagnostics import Diagnostic, InternalError, Rejected, Source, Span, refuse
 from tolcost.syntax import tree
 from tolcost.syntax.grammar import END, Builder, RuleAction, action, parse_table
 from tolcost.syntax.names import Signature, operator_signature, resolve, signatures
@@ -91,7 +91,7 @@ class _Parser:
                 statements.append(self._statement())
                 if len(statements) > MAX_STATEMENTS:
                     message = f"the program has more than {MAX_STATEMENTS:,} statements"
-                    raise Rejected(Diagnostic("T0512", message, statements[-1].span))
+                    refuse("T0512", message, statements[-1].span)
             except Unexpected as unexpected:
                 mistakes.append(describe(unexpected.mistake))
                 self.pos = resume(unexpected.mistake)
@@ -413,7 +413,7 @@ class Definitions:
         header = next((s for s in program.statements if isinstance(s, tree.Operator)), None)
         if header is None or header.name != name:
             problem = f"{source.name} must start with `operator {name}`"
-            raise Rejected(Diagnostic("T0652", problem, header.span if header else program.span))
+            refuse("T0652", problem, header.span if header else program.span)
         uses = [s for s in program.statements if isinstance(s, tree.Use)]
         library = tuple(self.used(n, s) for s in uses for n in s.names)
         self.check_names(program, library)

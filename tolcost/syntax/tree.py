@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from tolcost.dataclass import dataclass, field
-from tolcost.diagnostics import NOWHERE, Diagnostic, Fix, Rejected, Source, Span
+from tolcost.diagnostics import NOWHERE, Diagnostic, Fix, Rejected, Source, Span, refuse
 
 # === From a file to a ``Source``: what cannot be a program at all is refused here.
 #
@@ -59,7 +59,7 @@ def read_source(path: str | Path) -> Source:
     if b"\0" in data:
         at = data.index(b"\0")
         message = f"a NUL byte at offset {at:,}: this is not a text file"
-        raise Rejected(Diagnostic("T0003", message, _location(name, data, at)))
+        refuse("T0003", message, _location(name, data, at))
     try:
         return Source(name, data.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -77,7 +77,7 @@ def check_text(source: Source) -> None:
         return
     span = Span(source, match.start(), match.end())
     if match[0] == "\0":
-        raise Rejected(Diagnostic("T0003", "a NUL character: this is not a text", span))
+        refuse("T0003", "a NUL character: this is not a text", span)
     named = f"U+{ord(match[0]):04X} {unicodedata.name(match[0])}"
     hint = "remove it; in a text, write what should be shown"
     fix = Fix("Remove the character", span, "")
