@@ -13,12 +13,12 @@ from tolcost.atoms.verify import verify
 from tolcost.catalogue.listing import Entry, entries
 from tolcost.catalogue.reading import as_bytes, model_in
 from tolcost.catalogue.specs import Library, Spec, open_library
-from tolcost.diagnostics import Diagnostic, Rejected, quoted, refuse
+from tolcost.diagnostics import Diagnostic, Rejected, Source, quoted, refuse
 from tolcost.elaborate import Elaborated, elaborate
 from tolcost.elaborate.inputs import PlainShape, PlainValue, arguments
 from tolcost.models.from_torch import exported
 from tolcost.models.walking import Session
-from tolcost.pipeline import analyze_lowered
+from tolcost.pipeline import analyze_lowered, lower_for_author, read_program
 from tolcost.platform import stored_conformance, with_deep_stack
 from tolcost.result.catalogue_page import Record
 from tolcost.result.claims import FROM_ABOVE, INCOMPLETE
@@ -31,8 +31,7 @@ from tolcost.result.growth import read_values
 from tolcost.result.model import Wanted, file_cost, model_cost
 from tolcost.result.operators import RankForm, forms_by_rank
 from tolcost.result.point import said_of_lengths, whole_lengths
-from tolcost.result.program import analyze as analyze_program
-from tolcost.result.program import program_study
+from tolcost.result.program import program_source, program_study
 from tolcost.result.study import locate_study
 
 if TYPE_CHECKING:
@@ -61,7 +60,21 @@ def analyze(
     >>> analyze("tol a: R [n]\ny := map(tol[(n + 1) / 2], a[2 * i - 1] + 1, i)", assume=["n = 2*k"]).eops
     k
     """
-    return analyze_program(program, dims, shapes, attrs, assume)
+    source = _text_or_file(program)
+    parsed = read_program(source)
+    lowered = lower_for_author(parsed, arguments(parsed.program, shapes, attrs))
+    study = program_study(analyze_lowered(lowered, source.name)).assuming(said_of_lengths(assume))
+    given = whole_lengths(dims)
+    study.check_names(given)
+    return locate_study(Cost, study, given, warnings=lowered.warnings)
+
+
+def _text_or_file(program: str | Path) -> Source:
+    if isinstance(program, str) and (
+        not program or "\n" in program or ("=" in program and not Path(program).exists())
+    ):
+        return Source("<text>", program)
+    return program_source(program)
 
 
 def load_model(

@@ -18,19 +18,6 @@ from tolcost.models.lowering import lower
 from tolcost.models.walking import Session
 
 
-@pytest.fixture(name="calls")
-def _calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How often operators are lowered."""
-    calls: Counter[str] = Counter()
-
-    def counted(setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Lowered | Rejected:
-        calls[node.op] += 1
-        return lower(setting, node, spec, given)
-
-    monkeypatch.setattr("tolcost.models.schemes.lowered_alone", counted)
-    return calls
-
-
 def chain(prefix: str, *shape: int | str) -> ModelProto:
     """Some nodes, with names of their own; one of them cannot be, another decides by data."""
     nodes = [

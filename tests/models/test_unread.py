@@ -78,19 +78,6 @@ def told(cost: GraphCost) -> list[tuple[object, ...]]:
     return [(p.counts.histogram, p.counts.atoms, p.counts.macs, p.traffic.read, p.outputs[0]) for p in parts]
 
 
-@pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How often operators are lowered for schemes, by name."""
-    found: Counter[str] = Counter()
-
-    def counted(setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Lowered | Rejected:
-        found[node.op] += 1
-        return lower(setting, node, spec, given)
-
-    monkeypatch.setattr("tolcost.models.schemes.lowered_alone", counted)
-    return found
-
-
 @pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
 @pytest.mark.parametrize("op", ["Add", "Mul", "Sub", "Div", "Pow", "Max", "Greater"])
 def test_nodes_that_differ_in_a_number_share_a_scheme(

@@ -12,13 +12,6 @@ from tests.models.test_hostile import model
 from tolcost.cli import run
 
 
-@pytest.fixture(name="bert", scope="module")
-def _bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("models") / "bert.onnx"
-    onnx.save(graphs.bert(17, graphs.SMALL), path)
-    return path
-
-
 def output(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
     assert run(list(arguments)) == code
     return capsys.readouterr().out

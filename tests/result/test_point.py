@@ -14,7 +14,7 @@ from tests.models import graphs
 from tests.models.test_hostile import costed, model, studied
 from tests.models.test_models import ints
 from tolcost.algebra import evaluate
-from tolcost.api import load_model
+from tolcost.api import analyze, load_model
 from tolcost.catalogue.specs import open_library
 from tolcost.cli import run
 from tolcost.cost import Traffic
@@ -22,17 +22,9 @@ from tolcost.diagnostics import Rejected
 from tolcost.models.walking import Session
 from tolcost.result.growth import Sweep, growth
 from tolcost.result.page import _data, _Forms
-from tolcost.result.program import analyze
 from tolcost.result.study import Located, locate_study
 
 WINDOWS = Path(__file__).parents[1] / "cli" / "programs" / "windows.tol"
-
-
-@pytest.fixture(name="bert", scope="module")
-def _bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("models") / "bert.onnx"
-    onnx.save(graphs.bert(17, graphs.SMALL), path)
-    return path
 
 
 def reshaped() -> onnx.ModelProto:

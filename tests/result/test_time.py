@@ -20,13 +20,6 @@ MATMUL = Path(__file__).parents[1] / "cli" / "programs" / "matmul.tol"
 PEAKS = 'name = "mine"\n[peak]\nbytes = 100\ncache = 1_000\n[peak.macs]\nR = 1_000\n'
 
 
-@pytest.fixture(name="bert", scope="module")
-def _bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("models") / "bert.onnx"
-    onnx.save(graphs.bert(17, graphs.SMALL), path)
-    return path
-
-
 def output(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     assert run(list(arguments)) == 0
     return capsys.readouterr().out

@@ -13,12 +13,9 @@ from tolcost.cost.span import Depth
 from tolcost.cost.weights import Weighed, weigh
 from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Source, place, quoted, refuse, visible
-from tolcost.elaborate.inputs import PlainShape, PlainValue, arguments
-from tolcost.pipeline import analyze_lowered, lower_for_author, read_program
 from tolcost.result.assumptions import assumed
 from tolcost.result.claims import Certainty
-from tolcost.result.cost import Cost
-from tolcost.result.point import line_in, requirements, said_of_lengths, whole_lengths
+from tolcost.result.point import line_in, requirements
 from tolcost.result.rows import TableRow
 from tolcost.result.study import (
     FUNCTIONS,
@@ -38,7 +35,6 @@ from tolcost.result.study import (
     form_json,
     functions_json,
     intensity_measure,
-    locate_study,
     symbol_json,
 )
 from tolcost.result.time import TimedNodes, largest_of, work_of
@@ -307,34 +303,6 @@ def _span_json(analysis: Analysis, show: Show, facts: tuple[Cond, ...]) -> dict[
         "parallelism": show(analysis.parallelism),
         "parallelism_tree": show(analysis.parallelism_tree),
     }
-
-
-# ---- from text to a cost ---------------------------------------------------------------------
-
-
-def analyze(
-    program: str | Path,
-    dims: Mapping[str, int] | None = None,
-    shapes: Mapping[str, PlainShape | Sequence[PlainShape]] | None = None,
-    attrs: Mapping[str, PlainValue] | None = None,
-    assume: str | Sequence[str] = (),
-) -> Cost:
-    """Give the cost of a program: text or file in, closed forms out."""
-    source = _text_or_file(program)
-    parsed = read_program(source)
-    lowered = lower_for_author(parsed, arguments(parsed.program, shapes, attrs))
-    study = program_study(analyze_lowered(lowered, source.name)).assuming(said_of_lengths(assume))
-    given = whole_lengths(dims)
-    study.check_names(given)
-    return locate_study(Cost, study, given, warnings=lowered.warnings)
-
-
-def _text_or_file(program: str | Path) -> Source:
-    if isinstance(program, str) and (
-        not program or "\n" in program or ("=" in program and not Path(program).exists())
-    ):
-        return Source("<text>", program)
-    return program_source(program)
 
 
 def program_source(path: str | Path) -> Source:
