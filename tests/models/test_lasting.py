@@ -6,15 +6,11 @@ from threading import Thread
 import pytest
 from onnx import ModelProto, helper
 
-from tolcost.catalogue.graph import GraphNode
 from tolcost.catalogue.reading import model_of
-from tolcost.catalogue.specs import Spec, new_library
-from tolcost.diagnostics import Rejected
+from tolcost.catalogue.specs import new_library
 from tolcost.models import schemes
 from tolcost.models.analysis import GraphCost, analyze_graph
 from tolcost.models.facts import FactTable, as_tensor
-from tolcost.models.lowered import Given, Lowered, Setting
-from tolcost.models.lowering import lower
 from tolcost.models.walking import Session
 
 

@@ -18,13 +18,9 @@ from tests.models.store_schemes import (
     stored_operators,
     text_of_scheme,
 )
-from tolcost.catalogue.graph import GraphNode
 from tolcost.catalogue.reading import load_model
-from tolcost.catalogue.specs import FOLDER, NOTHING_STORED, Library, Spec, new_library, open_library
-from tolcost.diagnostics import Rejected
+from tolcost.catalogue.specs import FOLDER, NOTHING_STORED, Library, new_library, open_library
 from tolcost.models.analysis import analyze_graph
-from tolcost.models.lowered import Given, Lowered, Setting
-from tolcost.models.lowering import lower
 from tolcost.models.schemes import Schemes
 from tolcost.models.stored_schemes import NO_SCHEME, pattern_text
 from tolcost.models.walking import Session

@@ -12,13 +12,9 @@ import pytest
 from onnx import ModelProto, TensorProto, helper
 
 from tolcost.algebra import Poly, const, evaluate, ge, prove, range_of, to_text
-from tolcost.catalogue.graph import GraphNode
 from tolcost.catalogue.reading import model_of
-from tolcost.catalogue.specs import Spec, open_library
-from tolcost.diagnostics import Rejected
+from tolcost.catalogue.specs import open_library
 from tolcost.models.analysis import GraphCost, analyze_graph
-from tolcost.models.lowered import Given, Lowered, Setting
-from tolcost.models.lowering import lower
 from tolcost.models.patterns import Asked, Unread, UnreadInteger
 from tolcost.models.schemes import Schemes
 from tolcost.models.walking import Session

@@ -9,7 +9,6 @@ import pytest
 from onnx.parser import parse_model
 
 import tolcost
-from tests.models import graphs
 from tolcost.algebra import evaluate
 from tolcost.cli import run
 from tolcost.cost.device import load_device, parse_device
