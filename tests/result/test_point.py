@@ -73,6 +73,21 @@ def test_a_sweep_gives_what_the_same_lengths_give() -> None:
         assert not all(row.outside for row in rows)
 
 
+def test_a_sweep_has_the_figures_that_are_asked_for(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """``--metric`` was ignored, and so were a device and the status of what is bounded."""
+    program = tmp_path / "either.tol"
+    program.write_text("tol x: R [n]\ntol c: B\ny := choose(c, map(x, exp(*)), map(x, exp(exp(*))))\n")
+    asked = ["analyze", str(program), "--sweep", "n=2147483646..2147483647", "--format", "csv"]
+    assert run([*asked, "--metric", "flops", "--device", "h200"]) == 0
+    header, inside, outside = capsys.readouterr().out.splitlines()
+    assert header == "n,flops,h200 at least,h200 predicted,status,outside"
+    assert inside.split(",")[1] == str(2 * 2147483646)
+    assert inside.endswith(",upper bound,")
+    assert outside == "2147483647,,,,upper bound,n <= 2147483646"
+
+
 def test_nothing_overtakes_what_is_only_bounded() -> None:
     squares = "reduce(tol[n, n], (a, e) => a + x[i], 0, [i, j])"
     hundreds = "reduce(tol[n, 100], (a, e) => max(a, x[i]), 1, [i, j])"

@@ -139,7 +139,8 @@ def command(
     if not failed:
         options.check_lengths([cost.study for cost in costs], lengths)
     if costs:
-        view = CostView(frozenset(metrics or METRICS), symbolic, growths=options.grown(costs[0], sweeps))
+        grown = options.grown(costs[0], sweeps, metrics)
+        view = CostView(frozenset(metrics or METRICS), symbolic, growths=grown)
         deliver(written(costs, form, view, *screen(form, output)), output)
     return 2 if failed else 0
 

@@ -157,7 +157,7 @@ def command(
         runs = generate  # what a lambda holds is known to stay
         cost = with_deep_stack(lambda: generated_file(path, session, wanted, runs, prefill))
     cost = replace(cost, device=on, weights=weights)
-    grown = with_deep_stack(lambda: options.grown(cost, sweeps))
+    grown = with_deep_stack(lambda: options.grown(cost, sweeps, metrics))
     asked = None if metrics is None else frozenset(metrics)
     view = CostView(asked, symbolic, table, grown)
     seen = screen(form, output)

@@ -6,7 +6,7 @@ import re
 import signal
 import time
 import unicodedata
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
@@ -177,13 +177,14 @@ weights_option = click.option(
 )  # fmt: skip
 
 
-def grown(cost: Located, sweeps: Sequence[str]) -> tuple[Growth, ...]:
-    """Read ``--sweep``, and see how a cost grows."""
+def grown(cost: Located, sweeps: Sequence[str], metrics: Collection[str] | None) -> tuple[Growth, ...]:
+    """Read ``--sweep``, and see how a cost grows: the figures that ``--metric`` names, if it does."""
     if not sweeps:
         return ()
     from tolcost.result.growth import growths, read_sweep  # knows models, which take time to load
 
-    return growths(cost, [read_sweep(sweep) for sweep in sweeps])
+    asked = frozenset(metrics) if metrics else None
+    return growths(cost, [read_sweep(sweep) for sweep in sweeps], asked)
 
 
 def read_weights(given: Iterable[str]) -> tuple[Weights, ...]:

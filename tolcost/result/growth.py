@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from itertools import combinations, product
 
 from tolcost.algebra import (
@@ -24,26 +25,32 @@ from tolcost.algebra import (
     total_of,
 )
 from tolcost.algebra.poly import poly, powers_of
+from tolcost.cost.device import UNIT
 from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Rejected, quoted, refuse
 from tolcost.result.model import ModelStudy
 from tolcost.result.rows import scope_of
 from tolcost.result.study import (
-    SWEPT,
     Crossing,
     Growth,
     Located,
     Study,
     SweepRow,
     at_example,
+    is_asked,
     locate_study,
     size,
 )
 from tolcost.result.totals import by_scope
+from tolcost.show.document import Form
 
 _MOST_POINTS = 200
 _MOST_GROUPS = 12
 _MOST_CROSSINGS = 20
+_USUAL = ("eops", "macs", "bytes", "peak_bytes")
+"""The figures of a sweep that asks for none."""
+_SHORT = {"bytes": "bytes", "peak_bytes": "peak"}
+"""Titles that are shorter than labels."""
 _TOLD = ("exact", "depends on data")
 """Figures that are no bounds."""
 
@@ -80,7 +87,9 @@ def read_values(text: str, name: str) -> tuple[int, ...]:
     return tuple(dict.fromkeys((*values, high)))
 
 
-def growths(cost: Located, sweeps: Sequence[Sweep]) -> tuple[Growth, ...]:
+def growths(
+    cost: Located, sweeps: Sequence[Sweep], metrics: frozenset[str] | None = None
+) -> tuple[Growth, ...]:
     """How figures grow with the last of some lengths, for all values of those before it.
 
     What else is open is as in the example that a report shows.
@@ -92,18 +101,44 @@ def growths(cost: Located, sweeps: Sequence[Sweep]) -> tuple[Growth, ...]:
     others = _others(cost, sweeps)
     for values in product(*(sweep.values for sweep in sweeps[:-1])):
         fixed = {**others, **{sweep.name: value for sweep, value in zip(sweeps, values, strict=False)}}
-        found.append(replace(_growth_at(cost, sweeps[-1], fixed), fixed=fixed))
+        found.append(replace(_growth_at(cost, sweeps[-1], fixed, metrics), fixed=fixed))
     return tuple(found)
 
 
-def _growth_at(cost: Located, sweep: Sweep, fixed: Mapping[str, int]) -> Growth:
+def _growth_at(
+    cost: Located, sweep: Sweep, fixed: Mapping[str, int], metrics: frozenset[str] | None
+) -> Growth:
     """How figures grow where other lengths are fixed; there are none where those break a condition."""
     try:
-        there = locate_study(type(cost), cost.study, {**cost.point.given, **fixed}) if fixed else cost
+        there = _moved(cost, {**cost.point.given, **fixed}) if fixed else cost
     except Rejected as rejected:
-        why = _outside(cost.study, rejected)
-        return Growth(sweep.name, tuple(SweepRow(value, outside=why) for value in sweep.values), ())
-    return growth(there, sweep)
+        why, titles = _outside(cost.study, rejected), _titles(cost, metrics)
+        rows = tuple(SweepRow(value, dict.fromkeys(titles), why) for value in sweep.values)
+        return Growth(sweep.name, titles, rows, ())
+    return growth(there, sweep, metrics)
+
+
+def _moved(cost: Located, dims: Mapping[str, int]) -> Located:
+    """A cost at other lengths; ``Rejected`` where a condition does not hold there."""
+    return locate_study(Located, cost.study, dims, cost.weights, device=cost.device)
+
+
+def _swept(cost: Located, metrics: frozenset[str] | None) -> Iterator[tuple[str, str, Form | None]]:
+    """The figures of a sweep, as key, title and form: what is asked for; weights and times where given."""
+    for measure in cost.measures:
+        if measure.key in ("weights", "time"):
+            unit = getattr(measure.form, "unit", UNIT)
+            yield measure.label, f"{measure.label}, {unit}", measure.form
+        elif not (measure.key in _USUAL if metrics is None else is_asked(measure.key, metrics)):
+            continue
+        elif measure.headed:
+            yield measure.key, _SHORT.get(measure.key, measure.label), measure.form
+        else:
+            yield from ((part.name, part.name, part.form) for part in measure.parts)
+
+
+def _titles(cost: Located, metrics: frozenset[str] | None) -> dict[str, str]:
+    return {key: title for key, title, _ in _swept(cost, metrics)}
 
 
 def _others(cost: Located, sweeps: Sequence[Sweep]) -> dict[str, int]:
@@ -128,7 +163,7 @@ def _at_example(cost: Located, swept: Container[str]) -> dict[str, int]:
     return {name: value for name, value in told.items() if name not in cost.point.given and name not in swept}
 
 
-def growth(cost: Located, sweep: Sweep) -> Growth:
+def growth(cost: Located, sweep: Sweep, metrics: frozenset[str] | None = None) -> Growth:
     """Figures for every value of a length, and where parts overtake one another.
 
     Every value is a point like any other: what does not hold there has no figures.
@@ -136,10 +171,11 @@ def growth(cost: Located, sweep: Sweep) -> Growth:
     study = cost.study
     symbol = open_symbol(study, sweep.name)
     known = {s: v for s, v in cost.point.values.items() if s is not symbol}
-    rows = tuple(_row(cost, symbol, value) for value in sweep.values[:_MOST_POINTS])
+    titles = _titles(cost, metrics)
+    rows = tuple(_row(cost, symbol, value, metrics, titles) for value in sweep.values[:_MOST_POINTS])
     inside = [row.value for row in rows if not row.outside]
     crossings = tuple(_crossings(study, symbol, known, inside)) if inside else ()
-    return Growth(sweep.name, rows, crossings[:_MOST_CROSSINGS])
+    return Growth(sweep.name, titles, rows, crossings[:_MOST_CROSSINGS])
 
 
 def open_symbol(study: Study, name: str) -> Symbol:
@@ -156,16 +192,21 @@ def open_symbol(study: Study, name: str) -> Symbol:
     return symbols[0]
 
 
-def _row(cost: Located, symbol: Symbol, value: int) -> SweepRow:
+def _row(
+    cost: Located, symbol: Symbol, value: int, metrics: frozenset[str] | None, titles: Iterable[str]
+) -> SweepRow:
     kept = {name: known for name, known in cost.point.given.items() if name != symbol.name}
+    none: dict[str, int | Fraction | None] = dict.fromkeys(titles)
+    last = None if symbol.hi is None else symbol.hi.constant
+    if last is not None and value > last:
+        return SweepRow(value, none, f"{symbol.name} <= {last}")
     try:
-        there = locate_study(Located, cost.study, {**kept, symbol.name: value})
+        there = _moved(cost, {**kept, symbol.name: value})
     except Rejected as rejected:
-        return SweepRow(value, outside=_outside(cost.study, rejected))
-    study = there.study
-    peak = study.peak.bytes if isinstance(study, ModelStudy) and study.peak is not None else None
-    forms = (there.total.eops, there.total.macs, there.total.bytes, peak)
-    return SweepRow(value, dict(zip(SWEPT, map(there.number, forms), strict=True)))
+        return SweepRow(value, none, _outside(cost.study, rejected))
+    found = {key: there.value(form) for key, _, form in _swept(there, metrics)}
+    numbers = {key: one if isinstance(one, int | Fraction) else None for key, one in found.items()}
+    return SweepRow(value, {**none, **numbers})
 
 
 def _outside(study: Study, rejected: Rejected) -> str:

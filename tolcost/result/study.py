@@ -162,19 +162,15 @@ class Coverage:
 # ---- growth ----------------------------------------------------------------------------
 
 
-SWEPT = {"eops": "EOPs", "macs": "MACs", "bytes": "bytes", "peak_bytes": "peak"}
-"""The figures of a sweep, each with what people call it."""
-
-
 @dataclass(frozen=True, slots=True)
 class SweepRow:
-    """Figures where the length has one value; None where another length is still open.
+    """Figures where the length has one value, by their keys; None where another length is still open.
 
     ``outside`` says which condition does not hold there; there are no figures then.
     """
 
     value: int
-    figures: Mapping[str, int | None] = field(default_factory=lambda: dict.fromkeys(SWEPT))
+    figures: Mapping[str, int | Fraction | None]
     outside: str = ""
 
 
@@ -189,9 +185,13 @@ class Crossing:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """A sweep, its rows, where one part overtakes another, and what other lengths are swept are here."""
+    """A sweep: its figures by key and title, its rows, and where one part overtakes another.
+
+    What other lengths that are swept are here is ``fixed``.
+    """
 
     name: str
+    columns: Mapping[str, str]
     rows: tuple[SweepRow, ...]
     crossings: tuple[Crossing, ...]
     fixed: Mapping[str, int] = field(default_factory=dict)

@@ -11,10 +11,10 @@ from tolcost.algebra import LARGEST_LENGTH, Ge, Poly, Symbol, contradict, prove
 from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import visible
 from tolcost.result.assumptions import offered, partitions
+from tolcost.result.claims import FROM_ABOVE, INCOMPLETE
 from tolcost.result.model_table import TableView, model_blocks, model_table, point_fact, shown_rows
 from tolcost.result.point import Point, Requirement
 from tolcost.result.study import (
-    SWEPT,
     Growth,
     Located,
     Measure,
@@ -128,7 +128,7 @@ def _document(cost: Located, view: CostView, form: str) -> Iterator[Section]:
         yield from time_blocks(cost, cost.times, view)
     yield Facts(tuple(_standing(cost, view, form)))
     for grown in view.growths:
-        yield from growth_blocks(grown)
+        yield from growth_blocks(grown, bars=form == "text")
 
 
 def _model_blocks(cost: Located, at: Located | None, view: CostView) -> Iterator[Section]:
@@ -320,27 +320,27 @@ def _range(cost: Located, symbol: Symbol, put: bool) -> str:
 # ---- tables --------------------------------------------------------------------------------
 
 
-def growth_blocks(growth: Growth) -> Document:
-    """The rows of a sweep with bars, and where parts overtake one another."""
+def growth_blocks(growth: Growth, bars: bool) -> Document:
+    """The rows of a sweep, in text with bars, and where parts overtake one another."""
     crossed = tuple(f"{c.later} overtakes {c.earlier} at {growth.name} = {c.at:,}" for c in growth.crossings)
     fixed = ", ".join(f"{name} = {value:,}" for name, value in growth.fixed.items())
-    return (*([Lines((f"at {fixed}",))] if fixed else []), _growth_table(growth), Lines(crossed))
+    return (*([Lines((f"at {fixed}",))] if fixed else []), _growth_table(growth, bars), Lines(crossed))
 
 
-def _growth_table(growth: Growth) -> ReportTable:
-    most = max((eops for row in growth.rows if (eops := row.figures["eops"])), default=None)
-    peaks = any(row.figures["peak_bytes"] is not None for row in growth.rows)
-    columns = tuple(
-        Column(key, title, "number", shown=peaks or key != "peak_bytes")
-        for key, title in ((growth.name, growth.name), *SWEPT.items())
-    )
+def _growth_table(growth: Growth, bars: bool) -> ReportTable:
+    """The last column says what a length is outside of; with bars, those of the first figure stand there."""
+    columns = ((growth.name, growth.name), *growth.columns.items())
+    first = [next(iter(row.figures.values()), None) for row in growth.rows]
+    most = max((found for found in first if isinstance(found, int)), default=None)
     rows = []
-    for row in growth.rows:
-        figures = tuple(row.figures.values())
-        last: Cell = f"outside of {row.outside}" if row.outside else Bar(row.figures["eops"], most)
-        cells = figures if row.outside else [UNKNOWN if n is None else n for n in figures]
-        rows.append((row.value, *cells, last))
-    return ReportTable((*columns, Column("outside", "")), rows)
+    for row, found in zip(growth.rows, first, strict=True):
+        bar = Bar(found if isinstance(found, int) else None, most)
+        cells = [n if n is not None or row.outside else UNKNOWN for n in row.figures.values()]
+        rows.append((row.value, *cells, f"outside of {row.outside}" if row.outside else bar))
+    shown = bars or any(row.outside for row in growth.rows)
+    said = f"{next(iter(growth.columns.values()))}, on a logarithmic scale" if most and bars else ""
+    numbers = [Column(key, title, "number") for key, title in columns]
+    return ReportTable((*numbers, Column("outside", said, shown=shown)), rows)
 
 
 def csv_table(costs: Sequence[Located], view: CostView) -> ReportTable:
@@ -348,10 +348,13 @@ def csv_table(costs: Sequence[Located], view: CostView) -> ReportTable:
     if view.growths:
         first = view.growths[0]
         fixed = tuple(first.fixed)
+        bounded = {"status": costs[0].status} if costs[0].status in FROM_ABOVE | INCOMPLETE else {}
         rows = [
-            (*g.fixed.values(), r.value, *r.figures.values(), r.outside) for g in view.growths for r in g.rows
+            (*g.fixed.values(), r.value, *r.figures.values(), *bounded.values(), r.outside)
+            for g in view.growths
+            for r in g.rows
         ]
-        keys = (*fixed, first.name, *SWEPT, "outside")
+        keys = (*fixed, first.name, *first.columns, *bounded, "outside")
         return ReportTable(tuple(Column(key, key) for key in keys), rows)
     if costs and costs[0].study.kind == "model":
         return _group_data(costs[0], view.table.by)
