@@ -30,6 +30,8 @@ tol b: R [k, m]
 y := map(tol[n, m], reduse(map(a[i], mul(*, b[*, j])), add, 0), [i, j])
 """
 OTHER = MATMUL.replace("reduse", "reduce").replace("mul(*, b[*, j])", "* * b[*, j] + 0 * *")
+MILLIONS = "tol x: R\ny := x + reduce(1..4000, (a, e) => reduce(1..4000, (b, f) => b * e % f, a), 0)\n"
+"""Of steps, which take seconds."""
 EOPS = "return document.getElementById('eops').dataset.text"
 VALUE = "return document.getElementById('eops-value').dataset.value"
 FRESH = """return !document.getElementById('result').classList.contains('stale')
@@ -174,12 +176,14 @@ def test_two_programs_are_compared_and_shared(page: Browser, site: str) -> None:
 
 
 def test_what_takes_too_long_is_stopped_and_said(page: Browser) -> None:
-    page.run("playground.engine.patience = 1")
-    page.run(PUT, "a", MATMUL.replace("reduse", "reduce") + "\n")
+    """Once: a program is not asked for again until it is another one."""
+    page.run("playground.engine.patience = 300")
+    page.run(PUT, "a", MILLIONS)
     until(page, "return !document.getElementById('stopped').hidden")
     assert "was stopped" in str(page.run("return document.getElementById('stopped').textContent"))
     page.run("playground.engine.patience = undefined")
     until(page, "return playground.engine.ready")
+    assert page.run("return playground.engine.busy || playground.engine.queue.length") == 0
     page.run(PUT, "a", MATMUL.replace("reduse", "reduce"))
     until(page, EOPS, "2*k*m*n")
     until(page, "return document.getElementById('stopped').hidden")

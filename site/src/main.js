@@ -40,8 +40,9 @@ const grouped = (value) => {
 const engine = new Engine((what, detail) => {
   if (what === "ready") {
     $("loading").hidden = true;
+    // Only once: what was stopped would be asked again, and stopped again, for as long as the page is open.
+    if (!document.documentElement.dataset.ready) refresh();
     document.documentElement.dataset.ready = String(detail.toFixed(2));
-    refresh();
   } else if (what === "stopped") {
     $("stopped").textContent = `That took longer than ${detail} seconds and was stopped. Try smaller lengths, or change the program.`;
     $("stopped").hidden = false;
@@ -366,7 +367,7 @@ function toast(words) {
 }
 
 function editor(which, written) {
-  return makeEditor($(`editor-${which}`), written, { ask, changed: () => { if (engine.ready) refresh(which === "b" ? "b" : undefined); } });
+  return makeEditor($(`editor-${which}`), written, { ask, changed: () => refresh(which === "b" ? "b" : undefined) });
 }
 
 function put(which, written) {
