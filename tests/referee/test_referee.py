@@ -303,6 +303,29 @@ def test_a_broken_file_is_a_diagnostic(text: str, code: str) -> None:
     assert caught.value.diagnostics[0].code == code
 
 
+def test_a_file_says_which_formula_it_means(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In CI an exit code of 1 said nothing of which one, a mistake neither, and no formulas were fine."""
+    file, relu = tmp_path / "mine.toml", '[[formula]]\nname = "{}"\noperator = "Relu"\ncounts = "eops"\n'
+    right = relu.format("right") + 'formula = "X_1"\nshapes = { X = ["X_1"] }\n'
+    wrong = relu.format("wrong") + 'formula = "X_1 - 1"\nshapes = { X = ["X_1"] }\n'
+    known = wrong.replace("wrong", "known") + 'expect = "too low"\n'
+    file.write_text("\ufeff" + right + wrong + known, "utf-8")
+    assert run(["referee", str(file)]) == 1
+    assert capsys.readouterr().out.endswith("1 equal\nnot as expected: mine/wrong\n")
+    file.write_text(right + wrong.replace("X_1 - 1", "X_1 -"), "utf-8")
+    assert run(["referee", str(file)]) == 2
+    assert "mine/wrong: expected a number" in capsys.readouterr().err
+    for text, told in (
+        ("", "there is no formula in it"),
+        (right + right, "2 formulas are called `right`"),
+        (right + 'expect = "to low"', "expect is one of equal"),
+        (relu.format("a") + 'formula = "n"\nshapes = { X = "n" }', "a shape is a list"),
+    ):
+        file.write_text(text, "utf-8")
+        assert run(["referee", str(file)]) == 2
+        assert told in capsys.readouterr().err
+
+
 def test_names_that_match_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["referee", "nobody/nothing"]) == 2
     assert "T0733" in capsys.readouterr().err
@@ -336,3 +359,17 @@ def test_formulas_in_the_gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, c
         assert words in capsys.readouterr().out
     (tmp_path / "c.toml").write_text("[[formula]", "utf-8")
     assert run(["check"]) == 2
+
+
+def test_programs_of_formulas_are_found_from_anywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside the file or from a folder above it, wherever the command runs."""
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels" / "a.tol").write_text("tol x: R [n]\ny := map(x, exp)\n", "utf-8")
+    entry = '[[formula]]\nname = "{}"\nprogram = "{}"\ncounts = "eops"\nformula = "n"\n'
+    file = tmp_path / "kernels" / "costs.toml"
+    file.write_text(entry.format("beside", "a.tol") + entry.format("above", "kernels/a.tol"), "utf-8")
+    for folder in (tmp_path, tmp_path / "kernels"):
+        monkeypatch.chdir(folder)
+        assert run(["referee", str(file)]) == 0

@@ -27,7 +27,15 @@ from tolcost.referee.formulas import (
     shipped_formulas,
 )
 from tolcost.referee.judge import Judgement, judge_formulas
-from tolcost.referee.table import gather, in_full, summary_line, verdict_table, verdicts_json, witnesses_table
+from tolcost.referee.table import (
+    ON_COMMAND_LINE,
+    gather,
+    in_full,
+    summary_line,
+    verdict_table,
+    verdicts_json,
+    witnesses_table,
+)
 from tolcost.show.document import ReportTable, write
 from tolcost.show.tables import csv_text, markdown
 
@@ -100,7 +108,7 @@ def command(
     if formula is not None:
         subject = _subject(operator, program, shapes, attrs, library)
         where = dict(options.read_pairs("--where", meanings))
-        mine = PublishedFormula("--formula", "", subject, counts, formula, where=where, times=times)
+        mine = PublishedFormula(ON_COMMAND_LINE, "", subject, counts, formula, where=where, times=times)
         chosen: Sequence[PublishedFormula] = (mine,)
     else:
         chosen = _chosen(names)

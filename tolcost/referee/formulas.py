@@ -25,6 +25,7 @@ whole or refused with every mistake in it.
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -190,6 +191,8 @@ def _put(value: PlainValue, point: Mapping[str, int]) -> PlainValue:
 
 CountedFigure: TypeAlias = Literal["eops", "flops", "macs", "bytes"]
 METRICS: tuple[CountedFigure, ...] = get_args(CountedFigure)
+RefereeVerdict: TypeAlias = Literal["equal", "too low", "too high", "too low and too high", "undecided"]
+VERDICTS: tuple[RefereeVerdict, ...] = get_args(RefereeVerdict)
 
 _FILE_KEYS = {"source", "checked"}
 _SUBJECT_KEYS = {"operator", "program", "definition", "shapes", "attrs", "outputs"}
@@ -237,16 +240,18 @@ def read_file(path: Path) -> tuple[PublishedFormula, ...]:
     """Read a file of formulas; what is wrong with it raises ``Rejected``."""
     try:
         raw = path.read_bytes()[: _MOST_BYTES + 1]
-        text = raw.decode("utf-8")
+        text = raw.decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise Rejected(Diagnostic("T0730", f"cannot read {quoted(str(path))}: {unreadable(error)}")) from None
     if len(raw) > _MOST_BYTES:
         refuse("T0730", f"{quoted(str(path))} is larger than {_MOST_BYTES} bytes")
-    return parse_formulas(text, path.stem)
+    return parse_formulas(text, path.stem, folder=path.absolute().parent)
 
 
-def parse_formulas(text: str, name: str, expect: str | None = "equal") -> tuple[PublishedFormula, ...]:
-    r"""Read the text of a file of formulas.
+def parse_formulas(
+    text: str, name: str, expect: str | None = "equal", folder: Path | None = None
+) -> tuple[PublishedFormula, ...]:
+    r"""Read the text of a file of formulas; programs are looked for from its folder upwards.
 
     >>> (one,) = parse_formulas('[[formula]]\nname = "a"\noperator = "Relu"\nformula = "1"', "mine")
     >>> one.counts, one.source
@@ -261,7 +266,17 @@ def parse_formulas(text: str, name: str, expect: str | None = "equal") -> tuple[
     if problems:
         raise Rejected(*problems[:20])
     known = {"source": name} | {key: table[key] for key in _FILE_KEYS if key in table}
-    return tuple(_formula(known | entry, name, expect) for entry in entries)
+    return tuple(_formula(known | _located(entry, folder), name, expect) for entry in entries)
+
+
+def _located(entry: Mapping[str, Any], folder: Path | None) -> dict[str, Any]:
+    """An entry whose program, if it is a file, is found from wherever the command runs."""
+    given = entry.get("program", "")
+    if folder is None or not given.endswith(".tol"):
+        return dict(entry)
+    above = (place / given for place in (folder, *folder.parents))
+    found = next((path for path in above if path.is_file()), Path(given))
+    return {**entry, "program": os.path.relpath(found)}
 
 
 def _problems(table: Mapping[str, Any], entries: object, name: str) -> Iterator[Diagnostic]:
@@ -272,6 +287,13 @@ def _problems(table: Mapping[str, Any], entries: object, name: str) -> Iterator[
         return
     if len(entries) > _MOST_FORMULAS:
         yield Diagnostic("T0731", f"{name}: there are more than {_MOST_FORMULAS} formulas")
+    if not entries:
+        yield Diagnostic(
+            "T0731", f"{name}: there is no formula in it", hint="formulas are written as [[formula]]"
+        )
+    names = Counter(entry["name"] for entry in entries if isinstance(entry.get("name"), str))
+    for twice in (one for one, times in names.items() if times > 1):
+        yield Diagnostic("T0731", f"{name}: {names[twice]} formulas are called {quoted(twice)}")
     for number, entry in enumerate(entries, 1):
         for problem in _entry_problems(entry):
             yield Diagnostic("T0731", f"{name}: formula {entry.get('name', number)}: {problem}")
@@ -287,11 +309,13 @@ def _entry_problems(entry: Mapping[str, Any]) -> Iterator[str]:
         yield "needs one of operator, program and definition, a text"
     if entry.get("counts", "flops") not in METRICS:
         yield f"counts is one of {', '.join(METRICS)}"
-    if not isinstance(entry.get("expect", ""), str):
-        yield "expect is a verdict, a text"
+    if entry.get("expect", "equal") not in VERDICTS:
+        yield f"expect is one of {', '.join(VERDICTS)}"
     for key in ("shapes", "attrs", "where"):
         if not isinstance(entry.get(key, {}), dict):
             yield f"{key} is a table"
+        elif key == "shapes" and not all(isinstance(one, list) for one in entry.get(key, {}).values()):
+            yield 'a shape is a list of names and numbers, such as X = ["n", 4]'
     if type(entry.get("times", 1)) is not int or not 0 < entry.get("times", 1) <= MOST_TIMES:
         yield f"times is a number from 1 to {MOST_TIMES}"
 

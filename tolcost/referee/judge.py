@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import chain, combinations, product
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from tolcost.algebra import (
     ZERO,
@@ -44,13 +44,14 @@ from tolcost.cost import Analysis, analyze_program, shipped
 from tolcost.cost.count import CountStatus, ProgramCounter
 from tolcost.cost.weights import weight_of
 from tolcost.dataclass import dataclass, replace
-from tolcost.diagnostics import Rejected, place, quoted, refuse
+from tolcost.diagnostics import Diagnostic, Rejected, place, quoted, refuse
 from tolcost.execute.values import RunCounts
 from tolcost.platform import specs_root
 from tolcost.referee.formulas import (
     CountedFigure,
     ModelProgram,
     PublishedFormula,
+    RefereeVerdict,
     SubjectRun,
     lower_subject,
     read_file,
@@ -152,7 +153,6 @@ def _coefficient(p: Poly, mono: Monomial) -> Fraction:
 # === Judging.
 
 
-RefereeVerdict: TypeAlias = Literal["equal", "too low", "too high", "too low and too high", "undecided"]
 _MOST_LINES = 14
 _LARGE = (2, 4, 8, 16, 32)
 _LARGEST_RUN = 60_000
@@ -261,10 +261,19 @@ def judge_formulas(
     known = {} if known is None else known
     for formula in formulas:
         key = repr(formula.subject)
-        if key not in known:
-            program = lower_subject(formula.subject, library)
-            known[key] = program, analyze_program(program, title_of(formula.subject), depth=False)
-        yield _judged(formula, *known[key], library)
+        try:
+            if key not in known:
+                program = lower_subject(formula.subject, library)
+                known[key] = program, analyze_program(program, title_of(formula.subject), depth=False)
+            found = _judged(formula, *known[key], library)
+        except Rejected as rejected:
+            raise Rejected(*(_named(one, formula.name) for one in rejected.diagnostics)) from None
+        yield found
+
+
+def _named(one: Diagnostic, name: str) -> Diagnostic:
+    """A diagnostic that says which formula it is of: a file has many."""
+    return one if one.message.startswith(name) else replace(one, message=f"{name}: {one.message}")
 
 
 def _judged(formula: PublishedFormula, program: Program, analysis: Analysis, library: Library) -> Judgement:

@@ -53,6 +53,8 @@ COLUMNS = (
     Column("command", "the verified form by", "code", shown=False),
 )
 MADE_BY = "make referee"
+ON_COMMAND_LINE = "--formula"
+"""What a formula is called that is given to the command."""
 
 
 def verdict_table(found: Sequence[Judgement]) -> ReportTable:
@@ -67,8 +69,12 @@ def verdict_table(found: Sequence[Judgement]) -> ReportTable:
         "Equal, too low and too high are proved for all lengths. A size that shows a difference is run by "
         "the reference interpreter, which counts as it goes."
     )
-    rows = tuple(map(_row, found))
-    return ReportTable(COLUMNS, rows, "referee", "Published cost formulas, judged", about, MADE_BY)
+    rows: tuple[tuple[Cell, ...], ...] = tuple(map(_row, found))
+    columns: tuple[Column, ...] = COLUMNS
+    if any(one.formula.expect is not None for one in found):
+        columns = (*COLUMNS, Column("expected", "expected"))
+        rows = tuple((*row, one.formula.expect or "") for row, one in zip(rows, found, strict=True))
+    return ReportTable(columns, rows, "referee", "Published cost formulas, judged", about, MADE_BY)
 
 
 def _row(one: Judgement) -> tuple[Cell, ...]:
@@ -136,7 +142,9 @@ def _facts(one: Judgement) -> Iterator[Fact]:
     yield Fact("published", Code(text_of(one.theirs)))
     yield Fact("verified", Code(text_of(one.ours)), "at most: data decides" if one.bound else "")
     mostly_right = one.leading and one.verdict != "equal"
-    yield Fact("verdict", one.verdict + (", in the leading term right" if mostly_right else ""))
+    said = one.verdict + (", in the leading term right" if mostly_right else "")
+    told = one.formula.expect not in (None, "equal") or not one.expected
+    yield Fact("verdict", said, f"{one.formula.expect} is expected" if told and _listed(one) else "")
     if one.verdict != "equal":
         yield Fact("difference", Code(text_of(one.ours - one.theirs)), "verified less published")
     for label, where in (("too low where", one.low_where), ("too high where", one.high_where)):
@@ -159,7 +167,14 @@ def _facts(one: Judgement) -> Iterator[Fact]:
 def summary_line(found: Sequence[Judgement]) -> Lines:
     """How many formulas there are of each verdict."""
     formulas = "formula" if len(found) == 1 else "formulas"
-    return Lines((f"{len(found)} {formulas}: {_counted(found)}",))
+    news = [one.formula.name for one in found if not one.expected and _listed(one)]
+    unlike = [f"not as expected: {', '.join(news)}"] if news else []
+    return Lines((f"{len(found)} {formulas}: {_counted(found)}", *unlike))
+
+
+def _listed(one: Judgement) -> bool:
+    """Whether it is of a file: one of the command line is all that there is, and has nothing expected."""
+    return one.formula.name != ON_COMMAND_LINE
 
 
 def _counted(found: Sequence[Judgement]) -> str:
