@@ -6,7 +6,7 @@ import pytest
 from onnx.parser import parse_model
 
 import tolcost
-from tolcost import Cost
+from tolcost import Cost, Rejected
 from tolcost.cli import run
 
 EXPERTS = Path(__file__).parent / "exported" / "experts.onnx"
@@ -38,6 +38,32 @@ def test_what_data_decides_broadcasts_where_the_other_is_1(
     said = capsys.readouterr().out
     assert "y: int64 [2, p_z1]" in said
     assert "p_z1 is" not in said
+
+
+@pytest.mark.parametrize(
+    "text, condition",
+    [
+        ("(float[m] x, int64[n] w) => (int64[] y) { p = NonZero(x) y = Add(p, w) }", "m >= n"),
+        (
+            "(float[n] x, float[m] w) => (float[] y) <int64[1] one = {1}, int64[1] end = {99}> "
+            "{ p = Slice(x, one, end) y = Add(p, w) }",
+            "n >= 2",
+        ),
+    ],
+)
+def test_a_length_that_is_another_stays_in_its_range(text: str, condition: str) -> None:
+    """A point refused what a sweep, and many points at once, had numbers for; and no condition was told."""
+    cost = tolcost.from_onnx(parse_model(HEAD + text))
+    assert cost.conditions == (condition,)
+    points = [{name: (m, n)[name == "n"] for name in cost.symbols} for m in (1, 2, 5) for n in (1, 2, 3)]
+    for point in points:
+        try:
+            number = cost(point).eops
+        except Rejected:
+            number = None
+        assert tolcost.sweep(cost, point, metrics=["eops"])["eops"].dropna().tolist() == (
+            [] if number is None else [number]
+        )
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 
 from tolcost.algebra import (
+    LARGEST_LENGTH,
     TRUE,
+    ZERO,
     AlgebraBudget,
     Cond,
     Eq,
@@ -15,20 +17,24 @@ from tolcost.algebra import (
     Symbol,
     cond_text,
     const,
+    ge,
     is_nonnegative,
     maximum,
+    prove,
     restricting,
     spelled,
     substitute,
     substitute_cond,
     substituting,
+    to_words,
 )
 from tolcost.algebra.poly import poly
 from tolcost.atoms.nodes import Program
 from tolcost.catalogue.graph import Model, first_output
 from tolcost.cost.span import Depth, later, latest
 from tolcost.dataclass import dataclass, field, replace
-from tolcost.models.facts import Known, Names, bytes_known, enlarged
+from tolcost.diagnostics import visible
+from tolcost.models.facts import Known, Names, bytes_known, enlarged, is_version
 from tolcost.models.functions import Functions
 from tolcost.models.lowered import Applied, Lowered
 from tolcost.models.scheme import chain_of
@@ -182,9 +188,34 @@ def conditions_of(cost: GraphCost) -> tuple[Relied, ...]:
             for one in lowered.unproved:  # coordinates are each node's own: what reads the same is told once
                 checked = Relied(one.condition, one.reason, step.name or step.title, checked=True)
                 left.setdefault((cond_text(one.condition), checked.node), checked)
+    found |= {one.condition: one for one in _ranges_of_equals(cost) if one.condition not in found}
     bounds = tuple(now for now in found if isinstance(now, Ge) and not now.p.height and len(now.p.free) == 1)
     restrict = restricting(bounds[:_MOST_FACTS])
     return (*(one for now, one in found.items() if not _follows(now, restrict)), *left.values())
+
+
+def _ranges_of_equals(cost: GraphCost) -> Iterator[Relied]:
+    """What a length that is another still has to be: of m elements no more than m are kept.
+
+    The end of all lengths is none of that: it is the same for both.
+    """
+    for symbol, form in cost.equal.items():
+        if is_version(symbol, form):  # conditions say what it needs
+            continue
+        most = None if symbol.hi is None or symbol.hi.constant == LARGEST_LENGTH else symbol.hi
+        gaps = (form - symbol.lo if symbol.lo is not None else ZERO, ZERO if most is None else most - form)
+        for gap in gaps:
+            now = _now(ge(gap), cost)
+            if now != TRUE and prove(now) is not True:
+                yield Relied(now, f"{visible(symbol.name)} is {to_words(form)}", _taught_by(symbol, cost))
+
+
+def _taught_by(symbol: Symbol, cost: GraphCost) -> str:
+    """The first node that makes a length another one."""
+    for applied, step in zip(cost.nodes, cost.model.graph.nodes, strict=True):
+        if any(symbol is one or symbol in form.free for one, form in applied.equal.items()):
+            return step.name or step.title
+    return ""
 
 
 def _follows(condition: Cond, restrict: Callable[[Poly], Poly]) -> bool:

@@ -243,7 +243,8 @@ class ModelStudy(Study):
     @property
     def general(self) -> Mapping[str, Symbol]:
         """The lengths that stayed symbols; none where a point may need another walk."""
-        if self.walked or self.told or self.coverage.missing:
+        taken = any(symbol.kind == "data" for symbol in self.cost.equal)  # where it is 1, it need not be that
+        if self.walked or self.told or self.coverage.missing or taken:
             return {}
         return super().general
 
