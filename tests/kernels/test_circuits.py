@@ -183,3 +183,17 @@ TWINS = {"determinant": determinant, "elimination": determinant, "horner": evalu
 @pytest.mark.parametrize("name", ["determinant", "elimination", "horner", "powers", "symmetric"])
 def test_values(name: str) -> None:
     hold(f"circuits/{name}", TWINS.get(name, symmetric), rtol=1e-6)
+
+
+def test_what_is_wrong_with_a_circuit_is_told_with_its_place() -> None:
+    """Words of Python such as *'int' object is not iterable* were all that was told."""
+    head = '{"tolcost": 1, "kind": "circuit", "name": "x", "inputs": [], '
+    for rest, told in (
+        ('"gates": []}', "the circuit has no `outputs`"),
+        ('"gates": 3}', "the circuit is not of the form"),
+        ('"gates": [{"function": "sine"}]}', "gate 0: there is no such function"),
+        ('"gates": [[]]}', "gate 0: it is not of the form"),
+        ('"gates": [], "outputs": [{"name": "y"}]}', "an output has no `space`"),
+    ):
+        with pytest.raises(Rejected, match=told):
+            read_circuit(head + rest)

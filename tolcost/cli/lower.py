@@ -12,6 +12,7 @@ from tolcost.atoms.nodes import Program
 from tolcost.cli import options
 from tolcost.cli.analyze import Request, lowered, source_of, warn
 from tolcost.cli.output import deliver
+from tolcost.dataclass import replace
 from tolcost.diagnostics import Diagnostic, Rejected, Span, place, refuse, unreadable, visible
 from tolcost.platform import with_deep_stack
 from tolcost.syntax.tree import Comment, Module
@@ -171,20 +172,20 @@ MOST_BYTES = 256 * 2**20
 @click.argument("file", metavar="FILE.json")
 @click.option("--same", "other", metavar="OTHER.json",
               help="Whether both are the same polynomials, by random points of a field.")  # fmt: skip
-@click.option("--trials", type=click.IntRange(1, 1000), default=8, show_default=True, help="How many points.")
-@click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Where the random points start."
-)
+@click.option("--trials", type=click.IntRange(1, 1000), show_default="8", help="How many points.")
+@click.option("--seed", type=click.IntRange(0), show_default="0", help="Where the random points start.")
 @options.output_option
-def circuit(file: str, other: str | None, trials: int, seed: int, output: str | None) -> int:
+def circuit(file: str, other: str | None, trials: int | None, seed: int | None, output: str | None) -> int:
     """Write a circuit as a program that costs the same, or compare it with another."""
     from tolcost.result.circuits import circuit_program, same_polynomials
 
+    if other is None and (trials is not None or seed is not None):
+        raise click.UsageError("--trials and --seed are for --same")
     first = _read(file)
     if other is None:
         deliver(circuit_program(first), output)
         return 0
-    found = same_polynomials(first, _read(other), trials, seed)
+    found = same_polynomials(first, _read(other), trials or 8, seed or 0)
     deliver(_told(found) + "\n", output)
     return 0 if found.differs is None else 1
 
@@ -195,11 +196,16 @@ def _read(file: str) -> Circuit:
     try:
         if Path(file).stat().st_size > MOST_BYTES:
             refuse("T0685", f"{file} is larger than any circuit that is read")
-        return read_circuit(Path(file).read_text(encoding="utf-8"))
+        text = Path(file).read_text(encoding="utf-8-sig")
     except OSError as error:
         raise Rejected(Diagnostic("T0685", f"{file} cannot be read: {unreadable(error)}")) from None
     except UnicodeDecodeError:
         raise Rejected(Diagnostic("T0685", f"{file} is not UTF-8")) from None
+    try:
+        return read_circuit(text)
+    except Rejected as rejected:
+        (found, *_) = rejected.diagnostics
+        raise Rejected(replace(found, message=f"{file}: {found.message}")) from None
 
 
 def _told(found: Identity) -> str:

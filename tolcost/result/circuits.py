@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import groupby
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 from tolcost.dataclass import dataclass
-from tolcost.diagnostics import Diagnostic, Rejected, refuse
+from tolcost.diagnostics import Diagnostic, Rejected, quoted, refuse
 from tolcost.elementary import FUNCTIONS
 from tolcost.execute.circuit import (
     CastWire,
@@ -30,6 +30,8 @@ from tolcost.execute.circuit import (
 )
 from tolcost.show.document import VERSION, Json, document
 from tolcost.spaces import SPACES, kind_of
+
+R = TypeVar("R")
 
 KIND = "circuit"
 MOST_GATES = 100_000
@@ -88,9 +90,19 @@ def read_circuit(text: str) -> Circuit:
         found = json.loads(text)
         _require(isinstance(found, dict) and found.get("kind") == KIND, "this is no circuit of tolcost")
         _require(found.get("tolcost") == VERSION, "this is a circuit of another version")
-        return _Reader(found).circuit()
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        return _at("the circuit", lambda whole: _Reader(whole).circuit(), found)
+    except (ValueError, RecursionError) as error:
         raise Rejected(Diagnostic("T0685", f"this is no circuit: {error}"[:200])) from None
+
+
+def _at(what: str, read: Callable[[dict[str, Any]], R], entry: dict[str, Any]) -> R:
+    """Read an entry; what it lacks, or has in another form than its schema says, is told."""
+    try:
+        return read(entry)
+    except KeyError as error:
+        refuse("T0685", f"{what} has no {quoted(str(error.args[0]))}")
+    except (TypeError, AttributeError, IndexError):
+        refuse("T0685", f"{what} is not of the form that docs/schemas/circuit.json has")
 
 
 def _require(holds: object, message: str) -> None:
@@ -115,14 +127,17 @@ class _Reader:
 
     def __init__(self, found: dict[str, Any]) -> None:
         self.found = found
-        self.inputs = tuple(map(self.port, found["inputs"]))
+        self.inputs = tuple(_at("an input", self.port, entry) for entry in found["inputs"])
         self.gates: list[Gate] = []
 
     def circuit(self) -> Circuit:
         _require(len(self.found["gates"]) <= MOST_GATES, f"there are more than {MOST_GATES:,} gates")
-        for gate in self.found["gates"]:
-            self.gates.append(self.gate(gate))
-        outputs = tuple(self.output(entry) for entry in self.found["outputs"])
+        for number, gate in enumerate(self.found["gates"]):
+            try:
+                self.gates.append(_at("it", self.gate, gate))
+            except Rejected as rejected:
+                refuse("T0685", f"gate {number}: {rejected.diagnostics[0].message}")
+        outputs = tuple(_at("an output", self.output, entry) for entry in self.found["outputs"])
         return Circuit(str(self.found["name"]), self.inputs, tuple(self.gates), outputs)
 
     def port(self, entry: dict[str, Any]) -> Port:
