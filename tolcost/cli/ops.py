@@ -90,6 +90,8 @@ def command(
         raise click.UsageError("--format csv goes with --alternatives")
     if others and library is not None:
         raise click.UsageError("--alternatives is for operators, not for the programs of --library")
+    if library is not None and is_verified:
+        raise click.UsageError("--verify is for operators: `make test` holds the programs of libraries")
     if others:
         written, is_right = with_deep_stack(lambda: _alternatives(names, is_verified, specs, form))
         deliver(written, output)

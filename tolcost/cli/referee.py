@@ -65,13 +65,10 @@ FORMATS = ("text", "md", "csv", "json")
 @click.option(
     "--times",
     type=click.IntRange(1, MOST_TIMES),
-    default=1,
-    show_default=True,
+    show_default="1",
     help="How often --formula counts all: 3 for a training step.",
 )
-@click.option(
-    "--counts", type=click.Choice(METRICS), default="flops", show_default=True, help="What --formula counts."
-)
+@click.option("--counts", type=click.Choice(METRICS), show_default="flops", help="What --formula counts.")
 @click.option("--shape", "shapes", metavar="NAME=LENGTHS", multiple=True, help="The shape of an input.")
 @click.option("--attr", "attrs", metavar="NAME=VALUE", multiple=True, help="The value of an attribute.")
 @options.specs_option
@@ -84,8 +81,8 @@ def command(
     program: str | None,
     formula: str | None,
     meanings: tuple[str, ...],
-    times: int,
-    counts: CountedFigure,
+    times: int | None,
+    counts: CountedFigure | None,
     shapes: tuple[str, ...],
     attrs: tuple[str, ...],
     specs: tuple[str, ...],
@@ -101,6 +98,13 @@ def command(
     """
     if (formula is None) != (operator is None and program is None) or (operator and program):
         raise click.UsageError("--formula goes together with --op or with --program")
+    if formula is not None and names:
+        raise click.UsageError("--formula is judged by itself: leave out names and files")
+    about = {"where": meanings, "times": times, "counts": counts, "shape": shapes, "attr": attrs}
+    for option in (option for option, given in about.items() if given and formula is None):
+        raise click.UsageError(f"--{option} is for --formula")
+    if witnesses is not None and (names or formula is not None or form == "json"):
+        raise click.UsageError("--witnesses stands alone, as text, md or csv")
     library = open_library(specs)
     if witnesses is not None:
         deliver(_table(_witnesses(witnesses, library), form), output)
@@ -108,7 +112,9 @@ def command(
     if formula is not None:
         subject = _subject(operator, program, shapes, attrs, library)
         where = dict(options.read_pairs("--where", meanings))
-        mine = PublishedFormula(ON_COMMAND_LINE, "", subject, counts, formula, where=where, times=times)
+        mine = PublishedFormula(
+            ON_COMMAND_LINE, "", subject, counts or "flops", formula, where=where, times=times or 1
+        )
         chosen: Sequence[PublishedFormula] = (mine,)
     else:
         chosen = _chosen(names)
