@@ -14,7 +14,7 @@ from tolcost.catalogue.listing import Entry, entries
 from tolcost.catalogue.reading import as_bytes, model_in
 from tolcost.catalogue.specs import Library, Spec, open_library
 from tolcost.diagnostics import Diagnostic, Rejected, Source, quoted, refuse
-from tolcost.elaborate import Elaborated, elaborate
+from tolcost.elaborate import Elaborated
 from tolcost.elaborate.inputs import PlainShape, PlainValue, arguments
 from tolcost.models.from_torch import exported
 from tolcost.models.walking import Session
@@ -308,10 +308,7 @@ def _as_given(
     shapes: Mapping[str, PlainShape | Sequence[PlainShape]] | None,
     attrs: Mapping[str, PlainValue] | None,
 ) -> Elaborated:
-    given = arguments(spec.program, shapes, attrs)
-    lowered = elaborate(
-        spec.program, given, name=spec.name, library=spec.library, operators=library.operators(), outputs=1
-    )
+    lowered = library.lowered(spec, arguments(spec.program, shapes, attrs), 1)
     verify(lowered.program)
     return lowered
 

@@ -15,7 +15,7 @@ from tolcost.result.claims import Certainty
 from tolcost.result.compare import difference
 from tolcost.result.cost import Cost
 from tolcost.result.point import facts_of
-from tolcost.show.document import text_of
+from tolcost.show.document import lengths_text, text_of
 
 __all__ = ["assert_cost"]
 
@@ -84,7 +84,7 @@ def _mistake(cost: Cost, name: str, formula: str) -> str | None:
 def _shown(witness: Witness | None) -> str:
     if witness is None:
         return ", and whether they are the same is not decided"
-    where = ", ".join(f"{symbol.name} = {value:,}" for symbol, value in witness.point)
+    where = lengths_text(witness.point)
     return f": {f'at {where} ' if where else ''}it is {witness.left:,} and not {witness.right:,}"
 
 

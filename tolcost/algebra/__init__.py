@@ -100,7 +100,15 @@ from tolcost.algebra.prove import as_fact, bounds, contradict, is_nonnegative, p
 from tolcost.algebra.quick_checks import direction
 from tolcost.algebra.rebuild import generators_in
 from tolcost.algebra.restricted import restricting, spelled
-from tolcost.algebra.substitute import equations_in, replace, solve, substitute, substitute_cond, substituting
+from tolcost.algebra.substitute import (
+    equations_in,
+    replace,
+    solve,
+    step_of,
+    substitute,
+    substitute_cond,
+    substituting,
+)
 from tolcost.algebra.sums import sum_over, total
 
 if TYPE_CHECKING:

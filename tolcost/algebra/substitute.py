@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from tolcost.algebra.conditions import Cond, Eq, Ge, map_cond
-from tolcost.algebra.poly import UNIT, ZERO, Exponential, Generator, Poly, Symbol
+from tolcost.algebra.poly import UNIT, ZERO, Exponential, Generator, Poly, Symbol, atom
 from tolcost.algebra.rebuild import rebuild, rebuilding, replace_generator
 from tolcost.algebra.sums import CLOSED
 
@@ -31,6 +31,11 @@ def substitute(p: Poly, values: Mapping[Symbol, Poly | int]) -> Poly:
 def substituting(values: Mapping[Symbol, Poly | int]) -> Callable[[Poly], Poly]:
     """What puts polynomials in place of symbols, in many forms that have much in common."""
     return rebuilding(values, CLOSED)
+
+
+def step_of(p: Poly, symbol: Symbol) -> Poly:
+    """Give how much more a polynomial is where a symbol is one more."""
+    return substitute(p, {symbol: atom(symbol) + 1}) - p
 
 
 def replace(p: Poly, old: Generator, new: Poly) -> Poly:

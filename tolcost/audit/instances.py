@@ -17,7 +17,7 @@ from tolcost.catalogue.specs import Library, Spec, folder_of
 from tolcost.cost import Analysis, analyze_program
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Source, quoted, refuse
-from tolcost.elaborate import Argument, Elaborated, elaborate
+from tolcost.elaborate import Argument, Elaborated
 from tolcost.elaborate.inputs import PlainShape, PlainValue, arguments
 from tolcost.pipeline import lower, read_program
 from tolcost.syntax import parse
@@ -72,14 +72,7 @@ def lower_instance(instance: OperatorInstance, library: Library, other: Spec | N
     """Lower an operator, or another definition of it, at the shapes and values of an instance."""
     spec = other or spec_of(instance.op, library)
     given = arguments(spec.program, instance.shapes, instance.attrs)
-    return elaborate(
-        spec.program,
-        given,
-        name=spec.name,
-        library=spec.library,
-        operators=library.operators(),
-        outputs=instance.outputs,
-    )
+    return library.lowered(spec, given, instance.outputs)
 
 
 def analyse_instance(instance: OperatorInstance, library: Library) -> Analysis:

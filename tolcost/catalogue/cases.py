@@ -40,7 +40,7 @@ from tolcost.catalogue.types import SPACE_OF_CODE, Array, space_of_dtype, static
 from tolcost.cost import Counts, count
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Rejected
-from tolcost.elaborate import Elaborated, Inputs, Tensor, elaborate
+from tolcost.elaborate import Elaborated, Inputs, Tensor
 from tolcost.elaborate.values import Argument, Cast, Vec, frozen
 from tolcost.syntax import tree
 
@@ -253,15 +253,7 @@ class _Question:
 
 @lru_cache(maxsize=256)  # cases that differ only in elements, or in lengths, follow one another
 def _lowered(question: _Question) -> tuple[Elaborated, Counts]:
-    spec = question.spec
-    lowered = elaborate(
-        spec.program,
-        question.given,
-        name=spec.name,
-        library=spec.library,
-        operators=question.library.operators(),
-        outputs=question.asked,
-    )
+    lowered = question.library.lowered(question.spec, question.given, question.asked)
     return lowered, count(lowered.program)
 
 

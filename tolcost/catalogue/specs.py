@@ -27,6 +27,7 @@ from tolcost.platform import specs_root
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
+    from tolcost.elaborate import Argument, Elaborated
     from tolcost.syntax import tree
     from tolcost.syntax.parser import Definitions
 
@@ -429,6 +430,15 @@ class Library:
     def used(self, name: str, asked: tree.Use | None = None) -> tree.Module:
         """A library file together with everything it uses itself."""
         return self._definitions.used(name, asked)
+
+    def lowered(self, spec: Spec, given: Mapping[str, Argument], outputs: int | None) -> Elaborated:
+        """Lower the definition of an operator for what it is given, and so many of its outputs."""
+        from tolcost.elaborate import elaborate
+
+        operators = self.operators()
+        return elaborate(
+            spec.program, given, name=spec.name, library=spec.library, operators=operators, outputs=outputs
+        )
 
     def check_names(self, program: tree.Module, library: Sequence[tree.Module]) -> None:
         """Refuse a program that mentions what neither it, its library files nor an operator defines."""

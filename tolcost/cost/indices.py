@@ -30,6 +30,7 @@ from tolcost.algebra import (
     prove,
     relu,
     simplify,
+    step_of,
     substitute,
     total_of,
 )
@@ -232,7 +233,7 @@ def _every_value(index: Poly, own: Ranges, dimension: Poly | None, doubts: Doubt
     inside = (*doubts.granted, *(ge(p) for symbol, e in own for p in (atom(symbol) - 1, e - atom(symbol))))
     first, last, none_counts = dict[Symbol, Poly](), dict[Symbol, Poly](), len(own) == 1
     for symbol, extent in own:
-        growth = substitute(index, {symbol: atom(symbol) + 1}) - index
+        growth = step_of(index, symbol)
         steps = (*inside, ge(extent - 1 - atom(symbol)))
         way = next((way for way in (1, -1) if _is_small(way * growth, steps)), None)
         if way is None:

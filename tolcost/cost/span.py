@@ -45,6 +45,7 @@ from tolcost.algebra import (
     range_of,
     relu,
     replace,
+    step_of,
     substitute,
     symbols_of_cond,
     the_symbol,
@@ -224,7 +225,7 @@ def _grows(p: Poly, symbol: Symbol) -> bool | None:
     for log in logs:
         p = replace(p, log, data_symbol("log", 0))
     pieces = [piece for piece in (p, *(log.p for log in logs)) if symbol in piece.free]
-    steps = [substitute(piece, {symbol: atom(symbol) + 1}) - piece for piece in pieces]
+    steps = [step_of(piece, symbol) for piece in pieces]
     if all(is_nonnegative(step) for step in steps):
         return True
     return False if all(is_nonnegative(-step) for step in steps) else None

@@ -54,6 +54,7 @@ from tolcost.algebra import (
     product_of,
     prove,
     relu,
+    step_of,
     substitute,
     substitute_cond,
     symbols_of_cond,
@@ -675,7 +676,7 @@ def _is_in_rows(index: Poly, own: list[tuple[Symbol, Poly]], doubts: Doubts) -> 
     if parts is None or parts[0] != ONE:
         return False
     begins = parts[1]
-    gap = substitute(begins, {outer: atom(outer) + 1}) - begins - extent
+    gap = step_of(begins, outer) - extent
     return is_nonnegative(extent, doubts.granted) and is_nonnegative(gap, doubts.granted)
 
 

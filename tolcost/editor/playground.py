@@ -25,7 +25,7 @@ from tolcost.result.compare import compare
 from tolcost.result.comparison import said_of
 from tolcost.result.program import program_study
 from tolcost.result.study import Located, locate_study
-from tolcost.show.document import Form, Json, mathml_of, number, text_of
+from tolcost.show.document import Form, Json, lengths_text, mathml_of, number, text_of
 
 _MOST_LINES = 400
 _LONGEST_FORMULA = 400
@@ -216,8 +216,7 @@ def _compared(asked: PageRequest) -> dict[str, Json]:
 def _witness(found: Any) -> Json:
     if found is None:
         return None
-    where = ", ".join(f"{symbol.name} = {value:,}" for symbol, value in found.point)
-    return f"{where}: {found.left:,} against {found.right:,}"
+    return f"{lengths_text(found.point)}: {found.left:,} against {found.right:,}"
 
 
 def _run(asked: PageRequest) -> dict[str, Json]:

@@ -31,6 +31,7 @@ from tolcost.algebra import (
     negate,
     product_of,
     prove,
+    step_of,
     substitute,
     substitute_cond,
     symbols_of_cond,
@@ -307,7 +308,7 @@ def _at_worst(condition: Cond) -> Cond | None:
             found = condition if p is condition.p else ge(p)
             return found if idle is FALSE or proved(found, (idle,)) is True else disj(found, idle)
         symbol = max(coordinates, key=lambda s: (s.depth, s.key))  # the others may bound it
-        slope = substitute(p, {symbol: atom(symbol) + 1}) - p
+        slope = step_of(p, symbol)
         if symbol.lo is None or symbol.hi is None:
             return None
         if proved(ge(symbol.hi - symbol.lo)) is not True:
@@ -334,8 +335,8 @@ def _is_square_from_0_on(p: Poly, symbol: Symbol) -> bool:
     >>> [_is_square_from_0_on(i * i - 6 * i + c, the_symbol(i)) for c in (10, 9, 8)]
     [True, True, False]
     """
-    slope = substitute(p, {symbol: atom(symbol) + 1}) - p
-    bend = (substitute(slope, {symbol: atom(symbol) + 1}) - slope).constant
+    slope = step_of(p, symbol)
+    bend = step_of(slope, symbol).constant
     first = substitute(slope, {symbol: 0}).constant
     if bend is None or bend <= 0 or first is None:
         return False
@@ -346,7 +347,7 @@ def _is_square_from_0_on(p: Poly, symbol: Symbol) -> bool:
 def _with_least_remainder(p: Poly, symbol: Symbol, count: Poly) -> Poly | None:
     """The least of a form that a coordinate enters by a remainder alone, if it goes through all of these."""
     for floor in {g for mono in p.terms for g in mono if isinstance(g, Floor) and symbol in g.p.free}:
-        step = substitute(floor.p, {symbol: atom(symbol) + 1}) - floor.p
+        step = step_of(floor.p, symbol)
         if step.constant not in (1, -1) or symbol in floor.q.free:
             continue
         if proved(ge(count - floor.q)) is not True:

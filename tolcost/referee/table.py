@@ -30,6 +30,7 @@ from tolcost.show.document import (
     Section,
     Verdict,
     document,
+    lengths_text,
     text_of,
 )
 
@@ -109,7 +110,7 @@ def where_text(one: Judgement) -> str:
 
 def witness_text(witness: FormulaWitness) -> str:
     """A size, and what both say there."""
-    point = ", ".join(f"{name} = {value:,}" for name, value in witness.point) or "every size"
+    point = lengths_text(witness.point) or "every size"
     return f"{point}: {witness.theirs:,}, not {witness.ours:,}"
 
 

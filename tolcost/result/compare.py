@@ -43,6 +43,7 @@ from tolcost.result.point import MOST_FACTS, facts_of
 from tolcost.result.regions import try_shapes, where_positive
 from tolcost.result.rows import AMOUNTS, TableRow, costs_nothing, gathered
 from tolcost.result.study import Located, at_example
+from tolcost.show.document import lengths_text
 
 # ---- one figure -------------------------------------------------------------------------------
 
@@ -360,8 +361,7 @@ def _holds(old: Located, matching: Matching, values: Mapping[Symbol, int]) -> bo
 
 def _words(there: Located) -> str:
     names = {symbol.name for symbol in there.study.symbols}
-    dims = sorted((name, value) for name, value in there.point.dims.items() if name in names)
-    return ", ".join(f"{name} = {value:,}" for name, value in dims)
+    return lengths_text(sorted((name, value) for name, value in there.point.dims.items() if name in names))
 
 
 def _judged(

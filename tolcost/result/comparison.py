@@ -22,6 +22,7 @@ from tolcost.show.document import (
     Section,
     Verdict,
     document,
+    lengths_text,
     number,
     write,
 )
@@ -220,13 +221,12 @@ def _explained(row: FigureDifference) -> str:
     if said:
         return said
     words = (("less", row.less), ("more", row.more))
-    points = [f"{word} at {_point_text(witness)}" for word, witness in words if witness is not None]
+    points = [
+        f"{word} at {lengths_text(witness.point) or 'every length'}"
+        for word, witness in words
+        if witness is not None
+    ]
     return f"{row.verdict}: {'; '.join(points)}" if points and row.verdict == "crosses" else row.verdict
-
-
-def _point_text(witness: Witness) -> str:
-    """A point as ``n = 8, m = 1``."""
-    return ", ".join(f"{s.name} = {v:,}" for s, v in witness.point) or "every length"
 
 
 def _record(found: CostComparison) -> dict[str, Json]:

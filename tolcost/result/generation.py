@@ -25,6 +25,7 @@ from tolcost.algebra import (
     const,
     ge,
     is_nonnegative,
+    step_of,
     substitute,
     substitute_cond,
     sum_over,
@@ -71,7 +72,7 @@ from tolcost.result.study import (
 )
 from tolcost.result.time import TimedNodes
 from tolcost.result.totals import figures_with, total_figures
-from tolcost.show.document import Fact, Form, Json
+from tolcost.show.document import Fact, Form, Json, lengths_text
 
 _SUCH_AS = "such as 'past: 0..n', which is n runs"
 _STEPS = re.compile(r"\s*(?P<name>.+?)\s*:\s*(?P<first>.+?)\s*\.\.\s*(?P<end>.+?)\s*", re.DOTALL)
@@ -147,8 +148,7 @@ class GenerationStudy(Study):
 
     def head(self) -> Iterator[Fact]:
         """What was asked for, and how much of the model is costed."""
-        fixed = sorted(self.pieces[-1].cost.point.given.items())
-        remark = ", ".join(f"{name} = {value:,}" for name, value in fixed)
+        remark = lengths_text(sorted(self.pieces[-1].cost.point.given.items()))
         yield Fact("generating", self.runs.text, f"each with {remark}" if remark else "")
         yield from self.pieces[-1].study.head()
 
@@ -325,7 +325,7 @@ def _decoded(cost: Located, steps: Steps, symbol: Symbol) -> Iterator[ModelRuns]
 
     def most(form: Poly) -> Poly | None:
         one = substitute(form, numbers)
-        grows = is_nonnegative(substitute(one, {symbol: atom(symbol) + 1}) - one)
+        grows = is_nonnegative(step_of(one, symbol))
         return substitute(one, {symbol: last}) if grows else None
 
     ends = tuple(

@@ -26,6 +26,7 @@ from tolcost.show.document import (
     ReportTable,
     Section,
     cut,
+    lengths_text,
 )
 from tolcost.show.shorten import MORE, Subterms, shortened, si, subterms
 
@@ -193,7 +194,7 @@ def point_fact(cost: Located, at: Located | None) -> Fact:
     if at is None:
         return Fact("figures", "closed forms only: no simple lengths fulfil all conditions, see below")
     shown = {symbol.name for symbol in at.study.symbols} | cost.point.given.keys()
-    lengths = ", ".join(f"{n} = {value:,}" for n, value in sorted(at.point.dims.items()) if n in shown)
+    lengths = lengths_text((n, value) for n, value in sorted(at.point.dims.items()) if n in shown)
     if not lengths:
         return Fact("figures", "every length is fixed by the file")
     example = "for example: --dim sets open lengths" if cost.point.missing and len(lengths) <= _WIDTH else ""

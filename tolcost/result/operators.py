@@ -18,7 +18,7 @@ from tolcost.catalogue.specs import Library, Spec
 from tolcost.cost import count
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Rejected
-from tolcost.elaborate import Argument, Elaborated, Inputs, Tensor, elaborate
+from tolcost.elaborate import Argument, Elaborated, Inputs, Tensor
 from tolcost.elaborate.inputs import PlainShape, PlainValue, arguments, kind_of_declared
 from tolcost.syntax import tree
 
@@ -185,14 +185,7 @@ def _lower(spec: Spec, library: Library, setting: RankSetting) -> Elaborated:
     given: dict[str, Argument] = arguments(
         spec.program, shapes, {name: _exact(value) for name, value in setting.values.items()}
     )
-    return elaborate(
-        spec.program,
-        {**given, **several},
-        name=spec.name,
-        library=spec.library,
-        operators=library.operators(),
-        outputs=1,
-    )
+    return library.lowered(spec, {**given, **several}, 1)
 
 
 def _is_several(shape: StoredValue) -> bool:

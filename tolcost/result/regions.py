@@ -36,7 +36,7 @@ from tolcost.algebra import (
     is_nonnegative,
     product_of,
     quoted,
-    substitute,
+    step_of,
     symbols_of_cond,
 )
 from tolcost.algebra.points import Assignment, admissible, hold_at
@@ -222,7 +222,7 @@ def signs_of_one(difference: Poly, facts: tuple[Cond, ...] = ()) -> frozenset[in
 
 def _monotone(p: Poly, symbol: Symbol, facts: tuple[Cond, ...]) -> bool:
     """Whether an expression never falls as its symbol grows, or never grows."""
-    step = substitute(p, {symbol: atom(symbol) + 1}) - p
+    step = step_of(p, symbol)
     return is_nonnegative(step, facts) or is_nonnegative(-step, facts)
 
 

@@ -44,6 +44,7 @@ from tolcost.show.document import (
     ReportTable,
     Section,
     cut,
+    lengths_text,
     number,
     text_of,
     write,
@@ -185,8 +186,7 @@ def _titles(point: Point) -> tuple[str, str]:
     open_ = f" ({', '.join(symbol.name for symbol in point.missing)} open)" if point.missing else ""
     if not dims:
         return "in numbers", "number"
-    spelled = ", ".join(f"{name} = {value:,}" for name, value in dims)
-    return f"at {spelled}{open_}", f"at {', '.join(f'{name} = {value}' for name, value in dims)}"
+    return f"at {lengths_text(dims)}{open_}", f"at {', '.join(f'{name} = {value}' for name, value in dims)}"
 
 
 def _rows(cost: Located, view: CostView) -> Iterator[FigureRow]:
@@ -323,7 +323,7 @@ def _range(cost: Located, symbol: Symbol, put: bool) -> str:
 def growth_blocks(growth: Growth, bars: bool) -> Document:
     """The rows of a sweep, in text with bars, and where parts overtake one another."""
     crossed = tuple(f"{c.later} overtakes {c.earlier} at {growth.name} = {c.at:,}" for c in growth.crossings)
-    fixed = ", ".join(f"{name} = {value:,}" for name, value in growth.fixed.items())
+    fixed = lengths_text(growth.fixed.items())
     return (*([Lines((f"at {fixed}",))] if fixed else []), _growth_table(growth, bars), Lines(crossed))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from importlib import import_module
 from typing import Literal, TypeAlias
@@ -485,6 +485,16 @@ def rounded(value: Fraction, digits: int = 4) -> str:
     if abs(value) >= 10**digits:
         return str(round(value, digits - 1 - len(str(int(abs(value)))) + 1).numerator)
     return f"{float(value):.{digits}g}"
+
+
+def lengths_text(lengths: Iterable[tuple[str | Symbol, int]]) -> str:
+    """Lengths as people say them.
+
+    >>> lengths_text([("n", 4096), ("m", 2)])
+    'n = 4,096, m = 2'
+    """
+    named = ((one.name if isinstance(one, Symbol) else one, value) for one, value in lengths)
+    return ", ".join(f"{name} = {value:,}" for name, value in named)
 
 
 def cut(text: str, longest: int = LONGEST, mark: str = " …") -> str:
