@@ -13,7 +13,7 @@ from tolcost.catalogue.conformance import as_record, verify
 from tolcost.catalogue.listing import Entry, entries, library_names, read_library
 from tolcost.catalogue.specs import Library, open_library
 from tolcost.cli import options
-from tolcost.cli.output import ProgressLine, deliver
+from tolcost.cli.output import ProgressLine, deliver, with_progress
 from tolcost.diagnostics import quoted, refuse
 from tolcost.platform import stored_conformance, with_deep_stack
 from tolcost.referee.alternatives import (
@@ -28,7 +28,6 @@ from tolcost.referee.alternatives import (
     tables,
 )
 from tolcost.result.catalogue_page import (
-    Listed,
     Record,
     costed,
     libraries_document,
@@ -146,12 +145,8 @@ def _tested(operators: Sequence[str], library: Library) -> dict[tuple[str, str],
     """What the node tests say of every alternative."""
     cases = load_cases(operators)
     every = [one for operator in operators for one in alternatives(operator, library)]
-    found: dict[tuple[str, str], NodeTests] = {}
-    with closing(ProgressLine()) as progress:
-        for n, one in enumerate(every, start=1):
-            found[one.operator, one.name] = hold_to_tests(one, cases, library)
-            progress.tell(n, len(every), one.operator)
-    return found
+    tested = (((one.operator, one.name), hold_to_tests(one, cases, library)) for one in every)
+    return dict(with_progress(tested, len(every), lambda pair: pair[0][0]))
 
 
 def _stored() -> Record:
@@ -170,16 +165,8 @@ def _fresh(
 
 
 def _written(found: tuple[Entry, ...], library: Library, record: Record, form: str, detailed: bool) -> str:
-    operators = _all_listed(found, library, record)
+    each = (listed(entry, library, record) for entry in found)
+    operators = with_progress(each, len(found), lambda one: one.entry.name)
     if detailed:
         return pages_written([page_of(one, library) for one in operators], record, form)
     return list_written(operators, record, form)
-
-
-def _all_listed(found: tuple[Entry, ...], library: Library, record: Record) -> list[Listed]:
-    operators: list[Listed] = []
-    with closing(ProgressLine()) as progress:
-        for n, entry in enumerate(found, start=1):
-            operators.append(listed(entry, library, record))
-            progress.tell(n, len(found), entry.name)
-    return operators

@@ -9,7 +9,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TextIO, TypeVar
 
@@ -129,6 +129,16 @@ class ProgressLine:
         if self._shown:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
+
+
+def with_progress(work: Iterable[_T], of: int, name: Callable[[_T], str]) -> list[_T]:
+    """All that some work gives, piece by piece, while a line says how far it is."""
+    found: list[_T] = []
+    with closing(ProgressLine()) as progress:
+        for one in work:
+            found.append(one)
+            progress.tell(len(found), of, name(one))
+    return found
 
 
 def _rough(seconds: float) -> str:

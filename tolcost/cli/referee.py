@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import closing
 from itertools import chain
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import click
 from tolcost.audit.instances import OperatorInstance, Shapes
 from tolcost.catalogue.specs import Library, open_library
 from tolcost.cli import options
-from tolcost.cli.output import ProgressLine, deliver
+from tolcost.cli.output import deliver, with_progress
 from tolcost.diagnostics import refuse
 from tolcost.platform import with_deep_stack
 from tolcost.referee.formulas import (
@@ -139,12 +138,7 @@ def _subject(
 
 
 def _judged(chosen: Sequence[PublishedFormula], library: Library) -> list[Judgement]:
-    found: list[Judgement] = []
-    with closing(ProgressLine()) as progress:
-        for number, one in enumerate(judge_formulas(chosen, library), 1):
-            found.append(one)
-            progress.tell(number, len(chosen), one.formula.name)
-    return found
+    return with_progress(judge_formulas(chosen, library), len(chosen), lambda one: one.formula.name)
 
 
 def _chosen(names: Sequence[str]) -> tuple[PublishedFormula, ...]:
