@@ -226,7 +226,7 @@ class GenerationStudy(Study):
             **kept,
             "generate": {"length": self.runs.name, "first": first, "end": end},
             "symbols": [symbol_json(symbol) for symbol in self.symbols],
-            "totals": totals(form_json),
+            "totals": totals(Show(cost)),
             "leading": form_json(self.leading),
             "status": cost.status,
             "conditions": [

@@ -8,7 +8,7 @@ from contextlib import contextmanager, nullcontext
 from functools import cached_property
 from pathlib import Path
 
-from tolcost.algebra import Cond, Poly, Symbol, atom, const, polys_of, substitute, to_text
+from tolcost.algebra import Poly, Symbol, atom, const, polys_of, substitute, to_text
 from tolcost.atoms.nodes import Part
 from tolcost.catalogue.graph import Model
 from tolcost.catalogue.operand_types import newest_version
@@ -40,7 +40,6 @@ from tolcost.result.study import (
     Measure,
     Show,
     Study,
-    all_reached,
     at_json,
     form_json,
     functions_json,
@@ -49,7 +48,6 @@ from tolcost.result.study import (
     locate_study,
     model_measures,
     symbol_json,
-    value_json,
 )
 from tolcost.result.time import TimedNodes
 from tolcost.result.totals import (
@@ -535,9 +533,7 @@ def model_record(study: ModelStudy, cost: Located, metrics: frozenset[str] | Non
             m.key: show(m.form) for m in cost.measures if m.key not in ("weights", "time")
         }
         moved = study.total.traffic
-        found["bytes_exact"] = (
-            not moved.open and all_reached(moved.full, show, study.granted) and not study.coverage.missing
-        )
+        found["bytes_exact"] = not moved.open and show.reaches(moved.full) and not study.coverage.missing
         found["histogram"] = functions_json(study.total.histogram, show)
         found["atoms"] = {name: show(form) for name, form in study.total.atoms.items()}
         weighed: dict[str, Json] = {
@@ -554,7 +550,7 @@ def model_record(study: ModelStudy, cost: Located, metrics: frozenset[str] | Non
         "inputs": types["input"],
         "outputs": types["output"],
         "symbols": [symbol_json(symbol) for symbol in study.symbols],
-        "totals": totals(form_json),
+        "totals": totals(Show(cost)),
         "leading": form_json(study.leading),
         "status": cost.status,
         "coverage": _coverage_json(study),
@@ -597,10 +593,10 @@ def _nodes_json(study: ModelStudy, cost: Located, metrics: frozenset[str] | None
     for step, applied in zip(study.model.graph.nodes, study.cost.nodes, strict=True):
         if applied not in cache:
             figures = study.adder.node(applied)
-            shown = _asked(_figures_json(figures, form_json, study.granted), metrics)
+            shown = _asked(_figures_json(figures, Show(cost)), metrics)
             record: dict[str, Json] = {**shown, "status": figures.status}
             if cost.point.complete:
-                record["at"] = _asked(_figures_json(figures, value_json(cost), study.granted), metrics)
+                record["at"] = _asked(_figures_json(figures, Show(cost, at_point=True)), metrics)
             if applied.uncosted:
                 record["problem"] = applied.uncosted[0].why.message
             cache[applied] = record
@@ -614,7 +610,7 @@ def _nodes_json(study: ModelStudy, cost: Located, metrics: frozenset[str] | None
     return found
 
 
-def _figures_json(figures: Figures, show: Show, facts: tuple[Cond, ...]) -> dict[str, Json]:
+def _figures_json(figures: Figures, show: Show) -> dict[str, Json]:
     moved, told, index = figures.traffic, figures.told, figures.index_ops
     return {
         "eops": show(told["eops"]),
@@ -622,9 +618,7 @@ def _figures_json(figures: Figures, show: Show, facts: tuple[Cond, ...]) -> dict
         "macs": show(told["macs"]),
         "index": show(None if figures.status in INCOMPLETE and index == 0 else index),
         "bytes": show(told["bytes"]),
-        "bytes_exact": not moved.open
-        and all_reached(moved.full, show, facts)
-        and figures.status not in INCOMPLETE,
+        "bytes_exact": not moved.open and show.reaches(moved.full) and figures.status not in INCOMPLETE,
     }
 
 
@@ -632,14 +626,14 @@ def group_json(
     cost: Located, group: Group, by: str, metrics: frozenset[str] | None = None
 ) -> dict[str, Json]:
     """A group, in closed forms, and in numbers where every length is known."""
-    facts = cost.study.granted
-    figures = _figures_json(group.figures, form_json, facts)
-    figures["histogram"] = functions_json(group.figures.histogram, form_json)
+    show = Show(cost)
+    figures = _figures_json(group.figures, show)
+    figures["histogram"] = functions_json(group.figures.histogram, show)
     named: dict[str, Json] = {by: group.title, "nodes": group.nodes}
     found = {**named, **_asked(figures, metrics), "status": group.figures.status}
     if cost.point.complete:
         part = cost.share(group.figures)
-        found["at"] = _asked(_figures_json(group.figures, value_json(cost), facts), metrics)
+        found["at"] = _asked(_figures_json(group.figures, Show(cost, at_point=True)), metrics)
         found["share"] = None if part is None else f"{float(part):.6f}"
     return found
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from tolcost.algebra import ZERO, Cond, Poly, Symbol, atom, restricting, to_text, total_of
+from tolcost.algebra import ZERO, Poly, Symbol, atom, restricting, to_text, total_of
 from tolcost.cost.count import CountKey, Counts, Term
 from tolcost.cost.record import Analysis, NamedType, analysis_with, shipped
 from tolcost.cost.span import Depth
@@ -27,12 +27,10 @@ from tolcost.result.study import (
     Portion,
     Show,
     Study,
-    all_reached,
     at_json,
     bound_of,
     bytes_measure,
     figures_of,
-    form_json,
     functions_json,
     intensity_measure,
     symbol_json,
@@ -139,7 +137,7 @@ class ProgramStudy(Study):
         weighed = tuple((model.name, self.weighed(model)) for model in cost.weights)
 
         def figures(show: Show) -> dict[str, Json]:
-            return _figures_json(analysis, wanted, weighed, show, self.granted)
+            return _figures_json(analysis, wanted, weighed, show)
 
         return {
             "name": self.name,
@@ -147,7 +145,7 @@ class ProgramStudy(Study):
             "inputs": [_tensor_json(tensor) for tensor in analysis.inputs],
             "outputs": [_tensor_json(tensor) for tensor in analysis.outputs],
             "symbols": [symbol_json(symbol) for symbol in self.symbols],
-            **figures(form_json),
+            **figures(Show(cost)),
             "status": cost.status,
             "conditions": self._conditions("needed"),
             "unproved": self._conditions("checked"),
@@ -257,7 +255,6 @@ def _figures_json(
     wanted: frozenset[str],
     weighed: Sequence[tuple[str, Weighed]],
     show: Show,
-    facts: tuple[Cond, ...],
 ) -> dict[str, Json]:
     """The figures asked for; the same keys for closed forms and for numbers."""
     groups: dict[str, Callable[[], dict[str, Json]]] = {
@@ -267,8 +264,8 @@ def _figures_json(
         },
         "flops": lambda: {"flops": show(analysis.flops)},
         "macs": lambda: {"macs": show(analysis.counts.macs)},
-        "bytes": lambda: _bytes_json(analysis, show, facts),
-        "span": lambda: _span_json(analysis, show, facts),
+        "bytes": lambda: _bytes_json(analysis, show),
+        "span": lambda: _span_json(analysis, show),
         "index": lambda: {"index": functions_json(analysis.counts.index, show)},
         "atoms": lambda: {"atoms": {name: show(form) for name, form in analysis.counts.atoms.items()}},
     }
@@ -280,11 +277,11 @@ def _figures_json(
     return found
 
 
-def _bytes_json(analysis: Analysis, show: Show, facts: tuple[Cond, ...]) -> dict[str, Json]:
+def _bytes_json(analysis: Analysis, show: Show) -> dict[str, Json]:
     moved = analysis.traffic
     return {
         "bytes": show(moved.total),
-        "bytes_exact": not moved.open and all_reached(moved.full, show, facts),
+        "bytes_exact": not moved.open and show.reaches(moved.full),
         "traffic": {
             "read": {space: show(form) for space, form in moved.read.items()},
             **({"certain": {s: show(form) for s, form in moved.least.items()}} if moved.least else {}),
@@ -294,12 +291,12 @@ def _bytes_json(analysis: Analysis, show: Show, facts: tuple[Cond, ...]) -> dict
     }
 
 
-def _span_json(analysis: Analysis, show: Show, facts: tuple[Cond, ...]) -> dict[str, Json]:
+def _span_json(analysis: Analysis, show: Show) -> dict[str, Json]:
     depth = analysis.span
     return {
         "span": show(None if depth is None else depth.chain),
         "span_tree": show(None if depth is None else depth.tree),
-        "span_exact": depth is not None and depth.chain.exact and all_reached(depth.chain.full, show, facts),
+        "span_exact": depth is not None and depth.chain.exact and show.reaches(depth.chain.full),
         "parallelism": show(analysis.parallelism),
         "parallelism_tree": show(analysis.parallelism_tree),
     }

@@ -684,34 +684,32 @@ def _batches(cost: L) -> set[str]:
 # === What the JSON documents of programs and of models share; ``docs/schemas`` has the contract.
 
 
-Show: TypeAlias = Callable[[Form | None], Json]
-
-
 def form_json(form: Form | None) -> Json:
     """A closed form as text; null where it is not known."""
     return None if form is None else text_of(form)
 
 
-def value_json(cost: Located) -> Show:
-    """How forms are shown at a point: as numbers; null where they have none."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Show:
+    """How forms of a cost are shown: as text, or at its point as numbers; null where they have none."""
 
-    def show(form: Form | None) -> Json:
-        found = cost.value(form)
+    cost: Located
+    at_point: bool = False
+
+    def __call__(self, form: Form | None) -> Json:
+        """A form, shown."""
+        if not self.at_point:
+            return form_json(form)
+        found = self.cost.value(form)
         if isinstance(found, int | Fraction):
             return number(found)
-        return None if cost.point.complete else form_json(found)
+        return None if self.cost.point.complete else form_json(found)
 
-    return show
-
-
-def all_reached(full: Iterable[Poly], show: Show, facts: tuple[Cond, ...]) -> bool:
-    """Whether all ranges are seen to have an element: there, none of these forms is negative."""
-    return all(is_nonnegative(p, facts) or _is_no_less(show(p)) for p in full)
-
-
-def _is_no_less(found: Json) -> bool:
-    """Whether it is a number, large ones as text, that is not negative."""
-    return (isinstance(found, int) and found >= 0) or (isinstance(found, str) and found.isdecimal())
+    def reaches(self, full: Sequence[Poly]) -> bool:
+        """Whether all ranges are seen to have an element, at the point or wherever the forms hold."""
+        if self.at_point:
+            return self.cost.reaches(full)
+        return all(is_nonnegative(p, self.cost.study.granted) for p in full)
 
 
 def at_json(cost: Located, figures: Callable[[Show], dict[str, Json]]) -> dict[str, Json]:
@@ -719,7 +717,7 @@ def at_json(cost: Located, figures: Callable[[Show], dict[str, Json]]) -> dict[s
     if not cost.located:
         return {}
     dims: dict[str, Json] = {name: number(value) for name, value in sorted(cost.point.dims.items())}
-    return {"at" if cost.point.complete else "partly": {"dims": dims, **figures(value_json(cost))}}
+    return {"at" if cost.point.complete else "partly": {"dims": dims, **figures(Show(cost, at_point=True))}}
 
 
 def symbol_json(symbol: Symbol) -> dict[str, Json]:

@@ -14,16 +14,7 @@ from tolcost.result.assumptions import offered, partitions
 from tolcost.result.claims import FROM_ABOVE, INCOMPLETE
 from tolcost.result.model_table import TableView, model_blocks, model_table, point_fact, shown_rows
 from tolcost.result.point import Point, Requirement
-from tolcost.result.study import (
-    Growth,
-    Located,
-    Measure,
-    MissingNode,
-    at_example,
-    form_json,
-    is_asked,
-    value_json,
-)
+from tolcost.result.study import Growth, Located, Measure, MissingNode, Show, at_example, form_json, is_asked
 from tolcost.result.time import LimitChange, Times, error_of
 from tolcost.show.document import (
     UNKNOWN,
@@ -530,7 +521,7 @@ def time_record(cost: Located) -> dict[str, Json]:
         ],
     }
     if cost.located:
-        show = value_json(cost)
+        show = Show(cost, at_point=True)
         record["at"] = {key: show(form) for key, form in forms.items()}
     return {"time": record}
 
@@ -545,6 +536,6 @@ def _time_group(cost: Located, title: str, own: Times) -> dict[str, Json]:
         "tested": error_of(own),
     }
     if cost.point.complete:
-        show = value_json(cost)
+        show = Show(cost, at_point=True)
         found["at"] = {"bound": show(own.bound), "predicted": show(own.predicted)}
     return found
