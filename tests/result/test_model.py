@@ -45,7 +45,7 @@ def test_numbers_are_exact(result: Cost) -> None:
         result.at(batch=2, seq=17)
 
 
-@pytest.mark.parametrize("width", [60, 80, 100])
+@pytest.mark.parametrize("width", [60, 70, 80, 100])
 def test_a_bert_fits_a_screen(width: int) -> None:
     """What, how much, where, and under which conditions: on 80 columns, in 40 lines."""
     lines = written([load_model(BERT)], "text", CostView(symbolic=False), width=width).splitlines()
@@ -54,6 +54,8 @@ def test_a_bert_fits_a_screen(width: int) -> None:
     for word in ("input_ids: int64 [batch, seq]", "EOPs   ", "MatMul  ", "seq <= 512"):
         assert any(word in line for line in lines), word
     assert any("in closed form" in line for line in lines) == (width == 100)
+    (depth,) = (line for line in lines if line.startswith("depth"))
+    assert depth.endswith("at most")  # a form is cut before what says that it is a bound
 
 
 def test_documents_and_frames(result: Cost) -> None:

@@ -34,6 +34,7 @@ from tolcost.result.cost import Cost
 from tolcost.result.point import Point, Requirement, locate
 from tolcost.result.rows import TableRow, path_of, scope_of
 from tolcost.result.study import (
+    PERHAPS_MORE,
     Figures,
     Group,
     Located,
@@ -189,7 +190,7 @@ class ModelStudy(Study):
     def measures(self, weighed: Iterable[tuple[str, Weighed]]) -> tuple[Measure, ...]:
         """The figures of the whole model."""
         total, held, peak = self.total, self.holdings, self.peak
-        often = "" if peak is None else "bytes" if peak.exact else "bytes, perhaps more"
+        often = "" if peak is None else "bytes" if peak.exact else f"bytes, {PERHAPS_MORE}"
         return (
             *model_measures(total, weighed),
             Measure("model_bytes", "bytes of the model", held.bytes, "parameters, inputs and outputs"),

@@ -23,6 +23,7 @@ from tolcost.show.document import (
     Fact,
     Form,
     Lines,
+    Remark,
     ReportTable,
     Section,
     cut,
@@ -226,7 +227,8 @@ def _figures(
     rows = []
     for measure in measures:
         value = None if at is None else _value(measure, at.value(measure.form), exact)
-        rows.append((measure.label, value, _form(measure.form, named) if open_ else None, measure.remark))
+        form = _form(measure.form, named) if open_ else None
+        rows.append((measure.label, value, form, Remark(measure.remark, measure.standing)))
     columns = (
         Column("figure", "figure"),
         Column("value", "value", "number", shown=at is not None),

@@ -203,6 +203,7 @@ class Growth:
 L = TypeVar("L", bound="Located")
 FUNCTIONS = "histogram"
 """The part of a comparison whose figures are counts by function and space."""
+PERHAPS_MORE = "perhaps more"
 _EACH = f"{UNIT}, node by node with empty caches"
 
 
@@ -237,8 +238,15 @@ class Measure:
 
     @property
     def remark(self) -> str:
-        """The unit, and whether it is a bound."""
+        """The unit, and whether it is a bound; nothing of what is not known."""
+        if self.form is None and self.headed:
+            return ""
         return ", ".join(filter(None, (self.unit, self.bound)))
+
+    @property
+    def standing(self) -> str:
+        """What of the remark says that it may be less or more."""
+        return self.bound or (PERHAPS_MORE if self.unit.endswith(PERHAPS_MORE) else "")
 
 
 def model_measures(total: Figures, weighed: Iterable[tuple[str, Weighed]]) -> tuple[Measure, ...]:

@@ -325,6 +325,18 @@ class Verdict(str):
         return made
 
 
+class Remark(str):
+    """What stands behind a figure; of it, what is ``kept`` also stands there where there is little room."""
+
+    kept: str
+
+    def __new__(cls, text: str, kept: str) -> Remark:
+        """A remark is its text; what is kept comes along."""
+        made = super().__new__(cls, text)
+        made.kept = kept
+        return made
+
+
 Cell: TypeAlias = str | Code | Bar | Form | None
 
 

@@ -23,6 +23,7 @@ from tolcost.show.document import (
     Form,
     Heading,
     Lines,
+    Remark,
     ReportTable,
     Section,
     cut,
@@ -176,7 +177,9 @@ def _table(table: ReportTable, width: int | None) -> Iterator[str]:
     right = {k for k, (n, column) in enumerate(shown) if column.kind == "number"}
     rows = [[column.title for _, column in shown]]
     rows += [[_cell(row[n]) for n, _ in shown] for row in table.rows]
-    yield columns(rows, right) if width is None else fitting(rows, right, width)
+    last = [row[shown[-1][0]] if shown else None for row in table.rows]
+    kept = ["", *(cell.kept if isinstance(cell, Remark) else "" for cell in last)]
+    yield columns(rows, right) if width is None else fitting(rows, right, width, kept)
     forms = ((row[n], _cell(row[n])) for row in table.rows for n, _ in shown)
     if any(shown_.endswith(" …") for cell, shown_ in forms if not isinstance(cell, str | Code)):
         yield "… is more of a form than fits: --format json"
@@ -209,23 +212,39 @@ def columns(rows: Sequence[Sequence[str]], right: Iterable[int] = ()) -> str:
     )
 
 
-def fitting(rows: Sequence[Sequence[str]], right: Iterable[int], width: int) -> str:
+def fitting(rows: Sequence[Sequence[str]], right: Iterable[int], width: int, kept: Sequence[str] = ()) -> str:
     """Rows of cells in so many columns: the last cells begin earlier, are cut, or are left out.
 
-    >>> print(fitting([["n", "form", ""], ["a", "x + y + z", "at most"], ["b", "x", "bytes"]], [], 20))
+    What is ``kept`` of the last cell of a row is never: what stands before it is cut instead.
+
+    >>> rows = [["n", "form", ""], ["a", "x + y + z", "at most"], ["b", "x", "bytes, about"]]
+    >>> print(fitting(rows, [], 17, ["", "at most", ""]))
     n  form
-    a  x + y + z  at m …
-    b  x  bytes
+    a  x + …  at most
+    b  x
     """
     whole = columns(rows, right)
     if len(rows[0]) < 3 or max(map(len, whole.splitlines())) <= width:
         return whole
-    before = columns([row[:-1] for row in rows], right)
-    lines = [f"{line}  {row[-1]}".rstrip() for line, row in zip(before.splitlines(), rows, strict=True)]
-    rooms = [width - len(line) - 2 for line, row in zip(before.splitlines(), rows, strict=True) if row[-1]]
+    before = columns([row[:-1] for row in rows], right).splitlines()
+    lines = [f"{line}  {row[-1]}".rstrip() for line, row in zip(before, rows, strict=True)]
+    if any(kept):
+        starts = columns([row[:-2] for row in rows], right).splitlines()
+        told = zip(lines, before, starts, kept, strict=True)
+        return "\n".join(
+            line if len(line) <= width else _kept(begun, start, words, width)
+            for line, begun, start, words in told
+        )
+    rooms = [width - len(line) - 2 for line, row in zip(before, rows, strict=True) if row[-1]]
     if min(rooms, default=0) < _LEAST_ROOM:
         return fitting([row[:-1] for row in rows], right, width)
     return "\n".join(cut(line, width) for line in lines)
+
+
+def _kept(before: str, start: str, kept: str, width: int) -> str:
+    """A line with no more of its last cell than is kept; the cell before is cut for that, or left out."""
+    room = width - len(kept) - 2 if kept else width
+    return f"{cut(before, room) if room >= len(start) + _LEAST_ROOM else start}  {kept}".rstrip()
 
 
 def bar(value: int | None, most: int | None) -> str:
