@@ -591,7 +591,7 @@ MAX_DIGITS = 4_000
 _MAX_NAME = 60
 _LARGEST_EXACT = 2**53
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-_TIGHT = re.compile(r"[A-Za-z0-9_]+(\*\*[0-9]+)?")
+_TIGHT = re.compile(r"[A-Za-z0-9_]+(\*\*[0-9]+)?|[A-Za-z]+\([^()]*\)")
 _LETTER = re.compile(r"([A-Za-z])(?:_([0-9]+))?")
 _WORD = re.compile(r"([A-Za-z][A-Za-z]*)(?:_([0-9]+))?")
 _MINUS = "<mo>&#x2212;</mo>"
@@ -830,8 +830,8 @@ class _Text(_Printer):
                 return quoted(name)
             case FloorCall(top=top, bottom=bottom):
                 over, under = self.formula(top), self.formula(bottom)
-                under = under if _TIGHT.fullmatch(under) else f"({under})"
-                return f"floor({over if ' ' not in over else f'({over})'}/{under})"
+                over = over if " " not in over or _TIGHT.fullmatch(over) else f"({over})"
+                return f"floor({over}/{under if _TIGHT.fullmatch(under) else f'({under})'})"
             case ClipCall(inside=inside):
                 return f"Max({self.formula(inside)}, 0)"
             case ExtremeCall(name=name, operands=operands):
