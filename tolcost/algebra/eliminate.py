@@ -8,7 +8,7 @@ are written out.  Where none of this leads to a closed form, ``NoClosedForm`` is
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache, reduce
 from itertools import product
@@ -158,50 +158,53 @@ def pruned(problem: Problem) -> Problem | None:
 
 @dataclass(frozen=True, slots=True)
 class Congruence:
-    """That a number leaves a residue; none does where the modulus is 0."""
+    """That a number leaves a residue, which may be open; none does where the modulus is 0."""
 
     modulus: int
-    residue: int
+    residue: Poly
 
 
-_NEVER = Congruence(0, 0)
+_NEVER = Congruence(0, ZERO)
 
 
 def _with_joint_congruences(constraints: Constraints, coordinates: Sequence[Symbol]) -> Constraints | None:
-    """Conditions of which at most one is a congruence of a coordinate; None where they never hold."""
+    """Conditions with as few congruences of a coordinate as will do; None where they never hold."""
     for x in coordinates:
-        found = _congruences_of(x, constraints)
-        joint = reduce(_both, found.values()) if found else None
-        if joint == _NEVER:
+        found = _congruences_of(x, constraints, coordinates)
+        joint = _joined(found.values())
+        if _NEVER in joint:
             return None
-        if joint is not None and len(found) > 1:
-            whole = eq(mod(atom(x) - joint.residue, joint.modulus))
+        if len(joint) < len(found):
+            whole = (eq(mod(atom(x) - one.residue, one.modulus)) for one in joint)
             kept = (a for a in constraints if a not in found)
-            constraints = (*kept, *((whole,) if isinstance(whole, (Ge, Eq)) else ()))
+            constraints = (*kept, *(one for one in whole if isinstance(one, (Ge, Eq))))
     return constraints
 
 
-def _congruences_of(x: Symbol, constraints: Constraints) -> dict[Cond, Congruence]:
+def _congruences_of(
+    x: Symbol, constraints: Constraints, coordinates: Sequence[Symbol]
+) -> dict[Cond, Congruence]:
+    """Those whose residue is the same for all coordinates."""
     asked = ((a, _congruence(a.p, x)) for a in constraints if isinstance(a, Eq) and x in a.p.free)
-    return {a: found for a, found in asked if found is not None}
+    return {a: one for a, one in asked if one is not None and one.residue.free.isdisjoint(coordinates)}
 
 
 def _congruence(p: Poly, x: Symbol) -> Congruence | None:
     """Read ``p == 0`` as a congruence of x; None where it is none.
 
     >>> from tolcost.algebra.poly import length
-    >>> n = length("n")
-    >>> forms = (n - 3 * (n // 3) - 1, 2 * n - 5 * (2 * n // 5) - 1, n - n // 2)
+    >>> n, m = length("n"), length("m")
+    >>> forms = (n - 3 * (n // 3) - 1, 2 * n + m - 5 * ((2 * n + m) // 5) - 1, n - n // 2)
     >>> [_congruence(p, the_symbol(n)) for p in forms]
-    [Congruence(modulus=3, residue=1), Congruence(modulus=5, residue=3), None]
+    [Congruence(modulus=3, residue=-2), Congruence(modulus=5, residue=-3*m - 2), None]
     """
     floors = [mono[0] for mono in p.terms if len(mono) == 1 and isinstance(mono[0], Floor)]
     if len(floors) != 1:
         return None
     (floor,) = floors
     modulus, parts = floor.q.constant, affine_parts(floor.p, x)
-    slope, offset = (None, None) if parts is None else (part.constant for part in parts)
-    if modulus is None or slope is None or offset is None:
+    slope = None if parts is None else parts[0].constant
+    if modulus is None or parts is None or slope is None:
         return None
     times, odd = divmod(-p.terms[floor,], modulus)
     rest = (p + atom(floor) * (times * modulus) - floor.p * times).constant  # so many times the residue
@@ -210,27 +213,50 @@ def _congruence(p: Poly, x: Symbol) -> Congruence | None:
     residue, odd = divmod(-rest, times)
     if odd or not 0 <= residue < modulus:
         return _NEVER
+    return _solution(slope, residue - parts[1], modulus)
+
+
+def _solution(slope: int, residue: Poly, modulus: int) -> Congruence | None:
+    """Which numbers leave a residue when they are multiplied; None where open lengths decide whether any do.
+
+    A residue is at most 0, whatever is open: turns of a range that begins above 0 do so, too.
+    """
     common = gcd(slope, modulus)
-    share, odd = divmod(residue - offset, common)
     step = modulus // common
-    return _NEVER if odd else Congruence(step, share * pow(slope // common, -1, step) % step)
+    uneven = {mono for mono, coef in residue.terms.items() if coef % common}
+    if residue.den > 1 or uneven - {()}:
+        return None
+    if uneven:
+        return _NEVER
+    inverse = pow(slope // common, -1, step)
+    turned = {mono: -(-coef // common * inverse % step) for mono, coef in residue.terms.items()}
+    return Congruence(step, poly(turned))
 
 
-def _both(one: Congruence, other: Congruence) -> Congruence:
-    """What two congruences say together.
+def _joined(congruences: Iterable[Congruence]) -> list[Congruence]:
+    """As few as say the same."""
+    joint: list[Congruence] = []
+    for one in congruences:
+        both = ((at, _both(other, one)) for at, other in enumerate(joint))
+        at, found = next(((at, found) for at, found in both if found is not None), (len(joint), one))
+        joint[at : at + 1] = [found]
+    return joint
 
-    >>> _both(Congruence(4, 1), Congruence(6, 3)), _both(Congruence(4, 1), Congruence(6, 2))
-    (Congruence(modulus=12, residue=9), Congruence(modulus=0, residue=0))
+
+def _both(one: Congruence, other: Congruence) -> Congruence | None:
+    """What two congruences say together; None where open lengths decide whether they fit.
+
+    >>> def residues(*pairs: tuple[int, int]) -> list[Congruence]:
+    ...     return [Congruence(modulus, as_poly(residue)) for modulus, residue in pairs]
+    >>> _both(*residues((4, 1), (6, 3))), _both(*residues((4, 1), (6, 2)))
+    (Congruence(modulus=12, residue=-3), Congruence(modulus=0, residue=0))
     """
     if _NEVER in (one, other):
         return _NEVER
-    common = gcd(one.modulus, other.modulus)
-    turns, odd = divmod(other.residue - one.residue, common)
-    if odd:
-        return _NEVER
-    turns *= pow(one.modulus // common, -1, other.modulus // common)
-    step = one.modulus // common * other.modulus
-    return Congruence(step, (one.residue + turns * one.modulus) % step)
+    turns = _solution(one.modulus, other.residue - one.residue, other.modulus)
+    if turns is None or turns == _NEVER:
+        return turns
+    return Congruence(one.modulus * turns.modulus, one.residue + turns.residue * one.modulus)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -641,13 +667,14 @@ def _divides(problem: Problem, x: Symbol) -> bool:
 def _by_congruence(problem: Problem, r: SummedRange, work: Work) -> Poly | None:
     """Visit only what a congruence of the coordinate lets through: every so many from a first one on."""
     x, start = r.symbol, r.lo.constant
-    found = _congruences_of(x, problem.constraints)
+    found = _congruences_of(x, problem.constraints, [other.symbol for other in problem.ranges])
     if not found:
         return None
     cond, let_through = next(iter(found.items()))
     step, residue = let_through.modulus, let_through.residue
-    first = residue if start is None else start + (residue - start) % step
-    low = floordiv(r.lo - first + step - 1, step) if start is None else ZERO
+    known = residue.constant
+    first = residue if start is None or known is None else as_poly(start + (known - start) % step)
+    low = floordiv(r.lo - first + step - 1, step)
     high = floordiv(r.hi - first, step)
     turn = coordinate("t", high, low)
     others = tuple(a for a in problem.constraints if a != cond)

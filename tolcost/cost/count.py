@@ -314,7 +314,7 @@ def defined(p: Poly, granted: tuple[Cond, ...]) -> Poly:
     >>> from tolcost.algebra import length
     >>> n, m = length("n"), length("m", 0)
     >>> defined(m * (n // m), ())
-    m*floor(n/(Max(m, 1)))
+    m*floor(n/Max(m, 1))
     """
     while True:
         floors = (g for g in generators_in(p) if isinstance(g, Floor)) if p.height else ()
