@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from tolcost.algebra import Poly, Symbol, conj, coordinate, data_symbol, ge, length, the_symbol
+from tests.execute.builders import build, fold, mem, ref, select, tensor
+from tolcost.algebra import Symbol, conj, coordinate, data_symbol, ge, length, the_symbol
 from tolcost.atoms.nodes import (
     Block,
-    Build,
     Convert,
     Filter,
     Fold,
     Input,
     Join,
     Lambda,
-    Member,
     Node,
     Number,
     Output,
@@ -20,9 +19,7 @@ from tolcost.atoms.nodes import (
     Part,
     Program,
     Put,
-    Ref,
     Reshape,
-    Select,
     Var,
     Where,
 )
@@ -33,14 +30,6 @@ n, m, k = length("n"), length("m"), length("k")
 SYMBOLS = tuple(the_symbol(p) for p in (n, m, k))
 
 
-def symbol(p: Poly) -> Symbol:
-    return the_symbol(p)
-
-
-def tensor(space: str, *shape: Poly) -> tuple[Part, ...]:
-    return (Part(shape, space),)
-
-
 def number(value: float, space: str = "R") -> Number:
     return Number(float(value), tensor(space))
 
@@ -49,34 +38,8 @@ def apply(function: str, *args: Node, space: str = "R", charge: str = "data", sp
     return Lambda(function, args, space, tensor(space), charge, span)  # type: ignore[arg-type]
 
 
-def member(tol: Node, *at: Poly | Node) -> Member:
-    return Member(tol, at, tensor(tol.type[0].space))
-
-
 def block(result: Node, *bindings: tuple[Var, Node]) -> Block:
     return Block(bindings, result)
-
-
-def build(coords: list[Poly], extents: list[Poly], body: Block | Node, span: Span = NOWHERE) -> Build:
-    inside = body if isinstance(body, Block) else block(body)
-    parts = tuple(Part((*extents, *p.shape), p.space) for p in inside.result.type)
-    return Build(tuple(map(symbol, coords)), tuple(extents), inside, parts, span)
-
-
-def fold(
-    coords: list[Poly], extents: list[Poly], acc: Var, start: Node, body: Block | Node, span: Span = NOWHERE
-) -> Fold:
-    inside = body if isinstance(body, Block) else block(body)
-    return Fold(tuple(map(symbol, coords)), tuple(extents), acc, start, inside, acc.type, span)
-
-
-def ref(var: Var) -> Ref:
-    return Ref(var, var.type)
-
-
-def select(condition: object, then: Node | Block, other: Node | Block) -> Select:
-    sides = [side if isinstance(side, Block) else block(side) for side in (then, other)]
-    return Select(condition, sides[0], sides[1], sides[0].result.type)  # type: ignore[arg-type]
 
 
 def program(
@@ -106,13 +69,13 @@ def _at(text: str, piece: str) -> Span:
 
 def matmul() -> Program:
     i, j, p, q = coordinate("i", n), coordinate("j", m), coordinate("p", k), coordinate("q", k)
-    mul = apply("mul", member(A, i, p), member(B, p, j), span=_at(MATMUL_TEXT, "mul(*, b[*,j])"))
+    mul = apply("mul", mem(A, i, p), mem(B, p, j), span=_at(MATMUL_TEXT, "mul(*, b[*,j])"))
     vec = Var("vec(i,j)", tensor("R", k))
     acc = Var("acc", R0)
     products = build([p], [k], mul, _at(MATMUL_TEXT, "map(a[i], mul(*, b[*,j]))"))
     reduce_span = _at(MATMUL_TEXT, "reduce(vec(i,j), add, 0)")
-    added = apply("add", ref(acc), member(ref(vec), q), span=reduce_span)
-    elem = fold([q], [k], acc, number(0), added, reduce_span)
+    added = apply("add", ref(acc), mem(ref(vec), q), span=reduce_span)
+    elem = fold([q], [k], acc, number(0), added, span=reduce_span)
     result = build(
         [i, j], [n, m], block(elem, (vec, products)), _at(MATMUL_TEXT, "map(result, elem(i,j), [i,j])")
     )
@@ -125,7 +88,7 @@ def triangle() -> Program:
     i = coordinate("i", n)
     j = coordinate("j", i)
     acc = Var("acc", R0)
-    body = apply("add", ref(acc), apply("mul", member(X, i), member(X, j)))
+    body = apply("add", ref(acc), apply("mul", mem(X, i), mem(X, j)))
     return program(build([i], [n], fold([j], [i], acc, number(0), body)), inputs=(X,))
 
 
@@ -137,7 +100,7 @@ def padded_conv(stride: int = 2, kernel: int = 3, pad: int = 1) -> Program:
     at = (o - 1) * stride + t - pad
     acc = Var("acc", R0)
     inside = conj(ge(at - 1), ge(n - at))
-    step = apply("add", ref(acc), apply("mul", member(X, at), member(w, t)))
+    step = apply("add", ref(acc), apply("mul", mem(X, at), mem(w, t)))
     body = select(inside, step, ref(acc))
     kernels = n * 0 + kernel
     return program(build([o], [out], fold([t], [kernels], acc, number(0), body)), inputs=(X, w))
@@ -147,11 +110,11 @@ def scan() -> Program:
     """Running sums: the accumulator is a vector that grows by one each step."""
     i = coordinate("i", n)
     acc = Var("acc", tensor("R", i))
-    last = apply("add", member(ref(acc), i), member(X, i))
+    last = apply("add", mem(ref(acc), i), mem(X, i))
     one = coordinate("u", 1)
     grown = Join(ref(acc), build([one], [n * 0 + 1], last), 1, tensor("R", i + 1))
     start = build([coordinate("v", 1)], [n * 0 + 1], number(0))
-    done = Fold((symbol(i),), (n,), acc, start, block(grown), tensor("R", n + 1))
+    done = Fold((the_symbol(i),), (n,), acc, start, block(grown), tensor("R", n + 1))
     return program(done, inputs=(X,))
 
 
@@ -159,11 +122,11 @@ def filtered() -> tuple[Program, Symbol]:
     """The squares of what is positive."""
     z = data_symbol("z", 0, n)
     i, j = coordinate("i", n), coordinate("j", z)
-    mask = build([i], [n], Lambda("gt", (member(X, i), number(0)), "R", tensor("B")))
-    kept = Filter(X, mask, symbol(z), tensor("R", z))
+    mask = build([i], [n], Lambda("gt", (mem(X, i), number(0)), "R", tensor("B")))
+    kept = Filter(X, mask, the_symbol(z), tensor("R", z))
     var = Var("kept", tensor("R", z))
-    squares = build([j], [z], apply("mul", member(ref(var), j), member(ref(var), j)))
-    return program(squares, bindings=((var, kept),), inputs=(X,)), symbol(z)
+    squares = build([j], [z], apply("mul", mem(ref(var), j), mem(ref(var), j)))
+    return program(squares, bindings=((var, kept),), inputs=(X,)), the_symbol(z)
 
 
 def filtered_in_a_loop() -> Program:
@@ -171,33 +134,33 @@ def filtered_in_a_loop() -> Program:
     i, j = coordinate("i", n), coordinate("j", k)
     z = data_symbol("z", 0, k)
     q = coordinate("q", z)
-    row = build([coordinate("r", k)], [k], member(A, i, j))
-    mask = build([j], [k], Lambda("gt", (member(A, i, j), number(0)), "R", tensor("B")))
+    row = build([coordinate("r", k)], [k], mem(A, i, j))
+    mask = build([j], [k], Lambda("gt", (mem(A, i, j), number(0)), "R", tensor("B")))
     var, acc = Var("kept", tensor("R", z)), Var("acc", R0)
-    kept = Filter(row, mask, symbol(z), tensor("R", z))
-    added = fold([q], [z], acc, number(0), apply("add", ref(acc), member(ref(var), q)))
+    kept = Filter(row, mask, the_symbol(z), tensor("R", z))
+    added = fold([q], [z], acc, number(0), apply("add", ref(acc), mem(ref(var), q)))
     return program(build([i], [n], block(added, (var, kept))), inputs=(A,))
 
 
 def moving_data() -> Program:
     """Every way to move data, over shapes of rank 2."""
     i, j = coordinate("i", n), coordinate("j", k)
-    rows = build([i], [n], build([j], [k], member(A, i, j)))
+    rows = build([i], [n], build([j], [k], mem(A, i, j)))
     flat = Reshape(rows, tensor("R", n * k))
     halves = Convert(A, tensor("float16", n, k))
     changed = Put(A, (n * 0 + 1,), build([coordinate("c", k)], [k], number(1)), tensor("R", n, k))
-    pair = build([coordinate("p", n)], [n], Pack((number(1), member(X, n)), (Part((), "R"), Part((), "R"))))
-    looked = member(X, apply("add", member(X, n), number(1), charge="index"))
+    pair = build([coordinate("p", n)], [n], Pack((number(1), mem(X, n)), (Part((), "R"), Part((), "R"))))
+    looked = mem(X, apply("add", mem(X, n), number(1), charge="index"))
     return program(flat, halves, changed, pair, looked, inputs=(A, X))
 
 
 def shared_and_chosen() -> Program:
     """A node used by many paths, a choice that lengths decide, and one that data decides."""
-    value: Node = apply("exp", member(X, n))
+    value: Node = apply("exp", mem(X, n))
     for _ in range(30):
         value = apply("add", value, value)
-    choice = select(ge(n - 5), apply("mul", value, value), apply("sqrt", member(X, n)))
-    where = Where(apply("lt", member(X, n), number(0)), choice, number(0), "R", R0)
+    choice = select(ge(n - 5), apply("mul", value, value), apply("sqrt", mem(X, n)))
+    where = Where(apply("lt", mem(X, n), number(0)), choice, number(0), "R", R0)
     return program(where, inputs=(X,))
 
 
@@ -215,10 +178,10 @@ def conv2d(exact: bool = True, stride: int = 2, kernel: int = 3, pad: int = 1) -
     inside = conj(ge(y - 1), ge(height - y), ge(z - 1), ge(width - z))
     acc = Var("acc", R0)
     if exact:
-        product = apply("mul", member(x, c, y, z), member(w, f, c, ky, kx))
+        product = apply("mul", mem(x, c, y, z), mem(w, f, c, ky, kx))
         step: Node = select(inside, apply("add", ref(acc), product), ref(acc))
     else:
-        padded = select(inside, member(x, c, y, z), number(0))
-        step = apply("add", ref(acc), apply("mul", padded, member(w, f, c, ky, kx)))
+        padded = select(inside, mem(x, c, y, z), number(0))
+        step = apply("add", ref(acc), apply("mul", padded, mem(w, f, c, ky, kx)))
     taps = fold([c, ky, kx], [into, size, size], acc, number(0), step)
     return program(build([f, oy, ox], [out, rows, columns], taps), inputs=(x, w))

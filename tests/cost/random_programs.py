@@ -5,22 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from random import Random
 
-from tests.cost.programs import (
-    R0,
-    apply,
-    block,
-    build,
-    fold,
-    k,
-    m,
-    member,
-    n,
-    number,
-    program,
-    ref,
-    select,
-    tensor,
-)
+from tests.cost.programs import R0, apply, block, k, m, n, number, program
+from tests.execute.builders import build, fold, mem, ref, select, tensor
 from tolcost.algebra import Cond, Poly, conj, coordinate, eq, ge
 from tolcost.atoms.nodes import Block, Build, Input, Node, Pack, Part, Program, Reshape, Var, Where
 
@@ -92,13 +78,13 @@ def scalar(rng: Random, scope: Scope, fuel: int) -> Node:
         parts = [scalar(rng, scope, fuel - 1) for _ in range(3)]
         return Where(parts[0], parts[1], parts[2], "R", R0)
     built = tol(rng, scope, fuel - 1)
-    return member(built, *(n * 0 + 1 for _ in built.type[0].shape))
+    return mem(built, *(n * 0 + 1 for _ in built.type[0].shape))
 
 
 def leaf(rng: Random, scope: Scope) -> Node:
     if scope.values and rng.random() < 0.5:
         return ref(rng.choice(scope.values))
-    return rng.choice((number(1), member(X, n, m, k), apply("exp", member(X, n, m, k))))
+    return rng.choice((number(1), mem(X, n, m, k), apply("exp", mem(X, n, m, k))))
 
 
 def body(rng: Random, scope: Scope, fuel: int) -> Block:

@@ -8,23 +8,8 @@ import pytest
 
 from tests.cost import programs
 from tests.cost.brute import brute
-from tests.cost.programs import (
-    R0,
-    X,
-    apply,
-    block,
-    build,
-    fold,
-    k,
-    m,
-    member,
-    n,
-    number,
-    program,
-    ref,
-    select,
-    tensor,
-)
+from tests.cost.programs import R0, X, apply, block, k, m, n, number, program
+from tests.execute.builders import build, fold, mem, ref, select, tensor
 from tolcost.algebra import Symbol, coordinate, evaluate, ge, to_text
 from tolcost.atoms.nodes import Node, Program, Put, Var
 from tolcost.cost import Counts, count
@@ -99,8 +84,8 @@ def test_a_shared_node_counts_at_every_use():
 
 def test_sides_that_cost_the_same_need_no_condition():
     i = coordinate("i", n)
-    one = apply("add", member(X, i), member(X, i))
-    other = apply("add", member(X, n), number(1))
+    one = apply("add", mem(X, i), mem(X, i))
+    other = apply("add", mem(X, n), number(1))
     counts = count(program(build([i], [n], select(ge(i - 3), one, other))))
     assert to_text(counts.histogram["add", "R"]) == "n"
 
@@ -131,7 +116,7 @@ def test_a_filter_in_a_loop_makes_an_upper_bound():
 
 def test_a_choice_that_a_node_makes_takes_the_larger_count():
     flag = apply("lt", number(1), number(2), space="B", charge="static")
-    one = apply("add", member(X, n), number(1))
+    one = apply("add", mem(X, n), number(1))
     two = apply("add", one, number(1))
     counts = count(program(select(flag, one, two)))
     assert (counts.eops, counts.status) == (2, "upper bound")
@@ -152,7 +137,7 @@ def mac_fold(body: Node, acc: Var) -> Program:
 
 def test_what_counts_as_a_mac():
     acc = Var("acc", R0)
-    product = apply("mul", member(X, n), number(2))
+    product = apply("mul", mem(X, n), number(2))
     assert count(mac_fold(apply("add", ref(acc), product), acc)).macs == n
     assert count(mac_fold(apply("add", product, ref(acc)), acc)).macs == n
     assert count(mac_fold(apply("add", apply("add", ref(acc), product), product), acc)).macs == 2 * n
@@ -166,7 +151,7 @@ def test_what_counts_as_a_mac():
 
 def test_a_product_bound_by_a_name_is_a_mac():
     acc, name = Var("acc", R0), Var("p", R0)
-    product = apply("mul", member(X, n), number(2))
+    product = apply("mul", mem(X, n), number(2))
     i = coordinate("i", n)
     body = block(apply("add", ref(acc), ref(name)), (name, product))
     assert count(program(fold([i], [n], acc, number(0), body))).macs == n
@@ -176,11 +161,11 @@ def test_members_of_an_accumulator_add_up_too():
     i, j = coordinate("i", n), coordinate("j", m)
     acc = Var("acc", tensor("R", m))
     start = build([coordinate("u", m)], [m], number(0))
-    product = apply("mul", member(X, i), number(2))
-    added = apply("add", member(ref(acc), j), product)
+    product = apply("mul", mem(X, i), number(2))
+    added = apply("add", mem(ref(acc), j), product)
     everywhere = build([j], [m], added)
     assert count(program(fold([i], [n], acc, start, everywhere))).macs == n * m
-    one = apply("add", member(ref(acc), m), product)
+    one = apply("add", mem(ref(acc), m), product)
     put = Put(ref(acc), (m,), one, acc.type)
     assert count(program(fold([i], [n], acc, start, put))).macs == n
     elsewhere = Put(ref(acc), (m,), apply("add", product, number(1)), acc.type)
@@ -188,7 +173,7 @@ def test_members_of_an_accumulator_add_up_too():
 
 
 def test_deep_nesting_needs_no_stack():
-    value: Node = member(X, n)
+    value: Node = mem(X, n)
     for _ in range(3000):
         value = apply("add", value, number(1))
     for _ in range(300):
@@ -197,14 +182,14 @@ def test_deep_nesting_needs_no_stack():
 
 
 def test_nested_loops_300_deep():
-    value: Node = apply("exp", member(X, n))
+    value: Node = apply("exp", mem(X, n))
     for _ in range(300):
         value = fold([coordinate("i", 2)], [n * 0 + 2], Var("acc", R0), number(0), value)
     assert count(program(value)).eops == 2**300
 
 
 def test_what_is_too_large_is_a_diagnostic():
-    value: Node = apply("exp", member(X, n))
+    value: Node = apply("exp", mem(X, n))
     for _ in range(450):
         value = fold([coordinate("i", n)], [n], Var("acc", R0), number(0), value)
     with pytest.raises(Rejected) as caught:

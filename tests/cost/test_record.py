@@ -7,7 +7,8 @@ from fractions import Fraction
 import pytest
 
 from tests.cost import programs
-from tests.cost.programs import R0, A, X, apply, build, fold, k, m, member, n, number, program, ref, tensor
+from tests.cost.programs import R0, A, X, apply, k, m, n, number, program
+from tests.execute.builders import build, fold, mem, ref, tensor
 from tolcost.algebra import UnboundSymbol, const, coordinate, evaluate, to_text
 from tolcost.atoms.nodes import Input, Node, Var
 from tolcost.cost import analyze_program, depths, traffic
@@ -28,7 +29,7 @@ def test_traffic_of_matmul():
 def test_unused_inputs_are_not_read():
     spare = Input("spare", tensor("R", m))
     assert traffic(program(A, inputs=(A, spare))).read == {"R": 4 * n * k}
-    assert traffic(program(member(A, n, k), inputs=(A, spare))).read == {"R": const(4)}
+    assert traffic(program(mem(A, n, k), inputs=(A, spare))).read == {"R": const(4)}
 
 
 @pytest.mark.parametrize(
@@ -59,7 +60,7 @@ def test_depth_of_matmul():
 
 def test_depth_is_the_larger_of_two_branches():
     i = coordinate("i", n)
-    rows = fold([i], [n], Var("acc", R0), number(0), apply("exp", member(X, i)))
+    rows = fold([i], [n], Var("acc", R0), number(0), apply("exp", mem(X, i)))
     acc, other = Var("acc", R0), Var("acc", R0)
     j, h = coordinate("j", m), coordinate("h", k)
     left = fold([j], [m], acc, number(0), apply("add", ref(acc), number(1)))
@@ -74,15 +75,15 @@ def test_a_fold_that_is_not_a_tree_stays_a_chain():
     acc = Var("acc", R0)
     i = coordinate("i", n)
     for step in (
-        apply("sub", ref(acc), member(X, i)),
-        apply("add", ref(acc), apply("mul", ref(acc), member(X, i))),
+        apply("sub", ref(acc), mem(X, i)),
+        apply("add", ref(acc), apply("mul", ref(acc), mem(X, i))),
     ):
         found = depths(program(fold([i], [n], acc, number(0), step)))
         assert found.chain.at({N: 6}) == found.tree.at({N: 6})
 
 
 def test_a_deep_chain_needs_no_stack():
-    value: Node = member(X, n)
+    value: Node = mem(X, n)
     for _ in range(5000):
         value = apply("add", value, number(1))
     assert depths(program(value)).chain.at({}) == 5000
@@ -113,7 +114,7 @@ def test_a_derivation_shows_the_sum_that_it_closes():
 
 
 def test_a_long_derivation_is_cut_and_says_so():
-    value: Node = member(X, n)
+    value: Node = mem(X, n)
     for _ in range(400):
         value = apply("add", value, apply("exp", value))
     chain = derive(program(value)).chains[0]
@@ -174,7 +175,7 @@ def test_a_convolution_counts_both_ways():
 
 def test_nothing_computed():
     i = coordinate("i", n)
-    analysis = analyze_program(program(build([i], [n], member(X, i)), inputs=(X,)))
+    analysis = analyze_program(program(build([i], [n], mem(X, i)), inputs=(X,)))
     assert analysis.eops == 0
     assert analysis.parallelism is None
     assert analysis.parallelism_tree is None

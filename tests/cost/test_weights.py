@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.cost import programs
-from tests.cost.programs import X, apply, k, m, member, n, number, program
+from tests.cost.programs import X, apply, k, m, n, number, program
+from tests.execute.builders import mem
 from tolcost.cost import count, load_weights, parse_weights, weigh, weights
 from tolcost.cost.weights import SHIPPED, stored_weights, weight_of
 from tolcost.diagnostics import Rejected
@@ -111,7 +112,7 @@ def test_decimals_are_exact():
 
 
 def test_what_the_model_does_not_cover_is_refused():
-    counts = count(program(apply("erf", apply("exp", member(X, n))), inputs=(X,)))
+    counts = count(program(apply("erf", apply("exp", mem(X, n))), inputs=(X,)))
     with pytest.raises(Rejected) as caught:
         weigh(counts, load_weights("energy-45nm"))
     assert [d.code for d in caught.value.diagnostics] == ["T0614", "T0614"]

@@ -33,6 +33,7 @@ from tolcost.atoms.nodes import (
     Var,
     Where,
 )
+from tolcost.diagnostics import NOWHERE, Span
 from tolcost.elementary import FUNCTIONS
 
 COMPARE = ("compare", "test")
@@ -110,11 +111,13 @@ def block(*bindings_and_result: tuple[Var, Node] | Node) -> Block:
     return Block(tuple(bindings), result)  # type: ignore[arg-type]
 
 
-def build(coords: Sequence[Poly], extents: Sequence[Poly | int], body: Node | Block) -> Build:
+def build(
+    coords: Sequence[Poly], extents: Sequence[Poly | int], body: Node | Block, span: Span = NOWHERE
+) -> Build:
     inside = as_block(body)
     lengths = tuple(as_poly(e) for e in extents)
     types = tuple(Part((*lengths, *part.shape), part.space) for part in inside.result.type)
-    return Build(tuple(the_symbol(c) for c in coords), lengths, inside, types)
+    return Build(tuple(the_symbol(c) for c in coords), lengths, inside, types, span)
 
 
 def fold(
@@ -124,9 +127,10 @@ def fold(
     start: Node,
     body: Node | Block,
     type_: Type | None = None,
+    span: Span = NOWHERE,
 ) -> Fold:
-    lengths = tuple(as_poly(e) for e in extents)
-    return Fold(tuple(the_symbol(c) for c in coords), lengths, acc, start, as_block(body), type_ or acc.type)
+    symbols, lengths = tuple(map(the_symbol, coords)), tuple(map(as_poly, extents))
+    return Fold(symbols, lengths, acc, start, as_block(body), type_ or acc.type, span)
 
 
 def total(
