@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
+from operator import add, floordiv, mod, mul, sub
 
 from hypothesis import strategies as st
 
@@ -26,31 +27,18 @@ Tree = int | str | tuple["str", "Tree", "Tree"]
 Point = Mapping[str, int]
 
 
+_SHARED = {"+": add, "-": sub, "*": mul, "//": floordiv, "mod": mod}
+_OF_ALGEBRA = {**_SHARED, "ceil": ceildiv, "max": maximum, "min": minimum}
+_OF_PYTHON = {**_SHARED, "ceil": lambda a, b: -(-a // b), "max": max, "min": min}
+
+
 def build(tree: Tree, names: Mapping[str, Poly]) -> Poly:
     """Build the expression with the algebra."""
     if isinstance(tree, int):
         return const(tree)
     if isinstance(tree, str):
         return names[tree]
-    a, b = build(tree[1], names), build(tree[2], names)
-    match tree[0]:
-        case "+":
-            return a + b
-        case "-":
-            return a - b
-        case "*":
-            return a * b
-        case "//":
-            return a // b
-        case "mod":
-            return a % b
-        case "ceil":
-            return ceildiv(a, b)
-        case "max":
-            return maximum(a, b)
-        case "min":
-            return minimum(a, b)
-    raise AssertionError(tree)
+    return _OF_ALGEBRA[tree[0]](build(tree[1], names), build(tree[2], names))
 
 
 def value(tree: Tree, point: Point) -> int:
@@ -59,25 +47,7 @@ def value(tree: Tree, point: Point) -> int:
         return tree
     if isinstance(tree, str):
         return point[tree]
-    a, b = value(tree[1], point), value(tree[2], point)
-    match tree[0]:
-        case "+":
-            return a + b
-        case "-":
-            return a - b
-        case "*":
-            return a * b
-        case "//":
-            return a // b
-        case "mod":
-            return a % b
-        case "ceil":
-            return -(-a // b)
-        case "max":
-            return max(a, b)
-        case "min":
-            return min(a, b)
-    raise AssertionError(tree)
+    return _OF_PYTHON[tree[0]](value(tree[1], point), value(tree[2], point))
 
 
 def trees(names: Sequence[str], positive: Sequence[str] = (), leaves: int = 6) -> st.SearchStrategy[Tree]:

@@ -62,21 +62,13 @@ def test_what_is_no_array(
     assert not (tmp_path / "touched").exists()
 
 
+RANDOM = ["run", str(PROGRAMS / "matmul.tol"), "--random", "--dim", "n=2", "--dim", "k=2", "--dim", "m=2"]
+
+
 def test_random_inputs_are_the_same_for_the_same_seed(capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = [
-        "run",
-        str(PROGRAMS / "matmul.tol"),
-        "--random",
-        "--dim",
-        "n=2",
-        "--dim",
-        "k=2",
-        "--dim",
-        "m=2",
-    ]
     shown = []
     for seed in ("7", "7", "8"):
-        assert run([*arguments, "--seed", seed]) == 0
+        assert run([*RANDOM, "--seed", seed]) == 0
         shown.append(capsys.readouterr().out)
     assert shown[0] == shown[1] != shown[2]
 
@@ -92,18 +84,7 @@ def test_a_count_that_differs_is_told(
     monkeypatch.setattr(
         command, "compare_counts", lambda counts, values, analysis: genuine(wrong, values, analysis)
     )
-    arguments = [
-        "run",
-        str(PROGRAMS / "matmul.tol"),
-        "--random",
-        "--dim",
-        "n=2",
-        "--dim",
-        "k=2",
-        "--dim",
-        "m=2",
-    ]
-    assert run([*arguments, "--count"]) == 1
+    assert run([*RANDOM, "--count"]) == 1
     out, err = capsys.readouterr()
     assert "differs" in out
     assert "bug" in err

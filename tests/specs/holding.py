@@ -21,6 +21,16 @@ Attributes: TypeAlias = Mapping[str, Any]
 LIBRARY = open_library()
 
 
+def whole(*entries: int) -> Array:
+    """A vector of integers."""
+    return np.array(entries, np.int64)
+
+
+def scalar(entry: int) -> Array:
+    """An integer by itself."""
+    return np.array(entry, np.int64)
+
+
 def model_of(
     op: str, opset: int, inputs: Sequence[Array | None], attributes: Attributes, asked: int = 1
 ) -> ModelProto:

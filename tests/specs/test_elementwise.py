@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,19 +9,15 @@ import ml_dtypes
 import numpy as np
 import pytest
 from onnx import helper, numpy_helper
-from onnx.reference import ReferenceEvaluator
 
+from tests.specs.holding import LIBRARY, Array, by_reference
 from tolcost.catalogue.cases import Case
 from tolcost.catalogue.conformance import Result, check
 from tolcost.catalogue.reading import node_of
-from tolcost.catalogue.specs import open_library
 from tolcost.catalogue.types import SPACE_OF_CODE
 from tolcost.execute.dtypes import dtype_of, is_real
 
-LIBRARY = open_library()
 RANDOM = np.random.default_rng(7)
-
-Array = np.ndarray[Any, Any]
 
 # ---- cases of our own -------------------------------------------------------------------------
 
@@ -37,32 +32,6 @@ def case_of(
     names = ["" if array is None else f"i{n}" for n, array in enumerate(inputs)]
     node = node_of(helper.make_node(op, names, [f"o{n}" for n in range(len(outputs))], **attributes))
     return Case(f"{op}-{opset}", node, opset, tuple(inputs), tuple(outputs), 1e-3, 1e-7)
-
-
-def by_reference(
-    op: str, opset: int, inputs: Sequence[Array | None], attributes: Mapping[str, Any], asked: int
-) -> list[Array]:
-    """What ONNX's reference implementation gives."""
-    names = ["" if array is None else f"i{n}" for n, array in enumerate(inputs)]
-    results = [f"o{n}" for n in range(asked)]
-    code = helper.np_dtype_to_tensor_dtype
-    given = [
-        helper.make_tensor_value_info(name, code(array.dtype), array.shape)
-        for name, array in zip(names, inputs, strict=True)
-        if array is not None
-    ]
-    graph = helper.make_graph(
-        [helper.make_node(op, names, results, **attributes)],
-        "one",
-        given,
-        [helper.make_empty_tensor_value_info(name) for name in results],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        evaluator = ReferenceEvaluator(model)
-        found = evaluator.run(None, {n: a for n, a in zip(names, inputs, strict=True) if a is not None})
-    return [np.asarray(array) for array in found]
 
 
 def held(

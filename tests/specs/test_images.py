@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.specs.holding import Array, by_reference, held
+from tests.specs.holding import Array, by_reference, held, whole
 
 RANDOM = np.random.default_rng(13)
 
@@ -20,10 +20,6 @@ def floats(*shape: int) -> Array:
 
 def reals(*entries: float) -> Array:
     return np.array(entries, np.float32)
-
-
-def whole(*entries: int) -> Array:
-    return np.array(entries, np.int64)
 
 
 IMAGE = floats(2, 4, 7, 6)

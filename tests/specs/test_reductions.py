@@ -8,17 +8,13 @@ import numpy as np
 import onnx
 import pytest
 
-from tests.specs.holding import Array, by_reference, held
+from tests.specs.holding import Array, by_reference, held, scalar
 
 RANDOM = np.random.default_rng(11)
 
 
 def floats(*shape: int) -> Array:
     return np.asarray(RANDOM.standard_normal(shape), np.float32)
-
-
-def number(entry: int) -> Array:
-    return np.array(entry, np.int64)
 
 
 # ---- reductions -------------------------------------------------------------------------------
@@ -193,8 +189,8 @@ def test_determinants(matrix: list[list[int]]) -> None:
 def test_transforms(length: int | None, parts: int, options: dict[str, int]) -> None:
     if options.get("onesided") and parts == 2:
         options = {"onesided": 1, "inverse": 1}
-    size = None if length is None else number(length)
-    held("DFT", 20, [floats(2, 7, parts), size, number(1)], options, rtol=1e-3)
+    size = None if length is None else scalar(length)
+    held("DFT", 20, [floats(2, 7, parts), size, scalar(1)], options, rtol=1e-3)
     if length is None:
         held("DFT", 20, [floats(2, 7, parts)], options, rtol=1e-3)
         held("DFT", 17, [floats(2, 7, parts)], options, rtol=1e-3)
@@ -202,9 +198,9 @@ def test_transforms(length: int | None, parts: int, options: dict[str, int]) -> 
 
 def test_frames() -> None:
     signal = floats(2, 20, 1)
-    held("STFT", 17, [signal, number(3), floats(8)], {}, rtol=1e-3)
-    held("STFT", 17, [signal, number(4), None, number(6)], {"onesided": 0}, rtol=1e-3)
-    held("STFT", 17, [floats(2, 20, 2), number(4), floats(6)], {"onesided": 0}, rtol=1e-3)
+    held("STFT", 17, [signal, scalar(3), floats(8)], {}, rtol=1e-3)
+    held("STFT", 17, [signal, scalar(4), None, scalar(6)], {"onesided": 0}, rtol=1e-3)
+    held("STFT", 17, [floats(2, 20, 2), scalar(4), floats(6)], {"onesided": 0}, rtol=1e-3)
 
 
 @pytest.mark.parametrize("name", ["HannWindow", "HammingWindow", "BlackmanWindow"])
@@ -222,7 +218,7 @@ def test_windows_of_integers_are_cut(name: str, kind: int) -> None:
 
 
 def test_a_mel_matrix_of_integers_is_cut() -> None:
-    inputs = [number(3), number(64), number(8192), np.float32(0), np.float32(4096)]
+    inputs = [scalar(3), scalar(64), scalar(8192), np.float32(0), np.float32(4096)]
     arrays = [np.asarray(one) for one in inputs]
     assert held("MelWeightMatrix", 17, arrays, {"output_datatype": onnx.TensorProto.INT32}).eops == "0"
 

@@ -11,6 +11,7 @@ import pytest
 from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
+from tests.specs.holding import scalar, whole
 from tolcost.algebra import to_text
 from tolcost.catalogue.cases import Case, Item
 from tolcost.catalogue.conformance import Result, check
@@ -37,14 +38,6 @@ SPARSE = helper.make_sparse_tensor(
     helper.make_tensor("places", onnx.TensorProto.INT64, [2], [1, 3]),
     [5],
 )
-
-
-def whole(*entries: int) -> Array:
-    return np.array(entries, np.int64)
-
-
-def scalar(entry: int) -> Array:
-    return np.array(entry, np.int64)
 
 
 def real(entry: float) -> Array:
