@@ -22,7 +22,8 @@ from tempfile import TemporaryDirectory
 
 from pyarrow.parquet import read_table
 
-from tests.fleet.models import exported, node_tests, poison, variants, write_fleet
+from tests.fleet.models import exported, poison, variants, write_fleet
+from tests.models.rewritings import node_tests
 
 MEMORY = "500M"
 Process = subprocess.Popen[str]

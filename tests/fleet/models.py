@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterator, Sequence
 from itertools import count, islice
 from pathlib import Path
 
 import onnx
-from onnx.backend.test.loader import load_node_model_tests
 
 EXPORTED = Path(__file__).parents[1] / "models" / "exported"
 HUGE = 1 << 36
@@ -20,13 +18,6 @@ def exported() -> list[tuple[str, onnx.ModelProto]]:
     """Models that PyTorch wrote, with open lengths."""
     files = sorted(EXPORTED.glob("*.onnx"))
     return [(path.stem, onnx.load(path, load_external_data=False)) for path in files]
-
-
-def node_tests() -> list[tuple[str, onnx.ModelProto]]:
-    """ONNX's own tests, most of one node."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # making them divides by zero on purpose
-        return [(test.name, test.model) for test in load_node_model_tests()]
 
 
 def with_lengths(model: onnx.ModelProto, n: int) -> onnx.ModelProto:

@@ -43,7 +43,7 @@ def costed(proto: onnx.ModelProto, session: Session, **dims: int) -> Cost:
 
 
 def studied(proto: onnx.ModelProto, session: Session, **dims: int) -> ModelStudy:
-    return of_model(model_cost(model_of(proto, "m"), "m.onnx", session, Wanted(dims)))
+    return of_model(costed(proto, session, **dims))
 
 
 def refusal(proto: onnx.ModelProto, session: Session, **dims: int) -> str:

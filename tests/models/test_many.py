@@ -15,8 +15,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from tests.models.test_hostile import costed
 from tolcost.catalogue import protobuf
-from tolcost.catalogue.reading import model_of
 from tolcost.catalogue.specs import open_library
 from tolcost.catalogue.types import SMALL
 from tolcost.elaborate import layout
@@ -24,8 +24,6 @@ from tolcost.elaborate.values import MOST_IN_SEQUENCE
 from tolcost.models import lowering, schemes, walking
 from tolcost.models.facts import MOST_STATIC
 from tolcost.models.walking import Session
-from tolcost.result.cost import Cost
-from tolcost.result.model import Wanted, model_cost
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTED = (ROOT / "docs" / "limits.md").read_text("utf-8")
@@ -85,10 +83,6 @@ FAR_BEYOND = {
     "SplitToSequence by one length": lambda: sequence(10**8, 1),
     "SplitToSequence in slices": lambda: sequence(10**8, None),
 }
-
-
-def costed(proto: onnx.ModelProto, session: Session) -> Cost:
-    return model_cost(model_of(proto, "m"), "m.onnx", session, Wanted({}))
 
 
 @pytest.fixture

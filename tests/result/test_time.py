@@ -9,6 +9,7 @@ import pytest
 from onnx.parser import parse_model
 
 import tolcost
+from tests.result.test_model_command import output
 from tolcost.algebra import evaluate
 from tolcost.cli import run
 from tolcost.cost.device import load_device, parse_device
@@ -17,11 +18,6 @@ from tolcost.platform import device_names
 
 MATMUL = Path(__file__).parents[1] / "cli" / "programs" / "matmul.tol"
 PEAKS = 'name = "mine"\n[peak]\nbytes = 100\ncache = 1_000\n[peak.macs]\nR = 1_000\n'
-
-
-def output(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    assert run(list(arguments)) == 0
-    return capsys.readouterr().out
 
 
 def test_a_device_of_one_s_own_gives_a_bound(tmp_path, capsys):
