@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import onnx
@@ -24,6 +25,7 @@ from tolcost.result.growth import Sweep, growth
 from tolcost.result.page import _data, _Forms
 from tolcost.result.study import Located, locate_study
 
+Sized = tuple[str, Callable[[int], int]]
 WINDOWS = Path(__file__).parents[1] / "cli" / "programs" / "windows.tol"
 
 
@@ -86,6 +88,25 @@ def test_a_sweep_has_the_figures_that_are_asked_for(
     assert inside.split(",")[1] == str(2 * 2147483646)
     assert inside.endswith(",upper bound,")
     assert outside == "2147483647,,,,upper bound,n <= 2147483646"
+
+
+@pytest.mark.parametrize(
+    "one, other, last",
+    [
+        (("n", lambda n: n), ("3 * (n % 50)", lambda n: 3 * (n % 50)), 200),
+        (("n^3 + 66 * n", lambda n: n**3 + 66 * n), ("15 * n^2 + 80", lambda n: 15 * n**2 + 80), 12),
+        (("n * n", lambda n: n * n), ("40 * (n / 7) + 2", lambda n: 40 * (n // 7) + 2), 90),
+    ],
+)
+def test_what_overtakes_stays_ahead_up_to_the_end(one: Sized, other: Sized, last: int) -> None:
+    """Halving the range found some length at which it turns: that of n = 50, and at 76 it is behind again."""
+    texts = f"y := map(tol[{one[0]}], exp(x[1]))\nz := map(tol[{other[0]}], sin(x[1]))\n"
+    cost = analyze(f"tol x: R [n]\n{texts}")
+    found = growth(cost, Sweep("n", (1, last))).crossings
+    (at,) = (crossing.at for crossing in found if crossing.later == "exp R")
+    ahead = [one[1](n) > other[1](n) for n in range(last + 1)]
+    assert all(ahead[at:])
+    assert not ahead[at - 1]
 
 
 def test_nothing_overtakes_what_is_only_bounded() -> None:

@@ -37,6 +37,18 @@ def test_what_binds_and_where_that_changes_is_exact(tmp_path, capsys):
         assert f"bound by {limit} there" in output(capsys, "analyze", str(MATMUL), *there, "--dim", f"m={m}")
 
 
+def test_what_bounds_a_node_may_change_twice_before_a_length_has_doubled() -> None:
+    """It was said to be bound by bytes from m = 18 on, and is by operations from m = 22 on."""
+    cost = tolcost.analyze(MATMUL).subs(n=3587, k=3600)
+    times = cost.study.times(load_device("h200"))
+    (symbol,), (step,) = cost.point.missing, times.steps
+    there = [times.limit(step.work, {**cost.point.values, symbol: m}) for m in range(1, 64)]
+    walked = [(m, there[m - 1]) for m in range(2, 64) if there[m - 1] != there[m - 2]]
+    told = times.changes(cost.point.values, cost.point.missing, lambda _: True)
+    assert [(change.at, change.after) for change in told if change.at < 64] == walked
+    assert len(walked) == 2
+
+
 def test_formats_agree_on_a_program(capsys):
     there = ("analyze", str(MATMUL), "--dim", "n=512", "--dim", "k=512", "--dim", "m=512", "--device", "h200")
     found = json.loads(output(capsys, *there, "--format", "json"))["programs"][0]["time"]

@@ -29,6 +29,7 @@ from tolcost.cost.device import UNIT
 from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Rejected, quoted, refuse
 from tolcost.result.model import ModelStudy
+from tolcost.result.regions import positive_from
 from tolcost.result.rows import scope_of
 from tolcost.result.study import (
     Crossing,
@@ -257,10 +258,19 @@ def _crossings(
             if gap is None:
                 continue
             low, high = _sign(gap, symbol, values[0]), _sign(gap, symbol, values[-1])
-            if low < 0 < high:
-                yield Crossing(a, b, _first(gap, symbol, values[0], values[-1]))
-            elif high < 0 < low:
-                yield Crossing(b, a, _first(-gap, symbol, values[0], values[-1]))
+            if low * high < 0:
+                (before, after), rise = ((a, b), gap) if low < 0 else ((b, a), -gap)
+                at = _overtaken(rise, symbol, values)
+                if at is not None:
+                    yield Crossing(before, after, at)
+
+
+def _overtaken(gap: Poly, symbol: Symbol, values: Sequence[int]) -> int | None:
+    """The length from which on a difference is positive up to the last; None where that is not told."""
+    try:
+        return positive_from(gap, symbol, values[0], values[-1])
+    except (NotInteger, AlgebraBudget):
+        return None
 
 
 def _only(gap: Poly, symbol: Symbol) -> Poly | None:
@@ -281,14 +291,3 @@ def _sign(gap: Poly, symbol: Symbol, value: int) -> int:
     except (UnboundSymbol, NotInteger, AlgebraBudget):
         return 0
     return (found > 0) - (found < 0)
-
-
-def _first(gap: Poly, symbol: Symbol, low: int, high: int) -> int:
-    """The length at which a difference turns positive: it is not at ``low``, and is at ``high``."""
-    while high - low > 1:
-        middle = (low + high) // 2
-        if _sign(gap, symbol, middle) > 0:
-            high = middle
-        else:
-            low = middle
-    return high

@@ -48,6 +48,8 @@ _MOST_DEGREE = 12
 _MOST_RANGES = 4
 _FEW = 64
 """So many values of a length are looked at one by one."""
+_MOST_LOOKED_AT = 1024
+"""So many are where nothing else tells."""
 EVERYWHERE = "for all lengths"
 
 Stretch: TypeAlias = tuple[int, int]
@@ -218,6 +220,31 @@ def signs_of_one(difference: Poly, facts: tuple[Cond, ...] = ()) -> frozenset[in
     covered = sum(last - first + 1 for first, last in (*above[1], *below[1]))
     found = {1: bool(above[1]), -1: bool(below[1]), 0: covered < high - low + 1}
     return frozenset(sign for sign, is_there in found.items() if is_there)
+
+
+def positive_from(p: Poly, symbol: Symbol, low: int, high: int) -> int | None:
+    """The least value of the only symbol from which on an expression is positive, up to ``high``; or None.
+
+    There is none where it is not positive at the end, and none is told where that takes too long.
+
+    >>> from tolcost.algebra import length, the_symbol
+    >>> n = length("n")
+    >>> forms = (n - 2) * (n - 5) * (n - 8), 60 * (n // 20) - 2 * n
+    >>> [positive_from(form, the_symbol(n), 1, 90) for form in forms]
+    [9, 40]
+    """
+    coefficients = _coefficients(p, symbol)
+    if coefficients is not None:
+        stretches = positive_ranges(coefficients, low, high)
+    elif _monotone(p, symbol, ()):
+        stretches = _stretches(lambda n: evaluate(p, {symbol: n}), [(low, high)])
+    else:  # where it is not positive last is soon found, or not at all
+        back = range(high, max(low, high - _MOST_LOOKED_AT) - 1, -1)
+        last = next((n for n in back if evaluate(p, {symbol: n}) <= 0), None)
+        stretches = [(low if last is None else last + 1, high)] if last != high else []
+        if last is None and back[-1] > low:
+            return None
+    return stretches[-1][0] if stretches and stretches[-1][1] == high else None
 
 
 def _monotone(p: Poly, symbol: Symbol, facts: tuple[Cond, ...]) -> bool:

@@ -180,8 +180,8 @@ class Times:
             if before is None or after is None:
                 return
             if after != before:
-                at = _first(there, low, end)
-                yield LimitChange(step.title, 0, symbol.name, at, before, there(at) or after)
+                end = _first(there, low, end)  # it may change again before the next length that is looked at
+                yield LimitChange(step.title, 0, symbol.name, end, before, there(end) or after)
             low = end
 
 
