@@ -10,6 +10,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnx.parser import parse_model
 
+import tolcost
 from tests.models.test_hostile import FLOAT, INT, X, costed, model, studied
 from tolcost.algebra import evaluate, length, to_text
 from tolcost.catalogue.specs import Library, open_library
@@ -313,3 +314,25 @@ def test_weights_of_two_gigabytes_are_not_looked_at(session: Session) -> None:
     )
     study = studied(proto, session)
     assert study.total.macs == 2**40 * N
+
+
+@pytest.mark.parametrize("shape", ["n", "6"])
+@pytest.mark.parametrize(
+    "nodes, read, written",
+    [
+        ("y = Mul(x, x)", 1, 1),
+        ("y = Sum(x, x, x)", 1, 1),
+        ("y = Concat<axis = 0>(x, x)", 1, 2),
+        ("z = Mul(x, x) y = Mul(z, z)", 2, 2),
+        ("z = Neg(x) y = Mul(x, z)", 3, 2),
+        ("y = Loop(three, , x) <body = b (int64 i, bool c, float[k] v) => (bool d, float[k] w)"
+         " { d = Identity(c) w = Add(v, x) }>", 1, 1),
+    ],
+)  # fmt: skip
+def test_a_tensor_at_several_places_is_read_once(nodes: str, read: int, written: int, shape: str) -> None:
+    """A square was said to read its argument twice: more than any run must, in a bound from below, too."""
+    head = f'<ir_version: 10, opset_import: ["" : 18]> g (float[{shape}] x) => (float[a] y)'
+    text = f"{head} <int64 three = {{3}}> {{ {nodes} }}"
+    cost = tolcost.from_onnx(parse_model(text))
+    there = cost(n=6) if shape == "n" else cost
+    assert there.bytes == 4 * 6 * (read + written)

@@ -15,7 +15,7 @@ CHOICE = """z = If(c) <then_branch = t () => (float[n] a) { a = Exp(x) },
     else_branch = e () => (float[n] b) { p = Add(x, x) w = Add(p, x) b = Mul(w, w) }>"""
 LOOP = """d = Constant<value = bool {1}>()
     z = Loop(k, d, x) <body = l (int64 i, bool f, float[n] a) => (bool g, float[n] b) {
-        g = Identity(f) b = Mul(a, x) }>"""
+        g = Identity(f) b = Mul(a, y) }>"""
 OLD = "(float[n] x, bool c) => (float[n] z, float[n] q) { w = Add(x, x) z = Exp(w) q = Identity(x) }"
 
 
@@ -54,7 +54,7 @@ def test_nothing_is_proved_of_it(mixed: str, tmp_path: Path, capsys: pytest.Capt
 def test_bytes_that_are_at_most_so_many_are_no_bound_where_a_node_is_missing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given = "(float[n] x, int64 k) => (float[n] z, float[n] q)"
+    given = "(float[n] x, float[n] y, int64 k) => (float[n] z, float[n] q)"
     file = stored(tmp_path / "loop.onnx", f"{given} {{ {LOOP} q = my.dom.Foo(x) }}")
     assert run(["model", file]) == 3
     lines = {line[:20].strip(): line for line in capsys.readouterr().out.splitlines()}
@@ -67,7 +67,7 @@ def test_the_gate_keeps_what_bounds_are(
 ) -> None:
     """Bytes of a loop that may take no turn were kept as if they were exact, in what data decides."""
     assert Path(mixed).parent == tmp_path
-    stored(tmp_path / "loop.onnx", f"(float[n] x, int64 k) => (float[n] z) {{ {LOOP} }}")
+    stored(tmp_path / "loop.onnx", f"(float[n] x, float[n] y, int64 k) => (float[n] z) {{ {LOOP} }}")
     monkeypatch.chdir(tmp_path)
     run(["check", "--update"])
     capsys.readouterr()

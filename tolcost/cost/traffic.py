@@ -719,6 +719,7 @@ def _cut_side(side: IndexValues, rest: Poly, times: int, doubts: Doubts) -> Inde
 
 
 _MOST_VISITS = 20_000
+_NONE: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -750,11 +751,14 @@ class Traffic:
         return None if self.unsized else total_of((*self.read.values(), *self.written.values()))
 
 
-def traffic(program: Program, facts: tuple[Cond, ...] = ()) -> Traffic:
-    """Count the bytes that a program reads of its inputs, and those of its outputs, where facts hold."""
+def traffic(program: Program, facts: tuple[Cond, ...] = (), same: Mapping[str, str] = _NONE) -> Traffic:
+    """Count the bytes that a program reads of its inputs, and those of its outputs, where facts hold.
+
+    ``same`` are inputs that are given what others are: what both read counts once.
+    """
     doubts = Doubts(facts)
-    read = _read(program, doubts)
-    least = _by_space(_read(program, Doubts(facts, least=True))) if doubts.chosen else None
+    read = _read(program, doubts, same)
+    least = _by_space(_read(program, Doubts(facts, least=True), same)) if doubts.chosen else None
     parts = [part for out in program.outputs for part in out.node.type]
     written = [(part.space, fewer_clips(product_of(part.shape))) for part in parts]
     unsized = sorted({space for space, _ in (*read, *written) if bits_of(space) is None})
@@ -768,8 +772,8 @@ def undecided(program: Program) -> tuple[Cond, ...] | None:
     return None if doubts.vague or doubts.chosen else tuple(map(ge, doubts.asked))
 
 
-def _read(program: Program, doubts: Doubts) -> list[tuple[str, Poly]]:
-    elements = elements_read(program, doubts)
+def _read(program: Program, doubts: Doubts, same: Mapping[str, str] = _NONE) -> list[tuple[str, Poly]]:
+    elements = elements_read(program, doubts, same)
     return [moved for given in program.inputs for moved in elements.get(given.name, ())]
 
 
@@ -1015,13 +1019,21 @@ def _put(fold: ir.Fold) -> ir.Put:
     return put
 
 
-def elements_read(program: Program, doubts: Doubts | None = None) -> dict[str, tuple[tuple[str, Poly], ...]]:
-    """Elements read of each input, by name, with their spaces; an input that is not read is not there."""
+def elements_read(
+    program: Program, doubts: Doubts | None = None, same: Mapping[str, str] = _NONE
+) -> dict[str, tuple[tuple[str, Poly], ...]]:
+    """Elements read of each input, by name, with their spaces; an input that is not read is not there.
+
+    What is read of inputs that are the ``same`` as another is read of that one.
+    """
     doubts = doubts or Doubts()
     walk = _Walk()
     complete = walk.run(program)
     doubts.granted = (*doubts.facts, *(noted.condition for noted in program.conditions))
-    used = {node.name for node in inner_nodes(roots(program)) if isinstance(node, Input)}
+    for name in walk.found.keys() & same.keys():
+        walk.found.setdefault(same[name], []).extend(walk.found.pop(name))
+    named = (node.name for node in inner_nodes(roots(program)) if isinstance(node, Input))
+    used = {same.get(name, name) for name in named}
     found: dict[str, tuple[tuple[str, Poly], ...]] = {}
     for given in program.inputs:
         whole = tuple((part.space, product_of(part.shape)) for part in given.type)

@@ -59,6 +59,7 @@ from tolcost.elaborate.values import (
     fail,
     force,
     is_function,
+    name_around,
 )
 from tolcost.syntax import tree
 
@@ -419,7 +420,7 @@ def _around(top: Env, around: Mapping[str, Argument] | None) -> tuple[InputNode,
     def seen(name: str, value: Argument) -> Value:
         match value:
             case Tensor(shape=shape, space=space):
-                nodes.append(InputNode(f"around {name}", (Part(shape, space),)))
+                nodes.append(InputNode(name_around(name), (Part(shape, space),)))
                 return Data(nodes[-1])
             case Inputs(items=items):
                 return Seq(tuple(seen(f"{name}.{n}", item) for n, item in enumerate(items, start=1)))
@@ -432,7 +433,7 @@ def _around(top: Env, around: Mapping[str, Argument] | None) -> tuple[InputNode,
 
 def _known_data(top: Env, data: Mapping[str, Tensor]) -> tuple[InputNode, ...]:
     """Make inputs of values around that are known, for those who need not know them."""
-    nodes = {name: InputNode(f"around {name}", (Part(t.shape, t.space),)) for name, t in data.items()}
+    nodes = {name: InputNode(name_around(name), (Part(t.shape, t.space),)) for name, t in data.items()}
     top.context.as_data.update((name, Data(node)) for name, node in nodes.items())
     return tuple(nodes.values())
 

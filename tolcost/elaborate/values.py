@@ -320,6 +320,11 @@ class Tensor:
     space: str
 
 
+def name_around(name: str) -> str:
+    """What a value of a surrounding graph is called as an input of what it surrounds."""
+    return f"around {name}"
+
+
 @dataclass(frozen=True, slots=True)
 class Inputs:
     """Several inputs under one name: a variadic input or a sequence."""

@@ -22,7 +22,7 @@ from tolcost.atoms.nodes import ATOMS, Condition, Node, Program
 from tolcost.catalogue.binding import decided_by_data, input_names, is_handed
 from tolcost.catalogue.graph import HOLDS_A_TENSOR, Body, GraphNode, Inside, met, no_function
 from tolcost.catalogue.specs import Library, Spec
-from tolcost.cost import Counts, Traffic
+from tolcost.cost import Counts, Traffic, traffic
 from tolcost.cost.count import OutputSources, Passing, count_macs, passing
 from tolcost.cost.record import counts_with, traffic_with
 from tolcost.dataclass import dataclass, field, replace
@@ -359,3 +359,20 @@ def _products(given: OutputSources, values: Mapping[str, str]) -> Iterator[Node]
         names = [{values.get(name, name) for name in one} for one in factors]
         if not (len(names[0]) == 1 and all(one == names[0] for one in names)):
             yield node
+
+
+# === A tensor that a node is given at several places is read once.
+
+
+def read_once(lowered: Lowered, program: Program, values: Mapping[str, str]) -> Lowered:
+    """What a node comes to, by its program, where it need not read twice what it is given twice.
+
+    ``values`` are the names of what it is given, by what its program calls them.
+    """
+    first: dict[str, str] = {}
+    names = {given.name: values.get(given.name) or given.name for given in program.inputs}
+    same = {name: first[value] for name, value in names.items() if first.setdefault(value, name) != name}
+    if not same:
+        return lowered
+    moved = traffic(program, tuple(noted.condition for noted in program.conditions), same)
+    return replace(lowered, made=Told(lowered.counts, moved, lowered.outputs))

@@ -26,6 +26,7 @@ from tolcost.algebra import (
     the_symbol,
 )
 from tolcost.algebra.parse import parse_text
+from tolcost.catalogue.binding import input_names
 from tolcost.catalogue.graph import (
     Declared,
     Graph,
@@ -35,10 +36,10 @@ from tolcost.catalogue.graph import (
 )
 from tolcost.catalogue.operand_types import check_node, types_of
 from tolcost.catalogue.specs import Library, Spec
-from tolcost.dataclass import dataclass, field
+from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, quoted, refuse, visible
 from tolcost.elaborate import Inputs, Tensor
-from tolcost.elaborate.values import MOST_IN_SEQUENCE
+from tolcost.elaborate.values import MOST_IN_SEQUENCE, name_around
 from tolcost.models.facts import NOTHING, UNKNOWN, Known, Names, enlarged, pinned, shape_of, space_of
 from tolcost.models.functions import Functions
 from tolcost.models.input_shapes import is_form
@@ -52,6 +53,7 @@ from tolcost.models.lowered import (
     gathered,
     is_anybodys,
     not_costed,
+    read_once,
     renamed,
     with_sums,
 )
@@ -240,6 +242,8 @@ class Walk:
                 applied = self._told_apart(self._by_entries(node, applied))
             if applied.equal:
                 names.adopt(applied.equal)
+            if len({*inputs, *free}) < len(inputs) + len(free):
+                applied = self._read_once(node, key, places, applied)
             found.append(applied)
             for name, number in zip(outputs, applied.outputs, strict=False):
                 names.meet(name, number if number != UNKNOWN else self._as_declared(name))
@@ -331,17 +335,10 @@ class Walk:
         return found
 
     def _lowered(self, node: GraphNode, spec: Spec, places: Sequence[int]) -> Applied:
-        table = self.session.table
-        known = [table.things[n] for n in places]
-        inputs, around = known[: len(node.inputs)], known[len(node.inputs) :]
-        outside = {name: value for name, value in zip(node.free, around, strict=True) if value is not None}
-        if node.graphs:
-            weights = (*node.weights(), *self.functions.weights)
-            outside.update((weight.key, known_weight(weight)) for weight in weights)
-        given = Given(tuple(inputs), node.inputs, outside)
         try:
             _check_sequence(len(node.inputs))  # before anything is made of each
-            self._check(node, tuple([space_of(known) for known in inputs]))
+            given = self._given(node, places)
+            self._check(node, tuple([space_of(known) for known in given.inputs]))
         except Rejected as rejected:
             return not_costed(node, rejected.diagnostics[0])
         by = lowered_alone if self.session.schemes is None else self.session.schemes.lower
@@ -352,6 +349,39 @@ class Walk:
             message = f"{node.shown} gives {len(lowered.outputs)} outputs, not {node.asked}"
             return not_costed(node, Diagnostic("T0664", message))
         return self._applied(_titled(node, lowered))
+
+    def _given(self, node: GraphNode, places: Sequence[int]) -> Given:
+        known = [self.session.table.things[n] for n in places]
+        inputs, around = known[: len(node.inputs)], known[len(node.inputs) :]
+        outside = {name: value for name, value in zip(node.free, around, strict=True) if value is not None}
+        if node.graphs:
+            weights = (*node.weights(), *self.functions.weights)
+            outside.update((weight.key, known_weight(weight)) for weight in weights)
+        return Given(tuple(inputs), node.inputs, outside)
+
+    def _read_once(self, node: GraphNode, key: NodeKey, places: Sequence[int], applied: Applied) -> Applied:
+        """A node that is given a tensor at several places, as a square is, reads it once."""
+        pairs = zip((*node.inputs, *node.free), places, strict=True)
+        tensors = [name for name, n in pairs if isinstance(self.session.table.things[n], Tensor)]
+        spec = self._spec(node) if len(set(tensors)) < len(tensors) else None
+        if spec is None or len(applied.parts) != 1:
+            return applied
+        names = (*node.inputs, *node.free)
+        key = (*key, "once", *map(names.index, names))
+        if applied.data or key not in self._own:
+            self._own[key] = self._reading_once(node, spec, places, applied)
+        return self._own[key]
+
+    def _reading_once(self, node: GraphNode, spec: Spec, places: Sequence[int], applied: Applied) -> Applied:
+        ((lowered, times),) = applied.parts
+        by_itself: Lowered | Rejected = lowered
+        if lowered.is_instance:  # of a scheme, in which each input has lengths of its own
+            by_itself = lowered_alone(self._around(), node, spec, self._given(node, places))
+        if isinstance(by_itself, Rejected):
+            return applied
+        values = dict(zip(input_names(spec, len(node.inputs)), node.inputs, strict=False))
+        values.update((name_around(name), name) for name in node.free)
+        return replace(applied, parts=((read_once(lowered, by_itself.program, values), times),))
 
     def _around(self) -> Setting:
         if self._setting is None:
