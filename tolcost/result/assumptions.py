@@ -163,6 +163,9 @@ def _parts(text: str) -> tuple[str, str, str]:
     match = _RELATION.search(text)
     if match is None or not text[: match.start()].strip() or not text[match.end() :].strip():
         refuse("T0696", f"{shown(text)} is no assumption", hint=_HINT)
+    if _RELATION.search(text, match.end()) or re.search(r"\s(and|or|&&?|\|\|?)\s", text):
+        hint = "an assumption has one relation; `--assume` may be repeated: 'n >= 2' and 'n <= 512'"
+        refuse("T0696", f"{shown(text)} is no assumption", hint=hint)
     if match[0] == "!=":
         refuse("T0696", f"{shown(text)} is no assumption", hint="`n < m` or `n > m` is one")
     if "%" in text and not (match[0] in ("=", "==") and _REMAINDER.fullmatch(text[: match.start()])):

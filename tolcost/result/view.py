@@ -5,9 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import TypeAlias
 
-from tolcost.algebra import LARGEST_LENGTH, Ge, Poly, Symbol, contradict, prove
+from tolcost.algebra import (
+    LARGEST_LENGTH,
+    AlgebraBudget,
+    Ge,
+    NotInteger,
+    Poly,
+    Symbol,
+    const,
+    contradict,
+    prove,
+    substitute_cond,
+)
 from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import visible
 from tolcost.result.assumptions import offered, partitions
@@ -34,6 +46,7 @@ from tolcost.show.document import (
     Lines,
     ReportTable,
     Section,
+    Valuation,
     cut,
     lengths_text,
     number,
@@ -219,24 +232,28 @@ def _standing(cost: Located, view: CostView, form: str) -> Iterator[Fact]:
     yield from (Fact("by data", said) for said in (partitions(kept) if kept else ()))
     yield from study.remarks()
     if _forms_shown(cost, view) or not cost.point.complete:
-        yield from _requirements(cost, "holds where", "needed", _MOST_CONDITIONS if text else None)
-        yield from _offer(cost)
+        yield from _requirements(cost, "holds where", "needed", _MOST_CONDITIONS if text else None, known)
+        yield from _offer(cost, known)
     yield from _requirements(cost, "checked when run", "checked", _MOST_CONDITIONS if text else None)
     yield from _missing(cost, _MOST_MISSING if text else None)
 
 
-def _offer(cost: Located) -> Iterator[Fact]:
-    """Assumptions under which forms have no floors, where there are some."""
+def _offer(cost: Located, known: Valuation) -> Iterator[Fact]:
+    """Assumptions under which forms have no floors, where there are some; of what is not known yet."""
     study, total = cost.study, cost.total
-    forms = [form for form in (total.eops, total.macs, total.bytes) if form is not None]
+    every = (total.eops, total.macs, total.bytes)
+    forms = [f for form in every if isinstance(f := cost.value(form) if known else form, Poly)]
     if study.requirements or any(form.height for form in forms):
         found = offered(forms, study.requirements, (symbol.name for symbol in study.symbols))
         yield from () if found is None else (Fact(found),)
 
 
-def _requirements(cost: Located, heading: str, kind: str, most: int | None) -> Iterator[Fact]:
+def _requirements(
+    cost: Located, heading: str, kind: str, most: int | None, known: Valuation | None = None
+) -> Iterator[Fact]:
+    """Conditions, in what is still open where lengths are known: those that these fulfil are not told."""
     every = [one for one in cost.study.requirements if one.kind == kind and not one.assumed]
-    found = _strongest(every)
+    found = _strongest([one for one in map(partial(_left, known or {}), every) if one is not None])
     if found:
         yield Fact(heading)
     for one in found[:most]:
@@ -249,6 +266,17 @@ def _requirements(cost: Located, heading: str, kind: str, most: int | None) -> I
         yield Fact(f"and {len(found) - most:,} more: --format json", level=1)
     if kind == "needed" and len(found) > 1 and contradict(one.condition for one in found):
         yield Fact("these contradict each other: there are no lengths that fulfil all of them", level=1)
+
+
+def _left(known: Valuation, one: Requirement) -> Requirement | None:
+    """What a requirement still asks where lengths are known; None: nothing."""
+    if not known:
+        return one
+    try:
+        left = substitute_cond(one.condition, {symbol: const(value) for symbol, value in known.items()})
+    except (NotInteger, ZeroDivisionError, AlgebraBudget):
+        return one
+    return None if prove(left) else replace(one, condition=left)
 
 
 def _strongest(found: Sequence[Requirement]) -> list[Requirement]:

@@ -92,7 +92,8 @@ class _Row:
 def _aligned(rows: Sequence[_Row], colour: bool) -> Iterator[str]:
     values = [row for row in rows if row.value]
     figures = max((_width(row) for row in values), default=0)
-    remarks = max((w for row in rows if not row.value and (w := _width(row)) <= _WIDEST), default=0)
+    remarked = [row for row in rows if row.remark and not row.value]
+    remarks = max((w for row in remarked if (w := _width(row)) <= _WIDEST), default=0)
     digits = max(len(row.value) for row in values) if values and all(row.number for row in values) else 0
     for row in rows:
         yield _line(row, figures if row.value else remarks, digits, colour)
