@@ -85,6 +85,19 @@ def test_python_has_it_as_sympy_expressions():
     assert str(tolcost.analyze(MATMUL).time("h200").bound).startswith("Max(")
 
 
+def test_python_says_what_times_are():
+    """Nodes that are not costed took 0 µs, and what data may leave out at least so long, without a word."""
+    assert tolcost.analyze(MATMUL).time("h200").status == "exact"
+    chosen = "tol c: R\ntol a: R [n]\ny := choose(c > 0, map(a, exp(exp(*))), a)"
+    assert tolcost.analyze(chosen).time("h200").status == "upper bound"
+    text = (
+        '<ir_version: 9, opset_import: ["" : 17, "my" : 1]> g (float[n] x) => (float[n] y) { y = my.Foo(x) }'
+    )
+    model = tolcost.from_onnx(parse_model(text))
+    assert repr(model.time("h200")).endswith("lower bound>")
+    assert "0/1 nodes" in repr(model)
+
+
 def test_attoseconds_are_the_form_never_above_it():
     device = load_device("h200")
     study = tolcost.analyze(MATMUL).study

@@ -219,6 +219,8 @@ class CostTime:
     """Microseconds on a device: at least, at least with all of a model fused, as predicted; None: not known.
 
     ``limits`` says how many nodes are bound by bytes, operations and launches, where lengths are known.
+    ``status`` is that of the counts and bytes behind: of an upper bound nothing takes *at least* that long,
+    and of a lower bound some nodes are not in it.
     """
 
     device: Device
@@ -226,11 +228,12 @@ class CostTime:
     fused: SympyExpr | None
     predicted: SympyExpr | None
     limits: Mapping[str, int]
+    status: Certainty = "exact"
 
     def __repr__(self) -> str:
         """The device by its name, and the times."""
         times = f"bound={self.bound}, fused={self.fused}, predicted={self.predicted}"
-        return f"<CostTime {self.device.name}: {times}, limits={dict(self.limits)}>"
+        return f"<CostTime {self.device.name}: {times}, limits={dict(self.limits)}, {self.status}>"
 
 
 @dataclass(frozen=True, eq=False)
@@ -360,7 +363,7 @@ class Cost(Located):
         found = self.study.times(known)
         forms = (found.bound, found.whole, found.predicted)
         bound, fused, predicted = (None if form is None else self._sympy(form) for form in forms)
-        return CostTime(known, bound, fused, predicted, found.limits(self.point.values))
+        return CostTime(known, bound, fused, predicted, found.limits(self.point.values), self.timing)
 
     def __getitem__(self, key: str) -> SympyExpr | None:
         """Give a figure by its key, as in ``cost["bytes"]``; None where it is not known."""
@@ -512,7 +515,7 @@ class Cost(Located):
     def __repr__(self) -> str:
         """The name, the EOPs, how much is costed, and how sure that is."""
         costed, nodes = self.coverage.costed, self.coverage.nodes
-        counted = f"{costed}/{nodes} nodes, " if nodes > 1 else ""
+        counted = f"{costed}/{nodes} nodes, " if nodes > 1 or costed < nodes else ""
         return f"<Cost {self.name}: {text_of(self._eops)} EOPs, {counted}{self.status}>"
 
     def _repr_html_(self) -> str:

@@ -546,9 +546,14 @@ class Located:
         """How sure a figure is: what moves, and how long that takes, may be less at some lengths."""
         if metric == "bytes":
             return self.moved(self.total)
-        if metric != "params" and metric not in self.durations:
-            return self.status
-        above = metric != "params" and (self.status in FROM_ABOVE or not self.moves_all)
+        if metric in self.durations:
+            return self.timing
+        return certainty_of_sum(False, self.status in INCOMPLETE) if metric == "params" else self.status
+
+    @property
+    def timing(self) -> Certainty:
+        """How sure times on a device are, as far as they rest on counts and bytes."""
+        above = self.status in FROM_ABOVE or not self.moves_all
         return certainty_of_sum(above, self.status in INCOMPLETE)
 
     def moved(self, figures: Figures) -> Certainty:
