@@ -241,36 +241,41 @@ _USES: Mapping[type, Callable[[int], list[Charge]]] = {
 
 Needs = frozenset[object]
 _MOST = 20
+_THIS = "this is computed again at every step of the {} around it, and never changes"
+_CALLED = "an operator computes the same again at every step of this {}"
 
 
 def repeated_work(program: Program, source: Source) -> tuple[Diagnostic, ...]:
-    """A warning for each expression of a source that a body computes anew though it never changes."""
-    finder = _Finder()
+    """A warning for each expression of a source that a body computes anew though it never changes.
+
+    What operators and library files compute is told where the body is.
+    """
+    finder = _Finder(source)
     for plan in schedules(program):
         for node in plan.nodes:
             if node not in finder.needs:
                 finder.needs[node], finder.works[node] = finder.facts(node)
     own = sorted((span for span in finder.repeated if span.source == source), key=lambda s: (s.start, -s.end))
     largest = [span for n, span in enumerate(own) if all(span.end > other.end for other in own[:n])]
-    return tuple(_again(span, finder.repeated[span]) for span in largest[:_MOST])
+    again = (_again(span, _THIS.format(finder.repeated[span])) for span in largest)
+    called = (_again(span, _CALLED.format(what)) for span, what in finder.called.items())
+    return (*again, *called)[:_MOST]
 
 
 def _again(span: Span, what: str) -> Diagnostic:
-    return Diagnostic(
-        "T0420",
-        f"this is computed again at every step of the {what} around it, and never changes",
-        span,
-        hint="give it a name outside, and it counts once",
-        severity="warning",
-    )
+    hint = "give it a name outside, and it counts once"
+    return Diagnostic("T0420", what, span, hint=hint, severity="warning")
 
 
 @dataclass(slots=True, eq=False)
 class _Finder:
+    source: Source
     needs: dict[Node, Needs] = field(default_factory=dict)
     works: dict[Node, bool] = field(default_factory=dict)
     repeated: dict[Span, str] = field(default_factory=dict)
     """What is computed again and again, and by what."""
+    called: dict[Span, str] = field(default_factory=dict)
+    """What computes something again and again that is written elsewhere."""
 
     def facts(self, node: Node) -> tuple[Needs, bool]:
         """What a node needs, and whether it works on data, given the same of what is in it."""
@@ -308,8 +313,13 @@ class _Finder:
 
     def _report(self, node: Node, around: ir.Build | ir.Fold) -> None:
         span: Span = getattr(node, "span", NOWHERE)
-        if span is not NOWHERE and span != around.span:
-            self.repeated.setdefault(span, "map" if isinstance(around, ir.Build) else "reduce")
+        what = "map" if isinstance(around, ir.Build) else "reduce"
+        if span is NOWHERE or span == around.span:
+            return
+        if around.span.source == self.source != span.source:
+            self.called.setdefault(around.span, what)
+        else:
+            self.repeated.setdefault(span, what)
 
 
 def _changes(needs: Needs, changing: set[object]) -> bool:
