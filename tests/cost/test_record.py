@@ -42,7 +42,7 @@ def test_widths(space, size):
 
 
 def test_narrow_elements_are_packed_per_tensor():
-    assert to_text(bytes_of((n,), 4)) == "floor((n + 1)/2)"
+    assert to_text(bytes_of((n,), "int4")) == "floor((n + 1)/2)"
 
 
 def test_texts_have_no_size():

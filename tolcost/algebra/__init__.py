@@ -81,6 +81,7 @@ from tolcost.algebra.poly import (
     product_of,
     reach,
     the_symbol,
+    total_known,
     total_of,
 )
 from tolcost.algebra.powers import powers

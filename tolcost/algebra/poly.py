@@ -632,6 +632,13 @@ def total_of(parts: Iterable[Poly]) -> Poly:
     return poly(terms, den)
 
 
+def total_known(polys: Iterable[Poly | None]) -> Poly | None:
+    """Add up polynomials; ``None`` where one of them is not known."""
+    listed = list(polys)
+    known = [p for p in listed if p is not None]
+    return total_of(known) if len(known) == len(listed) else None
+
+
 def scale(a: Poly, factor: int, den: int = 1) -> Poly:
     """Product with the rational ``factor / den``."""
     if not factor:

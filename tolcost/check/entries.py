@@ -8,6 +8,7 @@ Symbols with other than the usual bounds, and conditions that the program rests 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from itertools import chain, product
 from math import prod
 from typing import TYPE_CHECKING, TypeAlias
@@ -203,12 +204,7 @@ def entry_from(
 
 def _as_poly(form: Poly | Depth | None) -> Poly | None:
     """One closed form for a depth."""
-    if not isinstance(form, Depth):
-        return form
-    largest, *others = form.candidates
-    for other in others:
-        largest = maximum(largest, other)
-    return largest
+    return reduce(maximum, form.candidates) if isinstance(form, Depth) else form
 
 
 # ---- inputs, bounds and conditions ------------------------------------------------------------

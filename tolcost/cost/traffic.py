@@ -786,14 +786,15 @@ def _by_space(moved: Iterable[tuple[str, Poly]]) -> Mapping[str, Poly]:
     return MappingProxyType({space: result[space] for space in sorted(result)})
 
 
-def bytes_of(shape: tuple[Poly, ...], bits: int) -> Poly:
-    """Give the bytes of one tensor of elements of some bits.
+def bytes_of(shape: tuple[Poly, ...], space: str) -> Poly | None:
+    """Give the bytes of one tensor; None for texts, which have no size.
 
     >>> from tolcost.algebra import const, length
-    >>> bytes_of((length("n"),), 16), bytes_of((const(3),), 4)
-    (2*n, 2)
+    >>> bytes_of((length("n"),), "float16"), bytes_of((const(3),), "int4"), bytes_of((), "S")
+    (2*n, 2, None)
     """
-    return packed(product_of(shape), bits)
+    bits = bits_of(space)
+    return None if bits is None else packed(product_of(shape), bits)
 
 
 def packed(elements: Poly, bits: int) -> Poly:

@@ -27,9 +27,10 @@ from tolcost.algebra import (
     polys_of,
     substitute,
     the_symbol,
+    total_known,
 )
 from tolcost.cost.record import Change
-from tolcost.cost.traffic import bits_of, bytes_of
+from tolcost.cost.traffic import bytes_of
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import quoted, refuse
 from tolcost.elaborate import Inputs, Tensor
@@ -219,11 +220,9 @@ def bytes_known(known: Known | None) -> Poly | None:
     """
     match known:
         case Tensor(shape=shape, space=space):
-            bits = bits_of(space)
-            return None if bits is None else bytes_of(shape, bits)
+            return bytes_of(shape, space)
         case Inputs(items=items):
-            sizes = [bytes_known(item) for item in items]
-            return None if None in sizes else sum((s for s in sizes if s is not None), const(0))
+            return total_known(map(bytes_known, items))
         case _:
             return const(0)
 

@@ -10,7 +10,7 @@ place or reorders nodes may need less.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import compress, product
 from math import lcm
 
@@ -24,12 +24,13 @@ from tolcost.algebra import (
     prepared,
     product_of,
     substitute,
+    total_known,
     total_of,
 )
 from tolcost.algebra.poly import UNIT, Terms, poly
 from tolcost.algebra.restricted import without_factors
 from tolcost.cost.span import Depth
-from tolcost.cost.traffic import bits_of, bytes_of
+from tolcost.cost.traffic import bytes_of
 from tolcost.dataclass import dataclass
 from tolcost.elaborate import Tensor
 from tolcost.models.analysis import GraphCost
@@ -48,17 +49,17 @@ class Holdings:
     @property
     def bytes(self) -> Poly | None:
         """What a run must at least read and write: parameters and inputs, outputs."""
-        if self.parameter_bytes is None or self.input_bytes is None or self.output_bytes is None:
-            return None
-        return self.parameter_bytes + self.input_bytes + self.output_bytes
+        return total_known((self.parameter_bytes, self.input_bytes, self.output_bytes))
 
 
 def holdings(cost: GraphCost, held: Parameters, settle: Callable[[Poly], Poly]) -> Holdings:
     """What a model holds, is given and gives, with forms settled."""
     tensors = tuple(Counter(held.tensors).items())
     counts = total_of(product_of(t.shape) * times for t, times in tensors)
+    each = ((bytes_of(t.shape, t.space), times) for t, times in tensors)
+    held_bytes = (None if size is None else size * times for size, times in each)
     given, made = (given.name for given in cost.model.graph.inputs), cost.model.graph.outputs
-    sizes = _bytes(tensors), _bytes_of(cost, given), _bytes_of(cost, made)
+    sizes = map(total_known, (held_bytes, map(cost.names.buffer, given), map(cost.names.buffer, made)))
     return Holdings(settle(counts), *(None if size is None else settle(size) for size in sizes))
 
 
@@ -70,22 +71,6 @@ def parameters_by_node(cost: GraphCost, held: Parameters) -> tuple[tuple[Poly, .
 
 def _elements(tensors: Sequence[Tensor]) -> Poly:
     return total_of(product_of(tensor.shape) for tensor in tensors)
-
-
-def _bytes(tensors: Iterable[tuple[Tensor, int]]) -> Poly | None:
-    sizes: list[Poly] = []
-    for tensor, times in tensors:
-        bits = bits_of(tensor.space)
-        if bits is None:
-            return None
-        sizes.append(bytes_of(tensor.shape, bits) * times)
-    return total_of(sizes)
-
-
-def _bytes_of(cost: GraphCost, names: Iterable[str]) -> Poly | None:
-    sizes = [cost.names.buffer(name) for name in names]
-    known = [size for size in sizes if size is not None]
-    return total_of(known) if len(known) == len(sizes) else None
 
 
 # ---- the peak ----------------------------------------------------------------------------

@@ -31,12 +31,12 @@ from tolcost.algebra import (
     sum_over,
     symbols_of_cond,
     to_text,
-    total_of,
+    total_known,
 )
 from tolcost.algebra.parse import parse_text
 from tolcost.algebra.poly import affine_parts
 from tolcost.cost.span import Depth
-from tolcost.cost.traffic import bits_of, bytes_of
+from tolcost.cost.traffic import bytes_of
 from tolcost.cost.weights import Weighed
 from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Rejected, quoted, refuse
@@ -365,16 +365,11 @@ def _prefilled(cost: Located, steps: Steps, text: str, other: Located | None) ->
 
 def _cache(cost: Located, symbol: Symbol, end: Poly) -> Poly | None:
     """The bytes of the inputs that grow, after the last run."""
-    sizes: list[Poly] = []
-    for given in cost.study.inputs:
-        for part in given.type:
-            if any(symbol in form.free for form in part.shape):
-                bits = bits_of(part.space)
-                if bits is None:
-                    return None
-                sizes.append(bytes_of(part.shape, bits))
+    parts = (part for given in cost.study.inputs for part in given.type)
+    growing = [part for part in parts if any(symbol in form.free for form in part.shape)]
+    size = total_known(bytes_of(part.shape, part.space) for part in growing)
     numbers: dict[Symbol, Poly | int] = {**cost.point.values, symbol: end}
-    return substitute(total_of(sizes), numbers) if sizes else None
+    return substitute(size, numbers) if growing and size is not None else None
 
 
 # ---- conditions --------------------------------------------------------------------------------

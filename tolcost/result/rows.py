@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from tolcost.algebra import Poly, total_of
+from tolcost.algebra import Poly, total_known
 from tolcost.cost.record import FormRatio
 from tolcost.dataclass import dataclass, field, replace
 
@@ -156,15 +156,9 @@ class TableRow:
 
 def gathered(title: str, rows: Sequence[TableRow]) -> TableRow:
     """Several rows as one."""
-    added = {key: _added([row.amounts[key] for row in rows]) for key in AMOUNTS}
+    added = {key: total_known([row.amounts[key] for row in rows]) for key in AMOUNTS}
     partly = any(row.partly for row in rows)
     return TableRow(title, sum(row.nodes for row in rows), MappingProxyType(added), partly=partly)
-
-
-def _added(amounts: Iterable[Poly | None]) -> Poly | None:
-    known = list(amounts)
-    found = [amount for amount in known if amount is not None]
-    return None if len(found) < len(known) else total_of(found)
 
 
 def costs_nothing(row: TableRow, measure: str | None) -> bool:
@@ -237,7 +231,7 @@ def rows_added(tables: Sequence[Sequence[TableRow]]) -> Iterator[TableRow]:
     for row in (row for table in tables for row in table):
         found.setdefault(row.title, []).append(row)
     for same in found.values():
-        amounts = {key: _added([row.amounts[key] for row in same]) for key in AMOUNTS}
+        amounts = {key: total_known([row.amounts[key] for row in same]) for key in AMOUNTS}
         amounts["parameters"] = same[-1].amounts["parameters"]
         children = tuple(rows_added([row.children for row in same]))
         partly = any(row.partly for row in same)

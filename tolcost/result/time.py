@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, reduce
 
 from tolcost.algebra import ZERO, AlgebraBudget, NotInteger, Poly, Symbol, UnboundSymbol, maximum, total_of
 from tolcost.cost.device import (
@@ -43,11 +43,8 @@ def work_of(
 
 def largest_of(inputs: Iterable[NamedType]) -> Poly:
     """The bytes of the largest input."""
-    sizes = [bytes_of(p.shape, bits) for given in inputs for p in given.type if (bits := bits_of(p.space))]
-    largest = ZERO
-    for one in sizes:
-        largest = maximum(largest, one)
-    return largest
+    sizes = (bytes_of(part.shape, part.space) for given in inputs for part in given.type)
+    return reduce(maximum, (size for size in sizes if size is not None), ZERO)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from types import MappingProxyType
 from typing import TypeVar
 
-from tolcost.algebra import ZERO, Poly, maximum, minimum, relu, substitute, to_text, total_of
+from tolcost.algebra import ZERO, Poly, maximum, minimum, relu, substitute, to_text, total_known, total_of
 from tolcost.algebra.poly import Terms, poly
 from tolcost.atoms.nodes import ATOMS
 from tolcost.catalogue.graph import GraphNode
@@ -251,12 +251,11 @@ def _work(adder: Adder, lowered: Lowered) -> CallWork | None:
 def fused_work(cost: GraphCost, adder: Adder, total: Figures) -> CallWork | None:
     """All products of a model, its outputs, and of parameters and inputs what nodes read of them at all."""
     whole = work_of("", total.traffic, total.histogram, total.macs, ZERO)
-    sizes = [size for name in cost.model.graph.outputs if (size := cost.bytes(name)) is not None]
-    if whole is None or len(sizes) < len(cost.model.graph.outputs):
+    written = total_known(map(cost.bytes, cost.model.graph.outputs))
+    if whole is None or written is None:
         return None
-    written = adder.settle(total_of(sizes))
     certain = adder.settle(total_of(_sources_read(cost, adder)))
-    return replace(whole, read=certain, certain=certain, written=written)
+    return replace(whole, read=certain, certain=certain, written=adder.settle(written))
 
 
 def _sources_read(cost: GraphCost, adder: Adder) -> Iterator[Poly]:
