@@ -179,7 +179,7 @@ def generate(
 def _wanted(
     dims: Mapping[str, int] | None,
     shapes: Mapping[str, Sequence[int | str]] | None,
-    assume: str | Sequence[str] = (),
+    assume: str | Sequence[str],
 ) -> Wanted:
     found = {name: _asked_shape(name, shape) for name, shape in (shapes or {}).items()}
     return Wanted(whole_lengths(dims), found, assume=said_of_lengths(assume))

@@ -55,7 +55,7 @@ def lengths_of(program: Program) -> tuple[Symbol, ...]:
 
 
 def out_of_bounds(
-    symbol: Symbol, bindings: Mapping[Symbol, int], told: Iterable[tuple[Cond, str]] = ()
+    symbol: Symbol, bindings: Mapping[Symbol, int], told: Iterable[tuple[Cond, str]]
 ) -> Iterator[Diagnostic]:
     """Say of a length if it is outside of its range, and which equation it follows from, and where."""
     value, low, high = bindings[symbol], _bound(symbol.lo, bindings), _bound(symbol.hi, bindings)

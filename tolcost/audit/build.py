@@ -46,7 +46,7 @@ from tolcost.audit.recorded import gpu_charts, gpu_table, league_table, polybenc
 from tolcost.catalogue.cases import Case, load_cases
 from tolcost.catalogue.conformance import Report
 from tolcost.catalogue.listing import Entry, ProgramLibrary, entries, library_names, read_library
-from tolcost.catalogue.specs import FOLDER_OF_DOMAIN, Library, open_library
+from tolcost.catalogue.specs import FOLDER_OF_DOMAIN, Library
 from tolcost.dataclass import dataclass
 from tolcost.platform import specs_root
 from tolcost.result.catalogue_page import CostedProgram, costed
@@ -69,26 +69,25 @@ class Reports:
     figures: Sequence[tuple[str, str]]
 
 
-def build_reports(folder: Path, library: Library | None = None) -> Reports:
+def build_reports(folder: Path, library: Library) -> Reports:
     """Make every report; ``folder`` is where the evidence is read from (``data/`` in it)."""
-    specs = library or open_library()
     conformance, peers, reasons = read_conformance(folder), read_peers(folder), read_reasons(folder)
     general = read_general(folder)
-    listed = tuple(entry for entry in entries(specs) if entry.domain in FOLDER_OF_DOMAIN)
-    judged = judge_all(specs)
-    found = points(peers, specs)
+    listed = tuple(entry for entry in entries(library) if entry.domain in FOLDER_OF_DOMAIN)
+    judged = judge_all(library)
+    found = points(peers, library)
     tables = (
-        *four_column_tables(judged, listed, general, conformance, found, specs),
+        *four_column_tables(judged, listed, general, conformance, found, library),
         paper_table(judged),
         evidence_table(listed, general, conformance),
         answer_table(found),
         operators_table(found, reasons),
         peers_table(found),
         catalogue_table(listed, conformance),
-        primitives_table(listed, specs, conformance),
+        primitives_table(listed, library, conformance),
         beyond_table(listed, conformance),
-        theorem_table(listed, specs, conformance),
-        polybench_table(folder, specs),
+        theorem_table(listed, library, conformance),
+        polybench_table(folder, library),
         *gpu_table(folder),
         *league_table(folder),
         errata_table(),
@@ -101,7 +100,7 @@ def build_reports(folder: Path, library: Library | None = None) -> Reports:
             ratio_chart(found),
         ),
         Chart("scatter", "EOPs against XLA's compiled count.", PEERS_MADE, scatter_chart(found)),
-        Chart("growth", "How EOPs grow with one length n.", _COMMAND, growth_chart(specs)),
+        Chart("growth", "How EOPs grow with one length n.", _COMMAND, growth_chart(library)),
     )
     standing = standing_counts(listed, conformance)
     _, with_forms = verified_with_forms(listed, general, conformance)

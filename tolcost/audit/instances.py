@@ -35,7 +35,7 @@ class OperatorInstance:
     outputs: int | None = None
 
 
-def lower_source(source: Source, library: Library, given: Mapping[str, Argument] | None = None) -> Elaborated:
+def lower_source(source: Source, library: Library, given: Mapping[str, Argument] | None) -> Elaborated:
     """Lower a program with what is given of its inputs; its mistakes raise ``Rejected``."""
     return lower(read_program(source, library), given, source.name)
 

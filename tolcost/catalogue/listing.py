@@ -46,7 +46,7 @@ class Entry:
         return f"{self.domain}.{self.name}" if self.domain else self.name
 
 
-def live_operators(domain: str = "") -> tuple[str, ...]:
+def live_operators(domain: str) -> tuple[str, ...]:
     """Every operator of a domain of ONNX that is not deprecated, sorted."""
     schemas = defs.get_all_schemas()
     return tuple(sorted({s.name for s in schemas if s.domain == domain and not s.deprecated}))

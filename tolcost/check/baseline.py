@@ -253,7 +253,7 @@ class Former:
     root: Path
     absent: tuple[str, ...] = ()
 
-    def lacks(self, file: str, libraries: Sequence[str] = ()) -> str | None:
+    def lacks(self, file: str, libraries: Sequence[str]) -> str | None:
         """The submodule that a file or a library belongs to, if its content of then is not here."""
         for folder in self.absent:
             own = any(library in (folder, os.path.dirname(folder) or ".") for library in libraries)

@@ -46,8 +46,8 @@ def answer(request: str) -> str:
     return json.dumps(found)
 
 
-def _reading(text: str, name: str = "program.tol") -> Reading:
-    return read_supposing(Source(name, text))
+def _reading(text: str) -> Reading:
+    return read_supposing(Source("program.tol", text))
 
 
 def _located(reading: Reading, dims: Mapping[str, int] | None = None) -> Located:

@@ -298,7 +298,7 @@ async def _explain(server: Server, uri: str, name: str = "") -> str:
     return await server.work(lambda: features.explained(reading))
 
 
-def language_server(folders: tuple[Path, ...] = ()) -> Server:
+def language_server(folders: tuple[Path, ...]) -> Server:
     """A server that answers to everything above."""
     server = Server(folders)
     features: dict[str, Callable[..., object]] = {

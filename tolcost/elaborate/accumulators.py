@@ -396,7 +396,7 @@ def fold_under_coordinates(
     step: Step,
     start: Value,
     shape: tuple[Poly, ...],
-    maybe_free: bool = False,
+    maybe_free: bool,
     longer: Longer | None = None,
 ) -> Value:
     """The Fold of a step; ``longer`` says how much longer lengths are after one step, as far as it seems.
@@ -636,7 +636,7 @@ class _Pass:
         found = _as_value(self.env, fold, True, own)
         return found.items if isinstance(found, Pieces) else (found,)
 
-    def widen(self, growth: _Growth, free: Free, again: bool = False) -> bool:
+    def widen(self, growth: _Growth, free: Free, again: bool) -> bool:
         """Put in spaces that turned out wider, without elaborating again; False where that would differ.
 
         An accumulator that is data after all counts by its space where a number did not: ``again`` looks.

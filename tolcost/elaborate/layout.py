@@ -99,7 +99,7 @@ TABLE_LIMIT = 4096
 """The largest static ToL that becomes a table; a larger one is computed where it is used."""
 
 
-def materialise(env: Env, value: Value, span: Span = NOWHERE, space: str | None = None) -> Node:
+def materialise(env: Env, value: Value, span: Span, space: str | None = None) -> Node:
     """The node that computes a value; static numerics take ``space`` where it is given."""
     if isinstance(value, (Data, Opaque)):
         return value.node
@@ -182,7 +182,7 @@ def pack(nodes: tuple[Node, ...]) -> Node:
     return Pack(nodes, tuple(part for node in nodes for part in node.type))
 
 
-def build_from(env: Env, shape: Shape, value: View, span: Span, space: str | None = None) -> Node:
+def build_from(env: Env, shape: Shape, value: View, span: Span, space: str | None) -> Node:
     """Lay a view out: a Build of its elements."""
     numbers = known(shape)
     if numbers is not None and value.static and math.prod(numbers) <= TABLE_LIMIT:

@@ -234,9 +234,7 @@ def _now(condition: Cond, cost: GraphCost) -> Cond:
     return substitute_cond(substitute_cond(now, cost.larger), cost.equal)
 
 
-def settling(
-    cost: GraphCost, relied: Iterable[Relied], assumed: Iterable[Cond] = ()
-) -> Callable[[Poly], Poly]:
+def settling(cost: GraphCost, relied: Iterable[Relied], assumed: Iterable[Cond]) -> Callable[[Poly], Poly]:
     """A function that puts forms in terms of the lengths that remain, where all that is known holds."""
     known = (*assumed, *(one.condition for one in relied if not one.checked))
     facts = tuple(c for c in known if isinstance(c, (Ge, Eq)) and len(c.p.free) <= 3)[:_MOST_FACTS]

@@ -381,17 +381,17 @@ def in_full(found: Sequence[AlgorithmComparison], tests: Tests) -> Iterator[Sect
     """One operator after another, as on a page."""
     for one in found:
         yield Heading(one.setting.instance.op, setting_text(one))
-        yield _narrow(algorithms_table((one,), tests), 2, 7)
+        yield _narrow(algorithms_table((one,), tests), 7)
         crossing = crossings_table((one,))
         if crossing.rows:
-            yield _narrow(crossing, 2, 6)
+            yield _narrow(crossing, 6)
         told = [(row.name, row.about) for row in one.rows[1:]]
         yield Facts(tuple(Fact(name, about) for name, about in (*told, *one.refused)))
 
 
-def _narrow(table: ReportTable, first: int, last: int) -> ReportTable:
-    """The columns of a table from the first to before the last that have something in them."""
-    filled = [n for n in range(first, last) if any(plain(row[n]) for row in table.rows)]
+def _narrow(table: ReportTable, last: int) -> ReportTable:
+    """The columns of a table behind its setting, up to before the last, that have something in them."""
+    filled = [n for n in range(2, last) if any(plain(row[n]) for row in table.rows)]
     rows = tuple(tuple(row[n] for n in filled) for row in table.rows)
     return ReportTable(tuple(table.columns[n] for n in filled), rows)
 

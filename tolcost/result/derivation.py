@@ -213,7 +213,7 @@ _OPINION_COLUMNS = (
 )
 
 
-def write_opinions(found: Sequence[Opinions], form: str, colour: bool = False) -> str:
+def write_opinions(found: Sequence[Opinions], form: str, colour: bool) -> str:
     """Write what sympy derives for some programs."""
     if form == "json":
         return document("opinions", {"engine": "sympy", "programs": [_opinion_json(one) for one in found]})

@@ -294,9 +294,7 @@ def generated_again(cost: Located, runs: str, prefill: str | None, other: Locate
     return generated(cost, runs, prefill, other).study
 
 
-def generated_file(
-    path: Path, session: Session, wanted: Wanted, runs: str, prefill: str | None = None
-) -> Cost:
+def generated_file(path: Path, session: Session, wanted: Wanted, runs: str, prefill: str | None) -> Cost:
     """All runs of a model file; ``prefill`` may begin with another file, as in ``first.onnx: seq=p``.
 
     Lengths that only the runs mention are put in place after all of them are added up.

@@ -71,7 +71,7 @@ def is_rank_generic(spec: Spec) -> bool:
 
 
 def forms_by_rank(
-    spec: Spec, library: Library, cases: Iterable[Result] = (), ranks: Sequence[int] = RANKS
+    spec: Spec, library: Library, cases: Iterable[Result], ranks: Sequence[int] = RANKS
 ) -> tuple[RankForm | NoForm, ...]:
     """The form of a definition for each rank of what its `...` stands for, or its only form.
 
@@ -90,7 +90,7 @@ def forms_by_rank(
     return tuple(found)
 
 
-def length_along_one(spec: Spec, library: Library, cases: Iterable[Result] = ()) -> str | None:
+def length_along_one(spec: Spec, library: Library, cases: Iterable[Result]) -> str | None:
     """The length of what an operator with windows gives along one dimension, as ``|Y|[3] = ...``.
 
     Everything that its attributes say of a dimension is a symbol; what they say of both ends may be 0.
