@@ -7,7 +7,7 @@ from random import Random
 
 from tests.cost.programs import R0, apply, block, k, m, n, number, program
 from tests.execute.builders import build, fold, mem, ref, select, tensor
-from tolcost.algebra import Cond, Poly, conj, coordinate, eq, ge
+from tolcost.algebra import Cond, Poly, conj, coordinate, eq, ge, product_of
 from tolcost.atoms.nodes import Block, Build, Input, Node, Pack, Part, Program, Reshape, Var, Where
 
 X = Input("x", tensor("R", n, m, k))
@@ -125,7 +125,4 @@ def tol(rng: Random, scope: Scope, fuel: int) -> Node:
 
 
 def flattened(made: Build) -> Node:
-    volume = n * 0 + 1
-    for length in made.type[0].shape:
-        volume = volume * length
-    return Reshape(made, (Part((volume,), "R"),))
+    return Reshape(made, (Part((product_of(made.type[0].shape),), "R"),))

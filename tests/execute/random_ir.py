@@ -31,7 +31,7 @@ from tests.execute.builders import (
     total,
     where,
 )
-from tolcost.algebra import Cond, Poly, conj, const, coordinate, disj, eq, ge, length
+from tolcost.algebra import Cond, Poly, conj, const, coordinate, disj, eq, ge, length, product_of
 from tolcost.atoms.nodes import Block, Node, Part, Program, Type, Var
 
 n, m, k = (length(name) for name in "nmk")
@@ -263,10 +263,7 @@ class Gen:
             ("flat", "join", "embed", "filter", "grow", "put", "convert", "select", "table")
         ):
             case "flat":
-                volume = const(1)
-                for c in shape:
-                    volume = volume * c
-                return reshape(value, volume)
+                return reshape(value, product_of(shape))
             case "join":
                 d = self.rng.randint(1, len(shape))
                 return join(value, value, d)

@@ -18,6 +18,7 @@ from tolcost.algebra import (
     data_symbol,
     eq,
     ge,
+    product_of,
     prove,
     substitute,
     the_symbol,
@@ -52,7 +53,7 @@ from tolcost.elaborate.layout import (
 )
 from tolcost.elaborate.maps import Step, fresh, position
 from tolcost.elaborate.outlook import outlook
-from tolcost.elaborate.shapes import component, facts_here, settle, shape_text, unify, volume
+from tolcost.elaborate.shapes import component, facts_here, settle, shape_text, unify
 from tolcost.elaborate.values import (
     Data,
     Env,
@@ -661,7 +662,7 @@ class _Pass:
         """The Fold, in the spaces of its accumulator."""
         spaces = spaces_of(var.type)
         body = Block(block.bindings, in_spaces(block.result, spaces))
-        kind = with_spaces(growth.after(lambda: volume(self.shape)), spaces)
+        kind = with_spaces(growth.after(lambda: product_of(self.shape)), spaces)
         start = in_spaces(_spread(begin, growth.parts, self.env, self.step), spaces)
         symbols = tuple(map(the_symbol, self.coords))
         return Fold(symbols, self.shape, var, start, body, kind, self.step.span, self.env.context.node)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from math import prod
 
-from tolcost.algebra import Cond, Poly, const, ge, prove
+from tolcost.algebra import Cond, Poly, const, ge, product_of, prove
 from tolcost.atoms.nodes import Component, Node, Ref
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import NOWHERE, Rejected, Span
@@ -19,7 +19,7 @@ from tolcost.elaborate.accumulators import Longer, fold_under_coordinates
 from tolcost.elaborate.apply import static_in
 from tolcost.elaborate.layout import in_spaces, lay_out, materialise
 from tolcost.elaborate.maps import Step, WrappedStep, fresh, position
-from tolcost.elaborate.shapes import facts_here, pick_component, shape_of, space_of, volume
+from tolcost.elaborate.shapes import facts_here, pick_component, shape_of, space_of
 from tolcost.elaborate.shapes import known as numbers_of
 from tolcost.elaborate.values import (
     Data,
@@ -209,7 +209,7 @@ def _carried_on(env: Env, start: Value, after: Value, span: Span) -> Value:
 
 def _fold_rest(env: Env, step: InductiveStep, maybe_free: bool, longer: Longer) -> Value:
     """The fold of the components that are not known, with those that are."""
-    rest, steps = step.rest(), volume(step.shape)
+    rest, steps = step.rest(), product_of(step.shape)
     if not rest:
         coords, inner = fresh(env, step.pattern, step.shape)
         with env.context.attempt(inner.scope) as trial:

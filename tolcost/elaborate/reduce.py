@@ -9,16 +9,7 @@ from itertools import accumulate
 from operator import is_
 from typing import NamedTuple, TypeAlias
 
-from tolcost.algebra import (
-    Cond,
-    Poly,
-    const,
-    data_symbol,
-    ge,
-    prove,
-    the_symbol,
-    total,
-)
+from tolcost.algebra import Cond, Poly, const, data_symbol, ge, product_of, prove, the_symbol, total
 from tolcost.atoms.kit import constant_symbols
 from tolcost.atoms.nodes import JointWork
 from tolcost.dataclass import dataclass, replace
@@ -35,7 +26,6 @@ from tolcost.elaborate.shapes import (
     known,
     pick_component,
     space_of,
-    volume,
     walked_shape,
 )
 from tolcost.elaborate.static_numbers import held
@@ -354,7 +344,7 @@ def _probe_words(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) ->
 
 def _steady(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
     """A fold that reaches its final value at the first step, such as a maximum of equal numbers."""
-    if prove(ge(volume(shape) - 1), facts_here(env)) is not True:
+    if prove(ge(product_of(shape) - 1), facts_here(env)) is not True:
         return None
     coords, inner = fresh(env, step.pattern, shape)
     with env.context.attempt(inner.scope) as trial:

@@ -24,6 +24,7 @@ from tolcost.algebra import (
     length,
     negate,
     only_symbol,
+    product_of,
     to_text,
 )
 from tolcost.atoms import nodes as ir
@@ -45,7 +46,6 @@ from tolcost.elaborate.shapes import (
     shape_of,
     space_of,
     unify,
-    volume,
 )
 from tolcost.elaborate.signatures import (
     anything,
@@ -181,7 +181,7 @@ def _capacity(env: Env, span: Span, value: Value) -> Value:
 def _vol(env: Env, span: Span, value: Value) -> Value:
     found = const(0)
     for shape in component_shapes(env, value, span):
-        found = found + volume(shape)
+        found = found + product_of(shape)
     return found
 
 

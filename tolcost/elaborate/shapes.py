@@ -29,7 +29,6 @@ from tolcost.algebra import (
     ge,
     maximum,
     negate,
-    product_of,
     prove,
     step_of,
     substitute,
@@ -470,11 +469,6 @@ def known(shape: Shape) -> tuple[int, ...] | None:
     """The lengths as numbers, if all are."""
     numbers = tuple([d.constant for d in shape])
     return None if None in numbers else numbers  # type: ignore[return-value]
-
-
-def volume(shape: Shape) -> Poly:
-    """How many elements a shape has."""
-    return product_of(shape)
 
 
 def shape_text(shape: Shape) -> str:

@@ -16,6 +16,7 @@ from tolcost.algebra import (
     floordiv,
     ge,
     mod,
+    product_of,
     the_symbol,
     to_text,
 )
@@ -58,7 +59,6 @@ from tolcost.elaborate.shapes import (
     shape_text,
     space_of,
     unify,
-    volume,
     walked_shape,
 )
 from tolcost.elaborate.signatures import anything, integer, no_sequence, primitive, tol, vector
@@ -141,7 +141,7 @@ def reshape_value(env: Env, value: Value, shape: tuple[Poly, ...], span: Span) -
     old = shape_of(env, value, span)
     if old == shape:
         return value
-    before, after = volume(old), volume(shape)
+    before, after = product_of(old), product_of(shape)
     unify(
         env,
         before,
@@ -292,8 +292,8 @@ def _reshape(env: Env, span: Span, value: Value, wanted: Shape) -> Value:
     if len(open_places) > 1:
         fail("T0319", "a shape can leave only one length open with -1", span, kind=Misfit)
     if open_places:
-        rest = volume(tuple(d for n, d in enumerate(wanted) if n != open_places[0]))
-        filled = _share(env, volume(shape), rest, span)
+        rest = product_of(tuple(d for n, d in enumerate(wanted) if n != open_places[0]))
+        filled = _share(env, product_of(shape), rest, span)
         wanted = tuple(filled if n == open_places[0] else d for n, d in enumerate(wanted))
     for length in wanted:  # two that are below 0 would make as many elements
         require_length(env, length, span)
