@@ -10,6 +10,7 @@ import tolcost
 from tolcost.cli import run
 from tolcost.result.compare import NOTHING, Claim, compare, conclude
 from tolcost.result.study import Certainty
+from tolcost.testing import assert_cost
 
 STATUSES: tuple[Certainty, ...] = ("exact", "upper bound", "lower bound", "depends on data")
 COSTS = tuple(product(range(3), repeat=2))
@@ -267,3 +268,35 @@ def test_all_runs_of_a_model_are_compared_in_every_figure() -> None:
     found = tolcost.diff(cost, tolcost.generate(cost, "past: 1..n"))
     assert {(row.part, row.metric) for row in found.rows} >= {("", "params"), ("MatMul", "macs")}
     assert found.rows[-1].new != 0
+
+
+def test_conditions_that_are_equations_leave_out_points() -> None:
+    """It was never more, and fewer where 4 does not divide n: there the new one cannot be run."""
+    head = '<ir_version: 10, opset_import: ["" : 18]> g (float[n] x) => '
+    old, new = (
+        tolcost.from_onnx(parse_model(head + text))
+        for text in (
+            "(float[a] y) { y = Exp(x) }",
+            "(float[a, b] y) <int64[2] s = {4, -1}> { z = Reshape(x, s) y = Exp(z) }",
+        )
+    )
+    assert new.conditions == ("n == 4*floor(n/4)",)
+    found = {row.metric: row for row in tolcost.diff(old, new).rows if not row.part}
+    assert found["eops"].verdict == "same"
+    assert found["bytes"].verdict == "costlier"
+    assert_cost(new, eops="n")
+
+
+@pytest.mark.parametrize("needs", ["n % 3, 0", "n % 5, m % 5", "n * n % 7, m % 7"])
+def test_points_that_are_shown_are_such_that_both_allow(needs: str) -> None:
+    """Whatever the condition is: what differs elsewhere only is not seen to differ."""
+    inputs = "tol x: R [n]\ntol w: R [m]\nu := w[1]\n"
+    old = f"{inputs}y := map(tol[4 * n], exp(x[1]), [i])"
+    a, b = needs.split(", ")
+    new = f"{inputs}k = same({needs})\ny := map(tol[3 * n + m + k + 9 * ({a} - {b})^2], exp(x[1]), [i])"
+    cost = tolcost.analyze(new)
+    row = tolcost.diff(old, new).whole
+    for shown in (row.less, row.more):
+        assert shown is not None
+        point = {symbol.name: value for symbol, value in shown.point}
+        assert cost(point).eops == shown.left

@@ -20,6 +20,7 @@ from tolcost.algebra import (
     Poly,
     Symbol,
     UnboundSymbol,
+    Witness,
     atom,
     cond_text,
     const,
@@ -30,6 +31,7 @@ from tolcost.algebra import (
     only_symbol,
     prove,
     substitute,
+    symbols_of_cond,
     to_words,
 )
 from tolcost.algebra import compare as compare_forms
@@ -237,6 +239,8 @@ class _Comparing:
     facts: tuple[Cond, ...]
     at: Mapping[Symbol, int] | None
     identical: bool
+    relied: tuple[Cond, ...] = ()
+    """All that both need: facts are what is of use in a proof."""
     empty: bool = False
     """Whether no lengths were found that fit both."""
 
@@ -261,9 +265,26 @@ class _Comparing:
         """One figure, judged."""
         was = ZERO if old is None else self.before(old)
         now = ZERO if new is None else self.after(new)
-        row = difference(metric, part, was, now, self.facts)
+        row = self._at_allowed(difference(metric, part, was, now, self.facts))
         statuses = (self.old.certainty(metric), self.new.certainty(metric))
         return replace(_judged(row, statuses, self), at=self._values(was, now))
+
+    def _at_allowed(self, row: FigureDifference) -> FigureDifference:
+        """A figure with points that both allow: one that is less or more nowhere else is not seen to be."""
+        less, more = self._allowed(row, row.less, -1), self._allowed(row, row.more, 1)
+        claim = Claim(
+            row.claim.more and (True if more else None), row.claim.less and (True if less else None)
+        )
+        return replace(row, claim=claim, less=less, more=more)
+
+    def _allowed(self, row: FigureDifference, shown: Witness | None, sign: int) -> Witness | None:
+        point = {} if shown is None else dict(shown.point)
+        told = [one for one in self.relied if symbols_of_cond(one) <= point.keys()]
+        if shown is None or hold_at(told, point):
+            return shown
+        shapes = (one for one in try_shapes(row.old, row.new, self.relied) if sign * (one.new - one.old) > 0)
+        found = next(shapes, None)
+        return None if found is None else Witness(tuple(found.point.items()), found.new, found.old)
 
     def layer(self, old: TableRow | None, new: TableRow | None) -> FigureDifference:
         """The EOPs of a part that both have, or one of them."""
@@ -295,10 +316,11 @@ def compare(old: Located, new: Located, identical: bool = False) -> CostComparis
     values = None if there is None else there.point.values
     held = values if values is not None and _holds(old, matching, values) else None
     now = _Comparing(old, new, matching, (), held, identical)
-    relied = [map_cond(one.condition, now.before) for one in old.study.needed]
-    simple = facts_of((*relied, *(map_cond(one.condition, now.after) for one in new.study.needed)))
-    facts = (*matching.facts, *simple)
-    now = replace(now, facts=facts, empty=not now.meet(facts))
+    needed = [map_cond(one.condition, now.before) for one in old.study.needed]
+    needed += [map_cond(one.condition, now.after) for one in new.study.needed]
+    facts = (*matching.facts, *facts_of(needed))
+    relied = (*matching.facts, *dict.fromkeys(needed))
+    now = replace(now, facts=facts, relied=relied, empty=not now.meet(facts))
     before = {(part, metric): form for part, metric, form in old.compared()}
     after = {(part, metric): form for part, metric, form in new.compared()}
     sides = {"old": after.keys() - before.keys(), "new": before.keys() - after.keys()}

@@ -39,13 +39,14 @@ from tolcost.show.document import Valuation
 
 _LONGEST = 300
 MOST_FACTS = 12
-"""A proof goes by so many conditions."""
+"""A proof goes by so many conditions of each kind."""
 
 
 def facts_of(conditions: Iterable[Cond]) -> tuple[Cond, ...]:
-    """The conditions that are of use in a proof: not too many, and simple ones."""
-    found = dict.fromkeys(c for c in conditions if isinstance(c, Ge) and len(c.p.free) <= 3)
-    return tuple(found)[:MOST_FACTS]
+    """The conditions that are of use in a proof: not too many, and simple ones; bounds, then equations."""
+    simple = dict.fromkeys(c for c in conditions if isinstance(c, Ge | Eq) and len(c.p.free) <= 3)
+    kinds = ([c for c in simple if isinstance(c, kind)] for kind in (Ge, Eq))
+    return tuple(c for kind in kinds for c in kind[:MOST_FACTS])
 
 
 def line_in(span: Span, file: str) -> str:
