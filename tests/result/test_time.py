@@ -211,3 +211,21 @@ def test_what_binds_changes_only_at_lengths_that_the_model_allows(capsys, tmp_pa
     assert "bound by launches below" not in bounded
     row = next(line for line in bounded.splitlines() if line.startswith("MatMul") and "median" in line)
     assert row.split()[4] == "launches"  # numbers, at the example above
+
+
+def test_the_gate_tells_times_in_microseconds(tmp_path, monkeypatch, capsys):
+    """They were attoseconds without a unit, beside a budget in others; and settings may begin with a mark."""
+    (tmp_path / "mm.tol").write_text(MATMUL.read_text(encoding="utf-8"), encoding="utf-8")
+    budget = (
+        '\ufeffmetrics = ["time_h200"]\n[budgets]\n"mm.tol" = ["time_h200 <= 1 us at n=64, k=64, m=64"]\n'
+    )
+    (tmp_path / "tolcost.toml").write_text(budget, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert run(["check", "--update"]) == 1
+    assert "at n=64, k=64, m=64: 11.328957 µs, allowed 1 µs" in capsys.readouterr().out
+    twice = "tol x: R [n]\ny := map(x, exp(*))\nz := map(x, log(*))"
+    (tmp_path / "old.tol").write_text("tol x: R [n]\ny := map(x, exp(*))", encoding="utf-8")
+    (tmp_path / "new.tol").write_text(twice, encoding="utf-8")
+    run(["diff", "old.tol", "new.tol", "--device", "h200", "--dim", "n=1000000"])
+    assert " 6.41498" in (said := capsys.readouterr().out)  # 4.68 + 10**6/576375
+    assert "closed forms of time_h200" in said

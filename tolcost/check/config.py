@@ -145,7 +145,7 @@ def _read(path: Path) -> Source:
             data = file.read(MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
             raise Rejected(_unreadable(path, f"it is larger than {MAX_BYTES >> 20} MiB"))
-        return Source(path.name, data.decode("utf-8"))
+        return Source(path.name, data.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise Rejected(_unreadable(path, "it is not UTF-8")) from None
     except OSError as error:

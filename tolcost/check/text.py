@@ -23,6 +23,7 @@ from tolcost.check.records import (
     file_of,
     severity,
 )
+from tolcost.cost.device import is_time, time_text
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import visible
 from tolcost.show.document import cut as shortened
@@ -129,7 +130,8 @@ class Detail:
 def details(change: CostChange) -> list[Detail]:
     """What there is to say of a change besides its verdict, line by line."""
     lines = [Detail(cut(change.new, 200))] if change.kind == "broken" else []
-    lines += [Detail(at(e), "numbers") for e in (change.example, change.other) if e is not None]
+    examples = [e for e in (change.example, change.other) if e is not None]
+    lines += [Detail(at(example, change.metric), "numbers") for example in examples]
     if change.kind == "undecided" and change.tried:
         costlier = change.example is not None and change.example.new > change.example.old
         shapes = f"at {change.tried:,} shapes tried, and not proved"
@@ -143,13 +145,15 @@ def details(change: CostChange) -> list[Detail]:
     return lines
 
 
-def at(example: Example) -> str:
+def at(example: Example, metric: str) -> str:
     """Both numbers at a shape, and how they compare."""
-    numbers = f"{_number(example.old)} before, {_number(example.new)} now{_ratio(example)}"
-    return f"at {cut(example.at, 120)}: {numbers}"
+    old, new = (_number(value, metric) for value in (example.old, example.new))
+    return f"at {cut(example.at, 120)}: {old} before, {new} now{_ratio(example)}"
 
 
-def _number(value: int) -> str:
+def _number(value: int, metric: str) -> str:
+    if is_time(metric):
+        return time_text(value)
     return f"{value:,}" if value.bit_length() < 400 else f"about 2**{value.bit_length() - 1}"
 
 
@@ -191,7 +195,8 @@ def held_at(held: HeldBudget) -> str | None:
     if held.example is None:
         return None
     example = held.example
-    return f"at {cut(example.at, 120)}: {_number(example.new)}, allowed {_number(example.old)}"
+    new, old = (_number(value, held.metric) for value in (example.new, example.old))
+    return f"at {cut(example.at, 120)}: {new}, allowed {old}"
 
 
 def hints(report: GateReport) -> list[str]:
@@ -342,7 +347,12 @@ def _indented(metric: str, line: Detail) -> str:
 
 def _row(change: CostChange, report: GateReport) -> tuple[str, ...]:
     forms = (cut(form) for form in (change.old, change.new, change.difference))
-    return (change.metric, verdict(change, report), *forms)
+    return (_title(change.metric), verdict(change, report), *forms)
+
+
+def _title(metric: str) -> str:
+    """A metric, with the unit that closed forms of times are in."""
+    return f"{metric}, attoseconds" if is_time(metric) else metric
 
 
 def _budget(held: HeldBudget) -> Iterable[str]:
@@ -350,7 +360,7 @@ def _budget(held: HeldBudget) -> Iterable[str]:
     yield f"  budget {cut(held.budget, 120)}: {held_text(held)}"
     numbers = held_at(held)
     if held.actual != held.limit:
-        yield f"    {held.metric} {cut(held.actual)}, allowed {cut(held.limit)}"
+        yield f"    {_title(held.metric)} {cut(held.actual)}, allowed {cut(held.limit)}"
     if numbers is not None:
         yield f"    {numbers}"
 
@@ -399,7 +409,7 @@ def _markdown_row(change: CostChange, report: GateReport) -> str:
         markdown_code(cut(f, _LONGEST_FORM)) if f else "" for f in (change.old, change.new, change.difference)
     ]
     said = markdown_text(verdict(change, report))
-    return f"| {' | '.join((markdown_code(cut(change.name, 200)), change.metric, said, *forms))} |"
+    return f"| {' | '.join((markdown_code(cut(change.name, 200)), _title(change.metric), said, *forms))} |"
 
 
 def _budgets(report: GateReport) -> Iterable[str]:

@@ -179,6 +179,25 @@ class Duration:
         return whole
 
 
+def is_time(metric: str) -> bool:
+    """Whether a figure of a comparison is a time, in attoseconds: what is predicted, or taken at least.
+
+    >>> is_time("time_h200"), is_time("bytes")
+    (True, False)
+    """
+    return metric.startswith(("time_", "bound_"))
+
+
+def time_text(attoseconds: int) -> str:
+    """A time for people, to a picosecond, rounded down.
+
+    >>> time_text(11_328_957_926_400), time_text(5 * 10**15)
+    ('11.328957 µs', '5,000 µs')
+    """
+    whole, rest = divmod(attoseconds // _PICOSECOND, _PICOSECOND)
+    return f"{whole:,}.{rest:06}".rstrip("0").rstrip(".") + f" {UNIT}"
+
+
 # ---- how long work takes ------------------------------------------------------------------------
 
 
@@ -269,7 +288,7 @@ def _text(given: str | Path) -> str:
     try:
         if Path(given).stat().st_size > _MAX_FILE:
             refuse("T0616", f"{given}: a device has at most {_MAX_FILE} bytes")
-        return Path(given).read_text(encoding="utf-8-sig")
+        return Path(given).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         hint = f"known by name: {', '.join(device_names())}"
         message = f"cannot read the device {given}: {unreadable(error)}"

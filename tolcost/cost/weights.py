@@ -82,7 +82,7 @@ class _WeightReader:
 def read_toml(text: str, name: str, code: str) -> Mapping[str, object]:
     """Read TOML whose numbers are the decimals they are written as; ``code`` tells of what is none."""
     try:
-        return tomllib.loads(text, parse_float=_decimal)
+        return tomllib.loads(text.removeprefix("\ufeff"), parse_float=_decimal)
     except (ValueError, RecursionError) as error:
         raise Rejected(Diagnostic(code, f"{name}: not a TOML file tolcost reads: {error}")) from error
 

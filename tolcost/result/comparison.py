@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from tolcost.algebra import Poly, Witness, to_text
+from tolcost.cost.device import is_time, time_text
 from tolcost.dataclass import dataclass
 from tolcost.result.claims import Claim, Relation
 from tolcost.result.regions import EVERYWHERE
@@ -196,7 +197,8 @@ def _table(
 
 
 def _cells(row: FigureDifference, key: str) -> tuple[Cell, ...]:
-    at = "" if row.at is None else f"{si(row.at[0])} -> {si(row.at[1])}"
+    shown = time_text if is_time(row.metric) else si
+    at = "" if row.at is None else f"{shown(row.at[0])} -> {shown(row.at[1])}"
     name = row.metric if key == "metric" or row.part == FUNCTIONS else row.part
     return Code(name), row.metric, _form(row.old), _form(row.new), at, _percent(row)
 
