@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.programs.points import held_at
@@ -12,6 +14,7 @@ from tests.programs.road import lowered
 from tolcost.algebra import Poly, const, evaluate, to_text
 from tolcost.cost import count
 from tolcost.elaborate import Argument
+from tolcost.execute import run_vectorised
 
 EXAMPLES = Path(__file__).parents[2] / "specs" / "examples"
 CONV = {"c": 2, "h": 9, "w": 11, "m": 4, "kh": 3, "kw": 3, "s": 2, "p": 1}
@@ -44,6 +47,8 @@ def test_an_example_keeps_its_promises(path: Path) -> None:
         ("triangle", "n**2 + n"),
         ("attention", "2*s*t*(d + w + 3)"),
         ("causal_attention", "s*(2*d + 3*w + 5)*(s + 1)/2"),
+        ("block_attention", "s*(2*d*t + 2*t*w + w*floor((t - 1)/b) + 5*t + 2*w + 3*floor((t - 1)/b) + 3)"),
+        ("window_attention", "(r*s - r*Min(r, s) + s*Min(r, s) + Min(r, s))*(2*d + 3*w + 5)/2"),
         ("scan", "n"),
         ("shortest_paths", "2*n**3"),
         ("welford", "6*n + 1"),
@@ -52,6 +57,31 @@ def test_an_example_keeps_its_promises(path: Path) -> None:
 )
 def test_what_an_example_costs(name: str, expected: str) -> None:
     assert to_text(eops(text_of(name))) == expected
+
+
+# ---- attention ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name, sees",
+    [
+        ("attention", lambda i, j: True),
+        ("block_attention", lambda i, j: True),
+        ("causal_attention", lambda i, j: j <= i),
+        ("window_attention", lambda i, j: i - 3 < j <= i),
+    ],
+)
+def test_attention_of_every_kind_is_that_of_numpy(name: str, sees: Callable[[int, int], bool]) -> None:
+    s, d, w = 7, 4, 3
+    q, k, v = (np.random.default_rng(n).standard_normal((s, width)) for n, width in enumerate((d, d, w)))
+    scores = np.where([[sees(i, j) for j in range(s)] for i in range(s)], q @ k.T / np.sqrt(d), -np.inf)
+    weights = np.exp(scores - scores.max(1, keepdims=True))
+    expected = weights / weights.sum(1, keepdims=True) @ v
+    program = lowered(text_of(name)).program
+    three = {symbol.name: 3 for symbol in program.symbols if symbol.name in ("b", "r")}
+    run = run_vectorised(program, {"q": q, "k": k, "v": v}, three)
+    (found,) = run.outputs.values()
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 # ---- convolution -------------------------------------------------------------------------
