@@ -22,7 +22,6 @@ from tolcost.algebra import (
     Truth,
     atom,
     cond_text,
-    const,
     display_names,
     ge,
     product_of,
@@ -268,4 +267,4 @@ def _given(budget: Budget, entry: LockEntry, names: dict[str, Poly]) -> dict[Sym
     for name, _ in budget.dims:
         if name not in symbols:
             raise _no_such(budget, entry, name, set(symbols))
-    return {symbols[name]: const(value) for name, value in budget.dims}
+    return {symbols[name]: value for name, value in budget.dims}

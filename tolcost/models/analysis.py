@@ -30,7 +30,7 @@ from tolcost.algebra import (
 )
 from tolcost.algebra.poly import poly
 from tolcost.atoms.nodes import Program
-from tolcost.catalogue.graph import Model, first_output
+from tolcost.catalogue.graph import GraphNode, Model, first_output
 from tolcost.cost.span import Depth, later, latest
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import visible
@@ -73,6 +73,11 @@ class GraphCost:
     larger: Mapping[Symbol, Poly] = field(default_factory=dict)
     """Lengths, and the version of each that all conditions on it leave."""
 
+    @property
+    def steps(self) -> Iterator[tuple[GraphNode, Applied]]:
+        """The nodes of the graph in order, each with what it comes to."""
+        return zip(self.model.graph.nodes, self.nodes, strict=True)
+
     def known(self, name: str) -> Known | None:
         """What is known of a value of the graph."""
         return self.names.known(name)
@@ -100,7 +105,7 @@ class GraphCost:
         """
         return {
             (first_output(step.outputs), *place): tuple(substitute(d, self.equal) for d in shape)
-            for step, applied in zip(self.model.graph.nodes, self.nodes, strict=True)
+            for step, applied in self.steps
             for lowered, _ in applied.parts
             for place, shape in lowered.inside.items()
         }
@@ -274,7 +279,7 @@ def _latest_end(cost: GraphCost) -> Depth | None:
     depths_by_case = _Depths(cost)
     at: dict[str, NodeDepth] = {}
     deepest: NodeDepth = 0
-    for step, applied in zip(cost.model.graph.nodes, cost.nodes, strict=True):
+    for step, applied in cost.steps:
         own = depths_by_case.node(applied)
         used = dict.fromkeys((*step.inputs, *step.free)) if len(step.inputs) > 1 or step.free else step.inputs
         here = None if own is None else _after([at[name] for name in used if name in at], own)

@@ -23,7 +23,6 @@ from tolcost.algebra import (
     Witness,
     atom,
     cond_text,
-    const,
     data_symbol,
     eq,
     evaluate,
@@ -247,11 +246,11 @@ class _Comparing:
     def before(self, form: Poly) -> Poly:
         """An old form in terms of the new lengths, at what is given of both."""
         put = {s: f for s, f in self.matching.symbols.items() if f != atom(s)}
-        return self.after(substitute(form, {**put, **_numbers(self.old)}))
+        return self.after(substitute(form, {**put, **self.old.point.values}))
 
     def after(self, form: Poly) -> Poly:
         """A new form at what is given."""
-        given = _numbers(self.new)
+        given = self.new.point.values
         return substitute(form, given) if given else form
 
     def meet(self, facts: Sequence[Cond]) -> bool:
@@ -296,10 +295,6 @@ class _Comparing:
             return None if self.at is None else (evaluate(was, self.at), evaluate(now, self.at))
         except (UnboundSymbol, NotInteger, AlgebraBudget):
             return None
-
-
-def _numbers(cost: Located) -> dict[Symbol, Poly | int]:
-    return {symbol: const(value) for symbol, value in cost.point.values.items()}
 
 
 def compare(old: Located, new: Located, identical: bool = False) -> CostComparison:

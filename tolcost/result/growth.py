@@ -19,7 +19,6 @@ from tolcost.algebra import (
     Symbol,
     UnboundSymbol,
     atom,
-    const,
     evaluate,
     substitute,
     total_of,
@@ -247,10 +246,9 @@ def _by_power(form: Poly, symbol: Symbol) -> dict[str, Poly]:
 def _crossings(
     study: Study, symbol: Symbol, known: Mapping[Symbol, int], values: Sequence[int]
 ) -> Iterator[Crossing]:
-    numbers: dict[Symbol, Poly | int] = {s: const(v) for s, v in known.items()}
     for parts in (parts_compared(study), _by_power(study.total.eops, symbol)):
         try:
-            forms = {title: substitute(form, numbers) for title, form in parts.items()}
+            forms = {title: substitute(form, known) for title, form in parts.items()}
         except ZeroDivisionError:  # a length that something is divided by is 0, inside of what is empty
             continue
         for (a, f), (b, g) in combinations(forms.items(), 2):

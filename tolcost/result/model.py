@@ -178,7 +178,7 @@ class ModelStudy(Study):
             yield Fact("as declared", f"{told} what the file declares")
         bounds = [
             step.name or step.title
-            for step, applied in zip(self.model.graph.nodes, self.cost.nodes, strict=True)
+            for step, applied in self.cost.steps
             if any(part.counts.status == "upper bound" for part, _ in applied.parts)
         ]
         if bounds:
@@ -224,7 +224,7 @@ class ModelStudy(Study):
                 return operator_rows(self.cost, self.operators, self.adder)
 
     def _nodes(self) -> Iterator[Group]:
-        for step, applied in zip(self.model.graph.nodes, self.cost.nodes, strict=True):
+        for step, applied in self.cost.steps:
             yield Group(step.name or step.title, 1, self.adder.node(applied))
 
     def record(self, cost: Located, metrics: frozenset[str] | None) -> dict[str, Json]:
@@ -591,7 +591,7 @@ def _nodes_json(study: ModelStudy, cost: Located, metrics: frozenset[str] | None
     """Every node; nodes of one kind share their figures, which are written out once."""
     cache: dict[Applied, dict[str, Json]] = {}
     found: list[Json] = []
-    for step, applied in zip(study.model.graph.nodes, study.cost.nodes, strict=True):
+    for step, applied in study.cost.steps:
         if applied not in cache:
             figures = study.adder.node(applied)
             shown = _asked(_figures_json(figures, Show(cost)), metrics)

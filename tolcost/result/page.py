@@ -221,7 +221,7 @@ def _nodes(study: ModelStudy, forms: _Forms) -> dict[str, Json]:
     nodes: list[Json] = []
     scopes: dict[tuple[str, ...], list[int]] = {}
     derived, rows = _Derived(), study.rows("node", 0)
-    for n, (step, applied) in enumerate(zip(study.model.graph.nodes, study.cost.nodes, strict=True)):
+    for n, (step, applied) in enumerate(study.cost.steps):
         key = (id(applied), rows[n].amounts["parameters"])
         if key not in numbers:
             numbers[key] = len(kinds)

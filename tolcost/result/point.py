@@ -21,7 +21,6 @@ from tolcost.algebra import (
     Symbol,
     atom,
     cond_text,
-    const,
     evaluate,
     evaluate_cond,
     solve,
@@ -91,7 +90,7 @@ class Requirement:
         try:
             if symbols_of_cond(self.condition) <= values.keys():
                 return evaluate_cond(self.condition, values)
-            return substitute_cond(self.condition, {s: const(value) for s, value in values.items()}) != FALSE
+            return substitute_cond(self.condition, values) != FALSE
         except (NotInteger, ZeroDivisionError):  # it divides by something that is 0 here
             return False
         except AlgebraBudget:  # only forms of what is open are that large

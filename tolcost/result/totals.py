@@ -196,7 +196,7 @@ def title_of(lowered: Lowered) -> str:
 def by_scope(cost: GraphCost, adder: Adder, title: Callable[[GraphNode], str]) -> tuple[Group, ...]:
     """Figures of the nodes that have one title together."""
     groups: dict[str, list[Applied]] = {}
-    for step, applied in zip(cost.model.graph.nodes, cost.nodes, strict=True):
+    for step, applied in cost.steps:
         groups.setdefault(title(step), []).append(applied)
     return tuple(
         Group(name, len(nodes), adder.add(parts_of(nodes), any(n.uncosted for n in nodes)))
@@ -206,11 +206,7 @@ def by_scope(cost: GraphCost, adder: Adder, title: Callable[[GraphNode], str]) -
 
 def coverage(cost: GraphCost) -> Coverage:
     """Which nodes are costed, and which of the others wait for one of them."""
-    found = [
-        (step, item)
-        for step, applied in zip(cost.model.graph.nodes, cost.nodes, strict=True)
-        for item in applied.uncosted[:1]
-    ]
+    found = [(step, item) for step, applied in cost.steps for item in applied.uncosted[:1]]
     first: dict[str, int] = {}
     behind: Counter[int] = Counter()
     for n, (step, item) in enumerate(found):
@@ -233,8 +229,7 @@ def _missing_node(step: GraphNode, item: Uncosted, behind: int) -> MissingNode:
 def steps_of(cost: GraphCost, adder: Adder, by: str) -> tuple[TimedNodes, ...]:
     """The work of nodes: every one by itself, or equal ones together under their operator."""
     if by == "node":
-        pairs = zip(cost.model.graph.nodes, cost.nodes, strict=True)
-        listed = [(s.name or s.title, low, n) for s, applied in pairs for low, n in applied.parts]
+        listed = [(s.name or s.title, low, n) for s, applied in cost.steps for low, n in applied.parts]
     else:
         listed = [(title_of(low), low, n) for low, n in parts_of(cost.nodes).items()]
     works = {low: _work(adder, low) for _, low, _ in listed}
@@ -263,7 +258,7 @@ def _sources_read(cost: GraphCost, adder: Adder) -> Iterator[Poly]:
     graph = cost.model.graph
     sources = dict.fromkeys((*graph.weights, *(given.name for given in graph.inputs)))
     surely: dict[str, Poly] = {}
-    for step, applied in zip(graph.nodes, cost.nodes, strict=True):
+    for step, applied in cost.steps:
         for name in dict.fromkeys(step.inputs):
             if name in sources:
                 found = _of_one(cost, adder, name, step.inputs, applied)
@@ -317,7 +312,7 @@ def operator_rows(cost: GraphCost, groups: Sequence[Group], adder: Adder) -> tup
     """Operators, those inside of functions included; parameters go to what the node with them applies."""
     held: dict[str, list[Poly]] = {}
     by_node, given = parameters_by_node(cost, adder.held(cost))
-    for step, applied, form in zip(cost.model.graph.nodes, cost.nodes, by_node, strict=True):
+    for (step, applied), form in zip(cost.steps, by_node, strict=True):
         title = title_of(applied.parts[0][0]) if applied.parts else step.title
         held.setdefault(title, []).append(form)
     own = [adder.settle(total_of(held.pop(group.title, ()))) for group in groups]

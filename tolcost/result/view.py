@@ -15,7 +15,6 @@ from tolcost.algebra import (
     NotInteger,
     Poly,
     Symbol,
-    const,
     contradict,
     prove,
     substitute_cond,
@@ -273,7 +272,7 @@ def _left(known: Valuation, one: Requirement) -> Requirement | None:
     if not known:
         return one
     try:
-        left = substitute_cond(one.condition, {symbol: const(value) for symbol, value in known.items()})
+        left = substitute_cond(one.condition, known)
     except (NotInteger, ZeroDivisionError, AlgebraBudget):
         return one
     return None if prove(left) else replace(one, condition=left)

@@ -23,7 +23,6 @@ from tolcost.algebra import (
     Symbol,
     UnboundSymbol,
     atom,
-    const,
     display_names,
     evaluate,
     factored,
@@ -77,12 +76,12 @@ def _partly(form: Formula, values: Valuation) -> Form:
     """Put numbers in place of the symbols that have one."""
     match form:
         case Poly():
-            return _put(form, values)
+            return substitute(form, values)
         case Depth():
             return _depth(form, values)
         case FormRatio(numerator=top, denominator=bottom):
-            below = _depth(bottom, values) if isinstance(bottom, Depth) else _put(bottom, values)
-            return FormRatio(_put(top, values), below)
+            below = _depth(bottom, values) if isinstance(bottom, Depth) else substitute(bottom, values)
+            return FormRatio(substitute(top, values), below)
         case Weighed():
             return _weighed(form, values)
         case Duration(constant=constant, terms=terms):
@@ -91,15 +90,11 @@ def _partly(form: Formula, values: Valuation) -> Form:
 
 
 def _weighed(form: Weighed, values: Valuation) -> Weighed:
-    return Weighed(_put(form.numerator, values), form.denominator, form.unit)
-
-
-def _put(form: Poly, values: Valuation) -> Poly:
-    return substitute(form, {symbol: const(value) for symbol, value in values.items()})
+    return Weighed(substitute(form.numerator, values), form.denominator, form.unit)
 
 
 def _depth(form: Depth, values: Valuation) -> Depth:
-    return Depth(tuple(_put(candidate, values) for candidate in form.candidates), form.exact)
+    return Depth(tuple(substitute(candidate, values) for candidate in form.candidates), form.exact)
 
 
 def symbols_in(form: Form | None) -> frozenset[Symbol]:
