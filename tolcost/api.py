@@ -15,7 +15,7 @@ from tolcost.catalogue.reading import as_bytes, model_in
 from tolcost.catalogue.specs import Library, Spec, open_library
 from tolcost.diagnostics import Diagnostic, Rejected, Source, quoted, refuse
 from tolcost.elaborate import Elaborated
-from tolcost.elaborate.inputs import PlainShape, PlainValue, arguments
+from tolcost.elaborate.inputs import PlainShapes, PlainValue, arguments
 from tolcost.models.from_torch import exported
 from tolcost.models.walking import Session
 from tolcost.pipeline import analyze_lowered, lower_for_author, read_program
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 def analyze(
     program: str | Path,
     dims: Mapping[str, int] | None = None,
-    shapes: Mapping[str, PlainShape | Sequence[PlainShape]] | None = None,
+    shapes: PlainShapes | None = None,
     attrs: Mapping[str, PlainValue] | None = None,
     assume: str | Sequence[str] = (),
 ) -> Cost:
@@ -200,7 +200,7 @@ def _asked_shape(name: str, shape: Sequence[int | str]) -> tuple[int | str, ...]
 def operator(
     name: str,
     rank: int = 2,
-    shapes: Mapping[str, PlainShape | Sequence[PlainShape]] | None = None,
+    shapes: PlainShapes | None = None,
     attrs: Mapping[str, PlainValue] | None = None,
     specs: Sequence[str | Path] = (),
 ) -> Cost:
@@ -284,7 +284,7 @@ def _cost_of(subject: Cost | str | Path) -> Cost:
 def _operator_cost(
     name: str,
     rank: int,
-    shapes: Mapping[str, PlainShape | Sequence[PlainShape]] | None,
+    shapes: PlainShapes | None,
     attrs: Mapping[str, PlainValue] | None,
     specs: Sequence[str | Path],
 ) -> Cost:
@@ -305,7 +305,7 @@ def _operator_cost(
 def _as_given(
     spec: Spec,
     library: Library,
-    shapes: Mapping[str, PlainShape | Sequence[PlainShape]] | None,
+    shapes: PlainShapes | None,
     attrs: Mapping[str, PlainValue] | None,
 ) -> Elaborated:
     lowered = library.lowered(spec, arguments(spec.program, shapes, attrs), 1)

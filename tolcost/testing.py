@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from tolcost.algebra import Poly, Witness, atom, const, to_text
@@ -10,7 +10,7 @@ from tolcost.algebra.parse import parse_text
 from tolcost.api import analyze, load_model
 from tolcost.cost.span import Depth
 from tolcost.diagnostics import quoted, refuse
-from tolcost.elaborate.inputs import PlainShape, PlainValue
+from tolcost.elaborate.inputs import PlainShapes, PlainValue
 from tolcost.result.claims import Certainty
 from tolcost.result.compare import difference
 from tolcost.result.cost import Cost
@@ -24,7 +24,7 @@ def assert_cost(
     subject: Cost | str | Path,
     *,
     dims: Mapping[str, int] | None = None,
-    shapes: Mapping[str, PlainShape | Sequence[PlainShape]] | None = None,
+    shapes: PlainShapes | None = None,
     attrs: Mapping[str, PlainValue] | None = None,
     status: Certainty = "exact",
     **figures: int | str,
@@ -53,7 +53,7 @@ def assert_cost(
 def _cost(
     subject: Cost | str | Path,
     dims: Mapping[str, int] | None,
-    shapes: Mapping[str, PlainShape | Sequence[PlainShape]] | None,
+    shapes: PlainShapes | None,
     attrs: Mapping[str, PlainValue] | None,
 ) -> Cost:
     if isinstance(subject, Cost):

@@ -11,8 +11,8 @@ import pytest
 
 from tests.referee.rules import RULES, known
 from tolcost.algebra.parse import parse_text
-from tolcost.audit.instances import Shapes
 from tolcost.catalogue.specs import open_library
+from tolcost.elaborate.inputs import PlainShapes
 from tolcost.referee.formulas import ModelProgram, shipped_formulas, title_of
 
 FILES = shipped_formulas()
@@ -73,7 +73,7 @@ def test_what_a_tool_is_said_to_say_is_what_it_answered(source: str, column: str
     assert held >= least
 
 
-def fitted(shapes: Shapes, given: dict[str, Any]) -> dict[str, int] | None:
+def fitted(shapes: PlainShapes, given: dict[str, Any]) -> dict[str, int] | None:
     """What lengths are at given shapes, of the same inputs and ranks; one length stands for all elements."""
     lengths: dict[str, int] = {}
     if set(shapes) != set(given):

@@ -18,11 +18,9 @@ from tolcost.cost import Analysis, analyze_program
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Source, quoted, refuse
 from tolcost.elaborate import Argument, Elaborated
-from tolcost.elaborate.inputs import PlainShape, PlainValue, arguments
+from tolcost.elaborate.inputs import PlainShape, PlainShapes, PlainValue, arguments
 from tolcost.pipeline import lower, read_program
 from tolcost.syntax import parse
-
-Shapes = Mapping[str, "PlainShape | Sequence[PlainShape]"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +28,7 @@ class OperatorInstance:
     """An operator with shapes and values for its inputs; ``outputs`` is how many are asked for."""
 
     op: str
-    shapes: Shapes = field(default_factory=dict)
+    shapes: PlainShapes = field(default_factory=dict)
     attrs: Mapping[str, PlainValue] = field(default_factory=dict)
     outputs: int | None = None
 
@@ -40,7 +38,7 @@ def lower_source(source: Source, library: Library, given: Mapping[str, Argument]
     return lower(read_program(source, library), given, source.name)
 
 
-def analyse_source(source: Source, library: Library, shapes: Shapes = MappingProxyType({})) -> Analysis:
+def analyse_source(source: Source, library: Library, shapes: PlainShapes = MappingProxyType({})) -> Analysis:
     """What a program costs, as it stands; ``shapes`` are those of inputs that leave theirs open."""
     given = arguments(parse(source), shapes, {}) if shapes else None
     return analyze_program(lower_source(source, library, given).program, source.name)

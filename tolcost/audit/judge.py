@@ -18,7 +18,6 @@ from tolcost.algebra import Poly, compare, const, length, to_text
 from tolcost.atoms import nodes
 from tolcost.audit.instances import (
     OperatorInstance,
-    Shapes,
     analyse_instance,
     analyse_source,
     literal,
@@ -49,7 +48,7 @@ from tolcost.cost import Analysis, FormRatio
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected, Source
 from tolcost.elaborate import Argument
-from tolcost.elaborate.inputs import PlainValue, arguments
+from tolcost.elaborate.inputs import PlainShapes, PlainValue, arguments
 from tolcost.elaborate.values import Value, Vec
 from tolcost.execute import run_reference
 from tolcost.execute.inputs import nested_array
@@ -194,7 +193,7 @@ def derive_printed(row: PaperRow, library: Library) -> PrintedProgram:
 
 
 def _analysed(
-    source: Source | None, shapes: Shapes, library: Library
+    source: Source | None, shapes: PlainShapes, library: Library
 ) -> tuple[Analysis | None, tuple[Diagnostic, ...]]:
     if source is None:
         return None, ()

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from tolcost.algebra import Poly, const, floordiv, length, product_of
-from tolcost.audit.instances import OperatorInstance, Shapes
+from tolcost.audit.instances import OperatorInstance
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Source
-from tolcost.elaborate.inputs import PlainValue
+from tolcost.elaborate.inputs import PlainShapes, PlainValue
 from tolcost.platform import read_spec, spec_names, specs_root
 from tolcost.show.document import Cell, Code, Column, ReportTable
 
@@ -87,7 +87,7 @@ class PaperRow:
     verified_names: Renamings
     at: Mapping[str, int]
     only_ours: str
-    shapes: Shapes
+    shapes: PlainShapes
     given: RowNames
     beyond: tuple[WrittenTrial, ...]
 

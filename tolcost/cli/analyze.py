@@ -16,7 +16,7 @@ from tolcost.cost.device import Device
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import Source, render_all
 from tolcost.elaborate import Elaborated
-from tolcost.elaborate.inputs import PlainShape, arguments
+from tolcost.elaborate.inputs import PlainShapes, arguments
 from tolcost.pipeline import Parsed, analyze_lowered, lower_for_author, read_program
 from tolcost.result.program import METRICS, program_source, program_study
 from tolcost.result.study import Located, locate_study
@@ -30,7 +30,7 @@ from tolcost.syntax import read_source
 class Request:
     """What is said of the inputs of programs."""
 
-    shapes: Mapping[str, PlainShape | Sequence[PlainShape]] = field(default_factory=dict)
+    shapes: PlainShapes = field(default_factory=dict)
     attrs: Mapping[str, Literal] = field(default_factory=dict)
     specs: tuple[str, ...] = ()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import click
@@ -14,7 +14,7 @@ from tolcost.cli.output import refuse_over, write_whole
 from tolcost.diagnostics import quoted, refuse
 from tolcost.elaborate import Elaborated
 from tolcost.execute import Execution, run_reference, run_vectorised
-from tolcost.execute.dtypes import Array
+from tolcost.execute.dtypes import Array, Arrays
 from tolcost.execute.inputs import (
     array_bytes,
     lengths_by_name,
@@ -115,7 +115,7 @@ def _is_literal(text: str) -> bool:
     return not text.endswith(".npy") and (begins or text in ("true", "false"))
 
 
-def _by_input(parsed: Parsed, arrays: Mapping[str, tuple[Array, ...]]) -> dict[str, tuple[Array, ...]]:
+def _by_input(parsed: Parsed, arrays: Arrays) -> dict[str, tuple[Array, ...]]:
     """Name arrays as the lowered program does: the items of a variadic input are inputs of their own."""
     variadic = {s.name for s in parsed.program.statements if isinstance(s, InputDecl) and s.variadic}
     found: dict[str, tuple[Array, ...]] = {}

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import click
 
-from tolcost.audit.instances import OperatorInstance, Shapes
+from tolcost.audit.instances import OperatorInstance
 from tolcost.catalogue.specs import Library, open_library
 from tolcost.cli import options
 from tolcost.cli.output import deliver, with_progress
 from tolcost.diagnostics import refuse
+from tolcost.elaborate.inputs import PlainShapes
 from tolcost.platform import with_deep_stack
 from tolcost.referee.formulas import (
     METRICS,
@@ -130,7 +131,7 @@ def _subject(
     library: Library,
 ) -> Subject:
     several = options.read_shapes(shapes)
-    single: Shapes = {name: lists[0] if len(lists) == 1 else lists for name, lists in several.items()}
+    single: PlainShapes = {name: lists[0] if len(lists) == 1 else lists for name, lists in several.items()}
     values = options.read_attrs(attrs)
     if operator is None:
         return ModelProgram(program or "", single, values)

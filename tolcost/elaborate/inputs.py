@@ -67,11 +67,13 @@ _MOST_ENTRIES = 100_000
 
 PlainValue: TypeAlias = "int | float | bool | str | Fraction | Sequence[PlainValue]"
 PlainShape: TypeAlias = Sequence[int | str]
+PlainShapes: TypeAlias = Mapping[str, PlainShape | Sequence[PlainShape]]
+"""By input; one that is variadic has several."""
 
 
 def arguments(
     program: tree.Module,
-    shapes: Mapping[str, PlainShape | Sequence[PlainShape]] | None = None,
+    shapes: PlainShapes | None = None,
     attrs: Mapping[str, PlainValue] | None = None,
 ) -> dict[str, Argument]:
     """Give the arguments of a program; what does not fit its declarations is a diagnostic."""

@@ -8,7 +8,7 @@ come from ``ml_dtypes``.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from math import isfinite
@@ -23,6 +23,9 @@ from tolcost.spaces import SPACES, kind_of
 
 Array: TypeAlias = NDArray[Any]
 """An array of any element type: which one is known only from the space beside it."""
+
+Arrays: TypeAlias = Mapping[str, tuple[Array, ...]]
+"""For each input the arrays of its components."""
 
 _BY_KIND = {"B": np.bool_, "Z": np.int64, "R": np.float64, "C": np.complex128, "S": np.object_}
 _NARROW = frozenset(name for name in SPACES if hasattr(ml_dtypes, name))

@@ -34,7 +34,7 @@ from tolcost.atoms.kit import program_nodes
 from tolcost.atoms.lengths import check_conditions, given_lengths, lengths_of, line_of, named, out_of_bounds
 from tolcost.atoms.nodes import Input, Part, Program
 from tolcost.diagnostics import Diagnostic, Rejected, quoted, refuse, visible
-from tolcost.execute.dtypes import Array, convert, dtype_of, shortened
+from tolcost.execute.dtypes import Array, Arrays, convert, dtype_of, shortened
 from tolcost.execute.values import Execution, Lengths, OutputValue, Tally, as_output, beyond, check_size
 from tolcost.execute.whole_numbers import ENDLESS, TOO_LARGE, unheld, verdict
 from tolcost.spaces import ALL, SPACES, Bounds, bounded_text, bounds_of, narrowed
@@ -176,7 +176,7 @@ class Met(NamedTuple):
     Whoever runs a program several times finds it once.
     """
 
-    arrays: Mapping[str, tuple[Array, ...]]
+    arrays: Arrays
     bindings: Mapping[Symbol, int]
 
 
@@ -195,7 +195,7 @@ def execute(
     program: Program,
     inputs: InputArrays | Met,
     dims: Mapping[str, int] | None,
-    interpreter: Callable[[Mapping[str, tuple[Array, ...]], Mapping[Symbol, int]], Interpreter],
+    interpreter: Callable[[Arrays, Mapping[Symbol, int]], Interpreter],
 ) -> Execution:
     """Run a program with an interpreter, given the arrays and what lengths stand for."""
     arrays, bindings = inputs if isinstance(inputs, Met) else meet(program, inputs, dims)
@@ -312,9 +312,7 @@ def _in_space(array: Array, part: Part) -> Array:
     return convert(array, part.space)
 
 
-def bind_lengths(
-    program: Program, arrays: Mapping[str, tuple[Array, ...]], dims: Mapping[str, int] | None
-) -> dict[Symbol, int]:
+def bind_lengths(program: Program, arrays: Arrays, dims: Mapping[str, int] | None) -> dict[Symbol, int]:
     """Find what every length stands for, and check that all declared shapes agree.
 
     ``dims`` gives lengths by name that no input decides.
@@ -351,9 +349,7 @@ def _out_of_bounds(
         yield from out_of_bounds(symbol, bindings, () if symbol in given else told)
 
 
-def _length_pairs(
-    program: Program, arrays: Mapping[str, tuple[Array, ...]]
-) -> Iterable[tuple[str, Poly, int]]:
+def _length_pairs(program: Program, arrays: Arrays) -> Iterable[tuple[str, Poly, int]]:
     for needed in program.inputs:
         for part, array in zip(needed.type, arrays[needed.name], strict=True):
             for declared, actual in zip(part.shape, array.shape, strict=True):
@@ -427,8 +423,6 @@ def unknown_length(missing: KeyError) -> Rejected:
 
 
 PlainValues: TypeAlias = "int | float | bool | str | Fraction | tuple[PlainValues, ...]"
-Arrays: TypeAlias = Mapping[str, tuple[Array, ...]]
-"""For each input the arrays of its components."""
 NestedValues: TypeAlias = "int | float | bool | str | Fraction | Sequence[NestedValues]"
 
 _MAGIC = b"\x93NUMPY"

@@ -26,7 +26,7 @@ from tolcost.atoms.kit import (
 from tolcost.atoms.nodes import Block, Build, Fold, Input, Node, Part, Program, Ref, Table, Type, Var
 from tolcost.diagnostics import refuse
 from tolcost.execute.batch import Batch, concatenate, each, fill_axes
-from tolcost.execute.dtypes import Array, dtype_of
+from tolcost.execute.dtypes import Array, Arrays, dtype_of
 from tolcost.execute.functions import rand_sites
 from tolcost.execute.grid import (
     SINGLE,
@@ -56,7 +56,7 @@ class Machine:
     def __init__(
         self,
         program: Program,
-        arrays: Mapping[str, tuple[Array, ...]],
+        arrays: Arrays,
         bindings: Mapping[Symbol, int],
         max_steps: int,
         rules: GridRules,

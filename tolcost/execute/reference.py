@@ -30,7 +30,7 @@ from tolcost.atoms.kit import (
 )
 from tolcost.atoms.nodes import Block, Constant, Node, Number, Part, Program, Table, Type, Var
 from tolcost.diagnostics import Rejected, Span, refuse
-from tolcost.execute.dtypes import DTYPES, Array, as_places, beside, convert, dtype_of, number
+from tolcost.execute.dtypes import DTYPES, Array, Arrays, as_places, beside, convert, dtype_of, number
 from tolcost.execute.functions import as_dtype, rand_sites, resolved, uniform
 from tolcost.execute.inputs import (
     DEFAULT_STEPS,
@@ -167,7 +167,7 @@ class _Reference:
     def __init__(
         self,
         program: Program,
-        arrays: Mapping[str, tuple[Array, ...]],
+        arrays: Arrays,
         bindings: Mapping[Symbol, int],
         max_steps: int,
         watched: Counter[Node] | None,

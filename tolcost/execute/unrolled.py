@@ -24,7 +24,7 @@ from tolcost.atoms.unroll import (
     unroll,
 )
 from tolcost.diagnostics import NOWHERE
-from tolcost.execute.dtypes import Array, as_places, convert, numbers, same_bits
+from tolcost.execute.dtypes import Arrays, as_places, convert, numbers, same_bits
 from tolcost.execute.functions import apply_checked, uniform
 from tolcost.execute.inputs import InputArrays, Met, execute
 from tolcost.execute.values import (
@@ -66,7 +66,7 @@ class _Unrolling:
     def __init__(
         self,
         program: Program,
-        arrays: Mapping[str, tuple[Array, ...]],
+        arrays: Arrays,
         bindings: Mapping[Symbol, int],
         max_atoms: int,
     ) -> None:
@@ -91,7 +91,7 @@ class _Unrolling:
 class AtomByAtom:
     """Atoms that are done, and what each of them gave."""
 
-    def __init__(self, arrays: Mapping[str, tuple[Array, ...]]) -> None:
+    def __init__(self, arrays: Arrays) -> None:
         """Start before the first atom."""
         self.given = {name: tuple(map(Piece, parts)) for name, parts in arrays.items()}
         self.results: list[RunValue] = []

@@ -37,7 +37,6 @@ from tolcost.atoms.lengths import lengths_of
 from tolcost.atoms.nodes import Node, Program, Type
 from tolcost.audit.instances import (
     OperatorInstance,
-    Shapes,
     command_of,
     lower_instance,
     lower_source,
@@ -49,7 +48,7 @@ from tolcost.cost.count import accumulated_products
 from tolcost.cost.traffic import bits_of
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Diagnostic, Rejected, Source, quoted, refuse, unreadable
-from tolcost.elaborate.inputs import PlainValue, arguments
+from tolcost.elaborate.inputs import PlainShapes, PlainValue, arguments
 from tolcost.execute import run_reference
 from tolcost.execute.inputs import plain_arrays
 from tolcost.execute.values import OutputValue, RunCounts
@@ -68,7 +67,7 @@ class ModelProgram:
     """
 
     path: str
-    shapes: Shapes = field(default_factory=dict)
+    shapes: PlainShapes = field(default_factory=dict)
     attrs: Mapping[str, PlainValue] = field(default_factory=dict)
     text: str = ""
 
@@ -93,7 +92,7 @@ def command_for(subject: Subject) -> str:
     return "" if subject.text else f"tolcost analyze {subject.file} --symbolic"
 
 
-def plain_shapes(operator: str, library: Library) -> Shapes:
+def plain_shapes(operator: str, library: Library) -> PlainShapes:
     """Shapes for the inputs that an operator needs, where nobody says any: two lengths for each `...`."""
     needed = (s for s in spec_of(operator, library).inputs if s.kind == "tol" and not s.optional)
     fixed = {s.name: sum(not isinstance(e, Ellipsis_) for e in s.shape) for s in needed if s.any_rank}
@@ -142,7 +141,7 @@ def run_subject(subject: Subject, program: Program, point: Mapping[str, int], li
     data decides is as the point says: inputs are drawn until it is.
     """
     if isinstance(subject, OperatorInstance):
-        shapes = cast(Shapes, {name: _put(shape, point) for name, shape in subject.shapes.items()})
+        shapes = cast(PlainShapes, {name: _put(shape, point) for name, shape in subject.shapes.items()})
         attrs = {name: _put(value, point) for name, value in subject.attrs.items()}
         program = lower_instance(
             OperatorInstance(subject.op, shapes, attrs, subject.outputs), library
