@@ -12,7 +12,7 @@ from tests.cost import programs
 from tests.cost.programs import X, apply, k, m, n, number, program
 from tests.execute.builders import mem
 from tolcost.cost import count, load_weights, parse_weights, weigh, weights
-from tolcost.cost.weights import SHIPPED, stored_weights, weight_of
+from tolcost.cost.weights import SHIPPED, lacking, stored_weights, weight_of
 from tolcost.diagnostics import Rejected
 from tolcost.elementary import FUNCTIONS
 from tolcost.spaces import SPACES
@@ -175,3 +175,12 @@ def test_a_file_that_is_not_there():
         load_weights("no-such.toml")
     assert caught.value.diagnostics[0].code == "T0610"
     assert "flops" in (caught.value.diagnostics[0].hint or "")
+
+
+def test_a_rule_for_one_space_is_a_weight() -> None:
+    """A model for R alone was told to weigh *only :* nothing."""
+    rule = '[[rule]]\nfunctions = ["add"]\nspaces = ["R"]\nweight = 1\n'
+    model = parse_weights(f'name = "w"\nunit = "pJ"\ndefault = "error"\n{rule}')
+    assert set(FUNCTIONS) - set(lacking(model)) == {"add"}
+    with pytest.raises(Rejected, match="name must be of one line"):
+        parse_weights('name = "a\\nb"\nunit = "pJ"\ndefault = 1')

@@ -270,3 +270,11 @@ def test_only_quotients_of_whole_numbers_of_64_bits_are_kept_exactly() -> None:
     assert outcomes(text, x=steps) == [exact] * 3
     huge = "tol x: int64 [n]\ny := map(x, 10^400 / *)\nz := map(x, floor(* / 10^400))"
     assert outcomes(huge, x=[2**62 + 1, -1]) == [[math.inf, -math.inf]] * 3
+
+
+@pytest.mark.parametrize("space", ["Z", "R", "B", "float32", "int8"])
+def test_an_imaginary_part_is_in_no_space_of_other_numbers(space: str) -> None:
+    """It was left out without a word, and the run was of other numbers."""
+    text = f"tol x: {space} [n]\ny := x"
+    assert outcomes(text, x=[1 + 2j]) == [{"T0349"}] * 3
+    assert outcomes(text, x=[1 + 0j]) == [[1]] * 3

@@ -6,6 +6,7 @@ import re
 import signal
 import time
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
@@ -190,6 +191,8 @@ def grown(cost: Located, sweeps: Sequence[str], metrics: Collection[str] | None)
 def read_weights(given: Iterable[str]) -> tuple[Weights, ...]:
     """Read ``--weights``; what a cost model lacks is told before anything is worked out."""
     found = tuple(load_weights(model) for model in given)
+    for twice in (name for name, times in Counter(model.name for model in found).items() if times > 1):
+        raise click.UsageError(f"--weights: two cost models are called {twice}")
     for model in found:
         missing = lacking(model)
         if missing:

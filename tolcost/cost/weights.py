@@ -110,9 +110,10 @@ def _text(
     reader: _WeightReader, raw: Mapping[str, object], key: str, where: str, required: bool = True
 ) -> str:
     value = raw.get(key, None if required else "")
-    if isinstance(value, str):
+    if isinstance(value, str) and (value.isprintable() or not required):
         return value
-    reader.complain(f"{key} must be text{where}", f'{key} = "..."')
+    kind = "of one line" if isinstance(value, str) else "text"
+    reader.complain(f"{key} must be {kind}{where}", f'{key} = "..."')
     return ""
 
 
@@ -315,8 +316,10 @@ def weight_of(weights: Weights, function: str, space: str) -> Fraction | None:
 
 
 def lacking(weights: Weights) -> tuple[str, ...]:
-    """The elementary functions that a cost model has no weight for, on numbers of 32 bits."""
-    return tuple(name for name in FUNCTIONS if weight_of(weights, name, "float32") is None)
+    """The elementary functions that a cost model has no weight for, in any space."""
+    return tuple(
+        name for name in FUNCTIONS if all(weight_of(weights, name, space) is None for space in SPACES)
+    )
 
 
 def weigh(counts: Counts, weights: Weights) -> Weighed:

@@ -80,6 +80,9 @@ def _too_large(array: Array, space: str) -> int | None:
 def _wrong(array: Array, space: str, bounds: Bounds) -> Array | None:
     """Tell of each element whether it is no value of a space; None where none can be."""
     known = SPACES[space]
+    if array.dtype.kind == "c" and known.kind != "C":
+        inside = _wrong(array.real, space, bounds)
+        return np.asarray(array.imag != 0 if inside is None else inside | (array.imag != 0))
     if known.kind == "B" and array.dtype.kind in "iufO":
         return np.asarray((array != 0) & (array != 1))
     typed = known.finite and array.dtype == dtype_of(space) and bounds is ALL
