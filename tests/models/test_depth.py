@@ -4,7 +4,9 @@ import random
 
 import onnx
 from onnx import helper
+from onnx.parser import parse_model
 
+import tolcost
 from tests.models.test_hostile import studied
 from tolcost.algebra import evaluate
 from tolcost.catalogue.specs import open_library
@@ -60,3 +62,16 @@ def test_a_depth_of_many_branches_is_short_and_never_too_small() -> None:
         assert fixed is not None
         there = max(evaluate(one, {s: sizes[n] for n, s in symbols.items()}) for one in form.candidates)
         assert there >= fixed.at({})
+
+
+def test_a_length_that_only_the_depth_has_is_at_its_largest() -> None:
+    """All counts are those of the other side: the depth was a form in `z1`, which nothing tells."""
+    head = '<ir_version: 10, opset_import: ["" : 18]> g (float[n] x, bool c) => (float y)'
+    held = "<int64[1] axis = {0}, float zero = {0}, int64[1] many = {9}, int64 first = {0}>"
+    then = "g = Greater(x, zero) k = Compress<axis = 0>(x, g) a = ReduceSum<keepdims = 0>(k, axis)"
+    other = "t = Tile(x, many) s = Add(t, t) h = Greater(s, zero) f = Cast<to = 1>(h) u = Add(s, f) "
+    other += "w = Add(u, t) b = Gather(w, first)"
+    sides = f"then_branch = t () => (float a) {{ {then} }}, else_branch = e () => (float b) {{ {other} }}"
+    cost = tolcost.from_onnx(parse_model(f"{head} {held} {{ y = If(c) <{sides}> }}"))
+    assert cost.symbols == ("n",)
+    assert [cost(n=n).depth for n in (1, 2, 9)] == [max(4, 1 + n) for n in (1, 2, 9)]

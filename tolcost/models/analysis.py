@@ -31,7 +31,7 @@ from tolcost.algebra import (
 from tolcost.algebra.poly import poly
 from tolcost.atoms.nodes import Program
 from tolcost.catalogue.graph import GraphNode, Model, first_output
-from tolcost.cost.span import Depth, later, latest
+from tolcost.cost.span import Depth, later, latest, peak
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import visible
 from tolcost.models.facts import Known, Names, bytes_known, enlarged, is_version
@@ -335,6 +335,7 @@ class _Depths:
     _cases: dict[int, NodeDepth | None] = field(default_factory=dict)
     _nodes: dict[int, NodeDepth | None] = field(default_factory=dict)
     _programs: dict[int, tuple[Poly, ...]] = field(default_factory=dict)
+    _told: frozenset[Symbol] | None = None
 
     def node(self, applied: Applied) -> NodeDepth | None:
         """The depth of a node."""
@@ -368,6 +369,14 @@ class _Depths:
             self._programs[id(program)] = chain_of(program)
         return self._programs[id(program)]
 
+    def _own_to_depth(self, chain: Iterable[Poly]) -> list[Symbol]:
+        """What data decides and no other figure mentions: of a choice, the other side may be dearer."""
+        mentioned = {s for form in chain for s in form.free if s.kind == "data"}
+        if mentioned and self._told is None:
+            parts = (lowered for applied in self.cost.nodes for lowered, _ in applied.parts)
+            self._told = frozenset().union(*(lowered.data for lowered in parts))
+        return sorted(mentioned - (self._told or frozenset()), key=lambda s: s.key)
+
     def _of(self, lowered: Lowered) -> Depth | None:
         if lowered.level is not None:
             return Depth((const(lowered.level),))
@@ -375,6 +384,10 @@ class _Depths:
         if not chain or lowered.data:
             return None
         found = Depth(chain)
+        for symbol in self._own_to_depth(chain):
+            if symbol.hi is None:
+                return None
+            found = peak(found, symbol, symbol.hi)
         if lowered.point:
             return Depth((const(found.at(lowered.point)),))
         if lowered.lengths:
