@@ -316,10 +316,9 @@ def weight_of(weights: Weights, function: str, space: str) -> Fraction | None:
 
 
 def lacking(weights: Weights) -> tuple[str, ...]:
-    """The elementary functions that a cost model has no weight for, in any space."""
-    return tuple(
-        name for name in FUNCTIONS if all(weight_of(weights, name, space) is None for space in SPACES)
-    )
+    """The elementary functions that a cost model has no weight for, neither on reals nor on 32 bits."""
+    usual = ("R", "float32")
+    return tuple(name for name in FUNCTIONS if all(weight_of(weights, name, s) is None for s in usual))
 
 
 def weigh(counts: Counts, weights: Weights) -> Weighed:
