@@ -180,7 +180,7 @@ def _item(reader: _Reader) -> _Ratio:
         case "number":
             return _Ratio(const(int(token.text)))
         case "quoted":
-            return _Ratio(_named(reader, _unquoted(token.text)))
+            return _Ratio(_named(reader, unquoted(token.text)))
         case "name" if token.text in RESERVED:
             return _call(reader, token.text)
         case "name":
@@ -200,7 +200,8 @@ def _named(reader: _Reader, name: str) -> Poly:
     return reader.names[name]
 
 
-def _unquoted(text: str) -> str:
+def unquoted(text: str) -> str:
+    """Give the name that stands in backquotes."""
     return _ESCAPE.sub(lambda m: chr(min(int(m[1], 16), 0x10FFFF)) if m[1] else m[2], text[1:-1])
 
 
@@ -256,7 +257,7 @@ def _read_sum(reader: _Reader) -> Poly:
     if token.kind not in ("name", "quoted") or token.text in RESERVED:
         reader.at -= 1
         reader.fail("expected a name to sum over")
-    name = token.text if token.kind == "name" else _unquoted(token.text)
+    name = token.text if token.kind == "name" else unquoted(token.text)
     reader.expect(",")
     lo = _whole(reader, _sum(reader))
     reader.expect(",")

@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import cast
 
 from tolcost.algebra import quoted as quoted_name
+from tolcost.algebra.parse import unquoted
 from tolcost.check.config import Config
 from tolcost.check.records import (
     RESTORE,
@@ -56,7 +57,6 @@ _TEXT = r'("(?:[^"\\]|\\.)*")'
 _ACCEPTED = re.compile(rf"accepted {_TEXT}(?: for {_TEXT} {_TEXT} {_TEXT})? ({'|'.join(STATUSES)}) (\S.*)")
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_./@+=-][A-Za-z0-9_./@#+=-]*")
 _SEAL = re.compile(r"[0-9a-f]{32}")
-_ESCAPE = re.compile(r"\\(?:u\{([0-9a-f]{1,6})\}|(.))", re.DOTALL)
 _MOST_MISTAKES = 5
 _START = "a lock file starts with `tolcost-lock` and the number of its format"
 _NEWER = "a newer tolcost wrote it: install that one"
@@ -252,9 +252,7 @@ def _reason(text: str) -> str | None:
 
 
 def _unquoted(name: str) -> str:
-    if not name.startswith("`"):
-        return name
-    return _ESCAPE.sub(lambda m: chr(min(int(m[1], 16), 0x10FFFF)) if m[1] else m[2], name[1:-1])
+    return unquoted(name) if name.startswith("`") else name
 
 
 # ---- writing -------------------------------------------------------------------------------------

@@ -433,7 +433,7 @@ def _is_square(product: Lambda, bound: dict[Var, Node]) -> bool:
     one, other = product.args
     pairs: list[tuple[Node | Poly, Node | Poly]] = [(one, other)]
     while pairs:
-        a, b = (_looked_up(side, bound) for side in pairs.pop())
+        a, b = (looked_up(side, bound) for side in pairs.pop())
         if a is b:
             continue
         match a, b:
@@ -461,7 +461,8 @@ def _is_square(product: Lambda, bound: dict[Var, Node]) -> bool:
     return True
 
 
-def _looked_up(value: Node | Poly, bound: dict[Var, Node]) -> Node | Poly:
+def looked_up(value: Node | Poly, bound: dict[Var, Node]) -> Node | Poly:
+    """Give what a name stands for, however often it is one of another."""
     while isinstance(value, Ref) and value.var in bound:
         value = bound[value.var]
     return value

@@ -65,7 +65,7 @@ from tolcost.atoms.kit import (
     static_condition,
 )
 from tolcost.atoms.nodes import Block, Build, Fold, Lambda, Node, Program, Ref, Select, Var, Where
-from tolcost.cost.count import defined, filter_lengths
+from tolcost.cost.count import defined, filter_lengths, looked_up
 from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.elementary import FUNCTIONS
@@ -489,9 +489,7 @@ class _DepthPass:
 
 def tree_element(node: Fold, bound: dict[Var, Node]) -> Node | None:
     """Give ``e`` where the step of a fold is exactly ``f(accumulator, e)`` with an associative ``f``."""
-    step = node.body.result
-    while isinstance(step, Ref) and step.var in bound:
-        step = bound[step.var]
+    step = looked_up(node.body.result, bound)
     if not isinstance(step, Lambda) or step.charge != "data" or not FUNCTIONS[step.function].associative:
         return None
     left, right = step.args

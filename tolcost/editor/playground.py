@@ -10,11 +10,10 @@ from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from tolcost.algebra import Poly, to_text
+from tolcost.algebra import to_text
 from tolcost.atoms.text import program_text, unrolled_text
 from tolcost.atoms.unroll import unroll
 from tolcost.cost.derive import ValueDerivation
-from tolcost.cost.record import FormRatio
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Source, place
 from tolcost.editor.features import completions_at, formatted, hover_at, type_text
 from tolcost.editor.reading import Reading, derivation_of, line_costs, read_supposing
@@ -25,7 +24,7 @@ from tolcost.result.compare import compare
 from tolcost.result.comparison import said_of
 from tolcost.result.program import program_study
 from tolcost.result.study import Located, locate_study
-from tolcost.show.document import Form, Json, lengths_text, mathml_of, number, text_of
+from tolcost.show.document import Form, Json, has_mathml, lengths_text, mathml_of, number, text_of
 
 _MOST_LINES = 400
 _LONGEST_FORMULA = 400
@@ -114,9 +113,8 @@ def _measures(cost: Located) -> Iterable[Json]:
 def _form(form: Form) -> Json:
     """A form as text, and for a browser to lay out where it is one that can be."""
     text = text_of(form)
-    poly = isinstance(form, Poly) or (isinstance(form, FormRatio) and isinstance(form.denominator, Poly))
-    short = len(text) < _LONGEST_FORMULA
-    return {"text": text, "math": mathml_of(form) if poly and short else None}  # type: ignore[arg-type]
+    math = mathml_of(form) if has_mathml(form) and len(text) < _LONGEST_FORMULA else None
+    return {"text": text, "math": math}
 
 
 def _chain(chain: ValueDerivation) -> Json:

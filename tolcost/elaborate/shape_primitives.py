@@ -327,10 +327,14 @@ def _halvings(env: Env, span: Span, a: Poly) -> Value:
     return ceil_log2(a)
 
 
-@primitive("same", integers, integers)
-def _same(env: Env, span: Span, left: Shape, right: Shape) -> Value:
+def _check_ranks(left: Shape, right: Shape, span: Span) -> None:
     if len(left) != len(right):
         fail("T0301", f"{len(left)} lengths against {len(right)}", span, kind=Misfit, definite=True)
+
+
+@primitive("same", integers, integers)
+def _same(env: Env, span: Span, left: Shape, right: Shape) -> Value:
+    _check_ranks(left, right, span)
     says = "says that they are equal"
     merged = tuple(
         unify(env, a, b, f"`same` {says}", span, lambda: f"`{on_one_line(span)}` {says}")
@@ -345,8 +349,7 @@ def _agree(env: Env, span: Span, left: Shape, right: Shape) -> Value:
 
     Unlike with ``same``, neither takes the other's place: what is open is a condition of the result.
     """
-    if len(left) != len(right):
-        fail("T0301", f"{len(left)} lengths against {len(right)}", span, kind=Misfit, definite=True)
+    _check_ranks(left, right, span)
     for a, b in zip(left, right, strict=True):
         equal = decide(env, eq(a - b))
         if equal is FALSE:

@@ -28,7 +28,7 @@ from tolcost.atoms.unroll import (
 )
 from tolcost.dataclass import dataclass
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected
-from tolcost.execute.dtypes import Array, convert, number
+from tolcost.execute.dtypes import Array, convert, number, object_array
 from tolcost.execute.functions import apply_checked
 from tolcost.execute.values import Faults
 
@@ -160,9 +160,7 @@ class _Part:
 
 
 def _wires(wires: Sequence[Wire], shape: tuple[int, ...]) -> Array:
-    made = np.empty(len(wires), np.object_)
-    made[:] = wires
-    return made.reshape(shape)
+    return object_array(wires).reshape(shape)
 
 
 class _Builder:

@@ -148,7 +148,7 @@ def _through_objects(data: Array, space: str, target: np.dtype[Any]) -> Array:
     flat = data.reshape(-1).tolist()
     if target == np.object_:
         texts = [value if isinstance(value, str) else str(value) for value in data.reshape(-1)]
-        return _object_array(texts).reshape(data.shape)
+        return object_array(texts).reshape(data.shape)
     return np.array([number(_parsed(value), space) for value in flat], target).reshape(data.shape)
 
 
@@ -166,7 +166,8 @@ def _parsed(value: object) -> int | float | complex | Fraction:
     raise InternalError(f"not a number: {type(value).__name__}")
 
 
-def _object_array(values: list[str]) -> Array:
+def object_array(values: Sequence[object]) -> Array:
+    """Give objects side by side."""
     made = np.empty(len(values), np.object_)
     made[:] = values
     return made
@@ -193,7 +194,7 @@ def number(value: int | float | complex | Fraction | str, space: str) -> Array:
     """
     target = dtype_of(space)
     if target == np.object_:
-        return _object_array([str(value)])[0:1].reshape(())
+        return object_array([str(value)])[0:1].reshape(())
     if isinstance(value, str):
         value = _parsed(value)
     match kind_of(space):

@@ -57,6 +57,10 @@ def is_form(entry: int | str) -> bool:
     return isinstance(entry, str) and _NAME.fullmatch(entry) is None
 
 
+def _names_of_lengths(model: Model) -> set[str]:
+    return {d for given in model.graph.inputs for d in given.shape or () if isinstance(d, str)}
+
+
 def _without_forms(
     model: Model, shapes: Mapping[str, AskedShape]
 ) -> tuple[Mapping[str, AskedShape], dict[str, str]]:
@@ -64,7 +68,7 @@ def _without_forms(
 
     A form may have a name that the model has: it is then a new length, and the model's goes by its place.
     """
-    names = {d for given in model.graph.inputs for d in given.shape or () if isinstance(d, str)}
+    names = _names_of_lengths(model)
     forms: dict[str, str] = {}
     found: dict[str, AskedShape] = {}
     declared = {given.name: given.shape for given in model.graph.inputs}
@@ -138,7 +142,7 @@ def with_lengths(
         for given in model.graph.inputs
         for n in range(len(given.shape or ()))
     }
-    names = {d for given in model.graph.inputs for d in given.shape or () if isinstance(d, str)}
+    names = _names_of_lengths(model)
     fixed: dict[str, list[int | str | None]] = {}
     entries = {entries_of(given.name): given.entries for given in model.graph.inputs if given.sequence}
     open_: dict[str, int] = {}

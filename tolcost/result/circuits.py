@@ -337,9 +337,7 @@ def _late(circuit: Circuit, names: _Names) -> Iterator[str]:
 
 def _unused(circuit: Circuit, names: _Names) -> Iterator[str]:
     """Gates that no output needs, as one more output: what nobody asks for is not computed."""
-    wires = (wire for gate in circuit.gates for wire in gate.args)
-    ends = (wire for _, wires_ in circuit.outputs for wire in wires_)
-    used = set(map(gate_of, (*wires, *ends)))
+    used = set(map(gate_of, _taken(circuit)))
     left = [GateWire(k, 0, gate.spaces[0]) for k, gate in enumerate(circuit.gates) if k not in used]
     for space, group in groupby(sorted(left, key=lambda wire: wire.space), key=lambda wire: wire.space):
         entries = ", ".join(names.text(wire, circuit.gates) for wire in group)
@@ -439,10 +437,14 @@ def _difference(first: Circuit, second: Circuit, random: Random) -> str | None:
     refuse("T0686", "the circuits divide by 0 everywhere")
 
 
+def _taken(circuit: Circuit) -> Iterator[Wire]:
+    """The wires that gates and outputs take."""
+    yield from (wire for gate in circuit.gates for wire in gate.args)
+    yield from (wire for _, outputs in circuit.outputs for wire in outputs)
+
+
 def _elements(circuit: Circuit) -> list[InputWire]:
-    wires = (wire for gate in circuit.gates for wire in gate.args)
-    ends = (wire for _, outputs in circuit.outputs for wire in outputs)
-    plain = (uncast(wire) for wire in (*wires, *ends))
+    plain = map(uncast, _taken(circuit))
     used = {(wire.name, wire.component, wire.at) for wire in plain if isinstance(wire, InputWire)}
     return [InputWire(name, at, component, "") for name, component, at in sorted(used)]
 

@@ -231,8 +231,7 @@ def rows_added(tables: Sequence[Sequence[TableRow]]) -> Iterator[TableRow]:
     for row in (row for table in tables for row in table):
         found.setdefault(row.title, []).append(row)
     for same in found.values():
-        amounts = {key: total_known([row.amounts[key] for row in same]) for key in AMOUNTS}
-        amounts["parameters"] = same[-1].amounts["parameters"]
+        whole, last = gathered("", same), same[-1]
+        amounts = {**whole.amounts, "parameters": last.amounts["parameters"]}
         children = tuple(rows_added([row.children for row in same]))
-        partly = any(row.partly for row in same)
-        yield replace(same[-1], amounts=amounts, children=children, partly=partly)
+        yield replace(last, amounts=amounts, children=children, partly=whole.partly)

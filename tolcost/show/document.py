@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from importlib import import_module
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeGuard
 
 from tolcost.algebra import (
     ONE,
@@ -264,6 +264,11 @@ def _times_latex(times: int, candidates: Sequence[Poly]) -> str:
 def _largest_latex(candidates: Sequence[Poly]) -> str:
     texts = [to_latex(candidate) for candidate in candidates]
     return texts[0] if len(texts) == 1 else rf"\max\left({', '.join(texts)}\right)"
+
+
+def has_mathml(form: Form) -> TypeGuard[Poly | FormRatio]:
+    """Whether a form is one that is laid out as MathML."""
+    return isinstance(form, Poly) or (isinstance(form, FormRatio) and isinstance(form.denominator, Poly))
 
 
 def mathml_of(form: Poly | FormRatio) -> str:

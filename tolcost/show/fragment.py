@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-from tolcost.algebra import Poly
-from tolcost.cost import FormRatio
 from tolcost.diagnostics import visible
 from tolcost.show.document import (
     LONGEST,
@@ -22,6 +20,7 @@ from tolcost.show.document import (
     Section,
     cell_text,
     cut,
+    has_mathml,
     mathml_of,
     plain,
 )
@@ -79,8 +78,7 @@ def _cell(cell: Cell) -> str:
 
 
 def _formula(form: Formula) -> str:
-    written = isinstance(form, Poly) or (isinstance(form, FormRatio) and isinstance(form.denominator, Poly))
-    if isinstance(form, Poly | FormRatio) and written and len(plain(form)) <= LONGEST:
+    if has_mathml(form) and len(plain(form)) <= LONGEST:
         return mathml_of(form)
     return _code(cut(plain(form)))
 
