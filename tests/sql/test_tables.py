@@ -16,6 +16,7 @@ def written(folder: Path, name: str, text: str) -> str:
 @pytest.mark.parametrize(
     "name, text, why",
     [
+        ("none.toml", "", "there is no table in it"),
         ("t.csv", "a,A\n1,2\n", "`t` has two columns `A`"),
         ("t.toml", '[t]\na = "Z"\nA = "R"\n', "`t` has two columns `A`"),
         ("t.toml", '[t]\na = "Z"\n[T]\na = "R"\n', "there are two tables `T`"),

@@ -319,8 +319,9 @@ def algorithms_table(found: Sequence[AlgorithmComparison], tests: Tests) -> Repo
     """Every algorithm of every operator, each with its closed form."""
     operators = len({one.setting.instance.op for one in found})
     others = {(one.setting.instance.op, row.name) for one in found for row in one.rows[1:]}
+    noun = "operator" if operators == 1 else "operators"
     about = (
-        f"A definition is one algorithm of several. Here are {len(others)} others for {operators} operators. "
+        f"A definition is one algorithm of several. Here are {len(others)} others for {operators} {noun}. "
         "Each is held to those of the operator's own node tests that it is an algorithm for, in value, shape "
         "and count, and to the definition at random inputs. *Beside the definition* is proved for all sizes."
     )

@@ -80,6 +80,8 @@ def _from_toml(file: str, text: str) -> tuple[SqlTable, ...]:
         stated = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise _wrong(file, str(error)) from None
+    if not stated:
+        raise _wrong(file, "there is no table in it, such as [orders] with columns below")
     tables = []
     for name, columns in stated.items():
         if not isinstance(columns, dict) or not columns:
