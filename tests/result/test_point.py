@@ -109,6 +109,13 @@ def test_what_overtakes_stays_ahead_up_to_the_end(one: Sized, other: Sized, last
     assert not ahead[at - 1]
 
 
+def test_a_sweep_of_what_data_decides_has_forms_in_it() -> None:
+    """They were *not known*, and nothing in CSV."""
+    cost = analyze("tol x: R [n]\ny := map(filter(x, map(x, * > 0)), exp(*))")
+    rows = growth(cost, Sweep("n", (2, 4)), frozenset(["eops"])).rows
+    assert [str(row.figures["eops"]) for row in rows] == ["z1 + 2", "z1 + 4"]
+
+
 def test_nothing_overtakes_what_is_only_bounded() -> None:
     squares = "reduce(tol[n, n], (a, e) => a + x[i], 0, [i, j])"
     hundreds = "reduce(tol[n, 100], (a, e) => max(a, x[i]), 1, [i, j])"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from fractions import Fraction
 from itertools import combinations, product
 
 from tolcost.algebra import (
@@ -196,7 +195,7 @@ def _row(
     cost: Located, symbol: Symbol, value: int, metrics: frozenset[str] | None, titles: Iterable[str]
 ) -> SweepRow:
     kept = {name: known for name, known in cost.point.given.items() if name != symbol.name}
-    none: dict[str, int | Fraction | None] = dict.fromkeys(titles)
+    none: dict[str, Form | None] = dict.fromkeys(titles)
     last = None if symbol.hi is None else symbol.hi.constant
     if last is not None and value > last:
         return SweepRow(value, none, f"{symbol.name} <= {last}")
@@ -204,9 +203,7 @@ def _row(
         there = _moved(cost, {**kept, symbol.name: value})
     except Rejected as rejected:
         return SweepRow(value, none, _outside(cost.study, rejected))
-    found = {key: there.value(form) for key, _, form in _swept(there, metrics)}
-    numbers = {key: one if isinstance(one, int | Fraction) else None for key, one in found.items()}
-    return SweepRow(value, {**none, **numbers})
+    return SweepRow(value, {**none, **{key: there.value(form) for key, _, form in _swept(there, metrics)}})
 
 
 def _outside(study: Study, rejected: Rejected) -> str:

@@ -164,13 +164,13 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True)
 class SweepRow:
-    """Figures where the length has one value, by their keys; None where another length is still open.
+    """Figures where the length has one value, by their keys: numbers, or forms in what is still open.
 
     ``outside`` says which condition does not hold there; there are no figures then.
     """
 
     value: int
-    figures: Mapping[str, int | Fraction | None]
+    figures: Mapping[str, Form | None]
     outside: str = ""
 
 

@@ -426,7 +426,10 @@ def growth_record(growth: Growth) -> dict[str, Json]:
     rows: list[Json] = [
         {
             growth.name: row.value,
-            **{key: None if found is None else number(found) for key, found in row.figures.items()},
+            **{
+                key: number(found) if isinstance(found, int | Fraction) else form_json(found)
+                for key, found in row.figures.items()
+            },
             "outside": row.outside or None,
         }
         for row in growth.rows
