@@ -14,7 +14,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -23,6 +22,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from tests.check.test_action import steps
+from tests.cli.test_sessions import written
 from tests.models import graphs
 from tolcost.catalogue.specs import open_library
 from tolcost.cli import run
@@ -58,10 +58,7 @@ def detector() -> onnx.ModelProto:
 def files(folder: Path) -> None:
     shutil.copytree(ROOT / "tests/cli/programs", folder, dirs_exist_ok=True)
     onnx.save(graphs.bert(17, graphs.SMALL), folder / "bert.onnx")
-    deeper = graphs.bert(17, replace(graphs.SMALL, layers=3))
-    for node in deeper.graph.node:
-        node.name = node.name.replace("/encoder/layer", "/stack/block")
-    onnx.save(deeper, folder / "deeper.onnx")
+    onnx.save(graphs.deeper_bert(), folder / "deeper.onnx")
     onnx.save(detector(), folder / "detector.onnx")
     (folder / "ops").mkdir()
     shutil.copy(folder / "fast.tol", folder / "ops" / "scale.tol")
@@ -111,9 +108,7 @@ def transcript(command: str, capsys: pytest.CaptureFixture[str]) -> str:
         assert program == "tolcost"
         code = run(arguments)
     shown = capsys.readouterr()
-    out, err = said[0] + shown.out, said[1] + shown.err
-    told = "".join(f"! {line}".rstrip() + "\n" for line in err.splitlines())
-    return f"$ {command}\n{out}{told}" + (f"? {code}\n" if code else "")
+    return written(command, code, said[0] + shown.out, said[1] + shown.err)
 
 
 def test_there_are_ten_tasks_for_each_kind_of_user() -> None:

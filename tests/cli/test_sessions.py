@@ -9,7 +9,6 @@ import os
 import re
 import shlex
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import onnx
@@ -28,7 +27,11 @@ def transcript(command: str, capsys: pytest.CaptureFixture[str]) -> str:
     program, *arguments = shlex.split(command)
     assert program == "tolcost"
     code = run(arguments)
-    out, err = capsys.readouterr()
+    return written(command, code, *capsys.readouterr())
+
+
+def written(command: str, code: int, out: str, err: str) -> str:
+    """A command and what it said, as sessions have it."""
     told = "".join(f"! {line}".rstrip() + "\n" for line in err.splitlines())
     return f"$ {command}\n{out}{told}" + (f"? {code}\n" if code else "")
 
@@ -50,10 +53,7 @@ def test_session(
         ):  # where it is from last: others are loaded by then
             monkeypatch.setattr(f"tolcost.{part}.Session", lambda _: shared)
     if "deeper.onnx" in expected:
-        deeper = graphs.bert(17, replace(graphs.SMALL, layers=3))
-        for node in deeper.graph.node:
-            node.name = node.name.replace("/encoder/layer", "/stack/block")
-        onnx.save(deeper, tmp_path / "deeper.onnx")
+        onnx.save(graphs.deeper_bert(), tmp_path / "deeper.onnx")
     commands = re.findall(r"^\$ (.*)$", expected, re.MULTILINE)
     actual = "".join(transcript(command, capsys) for command in commands)
     if os.environ.get("TOLCOST_ACCEPT"):

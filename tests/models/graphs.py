@@ -7,7 +7,7 @@ Weights of any size are declared as external data that does not exist: cost need
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
@@ -341,3 +341,24 @@ def spread_tables(b: Builder, cos: str, sin: str, ids: str) -> tuple[str, str]:
     """Tables of positions for every sequence of the batch, as the operator wants them."""
     size = b("Concat", b.length(ids, 0), b.constant([1, 1]), axis=0)
     return b("Expand", cos, size), b("Expand", sin, size)
+
+
+# ---- others made of them -----------------------------------------------------------------------
+
+
+def deeper_bert() -> ModelProto:
+    """The small BERT with a layer more, under other names."""
+    deeper = bert(17, replace(SMALL, layers=3))
+    for node in deeper.graph.node:
+        node.name = node.name.replace("/encoder/layer", "/stack/block")
+    return deeper
+
+
+def with_all_values(model: ModelProto) -> ModelProto:
+    """A copy of a model of which every value is an output."""
+    whole = ModelProto()
+    whole.CopyFrom(model)
+    named = {output.name for output in whole.graph.output}
+    made = [name for node in whole.graph.node for name in node.output if name and name not in named]
+    whole.graph.output.extend(map(helper.make_empty_tensor_value_info, made))
+    return whole

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import onnx
 from onnx import ModelProto, helper
 
 from tests.generate.draw import Draw
@@ -21,6 +20,7 @@ from tests.generate.measured_nodes import EVERY
 from tests.generate.valid_graphs import Array, Item, drawn
 from tests.generate.valid_models import Made, valid_model
 from tests.generate.valid_nodes import REDUCE
+from tests.models.graphs import with_all_values
 from tests.models.random_models import Campaign, Wrong, main
 from tolcost.algebra import NotInteger, Poly, Symbol, atom, evaluate, evaluate_cond, symbols_of_cond
 from tolcost.catalogue.graph import GraphNode, Model
@@ -80,11 +80,7 @@ class Runtime:
     def __init__(self, proto: ModelProto) -> None:
         import onnxruntime
 
-        whole = ModelProto()
-        whole.CopyFrom(proto)
-        named = {output.name for output in whole.graph.output}
-        made = [name for node in whole.graph.node for name in node.output if name and name not in named]
-        whole.graph.output.extend(onnx.ValueInfoProto(name=name) for name in made)
+        whole = with_all_values(proto)
         options = onnxruntime.SessionOptions()
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         options.log_severity_level, options.intra_op_num_threads = 4, 1

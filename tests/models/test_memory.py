@@ -1,6 +1,5 @@
 """The peak of activations to the byte: held to what a run's values take, added up by hand."""
 
-import copy
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -20,10 +19,7 @@ BOUNDED = onnx.load(Path(__file__).parent / "exported" / "bounded.onnx")
 
 def sizes(model: onnx.ModelProto, dims: Mapping[str, int]) -> dict[str, int]:
     """The bytes of every value, observed in a run in which all of them are outputs."""
-    whole = copy.deepcopy(model)
-    named = {out.name for out in whole.graph.output}
-    made = [name for node in whole.graph.node for name in node.output if name and name not in named]
-    whole.graph.output.extend(onnx.helper.make_empty_tensor_value_info(name) for name in made)
+    whole = graphs.with_all_values(model)
     for one in whole.graph.initializer:
         if one.data_location == onnx.TensorProto.EXTERNAL:
             kind = onnx.helper.tensor_dtype_to_np_dtype(one.data_type)
