@@ -156,8 +156,13 @@ def _ratio_text(ratio: FormRatio, grouped: bool) -> str:
 
 
 def _is_one_thing(text: str) -> bool:
-    """Whether a text is a word, or a single call."""
-    return bool(_WORD.match(text)) or (text.endswith(")") and bool(_WORD.match(_outside(text))))
+    """Whether a text is a word, a number, or a single call.
+
+    >>> _is_one_thing("1,000,001"), _is_one_thing("Max(m, n)"), _is_one_thing("n + 1")
+    (True, True, False)
+    """
+    called = text.endswith(")") and _WORD.match(_outside(text))
+    return bool(called or _WORD.match(text.replace(",", "")))
 
 
 def _outside(text: str) -> str:
