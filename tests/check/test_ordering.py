@@ -8,10 +8,23 @@ from random import Random
 import pytest
 
 from tests.algebra.support import admissible
-from tolcost.algebra import Cond, Poly, const, evaluate, evaluate_cond, ge, length, maximum, relu, the_symbol
+from tolcost.algebra import (
+    Cond,
+    Poly,
+    const,
+    eq,
+    evaluate,
+    evaluate_cond,
+    ge,
+    length,
+    maximum,
+    relu,
+    the_symbol,
+)
 from tolcost.algebra.compare import compare
 from tolcost.algebra.poly import product_of
 from tolcost.check.verdicts import _cases, ordering
+from tolcost.result.regions import where_positive
 
 n, m, k = length("n"), length("m"), length("k")
 
@@ -125,3 +138,22 @@ def test_shapes_with_one_or_two_lengths_unlike_the_others_are_seen(
     away = sum((symbol - at) * (symbol - at) for symbol, at in zip(lengths, sizes, strict=True))
     is_there = most is None or max(sizes) <= most
     assert (ordering(const(0), 2 * away - 1) == "crosses") == is_there
+
+
+@pytest.mark.parametrize("step", [2, 3, 4])
+@pytest.mark.parametrize("rest", [0, 1, 2])
+@pytest.mark.parametrize(
+    "gap",
+    [(n - 2) * (n - 4), n * n + n - 6 * (n // 2), n * n + n - 7 * (n // 2), (n - 5) * (n - 8) - 2 * (n // 3)],
+    ids=str,
+)
+def test_of_lengths_that_leave_a_rest_only_those_count(gap: Poly, step: int, rest: int) -> None:
+    """(n - 2)*(n - 4) was said to take both signs at multiples of 2, and the second to be positive at 2."""
+    facts = (eq(n - step * (n // step) - rest % step),)
+    values = [evaluate(gap, {the_symbol(n): i}) for i in range(1, 200) if i % step == rest % step]
+    verdict = ordering(const(0), gap, facts)
+    assert verdict != "crosses" or min(values) < 0 < max(values)
+    assert verdict not in ("less_or_equal", "equal") or min(values) >= 0
+    assert verdict not in ("greater_or_equal", "equal") or max(values) <= 0
+    said = where_positive(gap, facts)
+    assert said != "for all lengths" or min(values) > 0

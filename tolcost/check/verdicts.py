@@ -7,7 +7,7 @@ that are only bounds enter as what they are (``result.claims``).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import combinations
 from typing import Literal
 
@@ -37,7 +37,7 @@ from tolcost.algebra import (
 from tolcost.algebra.compare import ComparisonVerdict
 from tolcost.algebra.parse import parse_text
 from tolcost.algebra.points import Assignment, hold_at
-from tolcost.algebra.poly import Relu, data_symbol
+from tolcost.algebra.poly import Monomial, Relu, data_symbol
 from tolcost.check.matching import Joint, joints, renamed
 from tolcost.check.records import (
     CERTAINTY,
@@ -318,8 +318,8 @@ def ordering(a: Poly, b: Poly, facts: tuple[Cond, ...] = ()) -> ComparisonVerdic
         return found
     gap = b - a
     every = signs_of_one(gap, facts)
-    others = any(symbols_of_cond(fact) - gap.free for fact in facts)  # may leave out what shows a sign
-    if every is not None and not ({-1, 1} <= every and others):
+    narrowed = not all(_is_bound(fact, gap.free) for fact in facts)  # may leave out what shows a sign
+    if every is not None and not ({-1, 1} <= every and narrowed):
         return _by_signs(every)
     signs = set(_signs(gap, facts))
     if {-1, 1} <= signs:
@@ -327,6 +327,15 @@ def ordering(a: Poly, b: Poly, facts: tuple[Cond, ...] = ()) -> ComparisonVerdic
     if 1 in signs and _never_negative(gap, facts):
         return "less_or_equal"
     return "greater_or_equal" if -1 in signs and _never_negative(-gap, facts) else "unknown"
+
+
+def _is_bound(fact: Cond, symbols: Set[Symbol]) -> bool:
+    """Whether a fact leaves all values up to one, or from one on: multiples leave some between."""
+    return isinstance(fact, Ge) and fact.p.free <= symbols and all(map(_is_plain, fact.p.terms))
+
+
+def _is_plain(mono: Monomial) -> bool:
+    return len(mono) <= 1 and all(isinstance(generator, Symbol) for generator in mono)
 
 
 def _by_signs(every: frozenset[int]) -> ComparisonVerdict:

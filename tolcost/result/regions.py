@@ -192,7 +192,7 @@ def _ranges(p: Poly, facts: tuple[Cond, ...]) -> tuple[Symbol, list[Stretch], St
             ranges = _stretches(value, [(n, n) for n in admitted])
         elif coefficients is not None:
             ranges = positive_ranges(coefficients, low, high)
-        elif _monotone(p, symbol, facts):
+        elif _monotone(p, symbol, low, high):
             ranges = _stretches(value, [(low, high)])
         else:
             return None
@@ -236,7 +236,7 @@ def positive_from(p: Poly, symbol: Symbol, low: int, high: int) -> int | None:
     coefficients = _coefficients(p, symbol)
     if coefficients is not None:
         stretches = positive_ranges(coefficients, low, high)
-    elif _monotone(p, symbol, ()):
+    elif _monotone(p, symbol, low, high):
         stretches = _stretches(lambda n: evaluate(p, {symbol: n}), [(low, high)])
     else:  # where it is not positive last is soon found, or not at all
         back = range(high, max(low, high - _MOST_LOOKED_AT) - 1, -1)
@@ -247,10 +247,20 @@ def positive_from(p: Poly, symbol: Symbol, low: int, high: int) -> int | None:
     return stretches[-1][0] if stretches and stretches[-1][1] == high else None
 
 
-def _monotone(p: Poly, symbol: Symbol, facts: tuple[Cond, ...]) -> bool:
-    """Whether an expression never falls as its symbol grows, or never grows."""
+def _monotone(p: Poly, symbol: Symbol, low: int, high: int) -> bool:
+    """Whether an expression never falls as its symbol grows from ``low`` to ``high``, or never grows.
+
+    That has to be so at every integer between: of facts that only some fulfil, as of multiples, none is used.
+
+    >>> from tolcost.algebra import length, the_symbol
+    >>> n = length("n")
+    >>> [_monotone(n * n + n - 6 * (n // 2), the_symbol(n), low, 99) for low in (1, 2)]
+    [False, True]
+    """
+    here = atom(symbol)
+    within = (ge(here - low), ge(high - 1 - here))
     step = step_of(p, symbol)
-    return is_nonnegative(step, facts) or is_nonnegative(-step, facts)
+    return is_nonnegative(step, within) or is_nonnegative(-step, within)
 
 
 def _coefficients(p: Poly, symbol: Symbol) -> list[int] | None:
