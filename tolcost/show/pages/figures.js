@@ -138,7 +138,7 @@ function allowed(low, last) {
   return last;
 }
 
-// The least length from which on one part costs more than another, exactly.
+// Lengths at which one part comes to cost more than another, exactly; it may cost less again later on.
 function crossings(parts, points) {
   const found = [];
   const gap = (f, g, n) => {
@@ -157,7 +157,7 @@ function crossings(parts, points) {
           else low = middle;
         }
         const from = allowed(high, points[k]);
-        found.push({ at: from, text: `from ${visible(state.with)} = ${grouped(from)} on, ${b} costs more than ${a}` });
+        found.push({ at: from, text: `at ${visible(state.with)} = ${grouped(from)} ${b} comes to cost more than ${a}` });
       }
     }
   return found.sort((a, b) => a.at - b.at);
