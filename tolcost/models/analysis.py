@@ -217,7 +217,7 @@ def _ranges_of_equals(cost: GraphCost) -> Iterator[Relied]:
 
 def _taught_by(symbol: Symbol, cost: GraphCost) -> str:
     """The first node that makes a length another one."""
-    for applied, step in zip(cost.nodes, cost.model.graph.nodes, strict=True):
+    for step, applied in cost.steps:
         if any(symbol is one or symbol in form.free for one, form in applied.equal.items()):
             return step.name or step.title
     return ""

@@ -56,7 +56,6 @@ from tolcost.result.model import (
 from tolcost.result.point import Requirement
 from tolcost.result.rows import TableRow, row_with, rows_added
 from tolcost.result.study import (
-    PERHAPS_MORE,
     Coverage,
     Group,
     Located,
@@ -185,7 +184,7 @@ class GenerationStudy(Study):
             Measure("params", "parameters", held.parameters),
             Measure("param_bytes", "parameter bytes", weights),
             Measure("cache_bytes", "cache at the end", self.cache, "bytes"),
-            Measure("peak_bytes", "peak activations", peak, _PEAK if sure else f"{_PEAK}, {PERHAPS_MORE}"),
+            Measure("peak_bytes", "peak activations", peak, _PEAK, bound=None if sure else "perhaps more"),
             Measure("memory_bytes", "memory at most", both, "bytes: parameters and peak"),
             intensity_measure(total.intensity, total.traffic, total.status),
         )

@@ -34,11 +34,11 @@ from tolcost.result.cost import Cost
 from tolcost.result.point import Point, Requirement, locate
 from tolcost.result.rows import TableRow, path_of, scope_of
 from tolcost.result.study import (
-    PERHAPS_MORE,
     Figures,
     Group,
     Located,
     Measure,
+    MeasureBound,
     Show,
     Study,
     at_json,
@@ -190,13 +190,15 @@ class ModelStudy(Study):
     def measures(self, weighed: Iterable[tuple[str, Weighed]]) -> tuple[Measure, ...]:
         """The figures of the whole model."""
         total, held, peak = self.total, self.holdings, self.peak
-        often = "" if peak is None else "bytes" if peak.exact else f"bytes, {PERHAPS_MORE}"
+        sure: MeasureBound | None = None if peak is None or peak.exact else "perhaps more"
         return (
             *model_measures(total, weighed),
             Measure("model_bytes", "bytes of the model", held.bytes, "parameters, inputs and outputs"),
             Measure("params", "parameters", held.parameters),
             Measure("param_bytes", "parameter bytes", held.parameter_bytes),
-            Measure("peak_bytes", "peak activations", None if peak is None else peak.bytes, often),
+            Measure(
+                "peak_bytes", "peak activations", None if peak is None else peak.bytes, "bytes", bound=sure
+            ),
             Measure("depth", "depth", self.depth, bound="at most"),
             intensity_measure(total.intensity, total.traffic, total.status),
         )

@@ -228,7 +228,7 @@ def _figures(
     for measure in measures:
         value = None if at is None else _value(measure, at.value(measure.form), exact)
         form = _form(measure.form, named) if open_ else None
-        rows.append((measure.label, value, form, Remark(measure.remark, measure.standing)))
+        rows.append((measure.label, value, form, Remark(measure.remark, measure.bound or "")))
     columns = (
         Column("figure", "figure"),
         Column("value", "value", "number", shown=at is not None),

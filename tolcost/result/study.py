@@ -203,7 +203,6 @@ class Growth:
 L = TypeVar("L", bound="Located")
 FUNCTIONS = "histogram"
 """The part of a comparison whose figures are counts by function and space."""
-PERHAPS_MORE = "perhaps more"
 _EACH = f"{UNIT}, node by node with empty caches"
 
 
@@ -217,7 +216,7 @@ class Portion:
     remark: str = ""
 
 
-MeasureBound: TypeAlias = Literal["at most", "at least", "no bound", "one bound over another"]
+MeasureBound: TypeAlias = Literal["at most", "at least", "perhaps more", "no bound", "one bound over another"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -242,11 +241,6 @@ class Measure:
         if self.form is None and self.headed:
             return ""
         return ", ".join(filter(None, (self.unit, self.bound)))
-
-    @property
-    def standing(self) -> str:
-        """What of the remark says that it may be less or more."""
-        return self.bound or (PERHAPS_MORE if self.unit.endswith(PERHAPS_MORE) else "")
 
 
 def model_measures(total: Figures, weighed: Iterable[tuple[str, Weighed]]) -> tuple[Measure, ...]:
