@@ -14,8 +14,9 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from tests import readme
 
@@ -48,8 +49,7 @@ COMMANDS = (
 )
 
 
-@dataclass(frozen=True)
-class Machine:
+class Machine(Struct, frozen=True):
     """An environment to make: which Python, what is installed, and with which versions."""
 
     python: Path

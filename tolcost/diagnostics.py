@@ -20,23 +20,22 @@ from itertools import accumulate, groupby
 from pathlib import Path
 from typing import Literal, NoReturn, SupportsIndex
 
-from tolcost.dataclass import dataclass, field, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """A text and the name it goes by in messages."""
 
     name: str
-    text: str = field(repr=False)
+    text: str
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[object, ...]:
         """No place is the same one in every process."""
         return "NO_SOURCE" if self is NO_SOURCE else object.__reduce_ex__(self, protocol)
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """A piece of a source, by offsets into its text."""
 
     source: Source
@@ -83,16 +82,14 @@ def _balanced(span: Span) -> Span:
     return Span(span.source, start, end)
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
+class Label(Struct, frozen=True):
     """A secondary place that helps to understand a diagnostic, and what to say there."""
 
     span: Span
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Fix:
+class Fix(Struct, frozen=True):
     """A change to the text after which a diagnostic is no longer true: what to put in place of a span."""
 
     title: str
@@ -100,8 +97,7 @@ class Fix:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnostic:
+class Diagnostic(Struct, frozen=True):
     r"""One thing to tell a user about a program; ``fix`` where a change is certain to help.
 
     >>> import tolcost
@@ -198,8 +194,7 @@ _LONGEST_MESSAGE = 600
 _RED, _YELLOW, _BLUE, _BOLD, _PLAIN = "\x1b[1;31m", "\x1b[1;33m", "\x1b[1;34m", "\x1b[1m", "\x1b[0m"
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(Struct, frozen=True):
     """Line and column, both counted from 1, and where the line lies in the text."""
 
     line: int
@@ -277,8 +272,7 @@ def render_all(diagnostics: Iterable[Diagnostic], colour: bool = False) -> str:
     return "\n\n".join(render(diagnostic, colour) for diagnostic in diagnostics)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Paint:
+class _Paint(Struct, frozen=True, eq=False):
     """Colours, or none."""
 
     on: bool
@@ -297,8 +291,7 @@ class _Paint:
         return f"{code}{text}{_PLAIN}" if self.on else text
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Mark:
+class _Mark(Struct, frozen=True, eq=False):
     """A place to point at, and how."""
 
     label: Label
@@ -353,8 +346,7 @@ def _excerpt(marks: list[_Mark], gutter: int, paint: _Paint) -> list[str]:
     return [f"{marks[0].place.line:>{gutter + 1}} {edge} {window.shown}".rstrip(), *lines]
 
 
-@dataclass(frozen=True, slots=True)
-class _Window:
+class _Window(Struct, frozen=True):
     """The part of a line that is shown, and whether there is more on either side."""
 
     text: str

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tolcost.dataclass import dataclass
+from msgspec import Struct
 
 SpaceRule = Literal["arithmetic", "real", "compare", "logic", "same", "where", "test"]
 """How the space of the result follows from the spaces of the arguments.
@@ -20,8 +20,7 @@ logic: the join (B, or bitwise on integers); same: the first argument's; where: 
 """
 
 
-@dataclass(frozen=True, slots=True)
-class ElementaryFunction:
+class ElementaryFunction(Struct, frozen=True):
     """An elementary function: how many arguments it takes, and what its result is.
 
     ``kinds`` are the families of spaces that it computes in: a letter each, as in ``tolcost.spaces``.

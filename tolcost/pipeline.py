@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from tolcost.algebra import AlgebraBudget
 from tolcost.atoms.verify import verify
 from tolcost.catalogue.specs import Library, open_library
 from tolcost.cost import Analysis, analyze_program
-from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Diagnostic, Rejected, Source
 from tolcost.elaborate import Argument, Elaborated, elaborate
 from tolcost.elaborate.programs import repeated_work
@@ -24,8 +26,7 @@ from tolcost.syntax.names import quotients_in_comments, rounded_quotients, unuse
 from tolcost.syntax.tree import Module, Use
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Parsed:
+class Parsed(Struct, frozen=True, eq=False):
     """A program with the library files it uses; names are checked."""
 
     source: Source

@@ -6,13 +6,12 @@ from fractions import Fraction
 from functools import cache
 from typing import Literal
 
-from tolcost.dataclass import dataclass
+from msgspec import Struct
 
 SpaceKind = Literal["B", "Z", "R", "C", "S"]
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(Struct, frozen=True):
     """From where to where the values of a space go, both included, and whether 0 is among them.
 
     >>> -1 in Bounds(0, 255), str(Bounds(0, 255)), str(Bounds(0, zero=False))
@@ -43,8 +42,7 @@ class Bounds:
 ALL = Bounds()
 
 
-@dataclass(frozen=True, slots=True)
-class Space:
+class Space(Struct, frozen=True):
     """A space: its family, its range where it has one, and the bits of one element.
 
     ``bits`` is None for a mathematical space, whose elements have no size of their own.

@@ -17,12 +17,13 @@ import ast
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from itertools import product
 from pathlib import Path
 from types import CodeType
+
+from msgspec import Struct
 
 from tolcost.algebra import (
     TRUE,
@@ -53,8 +54,7 @@ _LEAST = {"z": 0, "d": 0, "u": -4}
 """Where to begin, by the first letter of a name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """One line of a file: texts, not yet read."""
 
     where: str

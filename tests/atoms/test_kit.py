@@ -85,4 +85,4 @@ def test_own_symbols_are_in_the_text() -> None:
 
 def fields(node: Node) -> list[object]:
     """The content of a node, which is itself compared by identity."""
-    return [type(node), *(getattr(node, name) for name in node.__dataclass_fields__)]
+    return [type(node), *(getattr(node, name) for name in node.__struct_fields__)]

@@ -7,12 +7,12 @@ atom which breaks it.  Random programs show that the four keep it; `docs/theorem
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from random import Random
 from typing import TypeAlias
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from tolcost.atoms.nodes import ATOMS
 from tolcost.atoms.unroll import Atom, AtomResult, Constants, InputOperand, Operand

@@ -9,12 +9,13 @@ import random
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 import numpy as np
 import onnx
+from msgspec import Struct
+from msgspec.structs import replace
 from onnx import AttributeProto, ModelProto, NodeProto, helper, numpy_helper
 
 from tolcost.catalogue.cases import _made
@@ -28,8 +29,7 @@ Array = np.ndarray
 Item = Array | list[Array] | None
 
 
-@dataclass(frozen=True)
-class Varied:
+class Varied(Struct, frozen=True):
     """A node with what it is given, in the making or run: ``outputs`` are what it gives."""
 
     test: str

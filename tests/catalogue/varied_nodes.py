@@ -18,13 +18,14 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
 import onnx
+from msgspec import Struct
+from msgspec.structs import replace
 from onnx import AttributeProto, ModelProto, TypeProto, ValueInfoProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
@@ -169,8 +170,7 @@ class Others:
 # ---- what is known ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Explained:
+class Explained(Struct, frozen=True):
     """A difference that is no defect of a definition: of which operators, what is said of it, and why."""
 
     ops: str

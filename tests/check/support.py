@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from msgspec import Struct
 
 from tolcost.cli import run
 
 
-@dataclass(frozen=True)
-class Said:
+class Said(Struct, frozen=True):
     """What a command wrote, and its exit code."""
 
     code: int
@@ -22,8 +21,7 @@ class Said:
     err: str
 
 
-@dataclass(frozen=True)
-class Project:
+class Project(Struct, frozen=True):
     """A folder under version control; commands run in it."""
 
     root: Path

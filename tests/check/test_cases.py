@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import fields
 from itertools import product
 from pathlib import Path
 
@@ -68,7 +67,7 @@ def settings(text: str) -> str:
     source = Source("tolcost.toml", text)
     read = read_config(tomllib.loads(text), Path(), source)
     usual = read_config({}, Path(), Source("tolcost.toml", ""))
-    said = [(f.name, getattr(read, f.name)) for f in fields(read) if f.name != "source"]
+    said = [(name, getattr(read, name)) for name in read.__struct_fields__ if name != "source"]
     return "\n".join(f"{name}: {value}" for name, value in said if value != getattr(usual, name))
 
 

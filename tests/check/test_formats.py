@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ElementTree
-from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
 import pytest
+from msgspec.structs import replace
 
 from tests.check.support import Project
 from tests.check.texts import BROKEN, SIXTY_FOUR, SQUARE, SUM, SUM_OF_EXP

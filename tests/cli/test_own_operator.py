@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from msgspec import Struct
 from onnx import TensorProto, helper, save
 
 from tolcost.audit.catalogue import catalogue_table
@@ -21,8 +21,7 @@ DEFINITION = f"{TIMES}Y := map(X, * * by + 1)\n"
 CALLING = "tol x: R [n]\ny := Stretch(map(x, exp), by: 3)\n"
 
 
-@dataclass(frozen=True)
-class Shell:
+class Shell(Struct, frozen=True):
     """Commands run in a folder, with the operator's folder given to each."""
 
     root: Path

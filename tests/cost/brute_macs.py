@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from itertools import count, product
 from typing import Any
 
 import numpy as np
+from msgspec import Struct, field
 
 from tests.programs.points import meets
 from tolcost.algebra import Poly, Symbol, evaluate, evaluate_cond
@@ -50,8 +50,7 @@ Traced = tuple[Any, ...]
 """An array of elements for each component of a list."""
 
 
-@dataclass(frozen=True, slots=True)
-class Element:
+class Element(Struct, frozen=True):
     """The products that a number is the sum of, whatever else it is; and the accumulators."""
 
     products: frozenset[int] = frozenset()
@@ -101,8 +100,7 @@ def hold_macs(program: Program, lengths: Lengths, most: int = 2_000) -> bool | N
     return ours > 0
 
 
-@dataclass
-class _Walk:
+class _Walk(Struct):
     added: set[int] = field(default_factory=set)
     done: Counter[Node] = field(default_factory=Counter)
     places: dict[int, Node] = field(default_factory=dict)

@@ -13,12 +13,12 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import sympy
+from msgspec import Struct
 
 from tests.cost.random_programs import random_program
 from tests.generate.programs import generate
@@ -40,8 +40,7 @@ ORDER: tuple[Agreement, ...] = (
 MOST_LISTED = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """What came of one count of one program."""
 
     program: str

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from random import Random
+
+from msgspec import Struct, field
 
 from tests.cost.programs import R0, apply, block, k, m, n, number, program
 from tests.execute.builders import build, fold, mem, ref, select, tensor
@@ -14,8 +15,7 @@ X = Input("x", tensor("R", n, m, k))
 FUNCTIONS = ("add", "mul", "sub", "max")
 
 
-@dataclass
-class Scope:
+class Scope(Struct):
     """What a random expression may mention."""
 
     coords: list[Poly] = field(default_factory=list)

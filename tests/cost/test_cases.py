@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec import Struct
 
 from tests.cost.brute_depth import brute_depth
 from tests.programs.points import candidates
@@ -110,11 +110,13 @@ def file(case: cases.Case) -> str:
 
 def _fields(value: Any, indent: str = "") -> str:
     lines = []
-    for field in fields(value):
-        inside = getattr(value, field.name)
-        for one in inside if isinstance(inside, tuple) and inside and is_dataclass(inside[0]) else (inside,):
-            shown = f"\n{_fields(one, indent + '  ')}" if is_dataclass(one) else f" {_plain(one)}"
-            lines.append(f"{indent}{field.name}:{shown}")
+    for name in value.__struct_fields__:
+        inside = getattr(value, name)
+        for one in (
+            inside if isinstance(inside, tuple) and inside and isinstance(inside[0], Struct) else (inside,)
+        ):
+            shown = f"\n{_fields(one, indent + '  ')}" if isinstance(one, Struct) else f" {_plain(one)}"
+            lines.append(f"{indent}{name}:{shown}")
     return "\n".join(lines)
 
 

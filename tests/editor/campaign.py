@@ -14,9 +14,10 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from tests.editor.client import Editor, RequestRefused, editor
 from tolcost.cli import run
@@ -33,8 +34,7 @@ _TOLD = re.compile(r"^(error|warning)\[(T\d{4})\]: (.*)(?:\n +--> .*?:(\d+):(\d+
 Told = tuple[str, str, str, int, int]
 
 
-@dataclass
-class Outcome:
+class Outcome(Struct):
     """What a campaign found."""
 
     edits: int = 0

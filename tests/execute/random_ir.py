@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from random import Random
+
+from msgspec import Struct, field
 
 from tests.execute.builders import (
     as_block,
@@ -47,8 +48,7 @@ ARITHMETIC = ("add", "sub", "mul", "max", "min")
 LOGIC = ("and", "or", "xor")
 
 
-@dataclass
-class Scope:
+class Scope(Struct):
     """What an expression may mention: coordinates with their extents, and variables."""
 
     coords: list[tuple[Poly, Poly]] = field(default_factory=list)
@@ -58,8 +58,7 @@ class Scope:
         return Scope([*self.coords, *zip(coords, extents, strict=True)], list(self.vars))
 
 
-@dataclass
-class Gen:
+class Gen(Struct):
     """Draws programs; ``faults`` allows indices that may be out of range."""
 
     rng: Random

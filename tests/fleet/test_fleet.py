@@ -8,13 +8,13 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from io import BytesIO
 from pathlib import Path
 
 import duckdb
 import jsonschema
 import pytest
+from msgspec import to_builtins
 from onnx import TensorProto, helper, save
 from pyarrow import parquet as arrow
 
@@ -264,4 +264,4 @@ def test_dask_gives_the_same_rows(fleet: Path) -> None:
     here = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None}
     with distributed.LocalCluster(processes=False, **here) as cluster:
         found = studied(Task(), sources, on_dask(cluster.scheduler_address), silent)
-    assert [asdict(row) for row in found] == [asdict(Task().summary(source)) for source in sources]
+    assert [to_builtins(row) for row in found] == [to_builtins(Task().summary(source)) for source in sources]

@@ -7,8 +7,10 @@ a guess of its size, so that indices are in range by construction and programs s
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
 from typing import Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 Kind = Literal["B", "Z", "R"]
 ATOMIC = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
@@ -19,8 +21,7 @@ def par(text: str) -> str:
     return text if set(text) <= ATOMIC else f"({text})"
 
 
-@dataclass(frozen=True, slots=True)
-class Length:
+class Length(Struct, frozen=True):
     """A static integer that can be a length; equal texts mean equal lengths."""
 
     text: str
@@ -94,8 +95,7 @@ def strided(length: Length, step: str) -> Length:
     return Length(text, min(length.least, 1), length.size // 2 + 1, length.bounds)
 
 
-@dataclass(frozen=True, slots=True)
-class Coordinate:
+class Coordinate(Struct, frozen=True):
     """A name that runs from 1 to a length."""
 
     name: str
@@ -113,8 +113,7 @@ class Coordinate:
         return Length(text, 0, self.extent.size, self.extent.bounds)
 
 
-@dataclass(frozen=True, slots=True)
-class Tol:
+class Tol(Struct, frozen=True):
     """Something with a shape that an expression can mention; ``kinds`` has one entry per component."""
 
     text: str
@@ -126,8 +125,7 @@ class Tol:
         return tuple(length.text for length in self.shape)
 
 
-@dataclass(frozen=True, slots=True)
-class Fun:
+class Fun(Struct, frozen=True, eq=False):
     """A function of coordinates, of numbers and of indices, giving a numeric or a ToL."""
 
     name: str
@@ -141,8 +139,7 @@ def mentions(text: str, names: frozenset[str]) -> bool:
     return not names.isdisjoint(re.findall(r"\w+", text))
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """What an expression can use, and how often it will be evaluated."""
 
     tols: tuple[Tol, ...] = ()

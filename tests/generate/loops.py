@@ -6,7 +6,8 @@ choices by data and by coordinates, and rows kept and repeated.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tests.generate.draw import Draw
 from tests.generate.programs import Case
@@ -17,8 +18,7 @@ NAMED = "u = map(tol[n], b[k] + 1, [k])\nt = reduce(tol[n], (a, z) => a + d[k], 
 DEEP = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Reach:
+class Reach(Struct, frozen=True):
     """What an expression may use: numbers and vectors of n entries, as text, and coordinates up to n."""
 
     numbers: tuple[str, ...] = ("c", "2", "0", "n", "t")

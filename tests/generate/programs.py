@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tests.generate.draw import Draw
 from tests.generate.lengths import Kind, Length, Scope, Tol, literal, plus
@@ -14,8 +16,7 @@ LARGEST = 4
 LONGEST = 7
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Struct, frozen=True):
     """A program, and lengths by name to count and run it at."""
 
     text: str

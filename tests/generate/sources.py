@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from tests.generate.draw import Draw
 from tolcost.diagnostics import Source
@@ -28,8 +29,7 @@ tol attr static use space list not ? $ é \u200b
 _WORDS = (*BUILTINS, *INFIX, *_NEW.split(), "\n", "\n  ")
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(Struct, frozen=True):
     """A program as it stands in a file, and where its expressions begin and end."""
 
     text: str

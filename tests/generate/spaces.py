@@ -6,7 +6,8 @@ on the way.  Nothing is left out: whoever counts such a program comes to the sam
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tests.generate.draw import Draw
 from tests.generate.programs import Case
@@ -19,8 +20,7 @@ SPACES = ("Z", "Z", "R", "R", "int8", "int16", "float16", "bfloat16", "float32")
 DEEP = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Reach:
+class Reach(Struct, frozen=True):
     """What an expression may use: numbers, vectors of n entries, and vectors of two, as text."""
 
     inputs: tuple[str, ...]

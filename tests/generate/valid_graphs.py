@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec import Struct, field
 from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
@@ -24,8 +24,7 @@ FLOATS, WHOLE = ("float32", "float64"), ("int64", "int32")
 LARGEST, MOST_ELEMENTS = 1e4, 300
 
 
-@dataclass
-class Maker:
+class Maker(Struct):
     """A graph in the making: everything in ``values`` may be used by later nodes."""
 
     draw: Draw

@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from onnx import ModelProto, ValueInfoProto, helper, numpy_helper
 
 from tests.generate.draw import Draw
@@ -17,8 +17,7 @@ from tests.generate.valid_nodes import ALL, Kind, try_one
 OPSETS = (18, 20, 21)
 
 
-@dataclass
-class Made:
+class Made(Struct):
     """A model, lengths for it, and what its inputs and nodes are and give there."""
 
     proto: ModelProto

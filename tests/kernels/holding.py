@@ -12,7 +12,6 @@ import warnings
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
+from msgspec import Struct
 
 from tests.programs.road import arrays, lengths_of, same_counts, same_shapes
 from tests.specs.library_programs import possibly_empty
@@ -46,8 +46,7 @@ def unchanged(given: Inputs, rng: np.random.Generator) -> Inputs:
     return given
 
 
-@dataclass
-class Held:
+class Held(Struct, dict=True):
     """A program of `specs/` with some attributes given: as it is, and over a batch of inputs."""
 
     name: str

@@ -7,16 +7,16 @@ Weights of any size are declared as external data that does not exist: cost need
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 Shape = Sequence[int | str]
 
 
-@dataclass
-class Builder:
+class Builder(Struct):
     """Nodes in the making, with names that nobody has to think of."""
 
     opset: int
@@ -114,8 +114,7 @@ class Builder:
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=10)
 
 
-@dataclass(frozen=True)
-class Sizes:
+class Sizes(Struct, frozen=True):
     layers: int = 12
     hidden: int = 768
     heads: int = 12

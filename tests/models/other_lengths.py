@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from onnx import ModelProto, helper
 
 from tests.generate.draw import Draw
@@ -37,8 +37,7 @@ POINTS, LONGEST = 4, 6
 _NODE = re.compile(r"while running (\w+) node")
 
 
-@dataclass(frozen=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """Where onnxruntime refuses what the operator allows, or gives another shape, and what it is about."""
 
     op: str

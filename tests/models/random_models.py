@@ -11,11 +11,12 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import onnx
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tests.generate.valid_graphs import Item
 from tests.generate.valid_models import Made, at_other_lengths, valid_model
@@ -184,8 +185,7 @@ def judged(seed: int, session: Session) -> Iterator[str]:
         yield judge(other, session)
 
 
-@dataclass(frozen=True)
-class Campaign:
+class Campaign(Struct, frozen=True):
     """What is done with the models of many seeds: which model a seed makes, and how it is judged."""
 
     name: str

@@ -13,11 +13,11 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import onnx
+from msgspec import Struct
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 from tests.generate.valid_models import valid_model
@@ -312,8 +312,7 @@ def _total(forms: list[Poly]) -> Poly:
     return total_of(forms) if forms else ZERO
 
 
-@dataclass(frozen=True)
-class Rewriting:
+class Rewriting(Struct, frozen=True):
     """Another way to write a model, and the figures that may be others then, with the reason."""
 
     name: str

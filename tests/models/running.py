@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from msgspec import Struct, field
+
 from tolcost.algebra import const
 from tolcost.catalogue.binding import input_names
 from tolcost.catalogue.graph import GraphNode, Model, ModelFunction, met
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.catalogue.types import Array, space_of_dtype, static_value
-from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.elaborate import Tensor
 from tolcost.elaborate.values import Cast, frozen
@@ -27,8 +28,7 @@ STEPS = 20_000_000_000
 Values = dict[str, "Array | None"]
 
 
-@dataclass(slots=True)
-class Runner:
+class Runner(Struct):
     """Runs the nodes of one model; cases that occur again are lowered once."""
 
     library: Library

@@ -15,9 +15,10 @@ import ast
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+
+from msgspec import Struct
 
 from tests.mutants.kept import PARTS, Outcome, Reasons, keep, kept
 from tests.mutants.selection import MOST_SECONDS, SUITES, Mutant, Tests, caught, copied, watch
@@ -38,8 +39,7 @@ _OPERATED = {
 }
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(Struct, frozen=True):
     """A place in a module, what stands there, and how to change it."""
 
     lines: range

@@ -23,9 +23,10 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+
+from msgspec import Struct
 
 from tests.mutants.kept import ROOT, Outcome, keep
 from tolcost.catalogue.cases import Case, load_cases, recorded_cases
@@ -57,8 +58,7 @@ _USES = re.compile(r"^use (.*)$", re.MULTILINE)
 _HEADER = re.compile(r"^(?:operator|use|tol|static|attr|space|list)\b.*$|#.*$", re.MULTILINE)
 
 
-@dataclass(frozen=True)
-class Mutant:
+class Mutant(Struct, frozen=True):
     """A file with one change in it."""
 
     file: Path

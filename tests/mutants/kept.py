@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from msgspec import Struct, to_builtins
 
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "build" / "mutants"
@@ -14,8 +15,7 @@ PARTS = ("algebra", "cost", "check")
 """The parts of which lines of code are broken."""
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """A mutant, and what caught it: the name of a test, or nothing."""
 
     kind: str
@@ -48,7 +48,7 @@ def keep(outcome: Outcome, seed: int) -> None:
     """Add to what is kept."""
     KEPT.mkdir(parents=True, exist_ok=True)
     with (KEPT / f"{outcome.kind}-{seed}.jsonl").open("a", encoding="utf-8") as file:
-        file.write(json.dumps(asdict(outcome)) + "\n")
+        file.write(json.dumps(to_builtins(outcome)) + "\n")
 
 
 def kept(kind: str, seed: int) -> list[Outcome]:
@@ -65,8 +65,7 @@ def runs() -> dict[tuple[str, int], list[Outcome]]:
     return {(m[1], int(m[2])): kept(m[1], int(m[2])) for m in named if m}
 
 
-@dataclass(frozen=True)
-class Reasons:
+class Reasons(Struct, frozen=True):
     """Why mutants survive: ``same``, ``limit`` or ``open``, and in words."""
 
     known: dict[str, dict[str, dict[str, str]]]

@@ -18,7 +18,6 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import _lru_cache_wrapper
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -29,6 +28,7 @@ import onnx  # noqa: F401
 import pytest
 import sympy  # noqa: F401
 from coverage import Coverage
+from msgspec import Struct
 
 from tests.mutants.kept import KEPT, PARTS, ROOT
 
@@ -191,8 +191,7 @@ def _kept(suite: str) -> Path:
     return KEPT / f"{suite.replace('/', '.')}.json"
 
 
-@dataclass(frozen=True)
-class Tests:
+class Tests(Struct, frozen=True):
     """Tests with the seconds they take, by the lines that they run."""
 
     seconds: dict[str, float]
@@ -234,8 +233,7 @@ class Tests:
 # ---- tests on what was changed -----------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Mutant:
+class Mutant(Struct, frozen=True):
     """A module with a change in it, and the tests to run on it."""
 
     file: Path

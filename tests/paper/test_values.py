@@ -4,12 +4,12 @@ ONNX's own reference implementation is the judge; the programs of section 5 have
 Where the print is right there is no corrected program, and the printed one is held to the same.
 """
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec import Struct, field
 from onnx.helper import make_node
 from onnx.reference import ReferenceEvaluator
 
@@ -52,8 +52,7 @@ def moved(data: Any, centers: Any) -> Any:
     return np.array([data[nearest == j].mean(axis=0) for j in range(len(centers))])
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Struct, frozen=True):
     """A program's inputs and lengths, and the ONNX node that says what should come out."""
 
     name: str

@@ -7,7 +7,6 @@ and kept; functions of data are counted by name.  Slow, small, and meant to be c
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -67,7 +66,6 @@ KNOWN = {*BITS, *"BNZRC"}
 LOGIC = ("and", "or", "not", "xor")
 
 
-@dataclass(slots=True)
 class Oracle(Primitives):
     """One run: what was counted, and how to compute every kind of expression.
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tests.programs.oracle_spaces import bits_as, family
 from tests.programs.oracle_values import (
@@ -37,8 +39,7 @@ UNCLEAR = 0
 """No accumulator: whether a number is known to be whole is not clear."""
 
 
-@dataclass(slots=True)
-class Primitives:
+class Primitives(Struct):
     """What every primitive does; how to evaluate an expression is for the whole oracle to say."""
 
     root: Frame = field(default_factory=Frame)

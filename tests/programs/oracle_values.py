@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
 from itertools import count, product
 from math import prod
 from typing import Any
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tests.programs.oracle_spaces import BITS, Unknown, family, is_whole, settled, smallest, wider, widest
 
@@ -20,8 +21,7 @@ Source = tuple[str, int]
 """An input, and which of its elements, in their order."""
 
 
-@dataclass(frozen=True, slots=True)
-class Num:
+class Num(Struct, frozen=True):
     """A numeric; ``data`` if an element of an input took part in it.
 
     ``told`` is its space: of data always, of a static number if it is a machine type.  A real that is sure
@@ -68,23 +68,20 @@ def all_whole(wholes: Iterable[Relies | None]) -> Relies | None:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Arr:
+class Arr(Struct, frozen=True):
     """A ToL: elements row-major, each a Num or a Lst."""
 
     shape: tuple[int, ...]
     items: tuple[Value, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Lst:
+class Lst(Struct, frozen=True):
     """A list; its components may be ToLs."""
 
     items: tuple[Value, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Fun:
+class Fun(Struct, frozen=True, eq=False):
     """A function of values."""
 
     arity: int
@@ -97,8 +94,7 @@ Value = Num | Arr | Lst | Fun
 SERIAL = count(1)
 
 
-@dataclass(slots=True, eq=False)
-class Frame:
+class Frame(Struct, eq=False):
     """What some piece of work counted itself, and the named values whose work it needed."""
 
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -129,8 +125,7 @@ class Frame:
         return {source for frame in self.reached() for source in frame.read}
 
 
-@dataclass(slots=True, eq=False)
-class Later:
+class Later(Struct, eq=False):
     """A named value, computed once when needed; ``frame`` is what computing it counted."""
 
     compute: Callable[[], Value]
@@ -138,8 +133,7 @@ class Later:
     value: Value | None = None
 
 
-@dataclass(slots=True)
-class Env:
+class Env(Struct):
     """Names, and what ``*`` means."""
 
     names: dict[str, Later | Value]

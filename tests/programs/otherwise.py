@@ -10,9 +10,11 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
 from random import Random
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 import tolcost
 from tests.programs.asked import text_of
@@ -29,8 +31,7 @@ SIGNS = {"+": "added", "-": "taken", "*": "times"}
 SWAPPED = ("+", "*", "==", "!=")
 
 
-@dataclass(frozen=True, slots=True)
-class Otherwise:
+class Otherwise(Struct, frozen=True):
     """A program written otherwise, and the lengths of the first one that lengths of this one stand for."""
 
     how: str
@@ -74,10 +75,10 @@ def _each(node: Any, change: Callable[[Any], Any]) -> Any:
     """A tree with every expression changed, from the inside out."""
     if isinstance(node, tuple):
         return tuple(_each(item, change) for item in node)
-    if not is_dataclass(node):
+    if not isinstance(node, Struct):
         return node
-    parts = {f.name: getattr(node, f.name) for f in fields(node) if f.name != "span"}
-    parts = {name: part for name, part in parts.items() if isinstance(part, tuple) or is_dataclass(part)}
+    parts = {name: getattr(node, name) for name in node.__struct_fields__ if name != "span"}
+    parts = {name: part for name, part in parts.items() if isinstance(part, (Struct, tuple))}
     return change(replace(node, **{name: _each(part, change) for name, part in parts.items()}))  # type: ignore[type-var]
 
 

@@ -7,7 +7,9 @@ and is not taken.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields, is_dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tolcost.diagnostics import Rejected, Source
 from tolcost.syntax import parse
@@ -142,10 +144,8 @@ def _children(expr: Expr) -> Iterator[Expr]:
 
 
 def _parts(node: object) -> Iterator[tuple[str, object]]:
-    assert is_dataclass(node)
-    for field in fields(node):
-        if field.name != "span":
-            yield field.name, getattr(node, field.name)
+    assert isinstance(node, Struct)
+    yield from ((name, getattr(node, name)) for name in node.__struct_fields__ if name != "span")
 
 
 def parses(text: str) -> bool:

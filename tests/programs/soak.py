@@ -12,9 +12,10 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+
+from msgspec import Struct
 
 from tests.generate.loops import loop_program
 from tests.generate.programs import Case, generate
@@ -29,8 +30,7 @@ MOST_KEPT = 2
 """Of programs that fail alike, so many are kept."""
 
 
-@dataclass(frozen=True, slots=True)
-class Soaked:
+class Soaked(Struct, frozen=True):
     """What is tried: programs of any kind, or ``loops`` or ``spaces`` only, which are always read ``twice``.
 
     Every other program of loops has branches: what they leave out is not counted.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from msgspec import Struct
 
 from tests.programs.oracle_values import Unknown
 from tests.programs.road import Mismatch, check
@@ -16,8 +17,7 @@ Kind: TypeAlias = Literal["agrees", "refused", "dearer", "differs", "crashed"]
 NO_OPINION, ALIKE = "the oracle has no opinion", "the oracle counts the same"
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """``kind`` tells what happened, ``what`` names it well enough to see the same thing again."""
 
     kind: Kind

@@ -20,11 +20,12 @@ import sys
 import traceback
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from random import Random
 from typing import Any
+
+from msgspec import Struct, field
 
 import tolcost
 from tests.programs.asked import text_of as random_program
@@ -47,8 +48,7 @@ compared: Counter[str] = Counter()
 Point = Mapping[Symbol, int]
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(Struct, frozen=True):
     """A figure as it was read: its label, its closed form, its value at the point, what stands behind it."""
 
     label: str
@@ -57,8 +57,7 @@ class Row:
     remark: str = ""
 
 
-@dataclass
-class Browser:
+class Browser(Struct):
     """Forms for the script of the pages, all evaluated in one go: much quicker than one by one."""
 
     asked: list[tuple[str, Any, dict[str, int], Fraction | None]] = field(default_factory=list)

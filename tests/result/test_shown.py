@@ -8,6 +8,7 @@ from pathlib import Path
 
 import onnx
 import pytest
+from msgspec.structs import replace
 from onnx import TensorProto, helper
 
 import tolcost
@@ -24,7 +25,6 @@ from tolcost.cost.device import Duration
 from tolcost.cost.record import FormRatio
 from tolcost.cost.traffic import Traffic
 from tolcost.cost.weights import Weighed
-from tolcost.dataclass import replace
 from tolcost.diagnostics import Rejected, Source
 from tolcost.pipeline import lower, read_program
 from tolcost.result.derivation import derivation_json, derivation_text

@@ -3,9 +3,9 @@
 import csv
 import io
 import json
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 import tolcost
 from tolcost.result.study import Located

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 
 from tolcost.algebra import Poly, length, substitute
 from tolcost.atoms.nodes import Program
@@ -21,8 +21,7 @@ from tolcost.result.derivation import compare_counts
 Array: TypeAlias = np.ndarray[Any, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Ready:
+class Ready(Struct, frozen=True):
     """A lowered program with its closed forms."""
 
     lowered: Elaborated

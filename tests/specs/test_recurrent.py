@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec import Struct
 from onnx import helper, parser
 
 from tests.specs.holding import LIBRARY, Array, by_reference, held
@@ -45,8 +45,7 @@ USUAL = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh"
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 
 
-@dataclass
-class Layer:
+class Layer(Struct):
     """One direction of a layer, step by step in NumPy; the functions take what they need of what is given."""
 
     op: str

@@ -10,14 +10,15 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 FOLDER = Path(__file__).parent.parent / "cases"
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(Struct, frozen=True):
     file: Path
     name: str
     program: str

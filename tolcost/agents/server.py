@@ -16,9 +16,9 @@ from jsonschema.exceptions import best_match
 from mcp import types
 from mcp.server import Server, ServerRequestContext
 from mcp.server.stdio import stdio_server
+from msgspec import Struct
 
 from tolcost import __version__
-from tolcost.dataclass import dataclass
 from tolcost.platform import schema_text
 
 # === The tools: what each takes, which command answers, and which schema its answer keeps to.
@@ -53,8 +53,7 @@ _PROGRAM = {**_TEXT, "description": "A ToLang program, as text; or give `path`."
 _PATH = {**_TEXT, "description": "The path of a .tol file."}
 
 
-@dataclass(frozen=True, slots=True)
-class Tool:
+class Tool(Struct, frozen=True):
     """A tool: its name, what it does, what it takes, and the command line that answers."""
 
     name: str
@@ -248,8 +247,7 @@ _ANSWERED = (0, 1, 3)
 """Exit codes of commands that have an answer: fine, costlier, undecided."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallLimits:
+class CallLimits(Struct, frozen=True):
     """What one call may take."""
 
     seconds: float = 60.0

@@ -11,6 +11,8 @@ from itertools import chain, islice, product
 from math import gcd, lcm
 from typing import Literal, TypeAlias
 
+from msgspec import Struct
+
 from tolcost.algebra.conditions import Cond
 from tolcost.algebra.evaluate import prepared
 from tolcost.algebra.piecewise import floordiv, tidied
@@ -36,7 +38,6 @@ from tolcost.algebra.poly import (
 from tolcost.algebra.prove import is_nonnegative
 from tolcost.algebra.rebuild import generators_in
 from tolcost.algebra.substitute import substitute, substitute_cond
-from tolcost.dataclass import dataclass
 
 ComparisonVerdict: TypeAlias = Literal["equal", "less_or_equal", "greater_or_equal", "crosses", "unknown"]
 _MAX_RESIDUES = 400
@@ -46,8 +47,7 @@ _AT_FIRST = 64
 _OFFSETS = (0, 1, 2, 3, 4, 5, 6, 7, 9, 12, 15, 16, 31, 63, 99, 100, 127, 255, 999, 4095, 10**4, 10**6, 10**9)
 
 
-@dataclass(frozen=True, slots=True)
-class Witness:
+class Witness(Struct, frozen=True):
     """A point, and what the two expressions are there."""
 
     point: tuple[tuple[Symbol, int], ...]
@@ -55,8 +55,7 @@ class Witness:
     right: int
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """What is proved about ``a`` against ``b``, with points where a is below and above if found."""
 
     verdict: ComparisonVerdict

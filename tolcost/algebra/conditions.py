@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from math import gcd, prod
 from typing import TypeAlias
 
+from msgspec import Struct, field
+
 from tolcost.algebra.floors import divided, generator_range, leading_coefficient, numerator_range
 from tolcost.algebra.poly import (
     MAX_PARTS,
@@ -27,11 +29,9 @@ from tolcost.algebra.poly import (
     const,
     scale,
 )
-from tolcost.dataclass import dataclass, field
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Truth:
+class Truth(Struct, frozen=True, eq=False):
     """A condition that is decided: there are two, ``TRUE`` and ``FALSE``, and no others are made."""
 
     value: bool
@@ -41,36 +41,31 @@ class Truth:
         return (truth, (self.value,))
 
 
-@dataclass(frozen=True, slots=True)
-class Ge:
+class Ge(Struct, frozen=True):
     """``p >= 0``."""
 
     p: Poly
 
 
-@dataclass(frozen=True, slots=True)
-class Eq:
+class Eq(Struct, frozen=True):
     """``p == 0``."""
 
     p: Poly
 
 
-@dataclass(frozen=True, slots=True)
-class And:
+class And(Struct, frozen=True):
     """All of several."""
 
     parts: tuple[Cond, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Or:
+class Or(Struct, frozen=True):
     """At least one of several."""
 
     parts: tuple[Cond, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Not:
+class Not(Struct, frozen=True):
     """The negation of an equality."""
 
     part: Cond = field()

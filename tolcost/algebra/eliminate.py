@@ -14,6 +14,8 @@ from functools import lru_cache, reduce
 from itertools import product
 from math import comb, gcd, lcm
 
+from msgspec import Struct
+
 from tolcost.algebra.conditions import Cond, Constraints, Eq, Ge, Truth, eq, ge, map_cond, negate
 from tolcost.algebra.piecewise import (
     PROVED,
@@ -54,7 +56,6 @@ from tolcost.algebra.poly import (
 from tolcost.algebra.powers import powers
 from tolcost.algebra.prove import is_nonnegative, prove
 from tolcost.algebra.rebuild import Rules, generators_in, opaque_sum, rebuild, replace_generator
-from tolcost.dataclass import dataclass
 
 # === A sum still to do: ranges and conditions, ways to restate it, and which bound of a range counts.
 #
@@ -66,8 +67,7 @@ _MAX_WORK = 12_000
 _MAX_TERMS = 400
 
 
-@dataclass(frozen=True, slots=True)
-class SummedRange:
+class SummedRange(Struct, frozen=True):
     """A coordinate and the inclusive ends it runs between."""
 
     symbol: Symbol
@@ -75,8 +75,7 @@ class SummedRange:
     hi: Poly
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Problem:
+class Problem(Struct, frozen=True, eq=False):
     """A sum still to do: the summand, ranges with inner ones last, conditions, and what is known."""
 
     body: Poly
@@ -89,8 +88,7 @@ class NoClosedForm(Exception):
     """The coordinates cannot all be removed, or not at a reasonable size."""
 
 
-@dataclass(slots=True, eq=False)
-class Work:
+class Work(Struct, eq=False):
     """How summands are made again, and how much may still be done for one sum, in terms looked at."""
 
     rules: Rules
@@ -156,8 +154,7 @@ def pruned(problem: Problem) -> Problem | None:
 # === Congruences: what several say of one coordinate is said by one.
 
 
-@dataclass(frozen=True, slots=True)
-class Congruence:
+class Congruence(Struct, frozen=True):
     """That a number leaves a residue, which may be open; none does where the modulus is 0."""
 
     modulus: int
@@ -259,8 +256,7 @@ def _both(one: Congruence, other: Congruence) -> Congruence | None:
     return Congruence(one.modulus * turns.modulus, one.residue + turns.residue * one.modulus)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Found:
+class Found(Struct, frozen=True, eq=False):
     """Lower and upper bounds of a variable, and the conditions that are not bounds."""
 
     lows: tuple[Poly, ...]
@@ -268,8 +264,7 @@ class Found:
     unused: Constraints
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Competing:
+class Competing(Struct, frozen=True, eq=False):
     """One case: the bounds left in it, and the conditions under which it is the case."""
 
     lows: tuple[Poly, ...]

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from msgspec import Struct, field
+
 from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth
 from tolcost.algebra.floors import log2_of_number
 from tolcost.algebra.poly import (
@@ -34,7 +36,6 @@ from tolcost.algebra.poly import (
 from tolcost.algebra.powers import number_power
 from tolcost.algebra.substitute import substitute
 from tolcost.algebra.sums import total
-from tolcost.dataclass import dataclass, field
 
 if TYPE_CHECKING:
     from tolcost.algebra.vectorised import Ints
@@ -50,8 +51,7 @@ PointFunction: TypeAlias = Callable[[Mapping[Symbol, int]], int]
 PointCondition: TypeAlias = Callable[[Mapping[Symbol, int]], bool]
 
 
-@dataclass(slots=True)
-class _Loops:
+class _Loops(Struct):
     """How many terms may still be added one by one."""
 
     left: int = MAX_LOOP
@@ -63,8 +63,7 @@ class _Loops:
             raise AlgebraBudget(f"a sum without a closed form has more than {MAX_LOOP} terms")
 
 
-@dataclass(frozen=True, slots=True)
-class _Point:
+class _Point(Struct, frozen=True):
     """Mapping[Symbol, int] of symbols, of the generators met so far, and what is left to spend on loops."""
 
     values: Mapping[Symbol, int]

@@ -9,13 +9,14 @@ import re
 from collections.abc import Mapping
 from typing import NoReturn
 
+from msgspec import Struct, field
+
 from tolcost.algebra.floors import ceil_log2
 from tolcost.algebra.piecewise import ceildiv, floordiv, maximum, minimum
 from tolcost.algebra.poly import ONE, Poly, const, coordinate, length, scale, the_symbol
 from tolcost.algebra.powers import powers
 from tolcost.algebra.printers import RESERVED
 from tolcost.algebra.sums import total
-from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Source, Span, refuse
 
 MAX_LENGTH = 1_000_000
@@ -29,23 +30,20 @@ _TOKEN = re.compile(
 _ESCAPE = re.compile(r"\\(?:u\{([0-9a-f]{1,6})\}|(.))", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class _Token:
+class _Token(Struct, frozen=True):
     kind: str
     text: str
     at: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Ratio:
+class _Ratio(Struct, frozen=True):
     """A value while reading: only inside ``floor`` may a division be by anything but a number."""
 
     top: Poly
     bottom: Poly = ONE
 
 
-@dataclass(slots=True)
-class _Reader:
+class _Reader(Struct):
     source: Source
     tokens: tuple[_Token, ...]
     names: dict[str, Poly] = field(default_factory=dict)

@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from tolcost.algebra.conditions import Cond, symbols_of_cond
 from tolcost.algebra.evaluate import evaluate, evaluate_cond
 from tolcost.algebra.floors import generator_range
 from tolcost.algebra.poly import AlgebraBudget, NotInteger, Poly, Symbol, affine_parts
 from tolcost.algebra.substitute import equations_in, solve
-from tolcost.dataclass import dataclass
 
 Assignment: TypeAlias = dict[Symbol, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Admissible:
+class Admissible(Struct, frozen=True):
     """The points that facts admit: symbols to choose values for, and others that follow or stand in facts."""
 
     chosen: tuple[Symbol, ...]

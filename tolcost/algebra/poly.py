@@ -16,7 +16,9 @@ from threading import Lock
 from typing import Literal, NoReturn, TypeAlias
 from weakref import ref
 
-from tolcost.dataclass import dataclass, field
+from msgspec import Struct
+from msgspec.structs import force_setattr
+
 from tolcost.diagnostics import NOWHERE, Span
 
 # === Generators: symbols, floors, clips, logarithms, powers, and sums without a closed form.
@@ -67,8 +69,7 @@ class UnboundSymbol(KeyError):
         return f"no value for {self.args[0]}"
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class Symbol:
+class Symbol(Struct, frozen=True, eq=False, weakref=True):
     """A named integer with inclusive bounds, which may be symbolic; ``None`` is no bound.
 
     Two symbols of one name and serial but different bounds are different symbols: a proof
@@ -110,27 +111,30 @@ class Symbol:
         return ()
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class _Composite:
+class _Computed(Struct, frozen=True, eq=False, weakref=True, kw_only=True):
+    """What proofs found out about a generator (`quick_checks`)."""
+
+    interval: Interval | None = None
+    samples: tuple[int | None, ...] = ()
+
+
+class _Composite(_Computed, frozen=True):
     """What is made of polynomials has besides these what a symbol has too."""
 
     key: OrderKey
     free: frozenset[Symbol]
     height: int
-    interval: Interval | None = field(default=None, kw_only=True)
-    samples: tuple[int | None, ...] = field(default=(), kw_only=True)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle by what it is made of, so that the copy is interned again."""
-        return (_made_by[type(self)], tuple(getattr(self, name) for name in self.__slots__))
+        return (_made_by[type(self)], tuple(getattr(self, name) for name in type(self).__annotations__))
 
     def __repr__(self) -> str:
         """The text form of the polynomial that it is."""
         return str(atom(self))  # type: ignore[arg-type]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Floor(_Composite):
+class Floor(_Composite, frozen=True):
     """The floor of ``p / q``, where q >= 1."""
 
     p: Poly
@@ -142,8 +146,7 @@ class Floor(_Composite):
         return self.p, self.q
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Relu(_Composite):
+class Relu(_Composite, frozen=True):
     """The larger of ``p`` and 0: the only clip there is."""
 
     p: Poly
@@ -154,8 +157,7 @@ class Relu(_Composite):
         return (self.p,)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Log2(_Composite):
+class Log2(_Composite, frozen=True):
     """The least integer e >= 0 with ``2**e >= p``: a logarithm rounded up, 0 where there is none."""
 
     p: Poly
@@ -166,8 +168,7 @@ class Log2(_Composite):
         return (self.p,)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Exponential(_Composite):
+class Exponential(_Composite, frozen=True):
     """A prime to the power of ``p``, which is at least 0 wherever the power stands.
 
     An exponent that is one generator makes a power that is multiplied like any other: ``2**(2*p)`` is the
@@ -185,8 +186,7 @@ class Exponential(_Composite):
         return (self.p,)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Sum(_Composite):
+class Sum(_Composite, frozen=True):
     """A sum of ``body`` for ``symbol`` from ``lo`` to ``hi``, 0 when the range is empty.
 
     The binder is canonical (see ``eliminate``), so sums that differ only in its name are equal.
@@ -241,7 +241,6 @@ class _Interned:
 
 
 _interned = _Interned()
-_set = object.__setattr__
 _NO_SYMBOLS: frozenset[Symbol] = frozenset()
 
 
@@ -257,7 +256,7 @@ def symbol_of(
         key = (0, name, serial, role, () if lo is None else lo.key, () if hi is None else hi.key)
         kind: SymbolKind = role if role in ("length", "coord") else "data"
         made = Symbol(name, serial, role, kind, base, lo, hi, depth, key)
-        _set(made, "free", frozenset((made,)))
+        force_setattr(made, "free", frozenset((made,)))
         found = _interned.keep(identity, made)
     assert isinstance(found, Symbol)
     return found
@@ -334,12 +333,12 @@ def _height(parts: tuple[Poly, ...]) -> int:
 
 def remember_interval(generator: Generator, interval: Interval) -> None:
     """Keep a computed range with the generator it belongs to."""
-    _set(generator, "interval", interval)
+    force_setattr(generator, "interval", interval)
 
 
 def remember_samples(generator: Generator, samples: tuple[int | None, ...]) -> None:
     """Keep computed values at sample points with the generator they belong to."""
-    _set(generator, "samples", samples)
+    force_setattr(generator, "samples", samples)
 
 
 def behind(symbol: Symbol) -> list[Symbol]:
@@ -511,8 +510,7 @@ class Poly:
         return str(self)
 
 
-@dataclass(slots=True)
-class _Above:
+class _Above(Struct):
     """What operators of a polynomial need and only the layers above know: they say it when loaded."""
 
     floordiv: Callable[[Poly, Poly | int], Poly]

@@ -17,6 +17,8 @@ from math import gcd, prod
 from typing import Literal, TypeAlias
 from zlib import crc32
 
+from msgspec import Struct, field
+
 from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth
 from tolcost.algebra.floors import (
     exact_quotient,
@@ -50,7 +52,6 @@ from tolcost.algebra.poly import (
     the_symbol,
     total_of,
 )
-from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import visible
 
 # === A formula as it is shown: a small tree made once from an expression, for all printers to walk.
@@ -71,53 +72,46 @@ _SMALL_DIVISOR = 100
 _BINDERS = "ijklpqrstuvw"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ShownName:
+class ShownName(Struct, frozen=True, eq=False):
     """The name of a symbol, different for different symbols."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FloorCall:
+class FloorCall(Struct, frozen=True, eq=False):
     """The floor of a quotient."""
 
     top: ShownFormula
     bottom: ShownFormula
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ClipCall:
+class ClipCall(Struct, frozen=True, eq=False):
     """The larger of something and 0."""
 
     inside: ShownFormula
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ExtremeCall:
+class ExtremeCall(Struct, frozen=True, eq=False):
     """The least or the greatest of some; it reads back as that of the first two, then with the third."""
 
     name: Literal["Min", "Max"]
     operands: tuple[ShownFormula, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LogCall:
+class LogCall(Struct, frozen=True, eq=False):
     """A logarithm to base 2, rounded up."""
 
     inside: ShownFormula
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PowerCall:
+class PowerCall(Struct, frozen=True, eq=False):
     """A number to the power of something."""
 
     base: int
     exponent: ShownFormula
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SumCall:
+class SumCall(Struct, frozen=True, eq=False):
     """A sum over a range, with the name of what runs over it."""
 
     body: ShownFormula
@@ -129,16 +123,14 @@ class SumCall:
 ShownOperand: TypeAlias = ShownName | FloorCall | ClipCall | ExtremeCall | LogCall | PowerCall | SumCall
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SignedTerm:
+class SignedTerm(Struct, frozen=True, eq=False):
     """An integer times powers."""
 
     number: int
     powers: tuple[tuple[ShownOperand, int], ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Total:
+class Total(Struct, frozen=True, eq=False):
     """A sum of terms, high degrees first, over an integer."""
 
     terms: tuple[SignedTerm, ...]
@@ -150,8 +142,7 @@ class Total:
         return self.terms if first is None else (first, *(term for term in self.terms if term is not first))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Factors:
+class Factors(Struct, frozen=True, eq=False):
     """An integer times powers, times powers of sums in brackets, over an integer; ``rest`` is added."""
 
     number: int
@@ -161,8 +152,7 @@ class Factors:
     rest: Total | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ShownFormula:
+class ShownFormula(Struct, frozen=True, eq=False):
     """An expression as a sum and, where it is one, as a product."""
 
     total: Total
@@ -195,8 +185,7 @@ def display_names(
     return names
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Builder:
+class _Builder(Struct, frozen=True, eq=False):
     """The names to show, and what was met so far: large results repeat it a lot, one inside of the other."""
 
     names: Mapping[Symbol, str]
@@ -382,8 +371,7 @@ def _binder_name(used: set[str]) -> str:
     return f"i{turn}"
 
 
-@dataclass(frozen=True, slots=True)
-class Factored:
+class Factored(Struct, frozen=True):
     """``number / den`` times a monomial times primitive factors with their powers."""
 
     number: int

@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import permutations
 
+from msgspec import Struct
+
 from tolcost.algebra.conditions import (
     And,
     Cond,
@@ -70,7 +72,6 @@ from tolcost.algebra.quick_checks import (
     undecided,
 )
 from tolcost.algebra.rebuild import QUICK, generators_in, rebuild, replace_generator
-from tolcost.dataclass import dataclass
 
 # === The search for a proof: goals that are at least as hard, until numbers or signs settle one.
 #
@@ -84,8 +85,7 @@ _MOST_CLIPS = 8
 """As many are compared with one another."""
 
 
-@dataclass(slots=True)
-class Fuel:
+class Fuel(Struct):
     """How much more may be looked at, counted in terms of goals."""
 
     left: int

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from math import gcd
 
+from msgspec import Struct
+
 from tolcost.algebra.floors import (
     ceil_log2,
     divided,
@@ -44,11 +46,9 @@ from tolcost.algebra.poly import (
     total_of,
 )
 from tolcost.algebra.powers import powers
-from tolcost.dataclass import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(Struct, frozen=True):
     """How floors, clips and sums are made again when something in them was replaced.
 
     ``sum`` makes a sum into which numbers were put: only they can give it a closed form.
@@ -79,8 +79,7 @@ def rebuilding(values: Mapping[Symbol, Poly | int], rules: Rules) -> Callable[[P
     return lambda p: p if p.free.isdisjoint(new.given) else _substitute(p, new, done)
 
 
-@dataclass(frozen=True, slots=True)
-class _Change:
+class _Change(Struct, frozen=True):
     """What to put in, and how to make the rest again."""
 
     given: dict[Symbol, Poly]

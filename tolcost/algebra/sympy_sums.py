@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 import sympy
+from msgspec import Struct, field
 
 from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth, conjuncts
 from tolcost.algebra.poly import Exponential, Floor, Generator, Log2, Poly, Relu, Sum, Symbol
 from tolcost.algebra.sympy_form import SympyExpr, sympy_symbols
-from tolcost.dataclass import dataclass, field
 
 SumScope: TypeAlias = tuple[Symbol, Poly] | Cond
 """A coordinate that runs from 1 to its extent, or a condition."""
@@ -25,8 +25,7 @@ _FEW = 20
 """A sum of so few terms is written out."""
 
 
-@dataclass(slots=True)
-class SympySums:
+class SympySums(Struct):
     """Sums of one program; equal ones are taken once."""
 
     symbols: dict[Symbol, sympy.Symbol]

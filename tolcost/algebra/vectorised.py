@@ -14,6 +14,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct, field
 
 from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth
 from tolcost.algebra.floors import log2_of_number
@@ -31,7 +32,6 @@ from tolcost.algebra.poly import (
     UnboundSymbol,
 )
 from tolcost.algebra.powers import number_power
-from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import quoted, visible
 
 _K = TypeVar("_K")
@@ -45,8 +45,7 @@ _INT64 = 2**63
 _TWO_LIMBS = 2**113  # bound * (rounding steps) below this keeps the float estimate within half of 2**64
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
+class _Table(Struct, frozen=True):
     """A block of points: a column for every symbol, and the columns computed so far."""
 
     size: int

@@ -23,10 +23,11 @@ from itertools import repeat
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias, TypeGuard, TypeVar, get_args
 
+from msgspec import Struct
+
 from tolcost.algebra import Cond, Poly, Symbol, symbols_of_cond
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.nodes import Block, Constant, Node, Part, Program, Type, Var
-from tolcost.dataclass import dataclass
 
 Indices: TypeAlias = tuple[Poly | Node, ...]
 Bindings: TypeAlias = tuple[tuple[Var, Node], ...]
@@ -70,7 +71,9 @@ def _changed(node: _N, fields: Mapping[str, Any]) -> _N:
             break
     else:
         return node
-    return type(node)(*[fields[name] if name in fields else getattr(node, name) for name in node.__slots__])
+    return type(node)(
+        *[fields[name] if name in fields else getattr(node, name) for name in node.__struct_fields__]
+    )
 
 
 def index_nodes(at: Indices) -> tuple[Node, ...]:
@@ -207,8 +210,7 @@ class ScheduledNode(NamedTuple):
     binds: tuple[Var, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Schedule:
+class Schedule(Struct, frozen=True, eq=False):
     """The nodes that one visit evaluates, operands first, and where the bindings and results are.
 
     A node reachable by several paths is listed once, with the number of paths: it is computed
@@ -228,8 +230,7 @@ class Schedule:
         return [step for step in self.steps if type(step[0]) in kinds]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Schedules:
+class Schedules(Struct, frozen=True, eq=False):
     """Every block of a program with its schedule, inner ones first, and that of the program itself."""
 
     blocks: tuple[tuple[Block, Schedule], ...]

@@ -36,14 +36,15 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Literal, TypeAlias, get_args
 
+from msgspec import Struct
+
 from tolcost.algebra import Cond, Poly, Symbol
-from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import NOWHERE, Span
+from tolcost.records import Record
 from tolcost.spaces import Bounds
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """The shape and space of one component of a value."""
 
     shape: tuple[Poly, ...]
@@ -64,16 +65,14 @@ Charge = Literal["data", "index", "static"]
 """Whether applying a function is an EOP, computes a coordinate, or is free."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class JointWork:
+class JointWork(Struct, frozen=True, eq=False):
     """What a map or a reduce of a few entries comes to: it counts, even if it only says where to look.
 
     Of its parts, which have names of their own, all are computed where one is used.
     """
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Var:
+class Var(Struct, frozen=True, eq=False):
     """A name for a value inside a block, which may be part of some ``work``."""
 
     name: str
@@ -81,8 +80,7 @@ class Var:
     work: JointWork | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Input:
+class Input(Struct, frozen=True, eq=False):
     """A ToL given from outside; ``within`` are bounds of its components that the program declares."""
 
     name: str
@@ -90,34 +88,30 @@ class Input:
     within: tuple[Bounds, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Number:
+class Number(Struct, frozen=True, eq=False):
     """A static numeric where a datum is expected; it has a space but costs nothing."""
 
     value: Constant
     type: Type
-    span: Span = field(default=NOWHERE, repr=False)
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Table:
+class Table(Struct, frozen=True, eq=False):
     """Static numerics in row-major order under the (concrete) shape of ``type``; free, like Number."""
 
     values: tuple[Constant, ...]
     type: Type
-    span: Span = field(default=NOWHERE, repr=False)
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Ref:
+class Ref(Struct, frozen=True, eq=False):
     """The value of a variable."""
 
     var: Var
     type: Type
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Lambda:
+class Lambda(Struct, frozen=True, eq=False):
     """Λ: an elementary function applied to numerics.
 
     ``space`` is the space it computes in (for a comparison, that of its arguments), ``of`` tells the nodes of
@@ -129,12 +123,11 @@ class Lambda:
     space: str
     type: Type
     charge: Charge = "data"
-    span: Span = field(default=NOWHERE, repr=False)
-    of: int = field(default=0, repr=False)
+    span: Span = NOWHERE
+    of: int = 0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Where:
+class Where(Struct, frozen=True, eq=False):
     """Λ(where): one of two values of any shape, by a condition on data.  Both are evaluated.
 
     A fault in the value not taken is not an error.
@@ -146,21 +139,19 @@ class Where:
     space: str
     type: Type
     charge: Charge = "data"
-    span: Span = field(default=NOWHERE, repr=False)
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Member:
+class Member(Struct, frozen=True, eq=False):
     """Π: the element at a full coordinate, 1-based.  An index is static or a numeric node."""
 
     tol: Node
     at: tuple[Poly | Node, ...]
     type: Type
-    span: Span = field(default=NOWHERE, repr=False)
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Component:
+class Component(Struct, frozen=True, eq=False):
     """Π': component ``j`` (1-based) of a list."""
 
     value: Node
@@ -168,16 +159,14 @@ class Component:
     type: Type
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Pack:
+class Pack(Struct, frozen=True, eq=False):
     """⋈̄: a list of the components of its items."""
 
     items: tuple[Node, ...]
     type: Type
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Join:
+class Join(Struct, frozen=True, eq=False):
     """⋈: two ToLs of one rank, one after the other along dimension ``d`` (1-based)."""
 
     left: Node
@@ -186,27 +175,24 @@ class Join:
     type: Type
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Embed:
+class Embed(Struct, frozen=True, eq=False):
     """Ξ: one more dimension at the end, of length 1."""
 
     value: Node
     type: Type
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Build:
+class Build(Struct, frozen=True, eq=False):
     """A ToL whose member at ``coords`` is the body; the body may itself be a ToL or a list."""
 
     coords: tuple[Symbol, ...]
     extents: tuple[Poly, ...]
     body: Block
     type: Type
-    span: Span = field(default=NOWHERE, repr=False)
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Fold:
+class Fold(Struct, frozen=True, eq=False):
     """The left fold of a body over a coordinate range in row-major order.
 
     The accumulator's type may depend on the coordinates: it grows.  ``of`` is as in a Lambda.
@@ -218,31 +204,28 @@ class Fold:
     start: Node
     body: Block
     type: Type
-    span: Span = field(default=NOWHERE, repr=False)
-    of: int = field(default=0, repr=False)
+    span: Span = NOWHERE
+    of: int = 0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Select:
+class Select(Struct, frozen=True, eq=False):
     """A choice by lengths and coordinates, or by a numeric; only the chosen side is evaluated."""
 
     condition: Cond | Node
     then: Block
     other: Block
     type: Type
-    span: Span = field(default=NOWHERE, repr=False)
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Reshape:
+class Reshape(Struct, frozen=True, eq=False):
     """The same elements in row-major order under another shape (that of ``type``)."""
 
     value: Node
     type: Type
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Convert:
+class Convert(Struct, frozen=True, eq=False):
     """The same values in other spaces (those of ``type``), rounded or wrapped where finite.
 
     With ``bits`` the same bits instead, read as elements of another space of equal width.  A value
@@ -253,7 +236,7 @@ class Convert:
     type: Type
     bits: bool = False
     within: tuple[Bounds, ...] = ()
-    span: Span = field(default=NOWHERE, repr=False)
+    span: Span = NOWHERE
 
     @property
     def is_written(self) -> bool:
@@ -261,19 +244,17 @@ class Convert:
         return self.span is not NOWHERE
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Put:
+class Put(Struct, frozen=True, eq=False):
     """A ToL with the member at ``at`` replaced; trailing dimensions may be left out of ``at``."""
 
     tol: Node
     at: tuple[Poly | Node, ...]
     value: Node
     type: Type
-    span: Span = field(default=NOWHERE, repr=False)
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Filter:
+class Filter(Struct, frozen=True, eq=False):
     """The entries along the first dimension where a vector mask holds, or each as often as it says.
 
     ``length`` is the symbol that stands for how many there are; evaluating defines it.
@@ -283,7 +264,7 @@ class Filter:
     mask: Node
     length: Symbol
     type: Type
-    span: Span = field(default=NOWHERE, repr=False)
+    span: Span = NOWHERE
     repeats: bool = False
 
 
@@ -311,8 +292,7 @@ KINDS: tuple[type, ...] = get_args(Node)
 """The kinds of nodes: what a table of rules for all of them has as keys."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Block:
+class Block(Struct, frozen=True, eq=False):
     """Bindings evaluated in order, once each per visit, then the result."""
 
     bindings: tuple[tuple[Var, Node], ...]
@@ -327,27 +307,24 @@ length that another divides; differ: lengths taken to differ; case: the case tak
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(Record, frozen=True):
     """Something the result relies on: recorded, not proved; checked when numbers are known."""
 
     condition: Cond
     reason: str
     kind: ConditionKind = "range"
-    span: Span = field(default=NOWHERE, repr=False, compare=False)
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Output:
+class Output(Struct, frozen=True, eq=False):
     """A named result."""
 
     name: str
     node: Node
-    span: Span = field(default=NOWHERE, repr=False)
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Program:
+class Program(Struct, frozen=True, eq=False):
     """A lowered program: what it takes, what it computes, and what it relies on.
 
     ``symbols`` are the lengths and integer attributes that nothing decided while compiling.

@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from msgspec import Struct, field
+
 from tolcost.algebra import Poly, Symbol, cond_text, display_names, quoted, to_text
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import (
@@ -26,7 +28,6 @@ from tolcost.atoms.kit import (
 )
 from tolcost.atoms.nodes import Block, Constant, Node, Part, Program, Type, Var
 from tolcost.atoms.unroll import Atom, AtomResult, CastOperand, Constants, InputOperand, Operand, Unrolled
-from tolcost.dataclass import dataclass, field
 
 WIDTH = 100
 """A part of a line longer than this becomes a line of its own."""
@@ -47,8 +48,7 @@ def program_text(program: Program) -> str:
     return "\n".join(lines) + "\n"
 
 
-@dataclass(slots=True)
-class _ProgramWriter:
+class _ProgramWriter(Struct):
     """Lines so far, the names of symbols and variables, and the numbers given out."""
 
     names: Mapping[Symbol, str]

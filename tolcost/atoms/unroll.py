@@ -19,13 +19,15 @@ from itertools import product
 from math import prod
 from typing import Any, Literal, TypeAlias
 
+from msgspec import Struct
+
 from tolcost.algebra import Poly, Symbol, UnboundSymbol, evaluate, evaluate_cond
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import Indices, Schedule, schedule_block, schedule_program
 from tolcost.atoms.lengths import given_lengths, norms_of
 from tolcost.atoms.nodes import Block, Charge, Constant, Node, Part, Program, Type, Var
-from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span, refuse
+from tolcost.records import Record
 from tolcost.spaces import Bounds
 
 # === Programs of nothing but the five atoms: one atomic computation after the other, and what it works on.
@@ -34,22 +36,19 @@ from tolcost.spaces import Bounds
 Operation = Literal["lambda", "norm", "member", "join", "embed"]
 
 
-@dataclass(frozen=True, slots=True)
-class AtomResult:
+class AtomResult(Struct, frozen=True):
     """The result of an atom, by its place."""
 
     place: int
 
 
-@dataclass(frozen=True, slots=True)
-class InputOperand:
+class InputOperand(Struct, frozen=True):
     """An input."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Constants:
+class Constants(Struct, frozen=True):
     """Static numerics in row-major order under a shape, in a space; most often just one."""
 
     values: tuple[int | float | complex | str, ...]
@@ -57,8 +56,7 @@ class Constants:
     space: str
 
 
-@dataclass(frozen=True, slots=True)
-class CastOperand:
+class CastOperand(Record, frozen=True):
     """The same value, or the same ``bits``, in other spaces, which is no computation.
 
     As of a ``Convert``, what is not ``within`` the bounds of a space is a fault.
@@ -68,14 +66,13 @@ class CastOperand:
     spaces: tuple[str, ...]
     bits: bool = False
     within: tuple[Bounds, ...] = ()
-    span: Span = field(default=NOWHERE, repr=False, compare=False)
+    span: Span = NOWHERE
 
 
 Operand: TypeAlias = AtomResult | InputOperand | Constants | CastOperand
 
 
-@dataclass(frozen=True, slots=True)
-class Atom:
+class Atom(Struct, frozen=True):
     """One atomic computation.
 
     ``index`` is a coordinate of a member (1-based), ``component`` that of a list.  A join with
@@ -96,8 +93,7 @@ class Atom:
     shape: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Unrolled:
+class Unrolled(Struct, frozen=True):
     """The atoms in order, and what the outputs are: an operand and the shape of each component.
 
     ``lengths`` are those that only data decided.
@@ -122,8 +118,7 @@ def _spaces(parts: _Parts) -> tuple[str, ...]:
     return tuple(space for _, space in parts)
 
 
-@dataclass(frozen=True, slots=True)
-class _Value:
+class _Value(Struct, frozen=True):
     """An operand and the types of its components at concrete lengths."""
 
     operand: Operand

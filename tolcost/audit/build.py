@@ -9,6 +9,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from tolcost.algebra import evaluate
 from tolcost.audit.catalogue import (
     beyond_table,
@@ -47,7 +49,6 @@ from tolcost.catalogue.cases import Case, load_cases
 from tolcost.catalogue.conformance import Report
 from tolcost.catalogue.listing import Entry, ProgramLibrary, entries, library_names, read_library
 from tolcost.catalogue.specs import FOLDER_OF_DOMAIN, Library
-from tolcost.dataclass import dataclass
 from tolcost.platform import specs_root
 from tolcost.result.catalogue_page import CostedProgram, costed
 from tolcost.show.document import Cell, Code, Column, ReportTable
@@ -60,8 +61,7 @@ TITLE = "EOPs and FLOPs: the paper's tables, derived again"
 _COMMAND = "tolcost report"
 
 
-@dataclass(frozen=True, slots=True)
-class Reports:
+class Reports(Struct, frozen=True):
     """The files by name, relative to ``reports/``, the figures for the README, and the main ones of them."""
 
     files: dict[str, str]
@@ -190,8 +190,7 @@ START, END = "<!-- figures: start -->", "<!-- figures: end -->"
 """What stands between these in the README is written by ``tolcost report``."""
 
 
-@dataclass(frozen=True, slots=True)
-class AuditFigures:
+class AuditFigures(Struct, frozen=True):
     """The counts that everything below is made of."""
 
     forms: Counter[FormVerdict]

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 
+from msgspec import Struct
+
 from tolcost.algebra import Poly
 from tolcost.algebra.parse import parse_text
 from tolcost.atoms.nodes import ATOMS
@@ -14,7 +16,6 @@ from tolcost.audit.peers import CONFORMANCE_MADE
 from tolcost.catalogue.conformance import Report, Result
 from tolcost.catalogue.listing import Entry
 from tolcost.catalogue.specs import Library, Spec
-from tolcost.dataclass import dataclass
 from tolcost.elementary import FUNCTIONS
 from tolcost.show.document import LONGEST, Cell, Code, Column, ReportTable, Verdict
 from tolcost.syntax import tree
@@ -48,8 +49,7 @@ FORM_COLUMNS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+class Shown(Struct, frozen=True):
     """A case chosen to stand for an operator, with its closed forms."""
 
     case: Result

@@ -12,10 +12,11 @@ from fractions import Fraction
 from shlex import quote
 from types import MappingProxyType
 
+from msgspec import Struct, field
+
 from tolcost.catalogue.listing import entries
 from tolcost.catalogue.specs import Library, Spec, folder_of
 from tolcost.cost import Analysis, analyze_program
-from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Source, quoted, refuse
 from tolcost.elaborate import Argument, Elaborated
 from tolcost.elaborate.inputs import PlainShape, PlainShapes, PlainValue, arguments
@@ -23,8 +24,7 @@ from tolcost.pipeline import lower, read_program
 from tolcost.syntax import parse
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorInstance:
+class OperatorInstance(Struct, frozen=True):
     """An operator with shapes and values for its inputs; ``outputs`` is how many are asked for."""
 
     op: str

@@ -14,6 +14,8 @@ from itertools import dropwhile
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
+from msgspec import Struct
+
 from tolcost.algebra import Poly, compare, const, length, to_text
 from tolcost.atoms import nodes
 from tolcost.audit.instances import (
@@ -45,7 +47,6 @@ from tolcost.catalogue.schemas import attribute_defaults, required_attributes
 from tolcost.catalogue.specs import Library
 from tolcost.catalogue.types import Array, static_value
 from tolcost.cost import Analysis, FormRatio
-from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected, Source
 from tolcost.elaborate import Argument
 from tolcost.elaborate.inputs import PlainShapes, PlainValue, arguments
@@ -61,8 +62,7 @@ ValueVerdict: TypeAlias = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class CountCheck:
+class CountCheck(Struct, frozen=True):
     """A derived count beside the printed one: whether they are equal, and by what they differ."""
 
     equal: bool
@@ -83,8 +83,7 @@ class CountCheck:
         return None if self.printed == 0 else FormRatio(self.derived, self.printed)
 
 
-@dataclass(frozen=True, slots=True)
-class PrintedProgram:
+class PrintedProgram(Struct, frozen=True):
     """What became of the printed program: ``source`` is what was accepted; ``problems`` refused the letter.
 
     ``under_reading`` are the problems that are left under the reading, where there is one and it is refused.
@@ -96,8 +95,7 @@ class PrintedProgram:
     under_reading: tuple[Diagnostic, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Judged:
+class Judged(Struct, frozen=True, eq=False):
     """Everything found out about a row."""
 
     row: PaperRow
@@ -261,8 +259,7 @@ CaseInput: TypeAlias = Array | tuple[Array, ...]
 Outcome: TypeAlias = Literal["same", "differs", "stops"]
 
 
-@dataclass(frozen=True, slots=True)
-class TrialOutcome:
+class TrialOutcome(Struct, frozen=True):
     """What came of a trial: whether the print gave what ONNX says, and how it did not."""
 
     on: str
@@ -270,8 +267,7 @@ class TrialOutcome:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Trials:
+class Trials(Struct, frozen=True, eq=False):
     """What a row was tried on: ONNX's node tests, and values of ours beyond them."""
 
     on_tests: tuple[TrialOutcome, ...]
@@ -279,8 +275,7 @@ class Trials:
     beyond: tuple[TrialOutcome, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Trial:
+class _Trial(Struct, frozen=True, eq=False):
     """What the print is given, what must come out, and whether its very shape must."""
 
     on: str

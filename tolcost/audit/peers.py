@@ -11,13 +11,14 @@ from fractions import Fraction
 from pathlib import Path
 from statistics import median
 
+from msgspec import Struct
+
 from tolcost.algebra import product_of
 from tolcost.audit.instances import OperatorInstance, analyse_instance, command_of
 from tolcost.catalogue.conformance import Report
 from tolcost.catalogue.general.record import GeneralForms
 from tolcost.catalogue.specs import Library
 from tolcost.cost import Analysis
-from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected, refuse, unreadable
 from tolcost.result.conformance import (
     CONFORMANCE,
@@ -60,8 +61,7 @@ OPERATOR_COLUMNS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
+class Measured(Struct, frozen=True):
     """An operator at some shapes: what we count, and what the others do."""
 
     op: str
@@ -238,8 +238,7 @@ ANSWER_COLUMNS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
+class Spread(Struct, frozen=True):
     """How the ratios of some points are spread."""
 
     points: int
@@ -316,8 +315,7 @@ CONFORMANCE_MADE, PEERS_MADE = "make conformance report", "make peers report"
 """What makes the tables that rest on such a file anew."""
 
 
-@dataclass(frozen=True, slots=True)
-class Peer:
+class Peer(Struct, frozen=True):
     """What another tool counts for an operator at some shapes; None where it does not count at all."""
 
     op: str
@@ -332,8 +330,7 @@ class Peer:
     remark: str
 
 
-@dataclass(frozen=True, slots=True)
-class Reasons:
+class Reasons(Struct, frozen=True):
     """Why counts differ: texts by kind, and the kinds that each operator needs."""
 
     kinds: Mapping[str, str]

@@ -11,9 +11,10 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from msgspec import Struct, field
+
 from tolcost.algebra import Poly, const, floordiv, length, product_of
 from tolcost.audit.instances import OperatorInstance
-from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Source
 from tolcost.elaborate.inputs import PlainShapes, PlainValue
 from tolcost.platform import read_spec, spec_names, specs_root
@@ -23,8 +24,7 @@ Renamings: TypeAlias = Mapping[str, "str | Sequence[int | str]"]
 Toml: TypeAlias = Mapping[str, Any]  # what a TOML file holds
 
 
-@dataclass(frozen=True, slots=True)
-class RowNames:
+class RowNames(Struct, frozen=True):
     """Which of a row's names stands for which input or attribute of its operator.
 
     ``lengths`` are numbers of the signature that ONNX leaves to shapes, as formulas; ``folds`` is the input
@@ -52,8 +52,7 @@ class RowNames:
         return self.needed | formulas | ({self.folds} if self.folds else set())
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenTrial:
+class WrittenTrial(Struct, frozen=True):
     """A run of the printed program beyond ONNX's tests: on values that the operator's definition gets too."""
 
     inputs: Mapping[str, PlainValue]
@@ -62,8 +61,7 @@ class WrittenTrial:
     operator_attrs: Mapping[str, PlainValue]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PaperRow:
+class PaperRow(Struct, frozen=True, eq=False):
     """A row of the paper.  ``printed`` is None where the print is not even ToLang.
 
     ``reading`` is the print under readings that the paper's own words allow, ``only_ours`` why our compiler
@@ -262,16 +260,14 @@ class IllFormed(ValueError):
     """A formula that cannot be read; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class FormulaNames:
+class FormulaNames(Struct, frozen=True):
     """What the names in a formula stand for: shapes of ToLs, and numbers."""
 
     shapes: Mapping[str, AxisLengths]
     numbers: Mapping[str, Poly]
 
 
-@dataclass(frozen=True, slots=True)
-class ReadFormula:
+class ReadFormula(Struct, frozen=True):
     """A formula as an expression; ``repaired`` is what was read where the print is ill-formed."""
 
     form: Poly

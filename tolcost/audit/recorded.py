@@ -15,12 +15,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from tolcost.algebra import Poly, evaluate, length, substitute, total_of
 from tolcost.algebra.parse import parse_text
 from tolcost.audit.instances import analyse_source
 from tolcost.catalogue.specs import Library
 from tolcost.cost import Analysis
-from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.platform import read_spec
 from tolcost.show.document import Cell, Code, Column, ReportTable
@@ -162,8 +163,7 @@ COLUMNS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
+class Recorded(Struct, frozen=True):
     """A kernel as DaCe counts it, in formulas of its lengths; and by what EOPs differ from that, by kind."""
 
     work: Poly
@@ -172,8 +172,7 @@ class Recorded:
     differs: Mapping[str, Poly]
 
 
-@dataclass(frozen=True, slots=True)
-class KernelRecord:
+class KernelRecord(Struct, frozen=True):
     """All that is recorded: its source, the lengths it was pinned at, reasons by kind, and the kernels."""
 
     source: str

@@ -22,9 +22,10 @@ from functools import lru_cache
 from importlib import import_module
 from itertools import groupby
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 from onnx import helper
 from onnx.backend.test.case import node as node_tests
 from onnx.backend.test.loader import load_node_model_tests
@@ -38,10 +39,10 @@ from tolcost.catalogue.specs import Library, Spec, folder_of
 from tolcost.catalogue.subgraphs import Surroundings, graph_functions
 from tolcost.catalogue.types import SPACE_OF_CODE, Array, space_of_dtype, static_value
 from tolcost.cost import Counts, count
-from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Elaborated, Inputs, Tensor
 from tolcost.elaborate.values import Argument, Cast, Vec, frozen
+from tolcost.records import Record
 from tolcost.syntax import tree
 
 Item: TypeAlias = Array | tuple[Array, ...] | None
@@ -58,8 +59,7 @@ def arrays_in(item: Item) -> tuple[Array, ...]:
 _EXPANDED = re.compile(r"_expanded(_ver[0-9]+)?$")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Case:
+class Case(Struct, frozen=True, eq=False):
     """One test: ``inputs`` and ``outputs`` go with the node's, None where one is left out."""
 
     name: str
@@ -199,8 +199,7 @@ def _recorded_array(kept: list[Any] | None) -> Array | None:
 # as few lengths as possible take the values of the case, and the result names them.
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Derived:
+class Derived(Struct, frozen=True, eq=False):
     """An operator lowered for a case: the program, its counts, and the lengths that are numbers."""
 
     spec: Spec
@@ -240,15 +239,15 @@ def attempt(case: Case, spec: Spec, library: Library, concrete: tuple[str, ...])
     return Derived(spec, lowered, counts, concrete)
 
 
-@dataclass(frozen=True, slots=True)
-class _Question:
+class _Question(Record, frozen=True):
     """What is to be lowered: all that lowering sees of a case, and ``key`` is what is given, to compare."""
 
     spec: Spec
     library: Library
     asked: int
     key: tuple[object, ...]
-    given: Mapping[str, Argument] = field(compare=False)
+    given: Mapping[str, Argument]
+    ignored: ClassVar = frozenset({"given"})
 
 
 @lru_cache(maxsize=256)  # cases that differ only in elements, or in lengths, follow one another

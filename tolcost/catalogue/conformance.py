@@ -13,11 +13,12 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, TypeVar
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tolcost.algebra import ZERO, AlgebraBudget, Poly, evaluate, to_text
 from tolcost.atoms.lengths import decided_by_data
@@ -38,7 +39,6 @@ from tolcost.catalogue.specs import Library, Spec, open_library
 from tolcost.catalogue.types import Array
 from tolcost.catalogue.workers import WorkProgress, gathered
 from tolcost.cost import Counts
-from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, place, quoted, refuse, render_all
 from tolcost.elaborate.values import Missing, Outside, Seq, Value
 from tolcost.execute import Execution, RunCounts, meet, run_reference, run_unrolled, run_vectorised
@@ -143,8 +143,7 @@ _STEPS_PER_ATOM = 10
 """Unrolling also takes steps that make no atom that counts: coordinates, and what is static."""
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(Struct, frozen=True):
     """What became of a case.  ``concrete`` names lengths that could not be symbols.
 
     ``cause`` is one line; ``detail`` says more, for the person who wrote the definition.  ``eops`` and
@@ -387,8 +386,7 @@ def _one_line(error: Rejected) -> str:
 SECONDS_PER_CASE = 120.0
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """The results of a run, in the order of the suite; ``domain`` where its recorded cases were asked for."""
 
     onnx: str
@@ -482,7 +480,7 @@ def _all_known(wanted: Sequence[str], found: set[str], library: Library) -> None
 
 def as_record(report: Report) -> dict[str, object]:
     """A report whose results are recorded, as plain data for JSON."""
-    kept = [one.name for one in fields(Result) if one.name != "detail"]
+    kept = [name for name in Result.__struct_fields__ if name != "detail"]
     return {
         "tolcost": 1,
         "kind": "verify",

@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import NamedTuple, Protocol, TypeVar
 
+from msgspec import Struct, field
+
 from tolcost.algebra import Poly
 from tolcost.catalogue.types import Array
-from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import quoted
 from tolcost.elaborate.values import Value, Vec
 
@@ -24,8 +25,7 @@ MOST_NESTED_GRAPHS = 8
 """How deeply graphs may stand inside of one another: what each level does is looked at several times."""
 
 
-@dataclass(frozen=True, slots=True)
-class Declared:
+class Declared(Struct, frozen=True):
     """A value as the model declares it: lengths by number, by name, or not at all (None).
 
     ``shape`` is None where not even the rank is declared.  No file says how many ``entries`` a sequence has:
@@ -40,8 +40,7 @@ class Declared:
     optional: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Weight:
+class Weight(Struct, frozen=True, eq=False):
     """A tensor that a file holds: its shape and space, and its value where that is small.
 
     ``key`` names it among all that the file holds in graphs inside of nodes, and in functions.
@@ -50,7 +49,7 @@ class Weight:
     name: str
     space: str
     shape: tuple[int, ...]
-    array: Callable[[], Array] = field(repr=False)
+    array: Callable[[], Array]
     """Reads the elements."""
     value: Value | None = None
     nonzero: int | None = None
@@ -58,8 +57,7 @@ class Weight:
     key: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(Struct, frozen=True):
     """An attribute that is what the function around it is given under a name."""
 
     name: str
@@ -190,8 +188,7 @@ def first_output(names: tuple[str, ...]) -> str:
     return next(filter(None, names), "")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Graph:
+class Graph(Struct, frozen=True, eq=False):
     """A graph: what it is given, what it holds, its nodes in order, what it gives.
 
     ``declared`` is what the file says of values in between; it is used only where nothing is known.
@@ -221,8 +218,7 @@ FunctionKey = tuple[str, str, str]
 """Domain, name and overload."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ModelFunction:
+class ModelFunction(Struct, frozen=True, eq=False):
     """A function of nodes: names of what goes in and out, and the attributes it has by itself."""
 
     name: str
@@ -235,8 +231,7 @@ class ModelFunction:
     opsets: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Model:
+class Model(Struct, frozen=True, eq=False):
     """A model: its graph, the versions of the operators it uses, and its own functions."""
 
     name: str

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal
 
+from msgspec import Struct
 from onnx import defs
 
 from tolcost.catalogue.operand_types import recorded_schemas
 from tolcost.catalogue.specs import Library, Spec, opening
-from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected, Source, quoted
 from tolcost.platform import specs_root
 from tolcost.syntax import tree
@@ -28,8 +28,7 @@ Standing = Literal["defined", "outside", "missing"]
 _MOST_NEAR = 3
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Entry:
+class Entry(Struct, frozen=True, eq=False):
     """One operator.  ``about`` is what its definition opens with, or why it has none."""
 
     name: str
@@ -146,8 +145,7 @@ def _text(expression: tree.Expr | tree.Ellipsis) -> str:
 _FACTS = "library.toml"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LibraryProgram:
+class LibraryProgram(Struct, frozen=True, eq=False):
     """A program of a library, and what is said of it; ``name`` is its path in the folder."""
 
     name: str
@@ -171,8 +169,7 @@ class LibraryProgram:
         return sum(bool(line) and not line.startswith(("#", "//")) for line in stripped)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ProgramLibrary:
+class ProgramLibrary(Struct, frozen=True, eq=False):
     """A folder of programs that belong together; ``model`` is a row of the paper's Table 1, or nothing."""
 
     name: str

@@ -20,7 +20,8 @@ from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from tolcost.dataclass import dataclass, field
+from msgspec import Struct, field
+
 from tolcost.diagnostics import Diagnostic, Rejected, Source, quoted, refuse
 from tolcost.platform import specs_root
 
@@ -181,8 +182,7 @@ _LAST = "\U0010ffff"
 _Parsed: TypeAlias = "tuple[tree.Module, tuple[tree.Module, ...]]"
 
 
-@dataclass(frozen=True, eq=False)
-class Spec:
+class Spec(Struct, frozen=True, eq=False, dict=True):
     """One meaning of an operator: its program, and the library files it uses, parsed when first asked for.
 
     ``shipped`` is whether it comes with tolcost, and not from a user's folder.
@@ -192,10 +192,10 @@ class Spec:
     name: str
     since: int
     source: Source
-    parse: Callable[[], _Parsed] = field(repr=False)
+    parse: Callable[[], _Parsed]
     shipped: bool = True
     stored: Head | None = None
-    library_texts: Callable[[], frozenset[str]] = field(default=frozenset, repr=False)
+    library_texts: Callable[[], frozenset[str]] = frozenset
     """The texts of all library files that it leads to, also of those that it needs nothing of."""
 
     @cached_property
@@ -272,17 +272,16 @@ class _File(NamedTuple):
         return f"{_shown(self.root)}/{self.folder}/{self.name}"
 
 
-@dataclass(frozen=True, eq=False)
-class Library:
+class Library(Struct, frozen=True, eq=False, dict=True):
     """All operators that can be found, read when first asked for."""
 
     roots: tuple[Traversable, ...]
-    _files: dict[str, dict[str, list[_File]]] = field(default_factory=dict, repr=False)
-    _names: dict[str, list[tuple[Traversable, list[str]]]] = field(default_factory=dict, repr=False)
-    _specs: dict[tuple[str, str], tuple[Spec, ...]] = field(default_factory=dict, repr=False)
-    _stored: dict[tuple[str, str], Stored] = field(default_factory=dict, repr=False)
-    _digests: dict[str, str | None] = field(default_factory=dict, repr=False)
-    _outside: dict[str, dict[str, str]] = field(default_factory=dict, repr=False)
+    _files: dict[str, dict[str, list[_File]]] = field(default_factory=dict)
+    _names: dict[str, list[tuple[Traversable, list[str]]]] = field(default_factory=dict)
+    _specs: dict[tuple[str, str], tuple[Spec, ...]] = field(default_factory=dict)
+    _stored: dict[tuple[str, str], Stored] = field(default_factory=dict)
+    _digests: dict[str, str | None] = field(default_factory=dict)
+    _outside: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def find(self, domain: str, name: str, opset: int | None = None) -> Spec | None:
         """The newest meaning that is not newer than the opset; the newest of all without one."""

@@ -11,13 +11,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count, product, zip_longest
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from tolcost.algebra import FALSE, TRUE, Cond, Eq, Ge, Not, bounds, cond_text, negate
 from tolcost.atoms.nodes import Node
 from tolcost.catalogue.binding import bind, constant_of, decided_by_data, is_handed
 from tolcost.catalogue.graph import Body, Graph, GraphNode, Inside, Weight, first_output, met, no_function
 from tolcost.catalogue.operand_types import check_node, output_spaces
 from tolcost.catalogue.specs import Library, Spec
-from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import NOWHERE, Rejected, quoted, refuse
 from tolcost.elaborate.again import Remembered, applied
 from tolcost.elaborate.layout import materialise
@@ -56,8 +58,7 @@ _MOST_UNKNOWN = 2
 """Of so many truths that are not known all combinations are tried."""
 
 
-@dataclass(slots=True)
-class Choices:
+class Choices(Struct):
     """Branches that a length decides which is not known: equations taken to hold, and those left open.
 
     In general a length is not what an equation wants it to be.  ``used`` are the equations that were taken
@@ -115,8 +116,7 @@ def _pins(condition: Cond) -> bool:
     return isinstance(condition, Eq) or (isinstance(condition, Ge) and bounds(condition.p)[1] == 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(Struct, frozen=True):
     """What a graph inside a node can see: definitions, their versions, functions, and values around it.
 
     ``inside`` is where shapes of

@@ -21,7 +21,8 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Generic, TypeVar
 
-from tolcost.dataclass import dataclass
+from msgspec import Struct
+
 from tolcost.platform import with_deep_stack
 
 T = TypeVar("T")
@@ -32,8 +33,7 @@ _RUNS = 8
 """Into how many runs of pieces, for each child, what is left is divided when one is given out."""
 
 
-@dataclass(slots=True, eq=False)
-class _Child(Generic[T]):
+class _Child(Struct, Generic[T], eq=False):
     """A process, the way to it, what it is doing, what is next for it, and since when."""
 
     process: BaseProcess
@@ -163,8 +163,7 @@ def _ready(children: list[_Child[T]], seconds: float) -> list[_Child[T]]:
             return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Lost:
+class _Lost(Struct, frozen=True):
     """Why there is no result, and whether the process is gone by itself."""
 
     why: str

@@ -16,6 +16,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TypeAlias
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from tolcost.check.config import Config, config_of, narrowed
 from tolcost.check.lockfile import LOCK_NAME, Lock, Origins
 from tolcost.check.matching import shapes
@@ -30,14 +33,12 @@ from tolcost.check.targets import (
     covers,
     programs,
 )
-from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 
 Contributions: TypeAlias = Sequence[Contribution]
 
 
-@dataclass(frozen=True, slots=True)
-class GateTask:
+class GateTask(Struct, frozen=True):
     """What is to be checked, and how programs are analysed."""
 
     config: Config
@@ -48,8 +49,7 @@ class GateTask:
     """Whether every program is analysed, sealed or not."""
 
 
-@dataclass(frozen=True, slots=True)
-class Baseline:
+class Baseline(Struct, frozen=True):
     """What a check compares with: old entries by their old names.
 
     ``broken`` says why there is no entry of a program that was there; ``settled`` are programs that
@@ -67,8 +67,7 @@ class Baseline:
     is_revision: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class History:
+class History(Struct, frozen=True):
     """Looks up old versions of programs in git."""
 
     gate: GateTask
@@ -165,8 +164,7 @@ def entries_of(outcomes: Mapping[str, Analysed]) -> dict[str, LockEntry]:
 # ---- which is which -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Pairs:
+class Pairs(Struct, frozen=True):
     """Old names of programs that have another one now, and what is gone beside those that are new."""
 
     renamed: Mapping[str, str]
@@ -246,8 +244,7 @@ _ODD = re.compile(r'\n|^"')
 """In names that git cannot be asked for in a list."""
 
 
-@dataclass(frozen=True, slots=True)
-class Former:
+class Former(Struct, frozen=True):
     """Where the project is as it was, and the submodules whose content of then is not here."""
 
     root: Path
@@ -262,8 +259,7 @@ class Former:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Blob:
+class _Blob(Struct, frozen=True):
     """A file of a revision: its repository and path there, its mode, and the name of its content."""
 
     repository: Path

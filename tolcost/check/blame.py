@@ -8,9 +8,10 @@ and said to be that.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from difflib import SequenceMatcher
 from typing import TypeAlias
+
+from msgspec.structs import replace
 
 from tolcost.algebra import (
     ZERO,

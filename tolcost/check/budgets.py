@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from fractions import Fraction
 
+from msgspec import Struct
+
 from tolcost.algebra import (
     FALSE,
     AlgebraBudget,
@@ -34,7 +36,6 @@ from tolcost.check.config import Config
 from tolcost.check.matching import alone, shapes
 from tolcost.check.records import METRICS, UNKNOWN, BudgetKind, Example, HeldBudget, LockEntry, file_of, timed
 from tolcost.check.verdicts import concluded, outcome_of
-from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected, Span, quoted, refuse
 from tolcost.result.regions import try_shapes
 
@@ -61,8 +62,7 @@ _KINDS: dict[str, BudgetKind] = {
 _PREFIXES |= {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(Struct, frozen=True):
     """A limit on a metric of the programs that a pattern matches, as written and as read."""
 
     pattern: str

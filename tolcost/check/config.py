@@ -30,8 +30,9 @@ from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
 from typing import TypeAlias, cast
 
+from msgspec import Struct, field
+
 from tolcost.check.records import GATED, METRICS, TIMED, is_metric
-from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Diagnostic, Rejected, Source, Span, quoted, refuse
 from tolcost.platform import device_names
 
@@ -47,8 +48,7 @@ GivenShape: TypeAlias = "tuple[int | str, ...] | tuple[tuple[int | str, ...], ..
 Texts: TypeAlias = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramCase:
+class ProgramCase(Struct, frozen=True):
     """What is said of a program's inputs; ``label`` tells the cases of one program apart."""
 
     label: str = ""
@@ -57,8 +57,7 @@ class ProgramCase:
     assume: Texts = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(Struct, frozen=True):
     """The settings of a project; ``root`` is the folder that all paths start from."""
 
     root: Path
@@ -70,7 +69,7 @@ class Config:
     budgets: tuple[tuple[str, Texts], ...] = ()
     cases: Mapping[str, tuple[ProgramCase, ...]] = field(default_factory=dict)
     formulas: Texts = ()
-    source: Source = field(default=Source("", ""), repr=False)
+    source: Source = Source("", "")
     first_specs: Texts = ()
     """Folders that no settings name, searched before those that do."""
 
@@ -167,8 +166,7 @@ def _toml(source: Source) -> Mapping[str, object]:
 # ---- the table ------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class _Mistakes:
+class _Mistakes(Struct):
     """What is wrong with the settings."""
 
     source: Source

@@ -14,6 +14,9 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from tolcost.algebra import Poly
 from tolcost.check.baseline import (
     Baseline,
@@ -53,12 +56,10 @@ from tolcost.check.records import (
 )
 from tolcost.check.targets import Analysed, Target, covers, excluded_by, outside, targets
 from tolcost.check.verdicts import judge, narrowed
-from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import NOWHERE, Diagnostic, place, quoted, refuse
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(Struct, frozen=True):
     """A report, and what is behind it: entries, problems, and what decided the entries."""
 
     report: GateReport
@@ -121,8 +122,7 @@ def _analysed(
 # ---- comparing ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Comparing:
+class _Comparing(Struct, frozen=True):
     """What every comparison of a check needs."""
 
     gate: GateTask

@@ -28,6 +28,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import cast
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from tolcost.algebra import quoted as quoted_name
 from tolcost.algebra.parse import unquoted
 from tolcost.check.config import Config
@@ -41,7 +44,6 @@ from tolcost.check.records import (
     is_metric,
 )
 from tolcost.check.targets import Target, files_below, outside
-from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import Diagnostic, Rejected, Source, Span, refuse
 from tolcost.platform import locate_devices, locate_specs
 
@@ -62,8 +64,7 @@ _START = "a lock file starts with `tolcost-lock` and the number of its format"
 _NEWER = "a newer tolcost wrote it: install that one"
 
 
-@dataclass(frozen=True, slots=True)
-class Lock:
+class Lock(Struct, frozen=True):
     """The entries of a lock file by name, and by what it was written."""
 
     entries: Mapping[str, LockEntry] = field(default_factory=dict)
@@ -73,8 +74,7 @@ class Lock:
     conflicted: bool = False
 
 
-@dataclass(slots=True)
-class _Building:
+class _Building(Struct):
     """One entry while its lines are read."""
 
     inputs: str = ""
@@ -328,8 +328,7 @@ _REMARK = re.compile(rb"^[ \t]*#[^\n]*\n?|[ \t\r]+$", re.MULTILINE)
 """What means nothing in a program: lines that are a comment, and blanks that end a line."""
 
 
-@dataclass(frozen=True)
-class Origins:
+class Origins(Struct, frozen=True, dict=True):
     """What decides the entries of a project; ``apart`` are folders that tolcost's own digest covers."""
 
     config: Config

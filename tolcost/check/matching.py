@@ -13,6 +13,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from tolcost.algebra import (
     FALSE,
     LARGEST_LENGTH,
@@ -35,7 +38,6 @@ from tolcost.algebra import (
 )
 from tolcost.algebra.parse import parse_text
 from tolcost.check.records import UNKNOWN, LockEntry
-from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import quoted, refuse
 
 _PIECE = re.compile(r"`(?:[^`\\]|\\.)*`| or |.", re.DOTALL)
@@ -49,8 +51,7 @@ SymbolTable: TypeAlias = dict[str, Poly]
 InputShapes: TypeAlias = dict[str, tuple[tuple[str, ...], ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class Joint:
+class Joint(Struct, frozen=True):
     """How to read the forms of two entries side by side; ``empty`` where no shape fits both.
 
     ``differs`` where the entries admit different shapes, so that facts may contradict each other;
@@ -166,8 +167,7 @@ def symbol_table(entry: LockEntry) -> SymbolTable:
     return table
 
 
-@dataclass(frozen=True, slots=True)
-class _Bound:
+class _Bound(Struct, frozen=True):
     """The range of a symbol as written; an end that is not given is empty."""
 
     name: str

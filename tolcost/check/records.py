@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, TypeAlias, get_args
 
-from tolcost.dataclass import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
+
 from tolcost.platform import device_names
 from tolcost.result.claims import Certainty
 
@@ -72,16 +74,14 @@ BudgetKind = Literal["within", "exceeded", "crosses", "overstated", "undecided"]
 FINE, FAILING, BAD_INPUT, UNDECIDED = 0, 1, 2, 3
 
 
-@dataclass(frozen=True, slots=True)
-class LockedFigure:
+class LockedFigure(Struct, frozen=True):
     """A closed form as text, and how far it can be trusted; the form of an unknown figure is ``?``."""
 
     status: FigureStatus
     form: str
 
 
-@dataclass(frozen=True, slots=True)
-class Accepted:
+class Accepted(Struct, frozen=True):
     """A costlier figure that someone agreed to, and why; the rest says what its names meant then."""
 
     why: str
@@ -91,8 +91,7 @@ class Accepted:
     source: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class LockEntry:
+class LockEntry(Struct, frozen=True):
     """What is known of one program: its inputs, the bounds and conditions, and a figure per metric.
 
     ``source`` is a digest of the program where a figure does not tell all: a bound, or what data
@@ -129,8 +128,7 @@ class LockEntry:
 Dims: TypeAlias = tuple[tuple[str, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
+class Example(Struct, frozen=True):
     """One shape, by the names of its lengths, and both numbers there."""
 
     dims: Dims
@@ -147,16 +145,14 @@ class Example:
         return ", ".join(f"{name}={value}" for name, value in self.dims) or "every shape"
 
 
-@dataclass(frozen=True, slots=True)
-class CostlierRegion:
+class CostlierRegion(Struct, frozen=True):
     """Where the new figure is above the old; ``exact`` unless it only describes shapes that were tried."""
 
     text: str
     exact: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class BlamedLine:
+class BlamedLine(Struct, frozen=True):
     """A line of a source, and what there is to say about it."""
 
     file: str
@@ -165,8 +161,7 @@ class BlamedLine:
     remark: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CostChange:
+class CostChange(Struct, frozen=True):
     """What became of one figure of one program, or (``metric`` empty) of the program as a whole."""
 
     name: str
@@ -185,8 +180,7 @@ class CostChange:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class HeldBudget:
+class HeldBudget(Struct, frozen=True):
     """A budget held against one program: ``limit`` and ``actual`` are forms, or numbers at a shape.
 
     A formula that is to be equal to a cost is one too, and may be overstated.
@@ -204,8 +198,7 @@ class HeldBudget:
     tried: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class GateReport:
+class GateReport(Struct, frozen=True):
     """The outcome of a check.  ``against`` names the baseline; all other programs are unchanged."""
 
     against: str

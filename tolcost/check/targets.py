@@ -12,10 +12,11 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, TypeAlias
 
+from msgspec import Struct, field
+
 from tolcost.algebra import Poly
 from tolcost.check.config import Config, ProgramCase
 from tolcost.check.records import LockEntry, file_of
-from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import NOWHERE, Diagnostic, InternalError, Rejected, Span, quoted, refuse
 
 if TYPE_CHECKING:
@@ -26,8 +27,7 @@ _SKIPPED = ("__pycache__", "node_modules")
 _MOST_FOLDERS = 100_000
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """One program to check: its name, its file from the project's folder, what is said of its inputs."""
 
     name: str
@@ -168,17 +168,15 @@ def files_below(folder: Path, skipped: Sequence[str] = ()) -> Iterator[str]:
 # pass, or fail, because of a bug.
 
 
-@dataclass(frozen=True, slots=True)
-class Contribution:
+class Contribution(Struct, frozen=True):
     """What one place or one operator contributes, by metric."""
 
     what: str
     counts: Mapping[str, Poly]
-    span: Span = field(default=NOWHERE, repr=False)
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class Costed:
+class Costed(Struct, frozen=True):
     """A program that was analysed."""
 
     entry: LockEntry
@@ -193,8 +191,7 @@ _FEW = 24
 """So few programs are sooner analysed than processes started."""
 
 
-@dataclass(frozen=True, slots=True)
-class Analysed:
+class Analysed(Struct, frozen=True):
     """The entry of a program, or why there is none."""
 
     entry: LockEntry | None
@@ -202,8 +199,7 @@ class Analysed:
     bug: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Computing:
+class Computing(Struct, frozen=True):
     """How programs are analysed, over how many processes, and who is told how far it is."""
 
     costing: Costing

@@ -12,6 +12,8 @@ from fractions import Fraction
 from hashlib import sha256
 from typing import Literal
 
+from msgspec import Struct
+
 from tolcost.check.records import (
     FINE,
     UNDECIDED,
@@ -24,7 +26,6 @@ from tolcost.check.records import (
     severity,
 )
 from tolcost.cost.device import is_time, time_text
-from tolcost.dataclass import dataclass
 from tolcost.diagnostics import visible
 from tolcost.show.document import cut as shortened
 from tolcost.show.tables import markdown_code, markdown_text
@@ -119,8 +120,7 @@ def _crossing(change: CostChange) -> str:
     return f"costlier {where}{change.region.text}{'' if change.region.exact else ' (sampled)'}"
 
 
-@dataclass(frozen=True, slots=True)
-class Detail:
+class Detail(Struct, frozen=True):
     """A line about a change: numbers at a shape, a line of a source, or anything else there is to say."""
 
     text: str
@@ -236,8 +236,7 @@ RULES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """One problem; ``why`` where someone accepted it."""
 
     rule: str

@@ -11,6 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import combinations
 from typing import Literal
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from tolcost.algebra import (
     AlgebraBudget,
     Comparison,
@@ -52,7 +55,6 @@ from tolcost.check.records import (
     LockedFigure,
     LockEntry,
 )
-from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.result.claims import NOTHING, SAME, Claim, conclude
 from tolcost.result.regions import Tried, proportion, region, sign_of, signs_of_one, telling_shape, try_shapes
@@ -185,8 +187,7 @@ def concluded(before: FigureStatus, after: FigureStatus, forms: Compared) -> Com
 # ---- two expressions -----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
+class Compared(Struct, frozen=True):
     """What is proved of a new expression against an old one, and shapes that show it."""
 
     kind: ChangeKind

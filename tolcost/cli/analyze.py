@@ -6,6 +6,8 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 
 import click
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tolcost.catalogue.specs import open_library
 from tolcost.cli import options
@@ -13,7 +15,6 @@ from tolcost.cli.options import Literal, read_attrs, read_shapes
 from tolcost.cli.output import deliver, each_file, may_colour, screen
 from tolcost.cost import Weights
 from tolcost.cost.device import Device
-from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import Source, render_all
 from tolcost.elaborate import Elaborated
 from tolcost.elaborate.inputs import PlainShapes, arguments
@@ -26,8 +27,7 @@ from tolcost.syntax import read_source
 # === From a file and what is said of its inputs to a lowered program: what commands start with.
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Request:
+class Request(Struct, frozen=True, eq=False):
     """What is said of the inputs of programs."""
 
     shapes: PlainShapes = field(default_factory=dict)

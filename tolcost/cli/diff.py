@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
+from msgspec.structs import replace
 
 from tolcost.cli import options
 from tolcost.cli.analyze import Request, lowered
 from tolcost.cli.output import deliver
-from tolcost.dataclass import replace
 from tolcost.pipeline import analyze_lowered
 from tolcost.platform import with_deep_stack
 from tolcost.result.compare import compare

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tolcost.atoms.nodes import Program
 from tolcost.cli import options
 from tolcost.cli.analyze import Request, lowered, source_of, warn
 from tolcost.cli.output import deliver
-from tolcost.dataclass import replace
 from tolcost.diagnostics import Diagnostic, Rejected, Span, place, refuse, unreadable, visible
 from tolcost.platform import with_deep_stack
 from tolcost.syntax.tree import Comment, Module
@@ -122,16 +122,16 @@ def _content(node: object) -> tuple[list[str], list[tuple[str, object]]]:
     """Give the plain fields of a node as text, and its child nodes with their roles."""
     scalars: list[str] = []
     children: list[tuple[str, object]] = []
-    for field in fields(node) if is_dataclass(node) else ():
-        if field.name not in ("span", "comments"):
-            _sort_in(field.name, getattr(node, field.name), scalars, children)
+    for name in node.__struct_fields__ if isinstance(node, Struct) else ():
+        if name not in ("span", "comments"):
+            _sort_in(name, getattr(node, name), scalars, children)
     return scalars, children
 
 
 def _sort_in(name: str, value: object, scalars: list[str], children: list[tuple[str, object]]) -> None:
-    if is_dataclass(value) and not isinstance(value, Comment):
+    if isinstance(value, Struct) and not isinstance(value, Comment):
         children.append((f"{name}: ", value))
-    elif isinstance(value, tuple) and any(is_dataclass(item) or isinstance(item, tuple) for item in value):
+    elif isinstance(value, tuple) and any(isinstance(item, (Struct, tuple)) for item in value):
         for item in value:
             pair = item if isinstance(item, tuple) else (None, item)
             label = "" if pair[0] is None else f"{visible(str(pair[0]))} "

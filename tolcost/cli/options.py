@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar
 
 import click
 from click.core import ParameterSource
+from msgspec import Struct
 
 from tolcost.cli.output import refuse_over
 from tolcost.cost.device import Device, load_device
 from tolcost.cost.weights import Weights, lacking, load_weights
-from tolcost.dataclass import dataclass
 from tolcost.diagnostics import quoted
 from tolcost.elementary import FUNCTIONS
 from tolcost.platform import address_space, memory_used
@@ -410,8 +410,7 @@ class LimitReached(click.ClickException):
     """The command took more than it was allowed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """Seconds and bytes; None: as many as there are."""
 
     seconds: float | None = None

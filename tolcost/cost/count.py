@@ -14,6 +14,8 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias
 
+from msgspec import Struct
+
 from tolcost.algebra import (
     ONE,
     ZERO,
@@ -77,7 +79,6 @@ from tolcost.atoms.nodes import (
     Type,
     Var,
 )
-from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span, refuse
 
 # === Counts before they are summed: terms that remember their coordinates and conditions.
@@ -97,27 +98,16 @@ CountedKind = Literal["data", "index", "atom", "mac"]
 SumRange: TypeAlias = tuple[Symbol, Poly, Poly]
 
 
-@dataclass(frozen=True, slots=True)
-class Counted:
+class Counted(Struct, frozen=True, cache_hash=True):
     """What is counted: an elementary function in a space at a place in the source, or an atom."""
 
     kind: CountedKind
     name: str
     space: str = ""
-    span: Span = field(default=NOWHERE, repr=False)
-    _hash: int = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        """Hash once: an item is looked up at every level of a nest."""
-        object.__setattr__(self, "_hash", hash((self.kind, self.name, self.space, self.span)))
-
-    def __hash__(self) -> int:
-        """Give the hash of the fields."""
-        return self._hash
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class SumDomain:
+class SumDomain(Struct, frozen=True, cache_hash=True):
     """The coordinates that a term is to be summed over, outermost first, and where it counts.
 
     ``factor`` multiplies the sum.  It is kept apart because a long expression is better
@@ -127,15 +117,6 @@ class SumDomain:
     ranges: tuple[SumRange, ...] = ()
     guards: tuple[Cond, ...] = ()
     factor: Poly = ONE
-    _hash: int = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        """Hash once, like an item."""
-        object.__setattr__(self, "_hash", hash((self.ranges, self.guards, self.factor)))
-
-    def __hash__(self) -> int:
-        """Give the hash of the fields."""
-        return self._hash
 
 
 EVERYWHERE = SumDomain()
@@ -482,16 +463,14 @@ def _all_added(bound: dict[Var, Node], found: Schedules) -> Iterator[_Added]:
 InputNames = frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
-class OutputSources:
+class OutputSources(Struct, frozen=True):
     """What an output directly is: products, each with the inputs that its factors are, and inputs."""
 
     products: Mapping[Node, tuple[InputNames, ...]]
     inputs: InputNames
 
 
-@dataclass(frozen=True, slots=True)
-class Passing:
+class Passing(Struct, frozen=True):
     """The inputs that folds of a program add up directly, and what its outputs directly are."""
 
     added: InputNames
@@ -761,15 +740,14 @@ _MAC = Counted("mac", "mac")
 _LAMBDA, _MEMBER, _JOIN, _EMBED = (Counted("atom", name) for name in ("lambda", "member", "join", "embed"))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Term:
+class Term(Struct, frozen=True, eq=False):
     """How often one place in the source applies a function; index functions are not EOPs."""
 
     function: str
     space: str
     count: Poly
     kind: Literal["data", "index"]
-    span: Span = field(default=NOWHERE, repr=False)
+    span: Span = NOWHERE
 
 
 def applied(histogram: Mapping[CountKey, Poly], atoms: Mapping[str, Poly], bounded: bool) -> Poly:
@@ -781,8 +759,7 @@ def applied(histogram: Mapping[CountKey, Poly], atoms: Mapping[str, Poly], bound
     return atoms["lambda"] if bounded else total_of(histogram.values())
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Counts:
+class Counts(Struct, frozen=True, eq=False):
     """Everything counted in a program, in closed form."""
 
     histogram: Mapping[CountKey, Poly]
@@ -800,8 +777,7 @@ class Counts:
         return applied(self.histogram, self.atoms, self.status == "upper bound")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FunctionCounts:
+class FunctionCounts(Struct, frozen=True, eq=False):
     """The elementary functions that a program applies to data, in closed form, and nothing else."""
 
     histogram: Mapping[CountKey, Poly]

@@ -10,6 +10,9 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from tolcost.algebra import (
     ONE,
     ZERO,
@@ -42,7 +45,6 @@ from tolcost.atoms.nodes import (
     Where,
 )
 from tolcost.cost.count import ProgramCounter, Unsummed, free_in
-from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span, on_one_line
 
 _MAX_STEPS = 100
@@ -51,54 +53,47 @@ _MOST_SAID = 3
 _SPOKEN = Lambda | Where | Build | Fold | Select
 
 
-@dataclass(frozen=True, slots=True)
-class ClosedForm:
+class ClosedForm(Struct, frozen=True):
     """A closed form."""
 
     poly: Poly
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Eops:
+class Eops(Struct, frozen=True, eq=False):
     """``EOPs(text)``: the cost of a node or block that is still to be worked out."""
 
     text: str
     node: Node | Block
 
 
-@dataclass(frozen=True, slots=True)
-class Plus:
+class Plus(Struct, frozen=True):
     """A sum."""
 
     parts: tuple[DerivedFormula, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Multiple:
+class Multiple(Struct, frozen=True):
     """So many times the same."""
 
     factor: Poly
     parts: tuple[DerivedFormula]
 
 
-@dataclass(frozen=True, slots=True)
-class Over:
+class Over(Struct, frozen=True):
     """A sum over coordinates that the cost depends on, each from 1 to an extent."""
 
     ranges: tuple[tuple[Symbol, Poly], ...]
     parts: tuple[DerivedFormula]
 
 
-@dataclass(frozen=True, slots=True)
-class Either:
+class Either(Struct, frozen=True):
     """One cost where a condition holds, another elsewhere."""
 
     condition: Cond
     parts: tuple[DerivedFormula, DerivedFormula]
 
 
-@dataclass(frozen=True, slots=True)
-class Largest:
+class Largest(Struct, frozen=True):
     """The larger cost of two sides that only running decides between."""
 
     parts: tuple[DerivedFormula, DerivedFormula]
@@ -176,8 +171,7 @@ def substituted(formula: DerivedFormula, leaf: Eops, by: DerivedFormula) -> Deri
     return replace(formula, parts=changed)
 
 
-@dataclass(frozen=True, slots=True)
-class DerivationStep:
+class DerivationStep(Struct, frozen=True):
     """One equality of a derivation: the whole right side before and after, and why.
 
     ``poly`` is the cost of the term that this step works out, None where conditions on
@@ -186,13 +180,12 @@ class DerivationStep:
 
     text_before: str
     text_after: str
-    span: Span = field(repr=False)
+    span: Span
     poly: Poly | None
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class ValueDerivation:
+class ValueDerivation(Struct, frozen=True):
     """The derivation of one value; ``complete`` is False where steps were left out.
 
     ``source`` is what is derived: the name of the value, or what is written where it has none.
@@ -205,8 +198,7 @@ class ValueDerivation:
     complete: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Derivation:
+class Derivation(Struct, frozen=True):
     """The derivations of everything a program counts, and their sum."""
 
     chains: tuple[ValueDerivation, ...]

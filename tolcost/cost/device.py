@@ -36,9 +36,10 @@ from functools import reduce
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast, get_args
 
+from msgspec import Struct, field
+
 from tolcost.algebra import Poly, Symbol, const, is_nonnegative, maximum, to_text
 from tolcost.cost.weights import Weighed, read_toml
-from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Diagnostic, Rejected, quoted, refuse, unreadable
 from tolcost.platform import device_names, read_device
 from tolcost.spaces import SPACES
@@ -54,8 +55,7 @@ _ATTOSECOND = 10**12
 _MAX_FILE = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class CallPattern:
+class CallPattern(Struct, frozen=True):
     """Calls of one pattern: what their time is proportional to, how fast they go, how far off that was."""
 
     pattern: str
@@ -73,8 +73,7 @@ class CallPattern:
         return f"{self.pattern} {self.spaces[-1]}" if self.spaces else self.pattern
 
 
-@dataclass(frozen=True, slots=True)
-class Habit:
+class Habit(Struct, frozen=True):
     """What an operator is on a device: its pattern, its kernels, and how many of them go over everything."""
 
     pattern: str
@@ -82,8 +81,7 @@ class Habit:
     passes: int = 1
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Fitted:
+class Fitted(Struct, frozen=True, eq=False):
     """What was fitted to a recording."""
 
     bandwidth: Fraction
@@ -113,8 +111,7 @@ class Fitted:
         return next(group for group in self.groups if group.pattern == STREAM)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Device:
+class Device(Struct, frozen=True, eq=False):
     """A machine: its peaks, and what was fitted to a recording of it, if anything was."""
 
     name: str
@@ -125,8 +122,7 @@ class Device:
     fitted: Fitted | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CallWork:
+class CallWork(Struct, frozen=True, eq=False):
     """What takes time in a call: bytes in and out, the largest input, products and the spaces they are in."""
 
     op: str
@@ -142,8 +138,7 @@ class CallWork:
     """Whether it applies any function: if not, it may be a mere view of its input."""
 
 
-@dataclass(frozen=True, slots=True)
-class Duration:
+class Duration(Struct, frozen=True):
     """Microseconds: a constant, and the largest of some forms each, so many times."""
 
     constant: Fraction
@@ -309,8 +304,7 @@ def parse_device(text: str, name: str = "<device>") -> Device:
     return device
 
 
-@dataclass(slots=True)
-class _Reader:
+class _Reader(Struct):
     """The mistakes found so far in one file."""
 
     file: str

@@ -9,6 +9,8 @@ from __future__ import annotations
 from math import gcd
 from typing import TypeAlias
 
+from msgspec import Struct, field
+
 from tolcost.algebra import (
     ONE,
     ZERO,
@@ -37,15 +39,13 @@ from tolcost.algebra import (
 from tolcost.algebra import replace as replace_generator
 from tolcost.algebra.floors import divided
 from tolcost.algebra.poly import affine_parts
-from tolcost.dataclass import dataclass, field
 
 Ranges: TypeAlias = tuple[tuple[Symbol, Poly], ...]
 FEW_TERMS = 8
 """A longer form is no clearer than the whole."""
 
 
-@dataclass(slots=True)
-class Doubts:
+class Doubts(Struct):
     """What was met: a question about lengths that could not be decided, elements that data chooses."""
 
     facts: tuple[Cond, ...] = ()
@@ -93,8 +93,7 @@ class Doubts:
         self.full |= other.full
 
 
-@dataclass(frozen=True, slots=True)
-class IndexValues:
+class IndexValues(Struct, frozen=True):
     """The values of an index: the least of them, how far each is from the next, and how many there are."""
 
     first: Poly
@@ -112,8 +111,7 @@ class IndexValues:
         return self.count.height > 1 or len(self.count.terms) > FEW_TERMS
 
 
-@dataclass(frozen=True, slots=True)
-class _Stride:
+class _Stride(Struct, frozen=True):
     """What one coordinate adds to an index: at least so much, and how far each value is from the next."""
 
     first: Poly

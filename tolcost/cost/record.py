@@ -11,6 +11,9 @@ from functools import cache
 from types import MappingProxyType
 from typing import TypeAlias, TypeVar
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from tolcost.algebra import ZERO, Poly, Symbol, evaluate, symbols_of_cond, to_text
 from tolcost.atoms.kit import Schedules, schedules
 from tolcost.atoms.nodes import Condition, Program, Type
@@ -18,12 +21,10 @@ from tolcost.cost.count import Counts, CountStatus, count
 from tolcost.cost.span import ZERO_DEPTH, Depth, Depths, depths, latest
 from tolcost.cost.traffic import Traffic, traffic
 from tolcost.cost.weights import Weights, load_weights, weigh
-from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Rejected
 
 
-@dataclass(frozen=True, slots=True)
-class NamedType:
+class NamedType(Struct, frozen=True):
     """An input or output: its name, and the space and shape of each component."""
 
     name: str
@@ -35,8 +36,7 @@ class NamedType:
         return ", ".join(f"{part.space} [{', '.join(map(to_text, part.shape))}]" for part in self.type)
 
 
-@dataclass(frozen=True, slots=True)
-class FormRatio:
+class FormRatio(Struct, frozen=True):
     """A quotient of closed forms, not simplified."""
 
     numerator: Poly
@@ -54,8 +54,7 @@ class FormRatio:
         return Fraction(evaluate(self.numerator, values), divisor) if divisor else None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Analysis:
+class Analysis(Struct, frozen=True, eq=False):
     """What a program costs.  ``span`` and ``bytes`` are None where they could not be told."""
 
     name: str

@@ -16,6 +16,9 @@ from random import Random
 from types import FrameType
 from typing import Literal, TypeAlias
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from tolcost.algebra import ZERO, NotInteger, Poly, Symbol, equations_in, evaluate, evaluate_cond, solve
 from tolcost.algebra.sympy_form import SympyExpr
 from tolcost.algebra.sympy_sums import SympySums, is_closed, larger, same
@@ -23,7 +26,6 @@ from tolcost.atoms.kit import program_symbols
 from tolcost.atoms.nodes import Program
 from tolcost.cost.count import CountKey, count
 from tolcost.cost.unsummed import Summand, TooManyCoordinates, lengths_in_loops, symbols_in, unsummed, walked
-from tolcost.dataclass import dataclass, replace
 
 Agreement: TypeAlias = Literal[
     "for all lengths",
@@ -44,8 +46,7 @@ _FEW = 5
 _MOST_COORDINATES = 30_000
 
 
-@dataclass(frozen=True, slots=True)
-class Opinion:
+class Opinion(Struct, frozen=True):
     """What the two derivations say about one function in one space; no ``theirs`` where there is none."""
 
     function: CountKey
@@ -70,8 +71,7 @@ def second_opinion(program: Program, seconds: float = 10.0) -> tuple[Opinion, ..
     return tuple(replace(once(ours.get(key, ZERO), given.get(key, ())), function=key) for key in keys)
 
 
-@dataclass(frozen=True, slots=True)
-class _Judge:
+class _Judge(Struct, frozen=True):
     sums: SympySums
     points: Callable[[], tuple[LengthPoint, ...]]
     bounded: set[Symbol]

@@ -16,6 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import reduce
+from typing import ClassVar
+
+from msgspec import Struct
 
 from tolcost.algebra import (
     ONE,
@@ -66,9 +69,9 @@ from tolcost.atoms.kit import (
 )
 from tolcost.atoms.nodes import Block, Build, Fold, Lambda, Node, Program, Ref, Select, Var, Where
 from tolcost.cost.count import defined, filter_lengths, looked_up
-from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.elementary import FUNCTIONS
+from tolcost.records import Record
 
 _MOST_CANDIDATES = 6
 _MOST_TERMS = 12
@@ -76,13 +79,14 @@ _FEW_CLIPS = 4
 """So many clips are taken side by side."""
 
 
-@dataclass(frozen=True, slots=True)
-class Depth:
+class Depth(Record, frozen=True):
     """The largest of ``candidates``; ``exact`` is False where it may be more than the depth is."""
+
+    ignored: ClassVar = frozenset({"full"})
 
     candidates: tuple[Poly, ...]
     exact: bool = True
-    full: tuple[Poly, ...] = field(default=(), compare=False)
+    full: tuple[Poly, ...] = ()
     """Where none of them is negative ranges have an element; elsewhere the depth may be less."""
 
     def __str__(self) -> str:
@@ -290,8 +294,7 @@ def _moves(mono: Monomial, symbol: Symbol) -> bool:
 # ---- of a program ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Depths:
+class Depths(Struct, frozen=True, eq=False):
     """The depth of a program with every reduce a chain, and with associative ones as trees."""
 
     chain: Depth

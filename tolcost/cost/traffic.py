@@ -20,6 +20,10 @@ from math import gcd
 from operator import add
 from pathlib import Path
 from types import MappingProxyType
+from typing import ClassVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tolcost.algebra import (
     FALSE,
@@ -88,8 +92,8 @@ from tolcost.cost.indices import (
     index_values,
     slope_of,
 )
-from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import InternalError
+from tolcost.records import Record
 from tolcost.spaces import SPACES
 
 # === How many different elements of an input some reads of it take, as some may be taken by several.
@@ -103,13 +107,12 @@ _FEW_ELEMENTS = 1 << 14
 """So many elements of a read are gone through one by one."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReadPlace:
+class ReadPlace(Struct, frozen=True, cache_hash=True):
     """Where a node is evaluated: the coordinates around it, and the conditions under which it is."""
 
     ranges: Ranges = ()
-    guards: tuple[Cond, ...] = field(default=(), hash=False)
-    known: frozenset[Cond] = field(default=frozenset(), compare=False, hash=True)
+    guards: tuple[Cond, ...] = ()
+    known: frozenset[Cond] = frozenset()
     """The guards again: a set that has its hash, and is quickly asked."""
 
     def under(self, guard: Cond) -> ReadPlace:
@@ -131,9 +134,10 @@ def _asks_coordinates(guard: Cond) -> bool:
     return any(symbol.kind == "coord" for symbol in symbols_of_cond(guard))
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
+class Read(Record, frozen=True):
     """Members of an input, which has this shape where they are taken; ``at`` may say nothing: all of them."""
+
+    ignored: ClassVar = frozenset({"taken"})
 
     shape: tuple[Poly, ...]
     at: tuple[Poly | Node, ...] | None = None
@@ -142,7 +146,7 @@ class Read:
     """Of all members, those that are replaced before anyone reads them."""
     by_lengths: bool = False
     """Whether an index is no formula, but data has no say in it: which members they are is not told."""
-    taken: tuple[Poly, ...] = field(default=(), compare=False)
+    taken: tuple[Poly, ...] = ()
     """Where none of them is negative the ranges around it have an element, which is taken for granted."""
 
 
@@ -189,8 +193,7 @@ def _different(volume: Poly, reads: list[Read], doubts: Doubts) -> Poly:
     return volume if is_nonnegative(every - volume, doubts.granted) else every
 
 
-@dataclass(slots=True)
-class _Gathered:
+class _Gathered(Struct):
     """What reads of one input take: elements that are told apart, those that data chooses, all of them."""
 
     known: dict[_Image, None] = field(default_factory=dict)
@@ -398,8 +401,7 @@ def _visits(ranges: Ranges, guards: tuple[Cond, ...], doubts: Doubts) -> Poly | 
     return None if involved else found
 
 
-@dataclass(frozen=True, slots=True)
-class _Image:
+class _Image(Struct, frozen=True):
     """Elements of an input under some shape: a box, or so many of it, or of what is no box.
 
     Those are where ``guards`` hold: ``at`` takes each of the coordinates that it mentions to one of its own.
@@ -722,8 +724,7 @@ _MOST_VISITS = 20_000
 _NONE: Mapping[str, str] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Traffic:
+class Traffic(Struct, frozen=True, eq=False):
     """Bytes in and out, by space.  Texts have no size: ``unsized`` names the spaces left out."""
 
     read: Mapping[str, Poly]
@@ -820,8 +821,7 @@ def _widths() -> Mapping[str, int]:
 # ---- which elements are read ------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class _Walk:
+class _Walk(Struct):
     """One walk over a program, from its outputs to what they need."""
 
     found: dict[str, list[Read]] = field(default_factory=dict)

@@ -11,27 +11,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from tolcost.algebra import Cond, Poly, Symbol, evaluate, evaluate_cond, negate, symbols_of_cond
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import Schedule, schedules, static_condition
 from tolcost.atoms.nodes import Block, Node, Program
 from tolcost.cost.count import CountKey, filter_lengths
-from tolcost.dataclass import dataclass
 
 Guarded: TypeAlias = tuple[tuple[Symbol, Poly] | Cond, ...]
 """Coordinates that run from 1 to their extents, and conditions, outermost first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Larger:
+class Larger(Struct, frozen=True):
     """The larger of two counts, where only running decides between them."""
 
     then: tuple[Summand, ...]
     other: tuple[Summand, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Summand:
+class Summand(Struct, frozen=True):
     """A weight, at every coordinate of ranges (each from 1 to its extent) where guards hold.
 
     An extent or a guard may mention the coordinates that come before it in ``scopes``.
@@ -130,8 +129,7 @@ def walked(summands: tuple[Summand, ...], values: Mapping[Symbol, int], most: in
     return walk.total(summands)
 
 
-@dataclass(slots=True)
-class _Walk:
+class _Walk(Struct):
     point: dict[Symbol, int]
     left: int
 

@@ -33,10 +33,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TypeAlias
 
+from msgspec import Struct, field
+
 from tolcost.algebra import ZERO, Poly, Symbol, evaluate
 from tolcost.algebra.poly import scale
 from tolcost.cost.count import Counts
-from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Diagnostic, Rejected, refuse, unreadable
 from tolcost.elementary import FUNCTIONS
 from tolcost.spaces import SPACES
@@ -50,8 +51,7 @@ _MAX_RULES = 10_000
 _MAX_INTEGER = 10**60
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FileRule:
+class FileRule(Struct, frozen=True, eq=False):
     """One rule as written; ``("*",)`` stands for all functions or all spaces.
 
     A family among the spaces is marked: see ``family``.
@@ -68,8 +68,7 @@ def family(kind: str) -> str:
     return f"family {kind}"
 
 
-@dataclass(slots=True, eq=False)
-class _WeightReader:
+class _WeightReader(Struct, eq=False):
     """The mistakes found so far in one file."""
 
     file: str
@@ -190,8 +189,7 @@ _MAX_FILE = 1 << 20
 WeightTable: TypeAlias = Mapping[tuple[str, str], Fraction]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Weights:
+class Weights(Struct, frozen=True, eq=False):
     """A cost model.  ``default`` is None where a pair without a rule is an error."""
 
     name: str
@@ -203,8 +201,7 @@ class Weights:
     description: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Weighed:
+class Weighed(Struct, frozen=True):
     """A weighed count: ``numerator / denominator`` units, exactly."""
 
     numerator: Poly

@@ -9,9 +9,10 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from msgspec import Struct
+
 from tolcost.algebra import to_text
 from tolcost.atoms.nodes import Type
-from tolcost.dataclass import dataclass
 from tolcost.diagnostics import NOWHERE, Diagnostic, Fix, Rejected, Source, Span, on_one_line
 from tolcost.editor.reading import (
     Reading,
@@ -204,8 +205,7 @@ _FAMILIES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class WordEntry:
+class WordEntry(Struct, frozen=True):
     """A word: how it is called, and what it gives."""
 
     word: str
@@ -252,8 +252,7 @@ _LONGEST = 240
 _MOST_CONDITIONS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Hover:
+class Hover(Struct, frozen=True):
     """Markdown, and what it is about."""
 
     markdown: str
@@ -453,8 +452,7 @@ _DEFINING = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Suggestion:
+class Suggestion(Struct, frozen=True):
     """Something to write, what it is, and a line about it."""
 
     label: str

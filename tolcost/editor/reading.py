@@ -6,6 +6,9 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TypeAlias
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from tolcost.algebra import Poly, to_text, total_of
 from tolcost.atoms.kit import inner_nodes
 from tolcost.atoms.nodes import Node, Ref, Type, Var
@@ -13,7 +16,6 @@ from tolcost.catalogue.specs import Library, open_library
 from tolcost.cost import Analysis
 from tolcost.cost.count import ProgramCounter
 from tolcost.cost.derive import Derivation, derive
-from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Source, Span, place
 from tolcost.elaborate import Elaborated
 from tolcost.elaborate.inputs import PlainShape, arguments
@@ -27,8 +29,7 @@ _GUESSED_RANK = 2
 ValueStatement: TypeAlias = tree.Define | tree.Unpack | tree.ZerosDecl
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Reading:
+class Reading(Struct, frozen=True, eq=False):
     """What is known of a text; what could not be reached is None.
 
     ``guessed`` are the shapes that were made up for inputs of any rank, so that there is something to show:
@@ -118,8 +119,7 @@ def known_names(reading: Reading) -> KnownNames:
 # === What lines and pieces of a program cost: the terms of an analysis, by where they stand.
 
 
-@dataclass(frozen=True, slots=True)
-class LineCost:
+class LineCost(Struct, frozen=True):
     """The EOPs that a line of the text accounts for, lines counted from 1; ``bounded`` is at most so many.
 
     What a library or an operator does for a value is counted on the line that defines the value.
@@ -135,8 +135,7 @@ class LineCost:
         return f"{'at most ' if self.bounded else ''}{to_text(self.eops)}"
 
 
-@dataclass(frozen=True, slots=True)
-class StatementCost:
+class StatementCost(Struct, frozen=True):
     """The EOPs of the value that a statement defines, and the lines that account for them.
 
     It is ``bounded`` where data decides, so that it costs at most so much.

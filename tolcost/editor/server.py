@@ -13,12 +13,12 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal, TypeAlias, TypeVar
 
 from lsprotocol import types as lsp
+from msgspec import Struct
 from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 from pygls.uris import from_fs_path, to_fs_path
@@ -355,8 +355,7 @@ Encoding: TypeAlias = Literal["utf-8", "utf-16", "utf-32"]
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class EditorPlace:
+class EditorPlace(Struct, frozen=True, order=True):
     """A line and a column."""
 
     line: int

@@ -13,11 +13,12 @@ from functools import partial
 from itertools import product
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from tolcost.algebra import Symbol, evaluate
 from tolcost.atoms.lengths import given_lengths
 from tolcost.atoms.nodes import Input, Program
 from tolcost.atoms.unroll import Atom, AtomResult, CastOperand, Constants, InputOperand, Operand, unroll
-from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected, quoted, refuse
 from tolcost.spaces import ALL, SPACES, Bounds, bounded_text, bounds_of, kind_of, narrowed
 
@@ -29,8 +30,7 @@ MOST_ATOMS = 20_000
 _TOO_LARGE = 2**63
 
 
-@dataclass(frozen=True, slots=True)
-class NumberBlock:
+class NumberBlock(Struct, frozen=True):
     """Numbers in row-major order under a shape."""
 
     shape: tuple[int, ...]
@@ -51,8 +51,7 @@ class NumberBlock:
 _Parts: TypeAlias = tuple[NumberBlock, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SmallRun:
+class SmallRun(Struct, frozen=True):
     """What the outputs are, and how often each function was applied to data."""
 
     outputs: Mapping[str, _Parts]

@@ -12,6 +12,9 @@ from itertools import compress, zip_longest
 from operator import and_, attrgetter, gt
 from typing import Any
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from tolcost.algebra import (
     Poly,
     const,
@@ -37,7 +40,6 @@ from tolcost.atoms.kit import (
     roots,
 )
 from tolcost.atoms.nodes import Block, Component, Fold, Node, Pack, Part, Ref, Type, Var
-from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate.again import Copy
 from tolcost.elaborate.apply import result_space, takes, widened
@@ -152,8 +154,7 @@ def retyped(block: Block, old: Var, new: Var, free: Components) -> Block | None:
         return None
 
 
-@dataclass(slots=True)
-class _Retype:
+class _Retype(Struct):
     """What variables and nodes became; what nothing happened to stays the same object."""
 
     vars: dict[Var, Var]
@@ -363,8 +364,7 @@ Longer = tuple[tuple[int, ...], ...]
 """How much longer every length of every component of an accumulator is after a step."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Growth:
+class _Growth(Struct, frozen=True, eq=False):
     """An accumulator's type: its parts at the start, and how much longer each length is after ``_STEPS``."""
 
     parts: Type
@@ -510,8 +510,7 @@ def _longer(body: _Pass, refused: OutOfRange) -> _Growth:
     return settled
 
 
-@dataclass(slots=True, eq=False)
-class _Sources:
+class _Sources(Struct, eq=False):
     """What of an accumulator nodes are computed from, by number; just 0 where that is other data, too.
 
     ``bound`` is what variables stand for, to which those of blocks inside are added; ``free`` are
@@ -668,7 +667,6 @@ class _Pass:
         return Fold(symbols, self.shape, var, start, body, kind, self.step.span, self.env.context.node)
 
 
-@dataclass(slots=True)
 class _Alone(Copy):
     """A copy of some components of a body; variables that are bound around it stay."""
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from msgspec import Struct
+
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import Bindings, children, rebuild
 from tolcost.atoms.nodes import Block, JointWork, Node, Ref, Var
-from tolcost.dataclass import dataclass
 from tolcost.elaborate.values import (
     Cast,
     Data,
@@ -29,8 +30,7 @@ from tolcost.elaborate.values import (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Before:
+class Before(Struct, frozen=True, eq=False):
     """What a program came to: the values that it was given as data, what it bound, and its results."""
 
     data: tuple[Node, ...]
@@ -136,8 +136,7 @@ def _copied(env: Env, before: Before, data: Sequence[Node]) -> tuple[Value, ...]
     return results
 
 
-@dataclass(slots=True)
-class Copy:
+class Copy(Struct):
     """What became of nodes and variables; variables that are bound in what is copied are new."""
 
     done: dict[Node, Node]

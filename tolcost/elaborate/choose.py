@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from itertools import islice
 
+from msgspec.structs import replace
+
 from tolcost.algebra import (
     FALSE,
     TRUE,
@@ -31,7 +33,6 @@ from tolcost.algebra import (
     substitute,
 )
 from tolcost.atoms.nodes import Node, Part, Select, Where
-from tolcost.dataclass import replace
 from tolcost.diagnostics import Span
 from tolcost.elaborate.apply import check_condition, check_numbers
 from tolcost.elaborate.layout import (

@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from fractions import Fraction
 from math import prod
 
+from msgspec import Struct, field
+
 from tolcost.algebra import Cond, Poly, const, ge, product_of, prove
 from tolcost.atoms.nodes import Component, Node, Ref
-from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import NOWHERE, Rejected, Span
 from tolcost.elaborate.accumulators import Longer, fold_under_coordinates
 from tolcost.elaborate.apply import static_in
@@ -44,8 +45,7 @@ MOST_ENTRIES = 16
 """A component with more entries is not followed from step to step."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Induction:
+class Induction(Struct, frozen=True, eq=False):
     """A component that is known at every step: what it starts as, and by how much each entry advances."""
 
     start: Value
@@ -70,8 +70,7 @@ class Refuted(Exception):
         self.known = known
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class InductiveStep(WrappedStep):
+class InductiveStep(WrappedStep, frozen=True):
     """A step on a list, seen as one on those of its components that are not known at every step."""
 
     start: Items
@@ -144,8 +143,7 @@ def fold_list(env: Env, step: Step, start: Items, shape: tuple[Poly, ...], maybe
             known, barred = {}, frozenset(range(len(start)))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _LaterStep(WrappedStep):
+class _LaterStep(WrappedStep, frozen=True):
     """A step when there was one before the first."""
 
     def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
@@ -250,8 +248,7 @@ def follow(env: Env, step: Step, start: Items, shape: tuple[Poly, ...], coords: 
         known = dict(inductive.kept)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Guess:
+class Guess(Struct, frozen=True, eq=False):
     """What the first step makes of a list: what may be so at every step.
 
     ``known`` are components that may be known, ``handed_on`` those that it leaves as they are, and

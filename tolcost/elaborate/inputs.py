@@ -17,6 +17,8 @@ from fractions import Fraction
 from operator import index
 from typing import NoReturn, TypeAlias
 
+from msgspec import Struct, field
+
 from tolcost.algebra import (
     FALSE,
     LARGEST_LENGTH,
@@ -32,7 +34,6 @@ from tolcost.algebra import (
 from tolcost.algebra.parse import parse_text
 from tolcost.atoms.nodes import Input as InputNode
 from tolcost.atoms.nodes import Part, Type
-from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import on_one_line, quoted
 from tolcost.elaborate.expressions import as_length, asked_known, is_callable_name, mentioned
 from tolcost.elaborate.layout import check_rank, check_sequence, check_size
@@ -260,8 +261,7 @@ def length_for(statement: tree.InputDecl, name: str) -> Poly:
 _TRUTHS = Bounds(0, 1)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class InputBinder:
+class InputBinder(Struct, frozen=True, eq=False):
     """Gives declared inputs, and the lengths their shapes mention, their values in ``names``.
 
     ``env`` sees the program's definitions too, so that a declared shape may mention them.
@@ -314,7 +314,7 @@ class InputBinder:
                         continue
                     self.names[name] = unknown = length(name)
                     self.env.context.lengths.add(name)
-                    if given and names == [name] and entry in given:
+                    if given and names == [name] and not isinstance(entry, tree.Ellipsis) and entry in given:
                         self.names[name] = self._part(unknown, entry, given[entry])
 
     def _part(self, unknown: Poly, entry: tree.Expr, actual: Poly) -> Poly:

@@ -9,9 +9,11 @@ from __future__ import annotations
 from math import prod
 from typing import Protocol
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from tolcost.algebra import Cond, Poly, const, substitute, substitute_cond, the_symbol
 from tolcost.atoms.nodes import Node
-from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Rejected, Span
 from tolcost.elaborate.expressions import (
     call_values,
@@ -76,8 +78,7 @@ _ANY_NUMBER = "a bare name or *name takes any number of coordinates"
 _A_NUMBER = "this is a number; `map` and `reduce` take a ToL number by number, and x[i] is a row of x"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CoordinateNames:
+class CoordinateNames(Struct, frozen=True, eq=False):
     """How coordinates are named: ``[i, j]``, ``[n, *o]``, or one name for all of them."""
 
     names: tuple[str, ...] = ()
@@ -142,8 +143,7 @@ def fresh(env: Env, pattern: CoordinateNames, shape: Shape) -> tuple[Shape, Env]
 # ---- map ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MapBody:
+class MapBody(Struct, frozen=True, eq=False):
     """What to compute at each coordinate of a map."""
 
     env: Env
@@ -381,8 +381,7 @@ class Step(Protocol):
         """Object to a fold made of this step, if what it was based on has turned out otherwise."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class WrappedStep:
+class WrappedStep(Struct, frozen=True, eq=False):
     """A step seen as one on another accumulator."""
 
     step: Step
@@ -402,8 +401,7 @@ class WrappedStep:
         self.step.confirm()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class WrittenStep:
+class WrittenStep(Struct, frozen=True, eq=False):
     """One step of a ``reduce``, as it is written."""
 
     env: Env

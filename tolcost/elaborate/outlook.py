@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from tolcost.dataclass import dataclass, field
+from msgspec import Struct, field
+
 from tolcost.elaborate.maps import Step, WrittenStep
 from tolcost.elaborate.values import Closure, Env, Lazy, Value, is_static, single
 from tolcost.syntax import tree
@@ -43,8 +44,7 @@ def outlook(step: Step, size: int) -> tuple[tuple[bool, ...], tuple[int, ...]] |
     return tuple([j in late for j in range(1, size + 1)]), tuple([longer for _, longer in made])
 
 
-@dataclass(slots=True, eq=False)
-class _Reading:
+class _Reading(Struct):
     """What was found so far of names and functions, by identity, while one step is read."""
 
     whole: _Needs

@@ -7,6 +7,8 @@ from itertools import repeat
 from operator import attrgetter
 from typing import Any
 
+from msgspec import Struct, field
+
 from tolcost.algebra import AlgebraBudget, Cond, Poly, Symbol, const, substitute, substitute_cond
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import (
@@ -25,7 +27,6 @@ from tolcost.atoms.kit import (
 )
 from tolcost.atoms.nodes import Block, Charge, Input, JointWork, Node, Output, Part, Program, Type, Var
 from tolcost.atoms.nodes import Input as InputNode
-from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import NOWHERE, Diagnostic, Source, Span
 from tolcost.elaborate import (  # noqa: F401 - for the rules that they register with ``evaluate``
     choose,
@@ -86,8 +87,7 @@ def finish(
     return Program(name, told, bindings, done, conditions, symbols, unproved)
 
 
-@dataclass(slots=True, eq=False)
-class _Finish:
+class _Finish(Struct, eq=False):
     """Rewrites nodes from their uses back to their definitions."""
 
     equal: Mapping[Symbol, Poly]
@@ -102,7 +102,7 @@ class _Finish:
     stated: dict[Poly, Poly] = field(default_factory=dict)
     mentioned: set[Symbol] = field(default_factory=set)
     """Symbols in what stays: the filters that define lengths among them have to stay too."""
-    restates: bool = field(init=False)
+    restates: bool = False
 
     def __post_init__(self) -> None:
         """Most programs have nothing to restate."""
@@ -267,8 +267,7 @@ def _again(span: Span, what: str) -> Diagnostic:
     return Diagnostic("T0420", what, span, hint=hint, severity="warning")
 
 
-@dataclass(slots=True, eq=False)
-class _Finder:
+class _Finder(Struct, eq=False):
     source: Source
     needs: dict[Node, Needs] = field(default_factory=dict)
     works: dict[Node, bool] = field(default_factory=dict)
@@ -339,8 +338,7 @@ def _own_needs(node: Node) -> frozenset[object]:
 # === Programs and operators.
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Elaborated:
+class Elaborated(Struct, frozen=True, eq=False):
     """A lowered program, the values of its outputs while compiling, and what to warn about."""
 
     program: Program

@@ -9,10 +9,11 @@ from itertools import accumulate
 from operator import is_
 from typing import NamedTuple, TypeAlias
 
+from msgspec.structs import replace
+
 from tolcost.algebra import Cond, Poly, const, data_symbol, ge, product_of, prove, the_symbol, total
 from tolcost.atoms.kit import constant_symbols
 from tolcost.atoms.nodes import JointWork
-from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Diagnostic, Rejected, Span
 from tolcost.elaborate.accumulators import fold_under_coordinates
 from tolcost.elaborate.apply import static_in
@@ -66,8 +67,7 @@ class _NotAList(Rejected):
         super().__init__(Diagnostic("T0331", message, span))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Listwise(WrappedStep):
+class _Listwise(WrappedStep, frozen=True):
     """A step whose accumulator is a sequence, seen as one on a list of the same values."""
 
     def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
@@ -195,8 +195,7 @@ Kinds: TypeAlias = tuple[_Kind, ...]
 """Of each component of an accumulator, and of each member of a sequence."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _OfKinds(WrappedStep):
+class _OfKinds(WrappedStep, frozen=True):
     """A step, what it gives of the kinds that all the steps have together."""
 
     kinds: Kinds
@@ -293,8 +292,7 @@ def _static_fold(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) ->
     return free if steady is None else _like(env, steady, free)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Spaced(WrappedStep):
+class _Spaced(WrappedStep, frozen=True):
     """A step of statics, what it gives in the spaces of the fold that it is a step of."""
 
     like: Value

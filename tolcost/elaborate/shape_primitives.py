@@ -10,6 +10,8 @@ from itertools import combinations, product
 from math import isfinite
 from typing import Any
 
+from msgspec import Struct, field
+
 from tolcost.algebra import (
     FALSE,
     TRUE,
@@ -29,7 +31,6 @@ from tolcost.algebra import (
 )
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.nodes import Block, ConditionKind, Constant, Convert, Node, Part, Var
-from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Span, on_one_line, quoted
 from tolcost.elaborate.apply import apply, static_in
 from tolcost.elaborate.layout import describe, integers, made_of, materialise
@@ -92,8 +93,7 @@ def is_whole(scope: Scope, node: Node) -> bool:
     return _Whole(scope).node(node)
 
 
-@dataclass(slots=True)
-class _Whole:
+class _Whole(Struct):
     """What is known of variables: those of blocks that were entered, and those of the scope around."""
 
     scope: Scope

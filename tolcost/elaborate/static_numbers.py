@@ -13,6 +13,8 @@ from fractions import Fraction
 from math import inf, isfinite
 from typing import Any, get_args
 
+from msgspec.structs import replace
+
 from tolcost.algebra import (
     FALSE,
     TRUE,
@@ -35,7 +37,6 @@ from tolcost.algebra import (
     powers,
     prove,
 )
-from tolcost.dataclass import replace
 from tolcost.diagnostics import Span
 from tolcost.elaborate.shapes import decide, facts_here, require
 from tolcost.elaborate.values import Env, Opaque, Quotient, Spaces, Value, Vec, View, fail, plain

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from functools import reduce
 
+from msgspec import Struct, field
+
 from tolcost.algebra import (
     FALSE,
     LARGEST_LENGTH,
@@ -36,7 +38,6 @@ from tolcost.algebra import (
     symbols_of_cond,
     the_symbol,
 )
-from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate.induction import as_list, components, follow
 from tolcost.elaborate.maps import WrappedStep, fresh
@@ -86,8 +87,7 @@ def trips_form(env: Env, expr: tree.Call) -> Value:
     return Pieces((turns * indicator(go), TRUE if exact else FALSE))
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(Struct, frozen=True):
     """At how many turns the condition holds; where that is not ``certain``, it may fail before."""
 
     turns: Turns
@@ -113,8 +113,7 @@ def _turns(env: Env, limit: Poly, held: Held) -> tuple[Poly, bool]:
 # ---- the condition after a turn that may be any -----------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Turn(WrappedStep):
+class _Turn(WrappedStep, frozen=True):
     """A turn of a loop, seen as a step on what it carries; ``said`` is the condition it gave last."""
 
     go: Value

@@ -26,6 +26,9 @@ from functools import cache
 from itertools import count
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias, TypeVar
 
+from msgspec import Struct, field
+from msgspec.structs import force_setattr
+
 from tolcost.algebra import (
     FALSE,
     TRUE,
@@ -42,7 +45,6 @@ from tolcost.algebra import (
 from tolcost.algebra.conditions import conjuncts
 from tolcost.atoms.nodes import Block, Condition, ConditionKind, JointWork, Node, Number, Ref, Table, Var
 from tolcost.atoms.nodes import Input as InputNode
-from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span
 from tolcost.spaces import Bounds
 
@@ -63,32 +65,28 @@ MOST_IN_SEQUENCE = 2048
 """The longest sequence, and the most inputs under one name: each is elaborated on its own."""
 
 
-@dataclass(frozen=True, slots=True)
-class Quotient:
+class Quotient(Struct, frozen=True):
     """``over / under``, not known to be an integer; ``under`` is not zero."""
 
     over: Poly
     under: Poly
 
 
-@dataclass(frozen=True, slots=True)
-class Opaque:
+class Opaque(Struct, frozen=True):
     """A static numeric that only running tells; its node is free."""
 
     node: Node
     space: str
 
 
-@dataclass(frozen=True, slots=True)
-class Spaces:
+class Spaces(Struct, frozen=True):
     """The type list of something: one name per component, and the bounds that a program declares for it."""
 
     names: tuple[str, ...]
     within: tuple[Bounds, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Vec:
+class Vec(Struct, frozen=True):
     """A ToL laid out entry by entry, row-major.
 
     ``loose`` marks coordinate and shape vectors: one entry of them may stand for the entry.
@@ -98,15 +96,14 @@ class Vec:
     shape: tuple[int, ...]
     items: tuple[Value, ...]
     loose: bool = False
-    static: bool = field(init=False, repr=False, compare=False)
+    static: bool = False
 
     def __post_init__(self) -> None:
         """Look through the entries."""
-        object.__setattr__(self, "static", all(map(is_static, distinct(self.items).values())))
+        force_setattr(self, "static", all(map(is_static, distinct(self.items).values())))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class View:
+class View(Struct, frozen=True, eq=False):
     """A ToL known by what it holds at each coordinate; nothing is laid out.
 
     ``get`` works in the environment of whoever asks, so that what it binds belongs there.
@@ -123,76 +120,66 @@ class View:
     capacity: int = 1
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Data:
+class Data(Struct, frozen=True, eq=False):
     """Something the program computes; its type is its node's."""
 
     node: Node
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Pieces:
+class Pieces(Struct, frozen=True, eq=False):
     """A list ``(a, b)`` whose components are kept apart."""
 
     items: tuple[Value, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Seq:
+class Seq(Struct, frozen=True, eq=False):
     """A sequence; its length is known."""
 
     items: tuple[Value, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Results:
+class Results(Struct, frozen=True, eq=False):
     """What an operator with several outputs gave; used alone it is the first."""
 
     items: tuple[Value, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Cast:
+class Cast(Struct, frozen=True, eq=False):
     """A static value in a space it is told: it computes as the value, and comes out in the space."""
 
     value: Value
     space: str
 
 
-@dataclass(frozen=True, slots=True)
-class Missing:
+class Missing(Struct, frozen=True):
     """An optional input that is not there."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Unknown:
+class Unknown(Struct, frozen=True, eq=False):
     """Something of which not even the shape is known where ``needs`` holds; else it is ``otherwise``."""
 
     needs: Cond = TRUE
     otherwise: Value | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Closure:
+class Closure(Struct, frozen=True, eq=False):
     """A function of the program."""
 
     name: str
     params: tuple[str, ...]
     body: Expr
-    env: Env = field(repr=False)
+    env: Env
 
 
-@dataclass(frozen=True, slots=True)
-class Builtin:
+class Builtin(Struct, frozen=True):
     """An elementary function, a primitive or an operator, by name."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Native:
+class Native(Struct, frozen=True, eq=False):
     """A function made while compiling, such as a partial application."""
 
     name: str
@@ -312,8 +299,7 @@ def entry(value: Value) -> Value:
 # ---- what a program may be given: values, or what is known of them ---------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Tensor:
+class Tensor(Struct, frozen=True):
     """An input of which only the shape and the space are known."""
 
     shape: tuple[Poly, ...]
@@ -325,8 +311,7 @@ def name_around(name: str) -> str:
     return f"around {name}"
 
 
-@dataclass(frozen=True, slots=True)
-class Inputs:
+class Inputs(Struct, frozen=True):
     """Several inputs under one name: a variadic input or a sequence."""
 
     items: tuple[Tensor | Inputs | Value, ...]
@@ -553,8 +538,7 @@ class Trial:
         self.kept = True
 
 
-@dataclass(slots=True, eq=False)
-class Context:
+class Context(Struct, eq=False):
     """What one elaboration has found so far."""
 
     operators: Mapping[str, OperatorDefinition]
@@ -698,8 +682,7 @@ class Context:
         return 0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Mode:
+class Mode(Struct, frozen=True, eq=False):
     """How a block is elaborated: ``tables`` looked up rather than unrolled; ranges ``checked``, or not."""
 
     tables: bool = False
@@ -710,8 +693,7 @@ _PLAIN = Mode()
 _FREE = {InputNode, Number, Table, Ref}
 
 
-@dataclass(slots=True, eq=False)
-class Scope:
+class Scope(Struct, eq=False):
     """A block being built: its bindings so far, what is known to hold inside it, and how it is elaborated.
 
     A value that it is ``naming`` may be used only where it is in range: being out of it is no fault yet.
@@ -731,29 +713,6 @@ class Scope:
     in_range: set[tuple[Poly, Poly]] = field(default_factory=set)
     depth: int = 0
     visited: tuple[Cond, ...] = ()
-
-    def __init__(
-        self,
-        parent: Scope | None = None,
-        facts: tuple[Cond, ...] = (),
-        bindings: list[tuple[Var, Node]] | None = None,
-        mode: Mode = _PLAIN,
-        naming: bool = False,
-        never: bool = False,
-        in_range: set[tuple[Poly, Poly]] | None = None,
-        depth: int = 0,
-        visited: tuple[Cond, ...] = (),
-    ) -> None:
-        """Written out, as that of a trial."""
-        self.parent = parent
-        self.facts = facts
-        self.bindings = [] if bindings is None else bindings
-        self.mode = mode
-        self.naming = naming
-        self.never = never
-        self.in_range = set() if in_range is None else in_range
-        self.depth = depth
-        self.visited = visited
 
     def inner(self, *facts: Cond) -> Scope:
         """A block inside this one, where ``facts`` hold too."""
@@ -870,8 +829,7 @@ def _naming(lazy: Lazy) -> Env:
     return env.building(env.scope.same(naming=True))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Element:
+class Element(Struct, frozen=True, eq=False):
     """What ``*`` means: the current element, and its coordinates."""
 
     value: Lazy | Value

@@ -15,10 +15,10 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import numpy as np
+from msgspec import Struct
 from numpy.lib.stride_tricks import as_strided
 
 from tolcost.atoms.nodes import Type
-from tolcost.dataclass import dataclass
 from tolcost.diagnostics import refuse
 from tolcost.execute import values
 from tolcost.execute.dtypes import Array
@@ -26,8 +26,7 @@ from tolcost.execute.grid import Affine, Grid
 from tolcost.execute.values import MOST_TOLD, Piece, check_size, first_fault, tidy
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(Struct, frozen=True):
     """A value on a grid of some depth: that many leading axes belong to the grid.
 
     The fault of a piece has the rank of its data, and the two spread over each other: an axis

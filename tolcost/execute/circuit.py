@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 
 from tolcost.algebra import evaluate
 from tolcost.atoms.lengths import given_lengths
@@ -26,15 +27,13 @@ from tolcost.atoms.unroll import (
     Unrolled,
     unroll,
 )
-from tolcost.dataclass import dataclass
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected
 from tolcost.execute.dtypes import Array, convert, number, object_array
 from tolcost.execute.functions import apply_checked
 from tolcost.execute.values import Faults
 
 
-@dataclass(frozen=True, slots=True)
-class InputWire:
+class InputWire(Struct, frozen=True):
     """An element of an input: its coordinates, and its component if the input is of lists."""
 
     name: str
@@ -43,16 +42,14 @@ class InputWire:
     space: str
 
 
-@dataclass(frozen=True, slots=True)
-class ConstantWire:
+class ConstantWire(Struct, frozen=True):
     """A number that no input decides."""
 
     value: int | float | complex | str
     space: str
 
 
-@dataclass(frozen=True, slots=True)
-class GateWire:
+class GateWire(Struct, frozen=True):
     """What a gate gives, by the gate's place; a choice between lists or ToLs gives several values."""
 
     gate: int
@@ -60,8 +57,7 @@ class GateWire:
     space: str
 
 
-@dataclass(frozen=True, slots=True)
-class CastWire:
+class CastWire(Struct, frozen=True):
     """The same value in another space, which is no computation."""
 
     wire: Wire
@@ -71,8 +67,7 @@ class CastWire:
 Wire: TypeAlias = InputWire | ConstantWire | GateWire | CastWire
 
 
-@dataclass(frozen=True, slots=True)
-class Gate:
+class Gate(Struct, frozen=True):
     """An elementary function that counts: the space it computes in, and those of what it gives."""
 
     function: str
@@ -81,8 +76,7 @@ class Gate:
     args: tuple[Wire, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Port:
+class Port(Struct, frozen=True):
     """A component of an input or an output: its name, space and shape."""
 
     name: str
@@ -90,8 +84,7 @@ class Port:
     shape: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Circuit:
+class Circuit(Struct, frozen=True, dict=True):
     """Gates in an order in which each comes after its arguments; outputs with a wire for every element."""
 
     name: str
@@ -151,8 +144,7 @@ def _outputs(builder: _Builder, unrolled: Unrolled) -> Iterator[tuple[Port, tupl
             yield Port(name, part.space, shape), wires
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(Struct, frozen=True):
     """A component of a value: an array of wires, and the space they are of."""
 
     wires: Array

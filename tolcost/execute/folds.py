@@ -11,11 +11,11 @@ from functools import lru_cache
 from math import prod
 
 import numpy as np
+from msgspec import Struct
 
 from tolcost.algebra import Poly, Symbol
 from tolcost.atoms.kit import Indices, Schedule, index_nodes, inner_nodes, is_ref, schedule
 from tolcost.atoms.nodes import Component, Fold, Input, Lambda, Member, Node, Number, Put, Ref, Var
-from tolcost.dataclass import dataclass
 from tolcost.execute.batch import Batch, choose, in_spaces, spread
 from tolcost.execute.dtypes import Array, as_places, convert, dtype_of, is_exact, working_dtype
 from tolcost.execute.functions import apply_function
@@ -57,8 +57,7 @@ MAX_POINTS = 2**23
 """A fold of more steps is done step by step."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Scatter:
+class Scatter(Struct, frozen=True, eq=False):
     """How to do a fold at once: ``step`` combines what is there with what comes, if it is not replaced.
 
     ``plan`` evaluates, as its last ``results`` values, the computed indices of the place, those of the
@@ -281,8 +280,7 @@ def _through(
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Task:
+class _Task(Struct, frozen=True):
     """A reduction, the coordinates it runs over, and how often its step and its element count.
 
     ``members``: every step reads its element as a member of a Build.

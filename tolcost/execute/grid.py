@@ -18,6 +18,7 @@ from math import prod
 from types import MappingProxyType
 
 import numpy as np
+from msgspec import Struct
 
 from tolcost.algebra import (
     And,
@@ -38,7 +39,6 @@ from tolcost.algebra import (
     evaluate,
 )
 from tolcost.atoms.nodes import Constant, Part
-from tolcost.dataclass import dataclass
 from tolcost.execute.dtypes import HELD, Array, convert, is_unbounded, number, numbers, whole_number
 from tolcost.execute.inputs import value_of
 from tolcost.execute.values import relay
@@ -56,8 +56,7 @@ class NeedsLoop(Exception):
         self.symbols = symbols
 
 
-@dataclass(frozen=True, slots=True)
-class GridAxis:
+class GridAxis(Struct, frozen=True):
     """The values ``lo, lo + 1, ...`` of a coordinate, ``size`` of them."""
 
     symbol: Symbol
@@ -65,8 +64,7 @@ class GridAxis:
     size: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Grid:
+class Grid(Struct, frozen=True, eq=False):
     """Axes, the place of each symbol among them, and the points that are there.
 
     ``mask`` has one axis per axis of the grid, of full size or 1; ``None`` is everywhere.
@@ -296,8 +294,7 @@ def _joint(parts: list[bool | Array], decisive: bool) -> bool | Array:
     return result
 
 
-@dataclass(frozen=True, slots=True)
-class Affine:
+class Affine(Struct, frozen=True):
     """An integer that is ``origin`` at the first point, and grows by a step along each axis."""
 
     origin: int

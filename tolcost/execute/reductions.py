@@ -15,11 +15,12 @@ from math import prod
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tolcost.algebra import Cond, Poly, negate
 from tolcost.atoms.kit import Schedule, blocks, children, inner_nodes, is_ref, roots, schedule
 from tolcost.atoms.nodes import Block, Build, Fold, Lambda, Member, Node, Ref, Select, Var
-from tolcost.dataclass import dataclass, replace
 from tolcost.elementary import FUNCTIONS
 from tolcost.execute.dtypes import Array, convert, dtype_of, working_dtype
 from tolcost.execute.functions import apply_function
@@ -29,8 +30,7 @@ GATHERED = {name: name for name in ("add", "mul", "max", "min", "and", "or", "xo
 """The functions a fold may apply, and by which of them its elements may be brought together first."""
 
 
-@dataclass(frozen=True, slots=True)
-class FoldReduction:
+class FoldReduction(Struct, frozen=True):
     """How to do a fold at once.
 
     ``outside`` are the bindings made at every point.  Where the condition holds ``inside`` gives e, or

@@ -16,11 +16,11 @@ from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 
 from tolcost.algebra import Poly, Symbol, prepared, solve
 from tolcost.atoms.nodes import ATOMS, Charge, Convert, Filter, Part, Type
 from tolcost.atoms.unroll import CastOperand
-from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected, Span, refuse
 from tolcost.execute.dtypes import KEPT, Array, as_places, same_bits
 from tolcost.execute.whole_numbers import ENDLESS, in_space, is_held, unheld
@@ -289,8 +289,7 @@ OutputValue: TypeAlias = Array | tuple[Array, ...]
 """A ToL of capacity 1 is an array; a list is one array per component."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunCounts:
+class RunCounts(Struct, frozen=True):
     """How often each function was applied to data, and to coordinates, and each atom done."""
 
     histogram: Histogram
@@ -303,8 +302,7 @@ class RunCounts:
         return sum(self.histogram.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Execution:
+class Execution(Struct, frozen=True):
     """The values of the outputs, what was counted, and what every symbol stood for."""
 
     outputs: dict[str, OutputValue]

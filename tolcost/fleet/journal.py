@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import asdict, fields
 from decimal import Decimal
 from io import BytesIO
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
+
+from msgspec import to_builtins
+from msgspec.structs import fields
 
 from tolcost.diagnostics import Diagnostic, Rejected, quoted, refuse
 from tolcost.fleet.sources import fingerprint
@@ -26,7 +28,7 @@ _LISTS = frozenset(field.name for field in fields(Summary) if str(field.type).st
 
 def as_line(summary: Summary) -> str:
     """A summary on a line."""
-    return json.dumps(asdict(summary), ensure_ascii=False)
+    return json.dumps(to_builtins(summary), ensure_ascii=False)
 
 
 _UNREADABLE = (ValueError, TypeError, KeyError, AttributeError)

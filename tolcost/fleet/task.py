@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from functools import cache
 from hashlib import sha256
 from json import dumps
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct, field, to_builtins
+from msgspec.structs import replace
+
 from tolcost import __version__
 from tolcost.algebra import AlgebraBudget
 from tolcost.catalogue.specs import Library, open_library
-from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import Rejected
 from tolcost.fleet.sources import fingerprint, local
 from tolcost.models.walking import Session
@@ -25,8 +26,7 @@ SECONDS = 600.0
 """How long one model may take, unless it is said."""
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(Struct, frozen=True):
     """What is said of all models, operators of one's own, and the limits of one model."""
 
     wanted: Wanted = field(default_factory=Wanted)
@@ -36,7 +36,7 @@ class Task:
 
     def as_json(self) -> dict[str, Any]:
         """The task as data."""
-        return asdict(self)
+        return dict(to_builtins(self))
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Task:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from tolcost.algebra import (
     LARGEST_LENGTH,
     TRUE,
@@ -32,7 +35,6 @@ from tolcost.algebra.poly import poly
 from tolcost.atoms.nodes import Program
 from tolcost.catalogue.graph import GraphNode, Model, first_output
 from tolcost.cost.span import Depth, later, latest, peak
-from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import visible
 from tolcost.models.facts import Known, Names, bytes_known, enlarged, is_version
 from tolcost.models.functions import Functions
@@ -44,8 +46,7 @@ _MOST_FACTS = 12
 _MOST_ASSUMED = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Relied:
+class Relied(Struct, frozen=True):
     """A condition that the forms of a model rely on, or a run checks, and the first node that needs it."""
 
     condition: Cond
@@ -54,8 +55,7 @@ class Relied:
     checked: bool = False
 
 
-@dataclass(frozen=True, eq=False)
-class GraphCost:
+class GraphCost(Struct, frozen=True, eq=False, dict=True):
     """What the nodes of a model's graph come to, one by one, and what is known of all its values.
 
     ``equal`` are lengths that turned out to be others; ``dimensions`` the lengths of the inputs by
@@ -327,8 +327,7 @@ def _at_most(a: Poly, b: Poly) -> Poly:
     return poly({mono: share for mono, share in shares.items() if share})
 
 
-@dataclass(slots=True)
-class _Depths:
+class _Depths(Struct):
     """Depths of operators, each distinct case once."""
 
     cost: GraphCost

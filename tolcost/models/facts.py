@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from threading import Lock
 from typing import NamedTuple
 
+from msgspec import Struct, field
+
 from tolcost.algebra import (
     LARGEST_LENGTH,
     And,
@@ -31,7 +33,6 @@ from tolcost.algebra import (
 )
 from tolcost.cost.record import Change
 from tolcost.cost.traffic import bytes_of
-from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import quoted, refuse
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.values import Cast, Missing, Quotient, Seq, Value, Vec, distinct, frozen, shape_given
@@ -63,8 +64,7 @@ class Plain(NamedTuple):
 _LEFT_OUT = Plain((), ())
 
 
-@dataclass(slots=True)
-class FactTable:
+class FactTable(Struct):
     """Everything known so far, each thing once, by number."""
 
     numbers: dict[object, int] = field(default_factory=dict)
@@ -244,8 +244,7 @@ def space_of(known: Known | None) -> str | None:
 # smaller range; values are put in terms of it when they are looked up.
 
 
-@dataclass(slots=True)
-class Names:
+class Names(Struct):
     """The numbers of what is known of names; ``unknown`` are names of which nothing is.
 
     ``equal`` are lengths that are others; ``larger`` older versions of lengths, with the newest of each.

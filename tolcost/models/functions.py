@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
+
+from msgspec.structs import replace
 
 from tolcost.catalogue.graph import (
     Body,

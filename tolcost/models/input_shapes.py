@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from tolcost.algebra import LARGEST_LENGTH
 from tolcost.catalogue.graph import Declared, Model

@@ -9,6 +9,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from tolcost.algebra import (
     ZERO,
     Cond,
@@ -25,7 +28,6 @@ from tolcost.catalogue.specs import Library, Spec
 from tolcost.cost import Counts, Traffic, traffic
 from tolcost.cost.count import OutputSources, Passing, count_macs, passing
 from tolcost.cost.record import counts_with, traffic_with
-from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import Diagnostic
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.values import Missing
@@ -64,8 +66,7 @@ class Told(NamedTuple):
     outputs: tuple[Known, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Lowered:
+class Lowered(Struct, frozen=True, eq=False):
     """An operator lowered for certain inputs: what it costs, and what is known of its outputs.
 
     ``equal`` are lengths that it makes equal; ``data`` the symbols that only data decides.
@@ -127,8 +128,7 @@ class Lowered:
         return self.lowered if isinstance(self.lowered, Program) else self.lowered()
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(Struct, frozen=True):
     """What an operator is applied to: by place, by name for graphs inside; and names to tell of."""
 
     inputs: tuple[Known | None, ...]
@@ -141,8 +141,7 @@ class Given:
         return bool(self.inputs) and is_value(self.inputs[0])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Setting:
+class Setting(Struct, frozen=True, eq=False):
     """Where an operator is applied: definitions and their versions.
 
     ``body_of`` says what graphs inside of it node; ``assumed`` are equations between lengths that are taken
@@ -215,8 +214,7 @@ HELD = Lowered(
 """A node that only holds a tensor: nothing is computed, and nothing moves that is no parameter."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Uncosted:
+class Uncosted(Struct, frozen=True, eq=False):
     """An operator that could not be costed, how often it is applied, why, and whether it has a definition.
 
     ``waits`` is its input of which nothing is known, where that is the reason.
@@ -229,8 +227,7 @@ class Uncosted:
     waits: str = ""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Applied:
+class Applied(Struct, frozen=True, eq=False):
     """What a node comes to: operators with how often each is applied, and numbers of what it gives.
 
     ``equal`` are lengths that it makes equal, and those that it needs to be larger, as lengths that are;
@@ -281,8 +278,7 @@ Find = Callable[[GraphNode], Spec | None]
 """The definition of a node's operator."""
 
 
-@dataclass(slots=True)
-class Sums:
+class Sums(Struct):
     """What is known of programs, each looked at once, and nodes whose products are summed elsewhere."""
 
     passed: dict[Program, tuple[Passing, Passes]] = field(default_factory=dict)

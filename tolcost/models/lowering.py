@@ -8,9 +8,10 @@ it, named after the tensor: the cost then is a formula in that symbol.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from itertools import starmap, zip_longest
+
+from msgspec.structs import replace
 
 from tolcost.algebra import (
     FALSE,

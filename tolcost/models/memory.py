@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import compress, product
 from math import lcm
 
+from msgspec import Struct
+
 from tolcost.algebra import (
     AlgebraBudget,
     Monomial,
@@ -31,14 +33,12 @@ from tolcost.algebra.poly import UNIT, Terms, poly
 from tolcost.algebra.restricted import without_factors
 from tolcost.cost.span import Depth
 from tolcost.cost.traffic import bytes_of
-from tolcost.dataclass import dataclass
 from tolcost.elaborate import Tensor
 from tolcost.models.analysis import GraphCost
 from tolcost.models.parameters import Parameters
 
 
-@dataclass(frozen=True, slots=True)
-class Holdings:
+class Holdings(Struct, frozen=True):
     """Parameters, their bytes, and bytes of inputs and outputs; None where something has no size."""
 
     parameters: Poly
@@ -90,8 +90,7 @@ _MOST_SHAPES = 4_000
 _SAMPLES = (1, 7, 64, 1_000, 100_000)
 
 
-@dataclass(frozen=True, slots=True)
-class Peak:
+class Peak(Struct, frozen=True):
     """The largest of some forms; ``exact`` is False where it may be more."""
 
     bytes: Depth
@@ -148,8 +147,7 @@ def _last_uses(cost: GraphCost) -> dict[str, int]:
     return last
 
 
-@dataclass(frozen=True, slots=True)
-class Lifetime:
+class Lifetime(Struct, frozen=True):
     """A value that takes memory: its bytes, and the first and last node while which it does.
 
     Inputs are there from the start (node 0), and what the model gives stays until the end.

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from msgspec import Struct, field
+
 from tolcost.algebra import const
 from tolcost.catalogue.graph import Graph, GraphNode, ModelFunction, Weight, first_output
-from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Tensor
 from tolcost.models.analysis import GraphCost
@@ -31,8 +32,7 @@ Roots = frozenset[Root]
 _NONE: Roots = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Parameters:
+class Parameters(Struct, frozen=True):
     """Tensors that hold parameters; by place those that a node of the graph is the first to use on data."""
 
     by_node: Mapping[int, tuple[Tensor, ...]]
@@ -57,8 +57,7 @@ def parameters_of(cost: GraphCost) -> Parameters:
     return finder.found(place.made_of(graph.outputs))
 
 
-@dataclass(slots=True)
-class _Place:
+class _Place(Struct):
     """A graph or a function that is looked at: ``home`` for what it holds, ``owner`` for what it makes.
 
     ``fixed`` are the names of values that do not depend on inputs, ``carried`` what holds the parameters that

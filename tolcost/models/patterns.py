@@ -11,6 +11,8 @@ from functools import cache, lru_cache
 from itertools import combinations
 from typing import NamedTuple, NoReturn
 
+from msgspec import Struct, field
+
 from tolcost.algebra import (
     LARGEST_LENGTH,
     And,
@@ -35,7 +37,6 @@ from tolcost.algebra import (
 )
 from tolcost.atoms.kit import inner_nodes, roots, static_condition
 from tolcost.atoms.nodes import Build, Fold, Input, Node, Ref, Reshape, Select
-from tolcost.dataclass import dataclass, field
 from tolcost.elaborate import Tensor
 from tolcost.elaborate.values import LAY_OUT_LIMIT, UNROLL_LIMIT, Cast, Missing, Vec, frozen, shape_given
 from tolcost.models.facts import LEAST, MOST_STATIC, Known, symbols_in
@@ -172,8 +173,7 @@ The last two leave formulas open alone, and say how small these may be.
 """
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Pattern:
+class Pattern(Struct, frozen=True, eq=False):
     """What is known of the inputs of a node but for their lengths; and what these are, by their symbols.
 
     ``told`` are the inputs with those numbers that may not be asked for, by their places.
@@ -301,8 +301,7 @@ Answers = tuple[object, ...]
 """The answers to the questions that a scheme leaves open."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Cases:
+class Cases(Struct, frozen=True, eq=False):
     """The questions that a scheme leaves open: which conditions hold, and which sizes are small.
 
     ``static`` are the sizes of static values, which may be handed on or laid out.

@@ -11,6 +11,9 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from tolcost.algebra import (
     AlgebraBudget,
     Cond,
@@ -34,7 +37,6 @@ from tolcost.algebra.evaluate import Compiled, compiled
 from tolcost.atoms.nodes import Condition, Program
 from tolcost.cost import Counts, Traffic, depths, traffic
 from tolcost.cost.traffic import undecided
-from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.values import Cast, Seq, Vec, frozen
@@ -49,8 +51,7 @@ FormPlaces = tuple[tuple[Hashable, int], ...]
 """Keys of a mapping, with the place of the form of each."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Layout:
+class Layout(Struct, frozen=True, eq=False):
     """The places of all forms."""
 
     general: Lowered
@@ -181,8 +182,7 @@ class Share(NamedTuple):
     symbol: Symbol
 
 
-@dataclass(slots=True, eq=False)
-class Scheme:
+class Scheme(Struct, eq=False):
     """An operator lowered for a pattern; every form in it once, and whether it holds, case by case."""
 
     general: Lowered

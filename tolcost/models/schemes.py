@@ -13,12 +13,14 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from threading import Lock
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from tolcost.algebra import Poly, Symbol
 from tolcost.atoms.nodes import Program
 from tolcost.catalogue.graph import GraphNode, met
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.cost.count import passing
-from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import Rejected
 from tolcost.models.facts import FactTable, Plain, plain_known
 from tolcost.models.lowered import Applied, Given, Lowered, Setting, arguments, passes_of
@@ -45,16 +47,14 @@ def _place(setting: Setting, node: GraphNode, spec: Spec, plain: Sequence[Plain 
     return (spec, setting.opsets.get(node.domain), node.asked, node.key, *kinds)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class First:
+class First(Struct, frozen=True, eq=False):
     """The first node of a pattern: there is a scheme when there is another."""
 
     lengths: Mapping[Symbol, Poly]
     found: Lowered | Rejected
 
 
-@dataclass(slots=True)
-class Schemes:
+class Schemes(Struct):
     """The schemes of a session, by operator and pattern; None is a pattern that has none.
 
     Those that come with tolcost are read when a pattern is met first, unless ``stored`` says otherwise.
@@ -189,8 +189,7 @@ NodeKey = tuple[object, ...]
 Seen = dict[NodeKey, Applied]
 
 
-@dataclass(slots=True)
-class Lasting:
+class Lasting(Struct):
     """What was found with some definitions; nodes are by numbers of the table."""
 
     library: Library

@@ -13,6 +13,8 @@ from fractions import Fraction
 from math import prod
 from typing import Any
 
+from msgspec import Struct, field
+
 from tolcost.algebra import (
     FALSE,
     TRUE,
@@ -39,7 +41,6 @@ from tolcost.algebra.poly import floor_of, log2_of, power_of, relu_of, symbol_of
 from tolcost.atoms.nodes import Condition, Program
 from tolcost.catalogue.graph import GraphNode, Weight
 from tolcost.cost import Counts, Traffic
-from tolcost.dataclass import dataclass, field
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.values import Cast, Seq, Value, Vec
 from tolcost.models.facts import Known
@@ -68,8 +69,7 @@ text_of: Callable[[object], str] = json.JSONEncoder(separators=(",", ":")).encod
 # ---- writing -------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class Writer:
+class Writer(Struct):
     """Writes what a scheme is made of; ``table`` has the generators met so far, each after its parts."""
 
     places: dict[Generator, int] = field(default_factory=dict)

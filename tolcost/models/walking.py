@@ -13,6 +13,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from tolcost.algebra import (
     AlgebraBudget,
     Cond,
@@ -36,7 +39,6 @@ from tolcost.catalogue.graph import (
 )
 from tolcost.catalogue.operand_types import check_node, types_of
 from tolcost.catalogue.specs import Library, Spec
-from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, quoted, refuse, visible
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.values import MOST_IN_SEQUENCE, name_around
@@ -112,8 +114,7 @@ class Session:
         return own if functions.given else self._done.setdefault(key, {}), own
 
 
-@dataclass(slots=True)
-class Walk:
+class Walk(Struct):
     """Walking one graph or one function."""
 
     session: Session

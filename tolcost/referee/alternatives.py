@@ -17,6 +17,8 @@ from functools import cache
 from itertools import combinations
 from typing import Any
 
+from msgspec import Struct
+
 from tolcost.algebra import Cond, Poly, cond_text, to_text
 from tolcost.algebra.compare import ComparisonVerdict, leading_terms
 from tolcost.atoms.nodes import Program
@@ -26,7 +28,6 @@ from tolcost.catalogue.conformance import FAILED, Result, check
 from tolcost.catalogue.specs import Library, Spec, opening
 from tolcost.check.verdicts import ordering
 from tolcost.cost import Counts, count
-from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Source
 from tolcost.elaborate.inputs import PlainValue
 from tolcost.elaborate.values import Outside
@@ -50,8 +51,7 @@ DEFINITION = "definition"
 """What the operator's own definition is called among its alternatives."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ComparedAt:
+class ComparedAt(Struct, frozen=True, eq=False):
     """What alternatives are compared at, the sizes they are run at, and which of them are left out.
 
     Without sizes, some small ones are taken.
@@ -62,8 +62,7 @@ class ComparedAt:
     without: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CostedAlgorithm:
+class CostedAlgorithm(Struct, frozen=True, eq=False):
     """An algorithm with its cost, and what it opens with, unless it is the definition itself."""
 
     name: str
@@ -88,8 +87,7 @@ class CostedAlgorithm:
         return tuple(map(cond_text, self.facts))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class AlgorithmCrossing:
+class AlgorithmCrossing(Struct, frozen=True, eq=False):
     """Two algorithms: how the first stands to the second, and where each takes fewer operations.
 
     It is said in words, and nothing is said where there is no such place, or where it takes too many words.
@@ -102,8 +100,7 @@ class AlgorithmCrossing:
     second_fewer: str = ""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class AlgorithmComparison:
+class AlgorithmComparison(Struct, frozen=True, eq=False):
     """The algorithms of an operator at one setting: the definition first; and all pairs of them."""
 
     setting: ComparedAt
@@ -215,8 +212,7 @@ def _comparable(first: CostedAlgorithm, second: CostedAlgorithm) -> bool:
 FOLDER = "alternatives"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Alternative:
+class Alternative(Struct, frozen=True, eq=False):
     """Another algorithm for an operator; ``name`` is what sets it apart."""
 
     operator: str
@@ -229,8 +225,7 @@ class Alternative:
         return opening(self.spec.source.text)
 
 
-@dataclass(frozen=True, slots=True)
-class NodeTests:
+class NodeTests(Struct, frozen=True):
     """What an operator's node tests said of an alternative: how many there are, and how many it is for."""
 
     every: int

@@ -32,6 +32,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast, get_args
 
+from msgspec import Struct, field
+
 from tolcost.atoms.kit import schedules
 from tolcost.atoms.lengths import lengths_of
 from tolcost.atoms.nodes import Node, Program, Type
@@ -46,7 +48,6 @@ from tolcost.catalogue.listing import read_library
 from tolcost.catalogue.specs import Library
 from tolcost.cost.count import accumulated_products
 from tolcost.cost.traffic import bits_of
-from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Diagnostic, Rejected, Source, quoted, refuse, unreadable
 from tolcost.elaborate.inputs import PlainShapes, PlainValue, arguments
 from tolcost.execute import run_reference
@@ -59,8 +60,7 @@ from tolcost.syntax.tree import Ellipsis as Ellipsis_
 # === What a formula is about: an operator at some shapes, or a program, such as that of a family of models.
 
 
-@dataclass(frozen=True, slots=True)
-class ModelProgram:
+class ModelProgram(Struct, frozen=True):
     """A program with what is given of its inputs: ``families/llama`` of a library, or a file ``mine.tol``.
 
     ``text`` is the program itself where a formula brings its definition along.
@@ -121,8 +121,7 @@ _MOST_DRAWS = 60
 """So many inputs are drawn for one at which data decides what it is to decide."""
 
 
-@dataclass(frozen=True, slots=True)
-class SubjectRun:
+class SubjectRun(Struct, frozen=True):
     """What a run took: functions applied, multiply-adds among these, and bytes that went in and came out.
 
     Nobody knows the bytes of a text.  ``decided`` is what data came to decide, by name.
@@ -201,8 +200,7 @@ _MOST_FORMULAS = 2_000
 MOST_TIMES = 100
 
 
-@dataclass(frozen=True, slots=True)
-class PublishedFormula:
+class PublishedFormula(Struct, frozen=True):
     """A formula, what it claims to count, and where it was published.
 
     ``where`` says what names of the formula mean; one that is a length of what it is about restricts that

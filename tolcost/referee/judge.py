@@ -13,6 +13,9 @@ from fractions import Fraction
 from itertools import chain, combinations, product
 from typing import TypeAlias
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from tolcost.algebra import (
     ZERO,
     Cond,
@@ -43,7 +46,6 @@ from tolcost.check.verdicts import ordering
 from tolcost.cost import Analysis, analyze_program, shipped
 from tolcost.cost.count import CountStatus, ProgramCounter
 from tolcost.cost.weights import weight_of
-from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Diagnostic, Rejected, place, quoted, refuse
 from tolcost.execute.values import RunCounts
 from tolcost.platform import specs_root
@@ -81,8 +83,7 @@ _LARGEST_SHARE = 4
 """Half, a third or a quarter of a part is told as such."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ModelPart:
+class ModelPart(Struct, frozen=True, eq=False):
     """A part of a model's operations; ``product`` where it is products of matrices."""
 
     words: str
@@ -90,8 +91,7 @@ class ModelPart:
     product: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Explanation:
+class Explanation(Struct, frozen=True, eq=False):
     """A difference as shares of parts, below 0 where a part is counted too often, and what is left."""
 
     shares: tuple[tuple[ModelPart, Fraction], ...] = ()
@@ -159,8 +159,7 @@ _LARGEST_RUN = 60_000
 """No witness is executed that takes more applications of functions than this."""
 
 
-@dataclass(frozen=True, slots=True)
-class FormulaWitness:
+class FormulaWitness(Struct, frozen=True):
     """The smallest size found at which a formula is wrong: what it says, what is counted, what a run took.
 
     ``executed`` is None where a run cannot tell: some inputs cannot be random.
@@ -172,8 +171,7 @@ class FormulaWitness:
     executed: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class DefinitionLine:
+class DefinitionLine(Struct, frozen=True):
     """What a line of the definition contributes."""
 
     file: str
@@ -182,8 +180,7 @@ class DefinitionLine:
     form: Poly
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Judgement:
+class Judgement(Struct, frozen=True, eq=False):
     """What came of a formula."""
 
     formula: PublishedFormula
@@ -222,8 +219,7 @@ class Judgement:
         return self.formula.expect in (None, self.verdict)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Stated:
+class _Stated(Struct, frozen=True, eq=False):
     """A formula and the verified form in the same lengths, and what the latter relies on."""
 
     theirs: Poly

@@ -9,10 +9,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from msgspec import Struct
+
 from tolcost.audit.instances import OperatorInstance
 from tolcost.audit.peers import COMPILED, ONNX_TOOL, WRITTEN, Measured, Peer, number_cell, peer_of, points
 from tolcost.catalogue.specs import Library
-from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.referee.formulas import PublishedFormula, command_for, title_of
 from tolcost.referee.judge import Explanation, FormulaWitness, Judgement
@@ -256,8 +257,7 @@ WITNESS_COLUMNS = (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class OperatorWitnesses:
+class OperatorWitnesses(Struct, frozen=True, eq=False):
     """What is known of one operator from outside."""
 
     op: str

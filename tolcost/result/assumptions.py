@@ -13,6 +13,9 @@ from itertools import takewhile
 from math import gcd, lcm
 from shlex import quote
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from tolcost.algebra import (
     FALSE,
     LARGEST_LENGTH,
@@ -43,7 +46,6 @@ from tolcost.algebra import (
 from tolcost.algebra.compare import residue_steps
 from tolcost.algebra.parse import parse_text
 from tolcost.algebra.poly import affine_parts
-from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import Diagnostic, Rejected, refuse
 from tolcost.diagnostics import quoted as shown
 from tolcost.result.point import Requirement
@@ -56,8 +58,7 @@ _SEVERAL = re.compile(r"\b(each|sum)\(([^()]+)\)")
 _HINT = "an assumption is like `h = 32*k`, `h % 32 == 0` or `seq <= 512`"
 
 
-@dataclass(frozen=True, slots=True)
-class Assumed:
+class Assumed(Struct, frozen=True):
     """What is assumed: the words, what stands in place of lengths, and what holds besides."""
 
     texts: tuple[str, ...] = ()
@@ -193,8 +194,7 @@ class _UnknownLength(Exception):
         return Rejected(Diagnostic("T0696", message, hint=f"there are {names}{more}"))
 
 
-@dataclass(slots=True)
-class _Reading:
+class _Reading(Struct):
     """The lengths known by name, and what was assumed so far."""
 
     names: dict[str, Poly]

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Literal
 
+from msgspec import Struct
+
 from tolcost.algebra import Poly, to_text
 from tolcost.catalogue.conformance import Report, Result
 from tolcost.catalogue.general.record import OperatorForms
@@ -19,7 +21,6 @@ from tolcost.catalogue.listing import Entry, LibraryProgram, ProgramLibrary, att
 from tolcost.catalogue.specs import FOLDER_OF_DOMAIN, Library, Spec
 from tolcost.cost import CountStatus, count
 from tolcost.cost.derive import Derivation, derive
-from tolcost.dataclass import dataclass
 from tolcost.diagnostics import visible
 from tolcost.elaborate.inputs import arguments
 from tolcost.pipeline import lower, read_program
@@ -68,8 +69,7 @@ _WORDS: dict[ListStatus, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Struct, frozen=True):
     """What ONNX's tests said; ``fresh`` where they were run just now."""
 
     found: Report | None = None
@@ -95,8 +95,7 @@ class Record:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Listed:
+class Listed(Struct, frozen=True, eq=False):
     """An operator of the list; ``form`` is what it costs at the rank shown."""
 
     entry: Entry
@@ -249,8 +248,7 @@ _DERIVED_RANK = 2
 _MOST_TESTS = 6
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class OperatorPage:
+class OperatorPage(Struct, frozen=True, eq=False):
     """An operator with its forms, and the derivation of one of them."""
 
     listed: Listed
@@ -449,8 +447,7 @@ def _markdown(page: OperatorPage, record: Record) -> Iterator[str]:
 # === Libraries of programs as lists and pages: each program with its lines, its cost and what it was held to.
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CostedProgram:
+class CostedProgram(Struct, frozen=True, eq=False):
     """A program of a library with its cost, all lengths symbols; data decides those of ``by_data``."""
 
     program: LibraryProgram

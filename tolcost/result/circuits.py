@@ -13,7 +13,8 @@ from itertools import groupby
 from random import Random
 from typing import Any, TypeVar
 
-from tolcost.dataclass import dataclass
+from msgspec import Struct
+
 from tolcost.diagnostics import Diagnostic, Rejected, quoted, refuse
 from tolcost.elementary import FUNCTIONS
 from tolcost.execute.circuit import (
@@ -243,8 +244,7 @@ def _element(name: str, at: Sequence[int], component: int = 1, capacity: int = 1
     return f"{taken}[{component}]'" if max(component, capacity) > 1 else taken
 
 
-@dataclass(frozen=True, slots=True)
-class _Names:
+class _Names(Struct, frozen=True):
     """What gates are called, how many components each input has, and constants that are data, by name."""
 
     prefix: str
@@ -388,8 +388,7 @@ _ATTEMPTS = 20
 _Field = Mapping[InputWire, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(Struct, frozen=True):
     """What random points told: where two circuits differ, or that they agree at all; the degree at most."""
 
     trials: int

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from tolcost.dataclass import dataclass
+from msgspec import Struct
 
 Certainty = Literal["exact", "upper bound", "lower bound", "no bound", "depends on data"]
 """How a figure stands to what a run counts; one that depends on data is exact in what data decides.
@@ -19,8 +19,7 @@ One that lacks some nodes, and has others at their dearer side, bounds nothing.
 Relation: TypeAlias = Literal["same", "cheaper", "costlier", "crosses", "undecided"]
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Struct, frozen=True):
     """Whether the new figure is more than the old one somewhere, and whether it is less; None: not known."""
 
     more: bool | None

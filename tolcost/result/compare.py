@@ -11,6 +11,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from tolcost.algebra import (
     ZERO,
     AlgebraBudget,
@@ -36,7 +39,6 @@ from tolcost.algebra import (
 from tolcost.algebra import compare as compare_forms
 from tolcost.algebra.points import hold_at
 from tolcost.cost.record import NamedType
-from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import quoted, refuse
 from tolcost.result.claims import INCOMPLETE, NOTHING, SAME, Certainty, Claim, conclude
 from tolcost.result.comparison import CostComparison, FigureDifference
@@ -73,8 +75,7 @@ def difference(
 # ---- which lengths are which ------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Matching:
+class Matching(Struct, frozen=True):
     """What the symbols of the old cost are in the new one, what has to be 0, and what is to be said.
 
     ``loose`` are symbols of either side without a counterpart, and what they are called.
@@ -137,8 +138,7 @@ def _fresh(cost: Located) -> set[Symbol]:
     return {symbol for form in cost.study.assumed.put.values() for symbol in form.free}
 
 
-@dataclass(frozen=True, slots=True)
-class _Places:
+class _Places(Struct, frozen=True):
     """What lengths of old inputs are, by where they stand in the new ones.
 
     ``gaps`` are 0 where both have the same inputs, and tell a length that nothing else tells; so do ``open``,
@@ -228,8 +228,7 @@ def _others(old: Sequence[Symbol], new: Sequence[Symbol]) -> Iterator[tuple[Symb
 # ---- two costs --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Comparing:
+class _Comparing(Struct, frozen=True):
     """Two costs, what lengths of the one are in the other, what holds of them, and a point to show."""
 
     old: Located

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
+from msgspec import Struct
+
 from tolcost.algebra import Poly, Witness, to_text
 from tolcost.cost.device import is_time, time_text
-from tolcost.dataclass import dataclass
 from tolcost.result.claims import Claim, Relation
 from tolcost.result.regions import EVERYWHERE
 from tolcost.result.study import FUNCTIONS
@@ -45,8 +46,7 @@ _VERDICTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class FigureDifference:
+class FigureDifference(Struct, frozen=True):
     """One figure before and after; points where it is less and where it is more, if there are any."""
 
     metric: str
@@ -70,8 +70,7 @@ class FigureDifference:
         return self.claim.relation
 
 
-@dataclass(frozen=True, slots=True)
-class CostComparison:
+class CostComparison(Struct, frozen=True):
     r"""Every figure of two costs beside each other, and what was believed to compare them.
 
     ``layers`` are the EOPs of parts of two models; ``point`` are lengths at which all figures are shown.

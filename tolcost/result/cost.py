@@ -9,12 +9,14 @@ from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from tolcost.algebra import NotInteger, Poly, Symbol, decide_many, evaluate_many, symbols_of_cond, to_sympy
 from tolcost.cost.device import Device, Duration, load_device
 from tolcost.cost.record import FormRatio, NamedType
 from tolcost.cost.span import Depth
 from tolcost.cost.weights import Weighed
-from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import Rejected, UnknownLength, quoted, refuse, visible
 from tolcost.result.claims import Certainty
 from tolcost.result.point import Requirement, said_of_lengths, whole_lengths
@@ -39,8 +41,7 @@ FigureValue: TypeAlias = int | Fraction | None
 SweptLengths: TypeAlias = "int | Sequence[int] | Ints"
 
 
-@dataclass(frozen=True)
-class ExactNumbers:
+class ExactNumbers(Struct, frozen=True, dict=True):
     r"""Exact integers at a point: ``numbers.eops``, ``numbers["eops"]``.
 
     A figure is None where data, or something unknown, decides it.  They are counts where ``status`` is exact,
@@ -72,8 +73,7 @@ class ExactNumbers:
             raise AttributeError(f"there is no figure {name!r}") from None
 
 
-@dataclass(frozen=True, eq=False)
-class NumberColumns:
+class NumberColumns(Struct, frozen=True, eq=False, dict=True):
     r"""Exact integers at many points: ``columns.eops`` is an array, of int64 where all fit.
 
     Lengths may be numbers, sequences or arrays; they are broadcast, and figures have the shape that gives.
@@ -85,8 +85,8 @@ class NumberColumns:
     """
 
     dims: Mapping[str, Ints]
-    _points: Points = field(repr=False)
-    _forms: Mapping[str, Form | None] = field(repr=False)
+    _points: Points
+    _forms: Mapping[str, Form | None]
     status: Certainty = "exact"
     """Whether they are counts, or bounds."""
 
@@ -103,8 +103,7 @@ class NumberColumns:
         return self[name]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Points:
+class Points(Struct, frozen=True, eq=False):
     """Lengths at many points, in columns; where the closed forms hold, and what there is at the others."""
 
     dims: Mapping[str, Ints]
@@ -214,8 +213,7 @@ def exact(found: Form | None) -> FigureValue:
 _K = TypeVar("_K")
 
 
-@dataclass(frozen=True)
-class CostTime:
+class CostTime(Struct, frozen=True, dict=True):
     """Microseconds on a device: at least, at least with all of a model fused, as predicted; None: not known.
 
     ``limits`` says how many nodes are bound by bytes, operations and launches, where lengths are known.
@@ -236,8 +234,7 @@ class CostTime:
         return f"<CostTime {self.device.name}: {times}, limits={dict(self.limits)}, {self.status}>"
 
 
-@dataclass(frozen=True, eq=False)
-class Cost(Located):
+class Cost(Located, dict=True, frozen=True):
     r"""What a program or a model costs, in the lengths that are open.
 
     Closed forms are sympy expressions, with the lengths that were given put in place.

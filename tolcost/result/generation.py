@@ -12,6 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from tolcost.algebra import (
     FALSE,
     TRUE,
@@ -38,7 +41,6 @@ from tolcost.algebra.poly import affine_parts
 from tolcost.cost.span import Depth
 from tolcost.cost.traffic import bytes_of
 from tolcost.cost.weights import Weighed
-from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Rejected, quoted, refuse
 from tolcost.models.memory import dominating
 from tolcost.models.walking import Session
@@ -81,8 +83,7 @@ _STEPS = re.compile(r"\s*(?P<name>.+?)\s*:\s*(?P<first>.+?)\s*\.\.\s*(?P<end>.+?
 _PEAK = "bytes, with the cache"
 
 
-@dataclass(frozen=True, slots=True)
-class Steps:
+class Steps(Struct, frozen=True):
     """Runs in which a length is ``first``, one more, and so on; it stays below ``end``."""
 
     name: str
@@ -109,8 +110,7 @@ def read_steps(text: str, symbols: Iterable[Symbol] = ()) -> Steps:
     return Steps(match["name"], parse_text(match["first"], names), parse_text(match["end"], names))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ModelRuns:
+class ModelRuns(Struct, frozen=True, eq=False):
     """Some runs of a model: its cost, what becomes of a form of one run, and what they rely on.
 
     ``most`` makes the largest of a form of one run: None where that is not known.
@@ -127,8 +127,7 @@ class ModelRuns:
         return of_model(self.cost)
 
 
-@dataclass(frozen=True, eq=False)
-class GenerationStudy(Study):
+class GenerationStudy(Study, dict=True, frozen=True):
     """All runs together; the last piece is the decoding that the others lead to."""
 
     pieces: tuple[ModelRuns, ...]

@@ -11,6 +11,9 @@ import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, product
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from tolcost.algebra import (
     AlgebraBudget,
     NotInteger,
@@ -24,7 +27,6 @@ from tolcost.algebra import (
 )
 from tolcost.algebra.poly import poly, powers_of
 from tolcost.cost.device import UNIT
-from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Rejected, quoted, refuse
 from tolcost.result.model import ModelStudy
 from tolcost.result.regions import positive_from
@@ -54,8 +56,7 @@ _TOLD = ("exact", "depends on data")
 """Figures that are no bounds."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sweep:
+class Sweep(Struct, frozen=True):
     """A length, and the values it is to take."""
 
     name: str

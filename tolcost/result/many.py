@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from msgspec import Struct
+
 from tolcost.algebra import to_text
-from tolcost.dataclass import dataclass
 from tolcost.diagnostics import quoted, refuse
 from tolcost.result.model import ModelStudy, Wanted, of_model
 from tolcost.result.study import Located
@@ -13,8 +14,7 @@ from tolcost.show.document import Cell, Code, Column, Json, Lines, ReportTable, 
 from tolcost.show.tables import csv_text
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(Struct, frozen=True):
     """A line of the table: closed forms as text, numbers where every length is known, or a problem."""
 
     file: str

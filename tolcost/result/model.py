@@ -8,6 +8,9 @@ from contextlib import contextmanager, nullcontext
 from functools import cached_property
 from pathlib import Path
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from tolcost.algebra import Poly, Symbol, atom, const, polys_of, substitute, to_text
 from tolcost.atoms.nodes import Part
 from tolcost.catalogue.graph import Model
@@ -18,7 +21,6 @@ from tolcost.cost.device import CallWork
 from tolcost.cost.record import NamedType, depth_with
 from tolcost.cost.span import Depth
 from tolcost.cost.weights import Weighed
-from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import quoted, refuse, visible
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.models.analysis import GraphCost, analyze_graph, conditions_of, depth_of, settling, with_forms
@@ -71,8 +73,7 @@ _LARGE = 250_000
 """A file of more bytes has many nodes, or weights that take long anyway."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """What is said of a model: lengths by name or place, shapes of inputs, assumptions about lengths.
 
     ``lenient``: lengths that the model does not have are meant for other models.
@@ -84,8 +85,7 @@ class Wanted:
     assume: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
-class ModelStudy(Study):
+class ModelStudy(Study, dict=True, frozen=True):
     """A model that was walked; figures that take long are worked out once, when first asked for.
 
     ``walked`` are the lengths that were numbers from the start, ``told`` those that shapes have numbers for.

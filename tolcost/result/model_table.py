@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
+from msgspec import Struct
+
 from tolcost.algebra import Poly
 from tolcost.cost.device import Duration
 from tolcost.cost.record import FormRatio
-from tolcost.dataclass import dataclass
 from tolcost.result.rows import AMOUNTS, TableRow, chosen, flat
 from tolcost.result.study import Located, Measure, size
 from tolcost.show.document import (
@@ -51,8 +52,7 @@ _FORM, _TITLE = 44, 36
 DEPTH = 2
 
 
-@dataclass(frozen=True, slots=True)
-class TableView:
+class TableView(Struct, frozen=True):
     """What the table is by, and what is shown of it; ``columns`` None: those that fit."""
 
     by: str = "op"
@@ -122,8 +122,7 @@ def _total(rows: Sequence[TableRow], measure: str, at: Located | None) -> int | 
     return sum(known) if len(known) == len(costed) else None
 
 
-@dataclass(slots=True)
-class _Cells:
+class _Cells(Struct):
     """Makes cells; ``passed`` is how much of the measure stands in the rows so far."""
 
     at: Located | None

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
+from msgspec import Struct
+
 from tolcost.algebra import AlgebraBudget, Poly, atom, const, length, substitute, to_text
 from tolcost.algebra.parse import parse_text
 from tolcost.catalogue.cases import StoredValue
 from tolcost.catalogue.conformance import Result
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.cost import count
-from tolcost.dataclass import dataclass
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Argument, Elaborated, Inputs, Tensor
 from tolcost.elaborate.inputs import PlainShape, PlainValue, arguments, kind_of_declared
@@ -27,8 +28,7 @@ _READABLE = 160
 """A form with more characters than this is shown with numbers for attributes instead, where that helps."""
 
 
-@dataclass(frozen=True, slots=True)
-class RankSetting:
+class RankSetting(Struct, frozen=True):
     """Shapes and values for the inputs of an operator; ``assumed`` says what a node test decided."""
 
     shapes: Mapping[str, StoredValue]
@@ -36,8 +36,7 @@ class RankSetting:
     assumed: str = ""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RankForm:
+class RankForm(Struct, frozen=True, eq=False):
     """The form of an operator for one rank.
 
     ``inputs`` and ``output`` are names with their shapes, ``lengths`` what the output's are.
@@ -57,8 +56,7 @@ class RankForm:
     lowered: Elaborated | None
 
 
-@dataclass(frozen=True, slots=True)
-class NoForm:
+class NoForm(Struct, frozen=True):
     """Why there is no form for a rank."""
 
     rank: int | None
@@ -340,8 +338,7 @@ def _open(statement: tree.InputDecl, rank: int | None, spec: Spec, model: Result
     return rank if theirs is None or leading is None or theirs == leading else theirs
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
+class Named(Struct, frozen=True):
     """A form, and what the names of output lengths in it stand for."""
 
     form: Poly

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
 
+from msgspec import Struct, field
+
 from tolcost.algebra import (
     Poly,
     cond_text,
@@ -24,7 +26,6 @@ from tolcost.cost.derive import DerivationStep, ValueDerivation, derive
 from tolcost.cost.device import Duration
 from tolcost.cost.span import Depth
 from tolcost.cost.weights import Weighed
-from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import NOWHERE, Rejected, place, visible
 from tolcost.models.lowered import Applied, Lowered
 from tolcost.models.memory import lifetimes
@@ -55,8 +56,7 @@ def model_page(cost: Located, sweeps: Sequence[str] = (), older: Older | None = 
     return render("model", title=visible(cost.study.name), data=embedded(data))
 
 
-@dataclass(slots=True)
-class _Forms:
+class _Forms(Struct):
     """Every distinct form once: what a script evaluates, what a reader sees, and its text."""
 
     trees: list[Json] = field(default_factory=list)
@@ -255,8 +255,7 @@ def _sum(
     return {"path": [visible(part) for part in path], **forms.figures(figures), "parameters": parameters}
 
 
-@dataclass(slots=True)
-class _Derived:
+class _Derived(Struct):
     """The derivation of every operator that was lowered, and the definitions that its steps point into."""
 
     found: list[Json] = field(default_factory=list)

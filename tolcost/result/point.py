@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import index
 from typing import Literal
 
+from msgspec import Struct, field
+
 from tolcost.algebra import (
     FALSE,
     AlgebraBudget,
@@ -32,8 +34,8 @@ from tolcost.algebra import (
 )
 from tolcost.atoms.lengths import line_of, out_of_bounds
 from tolcost.atoms.nodes import Condition
-from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span, place, quoted, visible
+from tolcost.records import Record
 from tolcost.show.document import Valuation
 
 _LONGEST = 300
@@ -56,8 +58,7 @@ def line_in(span: Span, file: str) -> str:
     return f"line {number}" if span.source.name == file else f"{visible(span.source.name)}:{number}"
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
+class Requirement(Record, frozen=True):
     """A condition that figures rely on, why, and where it comes from: a line, or a node of a model.
 
     What is ``needed`` holds wherever the figures do; what is ``checked`` is only looked at in a run.
@@ -66,7 +67,7 @@ class Requirement:
     condition: Cond
     reason: str
     kind: Literal["needed", "checked"] = "needed"
-    span: Span = field(default=NOWHERE, repr=False, compare=False)
+    span: Span = NOWHERE
     node: str = ""
     assumed: bool = False
     """Whether a user said so, and nothing else needs it."""
@@ -124,8 +125,7 @@ def requirements(needed: Iterable[Condition], checked: Iterable[Condition]) -> t
     return tuple(found.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
+class Point(Struct, frozen=True):
     """Lengths by name, what each symbol then stands for, which are still open, and what is wrong there."""
 
     dims: Mapping[str, int]

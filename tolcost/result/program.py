@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from tolcost.algebra import ZERO, Poly, Symbol, atom, restricting, to_text, total_of
 from tolcost.cost.count import CountKey, Counts, Term
 from tolcost.cost.record import Analysis, NamedType, analysis_with, shipped
 from tolcost.cost.span import Depth
 from tolcost.cost.weights import Weighed, weigh
-from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Source, place, quoted, refuse, visible
 from tolcost.result.assumptions import assumed
 from tolcost.result.claims import Certainty
@@ -44,8 +45,7 @@ _TREES = "associative reduces as trees"
 _MOST_BOUNDS = 3
 
 
-@dataclass(frozen=True, eq=False)
-class ProgramStudy(Study):
+class ProgramStudy(Study, frozen=True):
     """A program that was analysed."""
 
     analysis: Analysis

@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, product
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from tolcost.algebra import (
     ONE,
     AlgebraBudget,
@@ -41,7 +43,6 @@ from tolcost.algebra import (
 )
 from tolcost.algebra.points import Assignment, admissible, hold_at
 from tolcost.algebra.poly import MAX_EXPONENT, scale
-from tolcost.dataclass import dataclass
 
 _LONGEST = 120
 _MOST_DEGREE = 12
@@ -350,8 +351,7 @@ MOST_TRIED = 400
 _TELLING = (512, 128, 32, 8)
 
 
-@dataclass(frozen=True, slots=True)
-class Tried:
+class Tried(Struct, frozen=True):
     """Two expressions at one shape."""
 
     point: Assignment

@@ -8,9 +8,11 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from tolcost.algebra import Poly, total_known
 from tolcost.cost.record import FormRatio
-from tolcost.dataclass import dataclass, field, replace
 
 if TYPE_CHECKING:
     from tolcost.catalogue.graph import GraphNode
@@ -44,8 +46,7 @@ def scope_of(step: GraphNode, depth: int) -> str:
     return mark.join(path) if path else NO_SCOPE
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleScope:
+class ModuleScope(Struct, frozen=True):
     """A scope, or ``times`` of them that are alike: its title, all nodes below it, the scopes inside."""
 
     title: str
@@ -54,8 +55,7 @@ class ModuleScope:
     children: tuple[ModuleScope, ...] = ()
 
 
-@dataclass(slots=True)
-class _Branch:
+class _Branch(Struct):
     nodes: list[int] = field(default_factory=list)
     children: dict[str, _Branch] = field(default_factory=dict)
 
@@ -120,8 +120,7 @@ AMOUNTS = ("eops", "flops", "macs", "bytes", "parameters")
 """What adds up."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TableRow:
+class TableRow(Struct, frozen=True, eq=False):
     """Some nodes, what they come to, and the rows below it; ``times`` of them are alike.
 
     ``op``, ``type`` and ``shape`` are there where the nodes have them in common.  An amount is None where

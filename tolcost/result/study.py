@@ -7,12 +7,15 @@ it is first asked for; ``Located`` is a study at a point, and the only way from 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, Literal, TypeAlias, TypeVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tolcost.algebra import (
     AlgebraBudget,
@@ -32,8 +35,8 @@ from tolcost.cost.count import CountKey, Counts, applied
 from tolcost.cost.device import UNIT, CallWork, Device
 from tolcost.cost.record import NamedType
 from tolcost.cost.weights import Weighed, Weights, weigh
-from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import Diagnostic, UnknownLength, quoted, refuse
+from tolcost.records import AbstractMeta
 from tolcost.result.assumptions import NOTHING, Assumed
 from tolcost.result.claims import FROM_ABOVE, INCOMPLETE, Certainty, certainty_of_sum
 from tolcost.result.point import Point, Requirement, facts_of, locate
@@ -42,8 +45,7 @@ from tolcost.result.time import LimitChange, TimedNodes, Times, error_of, percen
 from tolcost.show.document import Fact, Form, Json, Valuation, form_at, number, symbols_in, text_of
 
 
-@dataclass(frozen=True, slots=True)
-class Figures:
+class Figures(Struct, frozen=True):
     """What some work costs together: a program, a node, or many of them."""
 
     histogram: Mapping[CountKey, Poly]
@@ -102,8 +104,7 @@ def figures_of(analysis: Analysis) -> Figures:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Struct, frozen=True):
     """Nodes that are counted together, and their figures."""
 
     title: str
@@ -119,8 +120,7 @@ def size(form: Poly, known: Valuation) -> int:
         return 0
 
 
-@dataclass(frozen=True, slots=True)
-class MissingNode:
+class MissingNode(Struct, frozen=True):
     """A node that is not costed, or not wholly: its name, its operator, and why.
 
     ``behind`` is how many nodes are not costed because nothing is known of what it gives; ``start`` is the
@@ -135,8 +135,7 @@ class MissingNode:
     gives: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Coverage:
+class Coverage(Struct, frozen=True):
     """How many nodes there are, and which of them are not costed."""
 
     nodes: int
@@ -162,8 +161,7 @@ class Coverage:
 # ---- growth ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class SweepRow:
+class SweepRow(Struct, frozen=True):
     """Figures where the length has one value, by their keys: numbers, or forms in what is still open.
 
     ``outside`` says which condition does not hold there; there are no figures then.
@@ -174,8 +172,7 @@ class SweepRow:
     outside: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Crossing:
+class Crossing(Struct, frozen=True):
     """From a length on, one part costs more than another."""
 
     earlier: str
@@ -183,8 +180,7 @@ class Crossing:
     at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Growth:
+class Growth(Struct, frozen=True):
     """A sweep: its figures by key and title, its rows, and where one part overtakes another.
 
     What other lengths that are swept are here is ``fixed``.
@@ -206,8 +202,7 @@ FUNCTIONS = "histogram"
 _EACH = f"{UNIT}, node by node with empty caches"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Portion:
+class Portion(Struct, frozen=True, eq=False):
     """A part of a measure: a function in a space, an atom, bytes of a space."""
 
     name: str
@@ -219,8 +214,7 @@ class Portion:
 MeasureBound: TypeAlias = Literal["at most", "at least", "perhaps more", "no bound", "one bound over another"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Measure:
+class Measure(Struct, frozen=True, eq=False):
     """A figure: its key for programs, its name for people, its closed form (None: not known), its parts."""
 
     key: str
@@ -305,8 +299,11 @@ def is_asked(key: str, metrics: frozenset[str] | None) -> bool:
     return metrics is None or _BELONGS.get(key, key) in metrics
 
 
-@dataclass(frozen=True, eq=False)
-class Study(ABC):
+class _Assuming(Struct, metaclass=AbstractMeta, frozen=True, eq=False, dict=True, kw_only=True):
+    assumed: Assumed = NOTHING
+
+
+class Study(_Assuming, frozen=True):
     """What was analysed, and all that is known of what it costs."""
 
     name: str
@@ -316,7 +313,6 @@ class Study(ABC):
     total: Figures
     requirements: tuple[Requirement, ...]
     coverage: Coverage
-    assumed: Assumed = field(default=NOTHING, kw_only=True)
 
     kind: ClassVar[Literal["program", "model"]]
 
@@ -427,11 +423,10 @@ class Study(ABC):
         return self, self.locate(dims)
 
 
-@dataclass(frozen=True, eq=False)
-class Located:
+class Located(Struct, frozen=True, eq=False, dict=True):
     """A study at a point where all that it relies on holds."""
 
-    study: Study = field(repr=False)
+    study: Study
     point: Point
     weights: tuple[Weights, ...] = ()
     warnings: tuple[Diagnostic, ...] = ()
@@ -696,8 +691,7 @@ def form_json(form: Form | None) -> Json:
     return None if form is None else text_of(form)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Show:
+class Show(Struct, frozen=True, eq=False):
     """How forms of a cost are shown: as text, or at its point as numbers; null where they have none."""
 
     cost: Located

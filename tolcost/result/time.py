@@ -7,6 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property, reduce
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from tolcost.algebra import ZERO, AlgebraBudget, NotInteger, Poly, Symbol, UnboundSymbol, maximum, total_of
 from tolcost.cost.device import (
     CallPattern,
@@ -22,7 +25,6 @@ from tolcost.cost.device import (
 from tolcost.cost.record import NamedType
 from tolcost.cost.traffic import Traffic, bits_of, bytes_of
 from tolcost.cost.weights import Weighed
-from tolcost.dataclass import dataclass, replace
 from tolcost.show.document import Valuation
 
 _FURTHEST = 1 << 20
@@ -47,8 +49,7 @@ def largest_of(inputs: Iterable[NamedType]) -> Poly:
     return reduce(maximum, (size for size in sizes if size is not None), ZERO)
 
 
-@dataclass(frozen=True, slots=True)
-class TimedNodes:
+class TimedNodes(Struct, frozen=True):
     """Equal nodes: what they are called, how many, and the work of one."""
 
     title: str
@@ -56,8 +57,7 @@ class TimedNodes:
     work: CallWork
 
 
-@dataclass(frozen=True, slots=True)
-class LimitChange:
+class LimitChange(Struct, frozen=True):
     """From a length on, so many nodes are bound by something else."""
 
     title: str
@@ -68,8 +68,7 @@ class LimitChange:
     after: Limit
 
 
-@dataclass(frozen=True, eq=False)
-class Times:
+class Times(Struct, frozen=True, eq=False, dict=True):
     """How long some work takes on a device: nodes one after the other, or everything fused into one."""
 
     device: Device

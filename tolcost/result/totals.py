@@ -11,6 +11,9 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from types import MappingProxyType
 from typing import TypeVar
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from tolcost.algebra import ZERO, Poly, maximum, minimum, relu, substitute, to_text, total_known, total_of
 from tolcost.algebra.poly import Terms, poly
 from tolcost.atoms.nodes import ATOMS
@@ -18,7 +21,6 @@ from tolcost.catalogue.graph import GraphNode
 from tolcost.cost import Counts, Traffic, shipped, weigh
 from tolcost.cost.device import CallWork
 from tolcost.cost.record import NamedType, counts_with, traffic_with
-from tolcost.dataclass import dataclass, field, replace
 from tolcost.elaborate import Tensor
 from tolcost.models.analysis import GraphCost
 from tolcost.models.facts import as_tensor
@@ -34,8 +36,7 @@ from tolcost.result.time import TimedNodes, largest_of, work_of
 _K = TypeVar("_K", bound=Hashable)
 
 
-@dataclass(slots=True)
-class Adder:
+class Adder(Struct):
     """Adds up what nodes come to, with forms settled; distinct cases are settled once."""
 
     settle: Callable[[Poly], Poly]

@@ -8,6 +8,9 @@ from fractions import Fraction
 from functools import partial
 from typing import TypeAlias
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from tolcost.algebra import (
     LARGEST_LENGTH,
     AlgebraBudget,
@@ -19,7 +22,6 @@ from tolcost.algebra import (
     prove,
     substitute_cond,
 )
-from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import visible
 from tolcost.result.assumptions import offered, partitions
 from tolcost.result.claims import FROM_ABOVE, INCOMPLETE
@@ -68,8 +70,7 @@ _MOST_CHANGES = 20
 _TABLE = TableView()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CostView:
+class CostView(Struct, frozen=True, eq=False):
     """What to show of a cost: which metrics (None: all), closed forms in full, parts by what, sweeps."""
 
     metrics: frozenset[str] | None = None

@@ -14,6 +14,8 @@ from fractions import Fraction
 from importlib import import_module
 from typing import Literal, TypeAlias, TypeGuard
 
+from msgspec import Struct
+
 from tolcost.algebra import (
     ONE,
     ZERO,
@@ -37,7 +39,6 @@ from tolcost.cost.device import Duration, added
 from tolcost.cost.record import FormRatio
 from tolcost.cost.span import Depth
 from tolcost.cost.weights import Weighed
-from tolcost.dataclass import dataclass
 
 # === What can stand in a report: closed forms and numbers, at a point, as text and as LaTeX.
 #
@@ -303,15 +304,13 @@ LONGEST = 160
 UNKNOWN = "not known"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Code:
+class Code(Struct, frozen=True, eq=False):
     """A piece of a program or a command line; lines are kept apart."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Bar:
+class Bar(Struct, frozen=True, eq=False):
     """How much something is of the most there is, on a logarithmic scale."""
 
     value: int | None
@@ -345,8 +344,7 @@ class Remark(str):
 Cell: TypeAlias = str | Code | Bar | Form | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Column:
+class Column(Struct, frozen=True, eq=False):
     """A column: its key in data, its title for people, and what it holds."""
 
     key: str
@@ -358,8 +356,7 @@ class Column:
     """Whether it is set in LaTeX, where a page is only so wide."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ReportTable:
+class ReportTable(Struct, frozen=True, eq=False):
     """A table, perhaps under a title, with what it is about and the command that makes its figures."""
 
     columns: tuple[Column, ...]
@@ -375,16 +372,14 @@ class ReportTable:
         return tuple((n, column) for n, column in enumerate(self.columns) if column.shown)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Heading:
+class Heading(Struct, frozen=True, eq=False):
     """What a document is about, and the file it comes from."""
 
     text: str
     remark: str = ""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Fact:
+class Fact(Struct, frozen=True, eq=False):
     """Something said under a label; one without a value is a heading for those a level further in."""
 
     label: str
@@ -393,15 +388,13 @@ class Fact:
     level: int = 0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Facts:
+class Facts(Struct, frozen=True, eq=False):
     """Facts that stand together."""
 
     rows: tuple[Fact, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FigureRow:
+class FigureRow(Struct, frozen=True, eq=False):
     """A figure: its closed form, and its value at the point; ``headed`` is False for a mere heading."""
 
     label: str
@@ -415,8 +408,7 @@ class FigureRow:
     """Whether it is only about the closed form."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FigureList:
+class FigureList(Struct, frozen=True, eq=False):
     """Figures: in closed form if ``forms``, and at the point that ``at`` names, if there is one.
 
     ``column`` names the point where there is little room.
@@ -440,8 +432,7 @@ class FigureList:
         return [*([row.form] if self.forms else []), *([row.value] if self.at is not None else [])]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Lines:
+class Lines(Struct, frozen=True, eq=False):
     """Sentences, one a line."""
 
     rows: tuple[str, ...]

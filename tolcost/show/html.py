@@ -11,10 +11,10 @@ from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
+from msgspec import Struct
 
 from tolcost.algebra import And, Cond, Eq, Ge, Not, Or, Poly, atom, cond_text, display_names, to_browser
 from tolcost.cost import FormRatio
-from tolcost.dataclass import dataclass
 from tolcost.diagnostics import visible
 from tolcost.show.document import (
     LONGEST,
@@ -43,8 +43,7 @@ _PARTS = {
 """The styles and scripts of each page; what comes first is shared."""
 
 
-@dataclass(frozen=True, slots=True)
-class LiveForm:
+class LiveForm(Struct, frozen=True):
     """A closed form that a reader can try out: its name, EOPs and MACs, and the command that shows it."""
 
     name: str
@@ -55,8 +54,7 @@ class LiveForm:
     """Where it holds, besides the ranges of its lengths."""
 
 
-@dataclass(frozen=True, slots=True)
-class Chart:
+class Chart(Struct, frozen=True):
     """A chart with its caption and the command that makes its figures."""
 
     name: str

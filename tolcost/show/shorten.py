@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 
+from msgspec import Struct
+
 from tolcost.algebra import Generator, Poly, Symbol, atom, data_symbol, generators_in, leading_terms, to_text
 from tolcost.algebra import replace as replace_generator
 from tolcost.algebra.poly import poly
@@ -18,7 +20,6 @@ from tolcost.cost.device import Duration
 from tolcost.cost.record import FormRatio
 from tolcost.cost.span import Depth
 from tolcost.cost.weights import Weighed
-from tolcost.dataclass import dataclass
 from tolcost.show.document import Form, text_of
 
 _LEAST_SAVED, _MOST_NAMES = 16, 12
@@ -26,8 +27,7 @@ _FEW = ("t", "u", "v")
 MORE = "…"
 
 
-@dataclass(frozen=True, slots=True)
-class Subterms:
+class Subterms(Struct, frozen=True):
     """What recurs in some forms: each with the name it gets, those that stand inside of others first."""
 
     steps: tuple[tuple[Generator, Poly], ...] = ()

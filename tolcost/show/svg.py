@@ -10,15 +10,15 @@ import math
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from tolcost.dataclass import dataclass
+from msgspec import Struct
+
 from tolcost.diagnostics import visible
 
 PALETTE = ("#3b78c3", "#c8553d", "#4d9a57", "#8a5fb0", "#b58a1b", "#3a9ba8", "#b04f86", "#7a7a7a")
 LEFT, RIGHT, TOP, BOTTOM = 70, 20, 20, 44
 
 
-@dataclass(frozen=True, slots=True)
-class Dot:
+class Dot(Struct, frozen=True):
     """A point, the group that gives its colour, and what is said when it is pointed at."""
 
     x: float
@@ -27,8 +27,7 @@ class Dot:
     label: str
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
+class Scale(Struct, frozen=True):
     """What an axis shows, from where to where, by powers of ten."""
 
     title: str

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
-from tolcost.dataclass import dataclass
+from msgspec import Struct
+
 from tolcost.diagnostics import visible
 from tolcost.show.document import (
     UNKNOWN,
@@ -77,8 +78,7 @@ def _block(block: Section, colour: bool, width: int | None) -> Iterable[str]:
 # ---- labels and values ---------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Row:
+class _Row(Struct, frozen=True, eq=False):
     """One line: how far in, its label, its value, and a remark behind it."""
 
     indent: int

@@ -11,9 +11,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 
+from msgspec import Struct, field
 from sqlglot import exp
 
-from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Rejected, Source, quoted
 from tolcost.platform import read_spec
 from tolcost.sql.query import AGGREGATES, SqlQuery, refused
@@ -68,8 +68,7 @@ _HINT = (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ExpressionScope:
+class ExpressionScope(Struct, frozen=True, eq=False):
     """Where an expression stands: the text for a column, and for an aggregate."""
 
     query: SqlQuery
@@ -221,8 +220,7 @@ RowText = Callable[[int, str], str]
 """The number of the row of a table, given its place among the uses and a place in the rows so far."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Translated:
+class Translated(Struct, frozen=True, eq=False):
     """The program of a query, and the column that each of its inputs holds."""
 
     source: Source
@@ -245,16 +243,14 @@ def _taken() -> frozenset[str]:
     return frozenset(defined | BUILTINS.keys() | CONSTANTS | _FIXED)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Final:
+class _Final(Struct, frozen=True, eq=False):
     """The rows of the result before they are sorted: how many, and how to read an expression at one."""
 
     count: str
     scope: Callable[[str], ExpressionScope]
 
 
-@dataclass(slots=True, eq=False)
-class _Writer:
+class _Writer(Struct, eq=False):
     query: SqlQuery
     lines: list[str] = field(default_factory=list)
     inputs: dict[tuple[str, str], str] = field(default_factory=dict)

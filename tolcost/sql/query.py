@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 
+from msgspec import Struct
+from msgspec.structs import replace
 from sqlglot import exp, parse
 from sqlglot.errors import SqlglotError, TokenError
 
-from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import Diagnostic, Rejected, Source, Span, quoted, refuse
 from tolcost.sql.tables import SqlColumn, SqlTable
 
@@ -45,32 +46,28 @@ _READ: Mapping[type[exp.Expression], str] = {
 """The parts of a piece of a query that are looked at, where it may have others."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TableUse:
+class TableUse(Struct, frozen=True, eq=False):
     """A table where a query names it; one table may be used several times."""
 
     alias: str
     table: SqlTable
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SelectItem:
+class SelectItem(Struct, frozen=True, eq=False):
     """A column of the result."""
 
     name: str
     value: exp.Expression
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SortKey:
+class SortKey(Struct, frozen=True, eq=False):
     """What rows are sorted by."""
 
     value: exp.Expression
     descending: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SqlQuery:
+class SqlQuery(Struct, frozen=True, eq=False):
     """A query, in its parts; ``conditions`` hold together, wherever they stood."""
 
     source: Source

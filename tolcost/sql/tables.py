@@ -19,7 +19,8 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from tolcost.dataclass import dataclass
+from msgspec import Struct
+
 from tolcost.diagnostics import Diagnostic, Rejected, quoted, unreadable
 from tolcost.spaces import SPACES
 
@@ -27,8 +28,7 @@ ColumnValues: TypeAlias = tuple[int | float, ...]
 _LONGEST_FILE = 1 << 28
 
 
-@dataclass(frozen=True, slots=True)
-class SqlColumn:
+class SqlColumn(Struct, frozen=True):
     """A column; ``texts`` are those that its numbers stand for, from 1, if it is one of text."""
 
     name: str
@@ -37,8 +37,7 @@ class SqlColumn:
     values: ColumnValues | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SqlTable:
+class SqlTable(Struct, frozen=True):
     """A table, by the lower-case names of its columns."""
 
     name: str
@@ -135,8 +134,7 @@ def _numbers(entries: list[str]) -> _Numbers | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Numbers:
+class _Numbers(Struct, frozen=True):
     """Entries of a column that are numbers, and the space they are in."""
 
     space: str

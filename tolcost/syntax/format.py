@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import Enum, auto
 from typing import Any, TypeAlias
 
-from tolcost.dataclass import dataclass
+from msgspec import Struct
+
 from tolcost.syntax import tree
 from tolcost.syntax.grammar import BINARY_LEVELS, LAMBDA, POSTFIX, POWER, PREFIX_LEVELS, RANGE, SUM
 
@@ -49,8 +50,7 @@ class LinePlace(Enum):
     """The end of a line."""
 
 
-@dataclass(frozen=True, slots=True)
-class Aside:
+class Aside(Struct, frozen=True):
     """A comment at the end of a line; it does not count for the width."""
 
     text: str
@@ -126,8 +126,7 @@ _WORDS = frozenset({"and", "or", "xor", "not"})
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t"})
 
 
-@dataclass(frozen=True, slots=True)
-class ExprSlot:
+class ExprSlot(Struct, frozen=True):
     """A place for an expression: how tightly it has to bind, and whether a comma or bracket follows."""
 
     expr: tree.Expr
@@ -353,8 +352,7 @@ def _width(stream: Stream) -> int:
     return sum(len(piece) if isinstance(piece, str) else piece is LinePlace.SOFT for piece in stream)
 
 
-@dataclass(frozen=True, slots=True)
-class _Arranger:
+class _Arranger(Struct, frozen=True):
     """Puts lines and comments in order.
 
     Comments stand ``between`` the lines of a block, by where it starts, or ``inside`` of a line, likewise.

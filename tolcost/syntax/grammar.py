@@ -18,7 +18,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 
-from tolcost.dataclass import dataclass, field
+from msgspec import Struct, field
+
 from tolcost.diagnostics import Diagnostic, Fix, InternalError, Label, Source, Span, quoted
 from tolcost.syntax import tree
 from tolcost.syntax.tree import MAX_DIGITS, Expr, Infix, Power, RangeExpr, Unary
@@ -40,8 +41,7 @@ class Production(NamedTuple):
     symbol: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ParseTable:
+class ParseTable(Struct, frozen=True, eq=False):
     """An LALR(1) automaton.
 
     The first state is 0.  ``moves[state][symbol]`` is the next state if it is not
@@ -169,8 +169,7 @@ BINARY_LEVELS = {
 PREFIX_LEVELS = {"not": NOT, "-": SIGN, "+": SIGN}
 
 
-@dataclass(frozen=True, slots=True)
-class Sign:
+class Sign(Struct, frozen=True):
     """An operator in a row, and where it stands."""
 
     op: str
@@ -181,8 +180,7 @@ class Sign:
 Misuse: TypeAlias = Callable[[Sign, Sign], None]
 
 
-@dataclass(slots=True, eq=False)
-class _Open:
+class _Open(Struct, eq=False):
     """An operator still waiting for its right operand; ``first`` is None for a prefix."""
 
     level: int
@@ -257,45 +255,39 @@ _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", '"': '"', "'": "'", "\\": "\\"}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Paren:
+class _Paren(Struct, frozen=True, eq=False):
     """``(e)``: an operand whose parentheses still matter to what may follow; None for ``()``."""
 
     value: tree.Expr | None
     span: Span
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Named:
+class _Named(Struct, frozen=True, eq=False):
     name: str
     value: tree.Expr
     span: Span
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _OperatorRow:
+class _OperatorRow(Struct, frozen=True, eq=False):
     """Operands and operators in the order in which they stand, not grouped yet."""
 
     items: list[tree.Expr | Sign]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Prefixed:
+class _Prefixed(Struct, frozen=True, eq=False):
     """An operand and the prefix operators before it, from the inside out."""
 
     items: list[tree.Expr | Sign]
 
 
-@dataclass(slots=True, eq=False)
-class _Links:
+class _Links(Struct, eq=False):
     """A composition that may still go on."""
 
     functions: list[tree.Expr]
     span: Span
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Declared:
+class _Declared(Struct, frozen=True, eq=False):
     """The name of an input, perhaps marked optional or variadic."""
 
     name: str

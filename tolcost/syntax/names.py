@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Literal, TypeAlias
 
-from tolcost.dataclass import dataclass, field
+from msgspec import Struct, field
+
 from tolcost.diagnostics import Diagnostic, Fix, Label, Span, quoted
 from tolcost.elementary import FUNCTIONS
 from tolcost.spaces import SPACES
@@ -23,8 +24,7 @@ _MOST_CANDIDATES = 5000
 _MOST_STEPS = 6
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
+class Signature(Struct, frozen=True):
     """How a function may be called: with how many arguments (``high`` None: any number), and which named."""
 
     low: int
@@ -71,8 +71,7 @@ BINDERS = {"map": 2, "reduce": 3, "trips": 3}
 Sort: TypeAlias = Literal["function", "value", "input", "zeros", "length", "parameter", "coordinate"]
 
 
-@dataclass(eq=False, slots=True)
-class Definition:
+class Definition(Struct, eq=False):
     """A name, what gave it, and which definitions of the same scope it needs."""
 
     name: str
@@ -104,8 +103,7 @@ def place_of(span: Span, name: str, which: int = 0) -> Span:
     return Span(span.source, *found[which]) if usable else span
 
 
-@dataclass(eq=False, slots=True)
-class NameScope:
+class NameScope(Struct, eq=False):
     """Names, those around them, and whether ``*`` means something here.
 
     ``owner`` is the definition whose parameters these are.
@@ -166,8 +164,7 @@ def operator_signature(program: tree.Module) -> tuple[str, Signature] | None:
     return header.name, Signature(required, high, frozenset(s.name for s in inputs))
 
 
-@dataclass(slots=True, eq=False)
-class Declarations:
+class Declarations(Struct, eq=False):
     """The definitions of a program and the mistakes found so far."""
 
     known: KnownNames
@@ -443,8 +440,7 @@ def resolve(
     return tuple(sorted(found, key=lambda d: d.span.start))
 
 
-@dataclass(frozen=True, slots=True)
-class Occurrences:
+class Occurrences(Struct, frozen=True):
     """A name of a program: where it is defined, and where it is mentioned."""
 
     name: str
@@ -506,10 +502,8 @@ def _resolved(program: tree.Module, known: KnownNames | None) -> _Resolver:
 
 
 class _Resolver(Declarations):
-    def __init__(self, known: KnownNames) -> None:
-        super().__init__(known)
-        self.unknown: dict[str, tuple[bool, tree.Name, NameScope]] = {}
-        self.waiting: list[tuple[tree.Expr | tree.Ellipsis, NameScope]] = []
+    unknown: dict[str, tuple[bool, tree.Name, NameScope]] = field(default_factory=dict)
+    waiting: list[tuple[tree.Expr | tree.Ellipsis, NameScope]] = field(default_factory=list)
 
     # ---- statements
 

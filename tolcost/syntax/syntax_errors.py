@@ -10,7 +10,8 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping
 
-from tolcost.dataclass import dataclass
+from msgspec import Struct
+
 from tolcost.diagnostics import Diagnostic, Fix, Label, Source, Span
 from tolcost.syntax.grammar import BINARY_LEVELS, END
 
@@ -106,8 +107,7 @@ _MEANT = {
 """What to write for what other languages write."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Token:
+class Token(Struct, frozen=True, eq=False):
     """A token, without its text.  The kind is empty where no token can be read."""
 
     kind: str
@@ -115,8 +115,7 @@ class Token:
     end: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Mistake:
+class Mistake(Struct, frozen=True, eq=False):
     """Where the parser stopped."""
 
     source: Source

@@ -16,13 +16,14 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
-from tolcost.dataclass import dataclass, field
+from msgspec import Struct
+
 from tolcost.diagnostics import NOWHERE, Diagnostic, Fix, Rejected, Source, Span, refuse
+from tolcost.records import Record
 
 # === From a file to a ``Source``: what cannot be a program at all is refused here.
 #
@@ -114,139 +115,119 @@ def _location(name: str, data: bytes, at: int) -> Span:
 # === The tree.
 
 
-def _span() -> Span:
-    return field(default=NOWHERE, compare=False, repr=False)
-
-
 # ---- expressions -------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Numeral:
+class Numeral(Record, frozen=True):
     """A literal, as written: ``2``, ``0.5``, ``1e-5``."""
 
     text: str
-    span: Span = _span()
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Record, frozen=True):
     """A string literal; ``value`` is what stands between the quotes, unescaped."""
 
     value: str
-    span: Span = _span()
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
+class Name(Record, frozen=True):
     """A name; ``part'`` is one too."""
 
     name: str
-    span: Span = _span()
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class Star:
+class Star(Record, frozen=True):
     """``*`` as an operand: the current element, or its coordinates inside an index list."""
 
-    span: Span = _span()
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorName:
+class OperatorName(Record, frozen=True):
     """An infix operator standing for its function, as in ``reduce(m, +, 0)``."""
 
     op: str
-    span: Span = _span()
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class Splice:
+class Splice(Record, frozen=True):
     """``*v`` inside a list or an argument list: the entries of ``v`` one by one."""
 
     value: Expr
-    span: Span = _span()
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class Bracket:
+class Bracket(Record, frozen=True):
     """``[a, b, c]``."""
 
     items: tuple[Expr, ...]
-    span: Span = _span()
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class Tuple:
+class Tuple(Record, frozen=True):
     """``(a, b)``: a list of capacity two or more."""
 
     items: tuple[Expr, ...]
-    span: Span = _span()
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class Subscript:
+class Subscript(Record, frozen=True):
     """``x[i, j]``."""
 
     base: Expr
     items: tuple[Expr, ...]
-    span: Span = _span()
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class ListSubscript:
+class ListSubscript(Record, frozen=True):
     """``x[j]'``: a component of the list."""
 
     base: Expr
     item: Expr
-    span: Span = _span()
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class ShapeOf:
+class ShapeOf(Record, frozen=True):
     """``|x|``; ``||x||`` is the shape of the shape."""
 
     value: Expr
-    span: Span = _span()
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class CapacityOf:
+class CapacityOf(Record, frozen=True):
     """``|x|'``."""
 
     value: Expr
-    span: Span = _span()
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Record, frozen=True):
     """``f(x, y, axis: 2)``; the function is any expression in call position."""
 
     function: Expr
     args: tuple[Expr, ...]
     named: tuple[tuple[str, Expr], ...] = ()
-    span: Span = _span()
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class Compose:
+class Compose(Record, frozen=True):
     """``f.g.h``: apply ``f`` first."""
 
     functions: tuple[Expr, ...]
-    span: Span = _span()
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class Unary:
+class Unary(Record, frozen=True):
     """``-x``, ``+x``, ``not x``."""
 
     op: Literal["-", "+", "not"]
     value: Expr
-    span: Span = _span()
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class Infix:
+class Infix(Record, frozen=True):
     """Infix operators of one level, applied from the left.
 
     Flat, so that a sum of 100,000 terms is not a tree 100,000 deep.  Levels, loosest first:
@@ -255,51 +236,46 @@ class Infix:
 
     first: Expr
     rest: tuple[tuple[str, Expr], ...]
-    span: Span = _span()
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class Power:
+class Power(Record, frozen=True):
     """``a ^ b``, from the right."""
 
     base: Expr
     exponent: Expr
-    span: Span = _span()
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class Arrow:
+class Arrow(Record, frozen=True):
     """``(a, e) => body``."""
 
     params: tuple[str, ...]
     body: Expr
-    span: Span = _span()
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class BlockExpr:
+class BlockExpr(Record, frozen=True):
     """``{ s = ...; f(x) = ...; result }``."""
 
     statements: tuple[Define | Unpack, ...]
     result: Expr
-    span: Span = _span()
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class RangeExpr:
+class RangeExpr(Record, frozen=True):
     """``a..b``, both ends included."""
 
     low: Expr
     high: Expr
-    span: Span = _span()
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class ZeroTol:
+class ZeroTol(Record, frozen=True):
     """``tol[d1, d2]``: zeros of that shape, or just a domain to iterate over."""
 
     items: tuple[Expr, ...]
-    span: Span = _span()
+    span: Span = NOWHERE
 
 
 Expr: TypeAlias = (
@@ -330,52 +306,46 @@ Expr: TypeAlias = (
 # ---- statements --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Operator:
+class Operator(Record, frozen=True):
     """``operator Softmax 13``: the header of a program that others can call."""
 
     name: str
     since: int | None = None
-    span: Span = _span()
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
+class Use(Record, frozen=True):
     """``use axes, windows``: the definitions of library files."""
 
     names: tuple[str, ...]
-    span: Span = _span()
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class SpaceDecl:
+class SpaceDecl(Record, frozen=True):
     """``space pixel: N [0, 255]``; the bounds come together or not at all."""
 
     name: str
     space: str
     low: Expr | None = None
     high: Expr | None = None
-    span: Span = _span()
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class ListDecl:
+class ListDecl(Record, frozen=True):
     """``list point: [R, R], B``: ``spaces`` is flat, here ``("R", "R", "B")``."""
 
     name: str
     spaces: tuple[str, ...]
-    span: Span = _span()
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class Ellipsis:
+class Ellipsis(Record, frozen=True):
     """``...`` in a declared shape: any number of further lengths."""
 
-    span: Span = _span()
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class InputDecl:
+class InputDecl(Record, frozen=True):
     """``tol x?: R [n, ...]``, ``static axes: Z [k]``, ``attr axis: Z = -1``, ``tol xs...: R [...]``.
 
     ``shape`` is ``()`` for a numeric.
@@ -388,7 +358,7 @@ class InputDecl:
     optional: bool = False
     variadic: bool = False
     default: Expr | None = None
-    span: Span = _span()
+    span: Span = NOWHERE
 
     @property
     def any_rank(self) -> bool:
@@ -396,8 +366,7 @@ class InputDecl:
         return Ellipsis in map(type, self.shape)
 
 
-@dataclass(frozen=True, slots=True)
-class ZerosDecl:
+class ZerosDecl(Record, frozen=True):
     """``tol result = [n, m]``: declares a ToL of that shape, which ``:=`` may fill later.
 
     ``shape`` is the expression right of ``=``, usually a ``Bracket``.
@@ -405,11 +374,10 @@ class ZerosDecl:
 
     name: str
     shape: Expr
-    span: Span = _span()
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class Define:
+class Define(Record, frozen=True):
     """``x = e``, ``f(i, j) = e``, ``y := e`` (an output), ``ys... := e`` (a variadic output).
 
     ``params`` is None for a value and a tuple, perhaps empty, for a function.
@@ -420,36 +388,34 @@ class Define:
     value: Expr
     output: bool = False
     variadic: bool = False
-    span: Span = _span()
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class Unpack:
+class Unpack(Record, frozen=True):
     """``(h, c) = state``: names for the components of a list."""
 
     names: tuple[str, ...]
     value: Expr
-    span: Span = _span()
+    span: Span = NOWHERE
 
 
 Statement: TypeAlias = Operator | Use | SpaceDecl | ListDecl | InputDecl | ZerosDecl | Define | Unpack
 
 
-@dataclass(frozen=True, slots=True)
-class Comment:
+class Comment(Record, frozen=True):
     """A comment, with its marker; it knows where it stood by its span alone."""
 
     text: str
-    span: Span = _span()
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class Module:
+class Module(Record, frozen=True):
     """A whole file.  Comments do not take part in equality."""
 
     statements: tuple[Statement, ...]
-    comments: tuple[Comment, ...] = field(default=(), compare=False, repr=False)
-    span: Span = _span()
+    comments: tuple[Comment, ...] = ()
+    ignored: ClassVar = frozenset({"comments", "span"})
+    span: Span = NOWHERE
 
 
 # ---- ways down the tree, without recursion -----------------------------------------------
@@ -496,5 +462,5 @@ _PLAIN = {str, int, bool, type(None)}
 
 
 @cache
-def _parts(kind: type) -> tuple[str, ...]:
-    return tuple(f.name for f in fields(kind) if f.name != "span")
+def _parts(kind: type[Struct]) -> tuple[str, ...]:
+    return tuple(name for name in kind.__struct_fields__ if name != "span")

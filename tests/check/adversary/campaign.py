@@ -19,9 +19,11 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tests.check.adversary.programs import LIBRARIES, costlier, executed
 from tests.check.adversary.trees import BEFORE, NEUTRAL, Placed, Tree, random_edits, random_tree
@@ -40,8 +42,7 @@ _ABSENT = "0123456789" * 4
 _MEMORY = Path("/dev/shm")  # thousands of small files, none of which is to be kept
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(Struct, frozen=True):
     """What was there, what was agreed to in between if anything, and what is there now."""
 
     seed: int
@@ -53,8 +54,7 @@ class Case:
     is_neutral: bool
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """The exit code of a case, what kind of case it was, and what is wrong with the answer, if anything."""
 
     seed: int

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tolcost.diagnostics import Rejected, Source
 from tolcost.elaborate import elaborate
@@ -52,8 +53,7 @@ class Axis(NamedTuple):
 Axes = tuple[tuple[Axis, ...], ...]
 
 
-@dataclass(frozen=True)
-class Term:
+class Term(Struct, frozen=True):
     """One output: what it is, of which input, and of which other one."""
 
     kind: str
@@ -62,8 +62,7 @@ class Term:
     number: int = 0
 
 
-@dataclass(frozen=True)
-class Program:
+class Program(Struct, frozen=True):
     """Inputs with their axes; outputs; and the names that all these and lengths have."""
 
     axes: Axes

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import pairwise
 from pathlib import PurePosixPath
 
+from msgspec import Struct, field
+from msgspec.structs import replace
 from onnx import TensorProto, helper
 
 from tests.check.adversary.programs import LIBRARIES, Program, Term, random_axis, random_program, random_term
 
 
-@dataclass(frozen=True)
-class Placed:
+class Placed(Struct, frozen=True):
     """A program in a tree: ``path`` is what is checked, ``real`` the file that it leads to."""
 
     program: Program
@@ -28,8 +28,7 @@ class Placed:
     is_broken: bool = False
 
 
-@dataclass(frozen=True)
-class Tree:
+class Tree(Struct, frozen=True):
     """A project: programs by what they are to us, settings, a library, links."""
 
     placed: Mapping[int, Placed]

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
+from msgspec import Struct, field
 
 Array: TypeAlias = np.ndarray[Any, Any]
 DOMAIN = "com.microsoft"
 
 
-@dataclass(frozen=True)
-class Trial:
+class Trial(Struct, frozen=True):
     """A node to be observed.
 
     ``asked`` says of each output whether it is asked for.  ``constant`` are the places of inputs that the

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import duckdb
+from msgspec import Struct
 
 from tests.specs.library_programs import Ready, ready
 from tests.specs.tpch.queries import QUERIES, Row, answered, same
@@ -15,8 +15,7 @@ from tolcost.execute import run_vectorised
 from tolcost.result.derivation import compare_counts
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(Struct, frozen=True):
     """What became of a query: how many rows it has, and its cost in closed form and as a number."""
 
     name: str
@@ -25,8 +24,7 @@ class Held:
     eops: int
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """A query with its values: the program, and the text for DuckDB; ``share`` is Query 11's."""
 
     name: str

@@ -7,10 +7,10 @@ given by its key.  ``rows`` turns the outputs of a program into what the query s
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
+from msgspec import Struct, field
 
 from tests.specs.tpch.tables import lists
 
@@ -85,8 +85,7 @@ def _kinds(outputs: Mapping[str, Any]) -> list[Row]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(Struct, frozen=True):
     """A query of the benchmark: DuckDB's answer and ours are rows of the same kind.
 
     ``given`` has the values of the benchmark for what stands in braces; programs call it the same.

@@ -7,9 +7,9 @@ orders with gaps), and what refers to a row finds it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from tests.specs.tpch.tables import FIELDS, Array, Columns, lists
 
@@ -86,8 +86,7 @@ def _codes(name: str) -> list[int]:
     return [lists()[name].index(word) + 1 for word in _WORDS.get(name, lists()[name])]
 
 
-@dataclass(frozen=True, slots=True)
-class _Drawing:
+class _Drawing(Struct, frozen=True):
     """Columns that are drawn at random, for tables of given sizes."""
 
     draw: np.random.Generator

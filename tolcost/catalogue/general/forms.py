@@ -16,6 +16,7 @@ from math import lcm
 from random import Random
 
 import numpy as np
+from msgspec import Struct, field
 
 from tolcost.algebra import AlgebraBudget, Poly, const, length, product_of, substitute, total_of
 from tolcost.catalogue.general.instances import (
@@ -29,7 +30,6 @@ from tolcost.catalogue.general.instances import (
     Sample,
 )
 from tolcost.catalogue.types import Array
-from tolcost.dataclass import dataclass, field
 
 # === The combination of some quantities that another one is, at all points that are known of it: exactly.
 #
@@ -168,8 +168,7 @@ _LONGEST = 90
 """The condition of the largest row is not spelled out where it takes more characters."""
 
 
-@dataclass(frozen=True, slots=True)
-class MeasureSum:
+class MeasureSum(Struct, frozen=True):
     """A sum of products of measures with rational factors."""
 
     terms: tuple[MeasureProduct, ...]
@@ -202,8 +201,7 @@ class MeasureSum:
         return found if under == 1 else Poly(found.terms, under)
 
 
-@dataclass(frozen=True, slots=True)
-class Forms:
+class Forms(Struct, frozen=True):
     """EOPs and FLOPs."""
 
     eops: MeasureSum
@@ -228,8 +226,7 @@ class Forms:
         return True
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Row:
+class Row(Struct, frozen=True, eq=False):
     """Forms, where they hold (in words), and the instances that they were held to."""
 
     forms: Forms
@@ -237,8 +234,7 @@ class Row:
     instances: tuple[GeneralInstance, ...]
 
 
-@dataclass(slots=True)
-class KnownForms:
+class KnownForms(Struct):
     """Patterns of traits with their instances, the forms found so far, and the patterns that have one."""
 
     patterns: dict[TraitPattern, list[GeneralInstance]]
@@ -262,8 +258,7 @@ class KnownForms:
         self.covered.update(p for p, some in finer.items() if any(forms.hold(some) for forms in self.forms))
 
 
-@dataclass(frozen=True, slots=True)
-class MeasureTable:
+class MeasureTable(Struct, frozen=True):
     """Rows, and the products of measures there that a count may be a combination of.
 
     ``fixed`` are the values of those measures that are a number in each instance.
@@ -309,8 +304,7 @@ class MeasureTable:
         return any(n and n > 2 and factor.numerator % n == 0 for n in common for factor, _ in form.terms)
 
 
-@dataclass(slots=True)
-class Search:
+class Search(Struct):
     """The search for the forms of one operator; ``order`` sorts measures, the simplest first.
 
     ``every`` are the instances, ``places`` the forms of places in all of them, as far as they were asked for.

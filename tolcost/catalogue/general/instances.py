@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from fractions import Fraction
 from itertools import islice
 from random import Random
 from typing import TypeVar
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tolcost.algebra import (
     ZERO,
@@ -40,7 +41,6 @@ from tolcost.catalogue.specs import Library, Spec
 from tolcost.catalogue.types import Array
 from tolcost.cost import Counts, shipped, weigh
 from tolcost.cost.weights import weight_of
-from tolcost.dataclass import dataclass, field
 from tolcost.diagnostics import Rejected, Span
 from tolcost.elaborate.inputs import kind_of_declared
 from tolcost.elaborate.values import Cast, Data, Missing, Value, Vec
@@ -232,8 +232,7 @@ CountedPlace = tuple[Span, str, Fraction]
 """Where in a definition a function is applied, which, and how many FLOPs that is."""
 
 
-@dataclass(slots=True, eq=False)
-class Sample:
+class Sample(Struct, eq=False):
     """What measures, EOPs and FLOPs come to at a point; and places, once they are asked for."""
 
     point: Mapping[Symbol, int]
@@ -242,8 +241,7 @@ class Sample:
     at_places: Mapping[CountedPlace, int] | None = None
 
 
-@dataclass(slots=True, eq=False)
-class GeneralInstance:
+class GeneralInstance(Struct, eq=False):
     """An operator at some inputs.  ``test`` is the node test that it is, "" for a neighbour of one.
 
     A test and its neighbours are a ``family``.
@@ -303,8 +301,7 @@ class GeneralInstance:
             yield row.at_places
 
 
-@dataclass(frozen=True, slots=True)
-class Drawn:
+class Drawn(Struct, frozen=True):
     """Numbers for lengths, by chance as far as equations leave them open."""
 
     symbols: tuple[Symbol, ...]

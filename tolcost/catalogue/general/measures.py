@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 
 from tolcost.algebra import ONE, ZERO, AlgebraBudget, Poly, const, length, product_of, substitute, total_of
 from tolcost.catalogue.cases import Case, Item, attempt, placed

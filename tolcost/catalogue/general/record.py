@@ -9,9 +9,10 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, to_builtins
 
 from tolcost.algebra import Poly, to_text
 from tolcost.algebra.evaluate import evaluate
@@ -23,13 +24,11 @@ from tolcost.catalogue.general.measures import preference
 from tolcost.catalogue.schemas import onnx_version
 from tolcost.catalogue.specs import Library, Spec, open_library
 from tolcost.catalogue.workers import WorkProgress, gathered
-from tolcost.dataclass import dataclass
 
 SECONDS_PER_OPERATOR = 900.0
 
 
-@dataclass(frozen=True, slots=True)
-class HeldTest:
+class HeldTest(Struct, frozen=True):
     """A node test: what the measures of its form are there, and what it counts."""
 
     name: str
@@ -38,8 +37,7 @@ class HeldTest:
     flops: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GeneralRow:
+class GeneralRow(Struct, frozen=True, eq=False):
     """Forms in measures, where they hold, and what they were held to: tests, and so many instances in all.
 
     In ``proved`` of these the form is the count as a formula: it holds at all lengths of the instance.
@@ -61,8 +59,7 @@ class GeneralRow:
         return None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class OperatorForms:
+class OperatorForms(Struct, frozen=True, eq=False):
     """The general forms of an operator; no rows where there are none, and why."""
 
     op: str
@@ -84,8 +81,7 @@ class OperatorForms:
         return bool(self.rows) and held == self.tests and not self.problems
 
 
-@dataclass(frozen=True, slots=True)
-class GeneralForms:
+class GeneralForms(Struct, frozen=True):
     """The general forms of operators, by the version of onnx whose tests they were held to."""
 
     onnx: str
@@ -199,7 +195,7 @@ def _operator_record(one: OperatorForms) -> dict[str, object]:
             "flops": to_text(row.flops),
             "instances": row.instances,
             "proved": row.proved,
-            "tests": list(map(asdict, row.tests)),
+            "tests": list(map(to_builtins, row.tests)),
         }
         for row in one.rows
     ]

@@ -1,0 +1,29 @@
+"""Records with a field that does not take part in equality, such as a place in a source."""
+
+from __future__ import annotations
+
+from abc import ABCMeta
+from typing import ClassVar
+
+from msgspec import Struct, StructMeta
+
+
+class Record(Struct, frozen=True, eq=False):
+    """A frozen record that is equal to another one if all fields agree but those of ``ignored``."""
+
+    ignored: ClassVar[frozenset[str]] = frozenset({"span"})
+
+    def _compared(self) -> list[object]:
+        return [getattr(self, name) for name in self.__struct_fields__ if name not in self.ignored]
+
+    def __eq__(self, other: object) -> bool:
+        """Compare type and fields."""
+        return self is other or (type(self) is type(other) and self._compared() == other._compared())
+
+    def __hash__(self) -> int:
+        """Hash type and fields."""
+        return hash((type(self), *self._compared()))
+
+
+class AbstractMeta(StructMeta, ABCMeta):
+    """The metaclass of records with abstract methods."""
