@@ -63,7 +63,7 @@ peers: $(PEERS)/stamp
 	JAX_PLATFORMS=cpu PYTHONPATH=benchmarks $(PEERS)/bin/python -m peers reports/data/peers.csv reports/data/witnesses.csv
 
 sympy: $(VENV)/dev.stamp
-	$(BIN)/python -m tests.cost.opinions 10000 --jobs $(JOBS)
+	$(BIN)/python -m tools.cost.opinions 10000 --jobs $(JOBS)
 
 torch: $(TORCH)/stamp
 	$(TORCH)/bin/python -m pytest -q -p no:cacheprovider tests/models/test_torch.py tests/test_tasks.py tolcost/api.py
@@ -77,7 +77,7 @@ models: $(ZOO)/stamp
 
 tpch: $(VENV)/dev.stamp
 	$(INSTALL) tpchgen-cli
-	$(BIN)/python -m tests.specs.tpch.campaign
+	$(BIN)/python -m tools.specs.tpch.campaign
 
 hardware: $(VENV)/run.stamp
 	PYTHONPATH=benchmarks $(BIN)/python -m hardware.report
@@ -113,9 +113,9 @@ gate: $(VENV)/run.stamp
 	$(BIN)/tolcost check --strict --fresh
 
 schemes: $(VENV)/dev.stamp
-	$(BIN)/python -m tests.catalogue.store_types
+	$(BIN)/python -m tools.catalogue.store_types
 	$(BIN)/python -c 'from tolcost.cost.weights import store_weights; store_weights()'
-	$(BIN)/python -m tests.models.store_schemes $(MODELS)
+	$(BIN)/python -m tools.models.store_schemes $(MODELS)
 
 lock: $(VENV)/run.stamp
 	$(BIN)/tolcost check --update --prune
@@ -129,21 +129,21 @@ fmt: $(VENV)/dev.stamp
 	$(BIN)/tolcost fmt $(shell find specs -name '*.tol')
 
 soak: $(VENV)/dev.stamp $(BENCH)/stamp
-	$(BIN)/python -m tests.programs.soak $(N) --twice --jobs $(JOBS)
-	$(BIN)/python -m tests.programs.soak $(N) --loops --jobs $(JOBS)
-	$(BIN)/python -m tests.programs.soak $(N) --spaces --jobs $(JOBS)
-	$(BIN)/python -m tests.programs.lengths_apart $(N)
-	$(BIN)/python -m tests.programs.asked $(N)
-	$(BIN)/python -m tests.programs.otherwise $(N)
-	$(BIN)/python -m tests.models.mutations $(N)
-	$(BIN)/python -m tests.models.random_models $(N) --start 1000000
-	$(BENCH)/bin/python -m tests.models.other_lengths $(N) --start 1000000
-	$(BIN)/python -m tests.check.adversary.campaign $(N) --start 1000000 --jobs $(JOBS)
+	$(BIN)/python -m tools.programs.soak $(N) --twice --jobs $(JOBS)
+	$(BIN)/python -m tools.programs.soak $(N) --loops --jobs $(JOBS)
+	$(BIN)/python -m tools.programs.soak $(N) --spaces --jobs $(JOBS)
+	$(BIN)/python -m tools.programs.lengths_apart $(N)
+	$(BIN)/python -m tools.programs.asked $(N)
+	$(BIN)/python -m tools.programs.otherwise $(N)
+	$(BIN)/python -m tools.models.mutations $(N)
+	$(BIN)/python -m tools.models.random_models $(N) --start 1000000
+	$(BENCH)/bin/python -m tools.models.other_lengths $(N) --start 1000000
+	$(BIN)/python -m tools.check.adversary.campaign $(N) --start 1000000 --jobs $(JOBS)
 	TOLCOST_KILLS=200 $(BIN)/pytest -q tests/check/test_fails_closed.py -k killed
-	$(BIN)/python -m tests.generate.answered static $(N) --jobs $(JOBS)
-	$(BIN)/python -m tests.generate.answered programs $(N) --jobs $(JOBS)
-	$(BIN)/python -m tests.generate.answered calls $(N) --jobs $(JOBS)
-	$(BIN)/python -m tests.editor.campaign $(N)
+	$(BIN)/python -m tools.generate.answered static $(N) --jobs $(JOBS)
+	$(BIN)/python -m tools.generate.answered programs $(N) --jobs $(JOBS)
+	$(BIN)/python -m tools.generate.answered calls $(N) --jobs $(JOBS)
+	$(BIN)/python -m tools.editor.campaign $(N)
 	-$(BIN)/tolcost verify --thorough
 	$(BIN)/tolcost verify --domain com.microsoft
 	$(BIN)/tolcost ops --alternatives --verify
@@ -153,13 +153,13 @@ soak: $(VENV)/dev.stamp $(BENCH)/stamp
 
 # Thousands of models, with a worker killed, the command killed and begun again, and a worker of dask killed.
 fleet: $(VENV)/dev.stamp
-	$(BIN)/python -m tests.fleet.campaign $(N)
+	$(BIN)/python -m tools.fleet.campaign $(N)
 
 mutants: $(VENV)/dev.stamp
 	$(INSTALL) coverage
-	$(BIN)/python -m tests.mutants.definitions --seed $(SEED)
-	$(BIN)/python -m tests.mutants.code --seed $(SEED) --count 100 --map
-	$(BIN)/python -m tests.mutants.report
+	$(BIN)/python -m tools.mutants.definitions --seed $(SEED)
+	$(BIN)/python -m tools.mutants.code --seed $(SEED) --count 100 --map
+	$(BIN)/python -m tools.mutants.report
 
 # A target that is missed does not hide the others.  Peers and tolcost share one environment, so that both start alike.
 bench: $(BENCH)/stamp
@@ -174,7 +174,7 @@ vsix: $(VENV)/dev.stamp
 	$(BIN)/python editors/build.py vsix
 
 fresh: $(VENV)/dev.stamp
-	$(BIN)/python -m tests.fresh
+	$(BIN)/python -m tools.fresh
 
 site-test: site vsix
 	TOLCOST_BROWSER=required $(BIN)/pytest -q -p no:cacheprovider site/test_site.py

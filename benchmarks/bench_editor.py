@@ -20,7 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.editor.client import Editor, editor  # noqa: E402
+from tools.editor.client import Editor, editor  # noqa: E402
 
 TARGET = 0.1
 PROGRAMS = (

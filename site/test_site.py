@@ -19,8 +19,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests import readme
 from tests.audit.browser import Browser, chromium
+from tools import readme
 
 ROOT = Path(__file__).parent.parent
 BUILT = ROOT / "build" / "site"

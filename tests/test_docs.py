@@ -20,9 +20,9 @@ import pytest
 from onnx import TensorProto
 from onnx import helper as onnx_helper
 
-from tests import readme
 from tolcost.cli import run
 from tolcost.cli.report import NEXT
+from tools import readme
 
 ROOT = Path(__file__).parent.parent
 TOUR, TUTORIAL = ROOT / "docs" / "tour.md", ROOT / "docs" / "tutorial.md"
@@ -196,7 +196,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_every_command_of_the_readme_is_run_by_something() -> None:
-    """What runs which is said in ``tests/readme.py``; the other targets take their commands from there."""
+    """What runs which is said in ``tools/readme.py``; the other targets take their commands from there."""
     makefile = (ROOT / "Makefile").read_text("utf-8")
     for command in readme.commands(README):
         assert readme.runner(command), f"nothing runs `{command}`"

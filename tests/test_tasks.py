@@ -23,10 +23,10 @@ from onnx import TensorProto, helper
 
 from tests.check.test_action import steps
 from tests.cli.test_sessions import written
-from tests.models import graphs
 from tolcost.catalogue.specs import open_library
 from tolcost.cli import run
 from tolcost.models.walking import Session
+from tools.models import graphs
 
 ROOT = Path(__file__).parents[1]
 TASKS = ROOT / "docs" / "tasks.md"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from random import Random
 
 from tests.execute import programs as p
-from tests.execute.builders import build, coords, lam, mem, n, program, tol
 from tests.execute.random_ir import Gen
 from tolcost.atoms.text import program_text
+from tools.execute.builders import build, coords, lam, mem, n, program, tol
 
 
 def test_matmul():

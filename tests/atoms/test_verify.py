@@ -8,21 +8,6 @@ import pytest
 from msgspec.structs import replace
 
 from tests.execute import programs as p
-from tests.execute.builders import (
-    build,
-    coords,
-    embed,
-    lam,
-    mem,
-    n,
-    num,
-    pack,
-    program,
-    ref,
-    scalar,
-    tensor,
-    tol,
-)
 from tests.execute.random_ir import Gen
 from tolcost.algebra import const, coordinate, ge, the_symbol
 from tolcost.atoms.nodes import (
@@ -43,6 +28,21 @@ from tolcost.atoms.nodes import (
 )
 from tolcost.atoms.verify import verify
 from tolcost.diagnostics import InternalError
+from tools.execute.builders import (
+    build,
+    coords,
+    embed,
+    lam,
+    mem,
+    n,
+    num,
+    pack,
+    program,
+    ref,
+    scalar,
+    tensor,
+    tol,
+)
 
 X = tol("x", "R", n)
 M = tol("w", "R", n, n)

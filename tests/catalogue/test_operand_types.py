@@ -9,13 +9,13 @@ import pytest
 from onnx import defs
 
 from tests.catalogue.recorded_schemas import recorded_schema
-from tests.catalogue.store_types import tables
 from tolcost.catalogue.cases import recorded_cases
 from tolcost.catalogue.operand_types import FOLDER, OperatorTypes, check_node, types_of
 from tolcost.catalogue.schemas import types_of_schema
 from tolcost.catalogue.specs import FURTHER_DOMAINS, open_library
 from tolcost.catalogue.types import space_of_dtype
 from tolcost.platform import specs_root
+from tools.catalogue.store_types import tables
 
 MANY = 600
 

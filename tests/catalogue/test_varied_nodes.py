@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from onnx import ModelProto, helper
 
-from tests.catalogue.variations import Varied, node_tests, varied
-from tests.catalogue.varied_nodes import Answers, answered, evaluated, feeds
 from tolcost.catalogue.specs import open_library
 from tolcost.models.walking import Session
+from tools.catalogue.variations import Varied, node_tests, varied
+from tools.catalogue.varied_nodes import Answers, answered, evaluated, feeds
 
 OPERATORS = frozenset({"Add", "ReduceSum", "MaxPool", "Conv", "Hardmax", "Slice", "Gemm", "Concat"})
 

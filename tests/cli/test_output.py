@@ -9,9 +9,9 @@ from pathlib import Path
 import onnx
 import pytest
 
-from tests.models import graphs
 from tolcost.cli import run
 from tolcost.cli.output import write_whole
+from tools.models import graphs
 
 MATMUL = str(Path(__file__).parent / "programs" / "matmul.tol")
 

@@ -14,10 +14,10 @@ from pathlib import Path
 import onnx
 import pytest
 
-from tests.models import graphs
 from tolcost.catalogue.specs import open_library
 from tolcost.cli import run
 from tolcost.models.walking import Session
+from tools.models import graphs
 
 HERE = Path(__file__).parent
 SESSIONS = sorted((HERE / "sessions").glob("*.txt"))

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from msgspec import Struct, field
 
-from tests.programs.points import meets
 from tolcost.algebra import Poly, Symbol, evaluate, evaluate_cond
 from tolcost.atoms.kit import inner_nodes, program_nodes, roots
 from tolcost.atoms.nodes import (
@@ -43,6 +42,7 @@ from tolcost.atoms.nodes import (
     Where,
 )
 from tolcost.cost import count as count_program
+from tools.programs.points import meets
 
 Lengths = Mapping[Symbol, int]
 Names = Mapping[Var, "Traced"]

@@ -21,9 +21,6 @@ import numpy as np
 import pytest
 from msgspec import Struct
 
-from tests.cost.brute_depth import brute_depth
-from tests.programs.points import candidates
-from tests.programs.road import inputs_for, lengths_of
 from tests.syntax import cases
 from tolcost.algebra import ZERO, Ge, Poly, cond_text, evaluate, to_text
 from tolcost.atoms.nodes import Program
@@ -37,6 +34,9 @@ from tolcost.cost.weights import parse_weights
 from tolcost.diagnostics import Rejected, Source, place, render_all
 from tolcost.execute import run_reference
 from tolcost.pipeline import lower, read_program
+from tools.cost.brute_depth import brute_depth
+from tools.programs.points import candidates
+from tools.programs.road import inputs_for, lengths_of
 
 CASES = cases.read(Path(__file__).with_name("cases"))
 LARGEST, POINTS = 5, 3

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 
 import pytest
 
-from tests.cost import programs
 from tests.cost.brute import brute
-from tests.cost.programs import R0, X, apply, block, k, m, n, number, program
-from tests.execute.builders import build, fold, mem, ref, select, tensor
 from tolcost.algebra import Symbol, coordinate, evaluate, ge, to_text
 from tolcost.atoms.nodes import Node, Program, Put, Var
 from tolcost.cost import Counts, count
 from tolcost.diagnostics import Rejected, place
+from tools.cost import programs
+from tools.cost.programs import R0, X, apply, block, k, m, n, number, program
+from tools.execute.builders import build, fold, mem, ref, select, tensor
 
 N, M, K = programs.SYMBOLS
 GRID = [{N: a, M: b, K: c} for a in (1, 2, 5, 8) for b in (1, 3) for c in (1, 4)]

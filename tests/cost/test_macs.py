@@ -7,10 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from tests.cost.brute_macs import hold_macs
-from tests.generate.loops import loop_program
-from tests.generate.programs import Case, generate
-from tests.programs.road import lengths_of, lowered
 from tolcost.diagnostics import Rejected
+from tools.generate.loops import loop_program
+from tools.generate.programs import Case, generate
+from tools.programs.road import lengths_of, lowered
 
 PROGRAMS = 120
 """A slice; those of ``specs/`` are held in ``test_second_opinion.py``."""

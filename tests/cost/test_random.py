@@ -5,9 +5,6 @@ from __future__ import annotations
 import pytest
 
 from tests.cost.brute import brute
-from tests.cost.brute_depth import brute_depth
-from tests.cost.programs import SYMBOLS
-from tests.cost.random_programs import random_program
 from tests.cost.test_count import at
 from tolcost.cost import count, count_functions, depths
 from tolcost.cost.derive import derive
@@ -15,6 +12,9 @@ from tolcost.cost.unsummed import unsummed, walked
 from tolcost.diagnostics import Source
 from tolcost.pipeline import lower, read_program
 from tolcost.result.derivation import derivation_text
+from tools.cost.brute_depth import brute_depth
+from tools.cost.programs import SYMBOLS
+from tools.cost.random_programs import random_program
 
 N, M, K = SYMBOLS
 POINTS = [{N: a, M: b, K: c} for a, b, c in ((1, 1, 1), (2, 3, 1), (4, 2, 3), (5, 1, 4))]

@@ -6,15 +6,15 @@ from fractions import Fraction
 
 import pytest
 
-from tests.cost import programs
-from tests.cost.programs import R0, A, X, apply, k, m, n, number, program
-from tests.execute.builders import build, fold, mem, ref, tensor
 from tolcost.algebra import UnboundSymbol, const, coordinate, evaluate, to_text
 from tolcost.atoms.nodes import Input, Node, Var
 from tolcost.cost import analyze_program, depths, traffic
 from tolcost.cost.derive import derive
 from tolcost.cost.traffic import bytes_of
 from tolcost.diagnostics import place
+from tools.cost import programs
+from tools.cost.programs import R0, A, X, apply, k, m, n, number, program
+from tools.execute.builders import build, fold, mem, ref, tensor
 
 N, M, K = programs.SYMBOLS
 

@@ -12,8 +12,6 @@ from zlib import crc32
 import pytest
 
 from tests.cost.brute_macs import hold_macs
-from tests.cost.opinions import batch, plain_programs, random_atoms, rows_of, traps, used_programs
-from tests.cost.programs import SYMBOLS, n
 from tolcost.algebra import Symbol, coordinate, the_symbol
 from tolcost.algebra.sympy_sums import SympySums, is_closed, same
 from tolcost.atoms.nodes import Program
@@ -22,6 +20,8 @@ from tolcost.cost.second_opinion import TooSlow, time_limit
 from tolcost.cost.unsummed import Summand, TooManyCoordinates, walked
 from tolcost.diagnostics import Rejected
 from tolcost.pipeline import analyze_lowered
+from tools.cost.opinions import batch, plain_programs, random_atoms, rows_of, traps, used_programs
+from tools.cost.programs import SYMBOLS, n
 
 N = SYMBOLS[0]
 MATMUL = "specs/examples/matmul.tol"

@@ -9,12 +9,6 @@ from random import Random
 
 import pytest
 
-from tests.cost.brute_traffic import can_be_walked, numbers, walked
-from tests.cost.programs import SYMBOLS
-from tests.cost.random_indices import faults
-from tests.cost.random_programs import random_program
-from tests.generate.loops import loop_program
-from tests.programs.road import lengths_of, lowered
 from tolcost.algebra import evaluate, to_text
 from tolcost.cost.indices import Doubts
 from tolcost.cost.record import traffic_with
@@ -23,6 +17,12 @@ from tolcost.diagnostics import Source
 from tolcost.elaborate.inputs import arguments
 from tolcost.pipeline import lower, read_program
 from tolcost.platform import read_spec
+from tools.cost.brute_traffic import can_be_walked, numbers, walked
+from tools.cost.programs import SYMBOLS
+from tools.cost.random_indices import faults
+from tools.cost.random_programs import random_program
+from tools.generate.loops import loop_program
+from tools.programs.road import lengths_of, lowered
 
 N, M, K = SYMBOLS
 POINTS = [{N: a, M: b, K: c} for a, b, c in ((1, 1, 1), (2, 3, 1), (3, 2, 2))]

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.cost import programs
-from tests.cost.programs import X, apply, k, m, n, number, program
-from tests.execute.builders import mem
 from tolcost.cost import count, load_weights, parse_weights, weigh, weights
 from tolcost.cost.weights import SHIPPED, lacking, stored_weights, weight_of
 from tolcost.diagnostics import Rejected
 from tolcost.elementary import FUNCTIONS
 from tolcost.spaces import SPACES
+from tools.cost import programs
+from tools.cost.programs import X, apply, k, m, n, number, program
+from tools.execute.builders import mem
 
 HEAD = 'name = "x"\nunit = "u"\ndefault = "error"\n'
 

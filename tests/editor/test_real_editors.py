@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import readme
+from tools import readme
 
 ROOT = readme.ROOT
 MISTAKE = "tol a: R [n]\ny := map(a, exq(*))\n"

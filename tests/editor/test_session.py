@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.editor.campaign import campaign
-from tests.editor.client import COMMAND, Editor, RequestRefused, after, editor
+from tools.editor.campaign import campaign
+from tools.editor.client import COMMAND, Editor, RequestRefused, after, editor
 
 ROOT = Path(__file__).parents[2]
 MATMUL = """\
@@ -206,7 +206,7 @@ def test_a_text_that_is_closed_has_no_diagnostics(session: Editor) -> None:
 
 
 def test_random_edits_end_with_what_the_command_says(session: Editor, tmp_path: Path) -> None:
-    """A slice of ``python -m tests.editor.campaign``, which ``make soak`` runs at length."""
+    """A slice of ``python -m tools.editor.campaign``, which ``make soak`` runs at length."""
     found = campaign(session, tmp_path, edits=40, seed=7)
     assert (found.differing, found.failures) == ([], [])
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.generate.answered import WRITERS, answer
-from tests.generate.static_expressions import HEADER
+from tools.generate.answered import WRITERS, answer
+from tools.generate.static_expressions import HEADER
 
 FOUND = Path(__file__).parents[1] / "cases" / "static_expressions.txt"
 BATCH = 150

@@ -25,10 +25,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cost.brute_depth import brute_depth
 from tests.cost.brute_macs import hold_macs
-from tests.programs.points import held_at
-from tests.programs.road import lengths_of
 from tests.syntax import cases
 from tolcost.algebra import Poly, cond_text, to_text, total_of
 from tolcost.atoms.kit import program_nodes
@@ -36,6 +33,9 @@ from tolcost.atoms.nodes import Filter, Output, Program
 from tolcost.cost import Counts, count, depths
 from tolcost.diagnostics import Rejected, Source
 from tolcost.pipeline import lower, read_program
+from tools.cost.brute_depth import brute_depth
+from tools.programs.points import held_at
+from tools.programs.road import lengths_of
 
 CASES = cases.read(Path(__file__).parent / "cases")
 POINTS = 5

@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.programs.road import lowered
 from tolcost.algebra import Poly
 from tolcost.cost import count
 from tolcost.diagnostics import Rejected
+from tools.programs.road import lowered
 
 INPUTS = "tol x: R [n]\ntol w: R [2]\n"
 NUMBERS = ("x[1]", "x[2]", "w[1]", "3", "0.5", "n", "exp(n)", "x[1] * 2", "sin(w[2])", "exp(3)")

@@ -14,7 +14,6 @@ from os import environ
 import numpy as np
 import pytest
 
-from tests.programs.road import same_counts, same_runs, same_shapes
 from tolcost.algebra import evaluate
 from tolcost.atoms.nodes import Program
 from tolcost.cost import count
@@ -22,6 +21,7 @@ from tolcost.diagnostics import Rejected, Source
 from tolcost.elaborate.inputs import arguments
 from tolcost.execute import Execution, run_reference, run_vectorised
 from tolcost.pipeline import lower, read_program
+from tools.programs.road import same_counts, same_runs, same_shapes
 
 SOAK = bool(environ.get("TOLCOST_SOAK"))
 """All lists and forms, some minutes; otherwise those that differ most."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tests.execute.builders import (
+from tolcost.algebra import conj, const, coordinate, ge
+from tolcost.atoms.nodes import Part, Program, Var
+from tools.execute.builders import (
     block,
     build,
     component,
@@ -30,8 +32,6 @@ from tests.execute.builders import (
     total,
     where,
 )
-from tolcost.algebra import conj, const, coordinate, ge
-from tolcost.atoms.nodes import Part, Program, Var
 
 
 def elementwise(function: str = "exp", space: str = "R") -> Program:

@@ -6,7 +6,9 @@ from random import Random
 
 from msgspec import Struct, field
 
-from tests.execute.builders import (
+from tolcost.algebra import Cond, Poly, conj, const, coordinate, disj, eq, ge, length, product_of
+from tolcost.atoms.nodes import Block, Node, Part, Program, Type, Var
+from tools.execute.builders import (
     as_block,
     block,
     build,
@@ -32,8 +34,6 @@ from tests.execute.builders import (
     total,
     where,
 )
-from tolcost.algebra import Cond, Poly, conj, const, coordinate, disj, eq, ge, length, product_of
-from tolcost.atoms.nodes import Block, Node, Part, Program, Type, Var
 
 n, m, k = (length(name) for name in "nmk")
 INPUTS = (

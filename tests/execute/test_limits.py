@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from tests.execute import programs as p
-from tests.execute.builders import build, embed, join, lam, mem, num, program, ref, tol, total
 from tests.execute.compare import same_both_ways
 from tolcost.algebra import coordinate, ge, length
 from tolcost.atoms.nodes import Condition, Program, Var
 from tolcost.diagnostics import Rejected
 from tolcost.execute import folds, machine, run_reference, run_vectorised, values
+from tools.execute.builders import build, embed, join, lam, mem, num, program, ref, tol, total
 
 BOTH = pytest.mark.parametrize("run", [run_reference, run_vectorised])
 

@@ -18,7 +18,6 @@ from msgspec import to_builtins
 from onnx import TensorProto, helper, save
 from pyarrow import parquet as arrow
 
-from tests.fleet.models import exported, poison, with_lengths
 from tolcost.cli import run
 from tolcost.diagnostics import Rejected
 from tolcost.fleet.engines import Note, on_dask, on_this_machine, studied
@@ -27,6 +26,7 @@ from tolcost.fleet.sources import is_fleet, models_at
 from tolcost.fleet.task import Task
 from tolcost.result.many import Summary
 from tolcost.result.model import Wanted
+from tools.fleet.models import exported, poison, with_lengths
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = json.loads((ROOT / "docs" / "schemas" / "fleet.json").read_text("utf-8"))
@@ -256,7 +256,7 @@ def test_what_has_to_be_installed_is_told(
 
 
 def test_dask_gives_the_same_rows(fleet: Path) -> None:
-    """In one worker; ``python -m tests.fleet.campaign`` has several, and kills one."""
+    """In one worker; ``python -m tools.fleet.campaign`` has several, and kills one."""
     import distributed
 
     save(with_lengths(dict(exported())["bounded"], 5), fleet / "bounded.onnx")

@@ -21,8 +21,6 @@ import numpy as np
 import pytest
 from msgspec import Struct
 
-from tests.programs.road import arrays, lengths_of, same_counts, same_shapes
-from tests.specs.library_programs import possibly_empty
 from tolcost.algebra import evaluate
 from tolcost.atoms.nodes import Part, Program
 from tolcost.catalogue.listing import read_library
@@ -31,6 +29,8 @@ from tolcost.diagnostics import Source
 from tolcost.elaborate.inputs import PlainValue, arguments
 from tolcost.execute import Execution, run_vectorised
 from tolcost.pipeline import lower, read_program
+from tools.programs.road import arrays, lengths_of, same_counts, same_shapes
+from tools.specs.library_programs import possibly_empty
 
 SPECS = Path(__file__).parents[2] / "specs"
 BATCH = 25

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from tests.kernels.holding import SPECS, Held, drawn, hold, outputs_of, same_values
-from tests.programs.road import lengths_of
 from tolcost.algebra import evaluate, symbols_of_cond
 from tolcost.atoms.lengths import given_lengths
 from tolcost.atoms.nodes import Program
@@ -21,6 +20,7 @@ from tolcost.execute import run_vectorised
 from tolcost.execute.circuit import Circuit, circuit_of
 from tolcost.pipeline import lower, read_program
 from tolcost.result.circuits import circuit_dot, circuit_json, circuit_program, read_circuit, same_polynomials
+from tools.programs.road import lengths_of
 
 SIZES = {"m": 3, "w": 3, "steps": 3}
 # what data decides (where to write, how long a result is) is no wire

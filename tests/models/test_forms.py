@@ -9,7 +9,7 @@ import pytest
 from onnx import ModelProto, TensorProto, helper
 
 import tolcost
-from tests.models.graphs import FLOAT, Builder
+from tools.models.graphs import FLOAT, Builder
 
 GROUPS = 4
 

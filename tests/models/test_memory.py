@@ -10,9 +10,9 @@ from onnx.parser import parse_model
 from onnx.reference import ReferenceEvaluator
 
 import tolcost
-from tests.models import graphs
 from tolcost.algebra import Poly, const, floordiv, is_nonnegative, length
 from tolcost.models import memory
+from tools.models import graphs
 
 BOUNDED = onnx.load(Path(__file__).parent / "exported" / "bounded.onnx")
 

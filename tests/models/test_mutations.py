@@ -5,9 +5,9 @@ from pathlib import Path
 import onnx
 import pytest
 
-from tests.models.mutations import attempts, outcome
 from tolcost.catalogue.specs import open_library
 from tolcost.models.walking import Session
+from tools.models.mutations import attempts, outcome
 
 CASES = Path(__file__).parent.parent / "cases" / "models"
 

@@ -1,7 +1,7 @@
 """BERT and ResNet-18 in every form that onnxruntime makes of them.
 
 All nodes are costed, MACs are those of the exported model, and shapes are as observed at two sets of lengths.
-``python -m tests.generate.contrib.models`` makes what is kept; see there.  What a session saves after less
+``python -m tools.generate.contrib.models`` makes what is kept; see there.  What a session saves after less
 than all of its optimisations is looked at where ``TOLCOST_SOAK`` is set.
 """
 

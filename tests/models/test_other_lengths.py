@@ -9,15 +9,15 @@ import onnx
 import pytest
 from onnx import NodeProto, helper, numpy_helper
 
-from tests.generate.measured_nodes import EVERY
-from tests.generate.valid_models import valid_model
-from tests.models.other_lengths import judged
 from tests.models.test_hostile import FLOAT, costed, model, studied
 from tests.models.test_models import ints, value
 from tolcost.catalogue.specs import open_library
 from tolcost.diagnostics import Rejected
 from tolcost.models.facts import shape_of
 from tolcost.models.walking import Session
+from tools.generate.measured_nodes import EVERY
+from tools.generate.valid_models import valid_model
+from tools.models.other_lengths import judged
 
 node = helper.make_node
 

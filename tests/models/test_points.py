@@ -11,7 +11,6 @@ import pytest
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
-from tests.models import graphs
 from tests.models.test_models import FLOAT, value
 from tolcost.catalogue.reading import model_of
 from tolcost.catalogue.specs import open_library
@@ -19,6 +18,7 @@ from tolcost.diagnostics import Rejected
 from tolcost.models.walking import Session
 from tolcost.result.cost import Cost
 from tolcost.result.model import Wanted, file_cost, model_cost
+from tools.models import graphs
 
 INT = TensorProto.INT64
 

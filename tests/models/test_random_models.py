@@ -7,12 +7,12 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from tests.generate.valid_graphs import run_node
-from tests.generate.valid_models import Made
-from tests.models.random_models import judge, judged
 from tests.models.test_models import FLOAT, ints, value
 from tolcost.catalogue.specs import open_library
 from tolcost.models.walking import Session
+from tools.generate.valid_graphs import run_node
+from tools.generate.valid_models import Made
+from tools.models.random_models import judge, judged
 
 BATCH, BATCHES = 25, 4
 

@@ -1,4 +1,4 @@
-"""A model costs the same however it is written; ``python -m tests.models.rewritings`` holds more to it."""
+"""A model costs the same however it is written; ``python -m tools.models.rewritings`` holds more to it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import onnx
 import onnx.parser
 import pytest
 
-from tests.generate.valid_models import valid_model
-from tests.models.rewritings import REWRITINGS, at_point, differences, row_sums, studied, with_numbers
 from tests.models.test_light import LIGHT, MACS
-from tests.readme import ROOT
 from tolcost.catalogue.specs import open_library
 from tolcost.models.walking import Session
+from tools.generate.valid_models import valid_model
+from tools.models.rewritings import REWRITINGS, at_point, differences, row_sums, studied, with_numbers
+from tools.readme import ROOT
 
 BATCH, BATCHES = 6, 4
 

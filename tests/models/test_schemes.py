@@ -10,7 +10,6 @@ import pytest
 from onnx import ModelProto, TensorProto, helper
 from onnx.parser import parse_model
 
-from tests.models import graphs
 from tolcost.algebra import Poly, const, substitute
 from tolcost.catalogue.graph import GraphNode
 from tolcost.catalogue.reading import load_model, model_of
@@ -27,6 +26,7 @@ from tolcost.models.patterns import Pattern, patterns_of
 from tolcost.models.scheme import same
 from tolcost.models.schemes import Schemes
 from tolcost.models.walking import Session
+from tools.models import graphs
 
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 

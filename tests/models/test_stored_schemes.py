@@ -10,14 +10,6 @@ from pathlib import Path
 import onnx
 import pytest
 
-from tests.models.scheme_texts import node_of_pattern
-from tests.models.store_schemes import (
-    Operator,
-    anew,
-    lines_of,
-    stored_operators,
-    text_of_scheme,
-)
 from tolcost.catalogue.reading import load_model
 from tolcost.catalogue.specs import FOLDER, NOTHING_STORED, Library, new_library, open_library
 from tolcost.models.analysis import analyze_graph
@@ -26,6 +18,14 @@ from tolcost.models.stored_schemes import NO_SCHEME, pattern_text
 from tolcost.models.walking import Session
 from tolcost.platform import specs_root
 from tolcost.result.model import walked
+from tools.models.scheme_texts import node_of_pattern
+from tools.models.store_schemes import (
+    Operator,
+    anew,
+    lines_of,
+    stored_operators,
+    text_of_scheme,
+)
 
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 SPECS = Path(str(specs_root()))

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import tolcost
-from tests import readme
 from tolcost.cli import run
 from tolcost.cli.torch import read_inputs
+from tools import readme
 
 EXPORTED = Path(__file__).parent / "exported"
 
@@ -65,7 +65,7 @@ def test_what_inputs_are_is_read() -> None:
 @pytest.mark.parametrize("name", ["convolutional", "decoder", "experts"])
 def test_exports_are_what_is_stored(name: str) -> None:
     pytest.importorskip("torch")
-    from tests.models.torch_modules import export
+    from tools.models.torch_modules import export
 
     stored, fresh = tolcost.load_model(EXPORTED / f"{name}.onnx"), tolcost.from_onnx(export(name))
     assert (fresh.eops, fresh.macs, fresh.params) == (stored.eops, stored.macs, stored.params)
@@ -73,7 +73,7 @@ def test_exports_are_what_is_stored(name: str) -> None:
 
 def test_a_module_without_weights_costs_the_same() -> None:
     torch = pytest.importorskip("torch")
-    from tests.models.torch_modules import Decoder
+    from tools.models.torch_modules import Decoder
 
     inputs = {"ids": (4, 8), "cache": (2, 2, 4, 4, 16, 8)}
     open_ = {"ids": {0: "batch", 1: "seq"}, "cache": {2: "batch", 4: "past"}}
@@ -90,7 +90,7 @@ def test_the_command_costs_a_module(tmp_path: Path) -> None:
     saved = tmp_path / "kept.onnx"
     shape, rest = ["--shape", "x=batch,3,h,w"], ["--save", str(saved), "--format", "json", "--dim", "batch=2"]
     done = subprocess.run(
-        [sys.executable, "-m", "tolcost", "torch", "tests.models.torch_modules:Convolutional", *shape, *rest],
+        [sys.executable, "-m", "tolcost", "torch", "tools.models.torch_modules:Convolutional", *shape, *rest],
         capture_output=True,
         text=True,
         check=True,
@@ -99,8 +99,8 @@ def test_the_command_costs_a_module(tmp_path: Path) -> None:
     stored = tolcost.load_model(EXPORTED / "convolutional.onnx", {"batch": 2})
     assert json.loads(done.stdout)["totals"]["macs"] == json.loads(stored.to_json())["totals"]["macs"]
     assert tolcost.load_model(saved, {"batch": 2}).macs == stored.macs
-    assert run(["torch", "tests.models.torch_modules:Nothing", *shape]) == 2
-    assert run(["torch", "tests.models.torch_modules:Convolutional", "--shape", "x=batch,3"]) == 2
+    assert run(["torch", "tools.models.torch_modules:Nothing", *shape]) == 2
+    assert run(["torch", "tools.models.torch_modules:Convolutional", "--shape", "x=batch,3"]) == 2
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     (tmp_path / "my").mkdir()
     (tmp_path / "my" / "models.py").write_text(
-        "from tests.models.torch_modules import Convolutional as net\n"
+        "from tools.models.torch_modules import Convolutional as net\n"
     )
     env = {**os.environ, "PYTHONPATH": str(readme.ROOT)}
     for command in readme.run_by(readme.TORCH):

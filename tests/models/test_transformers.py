@@ -5,7 +5,6 @@ import onnx
 import pytest
 from onnx.reference import ReferenceEvaluator
 
-from tests.models import graphs
 from tests.models.running import run_model
 from tolcost.algebra import evaluate, length
 from tolcost.catalogue.reading import model_of
@@ -13,6 +12,7 @@ from tolcost.catalogue.specs import open_library
 from tolcost.models.facts import shape_of
 from tolcost.models.walking import Session
 from tolcost.result.model import ModelStudy, Wanted, model_cost, of_model
+from tools.models import graphs
 
 BATCH, SEQ = length("batch"), length("seq")
 STYLES = [(17, False), (18, False), (18, True), (23, True)]

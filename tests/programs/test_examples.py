@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.programs.road import lowered
 from tolcost.algebra import to_text
 from tolcost.atoms.nodes import Program
 from tolcost.atoms.unroll import unroll
 from tolcost.cost import count
 from tolcost.cost.derive import derive
 from tolcost.execute import run_reference
+from tools.programs.road import lowered
 
 ROOT = Path(__file__).parents[2]
 PRODUCT = """tol a: R [2, 2]

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.programs.points import held_at
-from tests.programs.road import lowered
 from tolcost.algebra import Poly, const, evaluate, to_text
 from tolcost.cost import count
 from tolcost.elaborate import Argument
 from tolcost.execute import run_vectorised
+from tools.programs.points import held_at
+from tools.programs.road import lowered
 
 EXAMPLES = Path(__file__).parents[2] / "specs" / "examples"
 CONV = {"c": 2, "h": 9, "w": 11, "m": 4, "kh": 3, "kw": 3, "s": 2, "p": 1}

@@ -12,8 +12,8 @@ import os
 
 import pytest
 
-from tests.programs.limits import chain, doubling, long_sum, nested, outcome
 from tolcost.platform import RECURSION
+from tools.programs.limits import chain, doubling, long_sum, nested, outcome
 
 BIG = 2**63
 SOAK = "TOLCOST_SOAK" in os.environ

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.programs.points import held_at
-from tests.programs.road import lowered
 from tolcost.diagnostics import Rejected
+from tools.programs.points import held_at
+from tools.programs.road import lowered
 
 PAPER = Path(__file__).parents[2] / "specs" / "paper"
 PROGRAMS = sorted(PAPER.glob("*/*.tol"))

@@ -13,13 +13,13 @@ from typing import get_args
 
 import pytest
 
-from tests.generate.loops import loop_program
-from tests.generate.programs import Case, generate
-from tests.programs.asked import broken
-from tests.programs.lengths_apart import tried
-from tests.programs.otherwise import broken as written_otherwise
-from tests.programs.soak import KEPT, Soaked, batch
-from tests.programs.verdict import ALIKE, NO_OPINION, Kind, judge
+from tools.generate.loops import loop_program
+from tools.generate.programs import Case, generate
+from tools.programs.asked import broken
+from tools.programs.lengths_apart import tried
+from tools.programs.otherwise import broken as written_otherwise
+from tools.programs.soak import KEPT, Soaked, batch
+from tools.programs.verdict import ALIKE, NO_OPINION, Kind, judge
 
 BATCH = 100
 BATCHES = 4

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from tests.programs.road import lowered
 from tests.syntax import cases
 from tolcost.diagnostics import Rejected, render_all
+from tools.programs.road import lowered
 
 CASES = cases.read("shapes")
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.referee.family_inputs import inputs_of
 from tolcost.algebra import evaluate, total_of
 from tolcost.algebra.parse import parse_text
 from tolcost.catalogue.listing import read_library
@@ -16,6 +15,7 @@ from tolcost.cost import Analysis, analyze_program
 from tolcost.execute import run_vectorised
 from tolcost.referee.formulas import ModelProgram, lower_subject, shipped_formulas
 from tolcost.referee.judge import parts_of
+from tools.referee.family_inputs import inputs_of
 
 RECORDED: dict[str, Any] = json.loads(
     (Path(__file__).parents[2] / "reports" / "data" / "families.json").read_text("utf-8")

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.cost.brute_traffic import can_be_walked, numbers, walked
 from tolcost.algebra import Symbol, evaluate, symbols_of_cond
 from tolcost.algebra.points import hold_at
 from tolcost.atoms.lengths import lengths_of
@@ -36,6 +35,7 @@ from tolcost.referee.formulas import (
 from tolcost.referee.judge import Judgement, VerifiedForms, judge_formulas, taken_by
 from tolcost.referee.table import verdict_table
 from tolcost.show.tables import csv_text, markdown
+from tools.cost.brute_traffic import can_be_walked, numbers, walked
 
 REPORTS = Path(__file__).parents[2] / "reports"
 LIBRARY = open_library()

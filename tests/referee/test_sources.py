@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from tests.referee.rules import RULES, known
 from tolcost.algebra.parse import parse_text
 from tolcost.catalogue.specs import open_library
 from tolcost.elaborate.inputs import PlainShapes
 from tolcost.referee.formulas import ModelProgram, shipped_formulas, title_of
+from tools.referee.rules import RULES, known
 
 FILES = shipped_formulas()
 REPORTS = Path(__file__).parents[2] / "reports"
@@ -33,7 +33,7 @@ def test_every_formula_says_where_it_is_from_and_what_it_was_held_to() -> None:
 
 @pytest.mark.parametrize("source", RULES)
 def test_every_rule_has_a_verdict_or_a_reason(source: str) -> None:
-    """`python -m tests.referee.rules` holds the same lists to a copy of the source."""
+    """`python -m tools.referee.rules` holds the same lists to a copy of the source."""
     said = RULES[source]
     names = {formula.name.partition("/")[2] for formula in FILES[source]}
     stems = names | {name.partition("-")[0] for name in names}

@@ -5,7 +5,7 @@ from pathlib import Path
 import onnx
 import pytest
 
-from tests.models import graphs
+from tools.models import graphs
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.models import graphs
 from tolcost.api import load_model
 from tolcost.catalogue.reading import model_of
 from tolcost.catalogue.specs import open_library
@@ -14,6 +13,7 @@ from tolcost.models.walking import Session
 from tolcost.result.cost import Cost
 from tolcost.result.model import Wanted, model_cost
 from tolcost.result.view import CostView, written
+from tools.models import graphs
 
 BERT = Path(__file__).parents[2] / "examples" / "bert.onnx"
 

@@ -7,9 +7,9 @@ import onnx
 import pytest
 from onnx import helper
 
-from tests.models import graphs
 from tests.models.test_hostile import model
 from tolcost.cli import run
+from tools.models import graphs
 
 
 def output(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:

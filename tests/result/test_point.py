@@ -11,7 +11,6 @@ import pytest
 from onnx import helper
 
 import tolcost.show.html as page
-from tests.models import graphs
 from tests.models.test_hostile import costed, model, studied
 from tests.models.test_models import ints
 from tolcost.algebra import evaluate
@@ -24,6 +23,7 @@ from tolcost.models.walking import Session
 from tolcost.result.growth import Sweep, growth
 from tolcost.result.page import _data, _Forms
 from tolcost.result.study import Located, locate_study
+from tools.models import graphs
 
 Sized = tuple[str, Callable[[int], int]]
 WINDOWS = Path(__file__).parents[1] / "cli" / "programs" / "windows.tol"

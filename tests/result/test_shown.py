@@ -1,4 +1,4 @@
-"""What a user reads is what was derived: a slice of ``tests.result.shown``, and what it has found."""
+"""What a user reads is what was derived: a slice of ``tools.result.shown``, and what it has found."""
 
 import json
 import shutil
@@ -12,9 +12,6 @@ from msgspec.structs import replace
 from onnx import TensorProto, helper
 
 import tolcost
-from tests.result.shown import Browser, compared, random_programs, spec_programs, wrong_program
-from tests.result.shown_models import wrong_model
-from tests.show.readers import of_latex, of_mathml, of_text
 from tolcost.algebra import Poly, evaluate, length, the_symbol
 from tolcost.algebra.parse import parse_text
 from tolcost.algebra.powers import powers
@@ -31,6 +28,9 @@ from tolcost.result.derivation import derivation_json, derivation_text
 from tolcost.result.study import Located
 from tolcost.result.view import CostView, written
 from tolcost.show.document import Code, Fact, Facts, latex_of, mathml_of, text_of, write
+from tools.result.shown import Browser, compared, random_programs, spec_programs, wrong_program
+from tools.result.shown_models import wrong_model
+from tools.show.readers import of_latex, of_mathml, of_text
 
 ROOT = Path(__file__).parents[2]
 N = length("n")

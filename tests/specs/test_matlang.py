@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tests.kernels.holding import Change, Inputs, Twin, hold, unchanged
-from tests.specs.library_programs import Array
 from tolcost.catalogue.listing import read_library
+from tools.specs.library_programs import Array
 
 
 def regular(given: Inputs, rng: np.random.Generator) -> Inputs:

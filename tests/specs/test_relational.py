@@ -15,8 +15,8 @@ import duckdb
 import numpy as np
 import pytest
 
-from tests.specs.library_programs import Array, ready
 from tolcost.catalogue.listing import read_library
+from tools.specs.library_programs import Array, ready
 
 TRIALS = 100
 COUNTED = 6

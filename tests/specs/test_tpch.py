@@ -12,11 +12,11 @@ from typing import Any, TypeAlias
 import duckdb
 import pytest
 
-from tests.specs.tpch.holding import asked, held, held_on_each
-from tests.specs.tpch.queries import QUERIES
-from tests.specs.tpch.random_tables import COUNTED, TRIALS, random_databases, side_by_side
-from tests.specs.tpch.tables import SLICE, Columns, database, stored
 from tolcost.catalogue.listing import read_library
+from tools.specs.tpch.holding import asked, held, held_on_each
+from tools.specs.tpch.queries import QUERIES
+from tools.specs.tpch.random_tables import COUNTED, TRIALS, random_databases, side_by_side
+from tools.specs.tpch.tables import SLICE, Columns, database, stored
 
 COLUMNS = stored()
 OTHERS: dict[str, dict[str, Any]] = {

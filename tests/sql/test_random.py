@@ -10,13 +10,13 @@ import duckdb
 import numpy as np
 import pytest
 
-from tests.specs.library_programs import possibly_empty
 from tests.sql.random_queries import TABLES, query
 from tolcost.diagnostics import Source
 from tolcost.execute import run_vectorised
 from tolcost.pipeline import analyze_lowered, lower, read_program
 from tolcost.result.derivation import compare_counts
 from tolcost.sql import SqlColumn, SqlTable, read_query, translated
+from tools.specs.library_programs import possibly_empty
 
 COUNTED = 13
 """Every so many queries the closed forms are derived and held to the run."""

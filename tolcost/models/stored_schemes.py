@@ -1,6 +1,6 @@
 """Schemes as text, from ``specs/schemes``: read when a node asks for one.
 
-They are written when the package is made (``tests/models/scheme_texts.py``).  A pattern says all that a node
+They are written when the package is made (``tools/models/scheme_texts.py``).  A pattern says all that a node
 of it needs, so that the operator can be lowered anew.  After a tab, to be read when schemes are made again,
 follow the lengths of the nodes that the cases of a scheme were held to.
 """

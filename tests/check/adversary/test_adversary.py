@@ -8,8 +8,8 @@ from __future__ import annotations
 import pytest
 
 import tolcost.check.gate
-from tests.check.adversary.campaign import Answer, answers
 from tolcost.check.records import CostChange, LockEntry
+from tools.check.adversary.campaign import Answer, answers
 
 CASES, PARTS = 210, 3
 

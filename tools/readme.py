@@ -1,0 +1,58 @@
+"""The commands that README shows, and what runs each of them.
+
+Whatever runs commands of README takes them from here, so that a command which is added there is run, or
+fails ``tests/test_docs.py`` because nothing would run it.
+"""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+_PROGRAMS = r"(?:tolcost|make|pip|python|code|cp|cat|mkdir)"
+_FENCED = re.compile(rf"^(?:\$ )?({_PROGRAMS} .*?)(?:\s{{2,}}#.*)?$", re.MULTILINE)
+_INLINE = re.compile(rf"`({_PROGRAMS} [^`\n]+)`")
+_BLOCK = re.compile(r"^```(?:console)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+TEST, FRESH, SITE, CI, TORCH = "make test", "make fresh", "make site-test", ".ci/run", "make torch"
+_RUN_BY = (
+    ("make test", CI),
+    ("make report", FRESH),
+    ("pip install", FRESH),
+    ("make site", SITE),
+    ("make vsix", SITE),
+    ("python -m http.server", SITE),
+    ("code --install-extension", SITE),
+    ("tolcost torch ", TORCH),
+    ("tolcost ", TEST),
+    ("cp ", TEST),
+    ("cat ", TEST),
+)
+"""How a command begins, and what runs it; the first that fits."""
+ELSEWHERE = {
+    "tolcost verify": ("tests/cli/test_own_operator.py", 'shell("verify", '),
+    "tolcost check": ("Makefile", "tolcost check --strict --fresh"),
+    "tolcost report": ("tests/audit/test_reports.py", 'run(["report", "--check"])'),
+    "tolcost lsp": ("tools/editor/client.py", '"lsp"'),
+    "tolcost mcp": ("tests/agents/test_tools.py", '"mcp"'),
+}
+"""Commands that take long or serve: the file that runs them in ``make test``, and the words that do."""
+
+EXITS = {"tolcost diff specs/": 1, "tolcost model examples/llama.onnx": 2}
+"""Commands that end with another exit code than 0: the new one may cost more; lengths are refused."""
+
+
+def commands(text: str) -> list[str]:
+    """Every command of a page, in its blocks and in its sentences."""
+    fenced = [line for block in _BLOCK.findall(text) for line in _FENCED.findall(block)]
+    return list(dict.fromkeys([*fenced, *_INLINE.findall(_BLOCK.sub("", text))]))
+
+
+def runner(command: str) -> str | None:
+    """What runs a command, or nothing."""
+    return next((target for start, target in _RUN_BY if command.startswith(start)), None)
+
+
+def run_by(target: str) -> list[str]:
+    """The commands of README that one target runs."""
+    readme = (ROOT / "README.md").read_text("utf-8")
+    return [command for command in commands(readme) if runner(command) == target]
