@@ -8,7 +8,7 @@
 #   make soak     random programs and property tests, as many as asked: make soak N=100000
 #   make fleet    thousands of models through one summary, while workers and the command itself are killed: N=2000
 #   make mutants  definitions and lines of code broken on purpose: which changes does no test notice? reports/mutants.md
-#   make bench    the measurements of benchmarks/, beside peers that get an environment of their own
+#   make bench    the measurements of tools/benchmarks/, beside peers that get an environment of their own
 #   make site     the playground and the documentation, into build/site (needs node and npm)
 #   make vsix     the extension for VS Code, into build/tolang.vsix (needs node and npm)
 #   make fresh    the wheel and the sdist in empty environments, of every Python that is there; README's installation
@@ -60,7 +60,7 @@ general: $(VENV)/run.stamp
 	$(BIN)/tolcost verify --general --format json --output reports/data/general.json
 
 peers: $(PEERS)/stamp
-	JAX_PLATFORMS=cpu PYTHONPATH=benchmarks $(PEERS)/bin/python -m peers reports/data/peers.csv reports/data/witnesses.csv
+	JAX_PLATFORMS=cpu PYTHONPATH=tools/benchmarks $(PEERS)/bin/python -m peers reports/data/peers.csv reports/data/witnesses.csv
 
 sympy: $(VENV)/dev.stamp
 	$(BIN)/python -m tools.cost.opinions 10000 --jobs $(JOBS)
@@ -70,17 +70,17 @@ torch: $(TORCH)/stamp
 
 # What is there already is neither fetched, exported nor looked at again: remove build/models to begin anew.
 models: $(ZOO)/stamp
-	$(ZOO)/bin/python benchmarks/fetch_models.py benchmarks/packages.txt build/models/packages
-	$(ZOO)/bin/python benchmarks/export_torch.py build/models/torch
-	$(ZOO)/bin/python benchmarks/export_pipelines.py build/models/pipelines
-	$(ZOO)/bin/python benchmarks/check_models.py build/models light --keep build/models/outcomes --output reports/models
+	$(ZOO)/bin/python tools/benchmarks/fetch_models.py tools/benchmarks/packages.txt build/models/packages
+	$(ZOO)/bin/python tools/benchmarks/export_torch.py build/models/torch
+	$(ZOO)/bin/python tools/benchmarks/export_pipelines.py build/models/pipelines
+	$(ZOO)/bin/python tools/benchmarks/check_models.py build/models light --keep build/models/outcomes --output reports/models
 
 tpch: $(VENV)/dev.stamp
 	$(INSTALL) tpchgen-cli
 	$(BIN)/python -m tools.specs.tpch.campaign
 
 hardware: $(VENV)/run.stamp
-	PYTHONPATH=benchmarks $(BIN)/python -m hardware.report
+	PYTHONPATH=tools/benchmarks $(BIN)/python -m hardware.report
 
 referee: $(VENV)/run.stamp
 	$(BIN)/tolcost referee --format md --output reports/referee.md
@@ -163,7 +163,7 @@ mutants: $(VENV)/dev.stamp
 
 # A target that is missed does not hide the others.  Peers and tolcost share one environment, so that both start alike.
 bench: $(BENCH)/stamp
-	late=0; for file in $(wildcard benchmarks/bench_*.py); do \
+	late=0; for file in $(wildcard tools/benchmarks/bench_*.py); do \
 	  TOLCOST_PEERS_PYTHON=$(BENCH)/bin/python $(BENCH)/bin/python $$file || late=1; done; exit $$late
 
 site: $(VENV)/site.stamp
@@ -181,7 +181,7 @@ site-test: site vsix
 
 clean:
 	rm -rf $(VENV) $(PEERS) $(TORCH) $(ZOO) $(BENCH) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
-	find tolcost tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+	find tolcost tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tolcost needs Python 3.11 or newer")'

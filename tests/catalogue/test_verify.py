@@ -48,7 +48,7 @@ def test_every_node_test_gives_what_is_stored() -> None:
 
 def test_the_counts_of_other_tools_are_of_todays_cases(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their operators, shapes and attributes; and of the versions that would be installed to count again."""
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    monkeypatch.syspath_prepend(str(ROOT / "tools" / "benchmarks"))
     try:
         from peers.cases import all_cases
 

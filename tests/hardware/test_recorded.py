@@ -8,18 +8,18 @@ from xml.etree import ElementTree
 
 import pytest
 
-from benchmarks.hardware import predict
-from benchmarks.hardware.command import given_attributes, given_shapes, spec, tolcost
-from benchmarks.hardware.counting import counted
-from benchmarks.hardware.counts import row
-from benchmarks.hardware.operations import reasons
-from benchmarks.hardware.recorded import DATA, halves, rows
-from benchmarks.hardware.report import digest, outputs
-from benchmarks.hardware.study import Count, Study
-from benchmarks.hardware.table import ROOT, read_table
-from benchmarks.hardware.weights import fit, predicted
-from benchmarks.hardware.weights import row as executed_row
 from tolcost.cli import run
+from tools.benchmarks.hardware import predict
+from tools.benchmarks.hardware.command import given_attributes, given_shapes, spec, tolcost
+from tools.benchmarks.hardware.counting import counted
+from tools.benchmarks.hardware.counts import row
+from tools.benchmarks.hardware.operations import reasons
+from tools.benchmarks.hardware.recorded import DATA, halves, rows
+from tools.benchmarks.hardware.report import digest, outputs
+from tools.benchmarks.hardware.study import Count, Study
+from tools.benchmarks.hardware.table import ROOT, read_table
+from tools.benchmarks.hardware.weights import fit, predicted
+from tools.benchmarks.hardware.weights import row as executed_row
 
 TABLE = read_table()
 EVERY = 23

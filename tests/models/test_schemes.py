@@ -7,6 +7,7 @@ from pathlib import Path
 
 import onnx
 import pytest
+from msgspec import field
 from onnx import ModelProto, TensorProto, helper
 from onnx.parser import parse_model
 
@@ -34,11 +35,7 @@ LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 class Held(Schemes):
     """Schemes of which every instance is compared with the node lowered by itself."""
 
-    instances: Counter[str]
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.instances = Counter()
+    instances: Counter[str] = field(default_factory=Counter)
 
     def lower(self, setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Lowered | Rejected:
         found = super().lower(setting, node, spec, given)

@@ -1,7 +1,7 @@
 """What was recorded beside the reports, read back for the page: what a GPU says, and the referee's findings.
 
-``benchmarks/hardware`` writes ``hardware.md``, charts and a table; ``make referee`` writes how those fare
-who publish cost formulas, and who counts what.
+``tools/benchmarks/hardware`` writes ``hardware.md``, charts and a table; ``make referee`` writes how those
+fare who publish cost formulas, and who counts what.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
+from msgspec import field
 from onnx import defs
 
 from tolcost.algebra import Poly, Symbol, const
@@ -51,12 +52,10 @@ class Recording(Schemes):
     Examples of those that are stored are of cases that they were not held to.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.texts: dict[tuple[Operator, str], list[Scheme]] = {}
-        self.met: set[tuple[Operator, str]] = set()
-        """The patterns of the model that is looked at."""
-        self.models: Counter[tuple[Operator, str]] = Counter()
+    texts: dict[tuple[Operator, str], list[Scheme]] = field(default_factory=dict)
+    met: set[tuple[Operator, str]] = field(default_factory=set)
+    """The patterns of the model that is looked at."""
+    models: Counter[tuple[Operator, str]] = field(default_factory=Counter)
 
     def _by(
         self, key: PatternKey, setting: Setting, node: GraphNode, spec: Spec, given: Given, pattern: Met

@@ -1,6 +1,6 @@
 """Values of our definitions at small sizes, for the recorder to hold PyTorch's calls to.
 
-    PYTHONPATH=benchmarks python -m hardware.expected reports/data/h200/expected.npz
+    PYTHONPATH=tools/benchmarks python -m hardware.expected reports/data/h200/expected.npz
 
 Every case of the table is run once by ``tolcost run``; inputs and outputs go into one file.  Needs no GPU.
 """

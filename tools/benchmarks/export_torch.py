@@ -1,6 +1,6 @@
 """Architectures (``architectures.py``) as both of torch's exporters give them, with their lengths open.
 
-    python benchmarks/export_torch.py FOLDER [NAME...]
+    python tools/benchmarks/export_torch.py FOLDER [NAME...]
 
 A file that is there already is kept; what an exporter refuses is told, and left out.  Needs torch, onnxscript
 and transformers, which tolcost does not.  ``check_models.py`` holds what tolcost says of the files to what

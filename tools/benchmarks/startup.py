@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 ROUNDS = 10
 PROGRAM = (
     "tol a: R [n, k]\ntol b: R [k, m]\ny := map(tol[n, m], reduce(map(a[i], * * b[*, j]), add, 0), [i, j])\n"

@@ -1,6 +1,6 @@
 """Processor time of ``tolcost verify`` beside that of ONNX's reference evaluator on the same cases.
 
-    python benchmarks/bench_verify.py [OPERATOR ...]
+    python tools/benchmarks/bench_verify.py [OPERATOR ...]
 
 ONNX computes its cases when it is asked for them.  That is done once, before anything is measured: it is
 neither verifying nor running.  Then a process of its own runs all of them through

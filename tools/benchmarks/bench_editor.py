@@ -1,6 +1,6 @@
 """How long it takes from a keystroke to the diagnostics, over the protocol, in the largest programs.
 
-    python benchmarks/bench_editor.py [KEYSTROKES]
+    python tools/benchmarks/bench_editor.py [KEYSTROKES]
 
 A server of its own gets a program with a letter at a random place, and without it again; the clock runs
 from the change to the diagnostics.  Beside it is the processor time that the server took, which other work
@@ -17,7 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from tools.editor.client import Editor, editor  # noqa: E402

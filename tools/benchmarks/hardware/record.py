@@ -1,6 +1,7 @@
 """Records everything that the analysis needs, on a machine with a GPU: one command.
 
-    PYTHONPATH=benchmarks python3 -m hardware.record FOLDER [check] [time] [models] [count] [count-models]
+    PYTHONPATH=tools/benchmarks \
+        python3 -m hardware.record FOLDER [check] [time] [models] [count] [count-models]
 
 Without a list of parts all of them.  Writes into FOLDER what belongs into ``reports/data/h200``; counters
 that are there already stay, and those that are missing are counted, as many as ten minutes allow.

@@ -1,6 +1,6 @@
 """How long counting takes in a warm process, beside the other symbolic counters of loop nests.
 
-    TOLCOST_PEERS_PYTHON=... python benchmarks/bench_analysis.py [ROUNDS]
+    TOLCOST_PEERS_PYTHON=... python tools/benchmarks/bench_analysis.py [ROUNDS]
 
 The variable names an interpreter that has the peers (see README.md); without it only tolcost is measured.
 Every round analyses a program whose lengths have new names, so that no result is found in a cache, and
@@ -40,7 +40,7 @@ from tolcost.pipeline import Parsed, analyze_lowered, lower, read_program
 from tolcost.platform import with_deep_stack
 
 HERE = Path(__file__).parent
-EXAMPLES = HERE.parent / "specs" / "examples"
+EXAMPLES = HERE.parents[1] / "specs" / "examples"
 TURNS = 5
 TARGET = 10.0
 CONV = "c h w m kh kw"

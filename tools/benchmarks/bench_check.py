@@ -1,6 +1,6 @@
 """How long the gate takes on a project of 1,000 programs, as a ratio to loading sympy.
 
-    python benchmarks/bench_check.py [RUNS]
+    python tools/benchmarks/bench_check.py [RUNS]
 
 Three checks: in a fresh copy of the project, where the seals of the lock file fit; after a change to ten
 programs; and with ``--fresh``, which analyses every program, over all cores.  Commands are run in turns,
@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PROGRAMS = 1_000
 CHANGED = 10
 MOST = 3.0

@@ -172,9 +172,10 @@ def markdown(outcomes: list[Outcome], state: str) -> str:
     lines = [
         "# Models from packages, exporters and converters",
         "",
-        "Every .onnx of the packages in `benchmarks/packages.txt` (speech, OCR, detection, wake word and "
-        "others), architectures as both of torch's exporters give them (`benchmarks/architectures.py`), and "
-        "pipelines of scikit-learn, XGBoost and LightGBM (`benchmarks/export_pipelines.py`); each with what "
+        "Every .onnx of the packages in `tools/benchmarks/packages.txt` (speech, OCR, detection, wake word "
+        "and others), architectures as both of torch's exporters give them "
+        "(`tools/benchmarks/architectures.py`), and pipelines of scikit-learn, XGBoost and LightGBM "
+        "(`tools/benchmarks/export_pipelines.py`); each with what "
         "`tolcost model` says of it, and the shapes of its values held to those onnxruntime observes on "
         "random input.",
         "",

@@ -1,6 +1,6 @@
 """What tolcost counts at the recorded points, and for the nodes of the recorded models.
 
-    PYTHONPATH=benchmarks python -m hardware.counts reports/data/h200
+    PYTHONPATH=tools/benchmarks python -m hardware.counts reports/data/h200
 
 Writes ``counts.csv`` and ``node_counts.csv`` beside what was recorded; needs no GPU.
 """

@@ -20,7 +20,7 @@ from tolcost.syntax import parse, read_source
 from tolcost.syntax.format import format_program
 from tolcost.syntax.tree import Module
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 SIZE = 1_000_000
 ROUNDS = 5
 

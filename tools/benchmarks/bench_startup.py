@@ -1,6 +1,6 @@
 """How long the command line takes from a cold start, as ratios to something everyone has.
 
-    python benchmarks/bench_startup.py [RUNS]
+    python tools/benchmarks/bench_startup.py [RUNS]
 
 Commands are run in turns, so that whatever else the machine does falls on all of them, and the
 fastest run of each counts.  Bytecode is kept, as it is for anyone who installs tolcost; here in a
@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 MATMUL = "specs/paper/section5/matmul.printed.tol"
 COMMANDS = {
     "python -c pass": ["-c", "pass"],

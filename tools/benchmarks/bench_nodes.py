@@ -1,11 +1,11 @@
 """How long the nodes of real models take: milliseconds of processor time for each, by model.
 
-    python benchmarks/bench_nodes.py [FOLDER] [ROUNDS]
+    python tools/benchmarks/bench_nodes.py [FOLDER] [ROUNDS]
 
 Every .onnx below the folder (``make models`` fetches some hundred) is costed in a process of its own, which
 has imported what there is and knows nothing yet; the quicker of the rounds counts.  Nodes of graphs inside of
 nodes and of a model's functions are counted with the others, each once.  The slowest are written to
-``benchmarks/nodes.md``.  The target is at most 2 ms for each node.
+``tools/benchmarks/nodes.md``.  The target is at most 2 ms for each node.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tolcost.platform import with_deep_stack
 from tolcost.result.model import study_file
 
 MOST, SHOWN, PATIENCE = 2.0, 20, 120.0
-FETCHED = Path(__file__).parents[1] / "build" / "models" / "packages"
+FETCHED = Path(__file__).parents[2] / "build" / "models" / "packages"
 
 
 def work(path: Path, told: Connection) -> None:

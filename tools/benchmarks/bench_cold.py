@@ -1,6 +1,6 @@
 """How long models take from a cold start, as ratios in one run to what others do with the same file.
 
-    python benchmarks/bench_cold.py [RUNS] [MODEL.onnx ...]
+    python tools/benchmarks/bench_cold.py [RUNS] [MODEL.onnx ...]
 
 Every figure is of a process of its own, in processor time; the processes take turns, and the fastest run of
 each counts.  *Whole* is the process from its start, *work* what it does after its imports, *warm* the same
@@ -8,7 +8,7 @@ work done a second time in one process.  Beside tolcost stand ``onnx.load`` and,
 ``TOLCOST_PEERS_PYTHON`` names an interpreter that has them, onnx-tool and the symbolic shape inference of
 onnxruntime (up to 20,000 nodes: more take them minutes).  Two of onnx's light graphs, an example of ours, the
 models given, and graphs of very many nodes that all differ in their lengths are taken.  The table is written
-to ``benchmarks/cold.md``.
+to ``tools/benchmarks/cold.md``.
 """
 
 from __future__ import annotations

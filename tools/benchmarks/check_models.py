@@ -1,6 +1,6 @@
 """Models from anywhere, held to what onnxruntime observes: the shape of every value, at two sets of lengths.
 
-    python benchmarks/check_models.py FOLDER... [--keep FOLDER] [--seconds N] [--output reports/models]
+    python tools/benchmarks/check_models.py FOLDER... [--keep FOLDER] [--seconds N] [--output reports/models]
 
 A folder is searched for models; ``light`` is that of the graphs that come with onnx.  Each model is looked at
 in a process of its own, and one that takes too long or too much is a row that says so.  A model is run on
