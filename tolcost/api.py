@@ -20,7 +20,7 @@ from tolcost.models.from_torch import exported
 from tolcost.models.walking import Session
 from tolcost.pipeline import analyze_lowered, lower_for_author, read_program
 from tolcost.platform import stored_conformance, with_deep_stack
-from tolcost.result.catalogue_page import Record
+from tolcost.result.catalogue_page import RecordedTests
 from tolcost.result.claims import FROM_ABOVE, INCOMPLETE
 from tolcost.result.compare import compare
 from tolcost.result.comparison import CostComparison
@@ -317,7 +317,7 @@ def _of_rank(entry: Entry, spec: Spec, library: Library, rank: int) -> Elaborate
     if rank < 0:
         refuse("T0667", f"a rank is 0 or more, not {rank}")
     stored = stored_conformance()
-    record = Record(None if stored is None else conformance_of(stored))
+    record = RecordedTests(None if stored is None else conformance_of(stored))
     form = forms_by_rank(spec, library, record.of(entry), (rank,))[0]
     if isinstance(form, RankForm) and form.lowered is not None:
         return form.lowered

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copyreg
 from abc import ABCMeta
+from types import MappingProxyType
 from typing import ClassVar
 
 from msgspec import Struct, StructMeta
@@ -27,3 +29,11 @@ class Record(Struct, frozen=True, eq=False):
 
 class AbstractMeta(StructMeta, ABCMeta):
     """The metaclass of records with abstract methods."""
+
+
+def _read_only(items: dict[object, object]) -> MappingProxyType[object, object]:
+    return MappingProxyType(items)
+
+
+# Records hold mappings that nobody may change; pickle does not know these by itself.
+copyreg.pickle(MappingProxyType, lambda mapping: (_read_only, (dict(mapping),)))

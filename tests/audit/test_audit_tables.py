@@ -13,7 +13,6 @@ from tests.show.test_hostile_names import PAYLOADS
 from tolcost.algebra import length
 from tolcost.show.document import Code, Column, ReportTable, rounded
 from tolcost.show.html import Chart, LiveForm, html_page
-from tolcost.show.latex import latex
 from tolcost.show.svg import Dot, Scale, curves, scatter, strip
 from tolcost.show.tables import csv_text, markdown
 
@@ -44,7 +43,6 @@ def test_a_name_is_just_a_name(name: str) -> None:
     rows = list(csv.reader(io.StringIO(csv_text(table(name)))))
     assert [len(row) for row in rows] == [3, 3]
     assert not any(cell[:1] in ("=", "+", "@", "\t", "\r") for row in rows for cell in row)
-    assert len(latex((table(name),)).splitlines()) == len(latex((plain,)).splitlines())
 
 
 @pytest.mark.parametrize(
@@ -67,7 +65,7 @@ def test_the_page_asks_for_nothing_else() -> None:
     made = page("plain")
     assert "default-src 'none'" in made
     addresses = re.findall(r'(?:src|href)="([^"#][^"]*)"', made)
-    assert all(re.fullmatch(r"\w+\.(md|csv|tex)", address) for address in addresses)
+    assert all(re.fullmatch(r"\w+\.(md|csv)", address) for address in addresses)
 
 
 def test_the_same_table_is_the_same_text() -> None:
@@ -81,7 +79,6 @@ def test_cells_by_kind() -> None:
     made = ReportTable(columns, (row,), "t", "T", "", "make")
     assert markdown((made,)).splitlines()[-1] == "|  | 12,345 | 0.3333 | `a\\|b` | `n**2` |"
     assert csv_text(made).splitlines()[-1] == ",12345,1/3,a|b,n**2"
-    assert latex((made,)).splitlines()[-3] == r" & 12345 & 0.3333 & \texttt{a|b} & $n^{2}$ \\"
 
 
 @pytest.mark.parametrize(

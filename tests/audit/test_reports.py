@@ -3,8 +3,6 @@
 import csv
 import re
 import shlex
-import shutil
-import subprocess
 from collections import Counter
 from pathlib import Path
 from typing import get_args
@@ -277,28 +275,6 @@ def test_every_part_of_the_page_says_how_its_figures_are_made() -> None:
         words = 'id="live-command"' if section.startswith('id="live"') else "Made by <code>"
         assert words in section, section[:40]
     assert page.count("<figure>") == page.count("</figcaption><svg ") == 6
-
-
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="there is no pdflatex")
-@pytest.mark.parametrize("path", sorted(REPORTS.glob("*.tex")), ids=lambda path: path.stem)
-def test_a_table_compiles_in_latex(path: Path, tmp_path: Path) -> None:
-    first = path.read_text("utf-8").splitlines()[1]
-    packages = re.findall(r"\\usepackage\{[\w,]+\}", first)
-    (tmp_path / "all.tex").write_text(
-        "\n".join(
-            (
-                r"\documentclass{article}\usepackage[a4paper,landscape,margin=1cm]{geometry}",
-                *packages,
-                r"\begin{document}\footnotesize",
-                path.read_text("utf-8"),
-                r"\end{document}",
-            )
-        ),
-        "utf-8",
-    )
-    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-draftmode", "all.tex"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stdout[-2000:]
 
 
 def test_a_report_ends_with_something_to_see() -> None:

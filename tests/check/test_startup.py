@@ -17,7 +17,7 @@ from tolcost.cli import run
 assert run(["check"]) == 0
 print(",".join(sorted(name for name in sys.modules if name in {heavy!r})))
 """
-HEAVY = ("sympy", "onnx", "pandas", "numpy", "lark", "rich", "ml_dtypes", "jinja2", "tolcost.pipeline")
+HEAVY = ("sympy", "onnx", "pandas", "numpy", "lark", "ml_dtypes", "jinja2", "tolcost.pipeline")
 
 
 def test_known_programs_need_nothing_heavy(project: Project) -> None:

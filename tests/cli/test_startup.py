@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-HEAVY = ("sympy", "onnx", "pandas", "numpy", "lark", "rich", "ml_dtypes", "jinja2")
+HEAVY = ("sympy", "onnx", "pandas", "numpy", "lark", "ml_dtypes", "jinja2")
 LOWERING = ("tolcost.syntax.parser", "tolcost.elaborate.expressions", "tolcost.models.lowering")
 """What reads and compiles definitions."""
 MATMUL = str(Path(__file__).parent / "programs" / "matmul.tol")

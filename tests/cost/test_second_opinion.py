@@ -113,7 +113,7 @@ def test_the_command_shows_both(capsys):
     assert content["programs"][0]["functions"][0]["sympy"] == "k*m*n"
 
 
-@pytest.mark.parametrize("form", ["md", "csv", "latex"])
+@pytest.mark.parametrize("form", ["md", "csv"])
 def test_the_command_writes_every_format(form, capsys):
     """What is shown is a document like any other."""
     assert run(["analyze", MATMUL, "--symbolic", "--engine", "sympy", "--format", form]) == 0

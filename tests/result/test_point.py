@@ -46,7 +46,7 @@ def test_a_program_outside_of_its_conditions_has_no_numbers() -> None:
         with pytest.raises(Rejected):
             analyze(WINDOWS, wrong)
     given = ["--dim", "n=1", "--dim", "k=9", "--dim", "s=1"]
-    for form in ("text", "json", "md", "csv", "latex"):
+    for form in ("text", "json", "md", "csv"):
         assert run(["analyze", str(WINDOWS), *given, "--format", form]) == 2
 
 

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 import tolcost
 from tolcost.result.study import Located
 from tolcost.result.view import FORMATS, written
-from tolcost.show.latex import latex_text
 from tolcost.show.tables import csv_cell, markdown_code, markdown_text
 
 PAYLOADS = (
@@ -39,7 +38,6 @@ def test_a_name_is_just_a_name(name: str) -> None:
     plain = written([hostile("plain")], "md")
     assert len(texts["md"].splitlines()) == len(plain.splitlines())
     assert "<script" not in texts["md"].replace("\\<", "")
-    assert len(texts["latex"].splitlines()) == len(written([hostile("plain")], "latex").splitlines())
 
 
 def test_escapes() -> None:
@@ -47,4 +45,3 @@ def test_escapes() -> None:
     assert csv_cell("-12") == "-12"
     assert markdown_text("<b>*x*</b>") == "\\<b\\>\\*x\\*\\</b\\>"
     assert markdown_code("a`b``c") == "``` a`b``c ```"
-    assert latex_text("\\a{b}_c") == "\\textbackslash{}a\\{b\\}\\_c"

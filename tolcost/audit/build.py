@@ -53,7 +53,6 @@ from tolcost.platform import specs_root
 from tolcost.result.catalogue_page import CostedProgram, costed
 from tolcost.show.document import Cell, Code, Column, ReportTable
 from tolcost.show.html import Chart, LiveForm, html_page
-from tolcost.show.latex import latex
 from tolcost.show.svg import Dot, Scale, curves, scatter, strip
 from tolcost.show.tables import csv_text, markdown
 
@@ -149,7 +148,6 @@ def _files(
 ) -> Iterator[tuple[str, str]]:
     for table in (*tables, forms):
         yield f"{table.name}.csv", csv_text(table)
-        yield f"{table.name}.tex", latex((table,))
         yield f"{table.name}.md", markdown((table,))
     for chart in charts:
         yield f"{chart.name}.svg", chart.svg
@@ -174,12 +172,11 @@ def _index(tables: Sequence[ReportTable], forms: ReportTable, charts: Sequence[C
         "- [hardware.md](hardware.md): EOPs against a GPU, written by `make hardware`",
         "- [models_of_computation.md](models_of_computation.md): the paper's Table 1 as programs that run",
         "",
-        "| table | Markdown | CSV | LaTeX | made by |",
-        "| --- | --- | --- | --- | --- |",
+        "| table | Markdown | CSV | made by |",
+        "| --- | --- | --- | --- |",
     ]
     lines += [
-        f"| {table.title} | [md]({table.name}.md) | [csv]({table.name}.csv) | [tex]({table.name}.tex) | "
-        f"`{table.command}` |"
+        f"| {table.title} | [md]({table.name}.md) | [csv]({table.name}.csv) | `{table.command}` |"
         for table in (*tables, forms)
     ]
     lines += ["", *(f"![{chart.caption}]({chart.name}.svg)\n" for chart in charts)]

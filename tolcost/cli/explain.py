@@ -22,7 +22,7 @@ from tolcost.cli.output import deliver
 )
 @click.argument("subject", metavar="FILE.tol|CODE")
 @options.input_options
-@options.format_option(("text", "json", "md", "latex"))
+@options.format_option(("text", "json", "md"))
 @options.output_option
 def command(
     subject: str,

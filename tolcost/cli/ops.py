@@ -28,7 +28,7 @@ from tolcost.referee.alternatives import (
     tables,
 )
 from tolcost.result.catalogue_page import (
-    Record,
+    RecordedTests,
     costed,
     libraries_document,
     libraries_json,
@@ -149,22 +149,24 @@ def _tested(operators: Sequence[str], library: Library) -> dict[tuple[str, str],
     return dict(with_progress(tested, len(every), lambda pair: pair[0][0]))
 
 
-def _stored() -> Record:
+def _stored() -> RecordedTests:
     stored = stored_conformance()
-    return Record(None if stored is None else conformance_of(stored))
+    return RecordedTests(None if stored is None else conformance_of(stored))
 
 
 def _fresh(
     found: tuple[Entry, ...], names: tuple[str, ...], jobs: int | None, specs: tuple[str, ...]
-) -> Record:
+) -> RecordedTests:
     """Run the tests of the operators that are asked for."""
     wanted = tuple(entry.name for entry in found if entry.standing == "defined") if names else ()
     with closing(ProgressLine()) as progress:
         report = verify(wanted, jobs, progress.tell, specs, recorded=True)
-    return Record(conformance_of(json.dumps(as_record(report))), fresh=True)
+    return RecordedTests(conformance_of(json.dumps(as_record(report))), fresh=True)
 
 
-def _written(found: tuple[Entry, ...], library: Library, record: Record, form: str, detailed: bool) -> str:
+def _written(
+    found: tuple[Entry, ...], library: Library, record: RecordedTests, form: str, detailed: bool
+) -> str:
     each = (listed(entry, library, record) for entry in found)
     operators = with_progress(each, len(found), lambda one: one.entry.name)
     if detailed:

@@ -69,7 +69,7 @@ _WORDS: dict[ListStatus, str] = {
 }
 
 
-class Record(Struct, frozen=True):
+class RecordedTests(Struct, frozen=True):
     """What ONNX's tests said; ``fresh`` where they were run just now."""
 
     found: Report | None = None
@@ -122,7 +122,7 @@ class Listed(Struct, frozen=True, eq=False):
         return sum(case.status == "pass" for case in self.judged)
 
 
-def listed(entry: Entry, library: Library, record: Record) -> Listed:
+def listed(entry: Entry, library: Library, record: RecordedTests) -> Listed:
     """Put together what the list says of an operator."""
     cases = record.of(entry)
     if entry.spec is None:
@@ -144,7 +144,7 @@ def eops_of(form: RankForm) -> Named:
 # ---- text --------------------------------------------------------------------------------
 
 
-def list_written(operators: Sequence[Listed], record: Record, form: str) -> str:
+def list_written(operators: Sequence[Listed], record: RecordedTests, form: str) -> str:
     """The list in one of the formats."""
     if form == "json":
         found: list[Json] = [record_json(one) for one in operators]
@@ -152,7 +152,7 @@ def list_written(operators: Sequence[Listed], record: Record, form: str) -> str:
     return _list_markdown(operators, record) if form == "md" else _list_text(operators, record)
 
 
-def _list_text(operators: Sequence[Listed], record: Record) -> str:
+def _list_text(operators: Sequence[Listed], record: RecordedTests) -> str:
     """One line for each operator, by domain, and the figures at the end."""
     rows = [(one.entry.name, one.status, _figure(one), _form(one), _last(one)) for one in operators]
     titles = ("operator", "status", "tests", "EOPs", "signature")
@@ -164,7 +164,7 @@ def _list_text(operators: Sequence[Listed], record: Record) -> str:
     return "\n".join((*lines, "", *_notes(operators, record))) + "\n"
 
 
-def _notes(operators: Sequence[Listed], record: Record) -> Iterator[str]:
+def _notes(operators: Sequence[Listed], record: RecordedTests) -> Iterator[str]:
     counts = Counter(one.status for one in operators)
     figures = ", ".join(f"{counts[status]} {words}" for status, words in _WORDS.items() if counts[status])
     passed, judged = sum(one.passed for one in operators), sum(len(one.judged) for one in operators)
@@ -195,7 +195,7 @@ def _last(one: Listed) -> str:
 # ---- data --------------------------------------------------------------------------------
 
 
-def figures_json(record: Record) -> dict[str, Json]:
+def figures_json(record: RecordedTests) -> dict[str, Json]:
     """Say where the figures of the tests come from."""
     source = "none" if record.found is None else "run" if record.fresh else "stored"
     return {"onnx": None if record.found is None else record.found.onnx, "tests": source}
@@ -232,7 +232,7 @@ def form_json(form: RankForm) -> dict[str, Json]:
     }
 
 
-def _list_markdown(operators: Sequence[Listed], record: Record) -> str:
+def _list_markdown(operators: Sequence[Listed], record: RecordedTests) -> str:
     """Give the catalogue as a table."""
     rows = ["| operator | status | tests | EOPs | signature or reason |", "| --- | --- | --- | --- | --- |"]
     for one in operators:
@@ -282,7 +282,7 @@ def page_of(listed: Listed, library: Library) -> OperatorPage:
 # ---- text --------------------------------------------------------------------------------
 
 
-def pages_written(pages: Sequence[OperatorPage], record: Record, form: str) -> str:
+def pages_written(pages: Sequence[OperatorPage], record: RecordedTests, form: str) -> str:
     """The pages one after another, in one of the formats."""
     if form == "json":
         return document("ops", {**figures_json(record), "operators": list(map(_page_json, pages))})
@@ -290,7 +290,7 @@ def pages_written(pages: Sequence[OperatorPage], record: Record, form: str) -> s
     return "\n".join("\n".join(lines(page, record)) + "\n" for page in pages)
 
 
-def _page(page: OperatorPage, record: Record) -> Iterator[str]:
+def _page(page: OperatorPage, record: RecordedTests) -> Iterator[str]:
     entry, spec = page.listed.entry, page.listed.entry.spec
     since = f", since version {', '.join(map(str, entry.since))}" if entry.since else ""
     yield f"{visible(entry.name)}  {visible(entry.domain or 'ai.onnx')}{since}"
@@ -423,7 +423,7 @@ def _steps(page: OperatorPage) -> Json:
     return {"rank": page.explained.rank if page.explained else None, "chains": chains}
 
 
-def _markdown(page: OperatorPage, record: Record) -> Iterator[str]:
+def _markdown(page: OperatorPage, record: RecordedTests) -> Iterator[str]:
     entry, spec = page.listed.entry, page.listed.entry.spec
     yield from (f"## {markdown_text(entry.title)}", "", markdown_text(entry.about), "")
     yield from (f"{markdown_text(_standing(page.listed))}. {markdown_text(record.source)}.", "")

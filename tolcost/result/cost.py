@@ -41,7 +41,7 @@ FigureValue: TypeAlias = int | Fraction | None
 SweptLengths: TypeAlias = "int | Sequence[int] | Ints"
 
 
-class ExactNumbers(Struct, frozen=True, dict=True):
+class ExactNumbers(Struct, frozen=True):
     r"""Exact integers at a point: ``numbers.eops``, ``numbers["eops"]``.
 
     A figure is None where data, or something unknown, decides it.  They are counts where ``status`` is exact,
@@ -68,12 +68,12 @@ class ExactNumbers(Struct, frozen=True, dict=True):
     def __getattr__(self, name: str) -> FigureValue:
         """A figure as an attribute."""
         try:
-            return vars(self)["figures"][name]  # type: ignore[no-any-return]  # a copy begins without any
+            return self.figures[name]
         except KeyError:
             raise AttributeError(f"there is no figure {name!r}") from None
 
 
-class NumberColumns(Struct, frozen=True, eq=False, dict=True):
+class NumberColumns(Struct, frozen=True, eq=False):
     r"""Exact integers at many points: ``columns.eops`` is an array, of int64 where all fit.
 
     Lengths may be numbers, sequences or arrays; they are broadcast, and figures have the shape that gives.
@@ -98,7 +98,7 @@ class NumberColumns(Struct, frozen=True, eq=False, dict=True):
 
     def __getattr__(self, name: str) -> Ints:
         """A figure as an attribute."""
-        if name not in vars(self).get("_forms", ()):  # a copy begins without any
+        if name not in self._forms:
             raise AttributeError(f"there is no figure {name!r}")
         return self[name]
 

@@ -58,7 +58,7 @@ from tolcost.show.document import document as json_document
 from tolcost.show.shorten import Subterms
 from tolcost.show.tables import csv_text
 
-FORMATS = ("text", "json", "md", "csv", "latex")
+FORMATS = ("text", "json", "md", "csv")
 _MOST_MISSING, _MOST_CONDITIONS, _MOST_GIVEN = 20, 12, 4
 _MEANINGS = {
     "turns": "the turns of that loop",

@@ -519,7 +519,6 @@ def cut(text: str, longest: int = LONGEST, mark: str = " …") -> str:
 _WRITERS = {
     "text": ("text", "text"),
     "md": ("tables", "markdown"),
-    "latex": ("latex", "latex"),
     "fragment": ("fragment", "fragment"),
 }
 

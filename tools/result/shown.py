@@ -35,7 +35,7 @@ from tolcost.result.study import Located
 from tolcost.result.view import CostView, written
 from tolcost.show.document import Form, form_at
 from tools.programs.asked import text_of as random_program
-from tools.show.readers import Undefined, Unreadable, holds, of_latex, of_mathml, of_text
+from tools.show.readers import Undefined, Unreadable, holds, of_mathml, of_text
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "tolcost" / "show" / "pages"
@@ -169,15 +169,6 @@ def rows_of_markdown(text: str) -> Iterator[Row]:
         )
 
 
-def rows_of_latex(text: str) -> Iterator[Row]:
-    inside = text.split("\\hline\n")[2]
-    for line in inside.splitlines():
-        label, cell = line.removesuffix(r" \\").split(" & ", 1)
-        found = re.fullmatch(r"\$(.*)\$(?:~(.*))?", cell)
-        plain = label.removeprefix(r"\quad ").replace("\\", "")
-        yield Row(plain, found[1] if found else (cell or None), remark=(found[2] or "") if found else "")
-
-
 def rows_of_fragment(text: str) -> Iterator[Row]:
     table = re.search(r"<tbody>(.*?)</tbody>", text, re.DOTALL)
     assert table is not None
@@ -200,7 +191,6 @@ def _of_cell(cell: str, values: Mapping[str, int]) -> Fraction:
 READERS = {
     "text": (rows_of_text, of_text),
     "md": (rows_of_markdown, of_text),
-    "latex": (rows_of_latex, of_latex),
     "fragment": (rows_of_fragment, _of_cell),
 }
 
@@ -223,7 +213,7 @@ def wrong_rows(cost: Located, at: Sequence[Point]) -> Iterator[str]:
                     yield f"{form}: {label} is {row.form}, and is not known"
                 continue
             if row.form is None or row.form.endswith("…") or "…" in row.form:
-                if row.form is None or form not in ("fragment", "latex"):
+                if row.form is None or form != "fragment":
                     yield f"{form}: {label} has no form"
                 continue
             yield from _held(f"{form}: {label}", row.form, read, closed, at)
@@ -387,7 +377,6 @@ def wrong_standing(cost: Located) -> Iterator[str]:
     plain = {
         "text": shown["text"],
         "md": re.sub(r"\\(.)", r"\1", shown["md"]).replace("`", ""),
-        "latex": re.sub(r"\\([{}_%$#&])", r"\1", _as_typed(shown["latex"])),
         "fragment": html.unescape(re.sub(r"<[^>]*>", " ", shown["fragment"])),
         "csv": shown["csv"],
     }
