@@ -89,8 +89,8 @@ referee: $(VENV)/run.stamp
 	$(BIN)/tolcost referee --witnesses reports/data --format csv --output reports/witnesses.csv
 
 alternatives: $(VENV)/run.stamp
-	$(BIN)/tolcost ops --alternatives --verify --format md --output reports/alternatives.md
-	$(BIN)/tolcost ops --alternatives --verify --format csv --output reports/alternatives.csv
+	$(BIN)/tolcost alternatives --verify --format md --output reports/alternatives.md
+	$(BIN)/tolcost alternatives --verify --format csv --output reports/alternatives.csv
 
 # What is quick to tell comes first; the gate and types, which use one core each, are checked beside the tests.  All of
 # it once there is one environment: two installations at the same time would break each other.
@@ -146,7 +146,7 @@ soak: $(VENV)/dev.stamp $(BENCH)/stamp
 	$(BIN)/python -m tools.editor.campaign $(N)
 	-$(BIN)/tolcost verify --thorough
 	$(BIN)/tolcost verify --domain com.microsoft
-	$(BIN)/tolcost ops --alternatives --verify
+	$(BIN)/tolcost alternatives --verify
 	TOLCOST_SOAK=1 $(BIN)/pytest -q tests/elaborate/test_lists.py tests/models/test_optimised.py tests/models/test_stored_schemes.py tests/programs/test_limits.py
 	TOLCOST_SOAK=1 $(BIN)/pytest -q tests/referee
 	TOLCOST_SOAK=$(N) $(BIN)/pytest -n auto -m hypothesis --hypothesis-profile=soak tests

@@ -14,7 +14,7 @@ import zipfile
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
-from tolcost.editor.features import Kind, words
+from tolcost.apps.editor.features import Kind, words
 
 HERE = Path(__file__).resolve().parent
 CODE = HERE / "vscode"

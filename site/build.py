@@ -15,8 +15,8 @@ import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from tolcost.apps.editor.features import words
 from tolcost.catalogue.listing import library_names, read_library
-from tolcost.editor.features import words
 from tolcost.platform import read_spec, spec_names
 
 HERE = Path(__file__).resolve().parent

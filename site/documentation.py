@@ -32,7 +32,7 @@ LINKS = {"not_found": "warn", "anchors": "warn", "unrecognized_links": "warn"}
 MKDOCS = """
 from mkdocs.__main__ import cli
 from pygments.lexers import LEXERS
-LEXERS["ToLangLexer"] = ("tolcost.editor.lexer", "ToLang", ("tolang", "tol"), ("*.tol",), ())
+LEXERS["ToLangLexer"] = ("tolcost.apps.editor.lexer", "ToLang", ("tolang", "tol"), ("*.tol",), ())
 cli()
 """
 """MkDocs with colours for ToLang, also where tolcost is not installed but lies beside."""

@@ -20,8 +20,8 @@ import pytest
 from onnx import TensorProto
 from onnx import helper as onnx_helper
 
+from tolcost.apps.paper.command import NEXT
 from tolcost.cli import run
-from tolcost.cli.report import NEXT
 from tools import readme
 
 ROOT = Path(__file__).parent.parent

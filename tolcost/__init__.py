@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tolcost.api import analyze, diff, from_onnx, from_torch, generate, load_model, operator, sweep
+    from tolcost.api import analyze, diff, from_onnx, generate, load_model, operator, sweep
     from tolcost.diagnostics import Diagnostic, Rejected
     from tolcost.result.comparison import CostComparison
     from tolcost.result.cost import Cost, ExactNumbers, NumberColumns
@@ -31,7 +31,6 @@ __all__ = [
     "analyze",
     "diff",
     "from_onnx",
-    "from_torch",
     "generate",
     "load_model",
     "operator",
@@ -51,11 +50,16 @@ _ELSEWHERE = {
 
 def __getattr__(name: str) -> object:
     """Load a public name when it is first asked for."""
-    if name not in __all__:
-        raise AttributeError(f"module 'tolcost' has no attribute {name!r}")
-    return getattr(import_module(_ELSEWHERE.get(name, "tolcost.api")), name)
+    if name in __all__:
+        return getattr(import_module(_ELSEWHERE.get(name, "tolcost.api")), name)
+    if not name.startswith("_"):
+        apps = import_module("tolcost.apps")
+        if name in apps.FUNCTIONS and apps.is_there(apps.FUNCTIONS[name]):
+            return getattr(apps.load(apps.FUNCTIONS[name]), name)
+    raise AttributeError(f"module 'tolcost' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
     """Give the public names, those not loaded yet included."""
-    return sorted({*globals(), *__all__})
+    apps = import_module("tolcost.apps")
+    return sorted({*globals(), *__all__, *(name for name, at in apps.FUNCTIONS.items() if apps.is_there(at))})

@@ -16,7 +16,6 @@ from tolcost.catalogue.specs import Library, Spec, open_library
 from tolcost.diagnostics import Diagnostic, Rejected, Source, quoted, refuse
 from tolcost.elaborate import Elaborated
 from tolcost.elaborate.inputs import PlainShapes, PlainValue, arguments
-from tolcost.models.from_torch import exported
 from tolcost.models.walking import Session
 from tolcost.pipeline import analyze_lowered, lower_for_author, read_program
 from tolcost.platform import stored_conformance, with_deep_stack
@@ -37,7 +36,6 @@ from tolcost.result.study import locate_study
 if TYPE_CHECKING:
     import pandas
     from onnx import ModelProto
-    from torch.nn import Module
 
 
 def analyze(
@@ -134,28 +132,6 @@ def from_onnx(
     raw = model if isinstance(model, bytes) else as_bytes(model)
     session, wanted = Session(open_library(specs)), _wanted(dims, shapes, assume)
     return with_deep_stack(lambda: model_cost(model_in(raw, name, name), name, session, wanted))
-
-
-def from_torch(
-    module: Module,
-    args: Sequence[object] = (),
-    dynamic_shapes: object = None,
-    *,
-    kwargs: Mapping[str, object] | None = None,
-    dims: Mapping[str, int] | None = None,
-    specs: Sequence[str | Path] = (),
-) -> Cost:
-    """Give what a module of PyTorch costs, as torch's own exporter writes it (the extra ``torch``).
-
-    ``args`` and ``kwargs`` are what ``forward`` is called with, ``dynamic_shapes`` says which of their
-    lengths are open, as torch takes it.  Modules on the ``meta`` device have no weights, and need none.
-
-    >>> import torch
-    >>> from_torch(torch.nn.Linear(16, 4), (torch.zeros(8, 16),), ({0: "batch"},)).macs
-    64*batch
-    """
-    raw = exported(module, args, kwargs or {}, dynamic_shapes)
-    return from_onnx(raw, dims, specs=specs, name=type(module).__name__)
 
 
 def generate(

@@ -10,7 +10,7 @@ async function load() {
   ]);
   python.unpackArchive(archive, "zip", { extractDir: "/lib/tolcost" });
   python.runPython("import sys; sys.path.insert(0, '/lib/tolcost')");
-  const answer = python.runPython("from tolcost.editor.playground import answer; answer");
+  const answer = python.runPython("from tolcost.apps.editor.playground import answer; answer");
   answer(JSON.stringify({ do: "analyse", text: "tol x: R [n]\ny := map(x, exp(*))\n" })); // warm up
   return answer;
 }

@@ -33,14 +33,14 @@ COMMANDS = [
     ("model", ["model", "small.onnx", "--dim", "batch=8", "--sweep", "batch=1..8"]),
     ("model", ["model", "small.onnx", "--dim", "batch=8", "--metric", "macs"]),
     ("analysis", ["analyze", MATMUL, "--dim", "n=4", "--sweep", "k=1..2", "--sweep", "m=1..4"]),
-    ("models", ["model", ".", "--jobs", "1"]),
+    ("models", ["fleet", ".", "--jobs", "1"]),
     ("ops", ["ops", "Softmax", "If", "StringConcat"]),
     ("circuit", ["lower", MATMUL, "--circuit", "json", "--dim", "n=2", "--dim", "k=2", "--dim", "m=2"]),
     ("library", ["ops", "--library", "matlang"]),
     ("referee", ["referee", "torch/mm", "chinchilla", "fvcore/bmm"]),
     ("derivation", ["explain", str(ROOT / "specs" / "examples" / "conv2d_exact.tol")]),
     ("libraries", ["ops", "--library", "all"]),
-    ("alternatives", ["ops", "Sigmoid", "Gelu", "--alternatives"]),
+    ("alternatives", ["alternatives", "Sigmoid", "Gelu"]),
 ]
 
 

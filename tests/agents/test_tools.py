@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import jsonschema
 
-from tolcost.agents.server import TOOLS, CallLimits, answered
+from tolcost.apps.agents.server import TOOLS, CallLimits, answered
 
 if TYPE_CHECKING:
     from mcp import types

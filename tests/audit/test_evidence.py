@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tolcost.audit.peers import PEERS, REASONS, read_conformance, read_peers, read_reasons
+from tolcost.apps.paper.peers import PEERS, REASONS, read_conformance, read_peers, read_reasons
 from tolcost.cli import run
 from tolcost.diagnostics import Rejected
 from tolcost.result.conformance import CONFORMANCE

@@ -7,9 +7,9 @@ import pytest
 
 from tests.audit.browser import Browser, chromium
 from tolcost.algebra import evaluate
-from tolcost.audit.instances import analyse_instance
-from tolcost.audit.readings import paper_rows
+from tolcost.apps.paper.readings import paper_rows
 from tolcost.catalogue.specs import open_library
+from tolcost.result.instances import analyse_instance
 
 PAGE = Path(__file__).parents[2] / "reports" / "report.html"
 OPERATORS = """return [...document.querySelectorAll('#table-paper tbody tr')]

@@ -3,8 +3,8 @@
 import pytest
 
 from tolcost.algebra import Poly, evaluate, floordiv, length, the_symbol
-from tolcost.audit.readings import FormulaNames, IllFormed, read
-from tolcost.audit.readings import evaluate as value_of
+from tolcost.apps.paper.readings import FormulaNames, IllFormed, read
+from tolcost.apps.paper.readings import evaluate as value_of
 
 N, M, K, S, P = (length(name) for name in "nmksp")
 MEANING = FormulaNames({"t": (N, M), "k": (K, K), "t1": (N, K), "t2": (K, M)}, {"s": S, "p": P})

@@ -10,14 +10,14 @@ from typing import get_args
 import pytest
 
 from tolcost.algebra.parse import parse_text
-from tolcost.audit.build import END, START, with_figures
-from tolcost.audit.instances import OperatorInstance, analyse_instance
-from tolcost.audit.judge import FormVerdict, ValueVerdict
-from tolcost.audit.readings import errata_table, paper_rows
+from tolcost.apps.paper.build import END, START, with_figures
+from tolcost.apps.paper.command import seen
+from tolcost.apps.paper.judge import FormVerdict, ValueVerdict
+from tolcost.apps.paper.readings import errata_table, paper_rows
 from tolcost.catalogue.cases import load_cases
 from tolcost.catalogue.specs import open_library
 from tolcost.cli import run
-from tolcost.cli.report import seen
+from tolcost.result.instances import OperatorInstance, analyse_instance
 from tolcost.show.document import Code
 
 ROOT = Path(__file__).parents[2]

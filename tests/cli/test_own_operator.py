@@ -9,7 +9,7 @@ import pytest
 from msgspec import Struct
 from onnx import TensorProto, helper, save
 
-from tolcost.audit.catalogue import catalogue_table
+from tolcost.apps.paper.catalogue import catalogue_table
 from tolcost.catalogue.conformance import Report
 from tolcost.catalogue.listing import entries
 from tolcost.catalogue.specs import open_library

@@ -3,9 +3,9 @@
 import pytest
 
 from tolcost.algebra import to_text, total_of
+from tolcost.apps.editor.features import hover_at, lenses
+from tolcost.apps.editor.reading import Reading, line_costs, read
 from tolcost.diagnostics import Source
-from tolcost.editor.features import hover_at, lenses
-from tolcost.editor.reading import Reading, line_costs, read
 
 X = "tol x: R [n]\n"
 CHOICE = "y := choose(x[1] > 0, map(x, exp(*)), map(x, log(*)))\n"

@@ -7,11 +7,11 @@ import pytest
 import tolcost
 from tests.syntax import cases
 from tolcost.algebra import total_of
+from tolcost.apps.editor.features import fixed, words
+from tolcost.apps.editor.lexer import shown
+from tolcost.apps.editor.reading import line_costs, read
+from tolcost.apps.editor.server import EditorPlace, line_end, offset_at, place_at
 from tolcost.diagnostics import Diagnostic, Rejected, Source
-from tolcost.editor.features import fixed, words
-from tolcost.editor.lexer import shown
-from tolcost.editor.reading import line_costs, read
-from tolcost.editor.server import EditorPlace, line_end, offset_at, place_at
 from tolcost.platform import read_spec, spec_names
 from tolcost.spaces import SPACES
 from tolcost.syntax import parse, read_source, resolve

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from tolcost.algebra import evaluate
+from tolcost.apps.editor.playground import answer
+from tolcost.apps.editor.small_run import run_small
 from tolcost.diagnostics import Rejected, Source
-from tolcost.editor.playground import answer
-from tolcost.editor.small_run import run_small
 from tolcost.elementary import FUNCTIONS
 from tolcost.execute import run_reference
 from tolcost.pipeline import lower, read_program
@@ -32,7 +32,7 @@ def ask(**request: Any) -> Any:
 OUTSIDE = """
 import json, sys
 sys.path.insert(0, {package!r})
-from tolcost.editor.playground import answer
+from tolcost.apps.editor.playground import answer
 asked = {asked!r}
 for do in ("analyse", "numbers", "compare", "run", "unroll", "format", "complete", "hover"):
     answer(json.dumps({{**asked, "do": do}}))

@@ -18,13 +18,13 @@ from msgspec import to_builtins
 from onnx import TensorProto, helper, save
 from pyarrow import parquet as arrow
 
+from tolcost.apps.fleet.engines import Note, on_dask, on_this_machine, studied
+from tolcost.apps.fleet.journal import COLUMNS, parquet, row_of
+from tolcost.apps.fleet.sources import is_fleet, models_at
+from tolcost.apps.fleet.table import Summary
+from tolcost.apps.fleet.task import Task
 from tolcost.cli import run
 from tolcost.diagnostics import Rejected
-from tolcost.fleet.engines import Note, on_dask, on_this_machine, studied
-from tolcost.fleet.journal import COLUMNS, parquet, row_of
-from tolcost.fleet.sources import is_fleet, models_at
-from tolcost.fleet.task import Task
-from tolcost.result.many import Summary
 from tolcost.result.model import Wanted
 from tools.fleet.models import exported, poison, with_lengths
 
@@ -86,7 +86,7 @@ def test_of_a_model_that_cannot_be_read_no_nodes_are_told(
 ) -> None:
     (fleet / "none.onnx").write_bytes(b"nothing")
     files = [f"zoo/small/{name}.onnx" for name in ("m1", "none")]
-    assert run(["model", *files, "--format", "csv"]) == 2
+    assert run(["fleet", *files, "--format", "csv"]) == 2
     assert "zoo/small/none.onnx,,,,,,,,,T0673" in capsys.readouterr().out
 
 
@@ -211,7 +211,7 @@ def test_rows_of_other_options_are_not_mixed(fleet: Path) -> None:
 
 def test_a_table_is_sorted_and_the_same_bytes_and_can_be_asked(fleet: Path) -> None:
     (fleet / "none.onnx").write_bytes(b"nothing")
-    command = ["model", "zoo", "--dim", "batch=7", "--format", "parquet", "--jobs", "1", "-o"]
+    command = ["fleet", "zoo", "--dim", "batch=7", "--format", "parquet", "--jobs", "1", "-o"]
     assert run([*command, "a.parquet"]) == 2
     assert not Path("a.parquet.journal").exists()
     task = Task(Wanted({"batch": 7}))
@@ -246,7 +246,7 @@ def test_what_has_to_be_installed_is_told(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     monkeypatch.setitem(sys.modules, package, None)
-    assert run(["model", *arguments]) == 2
+    assert run(["fleet", *arguments]) == 2
     told = capsys.readouterr().err
     assert "T0006" in told
     assert "pip install 'tolcost[" in told

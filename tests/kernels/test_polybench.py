@@ -10,7 +10,7 @@ import pytest
 
 from tests.kernels import polybench
 from tests.kernels.holding import SPECS, Inputs, hold, unchanged
-from tolcost.audit.recorded import RECORDED, polybench_table
+from tolcost.apps.paper.recorded import RECORDED, polybench_table
 from tolcost.catalogue.specs import open_library
 from tolcost.diagnostics import Rejected
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import tolcost
+from tolcost.apps.torch.command import read_inputs
 from tolcost.cli import run
-from tolcost.cli.torch import read_inputs
 from tools import readme
 
 EXPORTED = Path(__file__).parent / "exported"

@@ -16,13 +16,7 @@ from typing import Any
 import pytest
 
 from tolcost.algebra import Symbol
-from tolcost.catalogue.cases import Case, load_cases
-from tolcost.catalogue.conformance import count_difference, value_difference
-from tolcost.catalogue.specs import open_library
-from tolcost.diagnostics import Rejected
-from tolcost.execute import run_vectorised
-from tolcost.execute.inputs import random_arrays
-from tolcost.referee.alternatives import (
+from tolcost.apps.referee.alternatives import (
     DEFINITION,
     AlgorithmComparison,
     NodeTests,
@@ -33,6 +27,12 @@ from tolcost.referee.alternatives import (
     operators_with_alternatives,
     tables,
 )
+from tolcost.catalogue.cases import Case, load_cases
+from tolcost.catalogue.conformance import count_difference, value_difference
+from tolcost.catalogue.specs import open_library
+from tolcost.diagnostics import Rejected
+from tolcost.execute import run_vectorised
+from tolcost.execute.inputs import random_arrays
 from tolcost.result.regions import EVERYWHERE, try_shapes
 from tolcost.show.tables import csv_text, markdown
 

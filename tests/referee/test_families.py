@@ -9,12 +9,12 @@ import pytest
 
 from tolcost.algebra import evaluate, total_of
 from tolcost.algebra.parse import parse_text
+from tolcost.apps.referee.formulas import ModelProgram, lower_subject, shipped_formulas
+from tolcost.apps.referee.judge import parts_of
 from tolcost.catalogue.listing import read_library
 from tolcost.catalogue.specs import open_library
 from tolcost.cost import Analysis, analyze_program
 from tolcost.execute import run_vectorised
-from tolcost.referee.formulas import ModelProgram, lower_subject, shipped_formulas
-from tolcost.referee.judge import parts_of
 from tools.referee.family_inputs import inputs_of
 
 RECORDED: dict[str, Any] = json.loads(

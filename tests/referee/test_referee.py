@@ -16,14 +16,7 @@ import pytest
 
 from tolcost.algebra import Symbol, evaluate, symbols_of_cond
 from tolcost.algebra.points import hold_at
-from tolcost.atoms.lengths import lengths_of
-from tolcost.atoms.nodes import Program
-from tolcost.audit.instances import OperatorInstance
-from tolcost.catalogue.specs import open_library
-from tolcost.cli import run
-from tolcost.cost.traffic import bits_of
-from tolcost.diagnostics import Rejected
-from tolcost.referee.formulas import (
+from tolcost.apps.referee.formulas import (
     ModelProgram,
     PublishedFormula,
     Subject,
@@ -32,8 +25,15 @@ from tolcost.referee.formulas import (
     run_subject,
     shipped_formulas,
 )
-from tolcost.referee.judge import Judgement, VerifiedForms, judge_formulas, taken_by
-from tolcost.referee.table import verdict_table
+from tolcost.apps.referee.judge import Judgement, VerifiedForms, judge_formulas, taken_by
+from tolcost.apps.referee.table import verdict_table
+from tolcost.atoms.lengths import lengths_of
+from tolcost.atoms.nodes import Program
+from tolcost.catalogue.specs import open_library
+from tolcost.cli import run
+from tolcost.cost.traffic import bits_of
+from tolcost.diagnostics import Rejected
+from tolcost.result.instances import OperatorInstance
 from tolcost.show.tables import csv_text, markdown
 from tools.cost.brute_traffic import can_be_walked, numbers, walked
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tolcost.algebra.parse import parse_text
+from tolcost.apps.referee.formulas import ModelProgram, shipped_formulas, title_of
 from tolcost.catalogue.specs import open_library
 from tolcost.elaborate.inputs import PlainShapes
-from tolcost.referee.formulas import ModelProgram, shipped_formulas, title_of
 from tools.referee.rules import RULES, known
 
 FILES = shipped_formulas()

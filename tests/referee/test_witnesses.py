@@ -4,10 +4,10 @@ import csv
 import tomllib
 from pathlib import Path
 
-from tolcost.audit.recorded import league_table, who_counts_table
+from tolcost.apps.paper.recorded import league_table, who_counts_table
+from tolcost.apps.referee.formulas import shipped_formulas
+from tolcost.apps.referee.table import gather, witnesses_table
 from tolcost.catalogue.specs import open_library
-from tolcost.referee.formulas import shipped_formulas
-from tolcost.referee.table import gather, witnesses_table
 from tolcost.show.tables import csv_text
 
 REPORTS = Path(__file__).parents[2] / "reports"

@@ -2,9 +2,9 @@
 
 import pytest
 
+from tolcost.apps.sql import read_query, translated
+from tolcost.apps.sql.tables import SqlColumn, SqlTable
 from tolcost.diagnostics import Rejected, Source
-from tolcost.sql import read_query, translated
-from tolcost.sql.tables import SqlColumn, SqlTable
 
 COLUMNS = (
     SqlColumn("k", "Z"),

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from tests.sql.random_queries import TABLES, query
+from tolcost.apps.sql import SqlColumn, SqlTable, read_query, translated
 from tolcost.diagnostics import Source
 from tolcost.execute import run_vectorised
 from tolcost.pipeline import analyze_lowered, lower, read_program
 from tolcost.result.derivation import compare_counts
-from tolcost.sql import SqlColumn, SqlTable, read_query, translated
 from tools.specs.library_programs import possibly_empty
 
 COUNTED = 13

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from tolcost.apps.sql.tables import read_tables
 from tolcost.diagnostics import Rejected
-from tolcost.sql.tables import read_tables
 
 
 def written(folder: Path, name: str, text: str) -> str:

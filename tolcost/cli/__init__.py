@@ -19,60 +19,64 @@ from tolcost import __version__
 
 COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
-        "analyze": ("analyze", "What programs cost, as closed forms and as numbers."),
-        "explain": ("explain", "How a cost comes about, step by step; or what a diagnostic code means."),
-        "lower": ("lower", "A program as its syntax tree, as atoms, or as a circuit."),
-        "circuit": ("lower.circuit", "A circuit read back as a program, or held to another one."),
+        "analyze": ("analyze", "Count what programs cost, as closed forms and as numbers."),
+        "explain": ("explain", "Derive a cost step by step, or explain a diagnostic code."),
+        "lower": ("lower", "Show a program as its syntax tree, as atoms, or as a circuit."),
+        "circuit": ("lower.circuit", "Read a circuit back as a program, or compare it with another."),
         "run": ("execute", "Execute a program, and count while doing so."),
-        "ops": ("ops", "The catalogue of ONNX operators."),
-        "model": ("model", "What a whole ONNX model costs, in its free dimensions."),
-        "torch": ("torch", "What a module of PyTorch costs, by torch's own exporter."),
-        "sql": ("sql", "What a query in SQL costs, as a program in ToLang."),
-        "diff": ("diff", "How two programs or models differ in cost, for all lengths."),
-        "referee": ("referee", "Hold cost formulas typed by hand to the operators' definitions."),
-        "check": ("check", "The gate: hold programs to the lock file and to budgets."),
+        "ops": ("ops", "List the operators of ONNX, with definitions and closed forms."),
+        "model": ("model", "Count what an ONNX model costs, in its free dimensions."),
+        "diff": ("diff", "Compare two programs or models, for all lengths."),
+        "check": ("check", "Check programs against the lock file and budgets, as a CI gate."),
         "accept": ("check.accept", "Agree to a costlier program, and say why."),
-        "verify": ("verify", "Hold operators to ONNX's own tests."),
-        "report": ("report", "The paper's tables derived again, charts and errata, as files."),
+        "verify": ("verify", "Run ONNX's own tests through the definitions."),
         "fmt": ("fmt", "Put programs into the canonical layout."),
-        "lsp": ("serve.lsp", "The language server, for editors."),
-        "mcp": ("serve.mcp", "The commands as tools, for programs that speak MCP."),
     }
 )
 """For each command where it is (``module``, or ``module.name`` if not called ``command``); what it does."""
+
+
+def applications() -> Sequence[tuple[str, str, str]]:
+    """The commands of applications: name, module and a line about each."""
+    return tuple(import_module("tolcost.apps").commands())
 
 
 class _Commands(click.Group):
     """A group that knows the names of its commands, and loads the one that is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names, in the order of the table."""
-        return list(COMMANDS)
+        """The names, in the order of the tables."""
+        return [*COMMANDS, *(name for name, *_ in applications())]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of a name, or None."""
-        if cmd_name not in COMMANDS:
-            return None
-        module, _, name = COMMANDS[cmd_name][0].partition(".")
-        command = getattr(import_module(f"tolcost.cli.{module}"), name or "command")
+        if cmd_name in COMMANDS:
+            module, _, name = COMMANDS[cmd_name][0].partition(".")
+            command = getattr(import_module(f"tolcost.cli.{module}"), name or "command")
+        else:
+            where = next((module for name, module, _ in applications() if name == cmd_name), None)
+            command = None if where is None else import_module(where).command
         return command if isinstance(command, click.Command) else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command, or name the one that was probably meant."""
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+        known = not args or args[0].startswith("-") or args[0] in COMMANDS
+        if not known and args[0] not in self.list_commands(ctx):
             from difflib import get_close_matches
 
-            near = get_close_matches(args[0], COMMANDS, n=1)
+            near = get_close_matches(args[0], self.list_commands(ctx), n=1)
             meant = f" Did you mean {near[0]}?" if near else " See tolcost --help."
             ctx.fail(f"There is no command {args[0][:60]!r}.{meant}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands from the table, without loading them."""
+        """List the commands from the tables, without loading them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+        with formatter.section("Applications"):
+            formatter.write_dl([(name, text) for name, _, text in applications()])
 
 
 @click.group(

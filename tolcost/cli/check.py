@@ -6,7 +6,8 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
-from functools import cache
+from functools import cache, partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -103,7 +104,7 @@ def command(
             gate = GateTask(config, Computing(costing_for(), jobs, progress.tell), paths, strict, fresh)
             report = _updated(gate, prune) if update else _compared(gate, base)
             if config.formulas and not paths:
-                report = _with_formulas(report, config)
+                report = _with_applications(report, config)
         for name, file in ((form, output), *also):
             deliver(_written(report, name, file), file)
         return report.exit_code
@@ -138,12 +139,17 @@ def _updated(gate: GateTask, prune: bool) -> GateReport:
     return replace(checked.report, written=LOCK_NAME, pruned=prune)
 
 
-def _with_formulas(report: GateReport, config: Config) -> GateReport:
-    """The report with a project's own cost formulas, each held to its definition."""
-    from tolcost.referee.judge import held_formulas  # most projects have none
-
-    held = with_deep_stack(lambda: held_formulas(config))
-    return replace(report, budgets=(*report.budgets, *held))
+def _with_applications(report: GateReport, config: Config) -> GateReport:
+    """The report with what applications check of a project's settings, such as cost formulas of its own."""
+    apps = import_module("tolcost.apps")
+    for setting, (module, function) in apps.GATE.items():
+        if not getattr(config, setting):
+            continue
+        if not apps.is_there(module):
+            refuse("T0680", f"the application that checks `{setting}` is not installed")
+        check = getattr(apps.load(module), function)
+        report = replace(report, budgets=(*report.budgets, *with_deep_stack(partial(check, config))))
+    return report
 
 
 def _tell(checked: Checked) -> None:

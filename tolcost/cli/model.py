@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from tolcost.catalogue.specs import open_library
 from tolcost.cli import options
 from tolcost.cli.output import INCOMPLETE, deliver, screen, write_whole
-from tolcost.fleet.sources import is_fleet, models_at
 from tolcost.models.walking import Session
 from tolcost.platform import with_deep_stack
 from tolcost.result.model import METRICS, Wanted, file_cost, of_model
@@ -20,30 +19,19 @@ from tolcost.result.model_table import BY, COLUMNS, DEPTH, SORTS, TableView
 from tolcost.result.study import Located
 from tolcost.result.view import CostView, written
 
-FORMATS = ("text", "json", "md", "csv", "html", "parquet")
-ENGINES = ("processes", "dask")
+FORMATS = ("text", "json", "md", "csv", "html")
 _LENGTH = re.compile(r"-?[0-9]{1,30}")  # one that is none is told with its range
-_OF_SEVERAL = frozenset({"engine", "scheduler"})
 _OF_TABLES = frozenset({"by", "depth", "columns", "sort", "top"})
-_OF_ONE = _OF_TABLES | {"metrics", "sweeps", "device", "models", "annotate", "generate", "prefill"}
 _NOT_FOR = {
     "json": _OF_TABLES,
     "html": _OF_TABLES | {"metrics"},
     "csv": frozenset({"columns", "sort", "top", "metrics"}),
 }
-"""Parameters that would do nothing: for one model, for several, and where the format has no use for them."""
-
-
-class _Command(options.Command):
-    """Of a fleet, limits are those of each model."""
-
-    def limits(self, ctx: click.Context) -> options.Limits:
-        """Nothing for a fleet as a whole."""
-        return options.Limits() if is_fleet(ctx.params["files"]) else super().limits(ctx)
+"""Parameters that a format has no use for."""
 
 
 @click.command(
-    cls=_Command,
+    cls=options.Command,
     examples=(
         "tolcost model bert.onnx",
         "tolcost model bert.onnx --dim batch=8 --dim seq=512 --depth 3",
@@ -53,14 +41,11 @@ class _Command(options.Command):
         "tolcost model gpt2.onnx --dim batch=1 --sweep seq=128..131072",
         "tolcost model bert.onnx --dim batch=8 --device h200",
         "tolcost model decoder.onnx --dim batch=1 --dim seq=1 --generate 'past: p..p+n' --prefill seq=p",
-        "tolcost model models/ --format csv --output costs.csv",
-        "tolcost model 's3://zoo/*/*.onnx' --format parquet --output zoo.parquet --timeout 60",
     ),
 )
-@options.files_argument("FILE.onnx...")
+@options.files_argument("FILE.onnx")
 @click.option("--dim", "dims", metavar="NAME=N", multiple=True,
-              help="A length, by its name or as INPUT[AXIS]; repeat for others.  Of several models, "
-              "those without it keep their own.")  # fmt: skip
+              help="A length, by its name or as INPUT[AXIS]; repeat for others.")  # fmt: skip
 @click.option("--shape", "shapes", metavar="INPUT=LENGTHS", multiple=True,
               help="The shape of an input, in names, numbers and forms: x=n,3,224,32*w.")  # fmt: skip
 @options.assume_option
@@ -88,10 +73,6 @@ class _Command(options.Command):
 @options.device_option
 @click.option("--annotate", metavar="OUT.onnx", type=click.Path(dir_okay=False),
               help="Also write the model with the cost of each node in its metadata.")  # fmt: skip
-@click.option("--jobs", "-j", type=click.IntRange(1, 256), help="How many processes, for several models.")
-@click.option("--engine", type=click.Choice(ENGINES), default="processes",
-              help="Who works out several models: processes here, or workers of dask.")  # fmt: skip
-@click.option("--scheduler", metavar="ADDRESS", help="Of dask; without it, a cluster on this machine.")
 @options.format_option(FORMATS)
 @options.output_option
 def command(
@@ -115,29 +96,17 @@ def command(
     prefill: str | None,
     device: str | None,
     annotate: str | None,
-    jobs: int | None,
-    engine: str,
-    scheduler: str | None,
     form: str,
     output: str | None,
 ) -> int:
-    """Count what models cost, in closed forms in their free dimensions.
+    """Count what a model costs, in closed forms in its free dimensions.
 
     Every node is costed by the definition of its operator.  What has no definition is named, the
-    total is then a lower bound at best, and the exit code is 3.  A folder, a pattern, several files, an
-    address that fsspec knows or a @LIST of these give one table, and limits hold for each model.
+    total is then a lower bound at best, and the exit code is 3.
     """
+    path = _the_file(files)
     numbers, equal = options.equated(dims)
     wanted = Wanted(read_dims(numbers), read_shapes(shapes), assume=(*equal, *assume))
-    if is_fleet(files) or form == "parquet":
-        options.refuse(_OF_ONE, "for a single model")
-        if form == "html":
-            raise click.UsageError("--format html is for a single model")
-        from tolcost.cli import several
-
-        run_on = several.engine_of(engine, jobs, scheduler)
-        return several.studied_all(files, several.task(wanted, specs), run_on, allow_uncosted, form, output)
-    options.refuse(_OF_SEVERAL, "for several models")
     options.refuse(_NOT_FOR.get(form, ()), f"not for --format {form}")
     if depth is not None and by not in (None, "scope"):
         raise click.UsageError(f"--depth is for --by scope, not for --by {by}")
@@ -145,7 +114,6 @@ def command(
         raise click.UsageError("--prefill is for --generate")
     if generate is not None and (sweeps or annotate or device or form == "html"):
         raise click.UsageError("--sweep, --device, --annotate and --format html are not for --generate")
-    path = Path(models_at(files)[0])
     table = TableView(by or ("scope" if depth else "op"), columns, sort, top, depth or DEPTH, exact)
     session, on = Session(open_library(specs)), options.read_device(device)
     weights = options.read_weights(models)
@@ -168,6 +136,13 @@ def command(
 
         write_whole(Path(annotate), annotated(path, *node_notes(of_model(cost), cost)))
     return _verdict(cost, allow_uncosted)
+
+
+def _the_file(files: tuple[str, ...]) -> Path:
+    path = Path(files[0])
+    if len(files) > 1 or path.is_dir():
+        raise click.UsageError("this is for one model: tolcost fleet makes one table of several")
+    return path
 
 
 def _written(cost: Located, view: CostView, form: str, colour: bool, width: int | None) -> str:

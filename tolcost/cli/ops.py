@@ -3,30 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
 from contextlib import closing
 
 import click
 
-from tolcost.catalogue.cases import load_cases
 from tolcost.catalogue.conformance import as_record, verify
 from tolcost.catalogue.listing import Entry, entries, library_names, read_library
 from tolcost.catalogue.specs import Library, open_library
 from tolcost.cli import options
 from tolcost.cli.output import ProgressLine, deliver, with_progress
-from tolcost.diagnostics import quoted, refuse
 from tolcost.platform import stored_conformance, with_deep_stack
-from tolcost.referee.alternatives import (
-    NodeTests,
-    algorithms_table,
-    alternatives,
-    alternatives_json,
-    compare_alternatives,
-    hold_to_tests,
-    in_full,
-    operators_with_alternatives,
-    tables,
-)
 from tolcost.result.catalogue_page import (
     RecordedTests,
     costed,
@@ -41,8 +27,7 @@ from tolcost.result.catalogue_page import (
     program_document,
 )
 from tolcost.result.conformance import conformance_of
-from tolcost.show.document import document
-from tolcost.show.tables import csv_text, markdown
+from tolcost.show.tables import markdown
 from tolcost.show.text import text
 
 
@@ -53,7 +38,6 @@ from tolcost.show.text import text
         "tolcost ops Conv",
         "tolcost ops Conv Gemm --verify",
         "tolcost ops --format json",
-        "tolcost ops Softmax --alternatives",
         "tolcost ops --library relational",
         "tolcost ops --library relational HashJoin",
     ),
@@ -64,18 +48,14 @@ from tolcost.show.text import text
 )
 @options.jobs_option
 @options.specs_option
-@click.option(
-    "--alternatives", "others", is_flag=True, help="Other algorithms for the operators, and where they cross."
-)
 @click.option("--library", metavar="NAME", help="Programs of a library instead; all lists the libraries.")
-@options.format_option(("text", "json", "md", "csv"), "; csv is for alternatives")
+@options.format_option(("text", "json", "md"))
 @options.output_option
 def command(
     names: tuple[str, ...],
     is_verified: bool,
     jobs: int | None,
     specs: tuple[str, ...],
-    others: bool,
     library: str | None,
     form: str,
     output: str | None,
@@ -85,16 +65,8 @@ def command(
     Closed forms are derived from the definitions on the spot. What ONNX's node tests say of them
     is what `make conformance` stored with tolcost; with --verify the tests are run again.
     """
-    if form == "csv" and not others:
-        raise click.UsageError("--format csv goes with --alternatives")
-    if others and library is not None:
-        raise click.UsageError("--alternatives is for operators, not for the programs of --library")
     if library is not None and is_verified:
         raise click.UsageError("--verify is for operators: `make test` holds the programs of libraries")
-    if others:
-        written, is_right = with_deep_stack(lambda: _alternatives(names, is_verified, specs, form))
-        deliver(written, output)
-        return 0 if is_right else 1
     if library is not None:
         deliver(with_deep_stack(lambda: _of_library(library, names, form)), output)
         return 0
@@ -118,35 +90,6 @@ def _of_library(name: str, names: tuple[str, ...], form: str) -> str:
     if names:
         return write(tuple(section for one in programs for section in program_document(one)))
     return write(library_document(library, programs))
-
-
-def _alternatives(
-    names: tuple[str, ...], is_verified: bool, specs: tuple[str, ...], form: str
-) -> tuple[str, bool]:
-    """The algorithms of some operators, or of all that have several; and whether no test of theirs fails."""
-    library, known = open_library(specs), operators_with_alternatives()
-    unknown = [entry.name for entry in entries(library, names) if names and entry.name not in known]
-    if unknown:
-        hint = "`tolcost ops --alternatives` shows those there are"
-        refuse("T0666", f"{quoted(unknown[0])} has no alternatives that come with tolcost", hint=hint)
-    wanted = names or known
-    found = [one for name in wanted for one in compare_alternatives(name, library)]
-    tests = _tested(wanted, library) if is_verified else {}
-    writers: dict[str, Callable[[], str]] = {
-        "csv": lambda: csv_text(algorithms_table(found, tests)),
-        "json": lambda: document("alternatives", alternatives_json(found, tests)),
-        "md": lambda: markdown(tables(found, tests)),
-        "text": lambda: text(tuple(in_full(found, tests))),
-    }
-    return writers[form](), not any(said.failures for said in tests.values())
-
-
-def _tested(operators: Sequence[str], library: Library) -> dict[tuple[str, str], NodeTests]:
-    """What the node tests say of every alternative."""
-    cases = load_cases(operators)
-    every = [one for operator in operators for one in alternatives(operator, library)]
-    tested = (((one.operator, one.name), hold_to_tests(one, cases, library)) for one in every)
-    return dict(with_progress(tested, len(every), lambda pair: pair[0][0]))
 
 
 def _stored() -> RecordedTests:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tolcost.models.from_torch import example, exported
+from tolcost.apps.torch.export import example, exported
 
 EXPORTED = Path(__file__).parents[2] / "tests" / "models" / "exported"
 

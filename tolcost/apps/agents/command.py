@@ -1,0 +1,23 @@
+"""``tolcost mcp``: the commands as tools."""
+
+from __future__ import annotations
+
+import click
+
+from tolcost.cli.output import extra
+
+
+@click.command()
+@click.option("--timeout", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True,
+              metavar="SECONDS", help="How long a call may take.")  # fmt: skip
+@click.option("--max-memory", default="4G", show_default=True, metavar="SIZE",
+              help="How much memory a call may take.")  # fmt: skip
+def command(timeout: float, max_memory: str) -> int:
+    """Serve analyze, diff, explain, model, referee and operator as tools, over standard input and output.
+
+    Needs the extra `mcp`: pip install 'tolcost[mcp]'.
+    """
+    with extra("mcp"):
+        from tolcost.apps.agents.server import CallLimits, serve
+    serve(CallLimits(timeout, max_memory))
+    return 0

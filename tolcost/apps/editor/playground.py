@@ -1,0 +1,269 @@
+"""The playground's questions and answers: JSON in, JSON out, for a page that runs tolcost in a browser.
+
+Offsets are in units of UTF-16, as scripts count them.  A text is analysed once, however often lengths move.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
+from typing import Any
+
+from tolcost.algebra import to_text
+from tolcost.apps.editor.features import completions_at, formatted, hover_at, type_text
+from tolcost.apps.editor.reading import Reading, derivation_of, line_costs, read_supposing
+from tolcost.apps.editor.small_run import run_small
+from tolcost.atoms.text import program_text, unrolled_text
+from tolcost.atoms.unroll import unroll
+from tolcost.cost.derive import ValueDerivation
+from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Source, place
+from tolcost.pipeline import as_rejected
+from tolcost.platform import with_deep_stack
+from tolcost.result.compare import compare
+from tolcost.result.comparison import said_of
+from tolcost.result.program import program_study
+from tolcost.result.study import Located, locate_study
+from tolcost.show.document import Form, Json, has_mathml, lengths_text, mathml_of, number, text_of
+
+_MOST_LINES = 400
+_LONGEST_FORMULA = 400
+_SWEEP = tuple(2**k for k in range(13))
+PageRequest = Mapping[str, Any]
+
+
+def answer(request: str) -> str:
+    """The answer to a question; a mistake in the program is part of it."""
+    asked: PageRequest = json.loads(request)
+    try:
+        found = _ANSWERS[asked["do"]](asked)
+    except Exception as error:
+        failure = as_rejected(error)
+        if not isinstance(failure, Rejected):
+            raise
+        found = {"failed": [_told(one) for one in failure.diagnostics]}
+    return json.dumps(found)
+
+
+def _reading(text: str) -> Reading:
+    return read_supposing(Source("program.tol", text))
+
+
+def _located(reading: Reading, dims: Mapping[str, int] | None = None) -> Located:
+    if reading.analysis is None:
+        raise Rejected(*(reading.diagnostics or (Diagnostic("T0212", "there is nothing to analyse"),)))
+    study = program_study(reading.analysis)
+    known = {symbol.name for symbol in study.symbols}
+    return locate_study(Located, study, {name: n for name, n in (dims or {}).items() if name in known})
+
+
+# ---- a program ---------------------------------------------------------------------------------
+
+
+def _analysed(asked: PageRequest) -> dict[str, Json]:
+    """Everything that is shown of a program, without numbers."""
+    reading = _reading(asked["text"])
+    found: dict[str, Json] = {"diagnostics": [_told(one) for one in reading.diagnostics]}
+    if reading.analysis is None:
+        return found
+    cost = _located(reading)
+    guessed: list[Json] = [f"{name}: [{', '.join(shape)}]" for name, shape in reading.guessed]
+    lines: list[Json] = [{"line": one.line, "eops": one.text} for one in line_costs(reading)]
+    analysis, derivation = reading.analysis, derivation_of(reading)
+    return found | {
+        "eops": _form(analysis.eops),
+        "status": analysis.status,
+        "lines": lines,
+        "guessed": guessed,
+        "inputs": [{"name": one.name, "type": type_text(one.type)} for one in analysis.inputs],
+        "outputs": [{"name": one.name, "type": type_text(one.type)} for one in analysis.outputs],
+        "conditions": [f"{one.text} ({one.reason})" for one in cost.study.needed],
+        "symbols": [symbol.name for symbol in cost.study.symbols if symbol.kind == "length"],
+        "measures": list(_measures(cost)),
+        "derivation": [] if derivation is None else [_chain(chain) for chain in derivation.chains],
+        "atoms": _cut(_lowered_text(reading)),
+    }
+
+
+def _lowered_text(reading: Reading) -> str:
+    lowered = reading.lowered
+    return "" if lowered is None else with_deep_stack(lambda: program_text(lowered.program))
+
+
+def _cut(text: str) -> str:
+    lines = text.splitlines()
+    return text if len(lines) <= _MOST_LINES else "\n".join((*lines[:_MOST_LINES], "…"))
+
+
+def _measures(cost: Located) -> Iterable[Json]:
+    for measure in cost.measures:
+        parts: list[Json] = [
+            {"name": f"{part.name} {part.space}".strip(), "form": _form(part.form)} for part in measure.parts
+        ]
+        yield {
+            "key": measure.key,
+            "name": measure.label,
+            "unit": measure.remark,
+            "form": None if measure.form is None else _form(measure.form),
+            "headed": measure.headed,
+            "parts": parts,
+        }
+
+
+def _form(form: Form) -> Json:
+    """A form as text, and for a browser to lay out where it is one that can be."""
+    text = text_of(form)
+    math = mathml_of(form) if has_mathml(form) and len(text) < _LONGEST_FORMULA else None
+    return {"text": text, "math": math}
+
+
+def _chain(chain: ValueDerivation) -> Json:
+    steps: list[Json] = []
+    for step in chain.steps:
+        own = step.span.source is not NOWHERE.source
+        where = place(step.span).line if own else None
+        file = step.span.source.name if own else None
+        steps.append({"text": step.text_after, "line": where, "file": file, "reason": step.reason})
+    return {"name": chain.name, "steps": steps, "total": to_text(chain.total)}
+
+
+def _told(found: Diagnostic) -> Json:
+    """A diagnostic with its place in the text."""
+    here = found.span.source.name == "program.tol"
+    text = found.span.source.text
+    fix: Json = None
+    if found.fix is not None and here:
+        span = found.fix.span
+        ends = {"from": _units(text, span.start), "to": _units(text, span.end)}
+        fix = {"title": found.fix.title, **ends, "text": found.fix.text}
+    return {
+        "code": found.code,
+        "severity": found.severity,
+        "message": found.message,
+        "hint": found.hint,
+        "from": _units(text, found.span.start) if here else 0,
+        "to": _units(text, found.span.end) if here else 0,
+        "line": place(found.span).line if here else None,
+        "fix": fix,
+    }
+
+
+def _units(text: str, offset: int) -> int:
+    return len(text[:offset].encode("utf-16-le", "surrogatepass")) // 2
+
+
+def _offset(text: str, units: int) -> int:
+    return len(text.encode("utf-16-le", "surrogatepass")[: 2 * units].decode("utf-16-le", "replace"))
+
+
+# ---- numbers -----------------------------------------------------------------------------------
+
+
+def _numbers(asked: PageRequest) -> dict[str, Json]:
+    """The figures at lengths, and how EOPs and bytes grow with one of them."""
+    reading = _reading(asked["text"])
+    cost = _located(reading, asked["dims"])
+    figures: dict[str, Json] = {measure.key: _number(cost.value(measure.form)) for measure in cost.measures}
+    swept = asked.get("sweep")
+    return {
+        "figures": figures,
+        "lines": [{"line": one.line, "value": _number(cost.value(one.eops))} for one in line_costs(reading)],
+        "growth": [] if swept is None else _growth(reading, asked["dims"], swept),
+    }
+
+
+def _growth(reading: Reading, dims: Mapping[str, int], name: str) -> list[Json]:
+    rows: list[Json] = []
+    for value in _SWEEP:
+        try:
+            cost = _located(reading, {**dims, name: value})
+        except Rejected:  # a condition does not hold there
+            continue
+        total = cost.total
+        rows.append(
+            {"at": value, "eops": _number(cost.value(total.eops)), "bytes": _number(cost.value(total.bytes))}
+        )
+    return rows
+
+
+def _number(found: Form | None) -> Json:
+    return number(found) if isinstance(found, int | Fraction) else None
+
+
+# ---- two programs, runs, and help while writing ------------------------------------------------
+
+
+def _compared(asked: PageRequest) -> dict[str, Json]:
+    """Which of two programs is cheaper, for all lengths."""
+    old, new = (_located(_reading(asked[key])) for key in ("old", "new"))
+    found = with_deep_stack(lambda: compare(old, new, asked["old"] == asked["new"]))
+    rows: list[Json] = [
+        {"metric": row.metric, "part": row.part, "old": to_text(row.old), "new": to_text(row.new),
+         "verdict": row.verdict, "less": _witness(row.less), "more": _witness(row.more)}
+        for row in found.rows
+    ]  # fmt: skip
+    notes: list[Json] = [*found.notes]
+    return {
+        "verdict": found.verdict,
+        "said": said_of(found.whole.claim, found.whole.less_where, found.whole.more_where),
+        "rows": rows,
+        "notes": notes,
+    }
+
+
+def _witness(found: Any) -> Json:
+    if found is None:
+        return None
+    return f"{lengths_text(found.point)}: {found.left:,} against {found.right:,}"
+
+
+def _run(asked: PageRequest) -> dict[str, Json]:
+    """Run a program on small inputs, and hold what it counts to its closed forms."""
+    reading = _reading(asked["text"])
+    cost = _located(reading, asked["dims"])
+    lowered = reading.lowered
+    assert lowered is not None
+    found = with_deep_stack(lambda: run_small(lowered.program, asked["inputs"], asked["dims"]))
+    outputs: dict[str, Json] = {
+        name: json.loads(json.dumps([part.nested() for part in parts]))
+        for name, parts in found.outputs.items()
+    }
+    executed = sum(found.functions.values())
+    return {"outputs": outputs, "executed": executed, "closed": _number(cost.value(cost.total.eops))}
+
+
+def _unrolled(asked: PageRequest) -> dict[str, Json]:
+    """Nothing but the five atoms, at lengths."""
+    reading = _reading(asked["text"])
+    _located(reading, asked["dims"])
+    lowered = reading.lowered
+    assert lowered is not None
+    return {"text": _cut(with_deep_stack(lambda: unrolled_text(unroll(lowered.program, asked["dims"]))))}
+
+
+def _format(asked: PageRequest) -> dict[str, Json]:
+    return {"text": formatted(Source("program.tol", asked["text"]))}
+
+
+def _complete(asked: PageRequest) -> dict[str, Json]:
+    reading = _reading(asked["text"])
+    last = _reading(asked["last"]) if asked.get("last") else None
+    found = completions_at(reading, last, _offset(asked["text"], asked["at"]))
+    return {"options": [{"label": one.label, "type": one.kind, "detail": one.detail} for one in found]}
+
+
+def _hover(asked: PageRequest) -> dict[str, Json]:
+    found = hover_at(_reading(asked["text"]), _offset(asked["text"], asked["at"]))
+    return {"markdown": None if found is None else found.markdown}
+
+
+_ANSWERS: dict[str, Callable[[PageRequest], dict[str, Json]]] = {
+    "analyse": _analysed,
+    "numbers": _numbers,
+    "compare": _compared,
+    "run": _run,
+    "unroll": _unrolled,
+    "format": _format,
+    "complete": _complete,
+    "hover": _hover,
+}

@@ -1,0 +1,173 @@
+"""The rows of a fleet: a file to which they are added, so that one that was killed goes on; and as Parquet.
+
+The first line says for which task rows are; a row holds for a model as it was.  A last line that was cut off
+is not a row.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from contextlib import suppress
+from decimal import Decimal
+from io import BytesIO
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+from msgspec import to_builtins
+from msgspec.structs import fields
+
+from tolcost.apps.fleet.sources import fingerprint
+from tolcost.apps.fleet.table import Summary
+from tolcost.apps.fleet.task import Task
+from tolcost.diagnostics import Diagnostic, Rejected, quoted, refuse
+
+_LISTS = frozenset(field.name for field in fields(Summary) if str(field.type).startswith("tuple"))
+
+
+def as_line(summary: Summary) -> str:
+    """A summary on a line."""
+    return json.dumps(to_builtins(summary), ensure_ascii=False)
+
+
+_UNREADABLE = (ValueError, TypeError, KeyError, AttributeError)
+"""What a damaged row may raise: it is made again."""
+
+
+def from_line(line: str) -> Summary:
+    """The summary of a line."""
+    data: dict[str, Any] = json.loads(line)
+    data.update({name: tuple(data[name]) for name in _LISTS})
+    return Summary(**data)
+
+
+class Journal:
+    """Rows by source, each with a fingerprint of its model; without a file it only forgets."""
+
+    def __init__(self, path: Path | None = None, rows: dict[str, tuple[str, Summary]] | None = None) -> None:
+        self._path, self._rows, self._file = path, rows or {}, None
+
+    _file: IO[str] | None
+
+    @classmethod
+    def of(cls, path: Path | None, task: Task) -> Journal:
+        """The journal of a task, with the rows that it has."""
+        if path is None:
+            return cls()
+        whole, lines = _whole_lines(path)
+        head = json.dumps({"tolcost fleet": task.digest})
+        if lines and lines[0] != head:
+            hint = f"give the same options and version as before, or delete {path}"
+            message = f"{quoted(str(path))} is of a fleet that was begun with other options"
+            refuse("T0698", message, hint=hint)
+        if lines:
+            with path.open("r+b") as file:
+                file.truncate(whole)
+        else:
+            path.write_text(f"{head}\n", encoding="utf-8")
+        rows: dict[str, tuple[str, Summary]] = {}
+        for line in lines[1:]:
+            mark, _, text = line.partition("\t")
+            with suppress(*_UNREADABLE):
+                row = from_line(text)
+                rows[row.file] = mark, row
+        return cls(path, rows)
+
+    def row(self, source: str) -> Summary | None:
+        """The row of a model, if there is one and the model is as it was."""
+        mark, row = self._rows.get(source, ("", None))
+        return row if row is not None and mark == fingerprint(source) else None
+
+    def add(self, summary: Summary) -> None:
+        """Keep a row, on its way to the disk when this returns."""
+        if self._file is not None:
+            self._file.write(f"{_mark(summary.file)}\t{as_line(summary)}\n")
+            self._file.flush()
+
+    def __enter__(self) -> Journal:
+        """Open the file."""
+        self._file = None if self._path is None else self._path.open("a", encoding="utf-8", newline="\n")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the file; it stays."""
+        if self._file is not None:
+            self._file.close()
+
+
+def _mark(source: str) -> str:
+    with suppress(Rejected):  # what is not there now was not there when it was asked for
+        return fingerprint(source)
+    return ""
+
+
+def _whole_lines(path: Path) -> tuple[int, list[str]]:
+    """How many bytes the complete lines of a file have, and these lines; none where there is no file."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return 0, []
+    whole = data.rfind(b"\n") + 1
+    return whole, data[:whole].decode("utf-8", errors="replace").splitlines()
+
+
+# === The table of a fleet as Parquet: one row for each model, sorted, the same bytes for the same rows.
+
+
+_DIGITS = 38
+"""Of the widest decimal that Parquet has; a number with more is in the form alone."""
+COLUMNS = (
+    "file", "problem", "status", "nodes", "costed", "uncosted", "symbols",
+    "eops", "macs", "params", "eops_at", "macs_at",
+)  # fmt: skip
+"""The columns, which stay as they are; new ones come behind."""
+
+
+def parquet(found: Iterable[Summary]) -> bytes:
+    """The file."""
+    pa, write = _pyarrow()
+    rows = [row_of(summary) for summary in sorted(found, key=lambda summary: summary.file)]
+    text, number = pa.string(), pa.decimal128(_DIGITS, 0)
+    types = {"nodes": pa.int64(), "costed": pa.int64(), "eops_at": number, "macs_at": number}
+    types |= dict.fromkeys(("uncosted", "symbols"), pa.list_(text))
+    schema = pa.schema([(name, types.get(name, text)) for name in COLUMNS])
+    target = BytesIO()
+    write(pa.Table.from_pylist(rows, schema), target, compression="zstd", store_schema=False)
+    return target.getvalue()
+
+
+def row_of(summary: Summary) -> dict[str, Any]:
+    """A row: what a model has nothing to say of is null."""
+    if summary.problem:
+        return {**dict.fromkeys(COLUMNS), "file": summary.file, "problem": summary.problem}
+    row = {name: getattr(summary, name) for name in COLUMNS}
+    return {
+        **row,
+        "problem": None,
+        "uncosted": list(summary.uncosted),
+        "symbols": list(summary.symbols),
+        "eops_at": _decimal(summary.eops_at),
+        "macs_at": _decimal(summary.macs_at),
+    }
+
+
+def _decimal(number: int | None) -> Decimal | None:
+    return None if number is None or number >= 10**_DIGITS else Decimal(number)
+
+
+def check_installed() -> None:
+    """Refuse before the work rather than after it."""
+    _pyarrow()
+
+
+def _pyarrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow
+        from pyarrow.parquet import write_table
+    except ModuleNotFoundError:
+        message = "writing Parquet needs pyarrow, which is not installed"
+        raise Rejected(Diagnostic("T0006", message, hint="pip install 'tolcost[fleet]'")) from None
+    return pyarrow, write_table

@@ -1,0 +1,457 @@
+"""All reports from what is known: every file under ``reports/`` as text, by its name; figures in words."""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from tolcost.algebra import evaluate
+from tolcost.apps.paper.catalogue import (
+    beyond_table,
+    catalogue_table,
+    forms_table,
+    primitives_table,
+    representative,
+    standing_counts,
+    theorem_table,
+)
+from tolcost.apps.paper.general_table import evidence_table, four_column_tables, verified_with_forms
+from tolcost.apps.paper.judge import FormVerdict, Judged, ValueVerdict, judge
+from tolcost.apps.paper.paper_table import definition_command, paper_table
+from tolcost.apps.paper.peers import (
+    PEERS_MADE,
+    Spread,
+    answer_table,
+    by_operator,
+    operators_table,
+    peers_table,
+    read_conformance,
+    read_general,
+    read_peers,
+    read_reasons,
+    several_functions,
+    spread,
+)
+from tolcost.apps.paper.readings import errata_table, paper_rows
+from tolcost.apps.paper.recorded import gpu_charts, gpu_table, league_table, polybench_table, who_counts_table
+from tolcost.catalogue.cases import Case, load_cases
+from tolcost.catalogue.conformance import Report
+from tolcost.catalogue.listing import Entry, ProgramLibrary, entries, library_names, read_library
+from tolcost.catalogue.specs import FOLDER_OF_DOMAIN, Library
+from tolcost.platform import specs_root
+from tolcost.result.catalogue_page import CostedProgram, costed
+from tolcost.result.instances import OperatorInstance, analyse_instance
+from tolcost.result.other_counts import COMPILED, WRITTEN, Measured, points
+from tolcost.show.document import Cell, Code, Column, ReportTable
+from tolcost.show.html import Chart, LiveForm, html_page
+from tolcost.show.svg import Dot, Scale, curves, scatter, strip
+from tolcost.show.tables import csv_text, markdown
+
+TITLE = "EOPs and FLOPs: the paper's tables, derived again"
+_COMMAND = "tolcost report"
+
+
+class Reports(Struct, frozen=True):
+    """The files by name, relative to ``reports/``, the figures for the README, and the main ones of them."""
+
+    files: dict[str, str]
+    summary: str
+    figures: Sequence[tuple[str, str]]
+
+
+def build_reports(folder: Path, library: Library) -> Reports:
+    """Make every report; ``folder`` is where the evidence is read from (``data/`` in it)."""
+    conformance, peers, reasons = read_conformance(folder), read_peers(folder), read_reasons(folder)
+    general = read_general(folder)
+    listed = tuple(entry for entry in entries(library) if entry.domain in FOLDER_OF_DOMAIN)
+    judged = judge_all(library)
+    found = points(peers, library)
+    tables = (
+        *four_column_tables(judged, listed, general, conformance, found, library),
+        paper_table(judged),
+        evidence_table(listed, general, conformance),
+        answer_table(found),
+        operators_table(found, reasons),
+        peers_table(found),
+        catalogue_table(listed, conformance),
+        primitives_table(listed, library, conformance),
+        beyond_table(listed, conformance),
+        theorem_table(listed, library, conformance),
+        polybench_table(folder, library),
+        *gpu_table(folder),
+        *league_table(folder),
+        errata_table(),
+    )
+    charts = (
+        Chart(
+            "ratios",
+            "EOPs over XLA's compiled count, for the operators where they differ.",
+            PEERS_MADE,
+            ratio_chart(found),
+        ),
+        Chart("scatter", "EOPs against XLA's compiled count.", PEERS_MADE, scatter_chart(found)),
+        Chart("growth", "How EOPs grow with one length n.", _COMMAND, growth_chart(library)),
+    )
+    standing = standing_counts(listed, conformance)
+    _, with_forms = verified_with_forms(listed, general, conformance)
+    figures = paper_figures(judged, standing, len(with_forms), conformance, found)
+    summary = summary_text(figures)
+    shown = key_figures(figures)
+    page = html_page(
+        title=TITLE,
+        conclusion=conclusion(figures),
+        command=_COMMAND,
+        figures=shown,
+        tables=(*tables, *who_counts_table(folder)),
+        charts=(*charts, *gpu_charts(folder)),
+        forms=tuple(_forms(judged, listed, conformance)),
+    )
+    files = dict(_files(tables, forms_table(conformance), charts, page, summary))
+    return Reports(files, summary, shown)
+
+
+def judge_all(library: Library) -> tuple[Judged, ...]:
+    """Judge the paper's 60 rows."""
+    rows = paper_rows()
+    cases: dict[str, list[Case]] = {row.operator: [] for row in rows}
+    for case in load_cases(cases):
+        if not case.node.domain:
+            cases[case.node.op].append(case)
+    return tuple(judge(row, cases[row.operator], library) for row in rows)
+
+
+def _forms(judged: Sequence[Judged], listed: Sequence[Entry], conformance: Report) -> Iterator[LiveForm]:
+    """The verified forms of the paper's rows, then one of every operator."""
+    for found in judged:
+        analysis = found.verified
+        name = f"{found.row.operator} (paper's signature, verified)"
+        needed = tuple(one.condition for one in analysis.conditions)
+        yield LiveForm(name, analysis.eops, analysis.counts.macs, definition_command(found), needed)
+    for entry in listed:
+        stands = representative(conformance.of(entry.name))
+        if stands is not None:
+            name = f"{entry.name}, {stands.case.name.removeprefix('test_')}"
+            yield LiveForm(name, stands.eops, stands.macs, f"tolcost ops {entry.name}")
+
+
+def _files(
+    tables: Sequence[ReportTable], forms: ReportTable, charts: Sequence[Chart], page: str, summary: str
+) -> Iterator[tuple[str, str]]:
+    for table in (*tables, forms):
+        yield f"{table.name}.csv", csv_text(table)
+        yield f"{table.name}.md", markdown((table,))
+    for chart in charts:
+        yield f"{chart.name}.svg", chart.svg
+    models, programs = models_tables()
+    yield f"{models.name}.csv", csv_text(programs)
+    yield f"{models.name}.md", markdown((models, programs))
+    yield "summary.md", f"# Summary\n\n{summary}\nMade by `{_COMMAND}`.\n"
+    yield "README.md", _index(tables, forms, charts)
+    yield "report.html", page
+
+
+def _index(tables: Sequence[ReportTable], forms: ReportTable, charts: Sequence[Chart]) -> str:
+    lines = [
+        "# Reports",
+        "",
+        "Written by `tolcost report` (`make report`); do not edit. `data/` holds what takes long to make or "
+        "needs other tools, and is read back: `conformance.json`, `general.json`, `peers.csv`, and "
+        "`reasons.toml` and `polybench.toml`, which are written by hand.",
+        "",
+        "- [report.html](report.html): everything on one page, with sorting, filtering and live closed forms",
+        "- [summary.md](summary.md): the figures and the conclusion",
+        "- [hardware.md](hardware.md): EOPs against a GPU, written by `make hardware`",
+        "- [models_of_computation.md](models_of_computation.md): the paper's Table 1 as programs that run",
+        "",
+        "| table | Markdown | CSV | made by |",
+        "| --- | --- | --- | --- |",
+    ]
+    lines += [
+        f"| {table.title} | [md]({table.name}.md) | [csv]({table.name}.csv) | `{table.command}` |"
+        for table in (*tables, forms)
+    ]
+    lines += ["", *(f"![{chart.caption}]({chart.name}.svg)\n" for chart in charts)]
+    return "\n".join(lines)
+
+
+START, END = "<!-- figures: start -->", "<!-- figures: end -->"
+"""What stands between these in the README is written by ``tolcost report``."""
+
+
+class AuditFigures(Struct, frozen=True):
+    """The counts that everything below is made of."""
+
+    forms: Counter[FormVerdict]
+    values: Counter[ValueVerdict]
+    hold_up: int
+    tests_run: int
+    tests_right: int
+    formulas_broken: int
+    equal_own: int
+    with_own: int
+    equal_corrected: int
+    equal_verified: int
+    standing: Mapping[str, int]
+    general: int
+    tests_passed: int
+    tests: int
+    compiled: Spread
+    telling: Spread
+    written: Spread
+    operators_counted: int
+
+
+def paper_figures(
+    judged: Sequence[Judged],
+    standing: Mapping[str, int],
+    general: int,
+    conformance: Report,
+    points: Sequence[Measured],
+) -> AuditFigures:
+    """Count everything that the summary says."""
+    tests = conformance.figures()
+    outcomes = [outcome for found in judged for outcome in found.trials.on_tests]
+    return AuditFigures(
+        forms=Counter(found.form for found in judged),
+        values=Counter(found.value for found in judged),
+        hold_up=sum(found.holds_up for found in judged),
+        tests_run=len(outcomes),
+        tests_right=sum(outcome.status == "same" for outcome in outcomes),
+        formulas_broken=sum(found.reading.problem is not None for found in judged),
+        equal_own=sum(found.own is not None and found.own.equal for found in judged),
+        with_own=sum(found.own is not None for found in judged),
+        equal_corrected=sum(found.corrected.equal for found in judged),
+        equal_verified=sum(found.by_definition is not None and found.by_definition.equal for found in judged),
+        standing=standing,
+        general=general,
+        tests_passed=tests["pass"],
+        tests=tests["pass"] + tests["fail"],
+        compiled=spread(points),
+        telling=spread(several_functions(points)),
+        written=spread(several_functions(points), WRITTEN),
+        operators_counted=len(by_operator(points)),
+    )
+
+
+def conclusion(figures: AuditFigures) -> str:
+    """The answer in as many sentences as it has parts: form, value, count, and EOPs beside FLOPs."""
+    accepted, telling = figures.with_own, figures.telling
+    return (
+        f"Of the paper's 60 rows, {accepted} are programs, {figures.values['right on all']} of them right on "
+        f"every node test that their signature admits, and {figures.hold_up} of these cost what is printed. "
+        f"The printed count is that of a definition that passes ONNX's tests in {figures.equal_verified} "
+        "rows. Where more than one function is applied to an element, EOPs equal XLA's compiled count in "
+        f"{telling.equal} of {telling.points} points and lie within 5 % of it in {telling.within_5}."
+    )
+
+
+def key_figures(figures: AuditFigures) -> tuple[tuple[str, str], ...]:
+    """The figures for the head of the page, each with what it counts."""
+    telling = figures.telling
+    return (
+        ("of the paper's 60 rows are programs", f"{figures.with_own:,}"),
+        ("are right on every test", f"{figures.values['right on all']:,}"),
+        ("are so at the printed cost", f"{figures.hold_up:,}"),
+        ("print the verified definition's count", f"{figures.equal_verified:,}"),
+        ("operators verified", f"{figures.standing.get('verified', 0):,}"),
+        ("node tests pass", f"{figures.tests_passed:,} of {figures.tests:,}"),
+        ("telling points equal to XLA's count", f"{telling.equal:,} of {telling.points:,}"),
+        ("telling points within 5 % of it", f"{telling.within_5:,} of {telling.points:,}"),
+    )
+
+
+def summary_text(figures: AuditFigures) -> str:
+    """The figures and the conclusion, as Markdown."""
+    forms, values = figures.forms, figures.values
+    compiled, telling, written = figures.compiled, figures.telling, figures.written
+    verified = figures.standing.get("verified", 0)
+    trivial_points, trivial_equal = compiled.points - telling.points, compiled.equal - telling.equal
+    lines = [
+        f"- **Form**: of the 60 rows of the paper's ONNX tables, {forms['as printed']} programs are accepted "
+        f"as printed, {forms['under a reading']} under a reading that the paper's own words allow, "
+        f"{forms['refused']} are refused and {forms['not ToLang']} cannot be read.",
+        f"- **Value**: run on every node test of ONNX that its signature admits, {values['right on all']} "
+        f"rows are right on all, {values['right on some']} on some, {values['wrong']} on none, "
+        f"{values['stops']} stop with an error on all, and for {values['no test fits']} there is no such "
+        f"test ({figures.tests_right} of {figures.tests_run} runs are right).",
+        f"- **Count**: the printed EOPs follow from the printed program in {figures.equal_own} of the "
+        f"{figures.with_own} rows whose program is accepted; they are the cost of the corrected program "
+        f"in {figures.equal_corrected} of 60 rows, and that of the verified definition in "
+        f"{figures.equal_verified}. {figures.formulas_broken} of the printed formulas are themselves "
+        "ill-formed.",
+        f"- **{figures.hold_up} of the 60 rows** hold up in all three: accepted, right on every test, at the "
+        "printed cost.",
+        f"- {verified} operators of ONNX are verified by their own tests ({figures.tests_passed:,} of "
+        f"{figures.tests:,} node tests pass in value, shape and count), with closed forms for all of them; "
+        f"{figures.general} have a general one, which gives the counts of all their tests.",
+        f"- Against XLA's compiled count, EOPs of {figures.operators_counted} operators were compared at "
+        f"{compiled.points} points. At {trivial_points} of these the operator applies no function, or one "
+        f"function once to each element, where two counts can hardly differ ({trivial_equal} are equal). Of "
+        f"the other {telling.points}, {telling.equal} are equal, {telling.within_5} within 5 % and "
+        f"{telling.within_25} within 25 %; before XLA's own rewriting {written.within_5} are within 5 %.",
+        "",
+        conclusion(figures),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def with_figures(readme: str, text: str) -> str:
+    """A README with the figures between its two marks; unchanged where it has no marks."""
+    before, start, rest = readme.partition(START)
+    _, end, after = rest.partition(END)
+    return f"{before}{start}\n{text}{end}{after}" if start and end else readme
+
+
+# === The charts of the reports: ratios by operator, EOPs against FLOPs, and how costs grow.
+
+
+_SIZES = tuple(2**k for k in range(2, 13))
+
+
+def ratio_chart(found: Sequence[Measured]) -> str:
+    """EOPs over XLA's compiled count, a line for each operator that is not always equal.
+
+    Where EOPs are 0 and XLA counts something, the ratio is 0, which has no place on the axis.
+    """
+    rows = []
+    for op, group in by_operator(found).items():
+        ratios = [ratio for point in group if (ratio := point.ratio()) is not None]
+        if all(ratios) and any(ratio != 1 for ratio in ratios):
+            rows.append((op, group[0].kind, sorted(map(float, ratios))))
+    rows.sort(key=lambda row: (row[1], row[2][0], row[0]))
+    low = min((values[0] for _, _, values in rows), default=0.1)
+    axis = Scale("EOPs / XLA's compiled count; 1 is equal", min(low / 1.2, 0.05), 2.0)
+    return strip(rows, axis, "Ratio of EOPs to FLOPs by operator")
+
+
+def scatter_chart(found: Sequence[Measured]) -> str:
+    """EOPs against XLA's count, a dot for each operator and shape; equal is on the diagonal."""
+    marks = []
+    for point in found:
+        total = point.total(COMPILED)
+        if total and point.eops:
+            label = f"{point.op}: EOPs {point.eops}, XLA {_plain(total)}"
+            marks.append(Dot(float(total), float(point.eops), point.kind, label))
+    low = min(min(mark.x, mark.y) for mark in marks) / 1.5
+    high = max(max(mark.x, mark.y) for mark in marks) * 1.5
+    across, up = Scale("XLA flops + transcendentals", low, high), Scale("EOPs", low, high)
+    return scatter(marks, across, up, "EOPs against FLOPs")
+
+
+def _plain(value: Fraction) -> str:
+    return str(value.numerator) if value.denominator == 1 else str(float(value))
+
+
+def growth_chart(library: Library) -> str:
+    """How the costs of a few operators grow with one length n."""
+    listed = tomllib.loads(specs_root().joinpath("paper", "growth.toml").read_text(encoding="utf-8"))
+    lines = []
+    for op, at in listed.items():
+        instance = OperatorInstance(op, at["shapes"], {}, at.get("outputs"))
+        form = analyse_instance(instance, library).eops
+        costs = [evaluate(form, dict.fromkeys(form.free, n)) for n in _SIZES]
+        lines.append((instance.op, list(zip(map(float, _SIZES), map(float, costs), strict=True))))
+    top = max(y for _, points in lines for _, y in points)
+    across, up = Scale("n", float(_SIZES[0]), float(_SIZES[-1])), Scale("EOPs", 1.0, top)
+    return curves(lines, across, up, "Growth of EOPs with a length n")
+
+
+# === The paper's Table 1 made to run: for each model of computation what shows it here, and at what cost.
+#
+# The rows are the paper's (``specs/paper/models.toml``); libraries of programs say which of them they show.
+
+
+NAME = "models_of_computation"
+
+_MODELS = (
+    Column("model", "model"),
+    Column("language", "language"),
+    Column("data", "data"),
+    Column("atoms", "atomic computations"),
+    Column("domain", "domain"),
+    Column("here", "here"),
+    Column("programs", "programs", "number"),
+    Column("lines", "lines of ToLang", "number"),
+    Column("agreed", "agreed with"),
+)
+
+_PROGRAMS = (
+    Column("library", "library"),
+    Column("program", "program"),
+    Column("role", "operator"),
+    Column("lines", "lines", "number"),
+    Column("eops", "EOPs", "form"),
+    Column("status", "count is"),
+    Column("agreed", "agreed with"),
+    Column("command", "shown by", "code", shown=False, printed=False),
+)
+
+
+def models_tables() -> tuple[ReportTable, ReportTable]:
+    """The models of the paper with what shows them, and every program of the libraries."""
+    libraries = tuple(map(read_library, library_names()))
+    return _models(libraries), _programs(libraries)
+
+
+def _models(libraries: Sequence[ProgramLibrary]) -> ReportTable:
+    text = specs_root().joinpath("paper", "models.toml").read_text(encoding="utf-8")
+    stated: list[dict[str, Any]] = tomllib.loads(text)["models"]
+    rows = [_model(row, [one for one in libraries if one.model == row["model"]]) for row in stated]
+    known = {row["model"] for row in stated}
+    rows += [
+        _model({"model": "-", "domain": one.title}, [one])
+        for one in libraries
+        if one.agreed and one.model not in known
+    ]
+    about = (
+        "The models of the paper's Table 1, and the programs in ToLang that show them: how many there are, "
+        "how long they are, and which engine or library gave the same results on random inputs. "
+        "Libraries that belong to none of the models follow. ToLang is total: a program that need not end is "
+        "given its number of steps."
+    )
+    return ReportTable(_MODELS, tuple(rows), NAME, "Models of computation", about, _COMMAND)
+
+
+def _model(row: dict[str, Any], shown: Sequence[ProgramLibrary]) -> tuple[Cell, ...]:
+    programs = [program for library in shown for program in library.programs]
+    here = ", ".join(f"specs/{library.name}" for library in shown) or row.get("here", "not shown")
+    return (
+        row["model"],
+        row.get("language", ""),
+        row.get("data", ""),
+        ", ".join(row.get("atoms", ())),
+        row["domain"],
+        here,
+        len(programs) or None,
+        sum(program.lines for program in programs) or None,
+        ", ".join(dict.fromkeys(name for one in programs for name in one.agreed.split(", ") if name)),
+    )
+
+
+def _programs(libraries: Sequence[ProgramLibrary]) -> ReportTable:
+    rows = [_program(library, costed(one)) for library in libraries for one in library.programs]
+    about = (
+        "Every program of the libraries, with all lengths symbols. A count that depends on data is in terms "
+        "of lengths that only a run tells: how many rows a filter keeps."
+    )
+    return ReportTable(_PROGRAMS, tuple(rows), NAME, "Their programs", about, _COMMAND)
+
+
+def _program(library: ProgramLibrary, one: CostedProgram) -> tuple[Cell, ...]:
+    program = one.program
+    return (
+        library.name,
+        program.name,
+        program.role,
+        program.lines,
+        one.eops,
+        one.certainty,
+        one.agreement,
+        Code(f"tolcost ops --library {library.name} {program.name}"),
+    )

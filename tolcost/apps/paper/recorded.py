@@ -1,0 +1,259 @@
+"""What was recorded beside the reports, read back for the page: what a GPU says, and the referee's findings.
+
+``tools/benchmarks/hardware`` writes ``hardware.md``, charts and a table; ``make referee`` writes how those
+fare who publish cost formulas, and who counts what.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from tolcost.algebra import Poly, evaluate, length, substitute, total_of
+from tolcost.algebra.parse import parse_text
+from tolcost.catalogue.specs import Library
+from tolcost.cost import Analysis
+from tolcost.diagnostics import Diagnostic, Rejected
+from tolcost.platform import read_spec
+from tolcost.result.instances import analyse_source
+from tolcost.show.document import Cell, Code, Column, ReportTable
+from tolcost.show.html import Chart
+
+# ---- a GPU -----------------------------------------------------------------------------------
+
+
+MADE = "make hardware"
+_TABLE = Path("data") / "h200" / "reached.csv"
+_CHARTS = {
+    "hardware-operations": "On an H200: executed fp32 operations against EOPs.",
+    "hardware-times": "On an H200: predicted against measured time.",
+    "hardware-roofline": "On an H200: EOPs per microsecond against EOPs per byte, under the roofline.",
+}
+
+
+def gpu_table(folder: Path) -> Iterator[ReportTable]:
+    """The table, if the analysis was made."""
+    if not (folder / _TABLE).is_file():
+        return
+    with (folder / _TABLE).open(encoding="utf-8", newline="") as lines:
+        head, *rows = csv.reader(lines)
+    keys = ("figure", "asked", "reached", "first_half", "verdict")
+    columns = tuple(Column(key, title or "verdict") for key, title in zip(keys, head, strict=True))
+    about = (
+        "Counters and times of PyTorch's kernels on one NVIDIA H200 beside what is counted here, on operators"
+        " that nothing was fitted on: how many operations are executed, how long calls take, and whether the"
+        " bound holds. Case by case, with reasons: `reports/hardware.md`; the charts are above."
+    )
+    yield ReportTable(columns, [tuple(row) for row in rows], "gpu", "EOPs against a GPU", about, MADE)
+
+
+def gpu_charts(folder: Path) -> Iterator[Chart]:
+    """The charts, those that were made."""
+    for name, caption in _CHARTS.items():
+        if (folder / f"{name}.svg").is_file():
+            yield Chart(name, caption, MADE, (folder / f"{name}.svg").read_text(encoding="utf-8"))
+
+
+# ---- the referee -----------------------------------------------------------------------------
+
+
+VERDICTS, WITNESSES = "referee.csv", "witnesses.csv"
+MADE_BY = "make referee report"
+LEAGUE = (
+    Column("source", "who"),
+    Column("formulas", "formulas", "number"),
+    Column("equal", "equal", "number"),
+    Column("leading", "right in the leading terms", "number"),
+    Column("low", "too low", "number"),
+    Column("high", "too high", "number"),
+    Column("both", "too low and too high", "number"),
+    Column("products", "models: equal in products alone", "number"),
+    Column("where", "published in"),
+    Column("checked", "held there to"),
+)
+WHO = (
+    ("operator", "operator"), ("at", "shapes"), ("EOPs", "eops"), ("XLA as written", "written"),
+    ("XLA compiled", "compiled"), ("jax roofline", "roofline"), ("onnx-tool", "onnx_tool"),
+    ("onnxsim", "onnxsim"), ("telling", "telling"), ("twin", "values"), ("H200, fp32 / EOPs", "executed"),
+    ("rules by", "rules"), ("why none", "reason"),
+)  # fmt: skip
+
+
+def league_table(folder: Path) -> tuple[ReportTable, ...]:
+    """Who publishes formulas, and how they fare; nothing where the referee has not written."""
+    rows = _rows(folder / VERDICTS)
+    sources = list(dict.fromkeys(row["formula"].partition("/")[0] for row in rows))
+    by_source = {name: [r for r in rows if r["formula"].partition("/")[0] == name] for name in sources}
+    right = {
+        name: sum(r["verdict"] == "equal" for r in found) / len(found) for name, found in by_source.items()
+    }
+    ranked = sorted(sources, key=lambda name: (-right[name], name))
+    about = (
+        f"{len(rows)} formulas of {len(sources)} sources, held to definitions for all lengths. A formula for "
+        "another algorithm, or with weights of its own, differs too: referee.md says where and by how much. "
+        "Formulas for models mostly mean products of matrices alone, which are judged apart."
+    )
+    found = tuple(_line(name, by_source[name]) for name in ranked)
+    title = "The league of cost formulas"
+    return (ReportTable(LEAGUE, found, "league", title, about, MADE_BY),) if rows else ()
+
+
+def _line(name: str, rows: Sequence[Mapping[str, str]]) -> tuple[Cell, ...]:
+    told = Counter(row["verdict"] for row in rows)
+    return (
+        name,
+        len(rows),
+        told["equal"],
+        sum(row["leading"] == "right" for row in rows),
+        told["too low"],
+        told["too high"],
+        told["too low and too high"],
+        sum(row["products"] == "equal" for row in rows) if any(row["products"] for row in rows) else None,
+        rows[0]["source"],
+        rows[0]["checked"],
+    )
+
+
+def who_counts_table(folder: Path) -> tuple[ReportTable, ...]:
+    """Who counts what, operator by operator."""
+    rows = _rows(folder / WITNESSES)
+    columns = tuple(Column(key, title, "code" if key == "shapes" else "text") for title, key in WHO)
+    found = tuple(tuple(Code(row[key]) if key == "shapes" else row[key] for _, key in WHO) for row in rows)
+    witnessed = sum(not row["reason"] for row in rows)
+    about = (
+        f"{len(rows)} verified operators, {witnessed} of them with at least one witness. Points that are "
+        "trivial (no function, or one for each element) are marked. Twins in jax were held to ONNX's "
+        "reference."
+    )
+    table = ReportTable(columns, found, "witnesses", "Who counts what, operator by operator", about, MADE_BY)
+    return (table,) if rows else ()
+
+
+def _rows(file: Path) -> list[dict[str, str]]:
+    if not file.is_file():
+        return []
+    return list(csv.DictReader(io.StringIO(file.read_text(encoding="utf-8"))))
+
+
+# === PolyBench: the closed forms of ``specs/polybench`` beside what DaCe counts for the same kernels.
+
+
+RECORDED = "data/polybench.toml"
+
+COLUMNS = (
+    Column("kernel", "kernel"),
+    Column("eops", "EOPs", "form"),
+    Column("work", "DaCe's work", "form"),
+    Column("difference", "EOPs less work", "form"),
+    Column("why", "why"),
+    Column("bytes", "bytes in and out, once", "form"),
+    Column("volume", "DaCe's bytes", "form", printed=False),
+    Column("eops_at", "EOPs at DaCe's lengths", "number"),
+    Column("work_at", "DaCe's work there", "number"),
+    Column("traffic_ratio", "its bytes over ours there", "number"),
+    Column("command", "EOPs shown by", "code", printed=False),
+)
+
+
+class Recorded(Struct, frozen=True):
+    """A kernel as DaCe counts it, in formulas of its lengths; and by what EOPs differ from that, by kind."""
+
+    work: Poly
+    volume: Poly
+    pinned: tuple[int, int]
+    differs: Mapping[str, Poly]
+
+
+class KernelRecord(Struct, frozen=True):
+    """All that is recorded: its source, the lengths it was pinned at, reasons by kind, and the kernels."""
+
+    source: str
+    at: Mapping[str, int]
+    kinds: Mapping[str, str]
+    kernels: Mapping[str, Recorded]
+
+
+def read_record(reports: Path) -> KernelRecord:
+    """Read what was recorded of DaCe."""
+    try:
+        table = tomllib.loads((reports / RECORDED).read_text(encoding="utf-8"))
+        kernels = {str(name): _recorded(entry) for name, entry in table["kernels"].items()}
+        source = "{project}, {file} at commit {commit} ({date}; {remark})".format(**table["source"])
+        return KernelRecord(source, dict(table["at"]), dict(table["kinds"]), kernels)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise Rejected(Diagnostic("T0681", f"{RECORDED} cannot be used: {error}")) from None
+
+
+def _recorded(entry: Mapping[str, Any]) -> Recorded:
+    work, read, written = entry["pinned"]
+    differs = entry.get("differs", {})
+    return Recorded(
+        parse_text(str(entry["work"])),
+        parse_text(str(entry["read"])) + parse_text(str(entry["written"])),
+        (work, read + written),
+        {kind: parse_text(form) for kind, form in differs.items()},
+    )
+
+
+def polybench_table(reports: Path, library: Library) -> ReportTable:
+    """One line for each kernel; a difference that the recorded reasons do not make up is refused."""
+    record = read_record(reports)
+    analyses = {
+        name: analyse_source(read_spec("polybench", name), library) for name in sorted(record.kernels)
+    }
+    problems = [said for name, found in analyses.items() for said in _problems(name, found, record)]
+    if problems:
+        raise Rejected(*(Diagnostic("T0681", f"{RECORDED}: {problem}") for problem in problems))
+    about = (
+        "The 30 kernels of PolyBench as ToLang programs: EOPs in closed form beside the work and the bytes "
+        f"that DaCe's own tests pin for them ({record.source}). That EOPs are that work and the difference "
+        "shown is proved for all lengths of at least 2. Bytes are other models: here every input and output "
+        "moves once, whatever is computed between; there every region moves once for each nest of maps and "
+        "each turn of the loops around it, intermediate arrays among them."
+    )
+    rows = tuple(_row(name, analyses[name], record) for name in analyses)
+    return ReportTable(COLUMNS, rows, "polybench", "PolyBench and DaCe", about, "tolcost report")
+
+
+def _problems(name: str, analysis: Analysis, record: KernelRecord) -> list[str]:
+    known = record.kernels[name]
+    said = known.work + total_of(known.differs.values())
+    problems = [f"{name} differs for no reason"] if _from_two(analysis.eops) != _from_two(said) else []
+    problems += [f"there is no reason called {kind}" for kind in known.differs if kind not in record.kinds]
+    pinned = (_at(known.work, record), _at(known.volume, record))
+    return problems + ([f"{name} is {pinned}, not as pinned"] if pinned != known.pinned else [])
+
+
+def _from_two(form: Poly) -> Poly:
+    """The form for lengths of at least 2: each written as one more than a length."""
+    return substitute(form, {symbol: length(symbol.name) + 1 for symbol in form.free})
+
+
+def _at(form: Poly, record: KernelRecord) -> int:
+    return evaluate(form, {symbol: record.at[symbol.name] for symbol in form.free})
+
+
+def _row(name: str, analysis: Analysis, record: KernelRecord) -> tuple[Cell, ...]:
+    known = record.kernels[name]
+    moved = analysis.traffic.total
+    return (
+        name,
+        analysis.eops,
+        known.work,
+        total_of(known.differs.values()),
+        " ".join(record.kinds[kind] for kind in known.differs) or None,
+        moved,
+        known.volume,
+        _at(analysis.eops, record),
+        known.pinned[0],
+        None if moved is None else Fraction(known.pinned[1], _at(moved, record)),
+        Code(f"tolcost analyze specs/polybench/{name}.tol --symbolic"),
+    )

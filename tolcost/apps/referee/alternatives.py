@@ -1,0 +1,495 @@
+"""How far a count depends on the definition: other algorithms for an operator, and where their costs cross.
+
+An alternative, ``specs/alternatives/Softmax.online.tol``, is a definition like any other, with the operator's
+own header, and is held to the same node tests.  One that is an algorithm for some cases only says so itself,
+with ``outside("...")``, and is not asked for the others.  No node is ever given one.
+
+Nothing is tried: fewer, more and equal are proved for all lengths, and a region is exact.  Values and counts
+of every algorithm are held to the operator's own definition at random inputs of a few sizes as well.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from functools import cache
+from itertools import combinations
+from typing import Any
+
+from msgspec import Struct
+
+from tolcost.algebra import Cond, Poly, cond_text, to_text
+from tolcost.algebra.compare import ComparisonVerdict, leading_terms
+from tolcost.atoms.nodes import Program
+from tolcost.catalogue.cases import Case
+from tolcost.catalogue.conformance import FAILED, Result, check
+from tolcost.catalogue.specs import Library, Spec, opening
+from tolcost.check.verdicts import ordering
+from tolcost.cost import Counts, count
+from tolcost.diagnostics import Source
+from tolcost.elaborate.inputs import PlainValue
+from tolcost.elaborate.values import Outside
+from tolcost.platform import specs_root
+from tolcost.result.instances import OperatorInstance, command_of, literal, lower_instance
+from tolcost.result.regions import EVERYWHERE, where_positive
+from tolcost.show.document import (
+    Cell,
+    Code,
+    Column,
+    Fact,
+    Facts,
+    Heading,
+    Json,
+    ReportTable,
+    Section,
+    Verdict,
+    plain,
+)
+
+DEFINITION = "definition"
+"""What the operator's own definition is called among its alternatives."""
+
+
+class ComparedAt(Struct, frozen=True, eq=False):
+    """What alternatives are compared at, the sizes they are run at, and which of them are left out.
+
+    Without sizes, some small ones are taken.
+    """
+
+    instance: OperatorInstance
+    sizes: tuple[Mapping[str, int], ...] | None
+    without: tuple[str, ...] = ()
+
+
+class CostedAlgorithm(Struct, frozen=True, eq=False):
+    """An algorithm with its cost, and what it opens with, unless it is the definition itself."""
+
+    name: str
+    about: str
+    file: str
+    program: Program
+    counts: Counts
+
+    @property
+    def eops(self) -> Poly:
+        """Its closed form."""
+        return self.counts.eops
+
+    @property
+    def facts(self) -> tuple[Cond, ...]:
+        """What its closed form holds under."""
+        return tuple(condition.condition for condition in self.program.conditions)
+
+    @property
+    def holds_where(self) -> tuple[str, ...]:
+        """The same as text."""
+        return tuple(map(cond_text, self.facts))
+
+
+class AlgorithmCrossing(Struct, frozen=True, eq=False):
+    """Two algorithms: how the first stands to the second, and where each takes fewer operations.
+
+    It is said in words, and nothing is said where there is no such place, or where it takes too many words.
+    """
+
+    first: CostedAlgorithm
+    second: CostedAlgorithm
+    verdict: ComparisonVerdict
+    first_fewer: str = ""
+    second_fewer: str = ""
+
+
+class AlgorithmComparison(Struct, frozen=True, eq=False):
+    """The algorithms of an operator at one setting: the definition first; and all pairs of them."""
+
+    setting: ComparedAt
+    rows: tuple[CostedAlgorithm, ...]
+    refused: tuple[tuple[str, str], ...]
+    crossings: tuple[AlgorithmCrossing, ...]
+
+    def against_definition(self, row: CostedAlgorithm) -> AlgorithmCrossing | None:
+        """How an alternative stands to the definition."""
+        pairs = (pair for pair in self.crossings if pair.first is row and pair.second is self.rows[0])
+        return next(pairs, None)
+
+    def extremes(self, wanted: ComparisonVerdict) -> tuple[CostedAlgorithm, ...]:
+        """The algorithms that no other one beats everywhere; of those that are equal, the first."""
+        beaten = {pair.first for pair in self.crossings if pair.verdict in (_OPPOSITE[wanted], "equal")}
+        beaten |= {pair.second for pair in self.crossings if pair.verdict == wanted}
+        return tuple(row for row in self.rows if row not in beaten)
+
+
+_OPPOSITE: Mapping[ComparisonVerdict, ComparisonVerdict] = {
+    "less_or_equal": "greater_or_equal",
+    "greater_or_equal": "less_or_equal",
+}
+
+
+def leading_ratio(most: Poly, least: Poly) -> Fraction | None:
+    """How many times as large one form gets as another, where their leading terms are multiples.
+
+    >>> from tolcost.algebra import length
+    >>> n = length("n")
+    >>> leading_ratio(10 * n * n + n, 4 * n * n), leading_ratio(n * n, n)
+    (Fraction(5, 2), None)
+    """
+    above, below = leading_terms(most), leading_terms(least)
+    if above.terms.keys() != below.terms.keys():
+        return None
+    ratios = {Fraction(above.terms[m] * below.den, below.terms[m] * above.den) for m in below.terms}
+    return ratios.pop() if len(ratios) == 1 else None
+
+
+@cache
+def settings(operator: str) -> tuple[ComparedAt, ...]:
+    """What an operator's alternatives are compared at: ``specs/alternatives/instances.toml``."""
+    text = specs_root().joinpath(FOLDER, "instances.toml").read_text(encoding="utf-8")
+    entries = tomllib.loads(text)["instance"]
+    return tuple(_setting(entry) for entry in entries if entry["operator"] == operator)
+
+
+def _setting(entry: Mapping[str, Any]) -> ComparedAt:
+    shapes, attrs = entry.get("shapes", {}), entry.get("attrs", {})
+    instance = OperatorInstance(entry["operator"], shapes, attrs, entry.get("outputs", 1))
+    sizes = tuple(entry["sizes"]) if "sizes" in entry else None
+    return ComparedAt(instance, sizes, tuple(entry.get("without", ())))
+
+
+def compare_alternatives(operator: str, library: Library) -> tuple[AlgorithmComparison, ...]:
+    """Cost the algorithms of an operator at its settings, and compare all pairs."""
+    others = alternatives(operator, library)
+    return tuple(_compared(setting, others, library) for setting in settings(operator))
+
+
+def _compared(setting: ComparedAt, others: Sequence[Alternative], library: Library) -> AlgorithmComparison:
+    rows = [_costed(setting, None, library)]
+    refused: list[tuple[str, str]] = []
+    for one in (one for one in others if one.name not in setting.without):
+        try:
+            rows.append(_costed(setting, one, library))
+        except Outside as outside:
+            refused.append((one.name, outside.diagnostics[0].message))
+    pairs = tuple(_crossing(b, a) for a, b in combinations(rows, 2))
+    return AlgorithmComparison(setting, tuple(rows), tuple(refused), pairs)
+
+
+def _costed(setting: ComparedAt, one: Alternative | None, library: Library) -> CostedAlgorithm:
+    spec = library.find("", setting.instance.op) if one is None else one.spec
+    assert spec is not None, "alternatives are to operators that have a definition"
+    program = lower_instance(setting.instance, library, spec).program
+    name = DEFINITION if one is None else one.name
+    about = "" if one is None else one.about
+    return CostedAlgorithm(name, about, spec.source.name, program, count(program))
+
+
+def _crossing(first: CostedAlgorithm, second: CostedAlgorithm) -> AlgorithmCrossing:
+    facts = (*first.facts, *second.facts)
+    if not _comparable(first, second):
+        return AlgorithmCrossing(first, second, "unknown")
+    verdict = ordering(first.eops, second.eops, facts)
+    if verdict == "equal":
+        return AlgorithmCrossing(first, second, verdict)
+    gap = second.eops - first.eops
+    return AlgorithmCrossing(
+        first,
+        second,
+        verdict,
+        "" if verdict == "greater_or_equal" else where_positive(gap, facts),
+        "" if verdict == "less_or_equal" else where_positive(-gap, facts),
+    )
+
+
+def _comparable(first: CostedAlgorithm, second: CostedAlgorithm) -> bool:
+    """Whether both are counts and not bounds; what data decides may stand in one of them only."""
+    by_data = [any(symbol.kind == "data" for symbol in one.eops.free) for one in (first, second)]
+    return not all(by_data) and all(one.counts.status != "upper bound" for one in (first, second))
+
+
+# ---- the alternatives themselves, held to node tests -----------------------------------------
+
+
+FOLDER = "alternatives"
+
+
+class Alternative(Struct, frozen=True, eq=False):
+    """Another algorithm for an operator; ``name`` is what sets it apart."""
+
+    operator: str
+    name: str
+    spec: Spec
+
+    @property
+    def about(self) -> str:
+        """What it opens with."""
+        return opening(self.spec.source.text)
+
+
+class NodeTests(Struct, frozen=True):
+    """What an operator's node tests said of an alternative: how many there are, and how many it is for."""
+
+    every: int
+    admitted: int
+    failures: tuple[Result, ...] = ()
+
+    @property
+    def passed(self) -> int:
+        """How many of those that it is for pass in value, shape and count."""
+        return self.admitted - len(self.failures)
+
+
+@cache
+def _files() -> dict[str, dict[str, Source]]:
+    """The texts, by operator and by what sets them apart."""
+    found: dict[str, dict[str, Source]] = {}
+    for file in sorted(specs_root().joinpath(FOLDER).iterdir(), key=lambda file: file.name):
+        operator, _, rest = file.name.partition(".")
+        if rest.endswith(".tol"):
+            source = Source(f"specs/{FOLDER}/{file.name}", file.read_text(encoding="utf-8"))
+            found.setdefault(operator, {})[rest.removesuffix(".tol")] = source
+    return found
+
+
+def operators_with_alternatives() -> tuple[str, ...]:
+    """The operators that have some, sorted."""
+    return tuple(_files())
+
+
+def alternatives(operator: str, library: Library) -> tuple[Alternative, ...]:
+    """The alternatives to an operator's definition, sorted by name."""
+    texts = _files().get(operator, {})
+    return tuple(
+        Alternative(operator, name, library.definition("", operator, source))
+        for name, source in texts.items()
+    )
+
+
+def hold_to_tests(one: Alternative, cases: Iterable[Case], library: Library) -> NodeTests:
+    """Hold an alternative to the node tests that its version and its algorithm are for."""
+    ours = [case for case in cases if (case.node.domain, case.node.op) == ("", one.operator)]
+    results = [check(case, library, other=one.spec) for case in ours if case.opset >= one.spec.since]
+    failures = tuple(result for result in results if result.status in FAILED)
+    return NodeTests(len(ours), sum(result.status != "outside" for result in results), failures)
+
+
+# === What was found of alternatives, as documents: the algorithms of each operator, and where they cross.
+
+
+MADE_BY = "make alternatives"
+Tests = Mapping[tuple[str, str], NodeTests]
+"""What node tests said, by operator and alternative; none where they were not run."""
+
+ALGORITHMS = (
+    Column("operator", "operator"),
+    Column("at", "at", "code"),
+    Column("algorithm", "algorithm"),
+    Column("eops", "EOPs", "form"),
+    Column("standing", "beside the definition"),
+    Column("holds_where", "holds where", "code"),
+    Column("tests", "node tests"),
+    Column("about", "what it does"),
+    Column("command", "shown by", "code", shown=False),
+)
+RANGES = (
+    Column("operator", "operator"),
+    Column("at", "at", "code"),
+    Column("algorithms", "algorithms", "number"),
+    Column("fewest", "fewest EOPs"),
+    Column("least", "closed form", "form"),
+    Column("most", "most EOPs"),
+    Column("greatest", "closed form", "form"),
+    Column("ratio", "ratio of the leading terms", "number"),
+)
+CROSSINGS = (
+    Column("operator", "operator"),
+    Column("at", "at", "code"),
+    Column("first", "first"),
+    Column("first_fewer", "takes fewer", "code"),
+    Column("second", "second"),
+    Column("second_fewer", "takes fewer", "code"),
+)
+
+
+def algorithms_table(found: Sequence[AlgorithmComparison], tests: Tests) -> ReportTable:
+    """Every algorithm of every operator, each with its closed form."""
+    operators = len({one.setting.instance.op for one in found})
+    others = {(one.setting.instance.op, row.name) for one in found for row in one.rows[1:]}
+    noun = "operator" if operators == 1 else "operators"
+    about = (
+        f"A definition is one algorithm of several. Here are {len(others)} others for {operators} {noun}. "
+        "Each is held to those of the operator's own node tests that it is an algorithm for, in value, shape "
+        "and count, and to the definition at random inputs. *Beside the definition* is proved for all sizes."
+    )
+    rows = tuple(_row(one, row, tests) for one in found for row in one.rows)
+    return ReportTable(ALGORITHMS, rows, "alternatives", "Alternatives to definitions", about, MADE_BY)
+
+
+def ranges_table(found: Sequence[AlgorithmComparison]) -> ReportTable:
+    """For each operator, between which closed forms its algorithms lie."""
+    about = (
+        "How far EOPs depend on the definition. Where no algorithm has the fewest (or most) for all lengths, "
+        "those are named that have for some; the next table tells for which."
+    )
+    rows = tuple(map(_range_row, found))
+    return ReportTable(RANGES, rows, "ranges", "The range of closed forms", about, MADE_BY)
+
+
+def _range_row(one: AlgorithmComparison) -> tuple[Cell, ...]:
+    fewest, most = one.extremes("less_or_equal"), one.extremes("greater_or_equal")
+    single = len(fewest) == 1 and len(most) == 1
+    return (
+        one.setting.instance.op,
+        Code(setting_text(one)),
+        len(one.rows),
+        ", ".join(row.name for row in fewest),
+        fewest[0].eops if len(fewest) == 1 else None,
+        ", ".join(row.name for row in most),
+        most[0].eops if len(most) == 1 else None,
+        leading_ratio(most[0].eops, fewest[0].eops) if single else None,
+    )
+
+
+def crossings_table(found: Sequence[AlgorithmComparison]) -> ReportTable:
+    """The pairs of algorithms of which neither always takes fewer."""
+    rows = tuple(
+        (
+            one.setting.instance.op,
+            Code(setting_text(one)),
+            pair.first.name,
+            Code(pair.first_fewer),
+            pair.second.name,
+            Code(pair.second_fewer),
+        )
+        for one in found
+        for pair in one.crossings
+        if pair.verdict == "crosses"
+    )
+    about = "The pairs of which neither takes fewer for all lengths, and exactly where each does."
+    return ReportTable(CROSSINGS, rows, "crossings", "Where they cross", about, MADE_BY)
+
+
+def tables(found: Sequence[AlgorithmComparison], tests: Tests) -> tuple[ReportTable, ...]:
+    """All operators together, as a report."""
+    return ranges_table(found), crossings_table(found), algorithms_table(found, tests)
+
+
+def in_full(found: Sequence[AlgorithmComparison], tests: Tests) -> Iterator[Section]:
+    """One operator after another, as on a page."""
+    for one in found:
+        yield Heading(one.setting.instance.op, setting_text(one))
+        yield _narrow(algorithms_table((one,), tests), 7)
+        crossing = crossings_table((one,))
+        if crossing.rows:
+            yield _narrow(crossing, 6)
+        told = [(row.name, row.about) for row in one.rows[1:]]
+        yield Facts(tuple(Fact(name, about) for name, about in (*told, *one.refused)))
+
+
+def _narrow(table: ReportTable, last: int) -> ReportTable:
+    """The columns of a table behind its setting, up to before the last, that have something in them."""
+    filled = [n for n in range(2, last) if any(plain(row[n]) for row in table.rows)]
+    rows = tuple(tuple(row[n] for n in filled) for row in table.rows)
+    return ReportTable(tuple(table.columns[n] for n in filled), rows)
+
+
+def _row(one: AlgorithmComparison, row: CostedAlgorithm, tests: Tests) -> tuple[Cell, ...]:
+    instance = one.setting.instance
+    return (
+        instance.op,
+        Code(setting_text(one)),
+        row.name,
+        row.eops,
+        standing_text(one.against_definition(row)),
+        Code("; ".join(row.holds_where)),
+        tests_text(tests.get((instance.op, row.name))),
+        row.about,
+        Code(command_of(instance, row.file)),
+    )
+
+
+def setting_text(one: AlgorithmComparison) -> str:
+    """The shapes and values of a setting, as in ``X [m, n]; axis = 1``."""
+    instance = one.setting.instance
+    shapes = (f"{name} {_spaced(shape)}" for name, shape in instance.shapes.items())
+    values = (f"{name} = {_spaced(value)}" for name, value in instance.attrs.items())
+    return "; ".join((*shapes, *values))
+
+
+def _spaced(value: PlainValue) -> str:
+    return value if isinstance(value, str) else literal(value).replace(",", ", ")
+
+
+def standing_text(pair: AlgorithmCrossing | None) -> Verdict:
+    """How an alternative stands to the definition."""
+    if pair is None:
+        return Verdict("")
+    match pair.verdict:
+        case "equal":
+            return Verdict("as many", None)
+        case "less_or_equal":
+            return Verdict(_side("fewer", pair.first_fewer), True)
+        case "greater_or_equal":
+            return Verdict(_side("more", pair.second_fewer), False)
+        case "crosses":
+            return Verdict(f"{_side('fewer', pair.first_fewer)}; {_side('more', pair.second_fewer)}", None)
+        case _:
+            return Verdict("undecided", None)
+
+
+def _side(word: str, where: str) -> str:
+    if where == EVERYWHERE:
+        return word
+    return f"{word} {where or 'somewhere'}"
+
+
+def tests_text(tests: NodeTests | None) -> str:
+    """How many node tests pass, of those that an algorithm is for, of all."""
+    if tests is None:
+        return ""
+    rest = f", not for {tests.every - tests.admitted}" if tests.admitted != tests.every else ""
+    return f"{tests.passed} of {tests.admitted}{rest}"
+
+
+# ---- data ------------------------------------------------------------------------------------------
+
+
+def alternatives_json(found: Sequence[AlgorithmComparison], tests: Tests) -> dict[str, Json]:
+    """All of it, for scripts."""
+    return {"comparisons": [_comparison(one, tests) for one in found]}
+
+
+def _comparison(one: AlgorithmComparison, tests: Tests) -> Json:
+    instance = one.setting.instance
+    return {
+        "operator": instance.op,
+        "at": setting_text(one),
+        "algorithms": [_algorithm(instance.op, row, tests) for row in one.rows],
+        "not_for_this": [{"name": name, "reason": reason} for name, reason in one.refused],
+        "pairs": list(_pairs(one)),
+    }
+
+
+def _algorithm(operator: str, row: CostedAlgorithm, tests: Tests) -> Json:
+    said = tests.get((operator, row.name))
+    return {
+        "name": row.name,
+        "file": row.file,
+        "about": row.about,
+        "eops": to_text(row.eops),
+        "count": row.counts.status,
+        "holds_where": list(row.holds_where),
+        "tests": None
+        if said is None
+        else {"cases": said.every, "admitted": said.admitted, "pass": said.passed},
+    }
+
+
+def _pairs(one: AlgorithmComparison) -> Iterator[Json]:
+    for pair in one.crossings:
+        yield {
+            "first": pair.first.name,
+            "second": pair.second.name,
+            "verdict": pair.verdict,
+            "first_fewer": pair.first_fewer,
+            "second_fewer": pair.second_fewer,
+        }

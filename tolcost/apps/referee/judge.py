@@ -1,0 +1,590 @@
+"""A formula judged: equal to the verified form, or too high or too low, where, and at which smallest size.
+
+Nothing is concluded from trying: equal and never more are proved; a formula that is wrong comes with a size
+at which it is, and the operator's definition is run there by the reference interpreter.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from itertools import chain, combinations, product
+from typing import TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tolcost.algebra import (
+    ZERO,
+    Cond,
+    Generator,
+    Monomial,
+    NotInteger,
+    Poly,
+    Symbol,
+    Truth,
+    atom,
+    cond_text,
+    evaluate,
+    ge,
+    substitute,
+    substitute_cond,
+    symbols_of_cond,
+    total_of,
+)
+from tolcost.algebra.compare import ComparisonVerdict
+from tolcost.algebra.parse import parse_text
+from tolcost.algebra.points import Assignment, hold_at
+from tolcost.algebra.poly import scale
+from tolcost.apps.referee.formulas import (
+    CountedFigure,
+    ModelProgram,
+    PublishedFormula,
+    RefereeVerdict,
+    SubjectRun,
+    lower_subject,
+    read_file,
+    run_subject,
+    title_of,
+)
+from tolcost.atoms.nodes import Program
+from tolcost.catalogue.specs import Library, open_library
+from tolcost.check.config import Config
+from tolcost.check.records import BudgetKind, CostlierRegion, Example, HeldBudget
+from tolcost.check.verdicts import ordering
+from tolcost.cost import Analysis, analyze_program, shipped
+from tolcost.cost.count import CountStatus, ProgramCounter
+from tolcost.cost.weights import weight_of
+from tolcost.diagnostics import Diagnostic, Rejected, place, quoted, refuse
+from tolcost.execute.values import RunCounts
+from tolcost.platform import specs_root
+from tolcost.result.claims import NOTHING as NOTHING_KNOWN
+from tolcost.result.claims import SAME, Claim, conclude
+from tolcost.result.regions import region, try_shapes
+from tolcost.show.document import text_of
+
+# === What a formula for a model forgets, in words: the parts that a model's operations fall into.
+#
+# ``parts.toml`` beside the programs of a library gives each part a name and its form; a test holds their sum
+# to what is derived from the program.
+#
+#     [gpt2.products]
+#     "the logits" = "2*b*s*h*e*v"
+#     [gpt2.rest]
+#     "softmax" = "5*b*s*s*l*h"
+#
+# Each part has a term that no other has: its coefficient in a difference says how much of the part is
+# missing.
+
+
+_LARGEST_SHARE = 4
+"""Half, a third or a quarter of a part is told as such."""
+
+
+class ModelPart(Struct, frozen=True, eq=False):
+    """A part of a model's operations; ``product`` where it is products of matrices."""
+
+    words: str
+    form: Poly
+    product: bool
+
+
+class Explanation(Struct, frozen=True, eq=False):
+    """A difference as shares of parts, below 0 where a part is counted too often, and what is left."""
+
+    shares: tuple[tuple[ModelPart, Fraction], ...] = ()
+    rest: Poly = ZERO
+
+
+NOTHING = Explanation()
+
+
+def parts_of(path: str) -> tuple[ModelPart, ...]:
+    """The parts of a program of a library; none where nobody says."""
+    folder, _, name = path.partition("/")
+    file = specs_root().joinpath(folder, "parts.toml")
+    table = tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    return tuple(
+        ModelPart(words, parse_text(form), kind == "products")
+        for kind, forms in table.get(name, {}).items()
+        for words, form in forms.items()
+    )
+
+
+def explained(parts: Sequence[ModelPart], gap: Poly) -> Explanation:
+    """Say a difference in parts, and what is left of it."""
+    shares = list(_shares(parts, gap))
+    told = (scale(part.form, share.numerator, share.denominator) for part, share in shares)
+    rest = gap - total_of(told)
+    for part in parts:
+        if _mark(part, parts) is None and _within(part.form, rest):
+            shares.append((part, Fraction(1)))
+            rest -= part.form
+    return Explanation(tuple(shares), rest)
+
+
+def _within(part: Poly, whole: Poly) -> bool:
+    return all(0 < _coefficient(part, mono) <= _coefficient(whole, mono) for mono in part.terms)
+
+
+def _shares(parts: Sequence[ModelPart], gap: Poly) -> Iterator[tuple[ModelPart, Fraction]]:
+    for part in parts:
+        mark = _mark(part, parts)
+        share = _coefficient(gap, mark) / _coefficient(part.form, mark) if mark is not None else Fraction(0)
+        if share.denominator > _LARGEST_SHARE:  # no share that means something: the part, and a remainder
+            share = Fraction(share > 0)
+        if share:
+            yield part, share
+
+
+def _mark(part: ModelPart, parts: Sequence[ModelPart]) -> Monomial | None:
+    """The longest term that only this part has."""
+    others = {mono for other in parts if other is not part for mono in other.form.terms}
+    own = [mono for mono in part.form.terms if mono not in others]
+    return max(own, key=len, default=None)
+
+
+def _coefficient(p: Poly, mono: Monomial) -> Fraction:
+    return Fraction(p.terms.get(mono, 0), p.den)
+
+
+# === Judging.
+
+
+_MOST_LINES = 14
+_LARGE = (2, 4, 8, 16, 32)
+_LARGEST_RUN = 60_000
+"""No witness is executed that takes more applications of functions than this."""
+
+
+class FormulaWitness(Struct, frozen=True):
+    """The smallest size found at which a formula is wrong: what it says, what is counted, what a run took.
+
+    ``executed`` is None where a run cannot tell: some inputs cannot be random.
+    """
+
+    point: tuple[tuple[str, int], ...]
+    theirs: int
+    ours: int
+    executed: int | None
+
+
+class DefinitionLine(Struct, frozen=True):
+    """What a line of the definition contributes."""
+
+    file: str
+    line: int
+    text: str
+    form: Poly
+
+
+class Judgement(Struct, frozen=True, eq=False):
+    """What came of a formula."""
+
+    formula: PublishedFormula
+    verdict: RefereeVerdict
+    theirs: Poly
+    ours: Poly
+    leading: bool
+    """Whether the terms of highest degree are the same."""
+    bound: bool = False
+    """Whether ours is only known not to be exceeded: data decides what is counted."""
+    low_where: str = ""
+    high_where: str = ""
+    facts: tuple[Cond, ...] = ()
+    """What the verified form relies on."""
+    witnesses: tuple[FormulaWitness, ...] = ()
+    """A size at which it is too low, and one at which it is too high, as the verdict says."""
+    forgets: tuple[DefinitionLine, ...] = ()
+    products: RefereeVerdict | None = None
+    """The verdict on a model's formula if only products of matrices are to be counted."""
+    parts: Explanation = NOTHING
+    """What a model's formula forgets, or counts besides, in words."""
+
+    @property
+    def witness(self) -> FormulaWitness | None:
+        """The first size that shows a difference."""
+        return next(iter(self.witnesses), None)
+
+    @property
+    def holds_where(self) -> tuple[str, ...]:
+        """What the verified form relies on, as text."""
+        return tuple(map(cond_text, self.facts))
+
+    @property
+    def expected(self) -> bool:
+        """Whether the verdict is the one that its users know of."""
+        return self.formula.expect in (None, self.verdict)
+
+
+class _Stated(Struct, frozen=True, eq=False):
+    """A formula and the verified form in the same lengths, and what the latter relies on."""
+
+    theirs: Poly
+    ours: Poly
+    parts: tuple[ModelPart, ...]
+    facts: tuple[Cond, ...]
+    restricted: Mapping[Symbol, Poly]
+
+    def side(self, point: Assignment) -> int | None:
+        """1 where the formula is too high, -1 where it is too low; None where nothing is verified."""
+        if not hold_at(self.facts, point):
+            return None
+        try:
+            gap = evaluate(self.theirs, point) - evaluate(self.ours, point)
+        except NotInteger:  # half of something odd: another size shows it in whole numbers
+            return None
+        return (gap > 0) - (gap < 0)
+
+    def small(self, point: Assignment) -> bool:
+        """Whether a run there is a matter of seconds."""
+        return evaluate(self.ours, point) <= _LARGEST_RUN
+
+
+VerifiedForms: TypeAlias = dict[str, tuple[Program, Analysis]]
+"""What formulas are about, lowered, by its text."""
+
+
+def judge_formulas(
+    formulas: Iterable[PublishedFormula], library: Library, known: VerifiedForms | None = None
+) -> Iterator[Judgement]:
+    """Hold formulas to definitions, one after another; what several are about is lowered once.
+
+    ``known`` is what others of the same library were about: what these are about is added to it.
+    """
+    known = {} if known is None else known
+    for formula in formulas:
+        key = repr(formula.subject)
+        try:
+            if key not in known:
+                program = lower_subject(formula.subject, library)
+                known[key] = program, analyze_program(program, title_of(formula.subject), depth=False)
+            found = _judged(formula, *known[key], library)
+        except Rejected as rejected:
+            raise Rejected(*(_named(one, formula.name) for one in rejected.diagnostics)) from None
+        yield found
+
+
+def _named(one: Diagnostic, name: str) -> Diagnostic:
+    """A diagnostic that says which formula it is of: a file has many."""
+    return one if one.message.startswith(name) else replace(one, message=f"{name}: {one.message}")
+
+
+def _judged(formula: PublishedFormula, program: Program, analysis: Analysis, library: Library) -> Judgement:
+    stated = _stated(formula, analysis)
+    theirs, ours, facts = stated.theirs, stated.ours, stated.facts
+    status = analysis.status
+    if formula.counts == "bytes":  # they have a status of their own
+        status = "upper bound" if analysis.traffic.open else "exact"
+    verdict = _concluded(ordering(theirs, ours, facts), status)
+    found = Judgement(
+        formula,
+        verdict,
+        theirs,
+        ours,
+        leading=verdict == "equal" or _same_leading(theirs, ours),
+        bound=status == "upper bound",
+        facts=facts,
+        products=_of_products(stated) if status == "exact" else None,
+    )
+    if verdict == "equal" or (verdict == "undecided" and found.bound):
+        return found
+    shown = _shown(found, stated, program, library)
+    # data may never decide what a proof about all that it might decide goes by: a run has to show it
+    seen = status == "exact" or all(witness.executed is not None for witness in shown.witnesses)
+    return shown if seen else replace(found, verdict="undecided")
+
+
+def _concluded(forms: ComparisonVerdict, status: CountStatus) -> RefereeVerdict:
+    """What two forms say of a formula: theirs is all it says, and ours may bound what is counted.
+
+    >>> [_concluded("less_or_equal", status) for status in ("exact", "upper bound")]
+    ['too low', 'undecided']
+    >>> _concluded("greater_or_equal", "upper bound")
+    'too high'
+    """
+    return _VERDICTS.get(conclude("exact", status, _CLAIMS[forms]), "undecided")
+
+
+_CLAIMS: Mapping[ComparisonVerdict, Claim] = {
+    "equal": SAME,
+    "less_or_equal": Claim(more=True, less=False),
+    "greater_or_equal": Claim(more=False, less=True),
+    "crosses": Claim(more=True, less=True),
+    "unknown": NOTHING_KNOWN,
+}
+"""Whether what is counted is more than a formula somewhere, and whether it is less."""
+
+_VERDICTS: Mapping[Claim, RefereeVerdict] = {
+    SAME: "equal",
+    Claim(more=True, less=False): "too low",
+    Claim(more=False, less=True): "too high",
+    Claim(more=True, less=True): "too low and too high",
+}
+
+
+def _shown(found: Judgement, stated: _Stated, program: Program, library: Library) -> Judgement:
+    """A verdict against a formula, with where it is wrong, a size that shows it, and what it forgets."""
+    formula, verdict = found.formula, found.verdict
+    gap = stated.ours - stated.theirs
+    low, high = region(gap, stated.facts), region(-gap, stated.facts)
+    applied = formula.counts in ("eops", "flops")
+    return replace(
+        found,
+        low_where=low if low and "low" in verdict else "",
+        high_where=high if high and "high" in verdict else "",
+        witnesses=tuple(_witnesses(verdict, formula, stated, program, library)),
+        forgets=_forgotten(program, gap) if applied and not stated.parts else (),
+        parts=explained(stated.parts, gap),
+    )
+
+
+def _stated(formula: PublishedFormula, analysis: Analysis) -> _Stated:
+    """Read a formula in the lengths of what it is about; its own names may restrict those."""
+    lengths = {symbol.name: symbol for symbol in analysis.symbols}
+    names = {name: atom(symbol) for name, symbol in lengths.items()}
+    restricted: dict[Symbol, Poly] = {}
+    for name, text in formula.where.items():
+        names[name] = _read(formula, text, names)
+        if name in lengths:
+            restricted[lengths[name]] = _restricted(formula, lengths[name], names[name])
+
+    def put(p: Poly) -> Poly:
+        return substitute(p, restricted) if restricted else p
+
+    theirs, ours = _read(formula, formula.text, names), _figure(analysis, formula)
+    # bytes are judged where no range is empty: elsewhere ours bound them from above
+    full = map(ge, analysis.traffic.full) if formula.counts == "bytes" else ()
+    needed = (condition.condition for condition in analysis.conditions)
+    facts = tuple(dict.fromkeys((*needed, *full, *_decided(theirs.free | ours.free))))
+    return _Stated(
+        theirs=put(theirs),
+        ours=put(ours) * formula.times,
+        parts=tuple(replace(part, form=put(part.form) * formula.times) for part in _parts(formula)),
+        facts=tuple(substitute_cond(fact, restricted) for fact in facts) if restricted else facts,
+        restricted=restricted,
+    )
+
+
+def _restricted(formula: PublishedFormula, length: Symbol, form: Poly) -> Poly:
+    """What a length is said to be, which speaks of others and is not below the least that it may be."""
+    least = None if length.lo is None else length.lo.constant
+    if length in form.free:
+        refuse("T0732", f"{formula.name}: {quoted(length.name)} is said by itself")
+    if least is not None and form.constant is not None and form.constant < least:
+        refuse("T0732", f"{formula.name}: {quoted(length.name)} is at least {least}, not {form.constant}")
+    return form
+
+
+def _decided(symbols: Iterable[Symbol]) -> Iterator[Cond]:
+    """What is known of numbers that data decides."""
+    for symbol in sorted((symbol for symbol in symbols if symbol.kind == "data"), key=lambda s: s.name):
+        limits = (None if symbol.lo is None else ge(atom(symbol) - symbol.lo),
+                  None if symbol.hi is None else ge(symbol.hi - atom(symbol)))  # fmt: skip
+        yield from (limit for limit in limits if limit is not None and not isinstance(limit, Truth))
+
+
+def _parts(formula: PublishedFormula) -> tuple[ModelPart, ...]:
+    """The parts of a model's operations; operators are told by line instead."""
+    if not isinstance(formula.subject, ModelProgram) or formula.counts != "flops":
+        return ()
+    return parts_of(formula.subject.path)
+
+
+def _of_products(stated: _Stated) -> RefereeVerdict | None:
+    """The verdict if only products of matrices are to be counted, as formulas for models mostly do."""
+    products = [part.form for part in stated.parts if part.product]
+    if not products:
+        return None
+    return _concluded(ordering(stated.theirs, total_of(products), stated.facts), "exact")
+
+
+def _figure(analysis: Analysis, formula: PublishedFormula) -> Poly:
+    figures: Mapping[CountedFigure, Poly | None] = {
+        "eops": analysis.eops,
+        "flops": analysis.flops,
+        "macs": analysis.counts.macs,
+        "bytes": analysis.traffic.total,
+    }
+    found = figures[formula.counts]
+    if found is None:
+        title = title_of(formula.subject)
+        refuse("T0732", f"{title} has no {formula.counts}: texts have no size")
+    return found
+
+
+def _read(formula: PublishedFormula, text: str, names: Mapping[str, Poly]) -> Poly:
+    found = parse_text(text, names)
+    known = {symbol.name for form in names.values() for symbol in form.free}
+    unknown = sorted({symbol.name for symbol in found.free} - known)
+    if unknown:
+        hint = f"lengths of {title_of(formula.subject)} here: {', '.join(sorted(names)) or 'none'}"
+        refuse("T0732", f"{formula.name}: there is no length {quoted(unknown[0])}", hint=hint)
+    return found
+
+
+def _same_leading(theirs: Poly, ours: Poly) -> bool:
+    """Whether the difference has none of the terms that no other outgrows; only polynomials have such."""
+    if theirs.height or ours.height:
+        return False
+    top = _outermost(ours)
+    return all(any(Counter(mono) < large for large in top) for mono in (ours - theirs).terms)
+
+
+def _outermost(p: Poly) -> list[Counter[Generator]]:
+    """The terms that divide no other one: one of these is the largest wherever all lengths are large."""
+    monos = [Counter(mono) for mono in p.terms]
+    return [mono for mono in monos if not any(mono < other for other in monos)]
+
+
+# ---- the smallest size at which it is wrong -------------------------------------------------------
+
+
+def _witnesses(
+    verdict: RefereeVerdict, formula: PublishedFormula, stated: _Stated, program: Program, library: Library
+) -> Iterator[FormulaWitness]:
+    shapes = try_shapes(stated.theirs, stated.ours, stated.facts)
+    tried = sorted((found.point for found in shapes), key=lambda point: sum(point.values()))
+    for sign, word in ((-1, "low"), (1, "high")):
+        if word in verdict:
+            wrong = (point for point in chain(tried, _uneven(stated)) if stated.side(point) == sign)
+            first = next(wrong, None)
+            start = next((point for point in chain([first], wrong) if point and stated.small(point)), first)
+            if start is not None:
+                yield _witness_at(_shrunk(start, stated, sign), formula, stated, program, library)
+
+
+def _uneven(stated: _Stated) -> Iterator[Assignment]:
+    """Sizes of which up to three lengths are large and the others 1, the smaller ones first."""
+    relied = (symbol for fact in stated.facts for symbol in symbols_of_cond(fact))
+    symbols = sorted({*stated.ours.free, *stated.theirs.free, *relied}, key=lambda symbol: symbol.name)
+    for large in _LARGE:
+        for chosen in combinations(symbols, min(3, len(symbols))):
+            for values in product((1, *(value for value in _LARGE if value <= large)), repeat=len(chosen)):
+                if large in values:
+                    yield dict.fromkeys(symbols, 1) | dict(zip(chosen, values, strict=True))
+
+
+def _witness_at(
+    least: Assignment, formula: PublishedFormula, stated: _Stated, program: Program, library: Library
+) -> FormulaWitness:
+    follow = {symbol: evaluate(form, least) for symbol, form in stated.restricted.items()}
+    point = tuple(sorted((symbol.name, value) for symbol, value in {**least, **follow}.items()))
+    said, counted = evaluate(stated.theirs, least), evaluate(stated.ours, least)
+    executed = executed_at(dict(point), formula, program, library) if stated.small(least) else None
+    return FormulaWitness(point, said, counted, executed)
+
+
+def _shrunk(point: Assignment, stated: _Stated, sign: int) -> Assignment:
+    """A size no length of which can be made smaller alone without the difference going away."""
+    least = dict(point)
+    for symbol in sorted(least, key=lambda symbol: (-least[symbol], symbol.name)):
+        smaller = ({**least, symbol: value} for value in range(1, least[symbol]))
+        least = next((one for one in smaller if stated.side(one) == sign), least)
+    return least
+
+
+def executed_at(
+    point: Mapping[str, int], formula: PublishedFormula, program: Program, library: Library
+) -> int | None:
+    """What a run of the definition takes at a size, by what a formula counts; None where none can tell."""
+    try:
+        return taken_by(run_subject(formula.subject, program, point, library), formula)
+    except Rejected:
+        return None
+
+
+def taken_by(run: SubjectRun, formula: PublishedFormula) -> int | None:
+    """What a run took of what a formula counts; None where the run cannot tell."""
+    taken: Mapping[CountedFigure, int | None] = {
+        "eops": run.counts.eops,
+        "flops": _weighed(run.counts),
+        "macs": run.macs,
+        "bytes": run.moved,
+    }
+    found = taken[formula.counts]
+    return None if found is None else found * formula.times
+
+
+def _weighed(counts: RunCounts) -> int | None:
+    weights = shipped("flops")
+    found = [(weight_of(weights, *key), times) for key, times in counts.histogram.items()]
+    if any(weight is None for weight, _ in found):
+        return None
+    total = sum(weight * times for weight, times in found if weight is not None)
+    return int(total) if total == int(total) else None
+
+
+# ---- what it forgets ----------------------------------------------------------------------------
+
+
+def _forgotten(program: Program, gap: Poly) -> tuple[DefinitionLine, ...]:
+    """The lines of the definition that make up what is missing, where a few do."""
+    lines = _lines(program)
+    if len(lines) > _MOST_LINES:
+        return ()
+    for size in (1, 2, 3):
+        for chosen in combinations(lines, size):
+            if total_of(line.form for line in chosen) == gap:
+                return chosen
+    return ()
+
+
+def _lines(program: Program) -> tuple[DefinitionLine, ...]:
+    """What each line applies to data, in order of its place."""
+    counter = ProgramCounter(program, functions_only=True)
+    found: dict[tuple[str, int, str], list[Poly]] = {}
+    for node in (*(node for _, node in program.bindings), *(out.node for out in program.outputs)):
+        for key, form in counter.data_terms(node).items():
+            span = key[0].span
+            at = place(span)
+            text = span.source.text.splitlines()[at.line - 1].strip() if span.source.text else ""
+            found.setdefault((span.source.name, at.line, text), []).append(counter.closed({key: form}))
+    return tuple(DefinitionLine(*where, total_of(forms)) for where, forms in sorted(found.items()))
+
+
+# ---- a project's own formulas in the gate: each held to its definition, as a budget is to a program ----
+
+
+_BUDGETS: Mapping[RefereeVerdict, BudgetKind] = {
+    "equal": "within",
+    "too low": "exceeded",
+    "too high": "overstated",
+    "too low and too high": "crosses",
+    "undecided": "undecided",
+}
+
+
+def held_formulas(config: Config) -> tuple[HeldBudget, ...]:
+    """Judge the formulas that a project's settings name; a file that cannot be read raises ``Rejected``."""
+    if not config.formulas:
+        return ()
+    library = open_library(tuple(map(str, config.libraries)))
+    files = {file: read_file(config.root / file) for file in config.formulas}
+    known: VerifiedForms = {}
+    return tuple(
+        _held(one, file) for file, read in files.items() for one in judge_formulas(read, library, known)
+    )
+
+
+def _held(one: Judgement, file: str) -> HeldBudget:
+    where = one.low_where or one.high_where
+    return HeldBudget(
+        name=one.formula.name,
+        kind="within" if one.expected else _BUDGETS[one.verdict],
+        budget=f"{one.formula.counts} = {one.formula.text}",
+        metric=one.formula.counts,
+        file=file,
+        actual=text_of(one.ours),
+        limit=text_of(one.theirs),
+        region=CostlierRegion(where) if where else None,
+        example=_example(one),
+    )
+
+
+def _example(one: Judgement) -> Example | None:
+    if one.witness is None:
+        return None
+    return Example(one.witness.point, one.witness.theirs, one.witness.ours)

@@ -1,0 +1,409 @@
+"""What the referee found, as a document: the verdicts together, or one formula in full; and as JSON."""
+
+from __future__ import annotations
+
+import csv
+import json
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from tolcost.apps.referee.formulas import PublishedFormula, command_for, title_of
+from tolcost.apps.referee.judge import Explanation, FormulaWitness, Judgement
+from tolcost.catalogue.specs import Library
+from tolcost.diagnostics import Diagnostic, Rejected
+from tolcost.result.conformance import CONFORMANCE, conformance_of
+from tolcost.result.instances import OperatorInstance
+from tolcost.result.other_counts import (
+    COMPILED,
+    ONNX_TOOL,
+    WRITTEN,
+    Measured,
+    Peer,
+    number_cell,
+    peer_of,
+    points,
+)
+from tolcost.show.document import (
+    Cell,
+    Code,
+    Column,
+    Fact,
+    Facts,
+    Heading,
+    Json,
+    Lines,
+    ReportTable,
+    Section,
+    Verdict,
+    document,
+    lengths_text,
+    text_of,
+)
+
+COLUMNS = (
+    Column("formula", "formula"),
+    Column("operator", "operator"),
+    Column("counts", "counts"),
+    Column("published", "published", "code"),
+    Column("verified", "verified", "form"),
+    Column("verdict", "verdict"),
+    Column("leading", "leading term"),
+    Column("products", "products alone"),
+    Column("where", "where", "code"),
+    Column("holds_where", "verified where", "code"),
+    Column("witness", "smallest sizes that show it"),
+    Column("executed", "executed there"),
+    Column("forgets", "what it forgets"),
+    Column("source", "source", shown=False),
+    Column("checked", "held to its source by", shown=False),
+    Column("about", "about", shown=False),
+    Column("command", "the verified form by", "code", shown=False),
+)
+MADE_BY = "make referee"
+ON_COMMAND_LINE = "--formula"
+"""What a formula is called that is given to the command."""
+
+
+def verdict_table(found: Sequence[Judgement]) -> ReportTable:
+    """All verdicts, one row for each formula."""
+    leading = sum(one.leading and one.verdict != "equal" for one in found)
+    about = (
+        f"{len(found)} published cost formulas: {_counted(found)}; {leading} of those that are not equal "
+        "have the leading terms right. They are held to operators that pass ONNX's tests, to families of "
+        "models that compute what real ones do, and, where a formula brings its own definition along, to "
+        "that. *Published* is the formula in our notation, at the shapes of the row; *verified* is derived "
+        "from the definition, which is one algorithm of several: a formula made for another one differs too. "
+        "Equal, too low and too high are proved for all lengths. A size that shows a difference is run by "
+        "the reference interpreter, which counts as it goes."
+    )
+    rows: tuple[tuple[Cell, ...], ...] = tuple(map(_row, found))
+    columns: tuple[Column, ...] = COLUMNS
+    if any(one.formula.expect is not None for one in found):
+        columns = (*COLUMNS, Column("expected", "expected"))
+        rows = tuple((*row, one.formula.expect or "") for row, one in zip(rows, found, strict=True))
+    return ReportTable(columns, rows, "referee", "Published cost formulas, judged", about, MADE_BY)
+
+
+def _row(one: Judgement) -> tuple[Cell, ...]:
+    formula = one.formula
+    return (
+        formula.name,
+        title_of(formula.subject),
+        formula.counts,
+        Code(formula.text),
+        one.ours,
+        Verdict(one.verdict, {"equal": True, "undecided": None}.get(one.verdict, False)),
+        "right" if one.leading else "wrong",
+        one.products or "",
+        Code(where_text(one)),
+        Code("; ".join(one.holds_where)),
+        "; ".join(map(witness_text, one.witnesses)),
+        "; ".join("" if w.executed is None else str(w.executed) for w in one.witnesses),
+        forgets_text(one),
+        formula.source,
+        formula.checked,
+        formula.about,
+        Code(command_for(formula.subject)),
+    )
+
+
+def where_text(one: Judgement) -> str:
+    """Where a formula is too low, and where too high."""
+    parts = (("low", one.low_where), ("high", one.high_where))
+    several = bool(one.low_where and one.high_where)
+    return "; ".join((f"too {word} where {text}" if several else text) for word, text in parts if text)
+
+
+def witness_text(witness: FormulaWitness) -> str:
+    """A size, and what both say there."""
+    point = lengths_text(witness.point) or "every size"
+    return f"{point}: {witness.theirs:,}, not {witness.ours:,}"
+
+
+def forgets_text(one: Judgement) -> str:
+    """What is missing: by line of an operator's definition, by part of a model."""
+    lines = (f"{line.text} ({text_of(line.form)})" for line in one.forgets)
+    parts = (words if label == "forgets" else f"{label} {words}" for label, words in parts_texts(one.parts))
+    return "; ".join((*lines, *parts))
+
+
+def parts_texts(found: Explanation) -> Iterator[tuple[str, str]]:
+    """What is missing of a model, and what is counted too often, in words."""
+    for part, share in found.shares:
+        some = "" if abs(share) == 1 else f"{abs(share)} of "
+        yield "forgets" if share > 0 else "counts besides", f"{some}{part.words}"
+    if found.shares and found.rest != 0:
+        yield "differs also by", text_of(found.rest)
+
+
+def in_full(one: Judgement) -> tuple[Section, ...]:
+    """One formula with all that was found out about it."""
+    return (Heading(one.formula.name, one.formula.source), Facts(tuple(_facts(one))))
+
+
+def _facts(one: Judgement) -> Iterator[Fact]:
+    yield Fact("operator", Code(title_of(one.formula.subject)), one.formula.counts)
+    for label, text in (("held there to", one.formula.checked), ("about", one.formula.about)):
+        if text:
+            yield Fact(label, text)
+    yield Fact("published", Code(text_of(one.theirs)))
+    yield Fact("verified", Code(text_of(one.ours)), "at most: data decides" if one.bound else "")
+    mostly_right = one.leading and one.verdict != "equal"
+    said = one.verdict + (", in the leading term right" if mostly_right else "")
+    told = one.formula.expect not in (None, "equal") or not one.expected
+    yield Fact("verdict", said, f"{one.formula.expect} is expected" if told and _listed(one) else "")
+    if one.verdict != "equal":
+        yield Fact("difference", Code(text_of(one.ours - one.theirs)), "verified less published")
+    for label, where in (("too low where", one.low_where), ("too high where", one.high_where)):
+        if where:
+            yield Fact(label, Code(where))
+    for condition in one.holds_where:
+        yield Fact("holds where", Code(condition))
+    for witness in one.witnesses:
+        yield Fact("shown at", witness_text(witness))
+        if witness.executed is not None:
+            yield Fact("executed", f"{witness.executed:,}", "by the reference interpreter")
+    if one.products is not None:
+        yield Fact("products alone", one.products, "if only products of matrices are to be counted")
+    for label, words in parts_texts(one.parts):
+        yield Fact(label, words)
+    for line in one.forgets:
+        yield Fact("forgets", Code(line.text), f"{text_of(line.form)}, {line.file}:{line.line}")
+
+
+def summary_line(found: Sequence[Judgement]) -> Lines:
+    """How many formulas there are of each verdict."""
+    formulas = "formula" if len(found) == 1 else "formulas"
+    news = [one.formula.name for one in found if not one.expected and _listed(one)]
+    unlike = [f"not as expected: {', '.join(news)}"] if news else []
+    return Lines((f"{len(found)} {formulas}: {_counted(found)}", *unlike))
+
+
+def _listed(one: Judgement) -> bool:
+    """Whether it is of a file: one of the command line is all that there is, and has nothing expected."""
+    return one.formula.name != ON_COMMAND_LINE
+
+
+def _counted(found: Sequence[Judgement]) -> str:
+    told = Counter(one.verdict for one in found)
+    return ", ".join(f"{number} {verdict}" for verdict, number in told.most_common())
+
+
+# ---- for machines: docs/schemas/referee.json -------------------------------------------------
+
+
+def verdicts_json(found: Sequence[Judgement]) -> str:
+    """All verdicts, and how many there are of each."""
+    told = Counter(one.verdict for one in found)
+    counted: dict[str, Json] = {str(verdict): number for verdict, number in told.items()}
+    return document("referee", {"verdicts": counted, "formulas": [_formula(one) for one in found]})
+
+
+def _formula(one: Judgement) -> dict[str, Json]:
+    formula = one.formula
+    shown: tuple[Json, ...] = tuple(map(_witness, one.witnesses))
+    return {
+        "name": formula.name,
+        "source": formula.source,
+        "about": formula.about,
+        "subject": title_of(formula.subject),
+        "counts": formula.counts,
+        "times": formula.times,
+        "where": dict(formula.where),
+        "published": text_of(one.theirs),
+        "verified": text_of(one.ours),
+        "verdict": one.verdict,
+        "expected": one.expected,
+        "leading": one.leading,
+        "products": one.products,
+        "too_low_where": one.low_where or None,
+        "too_high_where": one.high_where or None,
+        "holds_where": list(one.holds_where),
+        "witness": next(iter(shown), None),
+        "witnesses": list(shown),
+        "forgets": forgets_text(one) or None,
+        "command": command_for(formula.subject) or None,
+    }
+
+
+def _witness(witness: FormulaWitness) -> dict[str, Json]:
+    return {
+        "dims": dict(witness.point),
+        "published": witness.theirs,
+        "verified": witness.ours,
+        "executed": witness.executed,
+    }
+
+
+# === Who counts what, operator by operator: every verified operator with its witnesses, or why it has none.
+#
+# A witness is independent of us: XLA as written and compiled, jax's roofline rules, onnx-tool, onnxsim,
+# instructions that a GPU executed, and rules that others publish for the operator.  Where nobody counts it, a
+# reason says why.
+
+
+ROOFLINE, ONNXSIM = "jax roofline", "onnxsim"
+WITNESSES_MADE_BY = "make peers referee"
+WITNESS_COLUMNS = (
+    Column("operator", "operator"),
+    Column("shapes", "at", "code"),
+    Column("eops", "EOPs", "number"),
+    Column("macs", "MACs", "number"),
+    Column("written", "XLA as written", "number"),
+    Column("compiled", "XLA compiled", "number"),
+    Column("roofline", "jax roofline", "number"),
+    Column("onnx_tool", "onnx-tool", "number"),
+    Column("onnxsim", "onnxsim", "number"),
+    Column("telling", "telling"),
+    Column("values", "twin"),
+    Column("executed", "executed on an H200, fp32 / EOPs"),
+    Column("rules", "rules published by"),
+    Column("reason", "why there is none"),
+)
+
+
+class OperatorWitnesses(Struct, frozen=True, eq=False):
+    """What is known of one operator from outside."""
+
+    op: str
+    point: Measured | None
+    values: str
+    executed: str
+    rules: tuple[str, ...]
+    reason: str
+
+    @property
+    def witnessed(self) -> bool:
+        """Whether somebody counts it."""
+        return bool(self.point is not None or self.executed or self.rules)
+
+
+def gather(data: Path, formulas: Iterable[PublishedFormula], library: Library) -> list[OperatorWitnesses]:
+    """All verified operators; ``data`` is the folder of what was recorded."""
+    rows = [*_rows(data / "peers.csv"), *_rows(data / "witnesses.csv")]
+    values = {row["operator"]: row["values"] for row in rows if row.get("values")}
+    counted = {point.op: point for point in points(_first_points(map(peer_of, rows)), library)}
+    executed = dict(_executed(data / "h200"))
+    rules = _rules(formulas)
+    reasons = tomllib.loads((data / "witness_reasons.toml").read_text(encoding="utf-8"))["reasons"]
+    return [
+        OperatorWitnesses(
+            op,
+            counted.get(op),
+            values.get(op, ""),
+            executed.get(op, ""),
+            rules.get(op, ()),
+            reasons.get(op, ""),
+        )
+        for op in _verified(data.parent)
+    ]
+
+
+def _verified(reports: Path) -> list[str]:
+    """The operators that pass all of ONNX's tests that are within the model."""
+    found: dict[str, set[str]] = {}
+    for case in conformance_of((reports / CONFORMANCE).read_text(encoding="utf-8")).results:
+        found.setdefault(case.op, set()).add(case.status)
+    return sorted(op for op, told in found.items() if "pass" in told and told <= {"pass", "outside"})
+
+
+def _rows(file: Path) -> list[dict[str, str]]:
+    try:
+        with file.open(encoding="utf-8", newline="") as lines:
+            return list(csv.DictReader(lines))
+    except OSError as error:
+        raise Rejected(Diagnostic("T0730", f"cannot read {file}: {error}", hint="run `make peers`")) from None
+
+
+def _first_points(peers: Iterable[Peer]) -> list[Peer]:
+    """What is counted of each operator at the first of its sizes."""
+    first: dict[str, tuple[str, str]] = {}
+    return [
+        peer
+        for peer in peers
+        if first.setdefault(peer.op, (peer.shapes, peer.attrs)) == (peer.shapes, peer.attrs)
+    ]
+
+
+def _executed(folder: Path) -> Iterator[tuple[str, str]]:
+    """Instructions in fp32 over EOPs, at the first size that was recorded of each operator."""
+    taken: dict[tuple[str, str, str], int] = {}
+    for row in _rows(folder / "counters.csv"):
+        key = (row["name"], row["type"], row["size"])
+        taken[key] = taken.get(key, 0) + int(row["fp32"])
+    seen: set[str] = set()
+    for row in _rows(folder / "counts.csv"):
+        key, op = (row["name"], row["type"], row["size"]), row["name"].split()[0]
+        if op not in seen and key in taken and row["type"] == "float32":
+            seen.add(op)
+            eops = int(row["eops"])
+            yield op, f"{taken[key]:,} / {eops:,} at {row['size']}"
+
+
+def _rules(formulas: Iterable[PublishedFormula]) -> Mapping[str, tuple[str, ...]]:
+    found: dict[str, dict[str, None]] = {}
+    for formula in formulas:
+        if isinstance(formula.subject, OperatorInstance):
+            found.setdefault(_without_domain(formula.subject.op), {})[formula.name.partition("/")[0]] = None
+    return {op: tuple(names) for op, names in found.items()}
+
+
+def _without_domain(op: str) -> str:
+    """The name of an operator of ONNX; those of other domains keep theirs.
+
+    >>> _without_domain("ai.onnx.ml.Scaler"), _without_domain("com.microsoft.MoE")
+    ('Scaler', 'com.microsoft.MoE')
+    """
+    return op.rpartition(".")[2] if op.startswith("ai.onnx.") else op
+
+
+def witnesses_table(found: Sequence[OperatorWitnesses]) -> ReportTable:
+    """One line for each operator."""
+    held = sum(one.values == "as ONNX" for one in found)
+    telling = [one.point for one in found if one.point is not None and not one.point.trivial]
+    equal = sum(point.ratio() == 1 for point in telling)
+    trivial = sum(one.point is not None for one in found) - len(telling)
+    without = sum(not one.witnessed for one in found)
+    about = (
+        f"{len(found)} verified operators: {len(found) - without} with at least one witness, {without} with "
+        f"a reason why there is none. Twins in jax were held to ONNX's reference on random numbers: {held} "
+        f"compute what it does. Of the points counted by XLA, {trivial} are trivial (no function, or one for "
+        f"each element); of the {len(telling)} telling ones {equal} are equal to XLA's compiled count. Rules "
+        "published by others are judged in referee.md; instructions were recorded once (hardware.md)."
+    )
+    return ReportTable(
+        WITNESS_COLUMNS,
+        tuple(map(_witness_row, found)),
+        "witnesses",
+        "Who counts what",
+        about,
+        WITNESSES_MADE_BY,
+    )
+
+
+def _witness_row(one: OperatorWitnesses) -> tuple[Cell, ...]:
+    return (
+        one.op,
+        *((Code(""), *[None] * 7, "") if one.point is None else _counts(one.point)),
+        one.values,
+        one.executed,
+        ", ".join(one.rules),
+        "" if one.witnessed else one.reason,
+    )
+
+
+def _counts(point: Measured) -> tuple[Cell, ...]:
+    """What we and others count at a point, and whether that tells anything."""
+    macs = (point.counts[tool].macs if tool in point.counts else None for tool in (ONNX_TOOL, ONNXSIM))
+    return (
+        Code(json.dumps(point.instance.shapes, separators=(",", ":"))),
+        point.eops,
+        point.macs,
+        *(number_cell(point.total(tool)) for tool in (WRITTEN, COMPILED, ROOFLINE)),
+        *map(number_cell, macs),
+        "trivial" if point.trivial else "yes",
+    )

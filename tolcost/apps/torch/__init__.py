@@ -1,0 +1,1 @@
+"""Modules of PyTorch, by torch's own exporter."""

@@ -1,0 +1,117 @@
+"""``tolcost torch``: what a module of PyTorch costs, by way of torch's own exporter."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable
+from contextlib import nullcontext
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import click
+
+from tolcost.apps.torch.export import example, exported, installed, told
+from tolcost.cli import model, options
+from tolcost.cli.output import write_whole
+
+_SHAPE = re.compile(r"\s*([A-Za-z_]\w*)\s*(?::\s*([a-z]+[0-9]*)\s*)?=\s*\[?([^\]]*)\]?\s*")
+_LENGTH = re.compile(r"[0-9]{1,10}")
+_SPACES = ("float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
+
+
+@click.command(
+    cls=options.Command,
+    context_settings={"ignore_unknown_options": True},
+    examples=(
+        "tolcost torch torchvision.models:resnet18 --shape x=batch,3,224,224",
+        "tolcost torch my.models:encoder --shape input_ids:int64=batch,seq --dim batch=8 --by scope",
+        "tolcost torch my.models:huge --shape ids:int64=1,seq --no-weights --save huge.onnx",
+    ),
+)
+@click.argument("target", metavar="MODULE:FUNCTION")
+@click.argument("rest", metavar="[OPTIONS OF tolcost model]", nargs=-1, type=click.UNPROCESSED)
+@click.option("--shape", "shapes", metavar="INPUT[:TYPE]=LENGTHS", multiple=True, required=True,
+              help="An input of `forward`, in names and numbers: ids:int64=batch,seq.")  # fmt: skip
+@click.option("--no-weights", is_flag=True, help="Build it without memory for weights (torch's meta device).")
+@click.option("--save", metavar="OUT.onnx", type=click.Path(dir_okay=False),
+              help="Keep the model there, without large weights.")  # fmt: skip
+def command(
+    target: str, rest: tuple[str, ...], shapes: tuple[str, ...], no_weights: bool, save: str | None
+) -> int:
+    """Count what a module of PyTorch costs, in the lengths that its shapes name.
+
+    MODULE:FUNCTION is a module, or something that makes one when it is called without arguments, found as
+    Python finds it from here.  It is exported by torch itself, and then costed as `tolcost model` does,
+    whose options are taken too.  Needs the extra `torch`: pip install 'tolcost[torch]'.
+    """
+    asked = read_inputs(shapes)
+    device = "meta" if no_weights else None
+    with installed().device(device) if device else nullcontext():
+        module = found(target)
+        tensors, open_ = example(asked)
+    raw = exported(module, (), tensors, open_)
+    with TemporaryDirectory() as folder:
+        path = Path(save or f"{folder}/{target.rpartition(':')[2]}.onnx")
+        write_whole(path, raw)
+        code: int = model.command.main([str(path), *rest], "tolcost model", standalone_mode=False)
+    return code
+
+
+def found(target: str) -> Any:
+    """Import what is named, and call it if it is not a module yet."""
+    where, colon, name = target.partition(":")
+    if not colon or not name:
+        raise click.UsageError(
+            f"MODULE:FUNCTION is needed, such as torchvision.models:resnet18, not {target[:60]!r}"
+        )
+    sys.path.insert(0, "")
+    try:
+        subject: Any = import_module(where)
+        for part in name.split("."):
+            subject = getattr(subject, part)
+    except (ImportError, AttributeError) as error:
+        raise click.UsageError(f"{target[:60]!r} is not found: {error}") from error
+    except (Exception, SystemExit) as error:  # anything may go wrong in code that is not ours
+        raise click.UsageError(f"{where[:60]!r} cannot be imported: {told(error)}") from error
+    nn = installed().nn
+    made = subject if isinstance(subject, nn.Module) else _called(target, subject)
+    if not isinstance(made, nn.Module):
+        raise click.UsageError(f"{target[:60]!r} gives no torch.nn.Module, but {type(made).__name__}")
+    return made.eval()
+
+
+def _called(target: str, subject: Any) -> Any:
+    if not callable(subject):
+        raise click.UsageError(f"{target[:60]!r} is no torch.nn.Module, but {type(subject).__name__}")
+    try:
+        return subject()
+    except (Exception, SystemExit) as error:
+        message = f"{target[:60]!r} fails when it is called without arguments: {told(error)}"
+        raise click.UsageError(message) from error
+
+
+def read_inputs(texts: Iterable[str]) -> dict[str, tuple[str, tuple[int | str, ...]]]:
+    """Read ``--shape``.
+
+    >>> read_inputs(["ids:int64=batch,8"])
+    {'ids': ('int64', ('batch', 8))}
+    """
+    shapes: dict[str, tuple[str, tuple[int | str, ...]]] = {}
+    for text in texts:
+        match = _SHAPE.fullmatch(text)
+        if match is None or match[1] in shapes or (match[2] or "float32") not in _SPACES:
+            raise click.UsageError(
+                f"--shape needs INPUT[:TYPE]=LENGTHS once for each input, not {text[:60]!r}"
+            )
+        entries = [entry.strip() for entry in match[3].split(",") if entry.strip()]
+        wrong = next(
+            (entry for entry in entries if not entry.isidentifier() and not _LENGTH.fullmatch(entry)), None
+        )
+        if wrong is not None:
+            raise click.UsageError(f"--shape {match[1]}: {wrong[:60]!r} is neither a number nor a name")
+        lengths = tuple(int(entry) if _LENGTH.fullmatch(entry) else entry for entry in entries)
+        shapes[match[1]] = (match[2] or "float32", lengths)
+    return shapes

@@ -1,7 +1,0 @@
-"""Queries in SQL as programs in ToLang: a useful subset, and a place and a hint for what is outside of it."""
-
-from tolcost.sql.program import Translated, translated
-from tolcost.sql.query import read_query
-from tolcost.sql.tables import SqlColumn, SqlTable, read_tables
-
-__all__ = ["SqlColumn", "SqlTable", "Translated", "read_query", "read_tables", "translated"]
