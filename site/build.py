@@ -11,6 +11,7 @@ import argparse
 import json
 import shutil
 import subprocess
+import sys
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,8 +24,17 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 OUT = ROOT / "build" / "site"
 PYODIDE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
-SHIPPED = ("atoms", "algebra", "catalogue", "cost", "editor", "elaborate", "result", "show", "syntax")
-SINGLE = ("__init__", "dataclass", "diagnostics", "elementary", "pipeline", "platform", "spaces")
+SHIPPED = ("atoms", "algebra", "catalogue", "cost", "elaborate", "result", "show", "syntax", "apps/editor")
+SINGLE = (
+    "__init__",
+    "apps/__init__",
+    "diagnostics",
+    "elementary",
+    "pipeline",
+    "platform",
+    "records",
+    "spaces",
+)
 """What the page needs of the package: neither the command line nor what needs NumPy or onnx."""
 NOT_SHIPPED = ("server.py", "lexer.py")
 FIRST = ("matmul", "softmax", "attention", "causal_attention")
@@ -44,6 +54,8 @@ def main() -> None:
         shutil.copyfile(modules / "pyodide" / name, OUT / "pyodide" / name)
     for name in ("index.html", "playground.css"):
         shutil.copyfile(HERE / name, OUT / name)
+    wheel = wasm_wheel("msgspec", modules)
+    shutil.copyfile(wheel, OUT / "pyodide" / "msgspec.whl")
     package(HERE / "node_modules" / "tolcost.zip")
     compiled = [
         "node",
@@ -68,6 +80,30 @@ def install() -> Path:
         subprocess.run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=HERE, check=True)
         stamp.write_text(wanted, "utf-8")
     return modules
+
+
+def wasm_wheel(name: str, modules: Path) -> Path:
+    """A package with compiled parts, as built for the Python that Pyodide is."""
+    about = json.loads((modules / "pyodide" / "pyodide-lock.json").read_text("utf-8"))["info"]
+    folder = modules / "wheels"
+    shutil.rmtree(folder, ignore_errors=True)
+    platform = f"pyemscripten_{about['abi_version']}_wasm32"
+    python = ".".join(about["python"].split(".")[:2])
+    options = ["--no-deps", "--only-binary=:all:", f"--platform={platform}", f"--python-version={python}"]
+    constraints = f"--constraint={ROOT / 'constraints.txt'}"
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        f"--dest={folder}",
+        *options,
+        constraints,
+        name,
+    ]
+    subprocess.run(command, check=True)
+    return next(folder.glob("*.whl"))
 
 
 def bundle(modules: Path) -> None:

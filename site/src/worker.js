@@ -4,10 +4,12 @@ import { loadPyodide } from "./pyodide/pyodide.mjs";
 const began = performance.now();
 
 async function load() {
-  const [python, archive] = await Promise.all([
+  const [python, archive, msgspec] = await Promise.all([
     loadPyodide({ indexURL: new URL("./pyodide/", self.location.href).href }),
     fetch(new URL("./tolcost.zip", self.location.href)).then((found) => found.arrayBuffer()),
+    fetch(new URL("./pyodide/msgspec.whl", self.location.href)).then((found) => found.arrayBuffer()),
   ]);
+  python.unpackArchive(msgspec, "wheel");
   python.unpackArchive(archive, "zip", { extractDir: "/lib/tolcost" });
   python.runPython("import sys; sys.path.insert(0, '/lib/tolcost')");
   const answer = python.runPython("from tolcost.apps.editor.playground import answer; answer");
