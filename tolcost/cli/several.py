@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from tolcost.cli import options
-from tolcost.cli.output import INCOMPLETE, ProgressLine, deliver, write_whole
+from tolcost.cli.output import INCOMPLETE, ProgressLine, deliver, deliver_bytes
 from tolcost.fleet.engines import Engine, on_dask, on_this_machine, studied
 from tolcost.fleet.journal import check_installed, parquet
 from tolcost.fleet.sources import models_at
@@ -56,7 +56,7 @@ def studied_all(
     if kept is None or output is None:
         deliver(many_written(found, form), output)
     else:
-        write_whole(Path(output), parquet(found))
+        deliver_bytes(parquet(found), output)
         kept.unlink()
         fresh = [summary for summary in found if summary.file in studied_now]
         click.echo(_told(found, fresh, time.monotonic() - began), err=True)
