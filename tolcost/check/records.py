@@ -57,6 +57,7 @@ ChangeKind = Literal[
     "broken",
     "costlier",
     "crosses",
+    "rules",
     "undecided",
     "new",
     "narrower",
@@ -92,11 +93,42 @@ class Accepted:
 
 
 @dataclass(frozen=True, slots=True)
+class UsedDefinition:
+    """A definition or a table that figures rest on, with a digest of it; ``own`` where a project has it."""
+
+    name: str
+    digest: str
+    own: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CostRules:
+    """What the figures of a program rest on besides the program itself.
+
+    ``given`` is what the settings say of its inputs, as JSON; ``uses`` are definitions that a cost is counted
+    by, and devices; ``costs`` names the tables of weights and widths.
+    """
+
+    given: str = ""
+    uses: tuple[UsedDefinition, ...] = ()
+    costs: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AgreedRules:
+    """Other rules that someone agreed to, as a digest, and why."""
+
+    why: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
 class LockEntry:
     """What is known of one program: its inputs, the bounds and conditions, and a figure per metric.
 
     ``source`` is a digest of the program where a figure does not tell all: a bound, or what data
-    decides, is the same as another one only in the same program.
+    decides, is the same as another one only in the same program.  ``rules`` are None where nobody
+    wrote them down.
     """
 
     name: str
@@ -105,6 +137,7 @@ class LockEntry:
     figures: tuple[tuple[str, LockedFigure], ...] = ()
     accepted: tuple[tuple[str, Accepted], ...] = ()
     source: str = ""
+    rules: CostRules | None = None
 
     def figure(self, metric: str) -> LockedFigure | None:
         """The figure of a metric, if there is one."""
@@ -184,6 +217,11 @@ class CostChange:
     why: str | None = None
     notes: tuple[str, ...] = ()
 
+    @property
+    def is_of_rules(self) -> bool:
+        """Whether it is about what programs are held to, not about a figure."""
+        return self.kind in ("rules", "excluded")
+
 
 @dataclass(frozen=True, slots=True)
 class HeldBudget:
@@ -242,7 +280,7 @@ def severity(change: CostChange, new_fails: bool = True, strict: bool = False) -
     match change.kind:
         case "broken":
             return BAD_INPUT
-        case "costlier" | "crosses":
+        case "costlier" | "crosses" | "rules" | "excluded":
             return FINE if change.why is not None else FAILING
         case "new":
             return FAILING if new_fails else FINE
@@ -250,5 +288,5 @@ def severity(change: CostChange, new_fails: bool = True, strict: bool = False) -
             return FINE if change.why is not None else UNDECIDED
         case "same":
             return FINE
-        case "cheaper" | "narrower" | "gone" | "renamed" | "excluded":
+        case "cheaper" | "narrower" | "gone" | "renamed":
             return FAILING if strict else FINE
