@@ -347,13 +347,13 @@ def test_narrower_settings_are_told(project: Project, narrower: str, said: str) 
     project.file("tolcost.toml", narrower)
     for form in ("text", "json", "md", "github", "gitlab", "sarif", "junit"):
         found = project.check(f"--base HEAD --format {form}")
-        assert found.code == 0
+        assert found.code == 1
         assert "no more" in found.out or "`exclude`" in found.out or "`paths`" in found.out
     assert said in project.check("--base HEAD").out
     assert project.check("--base HEAD --strict").code == 1
     if "budgets" not in said:
         found = project.check()
-        assert (found.code, "no longer checked" in found.out) == (0, True)
+        assert (found.code, "no longer checked" in found.out) == (1, True)
 
 
 def test_other_libraries_are_compared_under_the_settings_of_then(project: Project) -> None:

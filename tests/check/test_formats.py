@@ -26,7 +26,7 @@ from tolcost.check.text import GATE_FORMATS, LIMIT
 
 SCHEMA = json.loads(Path(__file__).with_name("sarif-2.1.0-subset.json").read_text("utf-8"))
 KINDS: tuple[ChangeKind, ...] = (
-    "broken", "costlier", "crosses", "undecided", "new", "cheaper", "renamed", "gone",
+    "broken", "costlier", "crosses", "rules", "undecided", "new", "cheaper", "renamed", "gone", "excluded",
 )  # fmt: skip
 NASTY = "a\n::error::x%<b>&\"'`|\x1b[2J\u202e]]>,:=\0\ud800.tol"
 
@@ -35,7 +35,7 @@ def change(kind: ChangeKind, name: str = "ops/sum.tol") -> CostChange:
     return CostChange(
         name,
         kind,
-        metric="" if kind in ("broken", "new", "renamed", "gone") else "eops",
+        metric="" if kind in ("broken", "rules", "new", "renamed", "gone", "excluded") else "eops",
         file=name.partition("#")[0],
         old="n",
         new="2*n",

@@ -13,10 +13,18 @@ from msgspec.structs import replace
 from tests.check.support import Project
 from tests.check.texts import SQUARE, SUM, SUM_OF_EXP
 from tolcost.check.lockfile import MAX_BYTES, Lock, load_lock, read_lock, write_lock
-from tolcost.check.records import METRICS, STATUSES, Accepted, LockedFigure, LockEntry
+from tolcost.check.records import (
+    METRICS,
+    STATUSES,
+    Accepted,
+    CostRules,
+    LockedFigure,
+    LockEntry,
+    UsedDefinition,
+)
 from tolcost.diagnostics import Rejected, Source
 
-HEAD = "tolcost-lock 1\ntool 0.1.0\ncosts abc\n"
+HEAD = "tolcost-lock 2\ntool 0.1.0\ncosts abc\n"
 
 forms = st.text(st.characters(exclude_characters="\r\n", codec="utf-8"), min_size=1).filter(
     lambda t: t == t.strip()
@@ -31,6 +39,14 @@ entries = st.builds(
     st.dictionaries(st.sampled_from(METRICS), figures, min_size=1).map(lambda d: tuple(sorted(d.items()))),
     st.dictionaries(st.sampled_from(METRICS), st.builds(Accepted, st.text(), figures)).map(
         lambda d: tuple(sorted(d.items()))
+    ),
+    rules=st.none()
+    | st.builds(
+        CostRules,
+        st.just("") | plain.filter(lambda text: text != "?"),
+        st.just(())
+        | st.just((UsedDefinition("lib/axes", "0" * 16), UsedDefinition("onnx/Relu", "f" * 16, True))),
+        st.sampled_from(("abc", "def")),
     ),
 )
 
@@ -68,7 +84,7 @@ def refused(text: str) -> str:
         ("a.tol eops exact n\n", "T0703"),
         ("", "T0703"),
         ("# only a comment\n", "T0703"),
-        ("tolcost-lock 2\n", "T0705"),
+        ("tolcost-lock 3\n", "T0705"),
         ("tolcost-lock x\n", "T0703"),
         (HEAD + "a.tol eops exact\n", "T0703"),
         (HEAD + "a.tol eops sure n\n", "T0703"),

@@ -6,10 +6,11 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from tolcost.check.gate import notes_on, write_merged
 from tolcost.check.lockfile import LOCK_NAME, Lock, load_lock, write_lock
-from tolcost.check.records import LockedFigure, LockEntry
+from tolcost.check.records import AgreedRules, CostRules, LockedFigure, LockEntry
 
 STATES = (None, "n", "2*n")
 
@@ -18,7 +19,7 @@ def lock(form: str | None) -> Lock:
     """A lock file with one program beside another, or without it."""
     forms = {"a.tol": form, "other.tol": "m"}
     entries = {
-        name: LockEntry(name, figures=(("eops", LockedFigure("exact", text)),))
+        name: LockEntry(name, figures=(("eops", LockedFigure("exact", text)),), rules=CostRules(costs="abc"))
         for name, text in forms.items()
         if text is not None
     }
@@ -34,6 +35,24 @@ def test_what_others_wrote_stays(read: str | None, now: str | None, new: str | N
     write_merged(tmp_path, lock(read), lock(new), lambda path, data: written.append(data))
     expected = write_lock(lock(new if now == read else now)).encode("utf-8")
     assert written == ([] if expected == file.read_bytes() else [expected])
+
+
+@pytest.mark.parametrize("what", ["seals", "agreed"])
+def test_what_others_wrote_besides_figures_stays(what: str, tmp_path: Path) -> None:
+    """A text that changed at the same cost has another seal; each writer knows that of one program."""
+    read = lock("n")
+
+    value = "1" * 32 if what == "seals" else AgreedRules("why", "1" * 16)
+
+    def with_new(name: str) -> Lock:
+        return replace(read, **{what: {**getattr(read, what), name: value}})
+
+    (tmp_path / LOCK_NAME).write_text(write_lock(read), encoding="utf-8")
+    for name in read.entries:
+        write_merged(tmp_path, read, with_new(name), lambda path, data: path.write_bytes(data) and None)
+    found = load_lock(tmp_path / LOCK_NAME)
+    assert found is not None
+    assert getattr(found, what) == dict.fromkeys(read.entries, value)
 
 
 def test_the_first_lock_file(tmp_path: Path) -> None:

@@ -62,6 +62,9 @@ PROGRAMS = [
     CostChange("a.tol", "gone"),
     CostChange("b.tol", "renamed", old="a.tol"),
     CostChange("a.tol", "excluded"),
+    CostChange("a.tol", "excluded", notes=("`exclude` names `a.tol`",), why="an example"),
+    CostChange("a.tol", "rules", notes=("the cost model was abc and is def",)),
+    CostChange("a.tol", "rules", notes=("`onnx/Relu` is another",), why="measured"),
     CostChange("a.tol", "broken", new="T0101: no"),
 ]
 BUDGETS = [

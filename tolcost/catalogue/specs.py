@@ -47,6 +47,15 @@ FORMAT = 8
 _MOST_BYTES = 1 << 24
 
 
+class NamedText(NamedTuple):
+    """A definition by name, as ``lib/axes``: its text and those it leads to; tolcost's own of this name."""
+
+    name: str
+    texts: tuple[str, ...]
+    own: bool
+    shipped: str | None = None
+
+
 class Formal(NamedTuple):
     """An input as an operator declares it; ``late``: its definition asks whether it is known at all."""
 
@@ -442,6 +451,37 @@ class Library(Struct, frozen=True, eq=False, dict=True):
     def check_names(self, program: tree.Module, library: Sequence[tree.Module]) -> None:
         """Refuse a program that mentions what neither it, its library files nor an operator defines."""
         self._definitions.check_names(program, library)
+
+    def behind(self, source: Source) -> tuple[NamedText, ...]:
+        """The library files and operators that a definition or a program leads to, sorted by name."""
+        found: dict[str, NamedText] = {}
+        waiting = [source]
+        while waiting:
+            used, called = self._definitions.needs(waiting.pop())
+            files = [(f"lib/{name}", self._library_source(name, None)) for name in used]
+            files += [(self._callable_name(name), self._callable_source(name)) for name in called]
+            for name, text in files:
+                if name not in found:
+                    found[name] = self._named_text(name, text)
+                    waiting += [] if name.startswith("lib/") else [text]
+        return tuple(found[name] for name in sorted(found))
+
+    def operator_text(self, domain: str, name: str, opset: int | None) -> NamedText | None:
+        """The definition that an operator of a model has, with all that it leads to as one text."""
+        spec = self.find(domain, name, opset)
+        if spec is None:
+            return None
+        texts = (text for each in self.behind(spec.source) for text in each.texts)
+        return NamedText(f"{folder_of(domain)}/{name}", (spec.source.text, *texts), not spec.shipped)
+
+    def _callable_name(self, name: str) -> str:
+        file = self._listing(self.callable_domain(name) or "")[name][0]
+        return f"{file.folder}/{file.name.removesuffix('.tol')}"
+
+    def _named_text(self, name: str, source: Source) -> NamedText:
+        files = [root.joinpath(*f"{name}.tol".split("/")) for root in self.roots]
+        shipped = _source(files[-1], name).text if files[-1].is_file() else None
+        return NamedText(name, (source.text,), any(file.is_file() for file in files[:-1]), shipped)
 
     def made_from(self, domain: str, name: str) -> tuple[str, ...]:
         """The files that an operator's definitions are made from, as in ``onnx/Conv.tol``, all versions."""

@@ -20,7 +20,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tolcost.check.config import Config, config_of, narrowed
-from tolcost.check.lockfile import LOCK_NAME, Lock, Origins
+from tolcost.check.lockfile import LOCK_NAME, Lock, Origins, program_text
 from tolcost.check.matching import shapes
 from tolcost.check.records import LockEntry, file_of
 from tolcost.check.targets import (
@@ -54,7 +54,8 @@ class Baseline(Struct, frozen=True):
 
     ``broken`` says why there is no entry of a program that was there; ``settled`` are programs that
     cannot differ; ``left_out`` is what settings of now do not ask for, and ``doubt`` why that is not
-    known.  The parts of an old program are found when they are asked for, to name the line that grew.
+    known.  The parts of an old program are found when they are asked for, to name the line that grew; so are
+    the texts that a file may have had, as digests.
     """
 
     label: str
@@ -65,6 +66,7 @@ class Baseline(Struct, frozen=True):
     left_out: tuple[str, ...] = ()
     doubt: str = ""
     is_revision: bool = False
+    texts: Callable[[str], frozenset[str]] = lambda _: frozenset()
 
 
 class History(Struct, frozen=True):
@@ -75,13 +77,23 @@ class History(Struct, frozen=True):
 
     def parts(self, name: str, target: Target) -> Contributions | None:
         """The parts of the version that cost what is locked; None where no such version is found."""
-        root, file = self.gate.config.root, file_of(name)
-        for commit in dict.fromkeys(("HEAD", last_change(root, LOCK_NAME))):
-            text = None if commit is None else file_at(root, commit, file)
-            found = None if text is None else self._cost(text, replace(target, file=file))
+        file = file_of(name)
+        for text in self._versions(file):
+            found = self._cost(text, replace(target, file=file))
             if found is not None and found.entry.figures == self.lock.entries[name].figures:
                 return found.parts
         return None
+
+    def texts(self, file: str) -> frozenset[str]:
+        """Digests of what a file may have been when its figures were locked."""
+        return frozenset(program_text(text, file) for text in self._versions(file))
+
+    def _versions(self, file: str) -> Iterator[bytes]:
+        root = self.gate.config.root
+        for commit in dict.fromkeys(("HEAD", last_change(root, LOCK_NAME))):
+            text = None if commit is None else file_at(root, commit, file)
+            if text is not None:
+                yield text
 
     def _cost(self, text: bytes, target: Target) -> Costed | None:
         config = self.gate.config
@@ -118,6 +130,10 @@ def at_revision(gate: GateTask, revision: str, former: Former, asked: Sequence[T
     def parts(name: str, target: Target) -> Contributions | None:
         return gate.computing.costing(before, then[name]).parts if name in then else None
 
+    def texts(file: str) -> frozenset[str]:
+        path = former.root / file
+        return frozenset((program_text(path.read_bytes(), file),) if path.is_file() else ())
+
     return Baseline(
         label=f"git {revision}",
         entries={
@@ -133,6 +149,7 @@ def at_revision(gate: GateTask, revision: str, former: Former, asked: Sequence[T
         left_out=left_out,
         doubt=doubt,
         is_revision=True,
+        texts=texts,
     )
 
 
@@ -171,12 +188,17 @@ class Pairs(Struct, frozen=True):
     gone: tuple[str, ...]
     unclear: tuple[str, ...]
     """Programs that are gone, and nothing says which of the new ones they became, if any."""
+    others: tuple[str, ...] = ()
+    """Programs that are gone, and that one with another name may have been instead."""
+    sure: Callable[[str], bool] = lambda _: False
+    """Whether a program with another name has the text of the one that it is taken for."""
 
 
 def paired(base: Baseline, asked: Sequence[Target], present: Mapping[str, LockEntry], root: Path) -> Pairs:
     """Find out which programs have another name: equal ones, then those that are the only ones alike.
 
-    A program whose file is still there did not become another file: it is not checked any more.
+    A program whose file is still there did not become another file: it is not checked any more.  Figures
+    and names are no proof of what became of what: only the same text is.
     """
     names = {target.name for target in asked}
     come = {n: e for n, e in present.items() if n not in base.entries and n not in base.broken}
@@ -192,7 +214,14 @@ def paired(base: Baseline, asked: Sequence[Target], present: Mapping[str, LockEn
         come = {name: entry for name, entry in come.items() if name not in found}
         gone = {name: entry for name, entry in gone.items() if name not in found.values()}
     left = tuple(sorted({*lost, *base.broken} - {*found.values()} - names))
-    return Pairs(found, left, left if come else ())
+    broken = {n for n in base.broken if n not in names and not (root / file_of(n)).is_file()}
+    file = {target.name: target.file for target in asked}
+
+    def sure(name: str) -> bool:
+        text = program_text((root / file[name]).read_bytes(), file[name])
+        return text in base.texts(file_of(found[name]))
+
+    return Pairs(found, left, left if come else (), tuple(sorted({*gone, *broken})), sure)
 
 
 def _grouped(entries: Mapping[str, LockEntry], key: Callable[[LockEntry], object]) -> dict[object, list[str]]:
@@ -203,7 +232,7 @@ def _grouped(entries: Mapping[str, LockEntry], key: Callable[[LockEntry], object
 
 
 def _figures(entry: LockEntry) -> object:
-    return entry.plain("")
+    return replace(entry.plain(""), rules=None)
 
 
 def _ranks(entry: LockEntry) -> object:

@@ -108,11 +108,6 @@ def narrowed(old: Config, new: Config) -> Iterator[str]:
     for file in old.formulas:
         if file not in new.formulas:
             yield f"`formulas` names {quoted(file)} no more"
-    for file, cases in old.cases.items():
-        now = {case.label: case for case in new.cases.get(file, ())}
-        for case in cases:
-            if case.label in now and now[case.label] != case:
-                yield f"`cases` says something else of {quoted(f'{file}#{case.label}')}"
 
 
 def _config_in(folder: Path) -> Config | None:

@@ -7,6 +7,7 @@ Symbols with other than the usual bounds, and conditions that the program rests 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import chain, product
@@ -35,7 +36,18 @@ from tolcost.algebra import (
     to_text,
 )
 from tolcost.atoms.nodes import Program
-from tolcost.check.records import CERTAINTY, UNKNOWN, FigureStatus, LockedFigure, LockEntry, timed
+from tolcost.check.config import ProgramCase
+from tolcost.check.lockfile import costs_version, printable, text_digest
+from tolcost.check.records import (
+    CERTAINTY,
+    UNKNOWN,
+    CostRules,
+    FigureStatus,
+    LockedFigure,
+    LockEntry,
+    UsedDefinition,
+    timed,
+)
 from tolcost.check.targets import Contribution, Costed
 from tolcost.cost import Counts, NamedType, Term, analyze_program, count, depths, shipped, traffic, weigh
 from tolcost.cost.device import load_device
@@ -43,10 +55,12 @@ from tolcost.cost.span import Depth
 from tolcost.cost.traffic import Traffic
 from tolcost.cost.weights import weight_of
 from tolcost.diagnostics import Rejected
+from tolcost.platform import read_device
 from tolcost.result.claims import INCOMPLETE, Certainty
 from tolcost.result.program import ProgramStudy, program_study
 
 if TYPE_CHECKING:  # a check of programs alone does without what reads models
+    from tolcost.catalogue.specs import NamedText
     from tolcost.result.model import ModelStudy
     from tolcost.result.study import Study
 
@@ -173,6 +187,37 @@ def _parts(study: ModelStudy) -> Iterator[Contribution]:
     for group in study.operators:
         found = group.figures.amounts.items()
         yield Contribution(group.title, {metric: form for metric, form in found if form is not None})
+
+
+# ---- what figures rest on besides the program -------------------------------------------------------
+
+
+def program_rules(case: ProgramCase, metrics: Iterable[str], behind: Iterable[NamedText]) -> CostRules:
+    """The rules that a program is costed by.
+
+    Its own library files are a part of it.  Those of tolcost are not, nor what takes the place of one.
+    """
+    named = [each for each in behind if each.shipped is not None]
+    return _rules(case, metrics, (each for each in named if not each.own or each.texts != (each.shipped,)))
+
+
+def model_rules(case: ProgramCase, metrics: Iterable[str], study: ModelStudy) -> CostRules:
+    """The rules that a model is costed by: all definitions of its operators, whosever they are."""
+    library, opsets = study.cost.session.library, study.model.opsets
+    parts = {(part.domain, part.op): None for applied in study.cost.nodes for part, _ in applied.parts}
+    found = (library.operator_text(domain, op, opsets.get(domain)) for domain, op in parts if op)
+    return _rules(case, metrics, (each for each in found if each is not None))
+
+
+def _rules(case: ProgramCase, metrics: Iterable[str], texts: Iterable[NamedText]) -> CostRules:
+    uses = [UsedDefinition(each.name, text_digest(*each.texts), each.own) for each in texts]
+    devices = {device for metric in metrics for _, device in filter(None, [timed(metric)])}
+    tables = ((device, read_device(device) or "") for device in devices)
+    uses += [UsedDefinition(f"devices/{device}", text_digest(text)) for device, text in tables]
+    said = {"shapes": dict(case.shapes), "attrs": dict(case.attrs), "assume": list(case.assume)}
+    given = {key: value for key, value in said.items() if value}
+    text = printable(json.dumps(given, ensure_ascii=False, sort_keys=True)) if given else ""
+    return CostRules(text, tuple(sorted(uses, key=lambda used: used.name)), costs_version())
 
 
 # ---- the entry ------------------------------------------------------------------------------------

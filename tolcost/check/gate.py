@@ -42,11 +42,14 @@ from tolcost.check.lockfile import (
     load_lock,
     new_seals,
     own_folders,
+    rules_digest,
+    words_digest,
     write_lock,
 )
 from tolcost.check.records import (
     KINDS,
     Accepted,
+    AgreedRules,
     BlamedLine,
     CostChange,
     GateReport,
@@ -54,7 +57,8 @@ from tolcost.check.records import (
     file_of,
     severity,
 )
-from tolcost.check.targets import Analysed, Target, covers, excluded_by, outside, targets
+from tolcost.check.rules import changed_rules
+from tolcost.check.targets import Analysed, Target, astray, covers, excluded_by, outside, targets
 from tolcost.check.verdicts import judge, narrowed
 from tolcost.diagnostics import NOWHERE, Diagnostic, place, quoted, refuse
 
@@ -82,7 +86,8 @@ def against_lock(gate: GateTask, lock: Lock, notes: Sequence[str] = ()) -> Check
     held = {name: e for name, e in lock.entries.items() if covers(gate.asked, config, name)}
     metrics = sorted({m for e in held.values() for m, _ in e.figures if m not in config.metrics})
     left_out = tuple(f"`metrics` does not name {m}, which {LOCK_NAME} has" for m in metrics)
-    base = Baseline(LOCK_NAME, held, History(gate, lock).parts, left_out=left_out)
+    history = History(gate, lock)
+    base = Baseline(LOCK_NAME, held, history.parts, left_out=left_out, texts=history.texts)
     return replace(_checked(gate, asked, outcomes, base, lock, tuple(notes)), origins=before)
 
 
@@ -153,8 +158,8 @@ def _checked(
     comparing = _Comparing(gate, base, lock, outcomes, pairs, budgets)
     by_target = {target.name: tuple(_changes(comparing, target)) for target in asked}
     changes = [c for found in by_target.values() for c in found if c.kind != "same"]
-    changes += [_missing(gate.config, name) for name in pairs.gone]
-    changes += _of_settings(gate.config, base)
+    left_out = [*(_missing(gate.config, name) for name in pairs.gone), *_of_settings(gate.config, base)]
+    changes += [replace(c, why=_why_left_out(lock, c)) for c in left_out]
     known = [] if not gate.asked else [*lock.entries, *(t.name for t in targets(gate.config))]
     report = GateReport(
         against=base.label,
@@ -170,14 +175,24 @@ def _checked(
 
 
 def _missing(config: Config, name: str) -> CostChange:
-    """A program that is not checked any more: gone, or left out by a setting."""
+    """A program that is not checked any more: gone, left out by a setting, or behind a link to nowhere."""
     file = file_of(name)
+    broken = astray(config.root, file)
+    if broken:
+        return CostChange(name, "broken", file=file, new=f"T0721 {broken}")
     if not (config.root / file).is_file():
         return CostChange(name, "gone", file=file)
     pattern = excluded_by(config, file)
     says = f"`exclude` names {quoted(pattern)}" if pattern else "`paths` does not name it"
     says = "`cases` names other cases of it" if file in config.cases and not pattern else says
     return CostChange(name, "excluded", file=file, notes=(f"{says} ({_settings_name(config)})",))
+
+
+def _why_left_out(lock: Lock, change: CostChange) -> str | None:
+    """The reason that was given for checking less, if there is one for just that."""
+    agreed = lock.agreed.get(change.name)
+    is_it = change.kind == "excluded" and agreed is not None and agreed.digest == words_digest(change.notes)
+    return agreed.why if agreed is not None and is_it else None
 
 
 def _of_settings(config: Config, base: Baseline) -> Iterator[CostChange]:
@@ -212,15 +227,53 @@ def _changes(comparing: _Comparing, target: Target) -> Iterator[CostChange]:
         return
     if was != target.name:
         yield CostChange(target.name, "renamed", file=target.file, old=was, new=target.name)
+        doubt = _doubted(comparing, target, outcome.entry)
+        if doubt is not None:
+            yield replace(doubt, why=_why(agreed, outcome.entry, doubt))
     needs = narrowed(old, outcome.entry)
     if needs:
         yield CostChange(target.name, "narrower", file=target.file, notes=needs)
+    yield from _of_rules(comparing, target, was, old, outcome.entry)
     gate = comparing.gate
     parts = cache(lambda: (gate.computing.costing(gate.config, target).parts, base.parts(was, target)))
     for metric, _ in outcome.entry.figures:
         sizes = comparing.sizes(target.name, metric)
         change = replace(_judged(old, outcome.entry, metric, parts, sizes), file=target.file)
         yield replace(change, why=_why(agreed, outcome.entry, change))
+
+
+_MOST_OTHERS = 50
+"""With so many programs gone that a new one may have been, nobody looks at each."""
+
+
+def _doubted(comparing: _Comparing, target: Target, new: LockEntry) -> CostChange | None:
+    """That a program with another name may have been another one, which cost less; None where it was not."""
+    base, others = comparing.base, comparing.pairs.others
+    if not others or comparing.pairs.sure(target.name):
+        return None
+    less = others
+    if len(others) <= _MOST_OTHERS:
+        less = tuple(n for n in others if n in base.broken or _is_costlier(base.entries[n], new))
+    note = f"it may be what became of {', '.join(map(quoted, less[:3]))}, which is not there any more"
+    return CostChange(target.name, "undecided", file=target.file, notes=(note,)) if less else None
+
+
+def _is_costlier(old: LockEntry, new: LockEntry) -> bool:
+    """Whether any figure is not proved to be no more than one was."""
+    changes = (judge(old, new, metric) for metric, _ in new.figures)
+    return any(change.kind not in ("same", "cheaper") for change in changes)
+
+
+def _of_rules(
+    comparing: _Comparing, target: Target, was: str, old: LockEntry, new: LockEntry
+) -> Iterator[CostChange]:
+    """Whether figures are counted by other rules, which nobody agreed to as they are now."""
+    changed = tuple(changed_rules(old.rules, new.rules))
+    if changed:
+        agreed = comparing.lock.agreed
+        found = agreed.get(target.name, agreed.get(was))
+        why = found.why if found is not None and found.digest == rules_digest(new.rules) else None
+        yield CostChange(target.name, "rules", file=target.file, notes=changed, why=why)
 
 
 def _unmatched(comparing: _Comparing, target: Target) -> CostChange:
@@ -320,14 +373,24 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 def _merged(read: Lock, now: Lock, new: Lock) -> Lock:
-    """The new lock, but for entries that are not what they were when it was read."""
-    names = now.entries.keys() | read.entries.keys()
-    theirs = {name for name in names if now.entries.get(name) != read.entries.get(name)}
+    """The new lock, but for what it says of programs of which others have written something meanwhile."""
+    names = {name for lock in (read, now) for table in _tables(lock) for name in table}
+    theirs = {name for name in names if _told(now, name) != _told(read, name)}
     return replace(
         new,
         entries=_with_theirs(new.entries, now.entries, theirs),
         seals=_with_theirs(new.seals, now.seals, theirs),
+        agreed=_with_theirs(new.agreed, now.agreed, theirs),
     )
+
+
+def _tables(lock: Lock) -> tuple[Mapping[str, object], ...]:
+    return lock.entries, lock.seals, lock.agreed
+
+
+def _told(lock: Lock, name: str) -> tuple[object, ...]:
+    """All that a lock says of a program."""
+    return tuple(table.get(name) for table in _tables(lock))
 
 
 def _with_theirs(ours: Mapping[str, T], now: Mapping[str, T], theirs: set[str]) -> dict[str, T]:
@@ -346,7 +409,16 @@ def updated(config: Config, lock: Lock, checked: Checked, prune: bool, tool: str
         entries[name] = replace(entry, accepted=_still_agreed(before, entry))
     found = new_seals(checked.origins, config, checked.asked, checked.entries)
     seals = {n: seal for n, seal in {**lock.seals, **found}.items() if n in entries and config.seal}
-    return Lock(entries, tool, costs_version(), seals)
+    return Lock(entries, tool, costs_version(), seals, agreed=_still_agreed_rules(lock, entries, prune))
+
+
+def _still_agreed_rules(lock: Lock, entries: Mapping[str, LockEntry], prune: bool) -> dict[str, AgreedRules]:
+    """Reasons for rules that still stand; for what is left out, until that is dropped."""
+    return {
+        name: agreed
+        for name, agreed in lock.agreed.items()
+        if (agreed.digest == rules_digest(entries[name].rules) if name in entries else not prune)
+    }
 
 
 def _still_agreed(old: LockEntry | None, new: LockEntry) -> tuple[tuple[str, Accepted], ...]:
@@ -362,28 +434,41 @@ def _still_agreed(old: LockEntry | None, new: LockEntry) -> tuple[tuple[str, Acc
 
 def accepted(lock: Lock, checked: Checked, pattern: str, why: str) -> tuple[Lock, tuple[str, ...]]:
     """The lock file with a reason for every costlier figure of the programs that a pattern matches."""
-    names = [name for name in checked.entries if name == pattern or fnmatchcase(name, pattern)]
+    costlier = [
+        change
+        for change in checked.report.changes
+        if (change.name in checked.entries or change.kind == "excluded")
+        and (change.name == pattern or fnmatchcase(change.name, pattern))
+        and severity(replace(change, why=None), new_fails=False)
+    ]
+    if not costlier:
+        known = [name for name in checked.entries if name == pattern or fnmatchcase(name, pattern)]
+        message = f"{quoted(pattern)} {'is not costlier' if known else 'matches no program'}"
+        refuse("T0722", message, hint="the names are those that `tolcost check` shows")
+    rules = [change for change in costlier if change.is_of_rules]
+    figures = [change for change in costlier if not change.is_of_rules]
+    agreed = {change.name: AgreedRules(why, _agreed_digest(checked, change)) for change in rules}
+    entries = dict(lock.entries)
     asked = {
         (change.name, metric): None
-        for change in checked.report.changes
-        if change.name in names and severity(replace(change, why=None), new_fails=False)
+        for change in figures
         for metric in ([change.metric] if change.metric else dict(checked.entries[change.name].figures))
     }
-    if not asked:
-        message = (
-            f"{quoted(pattern)} matches no program" if not names else f"{quoted(pattern)} is not costlier"
-        )
-        refuse("T0722", message, hint="the names are those that `tolcost check` shows")
-    entries = dict(lock.entries)
     for name, metric in asked:
         now = checked.entries[name]
         entry, figure = entries.get(name, now), now.figure(metric)
         if figure is not None:
-            agreed = Accepted(why, figure, now.inputs, now.where, now.source)
+            one = Accepted(why, figure, now.inputs, now.where, now.source)
             others = (item for item in entry.accepted if item[0] != metric)
-            kept = sorted((*others, (metric, agreed)), key=lambda item: item[0])
+            kept = sorted((*others, (metric, one)), key=lambda item: item[0])
             entries[name] = replace(entry, accepted=tuple(kept))
-    return replace(lock, entries=entries), tuple(dict.fromkeys(name for name, _ in asked))
+    new = replace(lock, entries=entries, agreed={**lock.agreed, **agreed})
+    return new, tuple(dict.fromkeys(change.name for change in costlier))
+
+
+def _agreed_digest(checked: Checked, change: CostChange) -> str:
+    entry = checked.entries.get(change.name)
+    return words_digest(change.notes) if entry is None else rules_digest(entry.rules)
 
 
 def notes_on(lock: Lock, tool: str, costs: str) -> Iterator[str]:
@@ -392,3 +477,6 @@ def notes_on(lock: Lock, tool: str, costs: str) -> Iterator[str]:
         yield f"{LOCK_NAME} was written by tolcost {lock.tool or '(unknown)'}, this is {tool}"
     if lock.costs != costs:
         yield f"{LOCK_NAME} was written with cost model {lock.costs or '(unknown)'}, this is {costs}"
+    bare = sum(entry.rules is None for entry in lock.entries.values())
+    if bare:
+        yield f"what {bare:,} of the programs rest on is not in {LOCK_NAME}: `tolcost check --update` adds it"

@@ -1,7 +1,7 @@
 """The lock file: what every program of a project cost when someone last agreed to it.
 
     # what the programs of this project cost; written by `tolcost check --update`
-    tolcost-lock 1
+    tolcost-lock 2
     tool 0.1.0
     costs 5e2b90c1
 
@@ -10,10 +10,12 @@
     ops/matmul.tol eops accepted "a stable sum" exact 3*k*m*n
     ops/matmul.tol inputs a R[n, k]; b R[k, m]
     ops/matmul.tol sealed 8c1f0d62a95b7e43d1c08a6f5e29b374
+    ops/matmul.tol uses lib/blocks 70bf33f2a33c58c1; onnx/MatMul own 0e233768166bd692
 
-Sorted, one line for each figure, an empty line between programs so that changes to neighbours
-merge.  The text comes from anywhere: it is read by patterns that look at each line once, forms
-stay text until they are compared, and sizes are limited.
+What figures rest on besides the program stands in `given` (its case in the settings), `uses` and, where it is
+not what the head says, `costs`; `given ?` where nobody wrote it down.  Sorted, one line for each figure, an
+empty line between programs so that changes to neighbours merge.  The text comes from anywhere: it is read by
+patterns that look at each line once, forms stay text until they are compared, and sizes are limited.
 """
 
 from __future__ import annotations
@@ -37,10 +39,14 @@ from tolcost.check.config import Config
 from tolcost.check.records import (
     RESTORE,
     STATUSES,
+    UNKNOWN,
     Accepted,
+    AgreedRules,
+    CostRules,
     FigureStatus,
     LockedFigure,
     LockEntry,
+    UsedDefinition,
     is_metric,
 )
 from tolcost.check.targets import Target, files_below, outside
@@ -48,7 +54,8 @@ from tolcost.diagnostics import Diagnostic, Rejected, Source, Span, refuse
 from tolcost.platform import locate_devices, locate_specs
 
 LOCK_NAME = "tolcost.lock"
-FORMAT = 1
+FORMAT = 2
+"""Those of format 1 do not say what figures rest on."""
 MAX_BYTES = 32 << 20
 MAX_LINES = 500_000
 _HEAD = "# what the programs of this project cost; written by `tolcost check --update`"
@@ -59,7 +66,10 @@ _TEXT = r'("(?:[^"\\]|\\.)*")'
 _ACCEPTED = re.compile(rf"accepted {_TEXT}(?: for {_TEXT} {_TEXT} {_TEXT})? ({'|'.join(STATUSES)}) (\S.*)")
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_./@+=-][A-Za-z0-9_./@#+=-]*")
 _SEAL = re.compile(r"[0-9a-f]{32}")
+_USED = re.compile(r"([A-Za-z0-9_.@/-]+) (own )?([0-9a-f]{16})")
+_RULES = re.compile(rf"accepted {_TEXT} ([0-9a-f]{{16}})")
 _MOST_MISTAKES = 5
+_TABLE = re.compile(r"[0-9A-Za-z.+-]{1,64}")
 _START = "a lock file starts with `tolcost-lock` and the number of its format"
 _NEWER = "a newer tolcost wrote it: install that one"
 
@@ -72,6 +82,8 @@ class Lock(Struct, frozen=True):
     costs: str = ""
     seals: Mapping[str, str] = field(default_factory=dict)
     conflicted: bool = False
+    agreed: Mapping[str, AgreedRules] = field(default_factory=dict)
+    """Other rules that someone agreed to, by what they are the rules of: a program, or the settings."""
 
 
 class _Building(Struct):
@@ -81,20 +93,37 @@ class _Building(Struct):
     where: str = ""
     source: str = ""
     sealed: str = ""
+    given: str = ""
+    uses: str = ""
+    costs: str = ""
+    rules: AgreedRules | None = None
     figures: dict[str, LockedFigure] = field(default_factory=dict)
     accepted: dict[str, Accepted] = field(default_factory=dict)
     apart: set[str] = field(default_factory=set)
     """Metrics whose acceptance says itself what its names mean."""
 
-    def entry(self, name: str) -> LockEntry:
-        """The entry that the lines make."""
+    def entry(self, name: str, costs: str | None) -> LockEntry:
+        """The entry that the lines make, where the head names these tables; None: it knows no rules."""
         own = self.inputs, self.where, self.source
         agreed = {
             metric: found if metric in self.apart else Accepted(found.why, found.figure, *own)
             for metric, found in self.accepted.items()
         }
         figures = tuple(sorted(self.figures.items()))
-        return LockEntry(name, self.inputs, self.where, figures, tuple(sorted(agreed.items())), self.source)
+        accepted = tuple(sorted(agreed.items()))
+        rules = None if costs is None or self.given == UNKNOWN else self._rules(costs)
+        return LockEntry(name, self.inputs, self.where, figures, accepted, self.source, rules)
+
+    def _rules(self, costs: str) -> CostRules:
+        uses = (_USED.fullmatch(one) for one in self.uses.split("; ") if one)
+        found = tuple(UsedDefinition(match[1], match[3], bool(match[2])) for match in uses if match)
+        return CostRules(self.given, found, self.costs or costs)
+
+    @property
+    def is_entry(self) -> bool:
+        """Whether there is more than rules that someone agreed to."""
+        others = (self.inputs, self.where, self.source, self.sealed, self.given, self.uses, self.costs)
+        return bool(self.figures or self.accepted or any(others))
 
 
 # ---- reading -------------------------------------------------------------------------------------
@@ -183,10 +212,13 @@ class _LockReader:
 
     def lock(self) -> Lock:
         """What was read."""
-        entries = {name: building.entry(name) for name, building in self._found.items()}
-        seals = {name: building.sealed for name, building in self._found.items() if building.sealed}
         head = self._head
-        return Lock(entries, head.get("tool", ""), head.get("costs", ""), seals, self.conflicted)
+        costs = None if head.get("tolcost-lock") == "1" else head.get("costs", "")
+        found = self._found.items()
+        entries = {name: building.entry(name, costs) for name, building in found if building.is_entry}
+        seals = {name: building.sealed for name, building in found if building.sealed}
+        agreed = {name: building.rules for name, building in found if building.rules is not None}
+        return Lock(entries, head.get("tool", ""), head.get("costs", ""), seals, self.conflicted, agreed)
 
     def _header(self, line: str) -> tuple[str, str] | None:
         word, _, value = line.partition(" ")
@@ -200,7 +232,7 @@ class _LockReader:
 
     def _body(self, line: str) -> tuple[str, str] | None:
         word, _, value = line.partition(" ")
-        if word in ("tool", "costs") and re.fullmatch(r"[0-9A-Za-z.+-]{1,64}", value):
+        if word in ("tool", "costs") and _TABLE.fullmatch(value):
             self._head[word] = value
             return None
         match = _LINE.fullmatch(line)
@@ -211,15 +243,17 @@ class _LockReader:
 
     def _figure(self, building: _Building, word: str, rest: str) -> tuple[str, str] | None:
         again = "T0703", f"a second line for the same program and `{word}`"
-        if word in ("sealed", "source") and not _SEAL.fullmatch(rest):
-            return "T0703", "a seal and a source are 32 hexadecimal digits"
-        if word in ("inputs", "where", "source", "sealed"):
+        if word in _WORDS:
+            problem = _malformed(word, rest)
+            if problem is not None:
+                return "T0703", problem
             if getattr(building, word) and not self.conflicted:
                 return again
-            setattr(building, word, rest)
+            setattr(building, word, _agreed_rules(rest) if word == "rules" else rest)
             return None
         if not is_metric(word):
-            return "T0703", f"`{word[:40]}` is neither a metric nor `inputs`, `where`, `source` or `sealed`"
+            others = ", ".join(f"`{one}`" for one in _WORDS)
+            return "T0703", f"`{word[:40]}` is neither a metric nor one of {others}"
         figure, accepted = _FIGURE.fullmatch(rest), _ACCEPTED.fullmatch(rest)
         if figure is not None:
             return (
@@ -243,6 +277,29 @@ class _LockReader:
         return True
 
 
+_WORDS = ("inputs", "where", "source", "sealed", "given", "uses", "costs", "rules")
+"""What a line may say besides a figure."""
+
+
+def _malformed(word: str, rest: str) -> str | None:
+    """What is wrong with a line that is not a figure, if anything."""
+    if word in ("sealed", "source") and not _SEAL.fullmatch(rest):
+        return "a seal and a source are 32 hexadecimal digits"
+    if word == "uses" and not all(map(_USED.fullmatch, rest.split("; "))):
+        return "what a program uses are names, each with 16 hexadecimal digits"
+    if word == "costs" and not _TABLE.fullmatch(rest):
+        return "the name of a cost model is of letters and digits"
+    if word == "rules" and _agreed_rules(rest) is None:
+        return 'rules that were accepted are `accepted "why"` and 16 hexadecimal digits'
+    return None
+
+
+def _agreed_rules(rest: str) -> AgreedRules | None:
+    match = _RULES.fullmatch(rest)
+    why = _reason(match[1]) if match else None
+    return None if match is None or why is None else AgreedRules(why, match[2])
+
+
 def _reason(text: str) -> str | None:
     try:
         value = json.loads(text)
@@ -261,24 +318,54 @@ def _unquoted(name: str) -> str:
 def write_lock(lock: Lock) -> str:
     """The text of a lock file; equal locks have equal texts."""
     head = f"{_HEAD}\ntolcost-lock {FORMAT}\ntool {lock.tool}\ncosts {lock.costs}\n"
-    blocks = ("\n".join(_block(lock, name)) for name in sorted(lock.entries))
+    blocks = ("\n".join(_block(lock, name)) for name in sorted(lock.entries.keys() | lock.agreed.keys()))
     return "\n".join((head, *(f"{block}\n" for block in blocks)))
 
 
 def _block(lock: Lock, name: str) -> list[str]:
-    seal = lock.seals.get(name)
-    return sorted(entry_lines(lock.entries[name]) + ([f"{shown_name(name)} sealed {seal}"] if seal else []))
+    entry, seal, agreed = lock.entries.get(name), lock.seals.get(name), lock.agreed.get(name)
+    lines = [] if entry is None else entry_lines(entry, lock.costs)
+    lines += [f"{shown_name(name)} sealed {seal}"] if seal and entry is not None else []
+    lines += [f"{shown_name(name)} rules accepted {_shown(agreed.why)} {agreed.digest}"] if agreed else []
+    return sorted(lines)
 
 
-def entry_lines(entry: LockEntry) -> list[str]:
-    """The lines of one program."""
+def entry_lines(entry: LockEntry, costs: str = "") -> list[str]:
+    """The lines of one program, in a file whose head names these tables."""
     name = shown_name(entry.name)
     lines = [f"{name} inputs {entry.inputs}"] if entry.inputs else []
     lines += [f"{name} where {entry.where}"] if entry.where else []
     lines += [f"{name} source {entry.source}"] if entry.source else []
     lines += [f"{name} {metric} {figure.status} {figure.form}" for metric, figure in entry.figures]
     lines += [f"{name} {metric} {_agreed(accepted, entry)}" for metric, accepted in entry.accepted]
+    lines += [f"{name} {line}" for line in _rule_lines(entry.rules, costs)]
     return sorted(lines)
+
+
+def _rule_lines(rules: CostRules | None, costs: str) -> Iterator[str]:
+    if rules is None:
+        yield f"given {UNKNOWN}"
+        return
+    if rules.given:
+        yield f"given {rules.given}"
+    if rules.uses:
+        yield f"uses {'; '.join(map(_shown_use, rules.uses))}"
+    if rules.costs not in ("", costs):
+        yield f"costs {rules.costs}"
+
+
+def _shown_use(used: UsedDefinition) -> str:
+    return " ".join((used.name, "own", used.digest) if used.own else (used.name, used.digest))
+
+
+def rules_digest(rules: CostRules | None) -> str:
+    """A digest of rules, for who agrees to them."""
+    return _digest(*_rule_lines(rules, ""))[:_SHORT]
+
+
+def words_digest(words: Iterable[str]) -> str:
+    """A digest of what is said of settings, for who agrees to it."""
+    return _digest(*words)[:_SHORT]
 
 
 def shown_name(name: str) -> str:
@@ -297,10 +384,10 @@ def _agreed(accepted: Accepted, entry: LockEntry) -> str:
 
 
 def _shown(text: str) -> str:
-    return _printable(json.dumps(text, ensure_ascii=False))
+    return printable(json.dumps(text, ensure_ascii=False))
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """Characters that do not show become escapes that JSON reads back."""
     return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
 
@@ -323,6 +410,8 @@ _TABLES = ("weights/flops.toml", "widths.toml")
 
 _DIGITS = 32
 """Of a digest: 128 bits are more than anybody will find two of."""
+_SHORT = 16
+"""Of the digest of a definition: a text that has a given one is not found either."""
 
 _REMARK = re.compile(rb"^[ \t]*#[^\n]*\n?|[ \t\r]+$", re.MULTILINE)
 """What means nothing in a program: lines that are a comment, and blanks that end a line."""
@@ -402,6 +491,21 @@ def seal_of(origin: str, entry: LockEntry) -> str:
 
 def _digest(*parts: str) -> str:
     return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def program_text(content: bytes, file: str) -> str:
+    """A digest of a program without its remarks, or of a model."""
+    return sha256(_REMARK.sub(b"", content) if file.lower().endswith(".tol") else content).hexdigest()
+
+
+def text_digest(*texts: str) -> str:
+    r"""A digest of a definition without its remarks, and of what it leads to.
+
+    >>> text_digest("# on\nf(x) = x\n") == text_digest("f(x) = x  \n")
+    True
+    """
+    told = (_REMARK.sub(b"", text.encode("utf-8", "surrogatepass")) for text in texts)
+    return _digest(*(sha256(text).hexdigest() for text in told))[:_SHORT]
 
 
 @cache

@@ -56,6 +56,7 @@ class Joint(Struct, frozen=True):
 
     ``differs`` where the entries admit different shapes, so that facts may contradict each other;
     ``binding`` says of lengths that were free what they would have to be for inputs to be the same;
+    ``resized`` where numbers in shapes are others now, which no fact says;
     ``apart`` are numbers that data decided before, in ways that need not go with those of now.
 
     ``known`` is what the old entry alone says, in the symbols of the new one; ``fixed`` are lengths that are
@@ -69,6 +70,7 @@ class Joint(Struct, frozen=True):
     empty: bool = False
     differs: bool = False
     binding: tuple[Cond, ...] = ()
+    resized: bool = False
     apart: frozenset[Symbol] = frozenset()
     known: tuple[Cond, ...] = ()
     fixed: tuple[str, ...] = ()
@@ -100,7 +102,9 @@ def _joint(old: LockEntry, new: LockEntry, pairs: Sequence[tuple[str, str]]) -> 
     in_place = (old.inputs, old.where) == (new.inputs, new.where) and all(a == b for a, b in pairs)
     if in_place and (is_same_program or not _data_names(old)):
         return Joint(names, names, conditions)
-    table, equal, binding, notes = _matched(old, new, names, pairs, is_same_program)
+    table, gaps, binding, notes = _matched(old, new, names, pairs, is_same_program)
+    resized = [gap for gap in gaps if not gap.free]  # no number is another one
+    equal = [eq(gap) for gap in gaps if gap.free]
     known = tuple(dict.fromkeys((*equal, *_old_bounds(old, table), *_conditions(old, table))))
     facts = dict.fromkeys((*conditions, *known))
     decided = {the_symbol(table[name]) for name in ([] if is_same_program else _data_names(old))}
@@ -114,6 +118,7 @@ def _joint(old: LockEntry, new: LockEntry, pairs: Sequence[tuple[str, str]]) -> 
         FALSE in facts,
         True,
         binding,
+        bool(resized),
         frozenset(decided),
         known,
         tuple(_fixed(old, table)),
@@ -255,8 +260,8 @@ def _matched(
     names: SymbolTable,
     pairs: Sequence[tuple[str, str]],
     is_same_program: bool,
-) -> tuple[SymbolTable, list[Cond], tuple[Cond, ...], tuple[str, ...]]:
-    """What the names of the old entry are in the new one; lengths that have to be equal; remarks.
+) -> tuple[SymbolTable, list[Poly], tuple[Cond, ...], tuple[str, ...]]:
+    """What the names of the old entry are in the new one; what has to be 0 for lengths to be equal; remarks.
 
     Third are those of the equalities that bind lengths which others tell already.
     """
@@ -265,20 +270,21 @@ def _matched(
     axes = [axis for a, b in parts if len(a) == len(b) for axis in zip(a, b, strict=True)]
     fitting = [(text, parse_text(value, names)) for text, value in axes]
     table: SymbolTable = {}
-    equal: list[Cond] = []
+    gaps: list[Poly] = []
     for text, value in fitting:
         if _PLAIN.fullmatch(text):
             first = table.setdefault(_name(text), value)
-            equal += [eq(first - value)] if first != value else []
+            gaps += [first - value] if first != value else []
     renamed_ = [(name, to_words(value)) for name, value in table.items() if name != to_words(value)]
     told = {symbol for value in table.values() for symbol in value.free}
     notes = [f"the length {quoted(a)} is now {quoted(b)}" for a, b in renamed_]
     tied = {symbol.name for text, _ in fitting for symbol in parse_text(text).free}
     notes += _own_symbols(old, new, table, names, tied, is_same_program)
-    equal += [eq(parse_text(text, table) - value) for text, value in fitting if not _PLAIN.fullmatch(text)]
+    forms = [(text, value) for text, value in fitting if not _PLAIN.fullmatch(text)]
+    gaps += [gap for text, value in forms if (gap := parse_text(text, table) - value) != 0]
     if not len(axes) == _axis_count(was) == _axis_count(now):
         notes.append(f"the inputs changed: {old.inputs or 'none'} became {new.inputs or 'none'}")
-    return table, equal, tuple(_binding(equal, told)), tuple(notes)
+    return table, gaps, tuple(_binding([eq(gap) for gap in gaps], told)), tuple(notes)
 
 
 def _binding(equal: Sequence[Cond], told: set[Symbol]) -> Iterator[Cond]:

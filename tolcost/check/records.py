@@ -59,6 +59,7 @@ ChangeKind = Literal[
     "broken",
     "costlier",
     "crosses",
+    "rules",
     "undecided",
     "new",
     "narrower",
@@ -91,11 +92,39 @@ class Accepted(Struct, frozen=True):
     source: str = ""
 
 
+class UsedDefinition(Struct, frozen=True):
+    """A definition or a table that figures rest on, with a digest of it; ``own`` where a project has it."""
+
+    name: str
+    digest: str
+    own: bool = False
+
+
+class CostRules(Struct, frozen=True):
+    """What the figures of a program rest on besides the program itself.
+
+    ``given`` is what the settings say of its inputs, as JSON; ``uses`` are definitions that a cost is counted
+    by, and devices; ``costs`` names the tables of weights and widths.
+    """
+
+    given: str = ""
+    uses: tuple[UsedDefinition, ...] = ()
+    costs: str = ""
+
+
+class AgreedRules(Struct, frozen=True):
+    """Other rules that someone agreed to, as a digest, and why."""
+
+    why: str
+    digest: str
+
+
 class LockEntry(Struct, frozen=True):
     """What is known of one program: its inputs, the bounds and conditions, and a figure per metric.
 
     ``source`` is a digest of the program where a figure does not tell all: a bound, or what data
-    decides, is the same as another one only in the same program.
+    decides, is the same as another one only in the same program.  ``rules`` are None where nobody
+    wrote them down.
     """
 
     name: str
@@ -104,6 +133,7 @@ class LockEntry(Struct, frozen=True):
     figures: tuple[tuple[str, LockedFigure], ...] = ()
     accepted: tuple[tuple[str, Accepted], ...] = ()
     source: str = ""
+    rules: CostRules | None = None
 
     def figure(self, metric: str) -> LockedFigure | None:
         """The figure of a metric, if there is one."""
@@ -179,6 +209,11 @@ class CostChange(Struct, frozen=True):
     why: str | None = None
     notes: tuple[str, ...] = ()
 
+    @property
+    def is_of_rules(self) -> bool:
+        """Whether it is about what programs are held to, not about a figure."""
+        return self.kind in ("rules", "excluded")
+
 
 class HeldBudget(Struct, frozen=True):
     """A budget held against one program: ``limit`` and ``actual`` are forms, or numbers at a shape.
@@ -235,7 +270,7 @@ def severity(change: CostChange, new_fails: bool = True, strict: bool = False) -
     match change.kind:
         case "broken":
             return BAD_INPUT
-        case "costlier" | "crosses":
+        case "costlier" | "crosses" | "rules" | "excluded":
             return FINE if change.why is not None else FAILING
         case "new":
             return FAILING if new_fails else FINE
@@ -243,5 +278,5 @@ def severity(change: CostChange, new_fails: bool = True, strict: bool = False) -
             return FINE if change.why is not None else UNDECIDED
         case "same":
             return FINE
-        case "cheaper" | "narrower" | "gone" | "renamed" | "excluded":
+        case "cheaper" | "narrower" | "gone" | "renamed":
             return FAILING if strict else FINE

@@ -133,7 +133,33 @@ def outside(root: Path, asked: Iterable[Target]) -> frozenset[str]:
     """The files that are links, or stand behind one, to something outside of the repository."""
     top = os.path.join(repository_of(root), "")
     files = {target.file for target in asked}
-    return frozenset(file for file in files if not os.path.realpath(os.path.join(root, file)).startswith(top))
+    real = {file: os.path.join(os.path.realpath(os.path.join(root, file)), "") for file in files}
+    return frozenset(file for file in files if not real[file].startswith(top))
+
+
+def refuse_links_out(config: Config, lock: str) -> None:
+    """Refuse settings, a lock file or definitions that somebody outside of the repository decides on."""
+    own = (f"{folder}/{file}" for folder in config.specs for file in _definitions_below(config.root / folder))
+    files = (file for file in (config.source.name, lock, *config.specs, *own) if file)
+    for file in sorted(outside(config.root, (Target(file, file) for file in files))):
+        refuse("T0721", f"{quoted(file)} is a link that leads out of the repository")
+
+
+def _definitions_below(folder: Path) -> Iterator[str]:
+    """The files of definitions below a folder, and links to other places where there are some."""
+    for path in files_below(folder) if folder.is_dir() else ():
+        file = folder / path
+        if any(file.glob("*.tol")) if file.is_dir() else path.endswith((".tol", ".toml")):
+            yield path
+
+
+def astray(root: Path, file: str) -> str:
+    """Why a file that was a program cannot be found: it is behind a link that leads out, or nowhere."""
+    if outside(root, [Target(file, file)]):
+        return f"{quoted(file)} is behind a link that leads out of the repository"
+    above = (root / folder for folder in PurePosixPath(file).parents)
+    lost = any(folder.is_symlink() and not folder.exists() for folder in above)
+    return f"{quoted(file)} is behind a link that leads nowhere" if lost else ""
 
 
 def files_below(folder: Path, skipped: Sequence[str] = ()) -> Iterator[str]:

@@ -7,7 +7,7 @@ below the limit of the strictest of them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from hashlib import sha256
 from typing import Literal
@@ -18,6 +18,7 @@ from tolcost.check.records import (
     FINE,
     UNDECIDED,
     BlamedLine,
+    ChangeKind,
     CostChange,
     Example,
     GateReport,
@@ -66,8 +67,10 @@ def headline(report: GateReport) -> str:
 def _failing_word(report: GateReport) -> str:
     found = {severity(c, report.new_fails, report.strict): c.kind for c in reversed(report.changes)}
     kind = found.get(report.exit_code)
-    if kind in ("new", "gone", "renamed", "cheaper", "narrower", "excluded"):
+    if kind in ("new", "gone", "renamed", "cheaper", "narrower"):
         return "out of date"
+    if kind in ("rules", "excluded"):
+        return "other rules"
     if kind is None:
         return "over budget" if report.exit_code == 1 else "undecided"
     return _VERDICTS[report.exit_code]
@@ -81,8 +84,20 @@ def kinds(report: GateReport) -> dict[str, int]:
     """How many programs there are of each kind, the worst kind of each counted."""
     worst: dict[str, str] = {}
     for change in report.changes:
-        worst.setdefault(change.name, "accepted" if change.why is not None else change.kind)
+        kind = "under other rules" if change.kind == "rules" else change.kind
+        worst.setdefault(change.name, "accepted" if change.why is not None else kind)
     return dict(Counter(worst.values()))
+
+
+_PLAIN_VERDICTS: Mapping[ChangeKind, str] = {
+    "cheaper": "cheaper (never costlier)",
+    "rules": "the rules changed",
+    "undecided": "undecided",
+    "narrower": "allows fewer lengths",
+    "excluded": "no longer checked",
+    "broken": "cannot be read",
+    "same": "same",
+}
 
 
 def verdict(change: CostChange, report: GateReport) -> str:
@@ -93,24 +108,14 @@ def verdict(change: CostChange, report: GateReport) -> str:
             return f"costlier{where}"
         case "crosses":
             return _crossing(change)
-        case "cheaper":
-            return "cheaper (never costlier)"
-        case "undecided":
-            return "undecided"
-        case "narrower":
-            return "allows fewer lengths"
         case "new":
             return f"not in {report.against}" if report.written is None else f"added to {report.written}"
         case "gone":
             return "gone, and dropped" if report.pruned else "gone"
         case "renamed":
             return f"renamed from {cut(change.old)}"
-        case "excluded":
-            return "no longer checked"
-        case "broken":
-            return "cannot be read"
-        case "same":
-            return "same"
+        case kind:
+            return _PLAIN_VERDICTS[kind]
 
 
 def _crossing(change: CostChange) -> str:
@@ -205,10 +210,10 @@ def hints(report: GateReport) -> list[str]:
     if report.written is not None:
         return []
     lines = []
-    if report.new_fails and found & {"new", "cheaper", "narrower", "gone", "renamed"}:
-        prune = " --prune" if "gone" in found else ""
+    if report.new_fails and found & {"rules", "new", "cheaper", "narrower", "gone", "renamed", "excluded"}:
+        prune = " --prune" if found & {"gone", "excluded"} else ""
         lines.append(f"to keep what is new: tolcost check --update{prune}")
-    if found & {"costlier", "crosses", "undecided"}:
+    if found & {"costlier", "crosses", "rules", "undecided", "excluded"}:
         lines.append('to agree to it: tolcost accept NAME -m "why"')
     return lines
 
@@ -224,6 +229,7 @@ MessageLevel = Literal["error", "warning", "note"]
 RULES = {
     "costlier": "A program costs more than before.",
     "crosses": "A program costs more than before at some shapes.",
+    "rules": "What figures are counted by changed.",
     "undecided": "Whether a program costs more than before is not proved.",
     "new": "A program is not in the lock file.",
     "gone": "A program of the lock file is not there any more.",
@@ -258,7 +264,7 @@ def findings(report: GateReport) -> Iterator[Finding]:
     """The problems of a check, the worst first; what was accepted comes as notes."""
     for change in report.changes:
         code = severity(change, report.new_fails, report.strict)
-        if code != FINE or change.why is not None or change.kind in ("excluded", "narrower"):
+        if code != FINE or change.why is not None or change.kind == "narrower":
             known = change.why is not None or code == FINE
             level: MessageLevel = "note" if known else "warning" if code == UNDECIDED else "error"
             yield _of_change(change, report, level)

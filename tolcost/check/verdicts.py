@@ -61,6 +61,7 @@ from tolcost.result.regions import Tried, proportion, region, sign_of, signs_of_
 
 _UNPROVED = "not proved for every shape"
 _NO_SHAPE = "no shape was found that is right before and now"
+_RESIZED = "inputs have other sizes: each is costed with its own"
 _ALIKE = "inputs are of one shape before and now only where"
 _CAVEATS = {
     ("at-most", "old"): "the old figure is only an upper bound",
@@ -143,6 +144,7 @@ def _compared(
     # a bound on the same text is the same one, in whatever words
     in_other_words = as_it_was and forms.kind == "same" and before.status == after.status
     outcome = forms if in_other_words else concluded(before.status, after.status, forms)
+    outcome = _each_with_its_own(outcome) if both.resized else outcome
     if outcome.region is not None and (new - old).free & both.apart:  # no proof, and no run shows it
         outcome = Compared("undecided", notes=outcome.notes)
     if outcome.kind in ("costlier", "crosses") and (outcome.region is None or outcome.region.exact):
@@ -158,6 +160,16 @@ def _compared(
         tried=outcome.tried,
         notes=(*both.notes, *outcome.notes),
     )
+
+
+def _each_with_its_own(outcome: Compared) -> Compared:
+    """What holds where an input has another size: that a program costs more with its own, and nothing else.
+
+    That it costs less may be for the size alone.
+    """
+    if outcome.kind in ("costlier", "crosses"):
+        return replace(outcome, notes=(*outcome.notes, _RESIZED))
+    return Compared("undecided", notes=(_NO_SHAPE,))
 
 
 def _form(found: CostChange, figure: LockedFigure, names: dict[str, Poly]) -> Poly:

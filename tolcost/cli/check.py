@@ -28,10 +28,10 @@ from tolcost.check.gate import (
 )
 from tolcost.check.lockfile import LOCK_NAME, Lock, costs_version, load_lock
 from tolcost.check.records import GateReport
-from tolcost.check.targets import Computing, Costed, Costing, Target, files_below
+from tolcost.check.targets import Computing, Costed, Costing, Target, files_below, programs, refuse_links_out
 from tolcost.check.text import GATE_FORMATS, gate_text
 from tolcost.cli import options
-from tolcost.cli.output import ProgressLine, deliver, exit_code, may_colour, show, write_whole
+from tolcost.cli.output import ProgressLine, deliver, exit_code, may_colour, refuse_over, show, write_whole
 from tolcost.diagnostics import Rejected, Source, Span, quoted, refuse, visible
 from tolcost.platform import with_deep_stack
 
@@ -100,6 +100,9 @@ def command(
 
     def once() -> int:
         config = with_specs(find_config(Path.cwd()), specs)
+        written = [file for file in (output, *(file for _, file in also)) if file and Path(file).is_file()]
+        if written:
+            refuse_over(written, (config.root / target.file for target in programs(config)))
         with closing(ProgressLine()) as progress:
             gate = GateTask(config, Computing(costing_for(), jobs, progress.tell), paths, strict, fresh)
             report = _updated(gate, prune) if update else _compared(gate, base)
@@ -201,6 +204,7 @@ def with_specs(config: Config, folders: Sequence[str]) -> Config:
 
     Folders that its settings name have to be there, too: of programs that are sealed nobody looks for them.
     """
+    refuse_links_out(config, LOCK_NAME)
     if not folders and not config.specs:
         return config
     from tolcost.catalogue.specs import existing
@@ -245,7 +249,7 @@ def costing_for() -> Costing:
 
 
 def _cost_program(root: Path, target: Target, specs: Library, metrics: tuple[str, ...]) -> Costed:
-    from tolcost.check.entries import costed_program
+    from tolcost.check.entries import costed_program, program_rules
     from tolcost.elaborate.inputs import arguments
     from tolcost.pipeline import lower, read_program
     from tolcost.syntax import read_source
@@ -254,11 +258,15 @@ def _cost_program(root: Path, target: Target, specs: Library, metrics: tuple[str
     parsed = read_program(source, specs)
     given = arguments(parsed.program, target.case.shapes, target.case.attrs)
     assume = target.case.assume
-    return with_deep_stack(lambda: costed_program(target.name, lower(parsed, given).program, metrics, assume))
+    found = with_deep_stack(
+        lambda: costed_program(target.name, lower(parsed, given).program, metrics, assume)
+    )
+    rules = program_rules(target.case, metrics, specs.behind(source))
+    return replace(found, entry=replace(found.entry, rules=rules))
 
 
 def _cost_model(root: Path, target: Target, session: Session, metrics: tuple[str, ...]) -> Costed:
-    from tolcost.check.entries import costed_model
+    from tolcost.check.entries import costed_model, model_rules
     from tolcost.result.model import Wanted, study_file
 
     dims = {name: value for name, value in target.case.attrs.items() if isinstance(value, int)}
@@ -270,9 +278,14 @@ def _cost_model(root: Path, target: Target, session: Session, metrics: tuple[str
         refuse("T0711", message)
     shapes = {name: _lengths(name, shape) for name, shape in target.case.shapes.items()}
     wanted = Wanted(dims, shapes, assume=target.case.assume)
-    return with_deep_stack(
-        lambda: costed_model(target.name, study_file(root / target.file, session, wanted), metrics)
-    )
+
+    def cost() -> Costed:
+        study = study_file(root / target.file, session, wanted)
+        found = costed_model(target.name, study, metrics)
+        rules = model_rules(target.case, metrics, study)
+        return replace(found, entry=replace(found.entry, rules=rules))
+
+    return with_deep_stack(cost)
 
 
 def _lengths(name: str, shape: GivenShape) -> tuple[int | str, ...]:

@@ -10,7 +10,7 @@ import click
 from tolcost.cli import options
 from tolcost.cli.analyze import Request, lowered_with, name_of, parsed_file, warn
 from tolcost.cli.options import Literal, read_literal
-from tolcost.cli.output import refuse_over, write_whole
+from tolcost.cli.output import deliver_bytes, refuse_over
 from tolcost.diagnostics import quoted, refuse
 from tolcost.elaborate import Elaborated
 from tolcost.execute import Execution, run_reference, run_vectorised
@@ -142,7 +142,7 @@ def deliver_outputs(
         for n, part in enumerate(parts, start=1):
             file = f"{name}.npy" if len(parts) == 1 else f"{name}.{n}.npy"
             refuse_over([Path(output) / file], read)
-            write_whole(Path(output) / file, array_bytes(part))
+            deliver_bytes(array_bytes(part), Path(output) / file)
 
 
 def compare_executed(execution: Execution, program: Elaborated, file: str) -> int:

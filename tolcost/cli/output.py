@@ -26,10 +26,16 @@ def deliver(text: str, output: str | None) -> None:
     if output is None:
         sys.stdout.write(text)
         return
+    deliver_bytes(text.encode("utf-8"), output)
+
+
+def deliver_bytes(data: bytes, output: str | Path) -> None:
+    """Write a result to a file, which is not one that people write."""
     path = Path(output)
-    if path.suffix in _KEPT and path.is_file():
+    kinds = {path.suffix.lower(), path.resolve().suffix.lower()}  # of a link, what it leads to is written
+    if path.is_file() and not kinds.isdisjoint(_KEPT):
         raise click.UsageError(f"{output} is there already, and a result is not written over such a file")
-    write_whole(path, text.encode("utf-8"))
+    write_whole(path, data)
 
 
 def may_colour(stream: TextIO) -> bool:

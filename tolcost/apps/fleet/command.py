@@ -16,7 +16,7 @@ from tolcost.apps.fleet.table import Summary, check_lengths, many_written
 from tolcost.apps.fleet.task import SECONDS, Task
 from tolcost.cli import options
 from tolcost.cli.model import read_dims, read_shapes
-from tolcost.cli.output import INCOMPLETE, ProgressLine, deliver, write_whole
+from tolcost.cli.output import INCOMPLETE, ProgressLine, deliver, deliver_bytes
 from tolcost.result.model import Wanted
 
 FORMATS = ("text", "json", "md", "csv", "parquet")
@@ -116,7 +116,7 @@ def studied_all(
     if kept is None or output is None:
         deliver(many_written(found, form), output)
     else:
-        write_whole(Path(output), parquet(found))
+        deliver_bytes(parquet(found), output)
         kept.unlink()
         fresh = [summary for summary in found if summary.file in studied_now]
         click.echo(_told(found, fresh, time.monotonic() - began), err=True)

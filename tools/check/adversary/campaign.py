@@ -17,9 +17,10 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
+from itertools import islice
 from pathlib import Path
 
 from msgspec import Struct
@@ -29,13 +30,23 @@ from tolcost.check.baseline import GateTask
 from tolcost.check.config import find_config
 from tolcost.check.gate import Checked, accepted, against_lock, against_revision, updated
 from tolcost.check.lockfile import Lock, read_lock, write_lock
-from tolcost.check.records import BAD_INPUT, FINE, GateReport
+from tolcost.check.records import BAD_INPUT, FAILING, FINE, GateReport
 from tolcost.check.targets import Computing, Costing
 from tolcost.cli.check import costing_for
 from tolcost.diagnostics import Rejected, Source
 from tolcost.platform import with_deep_stack
-from tools.check.adversary.programs import LIBRARIES, costlier, executed
-from tools.check.adversary.trees import BEFORE, NEUTRAL, Placed, Tree, random_edits, random_tree
+from tools.check.adversary.programs import LIBRARIES, Program, always_costlier, costlier, executed, resized
+from tools.check.adversary.trees import (
+    BEFORE,
+    CASED,
+    NEUTRAL,
+    OUTSIDE,
+    Edit,
+    Placed,
+    Tree,
+    random_edits,
+    random_tree,
+)
 
 BATCH = 50
 _ABSENT = "0123456789" * 4
@@ -133,7 +144,8 @@ def _committed(tree: Tree, commits: list[str]) -> dict[str, str]:
 
 def _write(tree: Tree, root: Path, repository: Path | None, libraries: Path) -> None:
     """Put a tree into a folder in place of what was there."""
-    shutil.rmtree(root, ignore_errors=True)
+    for folder in (root, root / OUTSIDE):
+        shutil.rmtree(os.path.normpath(folder), ignore_errors=True)
     root.mkdir()
     files = tree.files()
     if repository is not None:
@@ -201,6 +213,8 @@ def answer(case: Case, root: Path, repository: Path, libraries: Path) -> Answer:
     except Exception as error:
         return Answer(case.seed, 70, kind, f"{type(error).__name__}: {error}")
     problem = _passed_wrongly(case, report) if report.exit_code == FINE else _said_wrongly(case, report)
+    if report.exit_code != FAILING and _only_resized(case):
+        problem = "a program with other sizes costs more at all of them, and that is not told"
     return Answer(case.seed, report.exit_code, kind, problem)
 
 
@@ -213,6 +227,8 @@ def _passed_wrongly(case: Case, report: GateReport) -> str:
         agreed = case.between is not None and (case.between.model or (0,))[0] >= model[0]
         if not agreed and not _is_left_out(case.before.model_at, case.now.model_at, case.now, report):
             return f"{case.before.model_at} is costlier as {case.now.model_at}, and passed"
+    if _case_grew(case):
+        return f"{CASED} is costlier, and passed"
     if case.by_revision and (case.before.settings.get("broken") or case.revision == "nowhere"):
         return "passed against what cannot be read"
     for number, was in case.before.placed.items():
@@ -231,6 +247,15 @@ def _passed_wrongly(case: Case, report: GateReport) -> str:
     return ""
 
 
+def _case_grew(case: Case) -> bool:
+    """Whether a program takes more for what the settings said of it, or for more that they say now."""
+    was, now = case.before.cased, case.now.cased
+    if was is None or now is None or (now[0] <= was[0] and now[1] <= was[1]):
+        return False
+    between = None if case.between is None else case.between.cased
+    return between is None or now[0] > between[0] or now[1] > between[1]
+
+
 def _grew(before: Tree, was: Placed, after: Tree, now: Placed) -> bool:
     return costlier(was.program, now.program, before.library_text, after.library_text)
 
@@ -243,12 +268,13 @@ def _is_agreed(case: Case, number: int, now: Placed) -> bool:
 
 
 def _is_left_out(was: str, now: str, tree: Tree, report: GateReport) -> bool:
-    """Whether a report says that a program, or what it costs, is not checked any more."""
+    """Whether a report says that a program, or what it costs, is not checked any more, and who agreed."""
     metrics = tree.settings.get("metrics", ("eops",))
     for change in report.changes:
-        if change.kind == "excluded" and change.name == "tolcost.toml" and "eops" not in metrics:  # type: ignore[operator]
+        agreed = change.kind == "excluded" and change.why is not None
+        if agreed and change.name == "tolcost.toml" and "eops" not in metrics:  # type: ignore[operator]
             return True
-        left = change.kind == "excluded" or (change.kind == "gone" and now not in report.programs)
+        left = agreed or (change.kind == "gone" and now not in report.programs)
         if left and change.name == was:
             return True
     return False
@@ -277,15 +303,51 @@ def _said_wrongly(case: Case, report: GateReport) -> str:
     return ""
 
 
+def _only_resized(case: Case) -> bool:
+    """Whether nothing changed but numbers among the axes of a program, and that takes more, always."""
+    same = replace(case.now, placed=case.before.placed) == case.before and case.between is None
+    pairs = [(one, case.now.placed.get(number)) for number, one in case.before.placed.items()]
+    programs = [
+        (was.program, now.program) for was, now in pairs if now and replace(was, program=now.program) == now
+    ]
+    other = [(was, now) for was, now in programs if was != now]
+    is_known = not (case.before.settings.get("broken") or case.before.is_absent or case.revision == "nowhere")
+    is_read = not any(one.is_broken for one in case.before.placed.values())
+    known = same and is_known and is_read and len(programs) == len(pairs) and len(other) == 1
+    return known and _only_grew(*other[0], case.now.library_text)
+
+
+def _only_grew(was: Program, now: Program, library: str) -> bool:
+    return was.is_exact and resized(was, now) and always_costlier(was, now, library)
+
+
 # ---- many ----------------------------------------------------------------------------------------------
 
 
 def answers(start: int, many: int) -> list[Answer]:
     """The answers to some seeds."""
+    return answers_to([random_case(seed) for seed in range(start, start + many)])
+
+
+def attacks(edit: Edit, many: int) -> Iterator[Case]:
+    """Cases of one edit alone, of projects that it does something to."""
+    seeds = (seed for seed in range(1_000_000) if (draw := random.Random(seed)) and _applies(edit, draw))
+    for seed in islice(seeds, many):
+        draw = random.Random(seed)
+        before = random_tree(draw)
+        yield Case(seed, before, None, edit(before, draw), bool(seed % 2), f"c{seed}", False)
+
+
+def _applies(edit: Edit, draw: random.Random) -> bool:
+    tree = random_tree(draw)
+    return edit(tree, draw) != tree
+
+
+def answers_to(cases: Sequence[Case]) -> list[Answer]:
+    """The answers to some cases."""
     nothing = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
     os.environ.update(nothing)
     os.environ.pop("GIT_INDEX_FILE", None)
-    cases = [random_case(seed) for seed in range(start, start + many)]
     with tempfile.TemporaryDirectory(prefix="adversary-", dir=_MEMORY if _MEMORY.is_dir() else None) as name:
         folder = Path(name)
         libraries, commits = _libraries(folder)

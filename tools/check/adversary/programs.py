@@ -70,6 +70,7 @@ class Program(Struct, frozen=True):
     inputs: tuple[str, ...]
     lengths: tuple[str, ...]
     remark: str = ""
+    output: str = "out"
     line_end: str = "\n"
 
     @property
@@ -93,24 +94,25 @@ class Program(Struct, frozen=True):
 
     def _term(self, at: int, term: Term) -> Iterator[str]:
         x, length = self.inputs[term.of], self.axes[term.other][0].text(self.lengths)
+        out = f"{self.output}{at}"
         match term.kind:
             case "sum":
-                yield f"out{at} := reduce({x}, add, 0)"
+                yield f"{out} := reduce({x}, add, 0)"
             case "exp":
-                yield f"out{at} := reduce(map({x}, exp(*)), add, 0)"
+                yield f"{out} := reduce(map({x}, exp(*)), add, 0)"
             case "plus":
-                yield f"out{at} := map({x}, * + 1)"
+                yield f"{out} := map({x}, * + 1)"
             case "outer":
-                yield f"out{at} := map(tol[{length}], reduce({x}, add, 0), [q])"
+                yield f"{out} := map(tol[{length}], reduce({x}, add, 0), [q])"
             case "third":
-                yield f"out{at} := map({x}, * + {x}[{', '.join('3' for _ in self.axes[term.of])}])"
+                yield f"{out} := map({x}, * + {x}[{', '.join('3' for _ in self.axes[term.of])}])"
             case "double":
-                yield f"out{at} := map({x}, double(*))"
+                yield f"{out} := map({x}, double(*))"
             case "choose":
-                yield f"out{at} := map({x}, choose(* > {term.number}, exp(exp(*)), *))"
+                yield f"{out} := map({x}, choose(* > {term.number}, exp(exp(*)), *))"
             case _:
                 yield f"kept{at} = filter({x}, map({x}, * > {term.number}))"
-                yield f"out{at} := map(kept{at}, exp)"
+                yield f"{out} := map(kept{at}, exp)"
 
 
 def random_axis(draw: random.Random, lengths: int) -> Axis:
@@ -198,6 +200,34 @@ def _shapes(old: Program, new: Program) -> Iterator[tuple[Sizes, Sizes]]:
         if set(old.inputs) <= set(new.inputs):
             found[tuple((name, shapes[name]) for name in old.inputs), now] = None
     return iter(found)
+
+
+def resized(old: Program, new: Program) -> bool:
+    """Whether programs differ in nothing but numbers among their axes, and do in some."""
+    pairs = [
+        pair for was, now in zip(old.axes, new.axes, strict=False) for pair in zip(was, now, strict=False)
+    ]
+    numbers = all(was == now or was.times == now.times == 0 for was, now in pairs)
+    ranks = [len(axes) for axes in old.axes] == [len(axes) for axes in new.axes]
+    return numbers and ranks and old.axes != new.axes and replace(old, axes=new.axes) == new
+
+
+def always_costlier(old: Program, new: Program, library: str) -> bool:
+    """Whether the new program takes more than the old one, each with its own shapes, wherever both run."""
+    found = []
+    for values in _POINTS:
+        sizes = [
+            tuple(
+                (name, tuple(axis.at(values) for axis in axes))
+                for name, axes in zip(one.inputs, one.axes, strict=True)
+            )
+            for one in (old, new)
+        ]
+        before, after = (
+            executed(p.text(library), size, 0) for p, size in zip((old, new), sizes, strict=True)
+        )
+        found += [] if before is None or after is None else [after > before]
+    return bool(found) and all(found)
 
 
 def same_everywhere(old: Program, new: Program, libraries: Mapping[str, str]) -> bool:

@@ -43,19 +43,25 @@ class Tree(Struct, frozen=True):
     model_at: str = "models/net.onnx"
     folders: Mapping[str, str] = field(default_factory=dict)
     """Links to folders: where they stand, and the folder whose files they show."""
+    relu: str = ""
+    """A definition of the project's own for what nodes of the model do."""
+    cased: tuple[int, int] | None = None
+    """What the settings say of a program with an attribute, and how much it takes for each time."""
 
     @property
     def library_text(self) -> str:
         return LIBRARIES[self.library or 0]
 
     def settings_text(self) -> str | None:
-        if not self.settings:
+        if not self.settings and self.cased is None:
             return None
         if self.settings.get("broken"):
             return "nonsense = = 1\n"
         lines = [f"{key} = {_toml(value)}" for key, value in self.settings.items() if key != "budgets"]
         budgets = self.settings.get("budgets")
         lines += ["[budgets]", *(f"'{k}' = '{v}'" for k, v in budgets.items())] if budgets else []  # type: ignore[attr-defined]
+        if self.cased is not None:
+            lines += [f"[cases.'{CASED}'.c]", f"attrs = {{ times = {self.cased[0]} }}"]
         return "\n".join([*lines, ""])
 
     def files(self) -> dict[str, str]:
@@ -76,6 +82,10 @@ class Tree(Struct, frozen=True):
             found[real] = self.library_text
             if real != self.library_at:
                 found[self.library_at] = _link(self.library_at, real)
+        if self.relu:
+            found["own/onnx/Relu.tol"] = self.relu
+        if self.cased is not None:
+            found[CASED] = TIMES.format(" + x[1]" * self.cased[1])
         for at, folder in self.folders.items():
             found = {
                 (f"{folder}/{path.removeprefix(f'{at}/')}" if path.startswith(f"{at}/") else path): text
@@ -83,6 +93,17 @@ class Tree(Struct, frozen=True):
             }
             found[at] = _link(at, folder)
         return found
+
+
+CASED = "cased/times.tol"
+TIMES = "tol x: R [n]\nattr times: Z\ny := map(tol[times, n], x[1]{}, [i, j])\n"
+OUTSIDE = "../outside"
+"""A folder beside the repository."""
+RELUS = (
+    "operator Relu 14\ntol X: R [...]\nY := X\n",
+    "operator Relu 14\ntol X: R [...]\nY := map(X, max(*, 0))\n",
+    "operator Relu 14\ntol X: R [...]\nY := map(X, exp(max(*, 0)))\n",
+)
 
 
 @cache
@@ -133,7 +154,9 @@ def random_tree(draw: random.Random) -> Tree:
         tree = replace(tree, is_submodule=True)
     if draw.random() < 0.1:
         tree = replace(tree, folders={"ops": "really"})
-    if draw.random() < 0.15 and "paths" in settings:
+    if draw.random() < 0.4:
+        tree = replace(tree, cased=(draw.randrange(1, 9), draw.randrange(1, 4)))
+    if draw.random() < 0.3 and "paths" in settings:
         patterns = draw.choice((["models"], ["models/*.onnx"], ["*.onnx"]))
         listed = [*settings["paths"], *patterns]  # type: ignore[misc]
         tree = replace(tree, model=(draw.randrange(1, 4), "batch"), settings={**settings, "paths": listed})
@@ -340,6 +363,56 @@ def _no_settings(tree: Tree, draw: random.Random) -> Tree:
     return replace(tree, settings={})
 
 
+def _folder_out(tree: Tree, draw: random.Random) -> Tree:
+    """Programs are from somewhere else now, where one of them takes more."""
+    return replace(_programs(_more)(tree, draw), folders={"ops": OUTSIDE})
+
+
+def _other_case(tree: Tree, draw: random.Random) -> Tree:
+    """The settings say less of a program, which takes more for each time."""
+    if tree.cased is None:
+        return tree
+    times, each = tree.cased
+    return replace(tree, cased=(draw.randrange(1, times + 1), each + draw.randrange(3)))
+
+
+def _own_definition(tree: Tree, draw: random.Random) -> Tree:
+    """What nodes of the model do is what the project says of it, and the model may have more of them."""
+    if tree.model is None:
+        return tree
+    specs = tree.settings.get("specs", [])
+    settings = {**tree.settings, "specs": [*specs, "own"] if "own" not in specs else specs}  # type: ignore[misc, operator]
+    nodes = tree.model[0] + draw.randrange(3)
+    return replace(tree, relu=draw.choice(RELUS), settings=settings, model=(nodes, tree.model[1]))
+
+
+def _taken_for_another(tree: Tree, draw: random.Random) -> Tree:
+    """A program moves, and from now on takes what another one did that goes; its text is neither's."""
+    if len(tree.placed) < 2:
+        return tree
+    number, other = draw.sample(sorted(tree.placed), 2)
+    program = replace(tree.placed[other].program, output=draw.choice(("res", "y", "z")))
+    path = draw.choice((f"ops/other{number}.tol", f"ops/deep/{PurePosixPath(tree.placed[other].path).name}"))
+    moved = _with(tree, number, program=program, path=path, real=path)
+    return replace(moved, placed={n: one for n, one in moved.placed.items() if n != other})
+
+
+def _resized(program: Program, draw: random.Random, library: bool) -> Program:
+    """Numbers among the axes are others: what was there four times is six times."""
+    axes = tuple(
+        tuple(
+            axis._replace(plus=axis.plus + draw.choice((0, 1, 2, -1))) if axis.times == 0 else axis
+            for axis in one
+        )
+        for one in program.axes
+    )
+    return (
+        replace(program, axes=axes)
+        if all(a.plus > 0 for one in axes for a in one if not a.times)
+        else program
+    )
+
+
 def _broken(tree: Tree, draw: random.Random) -> Tree:
     found = _one(tree, draw)
     return tree if found is None else _with(tree, found[0], is_broken=True)
@@ -359,13 +432,22 @@ NEUTRAL: tuple[Edit, ...] = (
 OTHERS: tuple[Edit, ...] = (
     *(_programs(_inputs_swapped), _deleted, _added, _library, _library, _library_elsewhere),
     *(_metrics, _excluded, _fewer_paths, _no_settings, _model, _model),
+    *(_folder_out, _other_case, _own_definition, _taken_for_another, _programs(_resized)),
 )
+FOLDER_OUT, OTHER_CASE, OWN_DEFINITION = _folder_out, _other_case, _own_definition
+TAKEN_FOR_ANOTHER, RESIZED = _taken_for_another, _programs(_resized)
+ATTACKS: tuple[Edit, ...] = (
+    *(FOLDER_OUT, OTHER_CASE, OWN_DEFINITION, TAKEN_FOR_ANOTHER, TAKEN_FOR_ANOTHER, RESIZED, RESIZED),
+)
+"""What once went past the gate, each alone."""
 BEFORE: tuple[Edit, ...] = (_broken,)
 """What may have been wrong with the old revision."""
 
 
 def random_edits(draw: random.Random) -> list[Edit]:
     """One to four edits; some cases have only such as change nothing."""
+    if draw.random() < 0.3:
+        return [*([draw.choice(TEXTS)] if draw.random() < 0.3 else []), draw.choice(ATTACKS)]
     if draw.random() < 0.2:
         return [draw.choice(NEUTRAL) for _ in range(draw.randrange(1, 4))]
     return [draw.choice(draw.choice((TEXTS, TEXTS, NEUTRAL, OTHERS))) for _ in range(draw.randrange(1, 5))]
