@@ -149,7 +149,9 @@ def merge(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> Val
     return select(env, condition, then, other, span)
 
 
-def choose_sequence(env: Env, condition: Cond | Node, then: Side, other: Side, span: Span) -> Value:
+def choose_sequence(
+    env: Env, condition: Cond | Node, then: Side, other: Side, span: Span, free: bool = True
+) -> Value:
     """Sequences of one length, chosen as one list so that each side is computed once."""
     (then_env, a), (other_env, b) = then, other
     left, right = leaves(a), leaves(b)
@@ -159,7 +161,7 @@ def choose_sequence(env: Env, condition: Cond | Node, then: Side, other: Side, s
         return a
     for x, y in zip(left, right, strict=True):
         _check_capacities(capacity(x), capacity(y), span)
-    chosen = select(env, condition, (then_env, Pieces(left)), (other_env, Pieces(right)), span)
+    chosen = select(env, condition, (then_env, Pieces(left)), (other_env, Pieces(right)), span, free)
     node = env.scope.bind(materialise(env, chosen, span))
     parts = components(env, Data(node), span)
     return regrown(a, _grouped(iter(parts), map(capacity, left)))
@@ -330,12 +332,15 @@ def _merged_shape(
 
 
 def select(env: Env, condition: Cond | Node, then: Side, other: Side, span: Span, free: bool = True) -> Value:
-    """A choice the program makes; of statics, by something static (``free``), it stays static."""
+    """A choice the program makes; of statics, by something static (``free``), it stays static.
+
+    A condition on data is computed, and counts, even if both sides are one value.
+    """
     (then_env, a), (other_env, b) = then, other
     if isinstance(a, Seq) or isinstance(b, Seq):
         fail("T0407", "a sequence cannot depend on a condition that is not known while compiling", span)
     left, right = align(then_env, a, other_env, b, span)
-    if left is right:
+    if left is right and free:
         return Data(left)
     parts = tuple(
         Part(_merged_shape(env, condition, p.shape, q.shape, span), p.space)
@@ -423,21 +428,21 @@ def _static_choice(env: Env, condition: Cond, expr: tree.Call) -> Value | Result
 
 
 def _opaque_choice(env: Env, condition: Value, expr: tree.Call) -> Value:
-    node = index_node(env, condition, expr.span, "a condition")
+    node, free = index_node(env, condition, expr.span, "a condition"), is_static(condition)
     sides = []
     for side in expr.args[1:]:
         inner = env.building(env.scope.inner())
         sides.append((inner, entry(evaluate(inner, side))))
     (ea, a), (eb, b) = sides
-    if is_static(a) and is_static(b) and a == b:
+    if free and is_static(a) and is_static(b) and a == b:
         env.context.asked += 1  # no node will tell of a condition that would count if it were data
         return a
     if isinstance(a, Seq) and isinstance(b, Seq):
         if any(isinstance(item, Missing) for item in (*a.items, *b.items)):
             return _filled(*(entry(evaluate(env, side)) for side in expr.args[1:]))
         a, b = _evened(ea, a, eb, b, expr.span)
-        return choose_sequence(env, node, (ea, a), (eb, b), expr.span)
-    return select(env, node, (ea, a), (eb, b), expr.span, is_static(condition))
+        return choose_sequence(env, node, (ea, a), (eb, b), expr.span, free)
+    return select(env, node, (ea, a), (eb, b), expr.span, free)
 
 
 def _filled(a: Value, b: Value) -> Value:
