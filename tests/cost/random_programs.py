@@ -67,7 +67,8 @@ def condition(rng: Random, scope: Scope) -> Cond:
 def scalar(rng: Random, scope: Scope, fuel: int) -> Node:
     if fuel <= 0 or rng.random() < 0.15:
         return leaf(rng, scope)
-    kind = rng.choice(("apply", "apply", "shared", "fold", "fold", "select", "where", "member", *scope.choices))
+    kinds = ("apply", "apply", "shared", "fold", "fold", "select", "where", "member", *scope.choices)
+    kind = rng.choice(kinds)
     if kind == "apply":
         return apply(rng.choice(FUNCTIONS), scalar(rng, scope, fuel - 1), scalar(rng, scope, fuel - 1))
     if kind == "shared":

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from itertools import islice
+from typing import NoReturn
 
 from tolcost.algebra import (
     FALSE,
@@ -44,14 +45,19 @@ from tolcost.elaborate.layout import (
     leaves,
     made_of,
     materialise,
+    not_there,
     regrown,
 )
 from tolcost.elaborate.shapes import (
     apart,
+    at_all_places,
     capacity,
     component_shapes,
     components,
     decide,
+    facts_here,
+    is_local,
+    is_reached,
     known,
     label_operands,
     shape_of,
@@ -422,9 +428,41 @@ def _static_choice(env: Env, condition: Cond, expr: tree.Call) -> Value | Result
         except Fault as fault:
             if not fault.definite:
                 raise
-            env.context.record(negate(fact), "case", "the other case cannot be", side.span)
-            return results(env.building(env.scope.same(negate(fact))), other if side is then else then)
+            return _only_case(env, negate(fact), other if side is then else then, fault, side.span)
     return merge(env, condition, sides[0], sides[1], expr.span)
+
+
+def _only_case(env: Env, condition: Cond, case: tree.Expr, fault: Fault, span: Span) -> Value | Results:
+    """The value of one case, where the other, at ``span``, is a fault whatever the lengths.
+
+    That its condition holds everywhere is a condition on lengths; where these do not tell, a run stops
+    where it does not hold.
+    """
+
+    def refuse() -> NoReturn:
+        raise fault
+
+    scope = env.scope
+    if scope.never or not scope.mode.checked:
+        return results(env.building(scope.same(condition)), case)
+    everywhere = at_all_places(env, condition, refuse)
+    local = is_local(everywhere)
+    if local and not scope.naming and is_reached(negate(condition), facts_here(env)):
+        refuse()
+    if everywhere is not TRUE:
+        env.context.record(everywhere, "case", "the other case cannot be", span)
+    if not local:
+        return results(env.building(scope.same(condition)), case)
+    inner, elsewhere = env.building(scope.inner(condition)), env.building(scope.inner(negate(condition)))
+    value = entry(evaluate(inner, case))
+    if isinstance(value, _NO_TOL) or is_function(value):
+        refuse()
+    node = materialise(inner, value, span)
+    stop = not_there(elsewhere, node, fault.diagnostics[0].span)
+    return select(env, condition, (inner, value), (elsewhere, made_of(elsewhere, stop, value)), span)
+
+
+_NO_TOL = (Seq, Missing, Spaces, str)
 
 
 def _opaque_choice(env: Env, condition: Value, expr: tree.Call) -> Value:
