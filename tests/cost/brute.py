@@ -69,9 +69,14 @@ def _count(node: Node, values: Mapping[Symbol, int], tally: Tally) -> None:  # n
             operands = (start,)
             for inner in _steps(node, values):
                 _block(node.body, inner, tally)
+        case Select(condition=condition, then=then, other=other) if isinstance(condition, Node):
+            operands = (condition,)
+            sides: tuple[Tally, Tally] = (Counter(), Counter())
+            for side, own in zip((then, other), sides, strict=True):
+                _block(side, values, own)
+            tally.update(sides[0] | sides[1])  # each function as on the side that applies it more
         case Select(condition=condition, then=then, other=other):
-            chosen = then if evaluate_cond(condition, values) else other  # type: ignore[arg-type]
-            _block(chosen, values, tally)
+            _block(then if evaluate_cond(condition, values) else other, values, tally)
         case Reshape(value=value) | Convert(value=value):
             _relays(node, values, tally)
             for old, new in zip(value.type, node.type, strict=True):

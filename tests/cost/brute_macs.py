@@ -166,8 +166,8 @@ class _Walk(Struct):
             case Fold():
                 return self.fold(node, lengths, names)
             case Select(condition=condition, then=then, other=other):
-                chosen = then if evaluate_cond(condition, lengths) else other  # type: ignore[arg-type]
-                return self.block(chosen, lengths, names)
+                assert not isinstance(condition, Node)
+                return self.block(then if evaluate_cond(condition, lengths) else other, lengths, names)
         raise TypeError(type(node))
 
     def number(self, node: Node, lengths: Lengths, names: Names) -> Element:

@@ -36,7 +36,7 @@ PROGRAMS = {
         "reduce(x, (s, e) => (x[i], s[1]', s[2]', [*s[4]', s[3]']), (0, 0, 0, []), [i])[4]'",
         1,
     ),
-    "one component is data and one is not": ("reduce(x, (s, e) => (s[1]' / 2.5, x[i]), (1, 0), [i])[2]'", 1),
+    "one component is data and one is not": ("reduce(x, (s, e) => (s[1]' / 2.5, x[i]), (1, 0), [i])[2]'", 3),
     "data on one side of a choice": ("reduce(x, (a, e) => a / 2.5 + where(2 * i < n, x[i], 1), 1, [i])", 2),
 }
 

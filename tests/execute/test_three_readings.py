@@ -11,6 +11,8 @@ RUNS = (run_vectorised, run_reference, run_unrolled)
 X = np.array([1.5, -2.0, 0.25, 8.0])
 ROWS = np.arange(6.0).reshape(3, 2)
 
+DOUBLED = "tol x: R [n]\ntol v: R [k]\ny := x[max(min(reduce(tol[k], (a, e) => a * 2, {start}), n), 1)]"
+
 VALUES = [
     # what is not 0 holds, however little it is
     ("tol x: R [n]\ny := filter(x, x)", {"x": np.array([0.4, 0, np.nan, -3])}, [0.4, np.nan, -3]),
@@ -23,6 +25,17 @@ VALUES = [
     ("tol x: R [n, m]\ny := repeat(x, map(tol[n], m), m)", {"x": ROWS}, np.repeat(ROWS, 2, axis=0)),
     ("tol x: R [n]\ny := repeat(1..n, 2, 2)", {"x": X}, np.repeat(np.arange(1, 5), 2)),
     ("tol x: R [n]\ny := repeat((x, x), 2, 2)[2]'", {"x": X}, np.repeat(X, 2)),
+    # what doubles in a machine type wraps as its bits do, and is 0 after as many steps as it has
+    (DOUBLED.format(start="convert(1, int32)"), {"x": X, "v": np.zeros(40)}, X[0]),
+    (DOUBLED.format(start="1"), {"x": X, "v": np.zeros(40)}, X[3]),
+    (DOUBLED.format(start="convert(1, uint8)"), {"x": X, "v": np.zeros(9)}, X[0]),
+    (DOUBLED.format(start="convert(1, int32)"), {"x": X, "v": np.zeros(1)}, X[1]),
+    # a case that holds everywhere, though nothing says so
+    (
+        "tol x: R [n]\ntol v: R [k]\ny := map(v, where(i * i - 5 * i + n + 3 >= 0, 2 * i, [1, 2][0]), [i])",
+        {"x": X, "v": X},
+        [2, 4, 6, 8],
+    ),
 ]
 
 
@@ -35,6 +48,8 @@ def test_values(text: str, given: dict, expected: object) -> None:
         assert one.counts.histogram == found[0].counts.histogram
 
 
+FAR = "tol x: R [n]\ntol v: R [k]\n"
+
 REFUSED = [
     (
         "tol x: R [n]\ntol c: Z [n]\ny := repeat(x, c, 3)",
@@ -42,6 +57,26 @@ REFUSED = [
         "T0346",
     ),
     ("tol x: R [n]\ntol c: Z [n]\ny := repeat(x, c, 3)", {"x": X[:2], "c": np.array([-1, 2])}, "T0346"),
+    # an index that grows as no form of ours does
+    (
+        FAR + "y := reduce(v, (a, e) => (a[1]' + x[a[2]'], a[2]' * 2 + 1), (0, 1))[1]'",
+        {"x": X, "v": X[:3]},
+        "T0346",
+    ),
+    # an entry of numbers that have a formula, outside of them
+    (
+        FAR + "t = map(tol[k], i * i, [i])\ny := map(x, t[i * i - 5 * i + k], [i])",
+        {"x": X, "v": X[:3]},
+        "T0346",
+    ),
+    # a case that is taken to hold everywhere, and a run shows that it does not: data, numbers, ToLs
+    (FAR + "y := map(x, where(i * i - 5 * i + k >= 0, exp(x[i]), x[0]), [i])", {"x": X, "v": X[:3]}, "T0346"),
+    (
+        FAR + "y := map(x, where(i * i - 5 * i + k >= 0, 2 * i, [1, 2][0]), [i])",
+        {"x": X, "v": X[:3]},
+        "T0346",
+    ),
+    (FAR + "y := map(x, where(i * i - 5 * i + k >= 0, v, map(v, x[0])), [i])", {"x": X, "v": X[:3]}, "T0346"),
 ]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 
 from msgspec import Struct, field
 
@@ -197,6 +197,8 @@ def evaluate_cond(cond: Cond, values: Mapping[Symbol, int]) -> bool:
             return all(evaluate_cond(part, values) for part in parts)
         case Or(parts=parts):
             return any(evaluate_cond(part, values) for part in parts)
+        case _:
+            assert_never(cond)
 
 
 def floor_sum(count: int, slope: int, offset: int, divisor: int) -> int:

@@ -470,6 +470,11 @@ class _DepthPass:
         return every, every, False
 
     def _select(self, node: Select) -> Depth:
+        """Give the depth of a choice: no less than that of a condition on data."""
+        chosen, condition = self._chosen(node), self._after(children(node))
+        return chosen if condition is ZERO_DEPTH else self._latest(chosen, condition)
+
+    def _chosen(self, node: Select) -> Depth:
         then, other = self._of(node.then), self._of(node.other)
         both = self._latest(then, other)
         if set(then.candidates) == set(other.candidates):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from itertools import islice
+from typing import NoReturn
 
 from msgspec.structs import replace
 
@@ -45,14 +46,19 @@ from tolcost.elaborate.layout import (
     leaves,
     made_of,
     materialise,
+    not_there,
     regrown,
 )
 from tolcost.elaborate.shapes import (
     apart,
+    at_all_places,
     capacity,
     component_shapes,
     components,
     decide,
+    facts_here,
+    is_local,
+    is_reached,
     known,
     label_operands,
     shape_of,
@@ -150,7 +156,9 @@ def merge(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> Val
     return select(env, condition, then, other, span)
 
 
-def choose_sequence(env: Env, condition: Cond | Node, then: Side, other: Side, span: Span) -> Value:
+def choose_sequence(
+    env: Env, condition: Cond | Node, then: Side, other: Side, span: Span, free: bool = True
+) -> Value:
     """Sequences of one length, chosen as one list so that each side is computed once."""
     (then_env, a), (other_env, b) = then, other
     left, right = leaves(a), leaves(b)
@@ -160,7 +168,7 @@ def choose_sequence(env: Env, condition: Cond | Node, then: Side, other: Side, s
         return a
     for x, y in zip(left, right, strict=True):
         _check_capacities(capacity(x), capacity(y), span)
-    chosen = select(env, condition, (then_env, Pieces(left)), (other_env, Pieces(right)), span)
+    chosen = select(env, condition, (then_env, Pieces(left)), (other_env, Pieces(right)), span, free)
     node = env.scope.bind(materialise(env, chosen, span))
     parts = components(env, Data(node), span)
     return regrown(a, _grouped(iter(parts), map(capacity, left)))
@@ -331,12 +339,15 @@ def _merged_shape(
 
 
 def select(env: Env, condition: Cond | Node, then: Side, other: Side, span: Span, free: bool = True) -> Value:
-    """A choice the program makes; of statics, by something static (``free``), it stays static."""
+    """A choice the program makes; of statics, by something static (``free``), it stays static.
+
+    A condition on data is computed, and counts, even if both sides are one value.
+    """
     (then_env, a), (other_env, b) = then, other
     if isinstance(a, Seq) or isinstance(b, Seq):
         fail("T0407", "a sequence cannot depend on a condition that is not known while compiling", span)
     left, right = align(then_env, a, other_env, b, span)
-    if left is right:
+    if left is right and free:
         return Data(left)
     parts = tuple(
         Part(_merged_shape(env, condition, p.shape, q.shape, span), p.space)
@@ -418,27 +429,59 @@ def _static_choice(env: Env, condition: Cond, expr: tree.Call) -> Value | Result
         except Fault as fault:
             if not fault.definite:
                 raise
-            env.context.record(negate(fact), "case", "the other case cannot be", side.span)
-            return results(env.building(env.scope.same(negate(fact))), other if side is then else then)
+            return _only_case(env, negate(fact), other if side is then else then, fault, side.span)
     return merge(env, condition, sides[0], sides[1], expr.span)
 
 
+def _only_case(env: Env, condition: Cond, case: tree.Expr, fault: Fault, span: Span) -> Value | Results:
+    """The value of one case, where the other, at ``span``, is a fault whatever the lengths.
+
+    That its condition holds everywhere is a condition on lengths; where these do not tell, a run stops
+    where it does not hold.
+    """
+
+    def refuse() -> NoReturn:
+        raise fault
+
+    scope = env.scope
+    if scope.never or not scope.mode.checked:
+        return results(env.building(scope.same(condition)), case)
+    everywhere = at_all_places(env, condition, refuse)
+    local = is_local(everywhere)
+    if local and not scope.naming and is_reached(negate(condition), facts_here(env)):
+        refuse()
+    if everywhere is not TRUE:
+        env.context.record(everywhere, "case", "the other case cannot be", span)
+    if not local:
+        return results(env.building(scope.same(condition)), case)
+    inner, elsewhere = env.building(scope.inner(condition)), env.building(scope.inner(negate(condition)))
+    value = entry(evaluate(inner, case))
+    if isinstance(value, _NO_TOL) or is_function(value):
+        refuse()
+    node = materialise(inner, value, span)
+    stop = not_there(elsewhere, node, fault.diagnostics[0].span)
+    return select(env, condition, (inner, value), (elsewhere, made_of(elsewhere, stop, value)), span)
+
+
+_NO_TOL = (Seq, Missing, Spaces, str)
+
+
 def _opaque_choice(env: Env, condition: Value, expr: tree.Call) -> Value:
-    node = index_node(env, condition, expr.span, "a condition")
+    node, free = index_node(env, condition, expr.span, "a condition"), is_static(condition)
     sides = []
     for side in expr.args[1:]:
         inner = env.building(env.scope.inner())
         sides.append((inner, entry(evaluate(inner, side))))
     (ea, a), (eb, b) = sides
-    if is_static(a) and is_static(b) and a == b:
+    if free and is_static(a) and is_static(b) and a == b:
         env.context.asked += 1  # no node will tell of a condition that would count if it were data
         return a
     if isinstance(a, Seq) and isinstance(b, Seq):
         if any(isinstance(item, Missing) for item in (*a.items, *b.items)):
             return _filled(*(entry(evaluate(env, side)) for side in expr.args[1:]))
         a, b = _evened(ea, a, eb, b, expr.span)
-        return choose_sequence(env, node, (ea, a), (eb, b), expr.span)
-    return select(env, node, (ea, a), (eb, b), expr.span, is_static(condition))
+        return choose_sequence(env, node, (ea, a), (eb, b), expr.span, free)
+    return select(env, node, (ea, a), (eb, b), expr.span, free)
 
 
 def _filled(a: Value, b: Value) -> Value:

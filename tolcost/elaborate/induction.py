@@ -1,8 +1,9 @@
 """Components of an accumulator that are known at every step of a fold, by induction.
 
-A component stays as it is, or each of its integers only advances.  By how much is guessed from the first
-step; a step at coordinates that may be any then proves the guess, together with all else that is guessed of
-the accumulator.  What is known so is no part of the fold: it costs nothing, and may decide lengths.
+A component stays as it is, or each of its integers is so much more after a step, or so many times as much.
+Which of these is guessed from the first step; a step at coordinates that may be any then proves the guess,
+together with all else that is guessed of the accumulator.  What is known so is no part of the fold: it costs
+nothing, and may decide lengths.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from math import prod
 
 from msgspec import Struct, field
 
-from tolcost.algebra import Cond, Poly, const, ge, product_of, prove
+from tolcost.algebra import ZERO, Cond, Poly, const, exact_div, ge, powers, product_of, prove
 from tolcost.atoms.nodes import Component, Node, Ref
 from tolcost.diagnostics import NOWHERE, Rejected, Span
 from tolcost.elaborate.accumulators import Longer, fold_under_coordinates
 from tolcost.elaborate.apply import static_in
 from tolcost.elaborate.layout import in_spaces, lay_out, materialise
 from tolcost.elaborate.maps import Step, WrappedStep, fresh, position
+from tolcost.elaborate.outlook import outlook
 from tolcost.elaborate.shapes import facts_here, pick_component, shape_of, space_of
 from tolcost.elaborate.shapes import known as numbers_of
 from tolcost.elaborate.values import (
@@ -46,28 +48,69 @@ MOST_ENTRIES = 16
 
 
 class Induction(Struct, frozen=True, eq=False):
-    """A component that is known at every step: what it starts as, and by how much each entry advances."""
+    """A component that is known at every step: what it starts as, and what a step makes of each entry."""
 
     start: Value
-    advance: tuple[Poly, ...] = ()
+    changes: tuple[Advance, ...] = ()
 
     def after(self, steps: Poly) -> Value:
         """The component after some steps."""
-        if not any(by.terms for by in self.advance):
+        if not any(self.changes):
             return self.start
         entries = _entries(self.start)
         assert entries is not None
         shape, items = entries
-        moved = tuple(item + by * steps for item, by in zip(items, self.advance, strict=True))  # type: ignore[operator]
+        moved = tuple([_after(i, change, steps) for i, change in zip(items, self.changes, strict=True)])
         return recast(Vec(shape, moved) if shape else moved[0], cast_of(self.start))
 
 
-class Refuted(Exception):
-    """Some components are not what they were taken to be; ``known`` are those that still may be known."""
+class Advance(Struct, frozen=True):
+    """What every step makes of an entry: so many times as much, or so much more; neither if it stays."""
 
-    def __init__(self, known: dict[int, Induction]) -> None:
+    factor: int = 1
+    more: Poly = ZERO
+
+    def __bool__(self) -> bool:
+        """Whether anything changes."""
+        return self.factor != 1 or bool(self.more.terms)
+
+
+def _after(entry: Value, change: Advance, steps: Poly) -> Value:
+    """An entry after some steps."""
+    if not change:
+        return entry
+    assert isinstance(entry, Poly)
+    return entry * powers(change.factor, steps) if change.factor != 1 else entry + change.more * steps
+
+
+class InductionCandidates(Struct, frozen=True, eq=False):
+    """Components that may be known at every step, each with what it may be, the likeliest first.
+
+    A component that turned out to be none of these is ``barred``: it is not known.
+    """
+
+    ways: Mapping[int, tuple[Induction, ...]]
+    barred: frozenset[int] = frozenset()
+
+    @property
+    def known(self) -> dict[int, Induction]:
+        """What the components are taken to be."""
+        return {j: ways[0] for j, ways in self.ways.items()}
+
+    def without(self, kept: Mapping[int, Induction]) -> InductionCandidates:
+        """The candidates left after a step that bore out those in ``kept`` alone."""
+        left = {j: ways if j in kept else ways[1:] for j, ways in self.ways.items()}
+        found = {j: ways for j, ways in left.items() if ways}
+        barred = self.barred | (left.keys() - found.keys())
+        return InductionCandidates({**{j: (way,) for j, way in kept.items()}, **found}, barred)
+
+
+class Refuted(Exception):
+    """Some components are not what they were taken to be; those in ``kept`` still may be."""
+
+    def __init__(self, kept: dict[int, Induction]) -> None:
         super().__init__()
-        self.known = known
+        self.kept = kept
 
 
 class InductiveStep(WrappedStep, frozen=True):
@@ -76,7 +119,6 @@ class InductiveStep(WrappedStep, frozen=True):
     start: Items
     known: Mapping[int, Induction]
     barred: frozenset[int]
-    """Components that are not known at every step."""
     shape: tuple[Poly, ...]
     kept: dict[int, Induction] = field(default_factory=dict)
     """What the last step left known."""
@@ -118,29 +160,43 @@ class InductiveStep(WrappedStep, frozen=True):
 
 def fold_list(env: Env, step: Step, start: Items, shape: tuple[Poly, ...], maybe_free: bool = False) -> Value:
     """The fold of a list.  Components that are known at every step are no part of what is computed."""
-    guess, barred = guessed(env, step, start, shape), frozenset[int]()
+    guess = guessed(env, step, start, shape)
     if guess.handed_on:  # most often what the first step hands on, all do
-        given = {**guess.known, **{j: Induction(start[j]) for j in guess.handed_on}}
+        given = {**guess.candidates.known, **{j: Induction(start[j]) for j in guess.handed_on}}
         try:
-            inductive = InductiveStep(step, start, given, barred, shape)
+            inductive = InductiveStep(step, start, given, frozenset(), shape)
             return _fold_rest(env, inductive, maybe_free, guess.longer)
         except (Refuted, Rejected):
             pass
-    known = guess.known
+    candidates = guess.candidates
     while True:
-        inductive = InductiveStep(step, start, known, barred, shape)
+        inductive = InductiveStep(step, start, candidates.known, candidates.barred, shape)
         try:
             return _fold_rest(env, inductive, maybe_free, guess.longer)
         except Refuted as refuted:
-            barred |= known.keys() - refuted.known.keys()
-            known = refuted.known
+            candidates = candidates.without(refuted.kept)
         except Rejected as refused:
-            if not known:
+            if not candidates.ways:
                 found = _peeled(env, step, start, shape, maybe_free)
                 if found is None:
                     raise refused
                 return found
-            known, barred = {}, frozenset(range(len(start)))
+            candidates = InductionCandidates({}, frozenset(range(len(start))))
+
+
+def may_be_known(step: Step, start: Items) -> bool:
+    """Whether some component looks, by how the step is written, as if it might be known at every step."""
+    seems = outlook(step, len(start))
+    if seems is None:
+        return True
+    every = zip(start, *seems, strict=True)
+    return any(_is_whole(item) and not late and not longer for item, late, longer in every)
+
+
+def _is_whole(value: Value) -> bool:
+    """Whether a value is a known whole number, or a few of them."""
+    found = _entries(value)
+    return found is not None and all(isinstance(entry, Poly) for entry in found[1])
 
 
 class _LaterStep(WrappedStep, frozen=True):
@@ -237,25 +293,25 @@ def components(accumulator: Value) -> Items:
 def follow(env: Env, step: Step, start: Items, shape: tuple[Poly, ...], coords: tuple[Poly, ...]) -> None:
     """Take a step at coordinates that may be any, where nothing is known but what is so at every step."""
     unknown: Items = tuple(item if _entries(item) else Unknown() for item in start)
-    guess, barred = guessed(env, step, unknown, shape), frozenset[int]()
-    known = {**guess.known, **{j: Induction(start[j]) for j in guess.handed_on}}
+    guess = guessed(env, step, unknown, shape)
+    handed_on = {j: (Induction(start[j]),) for j in guess.handed_on}
+    candidates = InductionCandidates({**guess.candidates.ways, **handed_on})
     while True:
-        inductive = InductiveStep(step, start, known, barred, shape)
+        inductive = InductiveStep(step, start, candidates.known, candidates.barred, shape)
         inductive.at(env, Pieces(tuple(Unknown() for _ in inductive.rest())), coords)
-        if inductive.kept.keys() == known.keys():
+        if inductive.kept.keys() == candidates.ways.keys():
             return
-        barred |= known.keys() - inductive.kept.keys()
-        known = dict(inductive.kept)
+        candidates = candidates.without(inductive.kept)
 
 
 class Guess(Struct, frozen=True, eq=False):
     """What the first step makes of a list: what may be so at every step.
 
-    ``known`` are components that may be known, ``handed_on`` those that it leaves as they are, and
+    ``candidates`` are components that may be known, ``handed_on`` those that it leaves as they are, and
     ``longer`` says how much longer each length is after it.
     """
 
-    known: dict[int, Induction] = field(default_factory=dict)
+    candidates: InductionCandidates = field(default_factory=lambda: InductionCandidates({}))
     handed_on: frozenset[int] = frozenset()
     longer: Longer = ()
 
@@ -275,8 +331,8 @@ def guessed(env: Env, step: Step, start: Items, shape: tuple[Poly, ...]) -> Gues
             longer = tuple(_more(inner, a, b) for a, b in pairs)
     except (Rejected, NeedsUnrolling):
         return Guess()
-    known = {j: induction for j, induction in found.items() if induction is not None}
-    return Guess(known, handed_on - known.keys(), longer)
+    ways = {j: inductions for j, inductions in found.items() if inductions}
+    return Guess(InductionCandidates(ways), handed_on - ways.keys(), longer)
 
 
 def _more(env: Env, before: Value, after: Value) -> tuple[int, ...]:
@@ -289,20 +345,35 @@ def _more(env: Env, before: Value, after: Value) -> tuple[int, ...]:
     return tuple(max((b - a).constant or 0, 0) for a, b in zip(old, new, strict=True))
 
 
-def _advancing(env: Env, start: Value, now: Value) -> Induction | None:
-    """What a component is by its first two values."""
+def _advancing(env: Env, start: Value, now: Value) -> tuple[Induction, ...]:
+    """What a component may be by its first two values: so much more each time, or so many times as much.
+
+    A machine type wraps what is multiplied in it before long: that is followed by a run alone.
+    """
     before, after = _entries(start), _entries(now, env)
     if before is None or after is None or before[0] != after[0] or cast_of(start) != cast_of(now):
+        return ()
+    pairs = list(zip(before[1], after[1], strict=True))
+    added = [_added(a, b) for a, b in pairs]
+    multiplied = [_multiplied(a, b) for a, b in pairs] if cast_of(start) is None else [None]
+    every = dict.fromkeys(tuple(changes) for changes in (added, multiplied))
+    return tuple(Induction(start, changes) for changes in every if None not in changes)  # type: ignore[arg-type]
+
+
+def _added(before: Value, after: Value) -> Advance | None:
+    if isinstance(before, Poly) and isinstance(after, Poly):
+        return Advance(more=after - before)
+    return Advance() if before == after else None
+
+
+def _multiplied(before: Value, after: Value) -> Advance | None:
+    if before == after:
+        return Advance()
+    if not isinstance(before, Poly) or not isinstance(after, Poly) or not before.terms:
         return None
-    advance: list[Poly] = []
-    for a, b in zip(before[1], after[1], strict=True):
-        if isinstance(a, Poly) and isinstance(b, Poly):
-            advance.append(b - a)
-        elif a == b:
-            advance.append(const(0))
-        else:
-            return None
-    return Induction(start, tuple(advance))
+    ratio = exact_div(after, before)
+    factor = None if ratio is None else ratio.constant
+    return Advance(factor) if factor is not None and factor > 1 else None
 
 
 def _same(env: Env, left: Value, right: Value) -> bool:

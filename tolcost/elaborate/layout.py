@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from functools import reduce
+from functools import lru_cache, reduce
 from itertools import product
 
 from tolcost.algebra import (
@@ -14,7 +14,9 @@ from tolcost.algebra import (
     TRUE,
     Cond,
     Poly,
+    conj,
     const,
+    data_symbol,
     ge,
     range_of,
     the_symbol,
@@ -36,11 +38,15 @@ from tolcost.atoms.nodes import (
     Part,
     Ref,
     Reshape,
+    Select,
     Table,
     Type,
 )
 from tolcost.diagnostics import NOWHERE, Span
+from tolcost.elaborate.node_bounds import is_within
 from tolcost.elaborate.shapes import (
+    AT_LEAST_1,
+    INSIDE,
     Shape,
     apart,
     capacity,
@@ -525,8 +531,9 @@ def _sought(env: Env, value: Value, at: tuple[Value, ...], span: Span, checked: 
         )
     if not at:
         return value
-    if not checked:
-        check_indices(env, at, shape, span)
+    left = TRUE if checked else check_indices(env, at, shape, span)
+    if left is not TRUE and is_static(value) and len(at) == len(shape):
+        return _where_there(env, left, _sought(env, value, at, span, checked=True), span)
     if isinstance(value, Cast):
         return _of_told_space(env, value, at, shape, span)
     if len(at) < len(shape):
@@ -544,6 +551,33 @@ def _sought(env: Env, value: Value, at: tuple[Value, ...], span: Span, checked: 
             return _sequence_entry(items, at[0], span)
         case _:
             fail("T0303", "this value has no elements", span, kind=Misfit)
+
+
+def _where_there(env: Env, condition: Cond, value: Value, span: Span) -> Value:
+    """An element of what is not laid out, where it is there; a run stops where it is looked at and is not.
+
+    What an index that is a node is taken of is laid out, and checked as all members are.
+    """
+    if not isinstance(value, (Poly, Cond, Fraction, float, Quotient, Cast)):
+        return value
+    found = materialise(env, value, span)
+    there, elsewhere = (
+        env.scope.inner(condition).block(found),
+        env.scope.inner().block(not_there(env, found, span)),
+    )
+    return as_static(env, Select(condition, there, elsewhere, found.type, span))
+
+
+def not_there(env: Env, like: Node, span: Span) -> Node:
+    """A value of the type of another one that no run can have: it is taken from a place that is not there."""
+
+    def part_of(part: Part) -> Node:
+        table = Table((const(0),), (Part((const(1),), part.space),), span)
+        coords, scope = env.scope.under([f"i{n + 1}" for n in range(len(part.shape))], part.shape)
+        member_of = Member(table, (const(0),), numeric_type(part.space), span)
+        return build(coords, part.shape, scope.block(member_of), span)
+
+    return pack(tuple(map(part_of, like.type)))
 
 
 def _of_told_space(env: Env, value: Cast, at: tuple[Value, ...], shape: Shape, span: Span) -> Value:
@@ -571,11 +605,35 @@ def laid_at(value: Value, at: tuple[Value, ...]) -> Value | None:
     return value.items[offset]
 
 
-def check_indices(env: Env, at: tuple[Value, ...], shape: Shape, span: Span) -> None:
-    """Every static index lies inside its dimension; the others are checked when run."""
+def check_indices(env: Env, at: tuple[Value, ...], shape: Shape, span: Span) -> Cond:
+    """Every static index lies inside its dimension: it is proved, a condition, or checked when run.
+
+    Of one that data decides nothing is said: that it is checked when run goes without saying.  Gives what
+    is left to check of those that are formulas.
+    """
+    left: list[Cond] = []
     for index, extent in zip(at, shape, strict=False):
-        if isinstance(index, Poly) and not is_seen_inside(env, index, extent):
-            check_index(env, index, extent, span, lambda: f"of shape {shape_text(shape)}")
+        index = plain(index)
+        if isinstance(index, Opaque):
+            _leave_to_run(env, index.node, extent, span)
+        elif isinstance(index, Poly) and not is_seen_inside(env, index, extent):
+            left.append(check_index(env, index, extent, span, lambda: f"of shape {shape_text(shape)}"))
+    return conj(*left)
+
+
+@lru_cache(maxsize=1 << 8)
+def _index_at(span: Span) -> Poly:
+    """What the index is called of which only running tells where it is."""
+    return data_symbol("index", None, None, "coord")
+
+
+def _leave_to_run(env: Env, node: Node, extent: Poly, span: Span) -> None:
+    """Say that an index is checked when run, unless how it is computed keeps it inside."""
+    scope = env.scope
+    if not scope.never and scope.mode.checked and not is_within(env, node, const(1), extent):
+        index = _index_at(span)
+        for condition, reason in ((ge(index - 1), AT_LEAST_1), (ge(extent - index), INSIDE)):
+            env.context.record(condition, "range", reason, span)
 
 
 def _slice(env: Env, value: Value, at: tuple[Value, ...], shape: Shape, span: Span) -> Value:

@@ -11,13 +11,25 @@ from typing import NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
-from tolcost.algebra import Cond, Poly, const, data_symbol, ge, product_of, prove, the_symbol, total
+from tolcost.algebra import (
+    Cond,
+    Poly,
+    const,
+    data_symbol,
+    ge,
+    powers,
+    product_of,
+    prove,
+    step_of,
+    the_symbol,
+    total,
+)
 from tolcost.atoms.kit import constant_symbols
 from tolcost.atoms.nodes import JointWork
 from tolcost.diagnostics import Diagnostic, Rejected, Span
 from tolcost.elaborate.accumulators import fold_under_coordinates
 from tolcost.elaborate.apply import static_in
-from tolcost.elaborate.induction import as_list, components, fold_list
+from tolcost.elaborate.induction import as_list, components, fold_list, may_be_known
 from tolcost.elaborate.layout import grid, in_spaces, materialise
 from tolcost.elaborate.maps import Step, WrappedStep, WrittenStep, fresh, pattern_of
 from tolcost.elaborate.shapes import (
@@ -44,6 +56,7 @@ from tolcost.elaborate.values import (
     Vec,
     View,
     bind_data,
+    cast_of,
     entry,
     evaluate,
     form,
@@ -122,15 +135,33 @@ def fold_value(env: Env, step: WrittenStep, start: Value, shape: tuple[Poly, ...
 def _fold(env: Env, step: WrittenStep, start: Value, shape: tuple[Poly, ...]) -> Value:
     """The fold, by what it starts from."""
     maybe_free = _partly_static(step.over) or not step.looks_at_elements()
-    if maybe_free and is_static(start):
+    all_free = maybe_free and is_static(start)
+    if all_free and not (isinstance(start, Pieces) and may_be_known(step, start.items)):
         found = _static_fold(env, step, start, shape)
         if found is not None:
             return found
     if isinstance(start, Seq):
         return _sequence_fold(env, step, start, shape)
     if isinstance(start, Pieces):
-        return fold_list(env, step, start.items, shape, maybe_free=True)
+        return _list_fold(env, step, start, shape, all_free)
     return fold_under_coordinates(env, step, start, shape, maybe_free)
+
+
+def _list_fold(env: Env, step: Step, start: Pieces, shape: tuple[Poly, ...], all_free: bool) -> Value:
+    """A fold of a list; a few steps of which nothing is data are taken one by one."""
+    numbers = known(shape)
+    if not all_free or numbers is None or math.prod(numbers) > UNROLL_LIMIT:
+        return fold_list(env, step, start.items, shape, maybe_free=True)
+    inner = env.building(env.scope.inner())
+    with env.context.attempt(inner.scope) as trial:
+        found = fold_list(inner, step, start.items, shape, maybe_free=True)
+        if not is_static(found):
+            trial.keep()
+    if is_static(found):
+        begin = _in_spaces_of(env, start, found, step.span)
+        return _entry_by_entry(env, _Spaced(step, found), begin, grid(numbers))
+    env.scope.absorb(inner.scope)
+    return found
 
 
 def _partly_static(over: Value) -> bool:
@@ -281,14 +312,14 @@ def _static_fold(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) ->
     numbers = known(shape)
     size = UNROLL_LIMIT + 1 if numbers is None else math.prod(numbers)
     if isinstance(plain(start), Poly) and size > _FEW:
-        summed = _sum(env, step, plain(start), shape)
-        if summed is not None:
-            return _like(env, summed, free)
+        closed = _closed(env, step, start, shape)
+        if closed is not None:
+            return _like(env, closed, free)
     if numbers is not None and size <= UNROLL_LIMIT:
         return _entry_by_entry(env, step, start, grid(numbers))
     if isinstance(start, _NO_TOL):
         return None  # too long to take one by one, and nothing in the IR stands for them
-    steady = None if isinstance(start, (Pieces, Vec, View, Seq)) else _steady(env, step, start, shape)
+    steady = None if isinstance(start, (Pieces, Vec, View)) else _steady(env, step, start, shape)
     return free if steady is None else _like(env, steady, free)
 
 
@@ -357,18 +388,25 @@ def _steady(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Valu
     return value
 
 
-def _sum(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
-    accumulator = data_symbol("accumulator", None, None)
+def _closed(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
+    """A fold of numbers as a formula: a sum of what each step adds, or a power of what each multiplies by.
+
+    A machine type wraps what is multiplied in it before long: that is no power.
+    """
+    accumulator, first = data_symbol("accumulator", None, None), plain(start)
     symbol = the_symbol(accumulator)
     coords, inner = fresh(env, step.pattern, shape)
     with env.context.attempt(inner.scope) as trial:
         value = plain(step.at(inner, accumulator, coords))
         if not isinstance(value, Poly):
             return None
-        added = value - accumulator
-        if symbol in added.free:
+        added, factor = value - accumulator, step_of(value, symbol).constant
+        multiplies = value == accumulator * (factor or 0) and cast_of(start) is None
+        if symbol in added.free and not multiplies:
             return None
         trial.keep()
-    over = [(the_symbol(c), const(1), d) for c, d in zip(coords, shape, strict=True)]
-    assert isinstance(start, Poly)
-    return start + total(added, over, facts=facts_here(env))
+    assert isinstance(first, Poly)
+    if symbol not in added.free:
+        over = [(the_symbol(c), const(1), d) for c, d in zip(coords, shape, strict=True)]
+        return first + total(added, over, facts=facts_here(env))
+    return first * powers(factor, product_of(shape)) if factor is not None and factor > 0 else None

@@ -18,6 +18,7 @@ from tolcost.algebra import (
     Eq,
     Floor,
     Ge,
+    Not,
     Poly,
     Symbol,
     atom,
@@ -146,7 +147,7 @@ def unify(env: Env, left: Poly, right: Poly, what: Said, span: Span, but: Said |
     if verdict is False:
         refuse(definite=True)
     solved = solve(left - right)
-    everywhere = _everywhere(env, eq(left - right), refuse)
+    everywhere = at_all_places(env, eq(left - right), refuse)
     if everywhere is TRUE:
         return left
     context.record(everywhere, "equal", said(what), span)
@@ -191,6 +192,7 @@ def require(
     message: Said,
     kind: ConditionKind = "range",
     code: str = "T0302",
+    hint: str | None = None,
 ) -> bool:
     """Prove a condition, record what of it depends on lengths alone, or refuse the program.
 
@@ -198,20 +200,41 @@ def require(
     """
     if condition is TRUE:  # as most are
         return True
+    return required(env, condition, reason, span, message, kind, code, hint) is TRUE
+
+
+def required(
+    env: Env,
+    condition: Cond,
+    reason: str,
+    span: Span,
+    message: Said,
+    kind: ConditionKind = "range",
+    code: str = "T0302",
+    hint: str | None = None,
+) -> Cond:
+    """Do the same, and give what is left of the condition: TRUE if it was proved.
+
+    Nothing is asked where no element ever is.
+    """
     verdict = decide(env, condition)
     if verdict is TRUE or env.scope.never or not env.scope.mode.checked:
-        return verdict is TRUE
+        return verdict if verdict is TRUE else FALSE
     if verdict is FALSE:
-        fail(code, said(message), span, kind=OutOfRange, definite=True)
+        fail(code, said(message), span, hint, kind=OutOfRange, definite=True)
 
     def refuse() -> NoReturn:
-        fail(code, said(message), span, kind=OutOfRange)
+        fail(code, said(message), span, hint, kind=OutOfRange)
 
-    everywhere = _everywhere(env, verdict, refuse)
-    if everywhere is TRUE:
-        return True
-    env.context.record(everywhere, kind, reason, span)
-    return False
+    everywhere = at_all_places(env, verdict, refuse)
+    if everywhere is not TRUE:
+        env.context.record(everywhere, kind, reason, span)
+    return everywhere
+
+
+def is_local(condition: Cond) -> bool:
+    """Whether a condition is about coordinates: only a run tells whether it holds at all of them."""
+    return any(symbol.kind == "coord" for symbol in symbols_of_cond(condition))
 
 
 def require_length(
@@ -243,7 +266,7 @@ def _only_visited(env: Env, condition: Cond) -> bool:
     return proved(condition, (*kept, *env.context.notes.agreed)) is not True
 
 
-def _everywhere(env: Env, condition: Cond, refuse: Callable[[], NoReturn]) -> Cond:
+def at_all_places(env: Env, condition: Cond, refuse: Callable[[], NoReturn]) -> Cond:
     """What an open condition says of lengths alone, to hold at every coordinate; itself if unknown.
 
     At the worst coordinates it may be seen to hold by what is known of the lengths.
@@ -265,6 +288,12 @@ def _is_broken(condition: Cond, worst: Cond | None, facts: tuple[Cond, ...]) -> 
     if worst is None:
         return any(proved(_at_end(condition, is_last), facts) is False for is_last in (True, False))
     return worst is FALSE or (worst != condition and proved(worst, facts) is False)
+
+
+def is_reached(condition: Cond, facts: tuple[Cond, ...]) -> bool:
+    """Whether a condition holds at the first or the last of all coordinates, where facts hold too."""
+    whole = conj(condition, *facts)
+    return any(proved(_at_end(whole, is_last), facts) is True for is_last in (False, True))
 
 
 def _at_end(condition: Cond, is_last: bool) -> Cond:
@@ -297,6 +326,8 @@ def _at_worst(condition: Cond) -> Cond | None:
     if isinstance(condition, Eq) and any(s.kind == "coord" for s in condition.p.free):
         above, below = _at_worst(ge(condition.p)), _at_worst(ge(-condition.p))
         return None if above is None or below is None else conj(above, below)
+    if isinstance(condition, Not) and isinstance(condition.part, Eq):
+        return _nowhere_zero(condition.part.p)
     if not isinstance(condition, Ge):
         return None
     p = condition.p
@@ -324,6 +355,24 @@ def _at_worst(condition: Cond) -> Cond | None:
                 return TRUE if _is_square_from_0_on(p, symbol) else None
             p = least
     return None
+
+
+def _nowhere_zero(p: Poly) -> Cond | None:
+    """That a coordinate does not meet the place at which a form is 0, if there is one place at the most.
+
+    >>> from tolcost.algebra import coordinate, length
+    >>> _nowhere_zero(coordinate("i", length("n")) - 2)
+    Ge(p=1 - n)
+    """
+    coordinates = [s for s in p.free if s.kind == "coord"]
+    if len(coordinates) != 1:
+        return None
+    (symbol,) = coordinates
+    step = step_of(p, symbol).constant
+    if symbol.lo is None or symbol.hi is None or step not in (1, -1):
+        return None
+    place = atom(symbol) - p * step
+    return disj(ge(symbol.lo - place - 1), ge(place - symbol.hi - 1))
 
 
 def _is_square_from_0_on(p: Poly, symbol: Symbol) -> bool:
@@ -358,8 +407,13 @@ def _with_least_remainder(p: Poly, symbol: Symbol, count: Poly) -> Poly | None:
     return None
 
 
-def check_index(env: Env, index: Poly, extent: Poly, span: Span, where: Said) -> None:
-    """An index lies between 1 and the length of its dimension."""
+AT_LEAST_1 = "an index is at least 1"
+INSIDE = "an index stays inside its dimension"
+"""What conditions on an index say."""
+
+
+def check_index(env: Env, index: Poly, extent: Poly, span: Span, where: Said) -> Cond:
+    """An index lies between 1 and the length of its dimension; gives what is left for a run to check."""
 
     def message() -> str:
         beside = f"index {to_text(index)} is outside 1..{to_text(extent)} {said(where)}".rstrip()
@@ -368,11 +422,15 @@ def check_index(env: Env, index: Poly, extent: Poly, span: Span, where: Said) ->
             return beside
         return f"{beside}: the {'last' if place else 'first'} is {to_text(extent) if place else 1}"
 
-    from_1 = require(env, ge(index - 1), "an index is at least 1", span, message)
-    to_end = require(env, ge(extent - index), "an index stays inside its dimension", span, message)
+    hint = "counting starts at 1" if index.constant == 0 else None
+    from_1 = required(env, ge(index - 1), AT_LEAST_1, span, message, hint=hint)
+    to_end = required(env, ge(extent - index), INSIDE, span, message)
     notes = env.context.notes
-    if from_1 and to_end and not notes.equal and not notes.agreed:  # these may be forgotten again
+    if (
+        from_1 is TRUE and to_end is TRUE and not notes.equal and not notes.agreed
+    ):  # these may be forgotten again
         env.scope.in_range.add((index, extent))
+    return conj(*filter(is_local, (from_1, to_end)))
 
 
 def is_seen_inside(env: Env, index: Poly, extent: Poly) -> bool:

@@ -1,4 +1,7 @@
-"""The depth of a program at concrete lengths, by walking every coordinate."""
+"""The depth of a program at concrete lengths, by walking every coordinate.
+
+Of a choice by data both sides count, and what it is decided by.
+"""
 
 from __future__ import annotations
 
@@ -40,8 +43,10 @@ class _Walk:
             case Fold():
                 return self.fold(node, ready, values, env)
             case Select(condition=condition, then=then, other=other):
-                chosen = then if evaluate_cond(condition, values) else other  # type: ignore[arg-type]
-                return self.block(chosen, values, env)
+                sides = (then, other)
+                if not isinstance(condition, Node):
+                    sides = (then,) if evaluate_cond(condition, values) else (other,)
+                return max(ready, *(self.block(side, values, env) for side in sides))
             case _:
                 return ready
 

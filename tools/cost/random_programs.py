@@ -7,7 +7,7 @@ from random import Random
 from msgspec import Struct, field
 
 from tolcost.algebra import Cond, Poly, conj, coordinate, eq, ge, product_of
-from tolcost.atoms.nodes import Block, Build, Input, Node, Pack, Part, Program, Reshape, Var, Where
+from tolcost.atoms.nodes import Block, Build, Input, Node, Pack, Part, Program, Reshape, Select, Var, Where
 from tools.cost.programs import R0, apply, block, k, m, n, number, program
 from tools.execute.builders import build, fold, mem, ref, select, tensor
 
@@ -20,15 +20,18 @@ class Scope(Struct):
 
     coords: list[Poly] = field(default_factory=list)
     values: list[Var] = field(default_factory=list)
+    choices: tuple[str, ...] = ()
+    """Choices by data, where there are any."""
 
     def inside(self, *coords: Poly) -> Scope:
-        return Scope([*self.coords, *coords], list(self.values))
+        return Scope([*self.coords, *coords], list(self.values), self.choices)
 
 
-def random_program(seed: int) -> Program:
+def random_program(seed: int, by_data: bool = False) -> Program:
+    """A program; ``by_data`` asks for choices by data, too."""
     rng = Random(seed)
     bindings: list[tuple[Var, Node]] = []
-    scope = Scope()
+    scope = Scope(choices=("choose", "choose") if by_data else ())
     for i in range(rng.randrange(3)):
         var = Var(f"v{i}", R0)
         bindings.append((var, scalar(rng, scope, 3)))
@@ -64,7 +67,8 @@ def condition(rng: Random, scope: Scope) -> Cond:
 def scalar(rng: Random, scope: Scope, fuel: int) -> Node:
     if fuel <= 0 or rng.random() < 0.15:
         return leaf(rng, scope)
-    kind = rng.choice(("apply", "apply", "shared", "fold", "fold", "select", "where", "member"))
+    kinds = ("apply", "apply", "shared", "fold", "fold", "select", "where", "member", *scope.choices)
+    kind = rng.choice(kinds)
     if kind == "apply":
         return apply(rng.choice(FUNCTIONS), scalar(rng, scope, fuel - 1), scalar(rng, scope, fuel - 1))
     if kind == "shared":
@@ -74,6 +78,9 @@ def scalar(rng: Random, scope: Scope, fuel: int) -> Node:
         return random_fold(rng, scope, fuel)
     if kind == "select":
         return select(condition(rng, scope), body(rng, scope, fuel), body(rng, scope, fuel))
+    if kind == "choose":
+        asked = apply("lt", scalar(rng, scope, fuel - 1), number(0))
+        return Select(asked, body(rng, scope, fuel), body(rng, scope, fuel), R0)
     if kind == "where":
         parts = [scalar(rng, scope, fuel - 1) for _ in range(3)]
         return Where(parts[0], parts[1], parts[2], "R", R0)
@@ -115,7 +122,7 @@ def tol(rng: Random, scope: Scope, fuel: int) -> Node:
     inner = scope.inside(*coords)
     kind = rng.random()
     if fuel > 1 and kind < 0.3:
-        nested = tol(rng, Scope(scope.coords, scope.values), fuel - 1)
+        nested = tol(rng, Scope(scope.coords, scope.values, scope.choices), fuel - 1)
         return build(coords, extents, nested)
     if fuel > 1 and kind < 0.4:
         pair = Pack((scalar(rng, inner, fuel - 1), number(1)), (*R0, *R0))

@@ -1,0 +1,102 @@
+"""Bounds of static numbers that only running tells, by the functions that they are computed with.
+
+An index that is clipped to its dimension needs no check in a run: ``max(min(k, n), 1)`` lies between 1
+and n, whatever k is.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import ceil, floor, isfinite
+
+from msgspec import Struct
+
+from tolcost.algebra import Cond, Poly, const, ge
+from tolcost.atoms import nodes as ir
+from tolcost.atoms.nodes import Block, Node, Var
+from tolcost.elaborate.shapes import facts_here, proved
+from tolcost.elaborate.values import Env
+from tolcost.spaces import SPACES, kind_of
+
+_MANY_BITS = 32
+"""Whole numbers of so many bits are taken to hold what lengths decide."""
+
+_WHOLE = {"floor", "ceil", "round", "trunc"}
+_CLIPS = {("max", True): any, ("max", False): all, ("min", True): all, ("min", False): any}
+"""Whether one operand has to keep to a bound, or all of them: a lower one (True), or an upper one."""
+
+
+def is_within(env: Env, node: Node, low: Poly, high: Poly) -> bool:
+    """Whether a number is seen to lie between two whole numbers, both included."""
+    bounds = _Bounds(env, facts_here(env), {})
+    return bounds.keeps(node, low, True) and bounds.keeps(node, high, False)
+
+
+class _Bounds(Struct, frozen=True, eq=False):
+    """What is known here; ``bound`` are names of blocks inside."""
+
+    env: Env
+    facts: tuple[Cond, ...]
+    bound: dict[Var, Node]
+
+    def keeps(self, node: Node, end: Poly, lower: bool) -> bool:
+        """Whether a number keeps to a whole number as its lower bound, or as its upper one."""
+        match node:
+            case ir.Number(value=value):
+                return self._number(value, end, lower)
+            case ir.Ref(var=var):
+                named = self.bound.get(var) or self.env.scope.named(var)
+                return named is not None and self.keeps(named, end, lower)
+            case ir.Lambda():
+                return self._function(node, end, lower)
+            case ir.Convert(value=value) if _keeps_order(node):
+                return self.keeps(value, end, lower)
+            case ir.Select(then=then, other=other):
+                return self._block(then, end, lower) and self._block(other, end, lower)
+            case ir.Where(then=then, other=other):
+                return self.keeps(then, end, lower) and self.keeps(other, end, lower)
+            case _:
+                return False
+
+    def _block(self, block: Block, end: Poly, lower: bool) -> bool:
+        self.bound.update(block.bindings)
+        return self.keeps(block.result, end, lower)
+
+    def _number(self, value: ir.Constant, end: Poly, lower: bool) -> bool:
+        if isinstance(value, (Fraction, float)) and isfinite(value):
+            value = const(floor(value) if lower else ceil(value))
+        if not isinstance(value, Poly):
+            return False
+        return proved(ge(value - end if lower else end - value), self.facts) is True
+
+    def _function(self, node: ir.Lambda, end: Poly, lower: bool) -> bool:
+        clips = _CLIPS.get((node.function, lower))
+        if clips is not None:
+            return clips([self.keeps(arg, end, lower) for arg in node.args])
+        if node.function in _WHOLE:
+            return self.keeps(node.args[0], end, lower)
+        if node.function not in ("add", "sub", "mod"):
+            return False
+        first, second = node.args
+        if node.function == "add" and _whole(first) is not None:
+            first, second = second, first
+        number = _whole(second)
+        if number is None:
+            return False
+        if node.function == "mod":
+            positive = self._number(number, const(1), True)
+            return positive and self._number(const(0) if lower else number - 1, end, lower)
+        return self.keeps(first, end - number if node.function == "add" else end + number, lower)
+
+
+def _whole(node: Node) -> Poly | None:
+    """The whole number that a node is, if it is known."""
+    value = node.value if isinstance(node, ir.Number) else None
+    return value if isinstance(value, Poly) else None
+
+
+def _keeps_order(node: ir.Convert) -> bool:
+    """Whether a conversion neither wraps nor takes bits for others."""
+    space = SPACES[node.type[0].space]
+    wide = not space.finite or kind_of(node.type[0].space) == "R" or (space.bits or 0) >= _MANY_BITS
+    return wide and not node.bits
