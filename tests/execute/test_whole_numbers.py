@@ -278,3 +278,14 @@ def test_an_imaginary_part_is_in_no_space_of_other_numbers(space: str) -> None:
     text = f"tol x: {space} [n]\ny := x"
     assert outcomes(text, x=[1 + 2j]) == [{"T0349"}] * 3
     assert outcomes(text, x=[1 + 0j]) == [[1]] * 3
+
+
+@pytest.mark.parametrize(
+    "static", ["10^30 / i", "max(i - 10^30, 0)", "10^30 * i / 7", "i / 10^30", "i % 10^25", "(i * 10^30) % 7"]
+)
+def test_static_numbers_of_any_size_meet_coordinates(static: str) -> None:
+    """A quotient of what 64 bits cannot hold, by a coordinate, ended in an overflow."""
+    whole, by_one, written_out = outcomes(
+        f"tol x: R [n]\ny := map(x, * * ({static}), [i])", x=[1.0, 2.0, 3.0]
+    )
+    assert whole == by_one == written_out

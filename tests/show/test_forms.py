@@ -5,7 +5,17 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tolcost.algebra import Poly, atom, const, evaluate, floordiv, length, maximum, the_symbol
+from tolcost.algebra import (
+    Poly,
+    atom,
+    const,
+    data_symbol,
+    evaluate,
+    floordiv,
+    length,
+    maximum,
+    the_symbol,
+)
 from tolcost.algebra.parse import parse_text
 from tolcost.cost.record import FormRatio
 from tolcost.show.document import form_at, lowest, text_of
@@ -93,3 +103,11 @@ def test_names_for_what_recurs_change_no_value() -> None:
         assert [evaluate(found.put(form), point) for form in forms] == [
             evaluate(form, point) for form in forms
         ]
+
+
+def test_nothing_times_what_no_run_tells_is_a_number() -> None:
+    """A loop that is never reached has no number of turns: 0 of 0 was said to differ."""
+    k, turns = length("k", 0), data_symbol("turns", 0)
+    assert form_at(k * turns, {the_symbol(k): 0}) == 0
+    assert isinstance(form_at(k * turns, {the_symbol(k): 0}), int)
+    assert form_at(k * turns, {the_symbol(k): 2}) == 2 * turns

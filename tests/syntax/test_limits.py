@@ -149,3 +149,11 @@ def test_reading_keeps_the_text(tmp_path: Path) -> None:
     assert source.name == str(file)
     assert source.text == "\ufeffgröße = 1\r\n"
     assert len(parse(source).statements) == 1
+
+
+@pytest.mark.parametrize("sign", ["<", "=="])
+def test_a_statement_has_as_many_mistakes_as_a_program(sign: str) -> None:
+    """A comparison that was chained 5,000 times printed 1.7 MB."""
+    with pytest.raises(Rejected) as caught:
+        parse(Source("chained.tol", "y := " + f" {sign} ".join("x" * 5000)))
+    assert len(caught.value.diagnostics) == MAX_ERRORS

@@ -138,6 +138,24 @@ def generators_in(p: Poly) -> set[Generator]:
     return found
 
 
+def size_of(p: Poly) -> int:
+    """Count the factors of a form, in floors, clips and sums too; of what stands in many places those of one.
+
+    >>> from tolcost.algebra.poly import length
+    >>> n, m = length("n"), length("m")
+    >>> size_of(n * n + 1), size_of(n // m), size_of((n // m) * (n * n + 1))
+    (3, 3, 6)
+    """
+    found, seen, waiting = 0, set[Generator](), [p]
+    while waiting:
+        for mono in waiting.pop().terms:
+            found += len(mono) or 1
+            new = set(mono) - seen
+            seen |= new
+            waiting += [part for generator in new for part in generator.parts]
+    return found
+
+
 def has_sum(p: Poly) -> bool:
     """Whether a sum occurs, at any depth."""
     return bool(p.height) and any(isinstance(g, Sum) for g in generators_in(p))
@@ -234,6 +252,8 @@ def opaque_sum(body: Poly, x: Symbol, lo: Poly, hi: Poly) -> Poly:
     height = 1 + max(_sum_depth(body), _sum_depth(lo), _sum_depth(hi))
     binder = symbol_of("_", -height, "coord", lo, hi)
     inside = _never_by_zero(body if binder is x else rebuild(body, {x: atom(binder)}, QUICK), binder)
+    if not inside.terms:  # the bounds of the binder decide a clip
+        return ZERO
     content = gcd(*inside.terms.values()) * (-1 if leading_coefficient(inside) < 0 else 1)
     front, primitive = ONE, Poly({mono: coef // content for mono, coef in inside.terms.items()})
     while still := [g for g in _shared(primitive) if binder in primitive.free - g.free]:

@@ -40,12 +40,14 @@ from tolcost.algebra.poly import (
     total_of,
 )
 from tolcost.algebra.prove import holds_at_ends
-from tolcost.algebra.rebuild import QUICK, Rules, opaque_sum, rebuild
+from tolcost.algebra.rebuild import QUICK, Rules, opaque_sum, rebuild, size_of
 
 _STANDARD = "#"
 _MANY_TERMS = 3
 _FEW_RANGES = 8
 """At most so many at once: with each the degree grows, and nothing here counts what that takes."""
+MOST_FACTORS = 600
+"""The longest closed form of a sum, some 15,000 letters: nobody can read a longer one."""
 _Form = tuple[tuple[int, tuple[tuple[int, int], ...]], ...]
 _Solved = dict[_Form, list[tuple[Problem, Poly]]]
 """Problems and what they came to, by their form."""
@@ -151,7 +153,24 @@ def _total(body: Poly, ranges: tuple[SummedRange, ...], guard: Cond, facts: tupl
     for constraints, times in signed_cases(guard).items():
         ordered = tuple(sorted(constraints, key=lambda a: (isinstance(a, Ge), a.p.key)))
         parts.append(scale(_by_components(Problem(body, ranges, ordered, facts)), times))
-    return fewer_clips(tidied(total_of(parts), facts))
+    closed = fewer_clips(tidied(total_of(parts), facts))
+    if size_of(closed) <= MOST_FACTORS:
+        return closed
+    try:
+        return min(closed, _shortened(Problem(body, ranges, (), facts), guard), key=size_of)
+    except AlgebraBudget:  # what the conditions would be in the summand is longer still
+        return closed
+
+
+def _shortened(problem: Problem, guard: Cond) -> Poly:
+    """Sum in closed form over the innermost range alone, or over none, where the form for all is too long."""
+    *outer, inner = problem.ranges
+    if outer:
+        body = _total(problem.body, (inner,), guard, problem.facts)
+        found = _unevaluated(Problem(body, tuple(outer), (), problem.facts))
+        if size_of(found) <= MOST_FACTORS:
+            return found
+    return _unevaluated(_with_body(problem, multiply(problem.body, indicator(guard, problem.facts))))
 
 
 def sum_over(body: Poly, symbol: Symbol, lo: Poly, hi: Poly) -> Poly:

@@ -195,7 +195,7 @@ def _poly(p: Poly, grid: Grid, env: Mapping[Symbol, int]) -> int | Array:
         for factor in factors:
             term = term * (factor if exact or isinstance(factor, int) else factor.astype(np.object_))
         total = total + term
-    return total if p.den == 1 else total // p.den
+    return total if p.den == 1 else _unbounded_beside(total, p.den) // p.den
 
 
 def _magnitude(value: int | Array) -> int:
@@ -222,9 +222,15 @@ def _generator(g: Generator, grid: Grid, env: Mapping[Symbol, int]) -> int | Arr
 
 def _quotient(p: int | Array, q: int | Array) -> int | Array:
     """Divide and round down; where a divisor is not positive the point is not there."""
-    if isinstance(q, int):
-        return p // max(q, 1)
-    return p // np.maximum(q, 1)
+    divisor = max(q, 1) if isinstance(q, int) else np.maximum(q, 1)
+    return _unbounded_beside(p, divisor) // _unbounded_beside(divisor, p)
+
+
+def _unbounded_beside(value: int | Array, other: int | Array) -> int | Array:
+    """Make an array hold numbers of any size, where one that it meets is larger than 64 bits hold."""
+    if isinstance(value, int) or not isinstance(other, int) or abs(other) < _SAFE:
+        return value
+    return value.astype(np.object_)
 
 
 def _pointwise(g: Generator, grid: Grid, env: Mapping[Symbol, int]) -> Array:

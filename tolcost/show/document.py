@@ -77,7 +77,8 @@ def _partly(form: Formula, values: Valuation) -> Form:
     """Put numbers in place of the symbols that have one."""
     match form:
         case Poly():
-            return substitute(form, values)
+            found = substitute(form, values)
+            return found if found.constant is None else found.constant  # 0 times what no run tells
         case Depth():
             return _depth(form, values)
         case FormRatio(numerator=top, denominator=bottom):

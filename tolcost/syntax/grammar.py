@@ -361,7 +361,8 @@ class Builder:
         labels: tuple[Label, ...] = (),
         fix: Fix | None = None,
     ) -> None:
-        self.diagnostics.append(Diagnostic(code, message, span, labels, hint, fix=fix))
+        if len(self.diagnostics) < tree.MAX_ERRORS:  # one statement can have thousands
+            self.diagnostics.append(Diagnostic(code, message, span, labels, hint, fix=fix))
 
     def _plain(self, value: Any) -> tree.Expr:
         """An operand as a node."""
