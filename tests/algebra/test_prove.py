@@ -130,3 +130,13 @@ def test_clips_in_order_are_left_out_of_a_sum() -> None:
 def test_a_length_of_any_name_is_not_what_proofs_put_in() -> None:
     """``m = 1 + excess`` would say something of a length that is called so, too."""
     assert _EXCESS not in (length("excess", 0), length("excess"))
+
+
+def test_facts_take_no_proof_away() -> None:
+    """A search among facts ran out of fuel before it came to what needs none of them."""
+    a, b, c, d = (length(name, least) for name, least in zip("abcd", (0, 1, 1, 2), strict=True))
+    goal = ((2 * a + b + 2 * c) // 3) * (d * d + b) - 1
+    third = (b * c + b + n + 1) // 3
+    facts = (ge(third * (2 * a * c + d * d + d - 3) - 2 * a * c - d * d - d + 3), ge(2 * a * a - c * n + 2))
+    assert is_nonnegative(goal)
+    assert is_nonnegative(goal, facts)

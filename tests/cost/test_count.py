@@ -10,9 +10,10 @@ from tests.cost import programs
 from tests.cost.brute import brute
 from tests.cost.programs import R0, X, apply, block, k, m, n, number, program
 from tests.execute.builders import build, fold, mem, ref, select, tensor
-from tolcost.algebra import Symbol, coordinate, evaluate, ge, to_text
+from tolcost.algebra import Symbol, coordinate, evaluate, ge, is_nonnegative, length, to_text
 from tolcost.atoms.nodes import Node, Program, Put, Var
 from tolcost.cost import Counts, count
+from tolcost.cost.count import defined
 from tolcost.diagnostics import Rejected, place
 
 N, M, K = programs.SYMBOLS
@@ -206,3 +207,18 @@ def test_reference_interpreter_agrees():
     closed = count(made)
     assert {key: evaluate(p, values) for key, p in closed.histogram.items()} == run.counts.histogram
     assert {key: evaluate(p, values) for key, p in closed.atoms.items()} == run.counts.atoms
+
+
+def test_a_divisor_that_facts_hide_is_left_as_it_is() -> None:
+    """It is at least 1 by itself, not seen among the facts: it was put in its own place for ever."""
+    a, b, c, d = (length(name, least) for name, least in zip("abcd", (0, 1, 1, 2), strict=True))
+    divisor = ((2 * a + b + 2 * c) // 3) * (d * d + b)
+    third = (b * c + b + n + 1) // 3
+    facts = (ge(third * (2 * a * c + d * d + d - 3) - 2 * a * c - d * d - d + 3), ge(2 * a * a - c * n + 2))
+    assert is_nonnegative(divisor - 1, facts)
+    assert defined(n // divisor, facts) == n // divisor
+
+
+def test_a_divisor_inside_of_another_one_is_made_at_least_1_too() -> None:
+    a, b = length("a", 0), length("b", 0)
+    assert to_text(defined(n // (a // b), ())) == "floor(n/(Max(floor(a/Max(b, 1)), 1)))"

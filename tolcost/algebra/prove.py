@@ -574,26 +574,32 @@ def _nonnegative(p: Poly, facts: tuple[Cond, ...]) -> bool:
     if holds_at_ends(p) or any(holds_at_ends(p - fact.p) for fact in facts if isinstance(fact, Ge)):
         return True
     try:
-        goal, known = _solved(p, facts)
-        if refuted(goal, known, FEW):
-            return False
-        if above(goal, known, Fuel(_LITTLE_FUEL)):
-            return True
-        linear = follows(goal, known)
-        if linear is not None:
-            return linear
-        if refuted(goal, known, MANY):
-            return False
-        if never_negative(without_ordered_clips(goal)):
-            return True
-        apart = with_remainders(goal, known)
-        if apart is not None and (follows(*apart) or above(*apart, Fuel(_FUEL))):
-            return True
-        if above(goal, known, Fuel(_FUEL)) or above_beyond_least(goal, known, Fuel(_FUEL)):
-            return True
-        return any(above(*by_excess, Fuel(_LITTLE_FUEL)) for by_excess in _by_excess(goal, known))
+        found = _found(p, facts)
     except (AlgebraBudget, ZeroDivisionError, RecursionError):  # too large, or a divisor vanishes
+        found = None
+    return _holds(Ge(p), ()) if found is None and facts else found is True  # facts take no proof away
+
+
+def _found(p: Poly, facts: tuple[Cond, ...]) -> bool | None:
+    """Whether a search shows ``p >= 0``; ``None`` where it finds no proof, and no point that refutes it."""
+    goal, known = _solved(p, facts)
+    if refuted(goal, known, FEW):
         return False
+    if above(goal, known, Fuel(_LITTLE_FUEL)):
+        return True
+    linear = follows(goal, known)
+    if linear is not None:
+        return linear
+    if refuted(goal, known, MANY):
+        return False
+    if never_negative(without_ordered_clips(goal)):
+        return True
+    apart = with_remainders(goal, known)
+    if apart is not None and (follows(*apart) or above(*apart, Fuel(_FUEL))):
+        return True
+    if above(goal, known, Fuel(_FUEL)) or above_beyond_least(goal, known, Fuel(_FUEL)):
+        return True
+    return any(above(*by_excess, Fuel(_LITTLE_FUEL)) for by_excess in _by_excess(goal, known)) or None
 
 
 def _solved(p: Poly, facts: tuple[Cond, ...]) -> tuple[Poly, tuple[Poly, ...]]:

@@ -25,22 +25,25 @@ from tolcost.algebra import (
     Or,
     Poly,
     Symbol,
+    atom,
     clips_in,
     const,
     exclude_each_other,
     fewer_clips,
+    floordiv,
     generators_in,
     is_nonnegative,
     maximum,
     negate,
     product_of,
     relu,
-    replace,
     substitute,
     symbols_of_cond,
     total,
     total_of,
 )
+from tolcost.algebra.piecewise import PROVED
+from tolcost.algebra.rebuild import Rules, rebuild
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import (
     Schedule,
@@ -311,19 +314,25 @@ def collapse(terms: Unsummed, sums: TakenSums, span: Span | None = None) -> dict
 def defined(p: Poly, granted: tuple[Cond, ...]) -> Poly:
     """Give a form a value where it divides by 0: that is inside of what is empty, so any number will do.
 
+    All is made again once, from the inside out: a divisor that is made of others meets their new forms.
+
     >>> from tolcost.algebra import length
     >>> n, m = length("n"), length("m", 0)
     >>> defined(m * (n // m), ())
     m*floor(n/Max(m, 1))
     """
-    while True:
-        floors = (g for g in generators_in(p) if isinstance(g, Floor)) if p.height else ()
-        for floor in floors:
-            if is_nonnegative(floor.q) and not is_nonnegative(floor.q - 1, granted):
-                p = replace(p, floor, floor.p // maximum(floor.q, 1))
-                break
-        else:
-            return p
+
+    def floor(top: Poly, bottom: Poly) -> Poly:
+        return floordiv(top, maximum(bottom, 1, granted) if _may_vanish(bottom, granted) else bottom)
+
+    if not any(isinstance(g, Floor) and _may_vanish(g.q, granted) for g in generators_in(p)):
+        return p
+    return rebuild(p, {symbol: atom(symbol) for symbol in p.free}, Rules(floor, PROVED.clip, PROVED.sum))
+
+
+def _may_vanish(divisor: Poly, granted: tuple[Cond, ...]) -> bool:
+    """Whether a divisor is at least 0, and not known to be at least 1."""
+    return divisor.constant is None and is_nonnegative(divisor) and not is_nonnegative(divisor - 1, granted)
 
 
 def filter_lengths(found: Schedules) -> dict[Block, tuple[tuple[Symbol, Poly], ...]]:

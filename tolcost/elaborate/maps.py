@@ -265,11 +265,9 @@ def _together(shape: tuple[int, ...], items: list[Value]) -> Value | None:
     return None if laid_out is None else recast(laid_out, told_together(items))
 
 
-def _nothing(env: Env, body: MapBody, shape: tuple[int, ...]) -> Vec | None:
-    """A map over nothing: a vector without entries, unless its elements were data, or in another space."""
-    if len(shape) != 1:
-        return None
-    coords, inner = inside(env, hints(body.pattern, 1), (const(0),))
+def _nothing(env: Env, body: MapBody, shape: tuple[int, ...]) -> Value | None:
+    """A map over nothing: a vector without entries in the space of its elements, unless they were data."""
+    coords, inner = inside(env, hints(body.pattern, len(shape)), tuple(map(const, shape)))
     with env.context.attempt(inner.scope):
         try:
             entry_ = body.at(inner, coords)
@@ -278,7 +276,10 @@ def _nothing(env: Env, body: MapBody, shape: tuple[int, ...]) -> Vec | None:
         except (Rejected, NeedsUnrolling):
             return Vec(shape, ())
     number = is_static(entry_) and capacity(entry_) == 1 and not shape_of(env, entry_, body.span)
-    return Vec(shape, ()) if number and space_of(entry_) == "Z" else None  # no entry tells another
+    if not number:
+        return None
+    space = space_of(entry_)
+    return Vec(shape, ()) if space == "Z" else recast(Vec(shape, ()), space)
 
 
 def _nested(shape: tuple[int, ...], items: list[Value]) -> Vec | None:
