@@ -179,7 +179,7 @@ def part(model: str, name: str, inputs: Callable[[], Inputs], **differs: Any) ->
 
 
 class Cut(nn.Module):
-    """Attention to near words of a padded sequence: what exporters make of pad, unflatten, chunk and einsum."""
+    """Attention to near words, padded: what exporters make of pad, unflatten, chunk and einsum."""
 
     def __init__(self, width: int = 32) -> None:
         super().__init__()
@@ -246,11 +246,7 @@ class Halved(nn.Module):
         """Apply the network."""
         while bool(x.abs().max() > 1.0):
             x = x / 2
-        if bool(x.sum() > 0):
-            y = self.big(x).relu()
-        else:
-            y = self.small(x)
-        return y
+        return self.big(x).relu() if bool(x.sum() > 0) else self.small(x)
 
 
 class Conditional(nn.Module):
@@ -300,8 +296,6 @@ class Found(nn.Module):
         score, place = x[..., 0].sigmoid().topk(4, -1)
         boxes = x[..., 1:].gather(1, place[..., None].expand(-1, -1, 4))
         return boxes[score > 0.5], torch.nonzero(score > 0.5)
-
-
 
 
 class Sequential(nn.Module):
@@ -593,7 +587,13 @@ ARCHITECTURES: dict[str, Architecture | Taken] = {
     "sam_vision": Taken(
         "SamVisionModel",
         picture(wide=False),
-        {"image_size": 64, "patch_size": 8, "window_size": 3, "global_attn_indexes": [1], "output_channels": 16},
+        {
+            "image_size": 64,
+            "patch_size": 8,
+            "window_size": 3,
+            "global_attn_indexes": [1],
+            "output_channels": 16,
+        },
     ),
     # sound
     "wavlm": Taken("WavLMModel", sound(), SOUND),
@@ -607,7 +607,10 @@ ARCHITECTURES: dict[str, Architecture | Taken] = {
     "whisper_decoder": part(
         "WhisperModel",
         "decoder",
-        both(words("input_ids", "attention_mask", length="target", count=12), states("encoder_hidden_states", "source")),
+        both(
+            words("input_ids", "attention_mask", length="target", count=12),
+            states("encoder_hidden_states", "source"),
+        ),
         **{**LISTENING, "use_cache": False},
     ),
     "wav2vec2": Taken("Wav2Vec2Model", sound(), SOUND),

@@ -1,8 +1,8 @@
 """The corpus: exports of small models without their weights, and what is said of each.
 
 ``corpus/models.tar.xz`` holds the models, and the shapes of all values that onnxruntime observes at two
-points.  ``corpus/*.txt`` are text pairs: above the ``---`` of a case stands where a model comes from and which
-outputs onnxruntime gives, below it what tolcost says.  ``make corpus`` makes them (``tools/corpus``).
+points.  ``corpus/*.txt`` are text pairs: above the ``---`` of a case stands where a model comes from and what
+onnxruntime gives, below it what tolcost says.  ``make corpus`` makes them (``tools/corpus``).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import json
 import lzma
 import tarfile
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
@@ -94,7 +94,9 @@ def facts(found: ModelStudy, points: list[Observed]) -> str:
 def _general(found: ModelStudy) -> Iterator[str]:
     yield f"status: {found.total.status}"
     said = (*found.head(), *found.remarks())
-    yield from _short([f"{fact.label}: {fact.value}" + f", {fact.remark}" * bool(fact.remark) for fact in said])
+    yield from _short(
+        [f"{fact.label}: {fact.value}" + f", {fact.remark}" * bool(fact.remark) for fact in said]
+    )
     if found.coverage.missing:
         first, operators = found.coverage.missing[0], found.coverage.operators.items()
         yield f"not costed: {', '.join(f'{op} {count}' for op, count in operators)}"
@@ -134,7 +136,12 @@ def _at(found: ModelStudy, dims: Mapping[str, int]) -> Iterator[str]:
 
 def located(found: ModelStudy, dims: Mapping[str, int]) -> Cost:
     """A model at a point."""
-    return with_deep_stack(lambda: locate_study(Cost, found, dims))
+    return _located(found, tuple(dims.items()))
+
+
+@lru_cache(2)
+def _located(found: ModelStudy, dims: tuple[tuple[str, int], ...]) -> Cost:
+    return with_deep_stack(lambda: locate_study(Cost, found, dict(dims)))
 
 
 def _number(cost: Cost, form: Form | None) -> str:
@@ -161,6 +168,11 @@ def _digest(lines: list[str]) -> str:
 
 
 # ---- what differs from what was observed -----------------------------------------------------
+
+
+def macs(found: ModelStudy, seen: Observed) -> int | None:
+    """How many products a model has at a point."""
+    return located(found, seen.dims).number(found.total.macs)
 
 
 def wrong_shapes(cost: Cost, seen: Observed) -> list[str]:

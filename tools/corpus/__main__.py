@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
-import onnxruntime
 import skl2onnx
-import torch
-import transformers
 from architectures import ARCHITECTURES
 from export_pipelines import fitted, register
 from export_torch import export
@@ -18,8 +16,8 @@ from export_torch import export
 from tests.models.corpus import FOLDER, Observed, facts, files, located, observed, study_of, wrong_shapes
 from tests.syntax.cases import Case, read, write
 from tools.corpus.forms import export_small, give_form
-from tools.corpus.members import MEMBERS, Member
-from tools.corpus.packing import feeds, observe, without_weights, write_archive
+from tools.corpus.members import MEMBERS, PADDED, Member
+from tools.corpus.packing import first_feeds, observe, without_weights, write_archive
 
 MADE = Path(__file__).parents[2] / "build" / "corpus"
 
@@ -30,11 +28,14 @@ def path_of(name: str) -> Path:
 
 
 def make(member: Member) -> None:
-    """Make a model, whole or not at all."""
+    """Make a model, and what it is a form of, where they are not there: whole or not at all."""
     to, part = path_of(member.name), MADE / f"{member.name}.part"
+    if to.exists():
+        return
     if member.form:
-        source = path_of(member.name.rpartition("@")[0] if member.form.startswith("@") else member.of)
-        give_form(member.form, source, part, feeds(source, MEMBERS[member.of]))
+        source = MEMBERS[member.name.rpartition("@")[0] if member.form.startswith("@") else member.of]
+        make(source)
+        give_form(member.form, path_of(source.name), part, first_feeds(path_of(source.name), member))
     elif member.network.startswith("small_"):
         export_small(member.network, part)
     elif member.exporter == "pipeline":
@@ -45,16 +46,15 @@ def make(member: Member) -> None:
     else:
         export(ARCHITECTURES[member.network], part, member.exporter, member.opset)
     part.replace(to)
+    print(member.name, flush=True)
 
 
-def make_all(wanted: Iterable[Member]) -> None:
-    """Make what is not there; what cannot be made is told."""
+def made(wanted: Iterable[Member]) -> Iterator[Member]:
+    """The members that are there, once what is not there is made; what cannot be made is told."""
     for member in wanted:
-        if path_of(member.name).exists():
-            continue
         try:
             make(member)
-            print(member.name, flush=True)
+            yield member
         except Exception as error:  # whatever an exporter cannot do
             print(f"{member.name}: {str(error).strip().splitlines()[0][:160]}", flush=True)
 
@@ -62,7 +62,7 @@ def make_all(wanted: Iterable[Member]) -> None:
 def head_of(member: Member, seen: list[Observed], outputs: list[str]) -> str:
     """Where a model comes from, and which outputs onnxruntime gives."""
     lines = [f"from: {member.said}"]
-    lines += [f"macs of: {member.of}"] if member.form else []
+    lines += [f"macs of: {member.of}"] if member.form and member.name not in PADDED else []
     for one in seen:
         at = ", ".join(f"{name}={value}" for name, value in one.dims.items()) or "once"
         told = ", ".join(f"{name} {one.shapes[name]}" for name in outputs if name in one.shapes)
@@ -73,26 +73,27 @@ def head_of(member: Member, seen: list[Observed], outputs: list[str]) -> str:
 # ---- what is kept --------------------------------------------------------------------------
 
 
-def pack(members: Iterable[Member]) -> tuple[dict[str, bytes], dict[str, list[Observed]], dict[str, str]]:
-    """Models without weights, what was observed of each, and what its case begins with."""
-    models, seen, heads = {}, {}, {}
-    for member in members:
-        raw = path_of(member.name).read_bytes()
-        observations = observe(path_of(member.name), member)
-        less = without_weights(raw)
-        if less in models.values():
-            print(f"{member.name}: there is one like it", flush=True)
-            continue
-        whole, found = study_of(raw, member.name), study_of(less, member.name)
-        if facts(whole, observations) != facts(found, observations):
-            print(f"{member.name}: it costs something else without its weights", flush=True)
-            continue
-        for one in (one for one in observations if one.shapes):
-            print(*(f"{member.name}: {wrong}\n" for wrong in wrong_shapes(located(found, one.dims), one)), end="")
-        models[member.name], seen[member.name] = less, observations
-        heads[member.name] = head_of(member, observations, list(found.model.graph.outputs))
-        print(member.name, len(raw), len(less), flush=True)
-    return models, seen, heads
+class Kept(NamedTuple):
+    """A model without weights, what was observed of it, and what its case begins with."""
+
+    model: bytes
+    observed: list[Observed]
+    head: str
+
+
+def keep(member: Member) -> Kept | None:
+    """What is kept of a model; nothing where it costs something else without its weights."""
+    raw, points = path_of(member.name).read_bytes(), observe(path_of(member.name), member)
+    less = without_weights(raw)
+    whole, found = study_of(raw, member.name), study_of(less, member.name)
+    if facts(whole, points) != facts(found, points):
+        print(f"{member.name}: it costs something else without its weights", flush=True)
+        return None
+    for one in points:
+        if one.shapes:
+            for wrong in wrong_shapes(located(found, one.dims), one):
+                print(f"{member.name}: {wrong}", flush=True)
+    return Kept(less, points, head_of(member, points, list(found.model.graph.outputs)))
 
 
 def main() -> None:
@@ -101,23 +102,26 @@ def main() -> None:
     warnings.simplefilter("ignore")
     for name in sys.argv[1:]:
         path_of(name).unlink(missing_ok=True)
-    make_all(MEMBERS.values())
     before = {case.name: case for case in read(FOLDER)}
-    kept = before.keys() - set(sys.argv[1:])
-    made = [m for m in MEMBERS.values() if m.name not in kept and path_of(m.name).exists()]
-    models, seen, heads = pack(made)
-    models = {**{name: files()[f"{name}.onnx"] for name in kept & MEMBERS.keys()}, **models}
-    seen = {**{name: observed()[name] for name in kept & MEMBERS.keys()}, **seen}
-    names = [name for name in MEMBERS if name in models]
-    write_archive({name: models[name] for name in names}, {name: seen[name] for name in names})
+    all_: dict[str, Kept] = {}
+    for name in before.keys() & MEMBERS.keys() - set(sys.argv[1:]):
+        all_[name] = Kept(files()[f"{name}.onnx"], observed()[name], before[name].program)
+    models = {kept.model for kept in all_.values()}
+    for member in made(member for member in MEMBERS.values() if member.name not in all_):
+        found = keep(member)
+        if found is not None and found.model not in models:  # a further level may change nothing
+            all_[member.name] = found
+            models.add(found.model)
+    write_all({name: all_[name] for name in MEMBERS if name in all_}, before)
+
+
+def write_all(all_: Mapping[str, Kept], before: Mapping[str, Case]) -> None:
+    """Write the archive and the cases, with what was said of each before."""
+    write_archive({n: k.model for n, k in all_.items()}, {n: k.observed for n, k in all_.items()})
     for file in dict.fromkeys(member.file for member in MEMBERS.values()):
         path = FOLDER / f"{file}.txt"
-        cases = [
-            Case(path, n, heads.get(n) or before[n].program, before[n].expected if n in before else "")
-            for n in names
-            if MEMBERS[n].file == file
-        ]
-        write(path, cases)
+        said = {name: before[name].expected if name in before else "" for name in all_}
+        write(path, [Case(path, n, k.head, said[n]) for n, k in all_.items() if MEMBERS[n].file == file])
 
 
 if __name__ == "__main__":

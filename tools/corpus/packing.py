@@ -94,25 +94,34 @@ def forget(tensor: TensorProto) -> None:
 
 
 def observe(path: Path, member: Member) -> list[Observed]:
-    """The shapes of all values at both points, as onnxruntime gives them."""
-    given = model_in(path.read_bytes(), path.name, member.name).graph.inputs
+    """The shapes of all values at both points, as onnxruntime gives them; once where no length is open."""
     found: list[Observed] = []
     for which in (0, 1):
-        dims = {
-            name: point(member, name, which)
-            for one in given
-            for axis, d in enumerate(one.shape or ())
-            if not isinstance(d, int) and (name := d or f"{one.name}[{axis}]")
-        }
+        dims = lengths(path, member, which)
         if found and dims == found[0].dims:
             break
         try:
-            found.append(Observed(dims, shapes_at(path, feeds(path, member, dims))))
+            found.append(Observed(dims, shapes_at(path, feeds(path, dims))))
         except Exception as error:  # whatever onnxruntime does not take
             words = str(error).strip().splitlines()[0]
             print(f"{member.name}: onnxruntime: {words[:400]}", flush=True)
             found.append(Observed(dims, {}, f"refuses it: {words.split(' : ')[-1][:100]}"))
     return found
+
+
+def lengths(path: Path, member: Member, which: int) -> dict[str, int]:
+    """The open lengths of a model at one of its points."""
+    names = [d for shape in shapes_of(path).values() for d in shape if isinstance(d, str)]
+    return {name: point(member, name, which) for name in names}
+
+
+def shapes_of(path: Path) -> dict[str, list[int | str]]:
+    """The shapes of the inputs of a model: numbers, and the names that tolcost has for open lengths."""
+    given = model_in(path.read_bytes(), path.name, path.stem).graph.inputs
+    return {
+        one.name: [f"{one.name}[{n}]" if d is None else d for n, d in enumerate(one.shape or ())]
+        for one in given
+    }
 
 
 def shapes_at(path: Path, given: Mapping[str, Any]) -> dict[str, list[int]]:
@@ -124,20 +133,21 @@ def shapes_at(path: Path, given: Mapping[str, Any]) -> dict[str, list[int]]:
     return {n: list(v.shape) for n, v in zip(names, values, strict=True) if isinstance(v, np.ndarray)}
 
 
-def feeds(path: Path, member: Member, dims: Mapping[str, int] | None = None) -> dict[str, Any]:
-    """Random input at lengths, or at the first point."""
+def feeds(path: Path, dims: Mapping[str, int]) -> dict[str, Any]:
+    """Random input at lengths."""
     random = np.random.default_rng(7)
-    model = model_in(path.read_bytes(), path.name, member.name)
-    types = {i.name: i.type.tensor_type.elem_type for i in onnx.load(path, load_external_data=False).graph.input}
+    graph = onnx.load(path, load_external_data=False).graph
+    types = {given.name: given.type.tensor_type.elem_type for given in graph.input}
     found = {}
-    for given in model.graph.inputs:
-        names = [d if isinstance(d, int) else d or f"{given.name}[{n}]" for n, d in enumerate(given.shape or ())]
-        shape = [
-            d if isinstance(d, int) else dims[d] if dims is not None else point(member, d, 0) for d in names
-        ]
-        kind = onnx.helper.tensor_dtype_to_np_dtype(types[given.name])
-        found[given.name] = draw(random, given.name, shape, kind)
+    for name, shape in shapes_of(path).items():
+        kind = onnx.helper.tensor_dtype_to_np_dtype(types[name])
+        found[name] = draw(random, name, [d if isinstance(d, int) else dims[d] for d in shape], kind)
     return found
+
+
+def first_feeds(path: Path, member: Member) -> dict[str, Any]:
+    """Random input at the first point."""
+    return feeds(path, lengths(path, member, 0))
 
 
 def draw(random: np.random.Generator, name: str, shape: list[int], kind: Any) -> Any:
