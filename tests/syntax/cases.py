@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from msgspec import Struct
@@ -54,6 +54,10 @@ def _cases(file: Path) -> list[Case]:
 
 
 def _accept(case: Case, text: str) -> None:
-    cases = [replace(c, expected=text) if c.name == case.name else c for c in _cases(case.file)]
+    write(case.file, [replace(c, expected=text) if c.name == case.name else c for c in _cases(case.file)])
+
+
+def write(file: Path, cases: Iterable[Case]) -> None:
+    """Write a file of cases."""
     written = "\n\n".join(f"=== {c.name}\n{c.program}---\n{c.expected}" for c in cases)
-    case.file.write_text(written + "\n", "utf-8")
+    file.write_text(written + "\n", "utf-8")

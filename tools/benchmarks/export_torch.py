@@ -9,6 +9,7 @@ onnxruntime observes, and the MACs of the two files of an architecture to each o
 
 from __future__ import annotations
 
+import inspect
 import sys
 import warnings
 from pathlib import Path
@@ -17,20 +18,24 @@ import torch
 from architectures import ARCHITECTURES, Architecture, Taken
 
 OPSETS = {"script": 17, "dynamo": 20}
+FIRST_ATTENTION = 14
+"""The first opset for which TorchScript's exporter writes attention that torch computes in one function."""
 
 
-def export(wanted: Architecture | Taken, file: Path, exporter: str) -> None:
-    """Write a network as an exporter gives it."""
+def export(wanted: Architecture | Taken, file: Path, exporter: str, opset: int = 0) -> None:
+    """Write a network as an exporter gives it, for an opset or the exporter's own."""
     torch.manual_seed(0)
     inputs = wanted.inputs()
     model = wanted.make().eval()
+    if 0 < opset < FIRST_ATTENTION and isinstance(wanted, Taken):
+        model.model.set_attn_implementation("eager")
     open_ = {name: axes for name, (_, axes) in inputs.items()}
     lengths = {"dynamic_axes": open_} if exporter == "script" else {"dynamic_shapes": shapes(model, open_)}
     torch.onnx.export(
         model,
         tuple(example for example, _ in inputs.values()),
         file,
-        opset_version=OPSETS[exporter],
+        opset_version=opset or OPSETS[exporter],
         input_names=list(inputs),
         dynamo=exporter == "dynamo",
         external_data=False,
@@ -42,7 +47,8 @@ def export(wanted: Architecture | Taken, file: Path, exporter: str) -> None:
 def shapes(model: torch.nn.Module, axes: dict[str, dict[int, str]]) -> object:
     """The open lengths in the form of the arguments: those of ``*given`` are one tuple."""
     given = tuple(axes.values())
-    return given if type(model).__name__ != "First" else (given,)
+    named = [p for p in inspect.signature(model.forward).parameters.values() if p.kind != p.VAR_POSITIONAL]
+    return given[: len(named)] + ((given[len(named) :],) if len(given) > len(named) else ())
 
 
 def main() -> int:
