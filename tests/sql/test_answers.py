@@ -63,6 +63,11 @@ TABLES = {"t": T, "u": U}
         "select a in (4, 5), count(*) from t group by a in (4, 5) order by 1",
         "select a between 4 and 5, count(*) from t group by a between 4 and 5 order by 1",
         "select not (a in (4)), max(a) from t group by a in (4) order by 1",
+        # constants are computed exactly
+        "select a, (1e-1) % 1.5 in (0.10, a) from t order by a",
+        # a name in HAVING
+        "select a % 2 as a, count(*) from t group by a having a > 0 order by t.a",
+        "select k as z, max(a) as a from t group by k having sum(a) > 0 order by z",
         # truth values are counted, and have a least
         "select sum(f), min(f), max(a > 0) from t",
         "select count(*) from t group by +1, a > 0 order by 1",
@@ -85,6 +90,11 @@ def test_rows_are_those_of_duckdb(sql: str) -> None:
         ("select a from t order by 1.0", "rows are not sorted by a constant", "1.0"),
         ("select a from t order by 'x'", "rows are not sorted by a constant", "'x'"),
         ("select a as x, k as x from t order by x", "several items are called `x`", "x"),
+        (
+            "select 0 + a as z, 1 as a from t group by 0 + a having 0 + a > 0",
+            "may be a column here, or an item",
+            "a",
+        ),
         ("select count(zzz) from t", "there is no column `zzz`", "zzz"),
         ("select count(sum(a)) from t", "an aggregate cannot stand here", "sum(a"),
         ("select sum(count(*)) from t", "an aggregate cannot stand here", "count(*"),

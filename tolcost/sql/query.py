@@ -160,6 +160,8 @@ def read_query(source: Source, tables: Mapping[str, SqlTable]) -> SqlQuery:
     items = tuple(_items(draft, select))
     order = tuple(_order(draft, select, items))
     group_by = tuple(_meant(draft, node, items, by_column=True) for node in draft.group)
+    if having is not None:
+        _refuse_hidden_columns(source, having.this, items, group_by)
     return replace(draft, items=items, group=group_by, order=order)
 
 
@@ -313,6 +315,22 @@ def _meant(
                 raise refused(query.source, node, message, "give its place")
             return named[0]
     return node
+
+
+def _refuse_hidden_columns(
+    source: Source, having: exp.Expression, items: tuple[SelectItem, ...], group: tuple[exp.Expression, ...]
+) -> None:
+    """In HAVING, a name that an item and a column have is the column's if that is a key, else refused."""
+    for node in having.find_all(exp.Column):
+        hidden = not node.text("table") and node.find_ancestor(*AGGREGATES) is None
+        named = [item for item in items if item.name == node.name.lower() and item.value != node]
+        if (
+            hidden
+            and named
+            and not any(isinstance(key, exp.Column) and key.name == node.name for key in group)
+        ):
+            message = f"{quoted(node.name)} may be a column here, or an item"
+            raise refused(source, node, message, "give the table of the column, or the item another name")
 
 
 def _place(query: SqlQuery, node: exp.Expression) -> int | None:
