@@ -150,6 +150,8 @@ soak: $(VENV)/dev.stamp $(BENCH)/stamp
 	$(BIN)/python -m tools.generate.answered programs $(N) --jobs $(JOBS)
 	$(BIN)/python -m tools.generate.answered calls $(N) --jobs $(JOBS)
 	$(BIN)/python -m tools.editor.campaign $(N)
+	$(BIN)/python -m tools.sql_queries $(N) --start 1000000
+	$(BIN)/python -m tools.circuit_pairs $(N) --start 1000000
 	-$(BIN)/tolcost verify --thorough
 	$(BIN)/tolcost verify --domain com.microsoft
 	$(BIN)/tolcost alternatives --verify

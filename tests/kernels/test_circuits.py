@@ -19,7 +19,8 @@ from tolcost.diagnostics import Rejected, Source
 from tolcost.execute import run_vectorised
 from tolcost.execute.circuit import Circuit, circuit_of
 from tolcost.pipeline import lower, read_program
-from tolcost.result.circuits import circuit_dot, circuit_json, circuit_program, read_circuit, same_polynomials
+from tolcost.result.circuits import circuit_dot, circuit_json, circuit_program, read_circuit
+from tolcost.result.identity import same_polynomials
 from tools.programs.road import lengths_of
 
 SIZES = {"m": 3, "w": 3, "steps": 3}
@@ -133,6 +134,31 @@ def test_two_ways_to_one_polynomial(n: int) -> None:
     found = same_polynomials(bird, elimination)
     assert found.differs is None
     assert found.error < 1e-100
+
+
+def test_unused_gates_are_as_deep_in_the_program_read_back() -> None:
+    """The program had one more output for each, and a depth of 44 where the circuit said 36."""
+    program = held("motifs/matrix/conjugate_gradient").program
+    circuit = circuit_of(program, sizes(program))
+    again = circuit_of(lower(read_program(Source("again.tol", circuit_program(circuit)))).program, {})
+    assert (again.size, again.depth) == (circuit.size, circuit.depth)
+
+
+def test_bits_read_as_another_type_are_no_wire() -> None:
+    program = lower(read_program(Source("b.tol", "tol x: float32 [n]\ny := bitcast(x, int32)\n"))).program
+    with pytest.raises(Rejected, match="bits that are read as another type"):
+        circuit_of(program, {"n": 2})
+
+
+@pytest.mark.parametrize("index, told", [("0", "index 0 is outside 1..2"), ("3", "index 3 is outside 1..2")])
+def test_a_member_out_of_range_is_no_wire(index: str, told: str) -> None:
+    """With 0 it was the last element, with 3 an error of Python; and a run stops there."""
+    text = f"tol x: R [n]\ny := reduce(tol[1], (s, z) => (s[1]' + x[s[2]'], s[2]'), (0, {index}), [k])[1]'\n"
+    program = lower(read_program(Source("x.tol", text))).program
+    with pytest.raises(Rejected, match=told):
+        circuit_of(program, {"n": 2})
+    with pytest.raises(Rejected, match=told):
+        run_vectorised(program, {"x": np.ones(2)})
 
 
 def test_seven_products_instead_of_eight() -> None:

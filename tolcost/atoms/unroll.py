@@ -21,7 +21,7 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
-from tolcost.algebra import Poly, Symbol, UnboundSymbol, evaluate, evaluate_cond
+from tolcost.algebra import Cond, Poly, Symbol, UnboundSymbol, evaluate, evaluate_cond
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import Indices, Schedule, schedule_block, schedule_program
 from tolcost.atoms.lengths import given_lengths, norms_of
@@ -216,6 +216,12 @@ class _Unroller:
         except UnboundSymbol as missing:
             raise _refused(f"to unroll, every length has to be given: {missing}") from None
 
+    def holds(self, condition: Cond) -> bool:
+        try:
+            return evaluate_cond(condition, self.env)
+        except UnboundSymbol as missing:
+            raise _refused(f"to unroll, every length has to be given: {missing}") from None
+
     def types(self, types: Type) -> _Parts:
         return tuple((tuple(max(self.integer(s), 0) for s in part.shape), part.space) for part in types)
 
@@ -230,7 +236,7 @@ class _Unroller:
             case Fraction():
                 return value.numerator if value.denominator == 1 else float(value)
             case _:
-                return int(evaluate_cond(value, self.env))
+                return int(self.holds(value))
 
     def number(self, node: ir.Number) -> _Value:
         """Give a static number; a length that stands for one is asked for, which costs nothing."""
@@ -344,6 +350,13 @@ class _Unroller:
         atom = Atom("member", (tol.operand,), tol.spaces, index=index)
         return _Value(self.emit(atom), tuple(((), space) for space in tol.spaces))
 
+    def read(self, tol: _Value, index: tuple[int | Operand, ...], span: Span) -> _Value:
+        """Read a member; where one is not there, a run stops only if it is needed."""
+        for k, size in zip(index, tol.shape or (1,) * len(index), strict=True):
+            if self.look is None and isinstance(k, int) and not 1 <= k <= size:
+                refuse("T0346", f"a member is read out of range: index {k} is outside 1..{size}", span)
+        return self.member(tol, index)
+
     def component(self, value: _Value, j: int) -> _Value:
         shape, space = value.parts[j - 1]
         return _Value(self.emit(Atom("member", (value.operand,), (space,), component=j)), ((shape, space),))
@@ -371,7 +384,7 @@ class _Unroller:
                 _truths(args[0]), "a choice by a computed value cannot be unrolled", node.span
             )
         else:
-            chosen = evaluate_cond(node.condition, self.env)
+            chosen = self.holds(node.condition)
         return self.cast(self.visit(node.then if chosen else node.other), node.type)
 
     def cast(self, value: _Value, types: Type) -> _Value:
@@ -514,7 +527,7 @@ _RULES: Mapping[type, Callable[[_Unroller, Any, list[_Value]], _Value]] = {
     ir.Ref: lambda m, node, args: m.vars[node.var],
     ir.Lambda: _Unroller.apply,
     ir.Where: _Unroller.apply,
-    ir.Member: lambda m, node, args: m.member(args[0], m.index(node.at, args[1:])),
+    ir.Member: lambda m, node, args: m.read(args[0], m.index(node.at, args[1:]), node.span),
     ir.Component: lambda m, node, args: m.component(args[0], node.j),
     ir.Pack: lambda m, node, args: m.pack(args),
     ir.Join: _Unroller.join,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,13 +14,13 @@ from tolcost.atoms.nodes import Program
 from tolcost.cli import options
 from tolcost.cli.analyze import Request, lowered, source_of, warn
 from tolcost.cli.output import deliver
-from tolcost.diagnostics import Diagnostic, Rejected, Span, place, refuse, unreadable, visible
+from tolcost.diagnostics import Diagnostic, Rejected, Span, place, quoted, refuse, unreadable, visible
 from tolcost.platform import with_deep_stack
 from tolcost.syntax.tree import Comment, Module
 
 if TYPE_CHECKING:
     from tolcost.execute.circuit import Circuit
-    from tolcost.result.circuits import Identity
+    from tolcost.result.identity import Identity
 
 
 @click.command(
@@ -171,13 +172,15 @@ MOST_BYTES = 256 * 2**20
 )
 @click.argument("file", metavar="FILE.json")
 @click.option("--same", "other", metavar="OTHER.json",
-              help="Whether both are the same polynomials, by random points of a field.")  # fmt: skip
+              help="Whether both are the same polynomials, by points modulo random primes.")  # fmt: skip
 @click.option("--trials", type=click.IntRange(1, 1000), show_default="8", help="How many points.")
-@click.option("--seed", type=click.IntRange(0), show_default="0", help="Where the random points start.")
+@click.option("--seed", type=click.IntRange(0), show_default="another each time",
+              help="Where the random points start.")  # fmt: skip
 @options.output_option
 def circuit(file: str, other: str | None, trials: int | None, seed: int | None, output: str | None) -> int:
     """Write a circuit as a program that costs the same, or compare it with another."""
-    from tolcost.result.circuits import circuit_program, same_polynomials
+    from tolcost.result.circuits import circuit_program
+    from tolcost.result.identity import same_polynomials
 
     if other is None and (trials is not None or seed is not None):
         raise click.UsageError("--trials and --seed are for --same")
@@ -185,7 +188,7 @@ def circuit(file: str, other: str | None, trials: int | None, seed: int | None, 
     if other is None:
         deliver(circuit_program(first), output)
         return 0
-    found = same_polynomials(first, _read(other), trials or 8, seed or 0)
+    found = same_polynomials(first, _read(other), trials or 8, seed)
     deliver(_told(found) + "\n", output)
     return 0 if found.differs is None else 1
 
@@ -209,10 +212,22 @@ def _read(file: str) -> Circuit:
 
 
 def _told(found: Identity) -> str:
+    names = "" if found.renamed is None else " ({} beside {})".format(*map(quoted, found.renamed))
     if found.differs is not None:
-        return f"not the same: {found.differs} differs"
-    chance = f"{float(found.error):.1e}" if found.error else "0"
+        at = "modulo a random prime" if found.witness is None else f"at {found.witness}"
+        return f"not the same: {found.differs} differs {at}{names}"
+    chance = _power_of_ten(found.error)
+    opaque = f", and {found.opaque:,} converted or rounded values by their arguments" if found.opaque else ""
     return (
-        f"the same at {found.trials} random points of a field of 2^61 - 1 elements "
-        f"(degree at most {found.degree:,}: different ones would agree with probability {chance} at most)"
+        f"the same at {found.trials} random points, each modulo a random prime of 62 bits{opaque}{names}: "
+        f"with degrees of at most {found.degree:,}, different ones would agree "
+        f"with probability {chance} at most"
     )
+
+
+def _power_of_ten(chance: Fraction) -> str:
+    """A power of ten that is no less, as a float may be 0."""
+    if chance == 0:
+        return "0"
+    digits = len(str(chance.denominator // chance.numerator)) - 1
+    return f"1e-{digits}" if digits else "1"

@@ -448,6 +448,17 @@ def _modulo(env: Env, span: Span, x: Real, y: Real) -> Value | None:
     return None
 
 
+def _truncated_modulo(x: Real, y: Real) -> Value | None:
+    """The exact remainder of a division rounded towards 0, which has the sign of the dividend."""
+    if not (is_plain(x) and is_plain(y)):
+        return None
+    a, b = python_number(x), python_number(y)
+    if isinstance(a, float) or isinstance(b, float) or b == 0:
+        return None
+    found = a - b * math.trunc(Fraction(a) / b)
+    return const(int(found)) if isinstance(x, Poly) and isinstance(y, Poly) else Fraction(found)
+
+
 def _root(x: Real) -> Fraction | None:
     """The square root of a number that is a square: floating point gives no other."""
     exact = x.constant if isinstance(x, Poly) else x
@@ -530,6 +541,7 @@ _RULES: dict[str, Callable[..., Value | None]] = {
     "mul": _arithmetic(lambda x, y: x * y, lambda a, b, c, d: (a * c, b * d), lambda x, y: x * y),
     "div": _arithmetic(None, lambda a, b, c, d: (a * d, b * c), _quotient),
     "mod": _modulo,
+    "fmod": lambda env, span, x, y: _truncated_modulo(x, y),
     "pow": _power,
     "ge": lambda env, span, x, y: at_least(env, x, y),
     "le": lambda env, span, x, y: at_least(env, y, x),

@@ -27,7 +27,7 @@ from tolcost.atoms.unroll import (
     Unrolled,
     unroll,
 )
-from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected
+from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, refuse
 from tolcost.execute.dtypes import Array, convert, number, object_array
 from tolcost.execute.functions import apply_checked
 from tolcost.execute.values import Faults
@@ -99,12 +99,11 @@ class Circuit(Struct, frozen=True, dict=True):
 
     @cached_property
     def depth(self) -> int:
-        """The most gates on a way from an input to an output."""
+        """The most gates one after the other; those that no output needs are computed, too."""
         depths: list[int] = []
         for gate in self.gates:
             depths.append(1 + max((depths[k] for k in map(gate_of, gate.args) if k is not None), default=0))
-        ends = (gate_of(wire) for _, wires in self.outputs for wire in wires)
-        return max((depths[k] for k in ends if k is not None), default=0)
+        return max(depths, default=0)
 
 
 def uncast(wire: Wire) -> InputWire | ConstantWire | GateWire:
@@ -118,6 +117,12 @@ def gate_of(wire: Wire) -> int | None:
     """The gate that a wire comes from, if any."""
     found = uncast(wire)
     return found.gate if isinstance(found, GateWire) else None
+
+
+def taken_wires(circuit: Circuit) -> Iterator[Wire]:
+    """The wires that gates and outputs take."""
+    yield from (wire for gate in circuit.gates for wire in gate.args)
+    yield from (wire for _, outputs in circuit.outputs for wire in outputs)
 
 
 def circuit_of(program: Program, dims: Mapping[str, int]) -> Circuit:
@@ -172,6 +177,8 @@ class _Builder:
             case InputOperand(name=name):
                 ports = [port for port in self.inputs if port.name == name]
                 return tuple(_of_port(port, k) for k, port in enumerate(ports, start=1))
+            case CastOperand(bits=True):
+                raise _refused("bits that are read as another type are no wire of a circuit")
             case CastOperand(value=value, spaces=spaces):
                 parts = self.fetch(value)
                 return tuple(_cast(part, space) for part, space in zip(parts, spaces, strict=True))
@@ -257,6 +264,9 @@ def _cast_wire(wire: Wire, space: str) -> Wire:
 
 def _element(part: _Part, at: list[int]) -> _Part:
     wires = part.wires if part.wires.shape else part.wires.reshape((1,) * len(at))
+    for k, size in zip(at, wires.shape, strict=True):
+        if not 1 <= k <= size:
+            refuse("T0346", f"a member is read out of range: index {k} is outside 1..{size}")
     return _Part(_wires([wires[tuple(k - 1 for k in at)]], ()), part.space)
 
 

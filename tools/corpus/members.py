@@ -1,7 +1,8 @@
 """The members of the corpus: which networks, by which exporter, for which opset, and in which forms.
 
-They are chosen for the variety of their structure.  The networks are those of ``tools/benchmarks/architectures.py``
-and the pipelines those of ``tools/benchmarks/export_pipelines.py``, which ``make models`` exports as well.
+They are chosen for the variety of their structure.  The networks are those of
+``tools/benchmarks/architectures.py`` and the pipelines those of ``tools/benchmarks/export_pipelines.py``,
+which ``make models`` exports as well.
 """
 
 from __future__ import annotations

@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import replace
 
 from tolcost.cli import options
 from tolcost.cli.analyze import warn
 from tolcost.cli.execute import compare_executed, deliver_outputs
 from tolcost.cli.output import deliver, extra, screen
-from tolcost.diagnostics import Source
+from tolcost.diagnostics import Source, refuse
 from tolcost.elaborate import Elaborated
 from tolcost.execute import run_vectorised
 from tolcost.execute.inputs import nested_array
+from tolcost.execute.values import Execution
 from tolcost.pipeline import analyze_lowered, lower, read_program
 from tolcost.platform import with_deep_stack
 from tolcost.result.program import METRICS, program_study
@@ -70,11 +72,11 @@ def command(
         options.refuse(("is_run", "dims", "metrics", "form"), "not for --program")
         deliver(found.source.text, output)
         return 0
-    program = lower(read_program(found.source), name="query")
-    warn(program)
     if is_run:
         options.refuse(("dims", "metrics", "form", "output"), "not for --run")
-        return _run(program, found)
+        return _run(found)
+    program = lower(read_program(found.source), name="query")
+    warn(program)
     study = program_study(analyze_lowered(program, "<sql>"))
     cost = locate_study(Located, study, options.read_dims(dims))
     view = CostView(frozenset(metrics or METRICS), not dims)
@@ -82,12 +84,26 @@ def command(
     return 0
 
 
-def _run(program: Elaborated, found: Translated) -> int:
+def _run(found: Translated) -> int:
     """Run the program on what the files hold, and show the result beside the counts."""
     missing = [name for name, column in found.inputs.items() if column.values is None]
     if missing:
         raise click.UsageError(f"--run needs rows: {missing[0]} is not from a .csv file")
-    arrays = {name: nested_array(column.values or (), name) for name, column in found.inputs.items()}
-    execution = with_deep_stack(lambda: run_vectorised(program.program, arrays))
+    program = lower(read_program(found.counting), name="query")
+    warn(program)
+    execution = execute_query(found, program)
     deliver_outputs(execution, program)
     return compare_executed(execution, program, "<sql>")
+
+
+def execute_query(found: Translated, program: Elaborated) -> Execution:
+    """Run the program of a query on the rows of its files; what would be NULL is refused."""
+    arrays = {name: nested_array(column.values or (), name) for name, column in found.inputs.items()}
+    execution = with_deep_stack(lambda: run_vectorised(program.program, arrays))
+    if found.aggregated is None:
+        return execution
+    outputs = {name: value for name, value in execution.outputs.items() if name != "aggregated"}
+    count = execution.outputs["aggregated"]
+    if not isinstance(count, tuple) and not count.item():
+        refuse("T0804", "no row is left to aggregate", hint="SQL gives NULL, which there is not")
+    return replace(execution, outputs=outputs)

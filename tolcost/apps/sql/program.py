@@ -6,225 +6,59 @@ there, which looks at all pairs.  Groups and duplicates are found by holding eac
 
 from __future__ import annotations
 
-import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 from sqlglot import exp
 
+from tolcost.apps.sql.expressions import (
+    WHOLE,
+    ExpressionScope,
+    GroupKeys,
+    SqlType,
+    SqlValue,
+    compared,
+    condition_written,
+    number_written,
+    written,
+)
 from tolcost.apps.sql.query import AGGREGATES, SqlQuery, refused
 from tolcost.apps.sql.tables import SqlColumn
-from tolcost.diagnostics import Rejected, Source, quoted
+from tolcost.diagnostics import Source
 from tolcost.platform import read_spec
 from tolcost.syntax import parse, signatures
 from tolcost.syntax.format import format_program
 from tolcost.syntax.names import BUILTINS, CONSTANTS
 
-# === Expressions of SQL as expressions of ToLang.
-#
-# What a column or an aggregate is called depends on where an expression stands: an ``ExpressionScope`` knows.
-# There is no NULL: every column has a value in every row.
-
-
-_INFIX: Mapping[type[exp.Expression], str] = {
-    exp.Add: "+",
-    exp.Sub: "-",
-    exp.Mul: "*",
-}
-_LOGIC: Mapping[type[exp.Expression], str] = {exp.And: "and", exp.Or: "or"}
-_COMPARED: Mapping[type[exp.Expression], str] = {
-    exp.EQ: "==",
-    exp.NEQ: "!=",
-    exp.GT: ">",
-    exp.GTE: ">=",
-    exp.LT: "<",
-    exp.LTE: "<=",
-}
-_CALLED: Mapping[type[exp.Expression], str] = {
-    exp.Div: "div",
-    exp.Mod: "fmod",
-    exp.Abs: "abs",
-    exp.Sqrt: "sqrt",
-    exp.Exp: "exp",
-    exp.Ln: "ln",
-    exp.Floor: "floor",
-    exp.Ceil: "ceil",
-}
-_TEXTS_COMPARED: Mapping[str, Callable[[str, str], bool]] = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "<": operator.lt,
-    "<=": operator.le,
-}
-_NULLS = (exp.Null, exp.Is, exp.Coalesce, exp.Nullif, exp.NullSafeEQ, exp.NullSafeNEQ)
-_NO_NULL = "there is no NULL: every column has a value in every row, and a CASE needs an ELSE"
-_HINT = (
-    "arithmetic, comparisons, AND, OR, NOT, IN, BETWEEN, CASE, abs, sqrt, exp, ln, floor, ceil, "
-    "sum, count, min, max and avg are translated"
-)
-
-
-class ExpressionScope(Struct, frozen=True, eq=False):
-    """Where an expression stands: the text for a column, and for an aggregate."""
-
-    query: SqlQuery
-    column: Callable[[exp.Expression], str]
-    aggregate: Callable[[exp.Expression], str] | None = None
-
-
-def written(node: exp.Expression, scope: ExpressionScope) -> str:
-    """The text of an expression in ToLang."""
-    kind = type(node)
-    if isinstance(node, AGGREGATES):
-        if scope.aggregate is None:
-            raise refused(scope.query.source, node, "an aggregate cannot stand here", "HAVING is for those")
-        return scope.aggregate(node)
-    if kind in _COMPARED:
-        return _comparison(node, _COMPARED[kind], scope)
-    if kind in _INFIX:
-        left, right = (number_written(side, scope) for side in (node.this, node.expression))
-        return f"({left} {_INFIX[kind]} {right})"
-    if kind in _LOGIC:
-        left, right = (condition_written(side, scope) for side in (node.this, node.expression))
-        return f"({left} {_LOGIC[kind]} {right})"
-    if kind in _CALLED:
-        sides = (side for side in (node.this, node.args.get("expression")) if side is not None)
-        return f"{_CALLED[kind]}({', '.join(number_written(side, scope) for side in sides)})"
-    return _other(node, scope)
-
-
-def _other(node: exp.Expression, scope: ExpressionScope) -> str:
-    match node:
-        case exp.Column():
-            return scope.column(node)
-        case exp.Literal(is_string=False):
-            return str(node.this)
-        case exp.Boolean():
-            return "true" if node.this else "false"
-        case exp.Paren():
-            return written(node.this, scope)
-        case exp.Neg():
-            return f"(-{number_written(node.this, scope)})"
-        case exp.Not():
-            return f"not({condition_written(node.this, scope)})"
-        case exp.Between():
-            low = _comparison(exp.GTE(this=node.this, expression=node.args["low"]), ">=", scope)
-            high = _comparison(exp.LTE(this=node.this, expression=node.args["high"]), "<=", scope)
-            return f"({low} and {high})"
-        case exp.In() if node.expressions:
-            each = (_comparison(exp.EQ(this=node.this, expression=e), "==", scope) for e in node.expressions)
-            return f"({' or '.join(each)})"
-        case exp.Case() if node.this is None and node.args.get("default") is not None:
-            return _case(node, scope)
-        case _:
-            what = quoted(node.sql(dialect="duckdb"))
-            hint = _NO_NULL if _is_about_null(node) else _HINT
-            raise refused(scope.query.source, node, f"{what} is outside of what is translated", hint)
-
-
-def _is_about_null(node: exp.Expression) -> bool:
-    """Whether something asks for NULL, or would give it: a CASE that says nothing of other rows."""
-    no_else = isinstance(node, exp.Case) and node.args.get("default") is None
-    return no_else or isinstance(node, _NULLS)
-
-
-def _case(node: exp.Case, scope: ExpressionScope) -> str:
-    text = number_written(node.args["default"], scope)
-    for branch in reversed(node.args["ifs"]):
-        condition = condition_written(branch.this, scope)
-        text = f"where({condition}, {number_written(branch.args['true'], scope)}, {text})"
-    return text
-
-
-def texts_of(node: exp.Expression, query: SqlQuery) -> tuple[str, ...]:
-    """The texts that the numbers of an expression stand for; none where they are just numbers."""
-    while isinstance(node, (exp.Paren, exp.Min, exp.Max)):
-        node = node.this
-    return query.column(node)[1].texts if isinstance(node, exp.Column) else ()
-
-
-def number_written(node: exp.Expression, scope: ExpressionScope) -> str:
-    """An operand of arithmetic: not a text."""
-    if texts_of(node, scope.query):
-        raise refused(scope.query.source, node, "text cannot be calculated with")
-    return written(node, scope)
-
-
-def condition_written(node: exp.Expression, scope: ExpressionScope) -> str:
-    """An operand of logic, or what rows are kept by: no number, whose bits it would go by, and no text."""
-    if _is_value(node, scope.query):
-        hint = "compare it: a number with `<> 0`"
-        raise refused(scope.query.source, node, "a condition is needed here", hint)
-    return written(node, scope)
-
-
-def _is_value(node: exp.Expression, query: SqlQuery) -> bool:
-    """Whether an expression is a number or a text, and not a truth value."""
-    match node:
-        case exp.Paren() | exp.Min() | exp.Max():
-            return _is_value(node.this, query)
-        case exp.Column():
-            return query.column(node)[1].space != "B"
-        case exp.Case():
-            branches = [branch.args["true"] for branch in node.args["ifs"]]
-            return any(_is_value(one, query) for one in (*branches, node.args.get("default")) if one)
-        case _:
-            return isinstance(node, (exp.Literal, exp.Neg, *AGGREGATES, *_INFIX, *_CALLED))
-
-
-def _comparison(node: exp.Expression, sign: str, scope: ExpressionScope) -> str:
-    """Numbers are compared, or texts of one column's with each other or with a text."""
-    left, right = node.this.unnest(), node.expression.unnest()
-    if _is_text(left) and _is_text(right):
-        return "true" if _TEXTS_COMPARED[sign](str(left.this), str(right.this)) else "false"
-    if _is_text(left):
-        turned = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(sign, sign)
-        return _comparison(exp.EQ(this=right, expression=left), turned, scope)
-    texts = texts_of(left, scope.query)
-    if isinstance(right, exp.Literal) and _is_text(right):
-        return f"({written(left, scope)} {sign} {_code(node, right, texts, sign, scope)})"
-    if texts != texts_of(right, scope.query):
-        hint = "columns of text are comparable if the same texts may stand in them"
-        raise refused(scope.query.source, node, "these cannot be compared", hint)
-    return f"({written(left, scope)} {sign} {written(right, scope)})"
-
-
-def _is_text(node: exp.Expression) -> bool:
-    return isinstance(node, exp.Literal) and bool(node.is_string)
-
-
-def _code(
-    node: exp.Expression, literal: exp.Literal, texts: tuple[str, ...], sign: str, scope: ExpressionScope
-) -> str:
-    """The number of a text; 0, which no text has, where it can only be told that it is not there."""
-    text = str(literal.this)
-    if text in texts:
-        return str(texts.index(text) + 1)
-    if texts and sign in ("==", "!="):
-        return "0"
-    hint = f"texts are {', '.join(texts[:6])}" if texts else "only columns of text are compared with texts"
-    raise refused(scope.query.source, literal, f"{quoted(text)} is no text of that column", hint)
-
-
-# === Programs.
-
-
-_LIBRARIES = ("relations", "vectors")
+_LIBRARIES = ("relations", "vectors", "total_order")
+_ORDERS_NAN = ("same_number(", "less_number(")
 _OURS = re.compile(r"(rows|pairs|key|argument|aggregate|column|sorting)\d+")
-_FIXED = frozenset(("alike", "groups", "kept", "single", "before", "order", "picks", *"azijqrg"))
+_FIXED = frozenset(
+    ("aggregated", "alike", "groups", "kept", "single", "before", "order", "picks", *"azijqrg")
+)
 RowText = Callable[[int, str], str]
 """The number of the row of a table, given its place among the uses and a place in the rows so far."""
 
 
 class Translated(Struct, frozen=True, eq=False):
-    """The program of a query, and the column that each of its inputs holds."""
+    """The program of a query, and the column that each of its inputs holds.
+
+    ``aggregated`` is how many rows there are, in ToLang, where SQL gives NULL if there is none.
+    """
 
     source: Source
     inputs: Mapping[str, SqlColumn]
+    aggregated: str | None = None
+
+    @property
+    def counting(self) -> Source:
+        """The program with one more output, ``aggregated``: whoever runs it refuses 0 rows."""
+        if self.aggregated is None:
+            return self.source
+        return Source("<sql>", f"{self.source.text}aggregated := {self.aggregated}\n")
 
 
 def translated(query: SqlQuery) -> Translated:
@@ -233,7 +67,7 @@ def translated(query: SqlQuery) -> Translated:
     text = format_program(parse(Source("<sql>", writer.text())))
     columns = {use.table.name: use.table.columns for use in query.uses}
     inputs = {name: columns[table][column.lower()] for (table, column), name in writer.inputs.items()}
-    return Translated(Source("<sql>", text), inputs)
+    return Translated(Source("<sql>", text), inputs, writer.aggregated)
 
 
 @cache
@@ -255,7 +89,8 @@ class _Writer(Struct, eq=False):
     lines: list[str] = field(default_factory=list)
     inputs: dict[tuple[str, str], str] = field(default_factory=dict)
     lengths: dict[str, str] = field(default_factory=dict)
-    folds: dict[str, str] = field(default_factory=dict)
+    folds: dict[str, SqlValue] = field(default_factory=dict)
+    aggregated: str | None = None
     taken: set[str] = field(default_factory=lambda: set(_taken()))
 
     def text(self) -> str:
@@ -269,7 +104,10 @@ class _Writer(Struct, eq=False):
         else:
             self.outputs(self.grouped(count, rows) if self.query.aggregates else self.plain(count, rows))
         sql = " ".join(self.query.source.text.split())
-        return "\n".join((f"# {sql}", *self.declared(), "use relations", *self.lines)) + "\n"
+        used = ["use relations"]
+        if any(name in line for line in self.lines for name in _ORDERS_NAN):
+            used.append("use total_order")
+        return "\n".join((f"# {sql}", *self.declared(), *used, *self.lines)) + "\n"
 
     # ---- names -------------------------------------------------------------------------------
 
@@ -313,7 +151,7 @@ class _Writer(Struct, eq=False):
     # ---- rows --------------------------------------------------------------------------------
 
     def scope(
-        self, place: Callable[[int], str], aggregate: Callable[[exp.Expression], str] | None = None
+        self, place: Callable[[int], str], aggregate: Callable[[exp.Expression], SqlValue] | None = None
     ) -> ExpressionScope:
         """Read columns at the rows that ``place`` gives."""
 
@@ -386,7 +224,9 @@ class _Writer(Struct, eq=False):
         if query.order:
             raise refused(query.source, query.order[0].value, "one row needs no ORDER BY")
 
-        def aggregate(node: exp.Expression) -> str:
+        def aggregate(node: exp.Expression) -> SqlValue:
+            if not isinstance(node, exp.Count):
+                self.aggregated = count
             return self.folded(node, count, rows, None)
 
         def column(node: exp.Expression) -> str:
@@ -394,24 +234,25 @@ class _Writer(Struct, eq=False):
 
         for item in query.items:
             value = written(item.value, ExpressionScope(query, column, aggregate))
-            self.lines.append(f"{self.name(item.name)} := {value}")
+            self.lines.append(f"{self.name(item.name)} := {value.real}")
 
     def grouped(self, count: str, rows: RowText) -> _Final:
         """Groups: the number of the first row of each, and aggregates of all of its rows."""
         query = self.query
         self.refuse_constants(query.group, "grouped by")
         plain = self.scope(lambda n: rows(n, "q"))
-        keys = [
-            self.vector(f"key{n}", count, written(node, plain)) for n, node in enumerate(query.group, start=1)
-        ]
-        self.define("alike(q, r)", _all(f"{key}[q] == {key}[r]" for key in keys))
+        keys = [written(node, plain) for node in query.group]
+        names = [self.vector(f"key{n}", count, key.text) for n, key in enumerate(keys, start=1)]
+        pairs = zip(names, keys, strict=True)
+        self.define("alike(q, r)", _all(_same_at(name, key.type) for name, key in pairs))
         self.define("groups", _firsts(count, "alike(q, r)"))
+        grouped = GroupKeys(plain, frozenset(keys))
 
         def scope(at: str) -> ExpressionScope:
-            inner = self.scope(lambda n: rows(n, f"groups[{at}]"), lambda node: f"{aggregate(node)}[{at}]")
-            return ExpressionScope(query, lambda node: self.key_of(node, inner), inner.aggregate)
+            inner = self.scope(lambda n: rows(n, f"groups[{at}]"), lambda node: _entry(aggregate(node), at))
+            return replace(inner, keyed=grouped)
 
-        def aggregate(node: exp.Expression) -> str:
+        def aggregate(node: exp.Expression) -> SqlValue:
             return self.folded(node, count, rows, "groups")
 
         if query.having is None:
@@ -426,60 +267,64 @@ class _Writer(Struct, eq=False):
             message = f"all rows are the same in what they are {what}"
             raise refused(self.query.source, values[0], message, "name a column")
 
-    def key_of(self, node: exp.Expression, scope: ExpressionScope) -> str:
-        """A column beside aggregates has to be one of what is grouped by, or stand in one of those."""
-        plain = self.scope(str)
-        grouped = {written(key, plain) for key in self.query.group}
-        around: exp.Expression | None = node
-        while around is not None and not isinstance(around, exp.Select):
-            try:
-                if written(around, plain) in grouped:
-                    return scope.column(node)
-            except Rejected:  # it has no text by itself, or there is an aggregate in it
-                pass
-            above = around.parent
-            around = above if isinstance(above, exp.Expression) else None
-        raise refused(
-            self.query.source, node, "this column is not grouped by", "aggregate it, or group by it"
+    def folded(self, node: exp.Expression, count: str, rows: RowText, groups: str | None) -> SqlValue:
+        """The name of an aggregate, for all rows or for each group, and its type."""
+        text = node.sql()
+        if text not in self.folds:
+            if isinstance(node, exp.Avg):
+                found = self.average(node, count, rows, groups)
+            else:
+                found = self.fold(node, count, rows, groups)
+            name = f"aggregate{len(self.folds) + 1}"
+            if isinstance(node, exp.Avg) and groups:
+                self.vector(name, f"len({groups})", found.text)
+            else:
+                self.define(name, found.text)
+            self.folds[text] = SqlValue(name, found.type)
+        return self.folds[text]
+
+    def average(self, node: exp.Expression, count: str, rows: RowText, groups: str | None) -> SqlValue:
+        """The sum of some numbers by how many they are."""
+        number_written(node.this, self.unread())
+        total = self.folded(exp.Sum(this=node.this.copy()), count, rows, groups)
+        number = self.folded(exp.Count(this=exp.Star()), count, rows, groups)
+        of_one = (_entry(total, "q"), _entry(number, "q")) if groups else (total, number)
+        nan = total.type.may_be_nan
+        return SqlValue(
+            f"div({of_one[0].text}, {of_one[1].at_scale(total.type.scale)})",
+            SqlType("real", may_be_nan=nan, may_be_infinite=total.type.may_be_infinite),
         )
 
-    def folded(self, node: exp.Expression, count: str, rows: RowText, groups: str | None) -> str:
-        """The name of an aggregate, for all rows or for each group."""
-        text = node.sql()
-        if text in self.folds:
-            return self.folds[text]
-        if isinstance(node, exp.Avg):
-            total = self.folded(exp.Sum(this=node.this), count, rows, groups)
-            number = self.folded(exp.Count(this=exp.Star()), count, rows, groups)
-            value = f"div({total}[q], {number}[q])" if groups else f"div({total}, {number})"
-        else:
-            value = self.fold(node, count, rows, groups)
-        name = f"aggregate{len(self.folds) + 1}"
-        if isinstance(node, exp.Avg) and groups:
-            self.vector(name, f"len({groups})", value)
-        else:
-            self.define(name, value)
-        self.folds[text] = name
-        return name
-
-    def fold(self, node: exp.Expression, count: str, rows: RowText, groups: str | None) -> str:
+    def fold(self, node: exp.Expression, count: str, rows: RowText, groups: str | None) -> SqlValue:
         """A fold over the rows, those of a group if there are groups; how many there are needs none."""
         if isinstance(node, exp.Count):
-            if isinstance(node.this, exp.Distinct):
-                raise refused(self.query.source, node, "COUNT(DISTINCT ...) is outside of what is translated")
+            self.counted(node)
             if not groups:
-                return count
-            return f"map({groups}, (g) => reduce(tol[{count}], (a, z) => a + alike(g, r), 0, [r]))"
-        argument = f"argument{len(self.folds) + 1}"
+                return SqlValue(count, WHOLE)
+            step = f"map({groups}, (g) => reduce(tol[{count}], (a, z) => a + alike(g, r), 0, [r]))"
+            return SqlValue(step, WHOLE)
+        name = f"argument{len(self.folds) + 1}"
+        scope = self.scope(lambda n: rows(n, "q"))
         is_sum = isinstance(node, exp.Sum)
-        write = number_written if is_sum else written
-        self.vector(argument, count, write(node.this, self.scope(lambda n: rows(n, "q"))))
-        step = f"a + {argument}[r]" if is_sum else f"{node.key}(a, {argument}[r])"
-        start = "0" if is_sum else f"{argument}[{'g' if groups else '1'}]"
+        value = number_written(node.this, scope, or_truth=True) if is_sum else written(node.this, scope)
+        self.vector(name, count, value.text)
+        start = "0" if is_sum else f"{name}[{'g' if groups else '1'}]"
+        step, type_ = _step(node, SqlValue(f"{name}[r]", value.type))
         if not groups:
-            return f"reduce(tol[{count}], (a, z) => {step}, {start}, [r])"
+            return SqlValue(f"reduce(tol[{count}], (a, z) => {step}, {start}, [r])", type_)
         step = f"where(alike(g, r), {step}, a)"
-        return f"map({groups}, (g) => reduce(tol[{count}], (a, z) => {step}, {start}, [r]))"
+        return SqlValue(f"map({groups}, (g) => reduce(tol[{count}], (a, z) => {step}, {start}, [r]))", type_)
+
+    def counted(self, node: exp.Count) -> None:
+        """Refuse to count what is not there; how many rows there are does not depend on its value."""
+        if isinstance(node.this, exp.Distinct):
+            raise refused(self.query.source, node, "COUNT(DISTINCT ...) is outside of what is translated")
+        if not isinstance(node.this, exp.Star):
+            written(node.this, self.unread())
+
+    def unread(self) -> ExpressionScope:
+        """The scope of expressions of which only the type matters: no input is needed for them."""
+        return ExpressionScope(self.query, lambda node: self.query.column(node)[1].name)
 
     # ---- the result --------------------------------------------------------------------------
 
@@ -488,17 +333,16 @@ class _Writer(Struct, eq=False):
         query = self.query
         if not query.distinct and not query.order and query.limit is None:
             for item in query.items:
-                value = written(item.value, final.scope("q"))
+                value = written(item.value, final.scope("q")).real
                 self.lines.append(f"{self.name(item.name)} := map(tol[{final.count}], {value}, [q])")
             return
         columns = [
-            self.vector(f"column{n}", final.count, written(item.value, final.scope("q")))
-            for n, item in enumerate(query.items, start=1)
+            self.column(f"column{n}", item.value, final) for n, item in enumerate(query.items, start=1)
         ]
         count, place = final.count, "{}"
         if query.distinct:
             self.refuse_constants([item.value for item in query.items], "told apart by")
-            self.define("single", _firsts(count, _all(f"{column}[q] == {column}[r]" for column in columns)))
+            self.define("single", _firsts(count, _all(_same_at(each.text, each.type) for each in columns)))
             count, place = "len(single)", "single[{}]"
         picks = f"1..{count}"
         if query.order:
@@ -509,9 +353,15 @@ class _Writer(Struct, eq=False):
             picks = f"limit({picks}, {query.limit})"
         self.define("picks", picks)
         for item, column in zip(query.items, columns, strict=True):
-            self.lines.append(f"{self.name(item.name)} := map(picks, (q) => {column}[{place.format('q')}])")
+            value = _entry(column, place.format("q")).real
+            self.lines.append(f"{self.name(item.name)} := map(picks, (q) => {value})")
 
-    def before(self, columns: Sequence[str], final: _Final, place: str) -> str:
+    def column(self, name: str, node: exp.Expression, final: _Final) -> SqlValue:
+        """The name of a vector of the values of an expression, and their type."""
+        value = written(node, final.scope("q"))
+        return SqlValue(self.vector(name, final.count, value.text), value.type)
+
+    def before(self, columns: Sequence[SqlValue], final: _Final, place: str) -> str:
         """Whether one row comes before another: by the first key in which they differ."""
         text = ""
         for n, key in reversed(list(enumerate(self.query.order, start=1))):
@@ -520,19 +370,39 @@ class _Writer(Struct, eq=False):
                 raise refused(
                     self.query.source, key.value, "with DISTINCT, rows are sorted by what is selected"
                 )
-            name = (
-                same[0]
-                if same
-                else self.vector(f"sorting{n}", final.count, written(key.value, final.scope("q")))
-            )
-            one, other = (f"{name}[{place.format(at)}]" for at in ("i", "j"))
-            first = f"{one} {'>' if key.descending else '<'} {other}"
-            text = f"{first} or {one} == {other} and ({text})" if text else first
+            column = same[0] if same else self.column(f"sorting{n}", key.value, final)
+            one, other = (_entry(column, place.format(at)) for at in ("i", "j"))
+            first = compared(one, ">" if key.descending else "<", other)
+            text = f"{first} or {compared(one, '==', other)} and ({text})" if text else first
         return text
 
 
 def _all(tests: Iterator[str]) -> str:
     return " and ".join(tests)
+
+
+def _entry(vector: SqlValue, at: str) -> SqlValue:
+    """An entry of a vector of values."""
+    return SqlValue(f"{vector.text}[{at}]", vector.type)
+
+
+def _same_at(name: str, type_: SqlType) -> str:
+    """Whether a vector has one value at two rows."""
+    vector = SqlValue(name, type_)
+    return compared(_entry(vector, "q"), "==", _entry(vector, "r"))
+
+
+def _step(node: exp.Expression, value: SqlValue) -> tuple[str, SqlType]:
+    """The next value of an aggregate ``a``, and the type of the whole; NaN is more than every number."""
+    one = value.type
+    if isinstance(node, exp.Sum):
+        whole = WHOLE if one.kind == "truth" else one
+        if one.kind == "real":
+            whole = replace(one, may_be_nan=one.may_be_nan or one.may_be_infinite)
+        return f"a + {value.text}", whole
+    if isinstance(node, exp.Min) and one.may_be_nan:
+        return f"where({compared(value, '<', SqlValue('a', one))}, {value.text}, a)", one
+    return f"{node.key}(a, {value.text})", one
 
 
 def _firsts(count: str, alike: str) -> str:

@@ -156,7 +156,9 @@ def read_query(source: Source, tables: Mapping[str, SqlTable]) -> SqlQuery:
     _refuse_unread(source, select)
     items = tuple(_items(draft, select))
     order = tuple(_order(draft, select, items))
-    group_by = tuple(_meant(draft, node, items) for node in draft.group)
+    group_by = tuple(_meant(draft, node, items, by_column=True) for node in draft.group)
+    if having is not None:
+        _refuse_hidden_columns(source, having.this, items, group_by)
     return replace(draft, items=items, group=group_by, order=order)
 
 
@@ -220,8 +222,17 @@ def _sources(
             hint = "JOIN ... ON and CROSS JOIN are inside"
             raise refused(source, join.this, "this join is outside of what is translated", hint)
         uses.append(_use(source, join.this, tables))
-        conditions += _conjuncts(join.args["on"]) if join.args.get("on") else []
+        if join.args.get("on"):
+            _refuse_later_tables(source, tuple(uses), join.args["on"])
+            conditions += _conjuncts(join.args["on"])
     return tuple(uses), tuple(conditions)
+
+
+def _refuse_later_tables(source: Source, uses: tuple[TableUse, ...], condition: exp.Expression) -> None:
+    """The condition of a join is about the tables that are named before it."""
+    so_far = SqlQuery(source, uses, (), (), False, (), None, (), None)
+    for column in condition.find_all(exp.Column):
+        so_far.column(column)
 
 
 def _use(source: Source, node: exp.Expression, tables: Mapping[str, SqlTable]) -> TableUse:
@@ -274,18 +285,58 @@ def _items(query: SqlQuery, select: exp.Select) -> Iterator[SelectItem]:
 def _order(query: SqlQuery, select: exp.Select, items: tuple[SelectItem, ...]) -> Iterator[SortKey]:
     order = select.args.get("order")
     for node in order.expressions if order else ():
+        if isinstance(node.this.unnest(), (exp.Literal, exp.Boolean)) and _place(query, node.this) is None:
+            raise refused(query.source, node.this, "rows are not sorted by a constant", "name a column")
         yield SortKey(_meant(query, node.this, items), bool(node.args.get("desc")))
 
 
-def _meant(query: SqlQuery, node: exp.Expression, items: tuple[SelectItem, ...]) -> exp.Expression:
-    """What ORDER BY or GROUP BY says: a place among the items, a name of one, or an expression."""
-    if isinstance(node, exp.Literal) and node.this.isdigit():
-        if not 1 <= int(node.this) <= len(items):
-            raise refused(query.source, node, f"there is no item {node.this}", f"there are {len(items)}")
-        return items[int(node.this) - 1].value
-    if isinstance(node, exp.Column) and not node.text("table"):
-        named = [item.value for item in items if item.name == node.name.lower()]
-        is_column = any(node.name.lower() in use.table.columns for use in query.uses)
-        if named and (not is_column or named[0] != node):
+def _meant(
+    query: SqlQuery, node: exp.Expression, items: tuple[SelectItem, ...], by_column: bool = False
+) -> exp.Expression:
+    """What ORDER BY or GROUP BY says: a place among the items, a name, or an expression.
+
+    A name that an item and a column have is the item's in ORDER BY, and the column's in GROUP BY.
+    """
+    place = _place(query, node)
+    if place is not None:
+        if not 1 <= place <= len(items):
+            raise refused(query.source, node, f"there is no item {place}", f"there are {len(items)}")
+        return items[place - 1].value
+    name = node.unnest()
+    if isinstance(name, exp.Column) and not name.text("table"):
+        named = [item.value for item in items if item.name == name.name.lower()]
+        is_column = any(name.name.lower() in use.table.columns for use in query.uses)
+        if named and not (is_column and by_column):
+            if any(value != named[0] for value in named):
+                message = f"several items are called {quoted(name.name)}"
+                raise refused(query.source, node, message, "give its place")
             return named[0]
     return node
+
+
+def _refuse_hidden_columns(
+    source: Source, having: exp.Expression, items: tuple[SelectItem, ...], group: tuple[exp.Expression, ...]
+) -> None:
+    """In HAVING, a name that an item and a column have is the column's if that is a key, else refused."""
+    for node in having.find_all(exp.Column):
+        hidden = not node.text("table") and node.find_ancestor(*AGGREGATES) is None
+        named = [item for item in items if item.name == node.name.lower() and item.value != node]
+        if (
+            hidden
+            and named
+            and not any(isinstance(key, exp.Column) and key.name == node.name for key in group)
+        ):
+            message = f"{quoted(node.name)} may be a column here, or an item"
+            raise refused(source, node, message, "give the table of the column, or the item another name")
+
+
+def _place(query: SqlQuery, node: exp.Expression) -> int | None:
+    """The number of an item, in brackets or with a minus; with a plus it is a number of its own."""
+    found, sign = node.unnest(), 1
+    if isinstance(found, exp.Neg):
+        found, sign = found.this.unnest(), -1
+    if not isinstance(found, exp.Literal) or not found.this.isdigit():
+        return None
+    start = (found.meta or {}).get("start", 0)
+    is_plus = query.source.text[:start].rstrip(" \t\r\n(").endswith("+")
+    return None if is_plus else sign * int(found.this)

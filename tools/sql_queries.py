@@ -1,0 +1,489 @@
+"""Random queries in SQL: each gives DuckDB's rows, or is refused.
+
+``python -m tools.sql_queries 10000 --start 1`` draws tables and queries: aliases that hide columns, places
+and constants that only look like one, decimals, NaN and infinities, tables and results without rows, groups
+of expressions, and queries that DuckDB refuses.  A query that DuckDB refuses, or answers with NULL, has to be
+refused here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import random
+import re
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import duckdb
+import numpy as np
+
+from tolcost.apps.sql import SqlColumn, SqlTable, read_query, translated
+from tolcost.apps.sql.command import execute_query
+from tolcost.diagnostics import Rejected, Source
+from tolcost.pipeline import analyze_lowered, lower, read_program
+from tolcost.result.derivation import compare_counts
+from tools.specs.library_programs import possibly_empty
+
+PER_TABLES = 40
+"""So many queries are about the same tables."""
+COUNTED = 13
+"""The closed forms of every so many queries are derived and compared with the run."""
+TEXTS = ("blue", "green", "red")
+COLUMNS: Mapping[str, Mapping[str, str]] = {
+    "t": {"k": "Z", "a": "Z", "b": "R", "c": "text", "f": "B"},
+    "u": {"k": "Z", "d": "Z", "e": "text", "g": "R"},
+    "w": {"a": "Z", "h": "R", "p": "B"},
+}
+_KINDS = {"Z": "bigint", "R": "double", "N*": "varchar", "B": "boolean"}
+_ALIASES = ("a", "k", "b", "d", "f", "z", "y", "s", "A")
+
+# === Tables.
+
+
+def draw_tables(seed: int) -> dict[str, SqlTable]:
+    """Tables of few rows, or none, and few different numbers; NaN and infinities in some."""
+    draw = random.Random(seed)
+    reals = [-1.5, -1.0, 0.0, 0.5, 1.0, 2.5, 3.0]
+    if seed % 2:
+        reals += [math.nan, math.nan, math.inf, -math.inf, -0.0]
+    found = {}
+    for name, columns in COLUMNS.items():
+        size = draw.choice((0, 1, 2, 4, 5, 6) if seed % 3 == 0 else (1, 2, 4, 5, 6))
+        made = {column: _drawn_column(draw, column, kind, size, reals) for column, kind in columns.items()}
+        found[name] = SqlTable(name, made)
+    return found
+
+
+def _drawn_column(draw: random.Random, name: str, kind: str, size: int, reals: Sequence[float]) -> SqlColumn:
+    match kind:
+        case "Z":
+            return SqlColumn(name, "Z", values=tuple(draw.randint(-3, 5) for _ in range(size)))
+        case "R":
+            return SqlColumn(name, "R", values=tuple(draw.choice(reals) for _ in range(size)))
+        case "B":
+            return SqlColumn(name, "B", values=tuple(draw.random() < 0.5 for _ in range(size)))
+        case _:
+            return SqlColumn(name, "N*", TEXTS, tuple(draw.randint(1, len(TEXTS)) for _ in range(size)))
+
+
+def store(tables: Mapping[str, SqlTable]) -> duckdb.DuckDBPyConnection:
+    """The same tables in DuckDB."""
+    connection = duckdb.connect()
+    for table in tables.values():
+        columns = table.columns.values()
+        typed = ", ".join(f"{column.name} {_KINDS[column.space]}" for column in columns)
+        connection.execute(f"create table {table.name} ({typed})")
+        values = [[c.texts[int(v) - 1] for v in c.values or ()] if c.texts else c.values for c in columns]
+        for row in zip(*values, strict=True):
+            marks = ", ".join("?" for _ in row)
+            connection.execute(f"insert into {table.name} values ({marks})", list(row))
+    return connection
+
+
+# === Queries.
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query; its rows are in a settled order if it ``sorts`` by all of its columns."""
+
+    sql: str
+    sorts: bool
+    unlimited: str | None = None
+    """The query without its LIMIT, where that may take any rows."""
+
+
+@dataclass(slots=True)
+class _Drawing:
+    """A query in the making: the tables that it names, by their aliases."""
+
+    draw: random.Random
+    names: list[tuple[str, str]] = field(default_factory=list)
+
+    def flip(self, chance: float) -> bool:
+        return self.draw.random() < chance
+
+    # ---- columns and expressions
+
+    def column(self, kind: str, names: Sequence[tuple[str, str]] | None = None) -> str | None:
+        """A column of a kind, mostly with its table."""
+        near = [
+            (alias, column)
+            for alias, table in names or self.names
+            for column, of in COLUMNS[table].items()
+            if of == kind
+        ]
+        if not near:
+            return None
+        alias, column = self.draw.choice(near)
+        alone = sum(column in COLUMNS[table] for _, table in self.names) == 1
+        return column if self.flip(0.5 if alone else 0.02) else f"{alias}.{column}"
+
+    def number(self, depth: int = 1) -> str:
+        """A number: a column, a literal, or a function of others."""
+        if depth == 0 or self.flip(0.3):
+            kinds = ["Z", "Z", "R"]
+            column = self.column(self.draw.choice(kinds))
+            if column is None or self.flip(0.15):
+                return self.literal()
+            return column
+        one, other = self.number(depth - 1), self.number(depth - 1)
+        return self.draw.choice(
+            (
+                f"{one} + {other}",
+                f"{one} - {other}",
+                f"({one}) * {self.literal()}",
+                f"({one}) * ({other})",
+                f"({one}) % {self.draw.choice(('2', '3', '0.3', '1.5', '2e0', '4'))}",
+                f"({one}) / {self.draw.choice(('4', '2', '0.5', f'({other})'))}",
+                f"-({one})",
+                f"abs({one})",
+                f"{self.draw.choice(('floor', 'ceil'))}({one})",
+                f"{self.draw.choice(('sqrt', 'ln'))}({one})",
+                f"case when {self.truth(depth - 1)} then {one} else {other} end",
+            )
+        )
+
+    def literal(self) -> str:
+        """A whole number, a decimal or a number with an exponent."""
+        return self.draw.choice(
+            ("0", "1", "2", "3", "5", "0.1", "0.3", "0.25", "1.5", "2.0", "0.10", "-1", ".5", "1e-1")
+        )
+
+    def truth(self, depth: int = 1) -> str:
+        """A condition."""
+        one, other = self.number(depth), self.number(max(depth - 1, 0))
+        sign = self.draw.choice(("=", "<>", "<", "<=", ">", ">="))
+        plain = [
+            f"{one} {sign} {other}",
+            f"{one} {sign} {self.literal()}",
+            f"{one} between {self.literal()} and {other}",
+            f"{one} in ({self.literal()}, {self.literal()}, {other})",
+        ]
+        column, text = self.column("B"), self.column("text")
+        if column:
+            plain += [column, f"{column} {sign} {self.draw.choice(('true', 'false'))}"]
+        if text:
+            plain += [f"{text} {sign} '{self.draw.choice(TEXTS)}'"]
+        if depth:
+            first, second = self.truth(depth - 1), self.truth(depth - 1)
+            plain += [f"not ({first})", f"({first} or {second})", f"({first}) and {second}"]
+        return self.draw.choice(plain)
+
+    def value(self) -> str:
+        """What may be selected or grouped by."""
+        kind = self.draw.random()
+        if kind < 0.15 and (text := self.column("text")):
+            return text
+        if kind < 0.35:
+            return self.truth()
+        return self.number(self.draw.choice((0, 1, 1, 2)))
+
+    def aggregate(self) -> str:
+        if self.flip(0.15):
+            return self.draw.choice(("count(*)", f"count({self.value()})"))
+        if self.flip(0.12):
+            name = self.draw.choice(("min", "max", "sum"))
+            value = self.column("text") if name != "sum" and self.flip(0.5) else self.truth()
+            return f"{name}({value or self.truth()})"
+        name = self.draw.choice(("sum", "avg", "min", "max"))
+        return f"{name}({self.number(self.draw.choice((0, 1, 2)))})"
+
+    def aggregated(self) -> str:
+        """An aggregate, or a number made of them."""
+        one = self.aggregate()
+        if self.flip(0.2):
+            return (
+                f"{one} {self.draw.choice(('+', '*', '-'))} {self.draw.choice((self.literal(), 'count(*)'))}"
+            )
+        return one
+
+    # ---- queries
+
+    def tables(self) -> str:
+        """FROM and JOIN; a condition may be about a table that comes later."""
+        drawn = [self.draw.choice(sorted(COLUMNS)) for _ in range(self.draw.choice((1, 1, 1, 2, 2, 3)))]
+        names = [
+            (name if drawn.index(name) == n and self.flip(0.7) else f"{name}{n}", name)
+            for n, name in enumerate(drawn)
+        ]
+        text = ""
+        for n, (alias, table) in enumerate(names):
+            named = table if alias == table else f"{table} {alias}"
+            self.names = names if self.flip(0.03) else names[: n + 1]
+            if n == 0:
+                text = f"from {named}"
+            elif self.flip(0.6):
+                text += f" join {named} on {self.joining(alias)}"
+            else:
+                text += f", {named}" if self.flip(0.5) else f" cross join {named}"
+        self.names = names
+        return text
+
+    def joining(self, alias: str) -> str:
+        last = [pair for pair in self.names if pair[0] == alias]
+        one, other = self.column("Z"), self.column("Z", last)
+        return f"{one} = {other}" if self.flip(0.7) else self.truth()
+
+    def item(self, value: str) -> str:
+        return f"{value} as {self.draw.choice(_ALIASES)}" if self.flip(0.6) else value
+
+    def query(self) -> Query:
+        text = self.tables()
+        tests = [self.truth(self.draw.choice((0, 1))) for _ in range(self.draw.choice((0, 0, 1, 2)))]
+        if self.flip(0.08):
+            tests.append(f"{self.number(0)} > 100")
+        text += f" where {' and '.join(f'({test})' for test in tests)}" if tests else ""
+        kind = self.draw.random()
+        if kind < 0.2:
+            items = [self.item(self.aggregated()) for _ in range(self.draw.randint(1, 3))]
+            return Query(f"select {', '.join(items)} {text}", True)
+        return self.groups(text) if kind < 0.6 else self.rows(text)
+
+    def groups(self, text: str) -> Query:
+        values = [self.value() for _ in range(self.draw.randint(1, 2))]
+        items = [self.item(value) for value in values]
+        keys = [self.key(n, value, item) for n, (value, item) in enumerate(zip(values, items, strict=True))]
+        if self.flip(0.2):
+            keys.append(self.value())
+        items += [self.item(self.aggregated()) for _ in range(self.draw.randint(0, 2))]
+        if self.flip(0.1):
+            items.append(self.item(f"({values[0]}) + 1"))
+        having = f" having {self.having(keys)}" if self.flip(0.25) else ""
+        rest = f"{text} group by {', '.join(keys)}{having}"
+        return self.sorted(items, rest, [*values, self.aggregate()])
+
+    def key(self, n: int, value: str, item: str) -> str:
+        """What an item is grouped by: its expression, its place or its alias."""
+        alias = item.rpartition(" as ")[2]
+        way = self.draw.random()
+        if way < 0.25 and " as " in item:
+            return alias
+        if way < 0.45:
+            return self.draw.choice((f"{n + 1}", f"({n + 1})"))
+        return f"({value})" if way < 0.6 else value
+
+    def having(self, keys: Sequence[str]) -> str:
+        """A condition on groups."""
+        key = next((key for key in keys if not key.strip("()").isdigit()), "count(*)")
+        return self.draw.choice(
+            (
+                f"count(*) > {self.draw.randint(0, 2)}",
+                f"{self.aggregate()} >= {self.literal()}",
+                f"{key} > 0",
+            )
+        )
+
+    def rows(self, text: str) -> Query:
+        items = [self.item(self.value()) for _ in range(self.draw.randint(1, 3))]
+        if self.flip(0.05):
+            items = ["*"]
+        return self.sorted(items, text, [self.value()], "distinct " if self.flip(0.35) else "")
+
+    def sorted(self, items: Sequence[str], rest: str, others: Sequence[str], distinct: str = "") -> Query:
+        """A query with an order that is settled, one that is not, or none."""
+        plain = f"select {distinct}{', '.join(items)} {rest}"
+        limit = f" limit {self.draw.randint(1, 4)}" if self.flip(0.3) else ""
+        if self.flip(0.4):
+            return Query(plain + limit, False, plain if limit else None)
+        keys = []
+        if self.flip(0.6):
+            aliases = [item.rpartition(" as ")[2] for item in items if " as " in item]
+            keys += [self.draw.choice((*others, *aliases, *aliases, *(f"-({alias})" for alias in aliases)))]
+        if self.flip(0.1):
+            keys += [self.draw.choice(("1 + 0", "-1", "0", "9", "1.5", "'x'", "true", "(1)", "-(1)", "+1"))]
+        settled = bool(limit) or self.flip(0.7)
+        if settled and items != ["*"]:
+            places = [str(n) for n in range(1, len(items) + 1)]
+            self.draw.shuffle(places)
+            keys += [f"({place})" if self.flip(0.3) else place for place in places]
+        elif not keys:
+            return Query(plain, False)
+        ways = ", ".join(key + self.draw.choice(("", "", " asc", " desc")) for key in keys)
+        is_settled = settled and items != ["*"]
+        return Query(
+            f"{plain} order by {ways}{limit}", is_settled, None if is_settled or not limit else plain
+        )
+
+
+_BROKEN = (
+    (r"count\(\*\)", "count(zzz)"),
+    (r"count\(\*\)", "count(sum(k))"),
+    (r"sum\(", "sum(1 + max("),
+    (r"where ", "where count(*) > 1 and "),
+    (r"avg\(.", "avg(true or "),
+    (r"group by ", "group by 0, "),
+    (r"group by ", "group by -1, "),
+    (r"order by ", "order by -1, "),
+    (r"order by ", "order by 1.0, "),
+    (r"as [a-z]\b", "as zz, zz9"),
+    (r" on ", " on t9.k = 1 and "),
+)
+
+
+def draw_query(seed: int) -> Query:
+    """A query; one in twenty is broken on purpose."""
+    draw = random.Random(seed)
+    found = _Drawing(draw).query()
+    if draw.random() < 0.05:
+        pattern, text = draw.choice(_BROKEN)
+        sql = re.sub(pattern, text, found.sql, count=1)
+        return Query(sql, found.sorts, None if found.unlimited is None else sql.rpartition(" limit ")[0])
+    return found
+
+
+# === Answers.
+
+
+@dataclass(slots=True)
+class Outcome:
+    """How many queries came to which end, what was refused and why, and the first that differ."""
+
+    ends: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
+    differing: list[str] = field(default_factory=list)
+
+    @property
+    def answered(self) -> int:
+        """How many gave DuckDB's rows."""
+        return self.ends["same rows"] + self.ends["same, no rows"]
+
+
+def answer(sql: str, tables: Mapping[str, SqlTable], counted: bool) -> list[tuple[Any, ...]]:
+    """The rows of a query by its program; texts are their numbers."""
+    found = translated(read_query(Source("<sql>", sql), tables))
+    parsed = read_program(found.counting)
+    lowered = lower(parsed)
+    if not all(column.values for column in found.inputs.values()):
+        lowered = lower(parsed, possibly_empty(lowered.program))
+    execution = execute_query(found, lowered)
+    if counted:
+        text, agree = compare_counts(execution.counts, execution.bindings, analyze_lowered(lowered, "<sql>"))
+        assert agree, f"{sql}\n{text}"
+    columns = [np.atleast_1d(np.asarray(value)).tolist() for value in execution.outputs.values()]
+    return list(zip(*columns, strict=True))
+
+
+def duckdb_rows(sql: str, connection: duckdb.DuckDBPyConnection) -> list[tuple[Any, ...]]:
+    """DuckDB's rows, with the numbers of texts."""
+    rows = connection.execute(sql).fetchall()
+    return [tuple(TEXTS.index(v) + 1 if isinstance(v, str) else v for v in row) for row in rows]
+
+
+def hold(
+    seed: int, tables: Mapping[str, SqlTable], connection: duckdb.DuckDBPyConnection, to: Outcome
+) -> None:
+    """Ask both sides one query."""
+    query = draw_query(seed)
+    expected: list[tuple[Any, ...]] | None = None
+    stopped = ""
+    try:
+        expected = duckdb_rows(query.sql, connection)
+    except duckdb.Error as error:
+        stopped = f"{type(error).__name__}: {error}".splitlines()[0]
+    try:
+        found = answer(query.sql, tables, seed % COUNTED == 0)
+    except Rejected as refused:
+        end = "refused by both" if expected is None else "NULL" if _has_null(expected) else "refused"
+        to.ends[f"{end}, refused" if end == "NULL" else end] += 1
+        to.reasons[f"{end}: {re.sub(r'`[^`]*`', '`…`', refused.diagnostics[0].message)}"] += 1
+        return
+    if expected is None:
+        is_run = stopped.startswith(("OutOfRangeException", "ConversionException", "InvalidInputException"))
+        to.ends["DuckDB stops, with rows here" if is_run else "refused by DuckDB alone"] += 1
+        if not is_run:
+            to.differing.append(f"{seed}: {query.sql}\n  {stopped}, but there are rows here: {found[:4]}")
+        return
+    if not _agree(query, found, expected, connection):
+        to.ends["different"] += 1
+        to.differing.append(f"{seed}: {query.sql}\n  {found[:6]} is not DuckDB's {expected[:6]}")
+        return
+    to.ends["same rows" if expected else "same, no rows"] += 1
+
+
+def _agree(
+    query: Query,
+    found: Sequence[tuple[Any, ...]],
+    expected: Sequence[tuple[Any, ...]],
+    connection: duckdb.DuckDBPyConnection,
+) -> bool:
+    if _has_null(expected):
+        return False
+    if query.sorts:
+        return _same(found, expected)
+    if query.unlimited is None:
+        return _same(_in_order(found), _in_order(expected))
+    whole = _in_order(duckdb_rows(query.unlimited, connection))
+    return len(found) == len(expected) and all(any(_same([row], [one]) for one in whole) for row in found)
+
+
+def _has_null(rows: Sequence[tuple[Any, ...]]) -> bool:
+    return any(value is None for row in rows for value in row)
+
+
+def _in_order(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Rows in an order of their own, in which NaN has a place, and numbers that are nearly the same too."""
+    return sorted(
+        rows, key=lambda row: [(math.isnan(v), 0.0 if math.isnan(v) else float(f"{v:.9g}")) for v in row]
+    )
+
+
+def _same(found: Sequence[tuple[Any, ...]], expected: Sequence[tuple[Any, ...]]) -> bool:
+    if len(found) != len(expected):
+        return False
+    pairs = (
+        (a, b) for one, other in zip(found, expected, strict=True) for a, b in zip(one, other, strict=True)
+    )
+    return all(_near(float(a), float(b)) for a, b in pairs)
+
+
+def _near(one: float, other: float) -> bool:
+    return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12) or (math.isnan(one) and math.isnan(other))
+
+
+def campaign(seeds: Iterable[int]) -> Outcome:
+    """Ask all queries of some seeds."""
+    outcome = Outcome()
+    for tables, connection, group in _by_tables(seeds):
+        for seed in group:
+            hold(seed, tables, connection, outcome)
+    return outcome
+
+
+def _by_tables(
+    seeds: Iterable[int],
+) -> Iterator[tuple[dict[str, SqlTable], duckdb.DuckDBPyConnection, list[int]]]:
+    groups: dict[int, list[int]] = {}
+    for seed in seeds:
+        groups.setdefault(seed // PER_TABLES, []).append(seed)
+    for number, group in groups.items():
+        tables = draw_tables(number)
+        with store(tables) as connection:
+            yield tables, connection, group
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Ask as many queries as there are to be, and print what became of them."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("count", type=int)
+    parser.add_argument("--start", type=int, default=1, help="the first seed")
+    given = parser.parse_args(arguments)
+    begun = time.monotonic()
+    outcome = campaign(range(given.start, given.start + given.count))
+    for text in outcome.differing:
+        print(text)
+    print(f"{given.count} queries from {given.start} on, {time.monotonic() - begun:.0f} s")
+    for end, times in outcome.ends.most_common():
+        print(f"{times:7} {end}")
+    for reason, times in outcome.reasons.most_common(25):
+        print(f"{times:9} {reason}")
+    return 1 if outcome.differing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
