@@ -166,7 +166,9 @@ def command(
         from tolcost.models.annotating import annotated
         from tolcost.result.model import node_notes
 
-        write_whole(Path(annotate), annotated(path, *node_notes(of_model(cost), cost)))
+        study = of_model(cost)
+        notes = node_notes(study, cost)
+        write_whole(Path(annotate), annotated(path, *notes, study.model.graph.order))
     return _verdict(cost, allow_uncosted)
 
 

@@ -133,7 +133,6 @@ class Walk:
     """Numbers in tensors that nodes had to know, by their names and bounds."""
     taken: dict[str, Symbol | None] = field(default_factory=dict)
     """What lengths are called: those that data decides, and None for those of the inputs."""
-    _graph: Sequence[GraphNode] = ()
     _specs: dict[tuple[str, str], Spec | None] = field(default_factory=dict)
     _setting: Setting | None = None
 
@@ -213,7 +212,6 @@ class Walk:
 
     def run(self, steps: Sequence[GraphNode]) -> list[Applied]:
         """Walk nodes in their order; what each gives is known to those after it."""
-        self._graph = steps
         self._done, self._own = done, own = self.session.seen(self.opsets, self.functions, self.assumed)
         overloaded = self.functions.overloaded
         self._budget(len(steps))
@@ -272,9 +270,6 @@ class Walk:
     def _stuck(self, node: GraphNode) -> Applied:
         """A node with an input of which nothing is known; one that nobody gives is refused."""
         name = next(n for n in (*node.inputs, *node.free) if n not in self.names.numbers)
-        if name not in self.names.unknown and any(name in other.outputs for other in self._graph):
-            message = f"{node.shown} uses {quoted(name)} before it is computed"
-            refuse("T0676", message, hint="there is a cycle, or the nodes are not sorted")
         if name not in self.names.unknown:
             refuse("T0662", f"{node.shown} uses {quoted(name)}, which nothing defines")
         why = Diagnostic("T0679", f"nothing is known of its input {quoted(name)}")

@@ -66,7 +66,7 @@ from tolcost.result.totals import (
 from tolcost.show.document import UNKNOWN, Fact, Form, Json, form_at
 
 METRICS = ("eops", "flops", "macs", "index", "bytes", "params", "peak", "depth")
-_MOST_BOUNDS = 3
+_MOST_NAMED = 3
 _LARGE = 250_000
 """A file of more bytes has many nodes, or weights that take long anyway."""
 
@@ -172,6 +172,10 @@ class ModelStudy(Study):
                 entries = "1 entry" if given.entries == 1 else f"{given.entries:,} entries"
                 said = f"--dim '{entries_of(given.name)}=N' says how many"
                 yield Fact("sequence", f"{given.name} is taken to have {entries}", said)
+        unsorted = [*dict.fromkeys(body.name or "a graph" for body in self.model.unsorted)]
+        if unsorted:
+            said = "nodes run in the order in which they need each other, not in that of the file"
+            yield Fact("sorted", _first_of(unsorted), said)
         if self.cost.assumed:
             many = len(self.cost.assumed)
             told = f"the shapes of {many:,} values are" if many > 1 else "the shape of 1 value is"
@@ -182,10 +186,7 @@ class ModelStudy(Study):
             if any(part.counts.status == "upper bound" for part, _ in applied.parts)
         ]
         if bounds:
-            more = f" and {len(bounds) - _MOST_BOUNDS:,} more" if len(bounds) > _MOST_BOUNDS else ""
-            yield Fact(
-                "bounded by", ", ".join(bounds[:_MOST_BOUNDS]) + more, "data decides what they compute"
-            )
+            yield Fact("bounded by", _first_of(bounds), "data decides what they compute")
 
     def measures(self, weighed: Iterable[tuple[str, Weighed]]) -> tuple[Measure, ...]:
         """The figures of the whole model."""
@@ -325,6 +326,12 @@ class ModelStudy(Study):
             if symbol not in put and not is_version(symbol, form)  # conditions say what they need
         }
         return locate(self.symbols, self.requirements, dims, own, equal, put)
+
+
+def _first_of(names: Sequence[str]) -> str:
+    """The first names of a list, and how many more there are."""
+    more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
+    return ", ".join(names[:_MOST_NAMED]) + more
 
 
 def compared_by_operator(
@@ -560,6 +567,9 @@ def model_record(study: ModelStudy, cost: Located, metrics: frozenset[str] | Non
         "conditions": list(map(_condition_json, study.needed)),
         "unproved": list(map(_condition_json, study.checked)),
         "equal": dict(study.merged),
+        "notes": [
+            {"about": one.label, "value": str(one.value), "note": one.remark} for one in study.remarks()
+        ],
         **({"assumptions": list(study.assumed.texts)} if study.assumed.texts else {}),
         "by_data": [symbol.name for symbol in study.symbols if symbol.kind == "data"],
         **at_json(cost, totals),
