@@ -1,4 +1,4 @@
-"""Nodes that a file does not have sorted are sorted; those that wait for each other in a circle are refused."""
+"""Nodes in another order than they need are sorted; those that form a cycle are refused."""
 
 import random
 from pathlib import Path

@@ -251,8 +251,8 @@ def first_output(names: tuple[str, ...]) -> str:
 class Graph:
     """A graph: what it is given, what it holds, its nodes in order, what it gives.
 
-    ``declared`` is what the file says of values in between; it is used only where nothing is known.  ``order``
-    is the place of each node in the file, where the file does not have them sorted.
+    ``declared`` is what the file says of values in between; it is used only where nothing is known.
+    ``order`` is the place of each node in the file, where the file does not have them sorted.
     """
 
     name: str
@@ -307,7 +307,7 @@ class Model:
 
     @property
     def unsorted(self) -> Iterator[Graph | ModelFunction]:
-        """The graphs and functions whose nodes are in another order in the file, those inside of nodes too."""
+        """Graphs, those inside of nodes too, and functions whose nodes are in another order in the file."""
         bodies: list[Graph | ModelFunction] = [self.graph, *self.functions.values()]
         while bodies:
             body = bodies.pop(0)

@@ -394,7 +394,7 @@ class ModelReader:
     def _nodes(
         self, protos: Iterable[NodeProto], given: Collection[str]
     ) -> tuple[tuple[GraphNode, ...], tuple[int, ...]]:
-        """Nodes, each behind those that it needs; and their places in the file where that is another order."""
+        """Nodes, each behind those that it needs, and their places in the file if the order there differs."""
         nodes = tuple(map(self.node, protos))
         check_text(_node_words(nodes))
         order = sort_nodes(nodes, given)

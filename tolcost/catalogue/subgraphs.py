@@ -141,6 +141,8 @@ class Surroundings:
     """Tensors that some node has to know, and only data decides."""
     repeats: bool = False
     """Whether a graph around may be applied several times."""
+    unlisted: dict[str, None] = field(default_factory=dict)
+    """Inputs of nodes in types that ONNX does not list for their operators."""
 
 
 def graph_functions(node: GraphNode, around: Surroundings) -> dict[str, Value]:
@@ -359,7 +361,7 @@ def _applied(
     around: Surroundings,
 ) -> Sequence[Value]:
     spaces = [None if value is None else space_of(value) for value in inputs]
-    check_node(node, around.opsets.get(node.domain), spaces)
+    around.unlisted.update(dict.fromkeys(check_node(node, around.opsets.get(node.domain), spaces)))
     if spec.branches and inputs and inputs[0] is not None:
         inputs[0] = around.choices.decided(inputs[0])
     resumes = around.resumes and spec.branches and not is_open(inputs[0])

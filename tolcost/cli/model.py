@@ -12,6 +12,7 @@ import click
 from tolcost.catalogue.specs import open_library
 from tolcost.cli import options
 from tolcost.cli.output import INCOMPLETE, deliver, screen, write_whole
+from tolcost.diagnostics import quoted, refuse
 from tolcost.fleet.sources import is_fleet, models_at
 from tolcost.models.walking import Session
 from tolcost.platform import with_deep_stack
@@ -184,6 +185,9 @@ def _verdict(cost: Located, allowed: bool) -> int:
     found = cost.coverage
     if not found.missing:
         return 0
+    if found.invalid is not None:
+        why = f"no lengths make its node {quoted(found.invalid.name)} right: {found.invalid.why}"
+        refuse("T0664", f"the model is invalid: {why}")
     counted = ", ".join(f"{op} ({n})" for op, n in list(found.operators.items())[:8])
     click.echo(
         f"warning: {len(found.missing):,} of {found.nodes:,} nodes are not costed: {counted}", err=True

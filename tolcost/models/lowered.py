@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from tolcost.algebra import (
     ZERO,
@@ -100,6 +100,8 @@ class Lowered:
     """What it sums and passes on, where that is stored."""
     unproved: tuple[Condition, ...] = ()
     """What must hold at every coordinate, and only a run tells; of a scheme that is used, nothing."""
+    unlisted: tuple[str, ...] = ()
+    """Inputs in types that ONNX does not list for the operator, or for those in graphs inside."""
 
     @property
     def is_instance(self) -> bool:
@@ -215,11 +217,16 @@ HELD = Lowered(
 """A node that only holds a tensor: nothing is computed, and nothing moves that is no parameter."""
 
 
+Impossible = Literal["types", "shapes"]
+"""Whether the types of a node contradict its operator, or the shapes do."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Uncosted:
     """An operator that could not be costed, how often it is applied, why, and whether it has a definition.
 
-    ``waits`` is its input of which nothing is known, where that is the reason.
+    ``waits`` is its input of which nothing is known, where that is the reason; ``impossible`` says of what no
+    length can make the node right.
     """
 
     op: str
@@ -227,6 +234,7 @@ class Uncosted:
     why: Diagnostic
     defined: bool = True
     waits: str = ""
+    impossible: Impossible | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -244,9 +252,12 @@ class Applied:
     data: bool = False
 
 
-def not_costed(node: GraphNode, why: Diagnostic, defined: bool = True) -> Applied:
+def not_costed(
+    node: GraphNode, why: Diagnostic, defined: bool = True, impossible: Impossible | None = None
+) -> Applied:
     """A node of which nothing is known."""
-    return Applied((UNKNOWN,) * len(node.outputs), (), (Uncosted(node.title, 1, why, defined),))
+    lacking = Uncosted(node.title, 1, why, defined, impossible=impossible)
+    return Applied((UNKNOWN,) * len(node.outputs), (), (lacking,))
 
 
 def is_anybodys(applied: Applied) -> bool:

@@ -197,7 +197,7 @@ class Lasting:
     schemes: Schemes | None = field(default_factory=Schemes)
     table: FactTable = field(default_factory=FactTable)
     done: dict[NodeKey, Seen] = field(default_factory=dict)
-    checked: set[NodeKey] = field(default_factory=set)
+    checked: dict[NodeKey, tuple[str, ...]] = field(default_factory=dict)
 
 
 _last: list[Lasting] = []

@@ -42,6 +42,7 @@ from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.values import MOST_IN_SEQUENCE, name_around
 from tolcost.models.facts import NOTHING, UNKNOWN, Known, Names, enlarged, pinned, shape_of, space_of
 from tolcost.models.functions import Functions
+from tolcost.models.impossible import impossible_types, why_impossible
 from tolcost.models.input_shapes import is_form
 from tolcost.models.lowered import (
     HELD,
@@ -333,13 +334,16 @@ class Walk:
         try:
             _check_sequence(len(node.inputs))  # before anything is made of each
             given = self._given(node, places)
-            self._check(node, tuple([space_of(known) for known in given.inputs]))
+            unlisted = self._unlisted(node, places)
         except Rejected as rejected:
-            return not_costed(node, rejected.diagnostics[0])
+            return not_costed(node, rejected.diagnostics[0], impossible=impossible_types(rejected))
         by = lowered_alone if self.session.schemes is None else self.session.schemes.lower
         lowered = by(self._around(), node, spec, given)
         if isinstance(lowered, Rejected):
-            return not_costed(node, lowered.diagnostics[0])
+            impossible = why_impossible(self._around(), node, spec, given, lowered)
+            return not_costed(node, lowered.diagnostics[0], impossible=impossible)
+        if unlisted:
+            lowered = replace(lowered, unlisted=unlisted)
         if len(lowered.outputs) < node.asked:
             message = f"{node.shown} gives {len(lowered.outputs)} outputs, not {node.asked}"
             return not_costed(node, Diagnostic("T0664", message))
@@ -384,7 +388,7 @@ class Walk:
         return self._setting
 
     def _instance(self, node: GraphNode, spec: Spec, places: Sequence[int]) -> Applied | None:
-        """A node like one before but for its lengths, which are numbers: its types were checked then."""
+        """A node like one before but for its lengths, which are numbers."""
         schemes, table = self.session.schemes, self.session.table
         if schemes is None or node.graphs:
             return None
@@ -393,6 +397,9 @@ class Walk:
         if lowered is None or not isinstance(made, Instance) or not made.layout.gives(node.asked):
             return None
         outputs = tuple([table.tensor(*shape) for shape in made.shapes])
+        unlisted = self._unlisted(node, places)
+        if unlisted:
+            lowered = replace(lowered, unlisted=unlisted)
         return Applied(outputs, ((lowered, 1),), (), _NOTHING)
 
     def _applied(self, lowered: Lowered) -> Applied:
@@ -403,14 +410,16 @@ class Walk:
         equal = {**enlarged(needed), **pinned(certain), **lowered.equal}
         return Applied(numbers, ((lowered, 1),), (), equal, bool(lowered.data))
 
-    def _check(self, node: GraphNode, spaces: tuple[str | None, ...]) -> None:
-        """Refuse types that an operator does not take; those that were fine before are."""
+    def _unlisted(self, node: GraphNode, places: Sequence[int]) -> tuple[str, ...]:
+        """Inputs in types that ONNX does not list for the operator; those that it cannot take are refused."""
+        things = self.session.table.things
+        spaces = tuple([space_of(things[n]) for n in places[: len(node.inputs)]])
         opset = self.opsets.get(node.domain)
         key = (node.op, node.domain, opset, node.key, spaces)
-        if key in self.session.checked:
-            return
-        check_node(node, opset, spaces)
-        self.session.checked.add(key)
+        found = self.session.checked.get(key)
+        if found is None:
+            found = self.session.checked[key] = check_node(node, opset, spaces)
+        return found
 
     def _fallback(self, node: GraphNode, places: Sequence[int]) -> Applied:
         """An operator without a definition: by the body that ONNX has for it, or not at all."""

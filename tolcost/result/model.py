@@ -67,6 +67,12 @@ from tolcost.show.document import UNKNOWN, Fact, Form, Json, form_at
 
 METRICS = ("eops", "flops", "macs", "index", "bytes", "params", "peak", "depth")
 _MOST_NAMED = 3
+_INCOMPLETE = {
+    "lower bound": "THE TOTAL IS A LOWER BOUND",
+    "no bound": "THE TOTAL IS NO BOUND",
+    "invalid": "THE MODEL IS INVALID",
+}
+"""How the coverage ends where some nodes are not costed, by the status of the total."""
 _LARGE = 250_000
 """A file of more bytes has many nodes, or weights that take long anyway."""
 
@@ -142,6 +148,12 @@ class ModelStudy(Study):
             and form.free.isdisjoint(self.assumed.put)
         )
 
+    @property
+    def unlisted(self) -> tuple[str, ...]:
+        """Inputs of nodes in types that ONNX does not list for their operators, each once."""
+        parts = (lowered for applied in self.cost.nodes for lowered, _ in applied.parts)
+        return tuple(dict.fromkeys(text for lowered in parts for text in lowered.unlisted))
+
     def types(self, put: Callable[[Form], Form | None]) -> Iterator[tuple[str, str, str]]:
         """Inputs and outputs, as in ``float32 [batch, 768]``."""
         graph = self.model.graph
@@ -151,9 +163,11 @@ class ModelStudy(Study):
     def head(self) -> Iterator[Fact]:
         """How much is costed, and the versions of the operators."""
         versions = ", ".join(f"{d or 'ai.onnx'} {v}" for d, v in sorted(self.model.opsets.items()))
-        what = "NO BOUND" if self.total.status == "no bound" else "A LOWER BOUND"
-        partly = f": THE TOTAL IS {what}" if self.coverage.missing else ""
+        partly = f": {_INCOMPLETE[self.total.status]}" if self.coverage.missing else ""
         yield Fact("coverage", f"{self.coverage.text}{partly}")
+        wrong = self.coverage.invalid
+        if wrong is not None:
+            yield Fact("invalid", visible(wrong.name), f"no lengths make this {wrong.op} right: {wrong.why}")
         newest = newest_version("")
         late = self.model.opsets.get("", 0) > newest
         told = f"the definitions are those of ai.onnx {newest} here" if late else ""
@@ -176,6 +190,8 @@ class ModelStudy(Study):
         if unsorted:
             said = "nodes run in the order in which they need each other, not in that of the file"
             yield Fact("sorted", _first_of(unsorted), said)
+        said = "ONNX does not list this type there; the definition of the operator covers it"
+        yield from (Fact("type", text, said) for text in self.unlisted)
         if self.cost.assumed:
             many = len(self.cost.assumed)
             told = f"the shapes of {many:,} values are" if many > 1 else "the shape of 1 value is"
@@ -414,9 +430,11 @@ def _study(file: str, cost: GraphCost, numbers: Mapping[str, int], assuming: Ass
         Requirement(r.condition, r.reason, "checked" if r.checked else "needed", node=r.node) for r in relied
     )
     adder = Adder(settling(cost, relied, assuming.facts))
-    covered = coverage(cost)
+    covered = coverage(cost, general=not numbers)
     operators = by_operator(cost, adder)
     total = total_figures([group.figures for group in operators], bool(covered.missing))
+    if covered.invalid is not None:
+        total = replace(total, status="invalid")
     return ModelStudy(
         name=cost.model.name,
         file=file,
@@ -596,6 +614,7 @@ def _coverage_json(study: ModelStudy) -> dict[str, Json]:
         "operators": dict(found.operators),
         "reasons": [{"node": m.name, "op": m.op, "reason": m.why, "behind": m.behind} for m in found.missing],
         "declared": list(study.cost.assumed),
+        "invalid": None if found.invalid is None else found.invalid.name,
     }
 
 
