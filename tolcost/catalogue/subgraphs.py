@@ -220,9 +220,11 @@ def _resumed(env: Env, nodes: Sequence[GraphNode], values: dict[str, Value], aro
 
 def _apply_one(env: Env, node: GraphNode, values: dict[str, Value], around: Surroundings) -> None:
     if node.held is not None:
-        values[node.outputs[0]] = _weight(env, node.held)
-        if node.held.key in env.context.as_data:
-            around.data[node.outputs[0]] = env.context.as_data[node.held.key]
+        name = first_output(node.outputs)
+        if name:
+            values[name] = _weight(env, node.held)
+        if name and node.held.key in env.context.as_data:
+            around.data[name] = env.context.as_data[node.held.key]
         return
     body = around.body_of(node)
     apply = _apply if body is None else partial(_call, body)

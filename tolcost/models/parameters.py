@@ -110,7 +110,7 @@ class _Finder:
     def look_at(self, node: GraphNode, place: _Place) -> None:
         """See what a node uses, makes and passes on."""
         if node.held is not None:
-            held = self._holding((place.home, node.outputs[0]), node.held)
+            held = self._holding((place.home, first_output(node.outputs)), node.held)
             self._give(place, node.outputs[:1], held, fixed=True)
             return
         function = self._functions.called(node)
