@@ -162,7 +162,7 @@ def command(
     asked = None if metrics is None else frozenset(metrics)
     view = CostView(asked, symbolic, table, grown)
     seen = screen(form, output)
-    deliver(with_deep_stack(lambda: _written(cost, view, form, *seen)), output)
+    deliver(with_deep_stack(lambda: _written(cost, view, form, *seen)), output, form)
     if annotate is not None:
         from tolcost.models.annotating import annotated
         from tolcost.result.model import node_notes

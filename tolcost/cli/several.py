@@ -54,7 +54,7 @@ def studied_all(
         found = studied(task, sources, engine, tell, kept)
     check_lengths(found, task.wanted)
     if kept is None or output is None:
-        deliver(many_written(found, form), output)
+        deliver(many_written(found, form), output, form)
     else:
         write_whole(Path(output), parquet(found))
         kept.unlink()
