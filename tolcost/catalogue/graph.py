@@ -296,6 +296,13 @@ class ModelFunction:
     """The place of each node in the file, where the file does not have them sorted."""
 
 
+class ModuleSize(NamedTuple):
+    """Elements of the parameters and of the buffers of the module that a model was exported from."""
+
+    parameters: int
+    buffers: int
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Model:
     """A model: its graph, the versions of the operators it uses, and its own functions."""
@@ -304,6 +311,7 @@ class Model:
     graph: Graph
     opsets: Mapping[str, int]
     functions: Mapping[FunctionKey, ModelFunction] = field(default_factory=dict)
+    module: ModuleSize | None = None
 
     @property
     def unsorted(self) -> Iterator[Graph | ModelFunction]:

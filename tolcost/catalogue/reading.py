@@ -28,6 +28,7 @@ from tolcost.catalogue.graph import (
     GraphNode,
     Model,
     ModelFunction,
+    ModuleSize,
     Reference,
     Weight,
     free_names,
@@ -280,7 +281,25 @@ def model_of(proto: ModelProto, name: str, held: Mapping[int, memoryview] = _NON
     reader = ModelReader()
     graph = reader.graph(proto.graph, held, outermost=True)
     functions = reader.functions(proto.functions)
-    return Model(name, graph, opsets_of(proto.opset_import), functions)
+    return Model(name, graph, opsets_of(proto.opset_import), functions, _module_size(proto))
+
+
+MODULE_PARAMETERS, MODULE_BUFFERS = "module_parameters", "module_buffers"
+"""Entries of a model's metadata that say how large the module was."""
+_MOST_DIGITS = 18
+
+
+def _module_size(proto: ModelProto) -> ModuleSize | None:
+    """The size of the module that a model was exported from, where `tolcost torch` noted it."""
+    if not proto.metadata_props:
+        return None
+    noted = {entry.key: entry.value for entry in proto.metadata_props}
+    sizes = [noted.get(key, "") for key in (MODULE_PARAMETERS, MODULE_BUFFERS)]
+    if not all(
+        isinstance(n, str) and n.isascii() and n.isdecimal() and len(n) <= _MOST_DIGITS for n in sizes
+    ):
+        return None
+    return ModuleSize(*map(int, sizes))
 
 
 def node_of(proto: NodeProto) -> GraphNode:

@@ -8,7 +8,7 @@ from contextlib import contextmanager, nullcontext
 from functools import cached_property
 from pathlib import Path
 
-from tolcost.algebra import Poly, Symbol, atom, const, polys_of, substitute, to_text
+from tolcost.algebra import Poly, Symbol, atom, const, polys_of, product_of, substitute, to_text, total_of
 from tolcost.atoms.nodes import Part
 from tolcost.catalogue.graph import Model
 from tolcost.catalogue.operand_types import newest_version
@@ -190,6 +190,7 @@ class ModelStudy(Study):
         if unsorted:
             said = "nodes run in the order in which they need each other, not in that of the file"
             yield Fact("sorted", _first_of(unsorted), said)
+        yield from self._about_parameters()
         said = "ONNX does not list this type there; the definition of the operator covers it"
         yield from (Fact("type", text, said) for text in self.unlisted)
         if self.cost.assumed:
@@ -203,6 +204,25 @@ class ModelStudy(Study):
         ]
         if bounds:
             yield Fact("bounded by", _first_of(bounds), "data decides what they compute")
+
+    def _about_parameters(self) -> Iterator[Fact]:
+        """Why a file may hold fewer parameters, or more, than the module that it was exported from."""
+        shared = self.adder.held(self.cost).shared
+        if shared:
+            many = total_of(product_of(tensor.shape) for tensor in shared)
+            tensors = "1 tensor" if len(shared) == 1 else f"{len(shared):,} tensors"
+            said = "several nodes use each: tied, or merged by the exporter"
+            yield Fact("shared", f"{tensors} of {_digits(many)} parameters", said)
+        module = self.model.module
+        if module is not None:
+            held = self.holdings.parameters
+            same = (
+                "the file holds as many" if held == module.parameters else f"the file holds {_digits(held)}"
+            )
+            reasons = "exporters merge equal tensors, fold norms, drop what is not used and keep buffers"
+            said = same if held == module.parameters else f"{same}: {reasons}"
+            buffers = f", and {module.buffers:,} elements of buffers" if module.buffers else ""
+            yield Fact("module", f"{module.parameters:,} parameters of its own{buffers}", said)
 
     def measures(self, weighed: Iterable[tuple[str, Weighed]]) -> tuple[Measure, ...]:
         """The figures of the whole model."""
@@ -342,6 +362,11 @@ class ModelStudy(Study):
             if symbol not in put and not is_version(symbol, form)  # conditions say what they need
         }
         return locate(self.symbols, self.requirements, dims, own, equal, put)
+
+
+def _digits(form: Poly) -> str:
+    """A form, with commas where it is a number."""
+    return to_text(form) if form.constant is None else f"{form.constant:,}"
 
 
 def _first_of(names: Sequence[str]) -> str:
