@@ -211,7 +211,7 @@ class ModelStudy(Study):
         if shared:
             many = total_of(product_of(tensor.shape) for tensor in shared)
             tensors = "1 tensor" if len(shared) == 1 else f"{len(shared):,} tensors"
-            said = "several nodes use each: tied, or merged by the exporter"
+            said = "tied, or merged by the exporter"
             yield Fact("shared", f"{tensors} of {_digits(many)} parameters", said)
         module = self.model.module
         if module is not None:
