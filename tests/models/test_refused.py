@@ -541,3 +541,13 @@ def test_no_file_is_opened_but_the_model(tmp_path: Path) -> None:
     for file, line in zip(files, found, strict=True):
         code = "3" if file.stem.startswith(("held", "shape")) else "2"
         assert line in (f"CODE {code} []", "CODE 0 []" if code == "3" else ""), f"{file.name}: {line}"
+
+
+def test_a_branch_inside_may_lack_its_condition(session: Session) -> None:
+    """It was an IndexError."""
+    leaf = helper.make_graph([node("Relu", ["x"], ["e"])], "leaf", [], [value("e")])
+    lacking = node("If", [], ["r"], then_branch=leaf, else_branch=leaf)
+    inner = helper.make_graph([lacking], "inner", [], [value("r")])
+    given = [X, value("go", TensorProto.BOOL, [])]
+    study = studied(model([node("If", ["go"], ["y"], then_branch=inner, else_branch=leaf)], given), session)
+    assert study.coverage.costed == 0

@@ -366,7 +366,7 @@ def _applied(
     around.unlisted.update(dict.fromkeys(check_node(node, around.opsets.get(node.domain), spaces)))
     if spec.branches and inputs and inputs[0] is not None:
         inputs[0] = around.choices.decided(inputs[0])
-    resumes = around.resumes and spec.branches and not is_open(inputs[0])
+    resumes = around.resumes and spec.branches and bool(inputs) and not is_open(inputs[0])
     place = (*around.place, first_output(node.outputs))
     repeats = around.repeats or not spec.branches
     within = replace(around, values=values, place=place, resumes=resumes, repeats=repeats)
