@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -33,7 +36,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
-    ("model", {"path": "."}, "give the path of one model"),
+    ("model", {"path": "."}, "is no .onnx file, and no other is read"),
     ("model", {"path": "*.onnx"}, "give the path of one model"),
     ("explain", {}, "give one of `program`, `path` and `code`"),
     ("explain", {"code": "T0301", "program": PROGRAM}, "give a `code` alone: it is about no program"),
@@ -85,6 +88,55 @@ def test_what_cannot_be_answered_says_why() -> None:
         assert answer.is_error
         assert why in _text(answer)
         assert "Usage" not in _text(answer)
+
+
+def test_no_line_of_another_file_is_told(tmp_path: Path) -> None:
+    """The server quoted a line of any file it was asked to read as a program."""
+    secret = tmp_path / "secret.txt"
+    secret.write_text("password: hunter2\n", encoding="utf-8")
+    link = tmp_path / "link.tol"
+    link.symlink_to(secret)
+    calls: list[tuple[str, dict[str, Any]]] = [
+        (tool, {name: str(path)})
+        for path in (secret, link)
+        for tool, name in (("analyze", "path"), ("explain", "path"), ("model", "path"))
+    ]
+    calls += [("diff", {"old_path": str(path), "new": PROGRAM}) for path in (secret, link)]
+    for name, given in calls:
+        answer = _called(name, given)
+        assert answer.is_error
+        assert "secret.txt is no .tol" in _text(answer) or "secret.txt is no .onnx" in _text(answer)
+        assert "hunter2" not in _text(answer)
+
+
+def test_a_message_that_is_not_unicode_is_answered() -> None:
+    """A lone surrogate in a program left the client waiting."""
+
+    def message(**parts: object) -> str:
+        return json.dumps({"jsonrpc": "2.0", **parts}) + "\n"
+
+    client = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "t", "version": "1"},
+    }
+    lines = [
+        message(id=1, method="initialize", params=client),
+        message(method="notifications/initialized"),
+        message(id=7, method="tools/call", params={"name": "analyze", "arguments": {"program": "\ud800"}}),
+        "neither\n",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", "tolcost", "mcp"],
+        input="".join(lines),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    errors = {answer["id"]: answer["error"]["message"] for answer in answers if "error" in answer}
+    assert errors.keys() == {7, None}
+    assert all(text.startswith("the message cannot be read: ") for text in errors.values())
 
 
 def test_lengths_are_said_and_assumed() -> None:

@@ -49,6 +49,23 @@ def test_printing() -> None:
     assert sympy.latex(to_sympy(relu(n - 3) ** 2)) == r"\max\left(n - 3, 0\right)^{2}"
 
 
+def test_text_of_nested_sums_reads_back() -> None:
+    """All variables were printed as `_i`, so that the text of a nested sum was another number."""
+    i, j = coordinate("i", n), coordinate("j", m)
+    inner = total((i * j + m) // (i + j), [(the_symbol(j), 1, m)])
+    nested = total(inner // (i + 2), [(the_symbol(i), 1, n)])
+    names = sympy_symbols([N, M])
+    text = str(to_sympy(nested, names))
+    assert "_i" in text
+    assert "_j" in text
+    back = sympy.sympify(text, {"n": names[N], "m": names[M]})
+    for a, b in ((1, 1), (3, 4), (5, 2)):
+        assert back.subs({names[N]: a, names[M]: b}).doit() == evaluate(nested, {N: a, M: b})
+    named = length("_i")
+    mixed = total((named * i) // (i + m), [(the_symbol(i), 1, n)])
+    assert "(_j, 1" in str(to_sympy(mixed))
+
+
 def test_sums_are_zero_on_an_empty_range() -> None:
     i = coordinate("i", n - 4)
     left = total((i * m) // n, [(the_symbol(i), 1, n - 4)])

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +15,8 @@ import tolcost.check.lockfile
 import tolcost.cli.check
 from tests.check.support import Project
 from tests.check.texts import SUM, SUM_OF_EXP
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(name="analysed")
@@ -38,6 +44,29 @@ def test_only_what_changed_is_analysed(project: Project, analysed: list[str]) ->
     analysed.clear()
     assert project.check("--fresh").code == 0
     assert analysed == ["a.tol", "b.tol"]
+
+
+def test_an_installed_copy_of_the_definitions_answers_as_the_checkout_does(tmp_path: Path) -> None:
+    """A wheel brings a copy of the project's own definitions, and then every bound was undecided."""
+    for name, place in (("tolcost", ""), ("specs", "_specs"), ("devices", "_devices")):
+        kept = shutil.ignore_patterns("__pycache__", "*.tsv", "*.gz")
+        shutil.copytree(ROOT / name, tmp_path / "tolcost" / place, ignore=kept, dirs_exist_ok=True)
+    command = [sys.executable, "-P", "-m", "tolcost", "check", "--strict", "--fresh"]
+
+    def checked() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*command, "specs/com.microsoft/BranchwiseRMSNorm.tol"],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    assert (done := checked()).returncode == 0, done.stdout + done.stderr
+    with (tmp_path / "tolcost" / "_specs" / "onnx" / "Abs.tol").open("a", encoding="utf-8") as file:
+        file.write("# another one\n")
+    assert "undecided" in checked().stdout
 
 
 def test_a_library_file_counts(project: Project, analysed: list[str]) -> None:

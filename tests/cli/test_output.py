@@ -139,6 +139,23 @@ def test_a_terminal_that_lacks_a_character(folder: Path) -> None:
     assert r"\u039e\u22c8 [i \u2264 n, " in done.stdout
 
 
+def test_what_programs_read_is_in_utf_8_whatever_the_terminal_has(folder: Path) -> None:
+    """A page said that it was in UTF-8, and stood in the encoding of the locale."""
+
+    def shown(*arguments: str, given: bytes = b"") -> bytes:
+        command = [sys.executable, "-m", "tolcost", *arguments]
+        foreign = {**os.environ, "PYTHONIOENCODING": "latin-1"}
+        return subprocess.run(command, input=given, capture_output=True, env=foreign, check=False).stdout
+
+    greek = "tol x: R [n]  # \u03bb \u00b2\ny := map(x, exp)\n".encode()
+    (folder / "greek.tol").write_bytes(greek)
+    page = shown("diff", "matmul.tol", "greek.tol", "--format", "html")
+    shown("diff", "matmul.tol", "greek.tol", "--format", "html", "--output", "page.html")
+    assert not page.isascii()
+    assert page == (folder / "page.html").read_bytes()
+    assert shown("fmt", "-", given=greek) == greek
+
+
 def test_standard_input_is_formatted_to_standard_output() -> None:
     """As editors and hooks do it: `-` was taken for a file of that name."""
 

@@ -117,6 +117,27 @@ def test_names_must_be_given_once_and_by_somebody(session: Session) -> None:
     assert refusal(model([helper.make_node("Relu", ["x"], ["z"])], outputs=[Y]), session) == "T0662"
 
 
+def test_a_constant_may_give_nothing(session: Session) -> None:
+    """It was an IndexError, in the graph, in functions and in graphs inside of nodes."""
+    held = numpy_helper.from_array(np.ones(3, np.float32))
+    idle = [helper.make_node("Constant", [], outputs, value=held) for outputs in ([], [""])]
+    nodes = [*idle, helper.make_node("Relu", ["x"], ["y"])]
+    imports = [helper.make_opsetid("", 17)]
+    function = helper.make_function("my", "f", ["x"], ["y"], nodes, imports)
+    inner = helper.make_graph(nodes, "g", [], [Y])
+    gate = helper.make_node("If", ["go"], ["y"], then_branch=inner, else_branch=inner)
+    go = helper.make_tensor_value_info("go", TensorProto.BOOL, [])
+    call = helper.make_node("f", ["x"], ["y"], domain="my")
+    for proto in (
+        model(nodes),
+        model([gate], [X, go]),
+        model([call], functions=[function], domains=["my"]),
+    ):
+        study = studied(proto, session)
+        assert study.total.eops == 4 * length("n")
+        assert study.holdings.parameters == 0
+
+
 def test_versions_that_do_not_exist_are_refused(session: Session) -> None:
     assert refusal(model([RELU], opset=999), session) == "T0690"
     assert refusal(model([RELU], opset=0), session) == "T0690"

@@ -336,3 +336,19 @@ def test_a_tensor_at_several_places_is_read_once(nodes: str, read: int, written:
     cost = tolcost.from_onnx(parse_model(text))
     there = cost(n=6) if shape == "n" else cost
     assert there.bytes == 4 * 6 * (read + written)
+
+
+def test_parameters_that_several_nodes_use_and_those_of_the_module_are_noted(session: Session) -> None:
+    ones = numpy_helper.from_array(np.ones(4, np.float32), "w")
+    nodes = [helper.make_node("Add", ["x", "w"], ["h"]), helper.make_node("Mul", ["h", "w"], ["y"])]
+    proto = model(nodes, initial=[ones])
+    assert [one.value for one in studied(proto, session).remarks()] == ["1 tensor of 4 parameters"]
+    helper.set_model_props(proto, {"module_parameters": "1008", "module_buffers": "0"})
+    (_, module) = studied(proto, session).remarks()
+    assert (module.label, module.value) == ("module", "1,008 parameters of its own")
+    assert module.remark.startswith("the file holds 4: ")
+    for wrong in ("-1", "many", "9" * 40):
+        helper.set_model_props(proto, {"module_parameters": wrong, "module_buffers": "0"})
+        assert "module" not in [one.label for one in studied(proto, session).remarks()]
+    once = model([helper.make_node("Add", ["x", "w"], ["y"])], initial=[ones])
+    assert list(studied(once, session).remarks()) == []

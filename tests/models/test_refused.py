@@ -1,5 +1,6 @@
 """Nodes that no runtime runs are not costed, and nothing but the model file is ever opened."""
 
+import json
 import math
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from tolcost.algebra import length
 from tolcost.catalogue.graph import MOST_NESTED_GRAPHS, MOST_RANK
 from tolcost.catalogue.specs import open_library
 from tolcost.cli import run
+from tolcost.diagnostics import Rejected
 from tolcost.models.walking import Session
 
 N = length("n")
@@ -227,11 +229,127 @@ WRONG = {
 }
 
 
+NOT_TAKEN = {
+    *("matrices", "still", "backwards", "empty", "norm", "spread", "kept", "rounded up", "pad", "size"),
+    *("corners", "direction", "activation", "reduction", "split"),
+    *(name for name in WRONG if " {" in name),
+}
+"""Models with a value or a rank that the definition does not take, although another one might."""
+
+
 @pytest.mark.parametrize("name", WRONG)
 def test_a_node_that_nothing_can_run_is_not_costed(name: str, session: Session) -> None:
     study = studied(WRONG[name], session)
-    assert study.total.status == "lower bound"
+    assert study.total.status == ("lower bound" if name in NOT_TAKEN else "invalid")
     assert study.coverage.costed == 0
+
+
+def test_an_invalid_model_is_an_error_with_its_node(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "m.onnx"
+    nodes = [node("Relu", ["x"], ["h"]), node("MatMul", ["h", "w"], ["y"], name="product")]
+    path.write_bytes(model(nodes, initial=[zeros("w", 7, 3)]).SerializeToString())
+    assert run(["model", str(path), "--allow-uncosted"]) == 2
+    out, err = capsys.readouterr()
+    assert "1 of 2 nodes costed (50 %): THE MODEL IS INVALID" in out
+    assert "status  invalid" in out
+    assert "error[T0664]: the model is invalid: no lengths make its node `product` right: lengths" in err
+    assert run(["model", str(path), "--format", "json"]) == 2
+    assert json.loads(capsys.readouterr().out)["coverage"]["invalid"] == "product"
+
+
+MAYBE = {
+    # the two lengths need not agree where one of them is 1
+    "broadcast": model(
+        [
+            node("Add", ["x", "z"], ["h"]),
+            node("Concat", ["x", "x"], ["v"], axis=0),
+            node("Add", ["v", "z"], ["y"]),
+        ],
+        [value("x", FLOAT, ["n"]), value("z", FLOAT, ["m"])],
+    ),
+    # one node broadcasts a length against 3 and 4: both are right where it is 1
+    "both": model(
+        [node("Add", ["x", "w"], ["y"])], [value("x", FLOAT, ["n", "n"])], initial=[zeros("w", 3, 4)]
+    ),
+    # a shape that is computed from a length may be right where that is 1
+    "expanded": model(
+        [
+            node("Shape", ["z"], ["s"]),
+            node("Concat", ["s", "s"], ["t"], axis=0),
+            node("Expand", ["w", "t"], ["y"]),
+        ],
+        [value("z", FLOAT, ["n"])],
+        initial=[zeros("w", 3, 4)],
+    ),
+    # data may always choose the branch that fits
+    "branch": model(
+        [
+            node(
+                "If",
+                ["go"],
+                ["y"],
+                then_branch=helper.make_graph([node("MatMul", ["w", "w"], ["r"])], "a", [], [value("r")]),
+                else_branch=helper.make_graph([node("Relu", ["x"], ["e"])], "b", [], [value("e")]),
+            )
+        ],
+        [X, value("go", TensorProto.BOOL, [])],
+        initial=[zeros("w", 3, 4)],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MAYBE)
+def test_a_model_that_may_run_is_not_called_invalid(name: str, session: Session) -> None:
+    assert studied(MAYBE[name], session).total.status != "invalid"
+
+
+def test_numbers_for_lengths_make_no_model_invalid(session: Session) -> None:
+    proto = model([node("Add", ["x", "w"], ["y"])], [value("x", FLOAT, ["n"])], initial=[zeros("w", 3)])
+    assert studied(proto, session).total.status == "exact"
+    with pytest.raises(Rejected, match="makes `n` and `3` equal"):
+        studied(proto, session, n=4)
+
+
+BRAIN = TensorProto.BFLOAT16
+HALVES = [
+    node("SplitToSequence", ["x", "k"], ["q"], axis=1),
+    node("ConcatFromSequence", ["q"], ["y"], axis=1),
+]
+HALVED = helper.make_graph(HALVES, "g", [], [value("y", BRAIN)])
+HALVING = helper.make_function("my", "halve", ["x", "k"], ["y"], HALVES, [helper.make_opsetid("", 17)])
+GIVEN = [value("x", BRAIN, ["n", 8])]
+UNLISTED = {
+    "graph": model(HALVES, GIVEN, initial=[ints("k", 4, 4)]),
+    "fixed": model(HALVES, [value("x", BRAIN, [3, 8])], initial=[ints("k", 4, 4)]),
+    "fixed again": model(HALVES, [value("x", BRAIN, [5, 8])], initial=[ints("k", 4, 4)]),
+    "inside": model(
+        [node("If", ["go"], ["y"], then_branch=HALVED, else_branch=HALVED)],
+        [*GIVEN, value("go", TensorProto.BOOL, [])],
+        initial=[ints("k", 4, 4)],
+    ),
+    "function": model(
+        [node("halve", ["x", "k"], ["y"], domain="my")],
+        GIVEN,
+        initial=[ints("k", 4, 4)],
+        functions=[HALVING],
+        domains=["my"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNLISTED)
+def test_a_number_format_that_onnx_does_not_list_is_costed_with_a_note(name: str, session: Session) -> None:
+    study = studied(UNLISTED[name], session)
+    assert study.total.status == "exact"
+    notes = [fact.value for fact in study.remarks() if fact.label == "type"]
+    assert notes == ["SplitToSequence takes bfloat16 as its input `input`"]
+
+
+def test_formats_that_onnx_lists_have_no_note(session: Session) -> None:
+    study = studied(model([node("Relu", ["x"], ["y"])], GIVEN), session)
+    assert [fact for fact in study.remarks() if fact.label == "type"] == []
 
 
 PADDINGS = '"NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"'
@@ -382,6 +500,7 @@ folder, *files = sys.argv[1:]
 import tolcost, onnx, numpy
 from pathlib import Path
 from tolcost.cli import run
+from tolcost.diagnostics import Rejected
 root = Path(tolcost.__file__).parent.parent  # the programs stand beside the package
 OURS = (str(root), str(Path(onnx.__file__).parent.parent), sys.prefix, sys.base_prefix, "/proc/")
 opened = []
@@ -422,3 +541,13 @@ def test_no_file_is_opened_but_the_model(tmp_path: Path) -> None:
     for file, line in zip(files, found, strict=True):
         code = "3" if file.stem.startswith(("held", "shape")) else "2"
         assert line in (f"CODE {code} []", "CODE 0 []" if code == "3" else ""), f"{file.name}: {line}"
+
+
+def test_a_branch_inside_may_lack_its_condition(session: Session) -> None:
+    """It was an IndexError."""
+    leaf = helper.make_graph([node("Relu", ["x"], ["e"])], "leaf", [], [value("e")])
+    lacking = node("If", [], ["r"], then_branch=leaf, else_branch=leaf)
+    inner = helper.make_graph([lacking], "inner", [], [value("r")])
+    given = [X, value("go", TensorProto.BOOL, [])]
+    study = studied(model([node("If", ["go"], ["y"], then_branch=inner, else_branch=leaf)], given), session)
+    assert study.coverage.costed == 0

@@ -145,3 +145,24 @@ def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:
     env = {**os.environ, "PYTHONPATH": str(readme.ROOT)}
     for command in readme.run_by(readme.TORCH):
         subprocess.run([sys.executable, "-m", *shlex.split(command)], cwd=tmp_path, env=env, check=True)
+
+
+def test_the_parameters_of_the_module_stand_beside_those_of_the_file() -> None:
+    """An exporter merges equal tensors, and folds a norm: the file has fewer parameters than the module."""
+    torch = pytest.importorskip("torch")
+
+    class Norms(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.one, self.other = torch.nn.LayerNorm(8), torch.nn.LayerNorm(8)
+            self.convolution, self.norm = torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4)
+
+        def forward(self, x, y):
+            return self.other(self.one(x)), self.norm(self.convolution(y))
+
+    cost = tolcost.from_torch(Norms().eval(), (torch.zeros(2, 8), torch.zeros(1, 3, 8, 8)))
+    noted = {one["about"]: one for one in json.loads(cost.to_json())["notes"]}
+    assert cost.params == 128
+    assert noted["module"]["value"] == "152 parameters of its own, and 9 elements of buffers"
+    assert noted["module"]["note"].startswith("the file holds 128: exporters merge equal tensors")
+    assert noted["shared"]["value"] == "2 tensors of 16 parameters"

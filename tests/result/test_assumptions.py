@@ -4,9 +4,9 @@ from itertools import product
 
 import pytest
 
-from tolcost.algebra import evaluate, evaluate_cond, length, the_symbol
+from tolcost.algebra import data_symbol, evaluate, evaluate_cond, length, the_symbol
 from tolcost.diagnostics import Rejected
-from tolcost.result.assumptions import assumed
+from tolcost.result.assumptions import assumed, partitions
 
 N, K = length("n"), length("k")
 MOST = 14
@@ -49,3 +49,44 @@ def test_an_equation_that_says_nothing_new_changes_nothing(texts: list[str]) -> 
 def test_an_equation_that_leaves_nothing_is_refused(texts: list[str]) -> None:
     with pytest.raises(Rejected, match="no lengths fulfil"):
         assumed(texts, {"n": N, "k": K})
+
+
+EXPERTS = {name: data_symbol(name, 0, 2 * length("tokens"), "kept") for name in ("z_1", "z_2", "z_3")}
+SUM = "sum(z_*) = 2*tokens"
+
+
+@pytest.mark.parametrize(
+    "texts, told, why",
+    [
+        ([SUM, "each(z_*) = 2*tokens"], [SUM, "each(z_*) = 2*tokens"], "does not hold where"),
+        ([SUM, "each(z_*) = tokens/2"], [SUM, "each(z_*) = tokens/2"], "would be"),
+        (
+            ["tokens = 4*k", "tokens = 4*k + 1"],
+            ["tokens = 4*k", "tokens = 4*k + 1"],
+            "would be 4*k and 4*k + 1",
+        ),
+        (
+            ["tokens <= 3", "tokens = 4*k"],
+            ["tokens <= 3"],
+            "it holds of no lengths from 1 on",
+        ),
+    ],
+)
+def test_assumptions_that_contradict_are_told_with_the_reason(
+    texts: list[str], told: list[str], why: str
+) -> None:
+    with pytest.raises(Rejected) as caught:
+        assumed(texts, {**EXPERTS, "tokens": length("tokens")})
+    (diagnostic,) = caught.value.diagnostics
+    assert diagnostic.message.startswith("no lengths fulfil what is assumed")
+    assert all(f"`{text}`" in diagnostic.message for text in told)
+    assert why in (diagnostic.hint or "")
+
+
+def test_equal_parts_are_offered_only_where_no_part_is_told() -> None:
+    """After a sum of four experts was assumed, three were left, and a third was offered to each."""
+    one, *others = (the_symbol(form) for form in EXPERTS.values())
+    (said,) = partitions((one, *others), ())
+    assert "sum(z_*) = 2*tokens" in said
+    assert "each(z_*) = (2*tokens)/3" in said
+    assert list(partitions(others, (one,))) == []

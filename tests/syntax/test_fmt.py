@@ -23,6 +23,12 @@ def run(*paths: Path, check: bool = False) -> int:
     return tolcost(["fmt", *map(str, paths), *(["--check"] if check else [])])
 
 
+def test_the_programs_that_come_along_are_formatted(capsys: pytest.CaptureFixture[str]) -> None:
+    files = sorted((Path(__file__).parents[2] / "specs").rglob("*.tol"))
+    assert len(files) > 500
+    assert run(*files, check=True) == 0, capsys.readouterr().out
+
+
 def test_formats_in_place(tmp_path: Path) -> None:
     file = write(tmp_path / "a.tol", UGLY)
     file.chmod(0o640)

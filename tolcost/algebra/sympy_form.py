@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, count
 from typing import TypeAlias
 
 import sympy
@@ -140,6 +141,19 @@ def _poly(p: Poly, symbols: Mapping[Symbol, sympy.Symbol]) -> SympyExpr:
     return sympy.Add(*(sympy.Mul(coef, *(_generator(g, symbols) for g in mono)) for coef, mono in terms))
 
 
+_BINDERS = "ijklpqrstuvw"
+
+
+def _fresh_binder(symbols: Mapping[Symbol, sympy.Symbol]) -> sympy.Symbol:
+    """A variable for a sum whose name, with the underscore that sympy writes, no symbol around it has.
+
+    Variables of one name would be one when their text is read back.
+    """
+    taken = {str(symbol) for symbol in symbols.values()}
+    names = chain(_BINDERS, (f"i{n}" for n in count()))
+    return sympy.Dummy(next(name for name in names if f"_{name}" not in taken), integer=True)
+
+
 def _generator(generator: Generator, symbols: Mapping[Symbol, sympy.Symbol]) -> SympyExpr:
     match generator:
         case Symbol():
@@ -155,6 +169,6 @@ def _generator(generator: Generator, symbols: Mapping[Symbol, sympy.Symbol]) -> 
         case Sum(body=body, symbol=symbol, lo=lo, hi=hi):
             # sympy gives an empty range the negative of the reversed sum; ours is 0.
             end = lo - 1 + relu(hi - lo + 1)
-            binder = sympy.Dummy("i", integer=True)
+            binder = _fresh_binder(symbols)
             inside = _poly(body, {**symbols, symbol: binder})
             return sympy.Sum(inside, (binder, _poly(lo, symbols), _poly(end, symbols)))

@@ -7,7 +7,7 @@ is small enough to decide a shape is looked into.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -15,7 +15,7 @@ from msgspec import Struct, field
 
 from tolcost.algebra import Poly
 from tolcost.catalogue.types import Array
-from tolcost.diagnostics import quoted
+from tolcost.diagnostics import quoted, refuse
 from tolcost.elaborate.values import Value, Vec
 
 MOST_RANK = 64
@@ -183,6 +183,63 @@ def met(declared: Iterable[_D], count: int) -> list[_D]:
     return found[:count]
 
 
+# === Sorting nodes: each after those that compute its inputs.
+
+
+def sort_nodes(nodes: Sequence[GraphNode], given: Collection[str] = ()) -> tuple[int, ...]:
+    """Places of nodes in an order in which all can run; nothing where they are in one already.
+
+    A node moves to directly before the first node that needs it, and the others keep their order.  ``given``
+    are names that no node computes.
+
+    >>> def node(given, gives):
+    ...     return GraphNode("Relu", "", "", (given,), (gives,), {})
+    >>> sort_nodes((node("x", "a"), node("c", "y"), node("a", "b"), node("a", "c")))
+    (0, 3, 1, 2)
+    """
+    if _is_sorted(nodes):
+        return ()
+    computed = ((name, n) for n in reversed(range(len(nodes))) for name in nodes[n].outputs)
+    maker = {name: n for name, n in computed if name and name not in given}
+    order: dict[int, None] = {}
+    for first in range(len(nodes)):
+        _place_after_makers(nodes, maker, first, order)
+    return () if all(n == place for place, n in enumerate(order)) else tuple(order)
+
+
+def _is_sorted(nodes: Iterable[GraphNode]) -> bool:
+    used: set[str] = set()
+    for node in nodes:
+        used.update(node.inputs)
+        used.update(node.free)
+        if not used.isdisjoint(filter(None, node.outputs)):
+            return False
+    return True
+
+
+def _place_after_makers(
+    nodes: Sequence[GraphNode], maker: Mapping[str, int], first: int, order: dict[int, None]
+) -> None:
+    """Add a node to an order, behind all that it needs."""
+    waiting = {first: _makers(nodes[first], maker)}
+    while waiting:
+        here = next(reversed(waiting))
+        needed = next((n for n in waiting[here] if n not in order), None)
+        if here in order or needed is None:
+            order[here] = None
+            del waiting[here]
+        elif needed in waiting:
+            message = f"{nodes[here].shown} uses an output of {nodes[needed].shown}, which depends on its own"
+            refuse("T0676", message, hint="no order of the nodes can run: they form a cycle")
+        else:
+            waiting[needed] = _makers(nodes[needed], maker)
+
+
+def _makers(node: GraphNode, maker: Mapping[str, int]) -> Iterator[int]:
+    """The nodes that compute what a node uses, each once; the iterator remembers which were looked at."""
+    return iter(dict.fromkeys(maker[name] for name in (*node.inputs, *node.free) if name in maker))
+
+
 def first_output(names: tuple[str, ...]) -> str:
     """What a node is known by: no other node of its graph gives a value of that name."""
     return next(filter(None, names), "")
@@ -192,6 +249,7 @@ class Graph(Struct, frozen=True, eq=False):
     """A graph: what it is given, what it holds, its nodes in order, what it gives.
 
     ``declared`` is what the file says of values in between; it is used only where nothing is known.
+    ``order`` is the place of each node in the file, where the file does not have them sorted.
     """
 
     name: str
@@ -200,6 +258,7 @@ class Graph(Struct, frozen=True, eq=False):
     nodes: tuple[GraphNode, ...]
     outputs: tuple[str, ...]
     declared: Mapping[str, Declared] = field(default_factory=dict)
+    order: tuple[int, ...] = ()
 
     @property
     def free(self) -> tuple[str, ...]:
@@ -229,6 +288,15 @@ class ModelFunction(Struct, frozen=True, eq=False):
     graphs: Mapping[str, Graph]
     nodes: tuple[GraphNode, ...]
     opsets: Mapping[str, int]
+    order: tuple[int, ...] = ()
+    """The place of each node in the file, where the file does not have them sorted."""
+
+
+class ModuleSize(NamedTuple):
+    """Elements of the parameters and of the buffers of the module that a model was exported from."""
+
+    parameters: int
+    buffers: int
 
 
 class Model(Struct, frozen=True, eq=False):
@@ -238,6 +306,17 @@ class Model(Struct, frozen=True, eq=False):
     graph: Graph
     opsets: Mapping[str, int]
     functions: Mapping[FunctionKey, ModelFunction] = field(default_factory=dict)
+    module: ModuleSize | None = None
+
+    @property
+    def unsorted(self) -> Iterator[Graph | ModelFunction]:
+        """Graphs, those inside of nodes too, and functions whose nodes are in another order in the file."""
+        bodies: list[Graph | ModelFunction] = [self.graph, *self.functions.values()]
+        while bodies:
+            body = bodies.pop(0)
+            bodies += (graph for node in body.nodes for graph in node.graphs.values())
+            if body.order:
+                yield body
 
 
 class Body(NamedTuple):

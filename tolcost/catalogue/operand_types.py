@@ -13,15 +13,16 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from tolcost.catalogue.graph import EMPTY_LIST, Attribute, GraphNode, Reference, attribute_kind, met
 from tolcost.catalogue.messages import TensorProto
 from tolcost.catalogue.specs import FOLDER_OF_DOMAIN, StoredTexts, folder_of
 from tolcost.catalogue.types import CODE_OF_SPACE, SPACE_OF_CODE
-from tolcost.diagnostics import quoted, refuse
+from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.elaborate.values import Vec
 from tolcost.platform import specs_root
+from tolcost.spaces import SPACES
 
 FOLDER = "types"
 
@@ -50,23 +51,36 @@ class OperatorTypes(NamedTuple):
     attributes: Mapping[str, str]
 
 
-def check_node(node: GraphNode, opset: int | None, spaces: Sequence[str | None]) -> None:
+class TypeContradiction(Rejected):
+    """An attribute or an input of a node has a type that its operator cannot take, at any lengths."""
+
+
+def check_node(node: GraphNode, opset: int | None, spaces: Sequence[str | None]) -> tuple[str, ...]:
     """Refuse a node whose attributes or inputs are of types that its operator does not take.
 
-    ``spaces`` are those of its inputs; what is no space of ONNX is not checked.  How many inputs there are,
-    and which attributes, the definition says.
+    ``spaces`` are those of its inputs; a space that ONNX does not have is not checked.  How many inputs there
+    are, and which attributes, the definition says.  An input in another format of numbers that the operator
+    takes, such as bfloat16 beside float32, is no contradiction: the result says which inputs these are.
     """
     known = types_of(node.op, node.domain, opset)
     if known is None:
-        return
+        return ()
     for name, value in node.attributes.items():
         kind = known.attributes.get(name)
         if kind is not None and not isinstance(value, Reference) and not is_of_kind(value, kind):
-            refuse("T0664", f"the attribute {quoted(name)} of {node.shown} must be of type {kind}")
+            _contradict(f"the attribute {quoted(name)} of {node.shown} must be of type {kind}")
     bound: dict[str, str] = {}
+    unlisted: dict[str, None] = {}
     for operand, space in zip(met(known.inputs, len(spaces)), spaces, strict=False):
         if space in CODE_OF_SPACE:
             _check_input(node, operand, space, bound)
+            if space not in operand.types:
+                unlisted[f"{node.title} takes {space} as its input {quoted(operand.name)}"] = None
+    return tuple(unlisted)
+
+
+def _contradict(message: str) -> NoReturn:
+    raise TypeContradiction(Diagnostic("T0664", message))
 
 
 def output_spaces(node: GraphNode, opset: int | None, spaces: Sequence[str | None]) -> list[str | None]:
@@ -103,14 +117,20 @@ def _only_space(operand: SchemaOperand) -> str | None:
 
 
 def _check_input(node: GraphNode, operand: SchemaOperand, space: str, bound: dict[str, str]) -> None:
-    if space not in operand.types:
-        refuse("T0664", f"{node.shown} does not take {space} as its input {quoted(operand.name)}")
+    if space not in operand.types and not _is_format_of(space, operand.types):
+        _contradict(f"{node.shown} does not take {space} as its input {quoted(operand.name)}")
     if not operand.differ and bound.setdefault(operand.kind, space) != space:
-        other = bound[operand.kind]
-        refuse(
-            "T0664",
-            f"{node.shown} takes inputs of one type, not {other} and {space} ({quoted(operand.name)})",
-        )
+        types = f"{bound[operand.kind]} and {space} ({quoted(operand.name)})"
+        _contradict(f"{node.shown} takes inputs of one type, not {types}")
+
+
+def _is_format_of(space: str, listed: Sequence[str]) -> bool:
+    """Whether a space has numbers of the kind that some listed one has, in another format.
+
+    >>> _is_format_of("bfloat16", ("float32", "int32")), _is_format_of("int64", ("float32",))
+    (True, False)
+    """
+    return any(SPACES[space].kind == SPACES[one].kind for one in listed if one in CODE_OF_SPACE)
 
 
 # ---- where they are from ------------------------------------------------------------------

@@ -8,7 +8,7 @@ near the file.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import blake2b
 from itertools import chain, count
@@ -28,10 +28,12 @@ from tolcost.catalogue.graph import (
     GraphNode,
     Model,
     ModelFunction,
+    ModuleSize,
     Reference,
     Weight,
     free_names,
     held_in,
+    sort_nodes,
 )
 from tolcost.catalogue.messages import (
     AttributeProto,
@@ -279,7 +281,25 @@ def model_of(proto: ModelProto, name: str, held: Mapping[int, memoryview] = _NON
     reader = ModelReader()
     graph = reader.graph(proto.graph, held, outermost=True)
     functions = reader.functions(proto.functions)
-    return Model(name, graph, opsets_of(proto.opset_import), functions)
+    return Model(name, graph, opsets_of(proto.opset_import), functions, _module_size(proto))
+
+
+MODULE_PARAMETERS, MODULE_BUFFERS = "module_parameters", "module_buffers"
+"""Entries of a model's metadata that say how large the module was."""
+_MOST_DIGITS = 18
+
+
+def _module_size(proto: ModelProto) -> ModuleSize | None:
+    """The size of the module that a model was exported from, where `tolcost torch` noted it."""
+    if not proto.metadata_props:
+        return None
+    noted = {entry.key: entry.value for entry in proto.metadata_props}
+    sizes = [noted.get(key, "") for key in (MODULE_PARAMETERS, MODULE_BUFFERS)]
+    if not all(
+        isinstance(n, str) and n.isascii() and n.isdecimal() and len(n) <= _MOST_DIGITS for n in sizes
+    ):
+        return None
+    return ModuleSize(*map(int, sizes))
 
 
 def node_of(proto: NodeProto) -> GraphNode:
@@ -343,8 +363,7 @@ class ModelReader:
         """A function as our own type."""
         check_text((proto.name, proto.domain, *proto.input, *proto.output, *proto.attribute))
         attributes, graphs, _ = self._attributes(proto.attribute_proto)
-        nodes = tuple(map(self.node, proto.node))
-        check_text(_node_words(nodes))
+        nodes, order = self._nodes(proto.node, proto.input)
         return ModelFunction(
             proto.name,
             domain_of(proto.domain),
@@ -354,6 +373,7 @@ class ModelReader:
             graphs,
             nodes,
             opsets_of(proto.opset_import),
+            order,
         )
 
     def graph(
@@ -373,11 +393,11 @@ class ModelReader:
             refuse("T0675", f"two inputs of the graph {shown(proto.name)} have one name")
         between = {info.name: declared_of(info) for info in (*proto.value_info, *proto.output)}
         outputs = tuple(output.name for output in proto.output)
-        nodes = tuple(map(self.node, proto.node))
         declared = (*map(_words, inputs), *map(_words, between.values()))
-        check_text(chain((proto.name,), weights, between, outputs, *declared, _node_words(nodes)))
+        check_text(chain((proto.name,), weights, between, outputs, *declared))
+        nodes, order = self._nodes(proto.node, {*names, *weights})
         kept = between if outermost else {name: between[name] for name in outputs}
-        return Graph(proto.name, inputs, weights, nodes, outputs, kept)
+        return Graph(proto.name, inputs, weights, nodes, outputs, kept, order)
 
     def _inner_graph(self, proto: GraphProto) -> Graph:
         if self._depth >= MOST_NESTED_GRAPHS:
@@ -389,6 +409,15 @@ class ModelReader:
             self._depth -= 1
 
     # ---- nodes ----
+
+    def _nodes(
+        self, protos: Iterable[NodeProto], given: Collection[str]
+    ) -> tuple[tuple[GraphNode, ...], tuple[int, ...]]:
+        """Nodes, each behind those that it needs, and their places in the file if the order there differs."""
+        nodes = tuple(map(self.node, protos))
+        check_text(_node_words(nodes))
+        order = sort_nodes(nodes, given)
+        return tuple(nodes[n] for n in order) if order else nodes, order
 
     def node(self, proto: NodeProto) -> GraphNode:
         """A node as our own type.  What most nodes lack is asked for first."""

@@ -141,6 +141,8 @@ class Surroundings(Struct, frozen=True):
     """Tensors that some node has to know, and only data decides."""
     repeats: bool = False
     """Whether a graph around may be applied several times."""
+    unlisted: dict[str, None] = field(default_factory=dict)
+    """Inputs of nodes in types that ONNX does not list for their operators."""
 
 
 def graph_functions(node: GraphNode, around: Surroundings) -> dict[str, Value]:
@@ -218,9 +220,11 @@ def _resumed(env: Env, nodes: Sequence[GraphNode], values: dict[str, Value], aro
 
 def _apply_one(env: Env, node: GraphNode, values: dict[str, Value], around: Surroundings) -> None:
     if node.held is not None:
-        values[node.outputs[0]] = _weight(env, node.held)
-        if node.held.key in env.context.as_data:
-            around.data[node.outputs[0]] = env.context.as_data[node.held.key]
+        name = first_output(node.outputs)
+        if name:
+            values[name] = _weight(env, node.held)
+        if name and node.held.key in env.context.as_data:
+            around.data[name] = env.context.as_data[node.held.key]
         return
     body = around.body_of(node)
     apply = _apply if body is None else partial(_call, body)
@@ -359,10 +363,10 @@ def _applied(
     around: Surroundings,
 ) -> Sequence[Value]:
     spaces = [None if value is None else space_of(value) for value in inputs]
-    check_node(node, around.opsets.get(node.domain), spaces)
+    around.unlisted.update(dict.fromkeys(check_node(node, around.opsets.get(node.domain), spaces)))
     if spec.branches and inputs and inputs[0] is not None:
         inputs[0] = around.choices.decided(inputs[0])
-    resumes = around.resumes and spec.branches and not is_open(inputs[0])
+    resumes = around.resumes and spec.branches and bool(inputs) and not is_open(inputs[0])
     place = (*around.place, first_output(node.outputs))
     repeats = around.repeats or not spec.branches
     within = replace(around, values=values, place=place, resumes=resumes, repeats=repeats)

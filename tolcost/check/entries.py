@@ -67,6 +67,7 @@ if TYPE_CHECKING:  # a check of programs alone does without what reads models
 _STATUS: Mapping[Certainty, FigureStatus] = {
     **{certainty: status for status, certainty in CERTAINTY.items()},
     "no bound": "unknown",
+    "invalid": "unknown",
 }
 
 _FEW_CLAUSES = 16

@@ -418,7 +418,10 @@ _REMARK = re.compile(rb"^[ \t]*#[^\n]*\n?|[ \t\r]+$", re.MULTILINE)
 
 
 class Origins(Struct, frozen=True, dict=True):
-    """What decides the entries of a project; ``apart`` are folders that tolcost's own digest covers."""
+    """What decides the entries of a project; ``apart`` are folders that tolcost's own digest covers.
+
+    The first of these is its package.
+    """
 
     config: Config
     apart: tuple[Path, ...] = ()
@@ -426,11 +429,17 @@ class Origins(Struct, frozen=True, dict=True):
     @cached_property
     def libraries(self) -> str | None:
         """A digest of the files that programs may use; None where one of them cannot be read."""
-        folders = (folder for folder in self.config.libraries if folder.resolve() not in self.apart)
         try:
-            return digest_of_folders(folders)
+            return digest_of_folders(f for f in self.config.libraries if not self._is_apart(f))
         except OSError:
             return None
+
+    def _is_apart(self, folder: Path) -> bool:
+        """Whether a folder is one of those apart, or the one whose copy tolcost is installed with."""
+        if folder.resolve() in self.apart or not self.apart:
+            return folder.resolve() in self.apart
+        shipped = locate_specs(self.apart[0])
+        return isinstance(shipped, Path) and _hold_the_same(folder, shipped)
 
     def source(self, target: Target, plain: bool = True) -> str | None:
         """A digest of a program, if ``plain`` without remarks, and of all it could use; None: unreadable."""
@@ -528,6 +537,17 @@ def _content(path: Path, is_large: bool) -> bytes:
         return path.read_bytes()
     with path.open("rb") as file:
         return file_digest(file, "sha256").digest()
+
+
+def _hold_the_same(folder: Path, other: Path) -> bool:
+    """Whether two folders hold the same files, as far as these could matter."""
+    if not folder.is_dir() or _file_names(folder) != _file_names(other):
+        return False
+    return digest_of_folders((folder,)) == digest_of_folders((other,))
+
+
+def _file_names(folder: Path) -> list[str]:
+    return sorted(path for path in files_below(folder) if path.lower().endswith(_CODE))
 
 
 def digest_of_folders(folders: Iterable[Path]) -> str:

@@ -141,7 +141,7 @@ def command(
     if costs:
         grown = options.grown(costs[0], sweeps, metrics)
         view = CostView(frozenset(metrics or METRICS), symbolic, growths=grown)
-        deliver(written(costs, form, view, *screen(form, output)), output)
+        deliver(written(costs, form, view, *screen(form, output)), output, form)
     return 2 if failed else 0
 
 
@@ -154,7 +154,7 @@ def _second_opinion(files: Sequence[str], request: Request, form: str, output: s
         files, lambda file: (name_of(file), second_opinion(lowered(file, request).program))
     )
     if found:
-        deliver(write_opinions(found, form, screen(form, output)[0]), output)
+        deliver(write_opinions(found, form, screen(form, output)[0]), output, form)
     wrong = any(opinion.verdict == "ours is wrong" for _, opinions in found for opinion in opinions)
     return 2 if failed else int(wrong)
 

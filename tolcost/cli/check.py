@@ -109,7 +109,7 @@ def command(
             if config.formulas and not paths:
                 report = _with_applications(report, config)
         for name, file in ((form, output), *also):
-            deliver(_written(report, name, file), file)
+            deliver(_written(report, name, file), file, name)
         return report.exit_code
 
     if not watch:

@@ -74,7 +74,7 @@ def command(
     before, after = (replace(cost, device=on) for cost in costs)
     found = with_deep_stack(lambda: compare(before, after, _identical(old, new)))
     live = form == "html" and kinds == {True}
-    deliver(_page(found, before, after) if live else found.written(form), output)
+    deliver(_page(found, before, after) if live else found.written(form), output, form)
     if found.whole.claim.more:
         return COSTLIER
     if not found.complete:

@@ -39,7 +39,7 @@ def command(
     is_code = re.fullmatch(r"[Tt]\d{4}", subject) and not Path(subject).exists()
     if is_code:
         options.refuse(("shapes", "attrs", "specs", "form"), "not for a code")
-    deliver(_code(subject) if is_code else _program(subject, shapes, attrs, specs, form), output)
+    deliver(_code(subject) if is_code else _program(subject, shapes, attrs, specs, form), output, form)
     return 0
 
 

@@ -35,7 +35,7 @@ def _format_stdin(check: bool) -> bool:
     source = source_of("-")
     text = format_program(parse(source))
     if not check:
-        deliver(text, None)
+        deliver(text, None, "tol")
     return text != source.text
 
 

@@ -61,9 +61,10 @@ def command(
         raise click.UsageError("--circuit is a stage of its own: leave out --unroll and --stage")
     request = Request.read(shapes, attrs, specs)
     if form:
-        deliver(_circuit(file, request, lengths, form), output)
+        deliver(_circuit(file, request, lengths, form), output, form)
         return 0
-    deliver(_tree(file) if stage == "ast" else _atoms(file, request, lengths if unroll else None), output)
+    text = _tree(file) if stage == "ast" else _atoms(file, request, lengths if unroll else None)
+    deliver(text, output, "text")
     return 0
 
 
@@ -186,10 +187,10 @@ def circuit(file: str, other: str | None, trials: int | None, seed: int | None, 
         raise click.UsageError("--trials and --seed are for --same")
     first = _read(file)
     if other is None:
-        deliver(circuit_program(first), output)
+        deliver(circuit_program(first), output, "tol")
         return 0
     found = same_polynomials(first, _read(other), trials or 8, seed)
-    deliver(_told(found) + "\n", output)
+    deliver(_told(found) + "\n", output, "text")
     return 0 if found.differs is None else 1
 
 

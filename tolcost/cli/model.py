@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from tolcost.catalogue.specs import open_library
 from tolcost.cli import options
 from tolcost.cli.output import INCOMPLETE, deliver, screen, write_whole
+from tolcost.diagnostics import quoted, refuse
 from tolcost.models.walking import Session
 from tolcost.platform import with_deep_stack
 from tolcost.result.model import METRICS, Wanted, file_cost, of_model
@@ -129,12 +130,14 @@ def command(
     asked = None if metrics is None else frozenset(metrics)
     view = CostView(asked, symbolic, table, grown)
     seen = screen(form, output)
-    deliver(with_deep_stack(lambda: _written(cost, view, form, *seen)), output)
+    deliver(with_deep_stack(lambda: _written(cost, view, form, *seen)), output, form)
     if annotate is not None:
         from tolcost.models.annotating import annotated
         from tolcost.result.model import node_notes
 
-        write_whole(Path(annotate), annotated(path, *node_notes(of_model(cost), cost)))
+        study = of_model(cost)
+        notes = node_notes(study, cost)
+        write_whole(Path(annotate), annotated(path, *notes, study.model.graph.order))
     return _verdict(cost, allow_uncosted)
 
 
@@ -157,6 +160,9 @@ def _verdict(cost: Located, allowed: bool) -> int:
     found = cost.coverage
     if not found.missing:
         return 0
+    if found.invalid is not None:
+        why = f"no lengths make its node {quoted(found.invalid.name)} right: {found.invalid.why}"
+        refuse("T0664", f"the model is invalid: {why}")
     counted = ", ".join(f"{op} ({n})" for op, n in list(found.operators.items())[:8])
     click.echo(
         f"warning: {len(found.missing):,} of {found.nodes:,} nodes are not costed: {counted}", err=True

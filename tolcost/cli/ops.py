@@ -68,12 +68,12 @@ def command(
     if library is not None and is_verified:
         raise click.UsageError("--verify is for operators: `make test` holds the programs of libraries")
     if library is not None:
-        deliver(with_deep_stack(lambda: _of_library(library, names, form)), output)
+        deliver(with_deep_stack(lambda: _of_library(library, names, form)), output, form)
         return 0
     operators = open_library(specs)
     found = entries(operators, names)  # wrong names are told before the tests start
     record = _fresh(found, names, jobs, specs) if is_verified else _stored()
-    deliver(with_deep_stack(lambda: _written(found, operators, record, form, bool(names))), output)
+    deliver(with_deep_stack(lambda: _written(found, operators, record, form, bool(names))), output, form)
     return 0
 
 

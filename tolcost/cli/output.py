@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TextIO, TypeVar
 
@@ -21,9 +22,15 @@ _KEPT = (".tol", ".onnx", ".toml", ".lock")
 """What a result is never written over: programs, models, settings and lock files."""
 
 
-def deliver(text: str, output: str | None) -> None:
-    """Write a result to a file, or to standard output."""
+def deliver(text: str, output: str | None, form: str) -> None:
+    """Write a result to a file, or to standard output.
+
+    Text is for people, in the encoding of their terminal.  Every other format is for programs, and in UTF-8
+    wherever it goes.
+    """
     if output is None:
+        if form != "text" and isinstance(sys.stdout, TextIOWrapper):
+            sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
         sys.stdout.write(text)
         return
     deliver_bytes(text.encode("utf-8"), output)

@@ -66,14 +66,14 @@ def command(
         raise click.UsageError("--general is held to ONNX's own tests: no --domain, no --thorough")
     if general:
         found = _general(names, jobs, specs)
-        deliver(_json(general_record(found)) if form == "json" else general_text(found), output)
+        told = _json(general_record(found)) if form == "json" else general_text(found)
+        deliver(told, output, form)
         return 1 if any(one.problems for one in found.operators) else 0
     with closing(ProgressLine()) as progress:
         recorded = verbose or form == "json"
         report = verify(names, jobs, progress.tell, specs, thorough, domain, atoms, recorded)
-    deliver(
-        _json(as_record(report)) if form == "json" else verify_text(report, verbose or bool(names)), output
-    )
+    told = _json(as_record(report)) if form == "json" else verify_text(report, verbose or bool(names))
+    deliver(told, output, form)
     tested = {known for r in report.results for known in (r.op, r.name)}
     untested = [name for name in names if name.rpartition(".")[2] not in tested]
     for name in untested:

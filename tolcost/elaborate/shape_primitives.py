@@ -65,12 +65,14 @@ from tolcost.elaborate.values import (
     Cast,
     Data,
     Env,
+    Fault,
     Misfit,
     Opaque,
     Pieces,
     Scope,
     Seq,
     Spaces,
+    UnexpectedValue,
     Value,
     Vec,
     View,
@@ -401,6 +403,7 @@ def _oneof(env: Env, span: Span, value: Value, allowed: tuple[Value, ...]) -> Va
         none if allowed else f"there is nothing that {_shown(value)} could be",
         span,
         hint,
+        kind=UnexpectedValue if isinstance(value, str) else Fault,
         definite=True,
     )
 
@@ -423,7 +426,7 @@ def _different(env: Env, span: Span, value: Value) -> Value:
     source = env.context.argument_named(value)
     listed = f"stands twice in [{', '.join(map(_shown, entries))}]"
     told = f"{_shown(twice)} {listed}" if source is None else f"{quoted(source)} has {_shown(twice)} twice"
-    fail("T0351", told, span, definite=True)
+    fail("T0351", told, span, kind=UnexpectedValue if isinstance(twice, str) else Fault, definite=True)
 
 
 def _is_known(value: Value) -> bool:

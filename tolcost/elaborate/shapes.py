@@ -44,6 +44,7 @@ from tolcost.elaborate.values import (
     Context,
     Data,
     Env,
+    Fault,
     Lazy,
     Misfit,
     Missing,
@@ -52,6 +53,7 @@ from tolcost.elaborate.values import (
     Pieces,
     Quotient,
     Seq,
+    UnexpectedValue,
     Unknown,
     Value,
     Vec,
@@ -703,7 +705,8 @@ def _outside(
     shown = number if not isinstance(number, Fraction) else float(number)
     given = "" if name is None else f" given for {quoted(name)}, and is"
     text = f"{shown} is{given} not in {bounded_text(space, bounds)}"
-    fail(BOUNDS_CODE, text, span, hint=f"its values are {bounds}", definite=True)
+    hint = f"its values are {bounds}"
+    fail(BOUNDS_CODE, text, span, hint, kind=UnexpectedValue if name else Fault, definite=True)
 
 
 def _require(env: Env, form: Poly, space: str, bounds: Bounds, span: Span) -> None:

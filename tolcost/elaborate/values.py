@@ -394,6 +394,10 @@ class RankMismatch(Misfit):
     """Two shapes that must be one differ in rank."""
 
 
+class UnexpectedValue(Fault):
+    """A text or a number is none of those that a program takes; others may take it."""
+
+
 class Outside(Fault):
     """A program says itself that what it is asked for is no ToL computation, and why."""
 

@@ -13,11 +13,16 @@ from tolcost.diagnostics import Diagnostic, Rejected, quoted
 PREFIX = "tolcost."
 
 
-def annotated(path: Path, nodes: Sequence[Mapping[str, str]], whole: Mapping[str, str]) -> bytes:
-    """The model file with notes at every node, and on the model; data kept beside it stays where it is."""
+def annotated(
+    path: Path, nodes: Sequence[Mapping[str, str]], whole: Mapping[str, str], order: Sequence[int] = ()
+) -> bytes:
+    """The model file with notes at every node, and on the model; data kept beside it stays where it is.
+
+    ``order`` is the place of each node in the file, where the file does not have them sorted.
+    """
     proto = parse_model(path.read_bytes(), path.name)
-    for node, notes in zip(proto.graph.node, nodes, strict=True):
-        note(node.metadata_props, notes)
+    for place, notes in zip(order or range(len(proto.graph.node)), nodes, strict=True):
+        note(proto.graph.node[place].metadata_props, notes)
     note(proto.metadata_props, whole)
     try:
         return bytes(proto.SerializeToString())

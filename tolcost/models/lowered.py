@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -101,6 +101,8 @@ class Lowered(Struct, frozen=True, eq=False):
     """What it sums and passes on, where that is stored."""
     unproved: tuple[Condition, ...] = ()
     """What must hold at every coordinate, and only a run tells; of a scheme that is used, nothing."""
+    unlisted: tuple[str, ...] = ()
+    """Inputs in types that ONNX does not list for the operator, or for those in graphs inside."""
 
     @property
     def is_instance(self) -> bool:
@@ -214,10 +216,15 @@ HELD = Lowered(
 """A node that only holds a tensor: nothing is computed, and nothing moves that is no parameter."""
 
 
+Impossible = Literal["types", "shapes"]
+"""Whether the types of a node contradict its operator, or the shapes do."""
+
+
 class Uncosted(Struct, frozen=True, eq=False):
     """An operator that could not be costed, how often it is applied, why, and whether it has a definition.
 
-    ``waits`` is its input of which nothing is known, where that is the reason.
+    ``waits`` is its input of which nothing is known, where that is the reason; ``impossible`` says of what no
+    length can make the node right.
     """
 
     op: str
@@ -225,6 +232,7 @@ class Uncosted(Struct, frozen=True, eq=False):
     why: Diagnostic
     defined: bool = True
     waits: str = ""
+    impossible: Impossible | None = None
 
 
 class Applied(Struct, frozen=True, eq=False):
@@ -241,9 +249,12 @@ class Applied(Struct, frozen=True, eq=False):
     data: bool = False
 
 
-def not_costed(node: GraphNode, why: Diagnostic, defined: bool = True) -> Applied:
+def not_costed(
+    node: GraphNode, why: Diagnostic, defined: bool = True, impossible: Impossible | None = None
+) -> Applied:
     """A node of which nothing is known."""
-    return Applied((UNKNOWN,) * len(node.outputs), (), (Uncosted(node.title, 1, why, defined),))
+    lacking = Uncosted(node.title, 1, why, defined, impossible=impossible)
+    return Applied((UNKNOWN,) * len(node.outputs), (), (lacking,))
 
 
 def is_anybodys(applied: Applied) -> bool:

@@ -160,6 +160,7 @@ def _lower(setting: Setting, choices: Choices, node: GraphNode, spec: Spec, give
         any(map(_forgotten, titled.values(), outputs)),
         lowered.open,
         unproved=lowered.program.unproved,
+        unlisted=tuple(around.unlisted),
     )
 
 

@@ -38,6 +38,8 @@ class Parameters(Struct, frozen=True):
     by_node: Mapping[int, tuple[Tensor, ...]]
     given: tuple[Tensor, ...]
     """What the model gives as it is, and no node uses."""
+    shared: tuple[Tensor, ...] = ()
+    """Tensors that the file holds once, and several nodes of the graph use."""
 
     @property
     def tensors(self) -> Iterable[Tensor]:
@@ -90,6 +92,10 @@ class _Finder:
         self._inner = Inner(self._functions, cost.session.library)
         self._sizes: dict[Root, Tensor] = {}
         self._first: dict[Root, int] = {}
+        self._again: dict[Root, None] = {}
+        """What a second node of the graph uses."""
+        self._held: set[Root] = set()
+        """What the file holds."""
         self._called: dict[object, tuple[tuple[Roots, bool], ...]] = {}
 
     def found(self, given: Roots) -> Parameters:
@@ -98,7 +104,8 @@ class _Finder:
         for root, n in self._first.items():
             by_node.setdefault(n, []).append(self._sizes[root])
         others = [tensor for root, tensor in self._sizes.items() if root in given and root not in self._first]
-        return Parameters({n: tuple(some) for n, some in by_node.items()}, tuple(others))
+        shared = [self._sizes[root] for root in self._again if root in self._held]
+        return Parameters({n: tuple(some) for n, some in by_node.items()}, tuple(others), tuple(shared))
 
     def hold(self, graph: Graph, place: _Place) -> None:
         """Know what a graph holds."""
@@ -109,7 +116,7 @@ class _Finder:
     def look_at(self, node: GraphNode, place: _Place) -> None:
         """See what a node uses, makes and passes on."""
         if node.held is not None:
-            held = self._holding((place.home, node.outputs[0]), node.held)
+            held = self._holding((place.home, first_output(node.outputs)), node.held)
             self._give(place, node.outputs[:1], held, fixed=True)
             return
         function = self._functions.called(node)
@@ -137,6 +144,7 @@ class _Finder:
     def _holding(self, root: Root, weight: Weight) -> Roots:
         shape = weight.shape if weight.nonzero is None else (weight.nonzero,)
         tensor = Tensor(tuple(map(const, shape)), weight.space)
+        self._held.add(root)
         return self._root(root, tensor)
 
     def _made(self, node: GraphNode, place: _Place) -> None:
@@ -160,7 +168,8 @@ class _Finder:
 
     def _use(self, roots: Roots) -> None:
         for root in roots:
-            self._first.setdefault(root, self.node)
+            if self._first.setdefault(root, self.node) != self.node:
+                self._again[root] = None
 
     def _is_known(self, node: GraphNode, place: _Place) -> bool:
         """Whether all that a node gives is known before the model runs: it decides shapes, if anything."""

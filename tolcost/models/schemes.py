@@ -196,7 +196,7 @@ class Lasting(Struct):
     schemes: Schemes | None = field(default_factory=Schemes)
     table: FactTable = field(default_factory=FactTable)
     done: dict[NodeKey, Seen] = field(default_factory=dict)
-    checked: set[NodeKey] = field(default_factory=set)
+    checked: dict[NodeKey, tuple[str, ...]] = field(default_factory=dict)
 
 
 _last: list[Lasting] = []

@@ -44,6 +44,7 @@ from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.values import MOST_IN_SEQUENCE, name_around
 from tolcost.models.facts import NOTHING, UNKNOWN, Known, Names, enlarged, pinned, shape_of, space_of
 from tolcost.models.functions import Functions
+from tolcost.models.impossible import impossible_types, why_impossible
 from tolcost.models.input_shapes import is_form
 from tolcost.models.lowered import (
     HELD,
@@ -134,7 +135,6 @@ class Walk(Struct):
     """Numbers in tensors that nodes had to know, by their names and bounds."""
     taken: dict[str, Symbol | None] = field(default_factory=dict)
     """What lengths are called: those that data decides, and None for those of the inputs."""
-    _graph: Sequence[GraphNode] = ()
     _specs: dict[tuple[str, str], Spec | None] = field(default_factory=dict)
     _setting: Setting | None = None
 
@@ -214,7 +214,6 @@ class Walk(Struct):
 
     def run(self, steps: Sequence[GraphNode]) -> list[Applied]:
         """Walk nodes in their order; what each gives is known to those after it."""
-        self._graph = steps
         self._done, self._own = done, own = self.session.seen(self.opsets, self.functions, self.assumed)
         overloaded = self.functions.overloaded
         self._budget(len(steps))
@@ -273,9 +272,6 @@ class Walk(Struct):
     def _stuck(self, node: GraphNode) -> Applied:
         """A node with an input of which nothing is known; one that nobody gives is refused."""
         name = next(n for n in (*node.inputs, *node.free) if n not in self.names.numbers)
-        if name not in self.names.unknown and any(name in other.outputs for other in self._graph):
-            message = f"{node.shown} uses {quoted(name)} before it is computed"
-            refuse("T0676", message, hint="there is a cycle, or the nodes are not sorted")
         if name not in self.names.unknown:
             refuse("T0662", f"{node.shown} uses {quoted(name)}, which nothing defines")
         why = Diagnostic("T0679", f"nothing is known of its input {quoted(name)}")
@@ -339,13 +335,16 @@ class Walk(Struct):
         try:
             _check_sequence(len(node.inputs))  # before anything is made of each
             given = self._given(node, places)
-            self._check(node, tuple([space_of(known) for known in given.inputs]))
+            unlisted = self._unlisted(node, places)
         except Rejected as rejected:
-            return not_costed(node, rejected.diagnostics[0])
+            return not_costed(node, rejected.diagnostics[0], impossible=impossible_types(rejected))
         by = lowered_alone if self.session.schemes is None else self.session.schemes.lower
         lowered = by(self._around(), node, spec, given)
         if isinstance(lowered, Rejected):
-            return not_costed(node, lowered.diagnostics[0])
+            impossible = why_impossible(self._around(), node, spec, given, lowered)
+            return not_costed(node, lowered.diagnostics[0], impossible=impossible)
+        if unlisted:
+            lowered = replace(lowered, unlisted=unlisted)
         if len(lowered.outputs) < node.asked:
             message = f"{node.shown} gives {len(lowered.outputs)} outputs, not {node.asked}"
             return not_costed(node, Diagnostic("T0664", message))
@@ -390,7 +389,7 @@ class Walk(Struct):
         return self._setting
 
     def _instance(self, node: GraphNode, spec: Spec, places: Sequence[int]) -> Applied | None:
-        """A node like one before but for its lengths, which are numbers: its types were checked then."""
+        """A node like one before but for its lengths, which are numbers."""
         schemes, table = self.session.schemes, self.session.table
         if schemes is None or node.graphs:
             return None
@@ -399,6 +398,9 @@ class Walk(Struct):
         if lowered is None or not isinstance(made, Instance) or not made.layout.gives(node.asked):
             return None
         outputs = tuple([table.tensor(*shape) for shape in made.shapes])
+        unlisted = self._unlisted(node, places)
+        if unlisted:
+            lowered = replace(lowered, unlisted=unlisted)
         return Applied(outputs, ((lowered, 1),), (), _NOTHING)
 
     def _applied(self, lowered: Lowered) -> Applied:
@@ -409,14 +411,16 @@ class Walk(Struct):
         equal = {**enlarged(needed), **pinned(certain), **lowered.equal}
         return Applied(numbers, ((lowered, 1),), (), equal, bool(lowered.data))
 
-    def _check(self, node: GraphNode, spaces: tuple[str | None, ...]) -> None:
-        """Refuse types that an operator does not take; those that were fine before are."""
+    def _unlisted(self, node: GraphNode, places: Sequence[int]) -> tuple[str, ...]:
+        """Inputs in types that ONNX does not list for the operator; those that it cannot take are refused."""
+        things = self.session.table.things
+        spaces = tuple([space_of(things[n]) for n in places[: len(node.inputs)]])
         opset = self.opsets.get(node.domain)
         key = (node.op, node.domain, opset, node.key, spaces)
-        if key in self.session.checked:
-            return
-        check_node(node, opset, spaces)
-        self.session.checked.add(key)
+        found = self.session.checked.get(key)
+        if found is None:
+            found = self.session.checked[key] = check_node(node, opset, spaces)
+        return found
 
     def _fallback(self, node: GraphNode, places: Sequence[int]) -> Applied:
         """An operator without a definition: by the body that ONNX has for it, or not at all."""

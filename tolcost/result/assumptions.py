@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 from itertools import takewhile
 from math import gcd, lcm
 from shlex import quote
+from typing import NoReturn
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -29,7 +30,9 @@ from tolcost.algebra import (
     Symbol,
     atom,
     bounds,
+    cond_text,
     const,
+    eq,
     exact_div,
     ge,
     generators_in,
@@ -115,6 +118,8 @@ def assumed(
     every.sort(key=lambda one: one[3] not in _EQUAL)  # bounds come last: of what is left of lengths
     used: set[str] = set()
     for said, text, left, relation, right in every:
+        reader.said = said
+        reader.read[said] = None
         try:
             remainder = _REMAINDER.fullmatch(left)
             if relation not in _EQUAL:
@@ -131,6 +136,7 @@ def assumed(
                 raise unknown.told(new) from None
     for one in needed:
         if isinstance(one.condition, Eq):
+            reader.said = one.text
             reader.follow(one.text, one.condition.p)
     reader.pinned(texts)
     return Assumed(tuple(text for text in texts if text in used), reader.put, tuple(reader.facts))
@@ -200,6 +206,12 @@ class _Reading(Struct):
     names: dict[str, Poly]
     put: dict[Symbol, Poly] = field(default_factory=dict)
     facts: list[Cond] = field(default_factory=list)
+    said: str = ""
+    """The assumption that is read."""
+    read: dict[str, None] = field(default_factory=dict)
+    """All that were read so far."""
+    origins: dict[Symbol, str] = field(default_factory=dict)
+    """The assumption that tells a length."""
 
     def equal(self, text: str, left: str, right: str, fresh: bool) -> None:
         """Put one side in place of the length that the other is; the one may have new names if ``fresh``."""
@@ -324,19 +336,36 @@ class _Reading(Struct):
         value = substitute(form, self.put)
         if symbol in self.put:
             if self.put[symbol] != value:
-                said = f"it is assumed to be {to_text(self.put[symbol])}"
-                refuse("T0696", f"{shown(symbol.name)} is assumed twice", hint=said)
+                self._refuse_twice(symbol, value)
             return
         if symbol in value.free:
             if value != atom(symbol):
                 refuse("T0696", f"{shown(text)} says what a length is by itself")
             return
         one = {symbol: value}
+        self.origins[symbol] = self.said
         self.put = {s: substitute(p, one) for s, p in self.put.items()} | one
-        self.facts = [substitute_cond(fact, one) for fact in self.facts]
-        for end, way in ((symbol.lo, 1), (symbol.hi, -1)):
+        before, self.facts = self.facts, [substitute_cond(fact, one) for fact in self.facts]
+        broken = next((fact for fact, now in zip(before, self.facts, strict=True) if now == FALSE), None)
+        if broken is not None:
+            why = f"{cond_text(broken)} does not hold where {symbol.name} is {to_text(value)}"
+            raise _contradiction(self.read, why)
+        for end, way, most in ((symbol.lo, 1, "at least"), (symbol.hi, -1, "at most")):
             if end is not None and end != LARGEST_LENGTH:
-                self._add(text, ge(substitute((value - end) * way, self.put)))
+                fact = ge(substitute((value - end) * way, self.put))
+                if fact == FALSE:
+                    why = f"{symbol.name} would be {to_text(value)}, and is {most} {to_text(end)}"
+                    raise _contradiction(self.read, why)
+                self._add(text, fact)
+
+    def _refuse_twice(self, symbol: Symbol, value: Poly) -> NoReturn:
+        """Refuse a second form for a length: a contradiction where the two are equal at no lengths."""
+        before, origin = self.put[symbol], self.origins[symbol]
+        if prove(eq(value - before)) is False:
+            why = f"{symbol.name} would be {to_text(before)} and {to_text(value)}"
+            raise _contradiction(dict.fromkeys((origin, self.said)), why)
+        hint = f"by {shown(origin)} it is {to_text(before)}, and by {shown(self.said)} {to_text(value)}"
+        refuse("T0696", f"{shown(symbol.name)} is assumed twice", hint=hint)
 
     def _add(self, text: str, fact: Cond) -> None:
         if fact == FALSE:
@@ -348,11 +377,13 @@ class _Reading(Struct):
 # ---- what would help -----------------------------------------------------------------------------
 
 
-def partitions(kept: Sequence[Symbol]) -> Iterator[str]:
+def partitions(kept: Sequence[Symbol], told: Iterable[Symbol]) -> Iterator[str]:
     """What to assume of counts that data decides and that may split one number among them, as options.
 
     Nothing says that they do: it is so where every entry goes to exactly one of them, as tokens to experts.
+    Where some of them are ``told`` already, the others share no equal parts of the number.
     """
+    names_told = [symbol.name for symbol in told]
     together: dict[Poly, list[Symbol]] = {}
     for symbol in kept:
         if symbol.hi is not None:
@@ -360,6 +391,8 @@ def partitions(kept: Sequence[Symbol]) -> Iterator[str]:
     for most, same in together.items():
         names = [symbol.name for symbol in same]
         pattern = f"{_shared(names)}*{_shared([name[::-1] for name in names])[::-1]}"
+        if any(fnmatchcase(name, pattern) for name in names_told):
+            continue
         if len(same) > 1 and [s for s in kept if fnmatchcase(s.name, pattern)] == same:
             whole = to_text(most)
             yield (

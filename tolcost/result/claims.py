@@ -10,10 +10,11 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-Certainty = Literal["exact", "upper bound", "lower bound", "no bound", "depends on data"]
+Certainty = Literal["exact", "upper bound", "lower bound", "no bound", "depends on data", "invalid"]
 """How a figure stands to what a run counts; one that depends on data is exact in what data decides.
 
-One that lacks some nodes, and has others at their dearer side, bounds nothing.
+One that lacks some nodes, and has others at their dearer side, bounds nothing; neither does the figure of an
+invalid model, which cannot run.
 """
 
 Relation: TypeAlias = Literal["same", "cheaper", "costlier", "crosses", "undecided"]
@@ -38,9 +39,9 @@ class Claim(Struct, frozen=True):
 SAME = Claim(more=False, less=False)
 NOTHING = Claim(more=None, less=None)
 
-INCOMPLETE: frozenset[Certainty] = frozenset(("lower bound", "no bound"))
+INCOMPLETE: frozenset[Certainty] = frozenset(("lower bound", "no bound", "invalid"))
 """The form lacks something."""
-FROM_ABOVE: frozenset[Certainty] = frozenset(("upper bound", "no bound"))
+FROM_ABOVE: frozenset[Certainty] = frozenset(("upper bound", "no bound", "invalid"))
 """Something in the form may be less."""
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from tolcost.algebra import Poly, Symbol, atom, const, polys_of, substitute, to_text
+from tolcost.algebra import Poly, Symbol, atom, const, polys_of, product_of, substitute, to_text, total_of
 from tolcost.atoms.nodes import Part
 from tolcost.catalogue.graph import Model
 from tolcost.catalogue.operand_types import newest_version
@@ -68,7 +68,13 @@ from tolcost.result.totals import (
 from tolcost.show.document import UNKNOWN, Fact, Form, Json, form_at
 
 METRICS = ("eops", "flops", "macs", "index", "bytes", "params", "peak", "depth")
-_MOST_BOUNDS = 3
+_MOST_NAMED = 3
+_INCOMPLETE = {
+    "lower bound": "THE TOTAL IS A LOWER BOUND",
+    "no bound": "THE TOTAL IS NO BOUND",
+    "invalid": "THE MODEL IS INVALID",
+}
+"""How the coverage ends where some nodes are not costed, by the status of the total."""
 _LARGE = 250_000
 """A file of more bytes has many nodes, or weights that take long anyway."""
 
@@ -142,6 +148,12 @@ class ModelStudy(Study, dict=True, frozen=True):
             and form.free.isdisjoint(self.assumed.put)
         )
 
+    @property
+    def unlisted(self) -> tuple[str, ...]:
+        """Inputs of nodes in types that ONNX does not list for their operators, each once."""
+        parts = (lowered for applied in self.cost.nodes for lowered, _ in applied.parts)
+        return tuple(dict.fromkeys(text for lowered in parts for text in lowered.unlisted))
+
     def types(self, put: Callable[[Form], Form | None]) -> Iterator[tuple[str, str, str]]:
         """Inputs and outputs, as in ``float32 [batch, 768]``."""
         graph = self.model.graph
@@ -151,9 +163,11 @@ class ModelStudy(Study, dict=True, frozen=True):
     def head(self) -> Iterator[Fact]:
         """How much is costed, and the versions of the operators."""
         versions = ", ".join(f"{d or 'ai.onnx'} {v}" for d, v in sorted(self.model.opsets.items()))
-        what = "NO BOUND" if self.total.status == "no bound" else "A LOWER BOUND"
-        partly = f": THE TOTAL IS {what}" if self.coverage.missing else ""
+        partly = f": {_INCOMPLETE[self.total.status]}" if self.coverage.missing else ""
         yield Fact("coverage", f"{self.coverage.text}{partly}")
+        wrong = self.coverage.invalid
+        if wrong is not None:
+            yield Fact("invalid", visible(wrong.name), f"no lengths make this {wrong.op} right: {wrong.why}")
         newest = newest_version("")
         late = self.model.opsets.get("", 0) > newest
         told = f"the definitions are those of ai.onnx {newest} here" if late else ""
@@ -172,6 +186,13 @@ class ModelStudy(Study, dict=True, frozen=True):
                 entries = "1 entry" if given.entries == 1 else f"{given.entries:,} entries"
                 said = f"--dim '{entries_of(given.name)}=N' says how many"
                 yield Fact("sequence", f"{given.name} is taken to have {entries}", said)
+        unsorted = [*dict.fromkeys(body.name or "a graph" for body in self.model.unsorted)]
+        if unsorted:
+            said = "nodes run in the order in which they need each other, not in that of the file"
+            yield Fact("sorted", _first_of(unsorted), said)
+        yield from self._about_parameters()
+        said = "ONNX does not list this type there; the definition of the operator covers it"
+        yield from (Fact("type", text, said) for text in self.unlisted)
         if self.cost.assumed:
             many = len(self.cost.assumed)
             told = f"the shapes of {many:,} values are" if many > 1 else "the shape of 1 value is"
@@ -182,10 +203,26 @@ class ModelStudy(Study, dict=True, frozen=True):
             if any(part.counts.status == "upper bound" for part, _ in applied.parts)
         ]
         if bounds:
-            more = f" and {len(bounds) - _MOST_BOUNDS:,} more" if len(bounds) > _MOST_BOUNDS else ""
-            yield Fact(
-                "bounded by", ", ".join(bounds[:_MOST_BOUNDS]) + more, "data decides what they compute"
+            yield Fact("bounded by", _first_of(bounds), "data decides what they compute")
+
+    def _about_parameters(self) -> Iterator[Fact]:
+        """Why a file may hold fewer parameters, or more, than the module that it was exported from."""
+        shared = self.adder.held(self.cost).shared
+        if shared:
+            many = total_of(product_of(tensor.shape) for tensor in shared)
+            tensors = "1 tensor" if len(shared) == 1 else f"{len(shared):,} tensors"
+            said = "tied, or merged by the exporter"
+            yield Fact("shared", f"{tensors} of {_digits(many)} parameters", said)
+        module = self.model.module
+        if module is not None:
+            held = self.holdings.parameters
+            same = (
+                "the file holds as many" if held == module.parameters else f"the file holds {_digits(held)}"
             )
+            reasons = "exporters merge equal tensors, fold norms, drop what is not used and keep buffers"
+            said = same if held == module.parameters else f"{same}: {reasons}"
+            buffers = f", and {module.buffers:,} elements of buffers" if module.buffers else ""
+            yield Fact("module", f"{module.parameters:,} parameters of its own{buffers}", said)
 
     def measures(self, weighed: Iterable[tuple[str, Weighed]]) -> tuple[Measure, ...]:
         """The figures of the whole model."""
@@ -327,6 +364,17 @@ class ModelStudy(Study, dict=True, frozen=True):
         return locate(self.symbols, self.requirements, dims, own, equal, put)
 
 
+def _digits(form: Poly) -> str:
+    """A form, with commas where it is a number."""
+    return to_text(form) if form.constant is None else f"{form.constant:,}"
+
+
+def _first_of(names: Sequence[str]) -> str:
+    """The first names of a list, and how many more there are."""
+    more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
+    return ", ".join(names[:_MOST_NAMED]) + more
+
+
 def compared_by_operator(
     total: Figures, held: Holdings, operators: Iterable[Group]
 ) -> Iterator[tuple[str, str, Poly]]:
@@ -407,9 +455,11 @@ def _study(file: str, cost: GraphCost, numbers: Mapping[str, int], assuming: Ass
         Requirement(r.condition, r.reason, "checked" if r.checked else "needed", node=r.node) for r in relied
     )
     adder = Adder(settling(cost, relied, assuming.facts))
-    covered = coverage(cost)
+    covered = coverage(cost, general=not numbers)
     operators = by_operator(cost, adder)
     total = total_figures([group.figures for group in operators], bool(covered.missing))
+    if covered.invalid is not None:
+        total = replace(total, status="invalid")
     return ModelStudy(
         name=cost.model.name,
         file=file,
@@ -560,6 +610,9 @@ def model_record(study: ModelStudy, cost: Located, metrics: frozenset[str] | Non
         "conditions": list(map(_condition_json, study.needed)),
         "unproved": list(map(_condition_json, study.checked)),
         "equal": dict(study.merged),
+        "notes": [
+            {"about": one.label, "value": str(one.value), "note": one.remark} for one in study.remarks()
+        ],
         **({"assumptions": list(study.assumed.texts)} if study.assumed.texts else {}),
         "by_data": [symbol.name for symbol in study.symbols if symbol.kind == "data"],
         **at_json(cost, totals),
@@ -586,6 +639,7 @@ def _coverage_json(study: ModelStudy) -> dict[str, Json]:
         "operators": dict(found.operators),
         "reasons": [{"node": m.name, "op": m.op, "reason": m.why, "behind": m.behind} for m in found.missing],
         "declared": list(study.cost.assumed),
+        "invalid": None if found.invalid is None else found.invalid.name,
     }
 
 

@@ -125,6 +125,7 @@ class MissingNode(Struct, frozen=True):
 
     ``behind`` is how many nodes are not costed because nothing is known of what it gives; ``start`` is the
     beginning of a definition of its operator, where there is none; ``gives`` are its outputs.
+    ``invalid`` tells that no lengths make the node right: the model is wrong, and no definition is lacking.
     """
 
     name: str
@@ -133,6 +134,7 @@ class MissingNode(Struct, frozen=True):
     behind: int = 0
     start: str = ""
     gives: tuple[str, ...] = ()
+    invalid: bool = False
 
 
 class Coverage(Struct, frozen=True):
@@ -151,6 +153,11 @@ class Coverage(Struct, frozen=True):
         """How much is costed, in words."""
         whole = 100 * self.costed // self.nodes if self.nodes else 100
         return f"{self.costed:,} of {self.nodes:,} nodes costed ({whole} %)"
+
+    @property
+    def invalid(self) -> MissingNode | None:
+        """The first node that no lengths make right."""
+        return next((item for item in self.missing if item.invalid), None)
 
     @property
     def operators(self) -> Mapping[str, int]:

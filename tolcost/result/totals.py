@@ -24,7 +24,8 @@ from tolcost.cost.record import NamedType, counts_with, traffic_with
 from tolcost.elaborate import Tensor
 from tolcost.models.analysis import GraphCost
 from tolcost.models.facts import as_tensor
-from tolcost.models.lowered import Applied, Lowered, Made, Told, Uncosted
+from tolcost.models.impossible import is_doubtful
+from tolcost.models.lowered import Applied, Impossible, Lowered, Made, Told, Uncosted
 from tolcost.models.memory import parameters_by_node
 from tolcost.models.parameters import Parameters, parameters_of
 from tolcost.models.scheme import Instance, Layout
@@ -205,8 +206,14 @@ def by_scope(cost: GraphCost, adder: Adder, title: Callable[[GraphNode], str]) -
     )
 
 
-def coverage(cost: GraphCost) -> Coverage:
-    """Which nodes are costed, and which of the others wait for one of them."""
+def coverage(cost: GraphCost, general: bool) -> Coverage:
+    """Which nodes are costed, and which of the others wait for one of them.
+
+    ``general`` tells that every length that the file leaves open was open: what is wrong is wrong everywhere.
+    """
+    impossible: frozenset[Impossible | None] = frozenset(
+        ("types", "shapes") if general and not is_doubtful(cost.nodes, cost.equal) else ("types",)
+    )
     found = [(step, item) for step, applied in cost.steps for item in applied.uncosted[:1]]
     first: dict[str, int] = {}
     behind: Counter[int] = Counter()
@@ -214,14 +221,17 @@ def coverage(cost: GraphCost) -> Coverage:
         root = first.get(item.waits, n)
         behind[root] += root != n
         first.update(dict.fromkeys(step.outputs, root))
-    missing = tuple(_missing_node(step, item, behind[n]) for n, (step, item) in enumerate(found))
+    missing = tuple(
+        _missing_node(step, item, behind[n], item.impossible in impossible)
+        for n, (step, item) in enumerate(found)
+    )
     return Coverage(len(cost.nodes), missing)
 
 
-def _missing_node(step: GraphNode, item: Uncosted, behind: int) -> MissingNode:
+def _missing_node(step: GraphNode, item: Uncosted, behind: int, invalid: bool) -> MissingNode:
     name = step.name or next((o for o in step.outputs if o), step.title)
-    start = "" if item.defined else item.why.hint or ""
-    return MissingNode(name, item.op, item.why.message, behind, start, tuple(filter(None, step.outputs)))
+    start, gives = "" if item.defined else item.why.hint or "", tuple(filter(None, step.outputs))
+    return MissingNode(name, item.op, item.why.message, behind, start, gives, invalid)
 
 
 # ---- work that takes time --------------------------------------------------------------------

@@ -229,7 +229,8 @@ def _standing(cost: Located, view: CostView, form: str) -> Iterator[Fact]:
         if s.kind == "data" and s not in known
     )
     kept = [s for s in study.symbols if s.role == "kept" and s not in known]
-    yield from (Fact("by data", said) for said in (partitions(kept) if kept else ()))
+    told = (*known, *study.assumed.put)
+    yield from (Fact("by data", said) for said in (partitions(kept, told) if kept else ()))
     yield from study.remarks()
     if _forms_shown(cost, view) or not cost.point.complete:
         yield from _requirements(cost, "holds where", "needed", _MOST_CONDITIONS if text else None, known)

@@ -6,17 +6,20 @@ import asyncio
 import json
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterable, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import anyio
+from anyio.streams.memory import MemoryObjectSendStream
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 from mcp import types
 from mcp.server import Server, ServerRequestContext
 from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
 from msgspec import Struct
+from pydantic import ValidationError
 
 from tolcost import __version__
 from tolcost.platform import schema_text
@@ -50,6 +53,8 @@ _ATTRS = {
     "description": "Values of attributes and static inputs by name.",
 }
 _PROGRAM = {**_TEXT, "description": "A ToLang program, as text; or give `path`."}
+_PROGRAMS, _MODELS = (".tol",), (".onnx",)
+"""Suffixes of the files that are read."""
 _PATH = {**_TEXT, "description": "The path of a .tol file."}
 
 
@@ -90,10 +95,18 @@ def _subject(given: Arguments, folder: Path, text: str = "program", path: str = 
     if (text in given) == (path in given):
         raise BadArguments(f"give either `{text}` or `{path}`")
     if path in given:
-        return str(Path(given[path]).resolve())
+        return str(_file(given[path], _PROGRAMS if path == "path" else (*_PROGRAMS, *_MODELS)))
     name = f"{text}.tol"
     (folder / name).write_text(str(given[text]), encoding="utf-8")
     return name
+
+
+def _file(path: str, suffixes: Sequence[str]) -> Path:
+    """The file at a path, links followed; no other kind is read, since a diagnostic quotes lines of it."""
+    file = Path(path).resolve()
+    if file.suffix not in suffixes:
+        raise BadArguments(f"{file.name} is no {' or '.join(suffixes)} file, and no other is read")
+    return file
 
 
 def _inputs(given: Arguments) -> list[str]:
@@ -136,7 +149,7 @@ def _diff(given: Arguments, folder: Path) -> list[str]:
 
 
 def _model(given: Arguments, folder: Path) -> list[str]:
-    file = Path(given["path"]).resolve()
+    file = _file(given["path"], _MODELS)
     if not file.is_file():  # a folder or a pattern would be many models
         raise BadArguments(f"there is no file {file}; give the path of one model")
     return ["model", str(file), "--format=json", *_inputs(given)]
@@ -350,7 +363,39 @@ def serve(limits: CallLimits) -> None:
 
     async def run() -> None:
         server = mcp_server(limits)
-        async with stdio_server() as (read, write):
-            await server.run(read, write, server.create_initialization_options())
+        readable, passed = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        async with stdio_server() as (read, write), anyio.create_task_group() as group:
+            group.start_soon(_pass_on, read, readable, write.send)
+            await server.run(passed, write, server.create_initialization_options())
+            group.cancel_scope.cancel()
 
     anyio.run(run)
+
+
+async def _pass_on(
+    read: AsyncIterable[SessionMessage | Exception],
+    readable: MemoryObjectSendStream[SessionMessage | Exception],
+    answer: Callable[[SessionMessage], Awaitable[None]],
+) -> None:
+    """Pass on messages; one that cannot be read is answered with an error, which the library leaves out."""
+    async with readable:
+        async for item in read:
+            if isinstance(item, Exception):
+                await answer(SessionMessage(unreadable_message(item)))
+            else:
+                await readable.send(item)
+
+
+def unreadable_message(error: Exception) -> types.JSONRPCError:
+    """The answer to a line that is no message, under the number of the call where the line has one."""
+    line, why = "", str(error)
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        line, why = str(first.get("input", "")), first["msg"]
+    try:
+        number = json.loads(line)["id"]  # reads text that is not Unicode, unlike the library
+    except (ValueError, LookupError, TypeError):
+        number = None
+    found = number if isinstance(number, int | str) and not isinstance(number, bool) else None
+    told = types.ErrorData(code=types.PARSE_ERROR, message=f"the message cannot be read: {why}")
+    return types.JSONRPCError(jsonrpc="2.0", id=found, error=told)

@@ -114,7 +114,7 @@ def studied_all(
         found = studied(task, sources, engine, tell, kept)
     check_lengths(found, task.wanted)
     if kept is None or output is None:
-        deliver(many_written(found, form), output)
+        deliver(many_written(found, form), output, form)
     else:
         deliver_bytes(parquet(found), output)
         kept.unlink()

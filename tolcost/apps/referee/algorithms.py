@@ -43,7 +43,7 @@ def command(
 ) -> int:
     """Compare algorithms for one operator, and show from which lengths on which is cheaper."""
     written, is_right = with_deep_stack(lambda: _alternatives(names, is_verified, specs, form))
-    deliver(written, output)
+    deliver(written, output, form)
     return 0 if is_right else 1
 
 

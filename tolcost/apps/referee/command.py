@@ -107,7 +107,7 @@ def command(
         raise click.UsageError("--witnesses stands alone, as text, md or csv")
     library = open_library(specs)
     if witnesses is not None:
-        deliver(_table(_witnesses(witnesses, library), form), output)
+        deliver(_table(_witnesses(witnesses, library), form), output, form)
         return 0
     if formula is not None:
         subject = _subject(operator, program, shapes, attrs, library)
@@ -119,7 +119,7 @@ def command(
     else:
         chosen = _chosen(names)
     found = with_deep_stack(lambda: _judged(chosen, library))
-    deliver(_written(found, form), output)
+    deliver(_written(found, form), output, form)
     return _exit_code(found)
 
 

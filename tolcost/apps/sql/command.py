@@ -70,7 +70,7 @@ def command(
     found = translated(read_query(source, read_tables(files)))
     if is_shown:
         options.refuse(("is_run", "dims", "metrics", "form"), "not for --program")
-        deliver(found.source.text, output)
+        deliver(found.source.text, output, "tol")
         return 0
     if is_run:
         options.refuse(("dims", "metrics", "form", "output"), "not for --run")
@@ -80,7 +80,7 @@ def command(
     study = program_study(analyze_lowered(program, "<sql>"))
     cost = locate_study(Located, study, options.read_dims(dims))
     view = CostView(frozenset(metrics or METRICS), not dims)
-    deliver(written([cost], form, view, *screen(form, output)), output)
+    deliver(written([cost], form, view, *screen(form, output)), output, form)
     return 0
 
 

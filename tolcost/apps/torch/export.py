@@ -13,6 +13,7 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from io import StringIO
 from typing import Any
 
+from tolcost.catalogue.reading import MODULE_BUFFERS, MODULE_PARAMETERS
 from tolcost.diagnostics import Diagnostic, Rejected
 
 _KEPT = 1 << 12
@@ -45,7 +46,19 @@ def exported(
         raise Rejected(
             Diagnostic("T0682", message, hint="torch.onnx.export(..., dynamo=True) says more")
         ) from error
+    if isinstance(module, torch.nn.Module):
+        _note_size(program, module)
     return _without_weights(program)
+
+
+def _note_size(program: Any, module: Any) -> None:
+    """Write into a model how many elements the parameters and the buffers of its module have.
+
+    An exporter merges tensors that are equal, folds norms into weights, and leaves out what nothing uses.
+    """
+    noted = program.model.metadata_props
+    noted[MODULE_PARAMETERS] = str(sum(tensor.numel() for tensor in module.parameters()))
+    noted[MODULE_BUFFERS] = str(sum(tensor.numel() for tensor in module.buffers()))
 
 
 @contextmanager

@@ -84,7 +84,8 @@ def blocked_conv(d: Draw) -> Trial:
     y = np.moveaxis(convolved(last(x), w, bias, attrs), -1, 1)
     total = d.perhaps(d.floats(*y.shape))
     y = y if total is None else y + total
-    if d.flip():
-        attrs["activation"] = "Relu"
-        y = np.maximum(y, 0)
+    activation = d.pick(("Relu", "HardSwish", ""))
+    if activation:
+        attrs["activation"] = activation
+        y = np.maximum(y, 0) if activation == "Relu" else y * np.clip(y / 6 + 0.5, 0, 1)
     return Trial([x, w, bias, total], attrs, stated=[y.astype(np.float32)], domain=BLOCKED, atol=1e-4)

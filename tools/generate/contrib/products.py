@@ -79,7 +79,10 @@ def fused_conv(d: Draw) -> Trial:
     bias = d.perhaps(d.floats(group * m))
     attrs |= {"group": group} if group > 1 else {}
     attrs |= {"kernel_shape": kernel} if d.flip() else {}
-    name, parameters = d.pick((*FUSED, ("Clip", {"alpha": -0.5, "beta": 0.75}), ("", {})))
+    others: tuple[tuple[str, dict[str, float]], ...] = (("Clip", {"alpha": -0.5, "beta": 0.75}), ("", {}))
+    if d.op == "FusedConv":
+        others = (*others, ("HardSwish", {}))
+    name, parameters = d.pick((*FUSED, *others))
     if name:
         attrs |= {"activation": name}
         attrs |= {"activation_params": list(parameters.values())} if parameters else {}
