@@ -114,7 +114,7 @@ def untrue(old: Cost, new: Cost, seed: int) -> Iterator[str]:
         if was is None or now is None:
             continue
         more, less = now["eops"] > was["eops"], now["eops"] < was["eops"]  # type: ignore[operator]
-        if (found.verdict in ("same", "cheaper") and more) or (
+        if (found.verdict in ("same", "cheaper", "not costlier") and more) or (
             found.verdict in ("same", "costlier") and less
         ):
             yield f"{found.verdict} at {point}: {was['eops']} and {now['eops']}"

@@ -61,6 +61,7 @@ ChangeKind = Literal[
     "new",
     "narrower",
     "cheaper",
+    "not costlier",
     "renamed",
     "gone",
     "excluded",
@@ -250,5 +251,5 @@ def severity(change: CostChange, new_fails: bool = True, strict: bool = False) -
             return FINE if change.why is not None else UNDECIDED
         case "same":
             return FINE
-        case "cheaper" | "narrower" | "gone" | "renamed" | "excluded":
+        case "cheaper" | "not costlier" | "narrower" | "gone" | "renamed" | "excluded":
             return FAILING if strict else FINE

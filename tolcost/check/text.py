@@ -7,7 +7,7 @@ below the limit of the strictest of them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from hashlib import sha256
 from typing import Literal
@@ -16,6 +16,7 @@ from tolcost.check.records import (
     FINE,
     UNDECIDED,
     BlamedLine,
+    ChangeKind,
     CostChange,
     Example,
     GateReport,
@@ -65,7 +66,7 @@ def headline(report: GateReport) -> str:
 def _failing_word(report: GateReport) -> str:
     found = {severity(c, report.new_fails, report.strict): c.kind for c in reversed(report.changes)}
     kind = found.get(report.exit_code)
-    if kind in ("new", "gone", "renamed", "cheaper", "narrower", "excluded"):
+    if kind in ("new", "gone", "renamed", "cheaper", "not costlier", "narrower", "excluded"):
         return "out of date"
     if kind is None:
         return "over budget" if report.exit_code == 1 else "undecided"
@@ -92,24 +93,25 @@ def verdict(change: CostChange, report: GateReport) -> str:
             return f"costlier{where}"
         case "crosses":
             return _crossing(change)
-        case "cheaper":
-            return "cheaper (never costlier)"
-        case "undecided":
-            return "undecided"
-        case "narrower":
-            return "allows fewer lengths"
         case "new":
             return f"not in {report.against}" if report.written is None else f"added to {report.written}"
         case "gone":
             return "gone, and dropped" if report.pruned else "gone"
         case "renamed":
             return f"renamed from {cut(change.old)}"
-        case "excluded":
-            return "no longer checked"
-        case "broken":
-            return "cannot be read"
-        case "same":
-            return "same"
+        case kind:
+            return _IN_WORDS[kind]
+
+
+_IN_WORDS: Mapping[ChangeKind, str] = {
+    "cheaper": "cheaper (never costlier)",
+    "not costlier": "never costlier",
+    "undecided": "undecided",
+    "narrower": "allows fewer lengths",
+    "excluded": "no longer checked",
+    "broken": "cannot be read",
+    "same": "same",
+}
 
 
 def _crossing(change: CostChange) -> str:
@@ -205,7 +207,7 @@ def hints(report: GateReport) -> list[str]:
     if report.written is not None:
         return []
     lines = []
-    if report.new_fails and found & {"new", "cheaper", "narrower", "gone", "renamed"}:
+    if report.new_fails and found & {"new", "cheaper", "not costlier", "narrower", "gone", "renamed"}:
         prune = " --prune" if "gone" in found else ""
         lines.append(f"to keep what is new: tolcost check --update{prune}")
     if found & {"costlier", "crosses", "undecided"}:
@@ -229,6 +231,7 @@ RULES = {
     "gone": "A program of the lock file is not there any more.",
     "renamed": "A program has another name than in the lock file.",
     "cheaper": "A program costs less than the lock file says.",
+    "not costlier": "A program costs at most what the lock file says.",
     "narrower": "A program allows fewer lengths than before.",
     "excluded": "Something is no longer checked.",
     "broken": "A program cannot be read.",
@@ -332,7 +335,8 @@ def _program(name: str, changes: Sequence[CostChange], report: GateReport, colou
         yield from (f"  {line}" for line in table.split("\n"))
     seen: set[str] = set()
     for change in figures:
-        if severity(change, report.new_fails) or change.why is not None or change.kind == "cheaper":
+        shown_anyway = change.why is not None or change.kind in ("cheaper", "not costlier")
+        if severity(change, report.new_fails) or shown_anyway:
             for line in details(change):
                 shown = _indented(change.metric, line)
                 if shown not in seen:

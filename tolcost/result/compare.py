@@ -38,7 +38,7 @@ from tolcost.algebra.points import hold_at
 from tolcost.cost.record import NamedType
 from tolcost.dataclass import dataclass, replace
 from tolcost.diagnostics import quoted, refuse
-from tolcost.result.claims import INCOMPLETE, NOTHING, SAME, Certainty, Claim, conclude
+from tolcost.result.claims import INCOMPLETE, NOTHING, SAME, Certainty, Claim, claim_of, conclude
 from tolcost.result.comparison import CostComparison, FigureDifference
 from tolcost.result.point import MOST_FACTS, facts_of
 from tolcost.result.regions import try_shapes, where_positive
@@ -63,11 +63,7 @@ def difference(
         found = compare_forms(new, old, facts)
     except AlgebraBudget:
         return FigureDifference(metric, part, old, new, NOTHING)
-    never_more = found.verdict in ("equal", "less_or_equal")
-    never_less = found.verdict in ("equal", "greater_or_equal")
-    more = False if never_more else True if found.above else None
-    less = False if never_less else True if found.below else None
-    return FigureDifference(metric, part, old, new, Claim(more, less), found.below, found.above)
+    return FigureDifference(metric, part, old, new, claim_of(found), found.below, found.above)
 
 
 # ---- which lengths are which ------------------------------------------------------------------
