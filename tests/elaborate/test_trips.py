@@ -71,8 +71,9 @@ def test_a_loop_of_two_known_values_takes_as_many_turns_as_in_python(seed: int, 
     a, b, together = SHAPES[shape]
     condition, one, two = (text.format(a=a, b=b) for text in (condition, one, two))
     text = (
-        f"tol x: R [n]\n(t, exactly) = trips(tol[{LIMIT}], (s, z) => seq({condition}, {together.format(one, two)}), "
-        f"seq(true, {together.format(*starts)}), [k])\ny := map(tol[where(exactly, t, 7777)], x[1], i)"
+        f"tol x: R [n]\n(t, exactly) = trips(tol[{LIMIT}], (s, z) => "
+        f"seq({condition}, {together.format(one, two)}), seq(true, {together.format(*starts)}), [k])\n"
+        "y := map(tol[where(exactly, t, 7777)], x[1], i)"
     )
     if expected is not None:
         (found,) = elaborate(parse(Source("test", text))).program.outputs[0].node.type[0].shape
@@ -89,12 +90,14 @@ def test_a_loop_that_data_ends_costs_what_is_counted(seed: int) -> None:
     condition, one, two, starts = random_loop(rng)
     a, b, together = SHAPES[rng.choice(["one by one", "a list"])]
     data = [f"{rng.choice(OF_DATA)} {rng.choice('+*-')} " if rng.random() < 0.6 else "" for _ in range(2)]
-    ends = f"({condition}) {rng.choice(['and', 'or'])} {rng.choice(OF_DATA)} {rng.choice('<>')} {rng.randint(-3, 9)}"
+    other = f"{rng.choice(OF_DATA)} {rng.choice('<>')} {rng.randint(-3, 9)}"
+    ends = f"({condition}) {rng.choice(['and', 'or'])} {other}"
     texts = [text.format(a=a, b=b) for text in (ends, f"{data[0]}({one})", f"{data[1]}({two})")]
     go = rng.choice(["true", "c > 0", "n > 2"])
     text = (
-        f"tol x: R [n]\ntol c: R\nt = trips(tol[n], (s, z) => seq({texts[0]}, {together.format(*texts[1:])}), "
-        f"seq({go}, {together.format(*starts)}), [k])\ny := map(tol[t[1]'], exp(x[i]), [i])\n"
+        f"tol x: R [n]\ntol c: R\nt = trips(tol[n], (s, z) => "
+        f"seq({texts[0]}, {together.format(*texts[1:])}), seq({go}, {together.format(*starts)}), [k])\n"
+        "y := map(tol[t[1]'], exp(x[i]), [i])\n"
         "z := reduce(tol[t[1]'], (a, e) => a * c, 1)\n"
     )
     check(text, [{"n": n} for n in (1, 2, 5)], seed)

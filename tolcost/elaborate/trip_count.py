@@ -6,7 +6,7 @@ turn (its other values are, by induction), the algebra tells when it fails for t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from itertools import compress, islice
 
@@ -94,7 +94,7 @@ def trips_form(env: Env, expr: tree.Call) -> Value:
     is the condition of the next one.  Where data decides the number, finding it computes the conditions.
     """
     loop = _written_loop(env, expr)
-    turns, exact = loop.counted(env)
+    turns, exact = loop.counted(env, env.context.turns_name)
     symbol = only_symbol(turns)
     if symbol is not None and symbol.kind == "data" and symbol.role == "turns":
         compute_conditions(env.indexing(False), loop, symbol)
@@ -105,7 +105,7 @@ def trips_form(env: Env, expr: tree.Call) -> Value:
 def tripcount_form(env: Env, expr: tree.Call) -> Value:
     """``tripcount(t, f, init, iter)``: as ``trips``, for a loop whose own steps compute the condition."""
     loop = _written_loop(env, expr)
-    return loop.result(*loop.counted(env))
+    return loop.result(*loop.counted(env, lambda: "turns"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,12 +121,15 @@ class _Loop:
         """The condition of the first turn; None where data decides."""
         return truth(self.turn.go)
 
-    def counted(self, env: Env) -> tuple[Poly, bool]:
-        """Return how many turns are taken once the first is, and whether exactly so many."""
+    def counted(self, env: Env, name: Callable[[], str]) -> tuple[Poly, bool]:
+        """Return how many turns are taken once the first is, and whether exactly so many.
+
+        ``name`` gives a number of turns that data decides its name.
+        """
         held = Held(None, certain=False)
         if self.shape[0] != const(0) and self.go is not FALSE:
             held = _held(env, self.turn, self.carried, self.shape)
-        return _turns(env, self.shape[0], held)
+        return _turns(env, self.shape[0], held, name)
 
     def result(self, turns: Poly, exact: bool) -> Value:
         """Return the list that the loop's form gives."""
@@ -164,7 +167,7 @@ class Held:
     certain: bool
 
 
-def _turns(env: Env, limit: Poly, held: Held) -> tuple[Poly, bool]:
+def _turns(env: Env, limit: Poly, held: Held, name: Callable[[], str]) -> tuple[Poly, bool]:
     """How many turns are taken, and whether exactly so many: what nothing limits is a symbol."""
     number = limit.constant
     endless = number is not None and number >= NO_LIMIT
@@ -176,9 +179,9 @@ def _turns(env: Env, limit: Poly, held: Held) -> tuple[Poly, bool]:
     if number is not None and not endless and not held.certain:
         return limit, False
     most = const(LARGEST_LENGTH) if endless else limit
-    base = env.context.turns_name()
-    name = env.context.own_name(f"{env.context.title or 'loop'}_{base}")
-    return data_symbol(name, 0, most, "turns", base), True
+    base = name()
+    full = env.context.own_name(f"{env.context.title or 'loop'}_{base}")
+    return data_symbol(full, 0, most, "turns", base), True
 
 
 # ---- the work of finding out ------------------------------------------------------------------
