@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 
 from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth
 from tolcost.algebra.floors import log2_of_number
@@ -198,6 +198,7 @@ def evaluate_cond(cond: Cond, values: Mapping[Symbol, int]) -> bool:
             return all(evaluate_cond(part, values) for part in parts)
         case Or(parts=parts):
             return any(evaluate_cond(part, values) for part in parts)
+    assert_never(cond)  # a node of a program, say: None would be taken for a condition that fails
 
 
 def floor_sum(count: int, slope: int, offset: int, divisor: int) -> int:
