@@ -90,7 +90,7 @@ def test_no_verdict_is_wrong_at_any_small_shape(seed: int) -> None:
     match found.kind:
         case "same":
             assert not any(gaps)
-        case "cheaper":
+        case "cheaper" | "not costlier":
             assert max(gaps) <= 0
         case "costlier" if not found.notes:
             assert min(gaps) >= 0
@@ -211,16 +211,18 @@ COSTS = {
 }  # fmt: skip
 """What a cost may be where its form has some value, by status."""
 OLD = (3, 3)
+MORE, LESS = Example((("n", 1),), 3, 4), Example((("n", 2),), 3, 2)
 FORMS = {
-    "same": ([(3, 3)], Compared("same")),
-    "cheaper": ([(3, 2)], Compared("cheaper")),
-    "costlier": ([(4, 3)], Compared("costlier")),
+    "same": ([(3, 3)], Compared("same", example=MORE)),
+    "cheaper": ([(3, 2)], Compared("cheaper", example=LESS)),
+    "not costlier": ([(3, 3), (3, 2)], Compared("not costlier", example=MORE)),
+    "costlier": ([(4, 3)], Compared("costlier", example=MORE)),
     "costlier at a shape, unproved": (
         [(4, other) for other in range(8)],
-        Compared("costlier", CostlierRegion("at 1 of 2 shapes tried", exact=False)),
+        Compared("costlier", CostlierRegion("at 1 of 2 shapes tried", exact=False), MORE),
     ),
-    "crosses": ([(4, 2)], Compared("crosses", CostlierRegion("n < 2"))),
-    "undecided": ([(a, b) for a in range(8) for b in range(8)], Compared("undecided")),
+    "crosses": ([(4, 2)], Compared("crosses", CostlierRegion("n < 2"), MORE, LESS)),
+    "undecided": ([(a, b) for a in range(8) for b in range(8)], Compared("undecided", example=MORE)),
 }
 """What new forms may be at two shapes, the first of which is the example, where so much is known of them."""
 
@@ -233,21 +235,23 @@ def test_bounds_tell_as_much_as_they_can_and_no_more(
 ) -> None:
     """Whatever two figures may stand for, the verdict is true of it; and no stronger one is true of all."""
     news, compared = FORMS[known]
-    shown = Example((("n", 1),), 3, 4)
-    found = concluded(was, now, replace(compared, example=shown))
+    found = concluded(was, now, compared)
     olds = list(product(*map(COSTS[was], OLD)))
     gaps = [(a - o, b - p) for new in news for a, b in product(*map(COSTS[now], new)) for o, p in olds]
     more, less = all(a > 0 for a, _ in gaps), all(b < 0 for _, b in gaps)
     never_more, never_less = max(map(max, gaps)) <= 0, min(map(min, gaps)) >= 0
     assert found.kind == (
         "same" if never_more and never_less
-        else "cheaper" if never_more
+        else "cheaper" if never_more and less
+        else "not costlier" if never_more
         else "costlier" if more and (never_less or not less)
         else "crosses" if more
         else "undecided"
     )  # fmt: skip
-    assert found.example == shown
-    if found.kind in ("same", "cheaper", "undecided") or (found.kind == "costlier" and never_less):
+    assert found.example == compared.example
+    if found.kind in ("same", "cheaper", "not costlier", "undecided") or (
+        found.kind == "costlier" and never_less
+    ):
         assert found.region is None
     elif found.kind == "costlier" and known == "crosses":
         assert found.region == CostlierRegion("at n=1", exact=False)

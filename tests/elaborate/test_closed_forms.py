@@ -28,8 +28,8 @@ import pytest
 from tests.cost.brute_macs import hold_macs
 from tests.syntax import cases
 from tolcost.algebra import Poly, cond_text, to_text, total_of
-from tolcost.atoms.kit import program_nodes
-from tolcost.atoms.nodes import Filter, Output, Program
+from tolcost.atoms.kit import defined_length, program_nodes
+from tolcost.atoms.nodes import Output, Program
 from tolcost.cost import Counts, count, depths
 from tolcost.diagnostics import Rejected, Source
 from tolcost.pipeline import lower, read_program
@@ -70,7 +70,7 @@ def held(program: Program, status: str) -> None:
     """Run the program at a few lengths: its closed forms are what is counted, its depth what is walked."""
     points = held_at(program, wanted=POINTS, largest=LARGEST)
     assert points, "there are no lengths at which it runs"
-    if status == "depends on data" or any(isinstance(node, Filter) for node in program_nodes(program)):
+    if status == "depends on data" or any(map(defined_length, program_nodes(program))):
         return  # only data tells how long its chains are
     depth = depths(program).chain
     for point in points:

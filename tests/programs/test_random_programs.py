@@ -15,9 +15,8 @@ import pytest
 
 from tools.generate.loops import loop_program
 from tools.generate.programs import Case, generate
-from tools.programs.asked import broken
+from tools.programs import asked, otherwise
 from tools.programs.lengths_apart import tried
-from tools.programs.otherwise import broken as written_otherwise
 from tools.programs.soak import KEPT, Soaked, batch
 from tools.programs.verdict import ALIKE, NO_OPINION, Kind, judge
 
@@ -26,6 +25,7 @@ BATCHES = 4
 """A slice: `make soak` runs as many as it is asked for."""
 MOST_REFUSED = 3
 LOOPS = SPACES = 60
+LEAST_COMPARED = {"asked": 25, "assumed": 90, "diff": 5}
 
 
 @pytest.mark.parametrize("number", range(BATCHES))
@@ -82,8 +82,14 @@ def test_what_once_broke_still_holds(path: Path) -> None:
 
 
 def test_a_cost_is_one_however_it_is_asked_for() -> None:
-    assert broken(range(30)) == []
+    before = Counter(asked.compared)
+    assert asked.broken(range(30)) == []
+    found = asked.compared - before
+    assert [way for way, least in LEAST_COMPARED.items() if found[way] <= least] == []
 
 
 def test_a_program_costs_the_same_however_it_is_written() -> None:
-    assert written_otherwise(range(24)) == []
+    before = Counter(otherwise.compared)
+    assert otherwise.broken(range(24)) == []
+    found = otherwise.compared - before
+    assert found.total() > 250, found

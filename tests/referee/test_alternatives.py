@@ -115,7 +115,8 @@ def not_contradicted(one: AlgorithmComparison) -> None:
         facts = (*pair.first.facts, *pair.second.facts)
         tried = list(try_shapes(pair.first.eops, pair.second.eops, facts))[:30]
         signs = {(point.old > point.new) - (point.old < point.new) for point in tried}
-        allowed = {"equal": {0}, "less_or_equal": {0, -1}, "greater_or_equal": {0, 1}}
+        allowed = {"equal": {0}, "less": {0, -1}, "greater": {0, 1}}
+        allowed |= {"less_or_equal": {0, -1}, "greater_or_equal": {0, 1}}
         assert signs <= allowed.get(pair.verdict, {-1, 0, 1}), (one.setting, pair)
         assert EVERYWHERE not in (pair.first_fewer, pair.second_fewer) or 0 not in signs, (one.setting, pair)
         for words, sign in ((pair.first_fewer, -1), (pair.second_fewer, 1)):

@@ -59,7 +59,7 @@ def test_nothing_follows_from_nothing() -> None:
     [
         (False, False, "same"),
         (False, True, "cheaper"),
-        (False, None, "cheaper"),
+        (False, None, "not costlier"),
         (True, False, "costlier"),
         (True, True, "crosses"),
         (True, None, "undecided"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tolcost.algebra.compare import Comparison, Witness, compare, leading_terms
+from tolcost.algebra.compare import Order, Witness, compare, leading_terms, witness_at
 from tolcost.algebra.conditions import (
     FALSE,
     TRUE,

@@ -6,17 +6,17 @@ expressions without other floors decidable up to what ``prove`` can do with clip
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice, product
-from math import gcd, lcm
+from math import gcd, lcm, prod
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from tolcost.algebra.conditions import Cond
-from tolcost.algebra.evaluate import prepared
+from tolcost.algebra.conditions import FALSE, Cond
+from tolcost.algebra.evaluate import evaluate, prepared
 from tolcost.algebra.piecewise import floordiv, tidied
-from tolcost.algebra.points import Assignment, admissible
+from tolcost.algebra.points import Assignment, admissible, hold_at, in_ranges
 from tolcost.algebra.poly import (
     AlgebraBudget,
     Exponential,
@@ -29,18 +29,25 @@ from tolcost.algebra.poly import (
     Relu,
     Sum,
     Symbol,
+    UnboundSymbol,
     affine_parts,
     as_poly,
     coordinate,
     data_symbol,
+    only_symbol,
     poly,
 )
 from tolcost.algebra.prove import is_nonnegative
 from tolcost.algebra.rebuild import generators_in
 from tolcost.algebra.substitute import substitute, substitute_cond
+from tolcost.diagnostics import InternalError
 
-ComparisonVerdict: TypeAlias = Literal["equal", "less_or_equal", "greater_or_equal", "crosses", "unknown"]
+ComparisonVerdict: TypeAlias = Literal[
+    "equal", "less", "greater", "less_or_equal", "greater_or_equal", "crosses", "unknown"
+]
+"""``less`` is strict: never greater, and less at a known point; ``less_or_equal`` may be equal everywhere."""
 _MAX_RESIDUES = 400
+_MAX_EXPONENT_CASES = 16
 _MAX_POINTS = 1_500
 _AT_FIRST = 64
 """Points looked at before a proof is tried: most differences show there, and most proofs spare the others."""
@@ -48,60 +55,158 @@ _OFFSETS = (0, 1, 2, 3, 4, 5, 6, 7, 9, 12, 15, 16, 31, 63, 99, 100, 127, 255, 99
 
 
 class Witness(Struct, frozen=True):
-    """A point, and what the two expressions are there."""
+    """An admissible point at which two expressions differ, and their values there."""
 
     point: tuple[tuple[Symbol, int], ...]
     left: int
     right: int
 
+    def __post_init__(self) -> None:
+        """Refuse a point at which both are equal: it shows nothing."""
+        if self.left == self.right:
+            raise InternalError(f"a witness needs two values, and both are {self.left}")
 
-class Comparison(Struct, frozen=True):
-    """What is proved about ``a`` against ``b``, with points where a is below and above if found."""
+    @property
+    def reversed(self) -> Witness:
+        """The point seen from the other expression."""
+        return Witness(self.point, self.right, self.left)
 
-    verdict: ComparisonVerdict
+
+def witness_at(left: Poly, right: Poly, point: Assignment, facts: Iterable[Cond] = ()) -> Witness | None:
+    """Return the witness at a point; None if the point is not admissible or both are equal there.
+
+    >>> from tolcost.algebra.poly import length, the_symbol
+    >>> n = length("n")
+    >>> witness_at(n, n * n, {the_symbol(n): 1}), witness_at(n, n * n, {the_symbol(n): 2})
+    (None, Witness(point=((n, 2),), left=2, right=4))
+    """
+    if not (in_ranges(point) and hold_at(facts, point)):
+        return None
+    try:
+        values = evaluate(left, point), evaluate(right, point)
+    except (AlgebraBudget, NotInteger, UnboundSymbol):
+        return None
+    return None if values[0] == values[1] else Witness(tuple(point.items()), *values)
+
+
+class Order(Struct, frozen=True):
+    """The order of two expressions: what is proved for all admissible values, and what points show.
+
+    ``never_above`` and ``never_below`` are proofs about the left one.  That it is below or above somewhere
+    is known by a witness only, so a strict verdict cannot be given without one.
+    """
+
+    never_above: bool = False
+    never_below: bool = False
     below: Witness | None = None
     above: Witness | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse witnesses on the wrong side, and those that contradict a proof."""
+        below = self.below is None or (self.below.left < self.below.right and not self.never_below)
+        above = self.above is None or (self.above.left > self.above.right and not self.never_above)
+        if not (below and above):
+            raise InternalError(f"a comparison contradicts itself: {self}")
 
-def compare(a: Poly | int, b: Poly | int, facts: tuple[Cond, ...] = ()) -> Comparison:
+    @property
+    def verdict(self) -> ComparisonVerdict:
+        """The order in one word."""
+        if self.never_above:
+            return "equal" if self.never_below else "less" if self.below else "less_or_equal"
+        if self.never_below:
+            return "greater" if self.above else "greater_or_equal"
+        return "crosses" if self.below and self.above else "unknown"
+
+
+EQUAL = Order(never_above=True, never_below=True)
+
+
+def compare(a: Poly | int, b: Poly | int, facts: tuple[Cond, ...] = ()) -> Order:
     """Compare for all admissible values of the symbols.
 
     >>> from tolcost.algebra.poly import length
     >>> n = length("n")
     >>> compare(n, n * n).verdict, compare(n * n, 10 * n).verdict
-    ('less_or_equal', 'crosses')
+    ('less', 'crosses')
     """
     left, right = as_poly(a), as_poly(b)
     gap = tidied(right - left, facts)
     if not gap.terms:
-        return Comparison("equal")
-    points = _evaluated(left, right, facts)
+        return EQUAL
+    points = _differing(left, right, facts)
     below, above = _sides(islice(points, _AT_FIRST))
-    if above is None and _never_below_zero(gap, facts):
-        if below is None and _never_below_zero(-gap, facts):
-            return Comparison("equal")
-        below = below or next((point for point in points if point.left < point.right), None)
-        return Comparison("less_or_equal", below, None)
-    if below is None and _never_below_zero(-gap, facts):
-        above = above or next((point for point in points if point.left > point.right), None)
-        return Comparison("greater_or_equal", None, above)
-    below, above = _sides(points, below, above)
-    return Comparison("crosses" if below and above else "unknown", below, above)
+    if above is None and never_negative(gap, facts):
+        if below is None and never_negative(-gap, facts):
+            return EQUAL
+        return Order(never_above=True, below=below or _first(points, below=True))
+    if below is None and never_negative(-gap, facts):
+        return Order(never_below=True, above=above or _first(points, below=False))
+    return Order(False, False, *_sides(points, below, above))
 
 
-def _never_below_zero(gap: Poly, facts: tuple[Cond, ...]) -> bool:
+def never_negative(gap: Poly, facts: tuple[Cond, ...]) -> bool:
+    """Whether a difference is proved to be at least 0, as it stands or in each of finitely many cases."""
     if is_nonnegative(gap, facts):
         return True
+    cases = list(_exponent_cases(gap)) or _residue_cases(gap)
+    return bool(cases) and all(_never_negative_at(gap, facts, values) for values in cases)
+
+
+def _never_negative_at(gap: Poly, facts: tuple[Cond, ...], values: Mapping[Symbol, Poly | int]) -> bool:
+    there = tuple(substitute_cond(fact, values) for fact in facts)
+    return FALSE in there or is_nonnegative(substitute(gap, values), there)
+
+
+def _exponent_cases(gap: Poly) -> Iterator[dict[Symbol, Poly | int]]:
+    """Split by the exponent of a power inside a floor: its first values one by one, and all larger ones.
+
+    From ``p = 1`` on 2 divides ``2**p``, so ``floor(2**p/2)`` is ``2**(p - 1)`` there.
+    """
+    found = power_floors(gap)
+    for symbol, many in sorted(found.items(), key=lambda item: item[0].key)[:1]:
+        low = 0 if symbol.lo is None else symbol.lo.constant
+        high = None if symbol.hi is None else symbol.hi.constant
+        if low is None or (high is None) != (symbol.hi is None) or many - low > _MAX_EXPONENT_CASES:
+            return
+        end = many if high is None else min(many, high + 1)
+        for value in range(low, end):
+            yield {symbol: value}
+        if high is None or many <= high:
+            yield {symbol: data_symbol(symbol.name, max(many, low), high)}
+
+
+def power_floors(p: Poly) -> dict[Symbol, int]:
+    """Return for each exponent of a power that a number divides inside a floor the least that divides evenly.
+
+    >>> from tolcost.algebra.poly import length
+    >>> from tolcost.algebra.powers import powers
+    >>> p = length("p", 0)
+    >>> power_floors((3 * powers(2, p) + 1) // 8)
+    {p: 3}
+    """
+    found: dict[Symbol, int] = {}
+    for floor in generators_in(p):
+        divisor = floor.q.constant if isinstance(floor, Floor) else None
+        if not isinstance(floor, Floor) or divisor is None:
+            continue
+        for power in (g for mono in floor.p.terms for g in mono if isinstance(g, Exponential)):
+            symbol = only_symbol(power.p)
+            if symbol is not None and divisor % power.base == 0:
+                found[symbol] = max(found.get(symbol, 0), _multiplicity(divisor, power.base))
+    return found
+
+
+def _multiplicity(number: int, prime: int) -> int:
+    times = 0
+    while number % prime == 0:
+        number, times = number // prime, times + 1
+    return times
+
+
+def _residue_cases(gap: Poly) -> Sequence[dict[Symbol, Poly | int]]:
     steps = residue_steps(gap)
-    count = 1
-    for step in steps.values():
-        count *= step
-    if count == 1 or count > _MAX_RESIDUES:
-        return False
-    return all(
-        is_nonnegative(substitute(gap, values), tuple(substitute_cond(fact, values) for fact in facts))
-        for values in _residues(steps)
-    )
+    count = prod(steps.values())
+    return [] if count == 1 or count > _MAX_RESIDUES else list(_residues(steps))
 
 
 def _residues(steps: dict[Symbol, int]) -> Iterator[dict[Symbol, Poly | int]]:
@@ -131,7 +236,8 @@ def residue_steps(p: Poly) -> dict[Symbol, int]:
         divisor = floor.q.constant if isinstance(floor, Floor) else None
         if not isinstance(floor, Floor) or divisor is None:
             continue
-        for symbol in floor.free:
+        plain = (g for mono in floor.p.terms for g in mono if not isinstance(g, Exponential))
+        for symbol in {symbol for generator in plain for symbol in generator.free}:
             parts = affine_parts(floor.p, symbol)
             slope = None if parts is None else parts[0].constant
             own = divisor // gcd(divisor, slope) if slope else divisor
@@ -142,24 +248,29 @@ def residue_steps(p: Poly) -> dict[Symbol, int]:
     return {} if bounding & set(steps) else {symbol: steps[symbol] for symbol in ordered}
 
 
-def _evaluated(left: Poly, right: Poly, facts: tuple[Cond, ...]) -> Iterator[Witness]:
-    """Both expressions at admissible points."""
+def _differing(left: Poly, right: Poly, facts: tuple[Cond, ...]) -> Iterator[Witness | None]:
+    """Evaluate both expressions at admissible points: None where they are equal."""
     at_left, at_right = prepared(left), prepared(right)
     for point in _points(left.free | right.free, facts):
         try:
-            yield Witness(tuple(point.items()), at_left(point), at_right(point))
+            values = at_left(point), at_right(point)
         except (AlgebraBudget, NotInteger):
             continue
+        yield None if values[0] == values[1] else Witness(tuple(point.items()), *values)
+
+
+def _first(points: Iterable[Witness | None], below: bool) -> Witness | None:
+    return next((point for point in points if point and (point.left < point.right) is below), None)
 
 
 def _sides(
-    points: Iterable[Witness], below: Witness | None = None, above: Witness | None = None
+    points: Iterable[Witness | None], below: Witness | None = None, above: Witness | None = None
 ) -> tuple[Witness | None, Witness | None]:
-    """The first point where left is below right, and the first where it is above."""
-    for point in points:
+    """Return the first point where left is below right, and the first where it is above."""
+    for point in filter(None, points):
         if point.left < point.right:
             below = below or point
-        elif point.left > point.right:
+        else:
             above = above or point
         if below and above:
             break

@@ -197,8 +197,7 @@ def evaluate_cond(cond: Cond, values: Mapping[Symbol, int]) -> bool:
             return all(evaluate_cond(part, values) for part in parts)
         case Or(parts=parts):
             return any(evaluate_cond(part, values) for part in parts)
-        case _:
-            assert_never(cond)
+    assert_never(cond)  # a node of a program, say: None would be taken for a condition that fails
 
 
 def floor_sum(count: int, slope: int, offset: int, divisor: int) -> int:

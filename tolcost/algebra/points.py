@@ -124,6 +124,14 @@ def _is_in_range(symbol: Symbol, point: Assignment) -> bool:
     return (symbol.lo is None or low <= point[symbol]) and (high is None or point[symbol] <= high)
 
 
+def in_ranges(point: Mapping[Symbol, int]) -> bool:
+    """Whether every symbol has a value within its own bounds."""
+    try:
+        return all(_is_in_range(symbol, dict(point)) for symbol in point)
+    except (AlgebraBudget, KeyError, NotInteger):
+        return False
+
+
 def hold_at(facts: Iterable[Cond], point: Mapping[Symbol, int]) -> bool:
     """Whether facts are known to hold at a point."""
     try:

@@ -429,6 +429,13 @@ def own_symbols(node: Node) -> Iterator[Symbol]:
         yield node.length
 
 
+def defined_length(node: Node) -> Symbol | None:
+    """Give the length that evaluating a node defines, if there is one."""
+    if isinstance(node, ir.Filter):
+        return node.length
+    return node.ends if isinstance(node, ir.Fold) else None
+
+
 def is_fixed(table: ir.Table) -> bool:
     """Tell whether the entries of a table are the same throughout a run."""
     return all(symbol.kind == "length" for symbol in own_symbols(table))

@@ -24,11 +24,11 @@
     condition = a static condition | node
 
 Norm is no node: a shape is known while compiling, and the length of a Filter is a symbol
-that the Filter itself defines.  Where a length stands for a number, unrolling asks for it.  The
-last four are compositions of Π, ⋈ and Ξ, kept whole and counted as what they are made of.  Every
-node has the type of its value.  Nodes are compared by identity and shared freely: a node that is
-reachable twice is evaluated (and counted) twice unless it is bound in a block.  To walk and
-rebuild them, see ``kit``.
+that the Filter itself defines.  So is the number of steps of a Fold that ends by a condition on
+data.  Where a length stands for a number, unrolling asks for it.  The last four are compositions
+of Π, ⋈ and Ξ, kept whole and counted as what they are made of.  Every node has the type of its
+value.  Nodes are compared by identity and shared freely: a node that is reachable twice is
+evaluated (and counted) twice unless it is bound in a block.  To walk and rebuild them, see ``kit``.
 """
 
 from __future__ import annotations
@@ -195,7 +195,9 @@ class Build(Struct, frozen=True, eq=False):
 class Fold(Struct, frozen=True, eq=False):
     """The left fold of a body over a coordinate range in row-major order.
 
-    The accumulator's type may depend on the coordinates: it grows.  ``of`` is as in a Lambda.
+    The accumulator's type may depend on the coordinates: it grows.  ``of`` is as in a Lambda.  Where ``ends``
+    is a symbol, the first component of the accumulator is a condition without which no step follows, and
+    the extent is this symbol: evaluating defines it, as the number of steps.
     """
 
     coords: tuple[Symbol, ...]
@@ -206,6 +208,7 @@ class Fold(Struct, frozen=True, eq=False):
     type: Type
     span: Span = NOWHERE
     of: int = 0
+    ends: Symbol | None = None
 
 
 class Select(Struct, frozen=True, eq=False):

@@ -182,7 +182,10 @@ _FORMS: Mapping[type, Callable[[_ProgramWriter, Any, list[str]], str]] = {
     ir.Join: lambda w, node, args: f"({args[0]} ⋈{node.d} {args[1]})",
     ir.Embed: lambda w, node, args: f"Ξ({args[0]})",
     ir.Build: lambda w, node, args: f"Ξ⋈ [{w.ranges(node)}]",
-    ir.Fold: lambda w, node, args: f"fold [{w.ranges(node)}] {w.named((node.accumulator,))} from {args[0]}",
+    ir.Fold: lambda w, node, args: (
+        f"fold{' while' if node.ends else ''} [{w.ranges(node)}] "
+        f"{w.named((node.accumulator,))} from {args[0]}"
+    ),
     ir.Select: lambda w, node, args: f"select {args[0] if args else cond_text(node.condition, w.names)}",
     ir.Reshape: lambda w, node, args: f"reshape({args[0]}; {w.type(node.type)})",
     ir.Convert: lambda w, node, args: f"convert({args[0]}; {w.type(node.type)})",

@@ -408,6 +408,8 @@ class _Unroller:
             yield from self.over(coords[1:], extents[1:])
 
     def fold(self, node: ir.Fold, start: _Value) -> _Value:
+        if node.ends is not None:
+            refuse("T0510", "a loop that ends by data cannot be unrolled", node.span)
         accumulator = self.cast(start, node.accumulator.type)
         for _ in self.over(node.coords, node.extents):
             self.vars[node.accumulator] = accumulator

@@ -358,6 +358,8 @@ def _check_fold(node: ir.Fold) -> None:
         broken("an accumulator keeps its capacity", node)
     if not same_ranks(*types):
         broken("an accumulator keeps its rank", node)
+    if node.ends is not None and (node.extents != (atom(node.ends),) or node.type[0].shape):
+        broken("a fold that ends by a condition runs over its own length, and starts with a numeric", node)
 
 
 def _check_select(node: ir.Select) -> None:

@@ -56,6 +56,7 @@ _PREFIXES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15
 _KINDS: dict[str, BudgetKind] = {
     "same": "within",
     "cheaper": "within",
+    "not costlier": "within",
     "costlier": "exceeded",
     "crosses": "crosses",
 }

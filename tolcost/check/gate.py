@@ -332,7 +332,7 @@ def _reason(entry: LockEntry, new: LockEntry, metric: str) -> str | None:
     agreed, accepted = entry.agreed(metric), entry.as_agreed(metric)
     if agreed is None or accepted is None:
         return None
-    return agreed.why if judge(accepted, new, metric).kind in ("same", "cheaper") else None
+    return agreed.why if judge(accepted, new, metric).kind in ("same", "cheaper", "not costlier") else None
 
 
 # === What is written to a lock file after a check; two who write at once lose nothing of each other's.

@@ -64,6 +64,7 @@ ChangeKind = Literal[
     "new",
     "narrower",
     "cheaper",
+    "not costlier",
     "renamed",
     "gone",
     "excluded",
@@ -278,5 +279,5 @@ def severity(change: CostChange, new_fails: bool = True, strict: bool = False) -
             return FINE if change.why is not None else UNDECIDED
         case "same":
             return FINE
-        case "cheaper" | "narrower" | "gone" | "renamed":
+        case "cheaper" | "not costlier" | "narrower" | "gone" | "renamed":
             return FAILING if strict else FINE

@@ -67,7 +67,7 @@ def headline(report: GateReport) -> str:
 def _failing_word(report: GateReport) -> str:
     found = {severity(c, report.new_fails, report.strict): c.kind for c in reversed(report.changes)}
     kind = found.get(report.exit_code)
-    if kind in ("new", "gone", "renamed", "cheaper", "narrower"):
+    if kind in ("new", "gone", "renamed", "cheaper", "not costlier", "narrower"):
         return "out of date"
     if kind in ("rules", "excluded"):
         return "other rules"
@@ -91,6 +91,7 @@ def kinds(report: GateReport) -> dict[str, int]:
 
 _PLAIN_VERDICTS: Mapping[ChangeKind, str] = {
     "cheaper": "cheaper (never costlier)",
+    "not costlier": "never costlier",
     "rules": "the rules changed",
     "undecided": "undecided",
     "narrower": "allows fewer lengths",
@@ -210,7 +211,16 @@ def hints(report: GateReport) -> list[str]:
     if report.written is not None:
         return []
     lines = []
-    if report.new_fails and found & {"rules", "new", "cheaper", "narrower", "gone", "renamed", "excluded"}:
+    if report.new_fails and found & {
+        "rules",
+        "new",
+        "cheaper",
+        "not costlier",
+        "narrower",
+        "gone",
+        "renamed",
+        "excluded",
+    }:
         prune = " --prune" if found & {"gone", "excluded"} else ""
         lines.append(f"to keep what is new: tolcost check --update{prune}")
     if found & {"costlier", "crosses", "rules", "undecided", "excluded"}:
@@ -235,6 +245,7 @@ RULES = {
     "gone": "A program of the lock file is not there any more.",
     "renamed": "A program has another name than in the lock file.",
     "cheaper": "A program costs less than the lock file says.",
+    "not costlier": "A program costs at most what the lock file says.",
     "narrower": "A program allows fewer lengths than before.",
     "excluded": "Something is no longer checked.",
     "broken": "A program cannot be read.",
@@ -337,7 +348,8 @@ def _program(name: str, changes: Sequence[CostChange], report: GateReport, colou
         yield from (f"  {line}" for line in table.split("\n"))
     seen: set[str] = set()
     for change in figures:
-        if severity(change, report.new_fails) or change.why is not None or change.kind == "cheaper":
+        shown_anyway = change.why is not None or change.kind in ("cheaper", "not costlier")
+        if severity(change, report.new_fails) or shown_anyway:
             for line in details(change):
                 shown = _indented(change.metric, line)
                 if shown not in seen:

@@ -7,8 +7,8 @@ that are only bounds enter as what they are (``result.claims``).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from itertools import combinations
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, combinations
 from typing import Literal
 
 from msgspec import Struct
@@ -16,10 +16,9 @@ from msgspec.structs import replace
 
 from tolcost.algebra import (
     AlgebraBudget,
-    Comparison,
     Cond,
     Ge,
-    NotInteger,
+    Order,
     Poly,
     Symbol,
     Witness,
@@ -36,11 +35,11 @@ from tolcost.algebra import (
     symbols_of_cond,
     to_text,
     total_of,
+    witness_at,
 )
-from tolcost.algebra.compare import ComparisonVerdict
 from tolcost.algebra.parse import parse_text
 from tolcost.algebra.points import Assignment, hold_at
-from tolcost.algebra.poly import Monomial, Relu, data_symbol
+from tolcost.algebra.poly import Relu, data_symbol
 from tolcost.check.matching import Joint, joints, renamed
 from tolcost.check.records import (
     CERTAINTY,
@@ -55,11 +54,12 @@ from tolcost.check.records import (
     LockedFigure,
     LockEntry,
 )
-from tolcost.diagnostics import Diagnostic, Rejected, quoted
+from tolcost.diagnostics import Diagnostic, InternalError, Rejected, quoted
 from tolcost.result.claims import NOTHING, SAME, Claim, conclude
 from tolcost.result.regions import Tried, proportion, region, sign_of, signs_of_one, telling_shape, try_shapes
 
 _UNPROVED = "not proved for every shape"
+_NEVER_CHEAPER = "never cheaper; no shape was found at which it is costlier"
 _NO_SHAPE = "no shape was found that is right before and now"
 _RESIZED = "inputs have other sizes: each is costed with its own"
 _ALIKE = "inputs are of one shape before and now only where"
@@ -187,8 +187,8 @@ def concluded(before: FigureStatus, after: FigureStatus, forms: Compared) -> Com
     match conclude(CERTAINTY[before], CERTAINTY[after], forms.claim):
         case claim if claim == forms.claim:
             return forms
-        case Claim(more=False):
-            return replace(forms, kind="cheaper", region=None)
+        case Claim(more=False, less=less):
+            return replace(forms, kind="cheaper" if less else "not costlier", region=None, other=None)
         case Claim(more=True) if forms.example is not None:
             where = CostlierRegion(f"at {forms.example.at}", exact=False)
             return replace(forms, kind="costlier", region=where, other=None)
@@ -209,6 +209,14 @@ class Compared(Struct, frozen=True):
     tried: int = 0
     notes: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        """Refuse to call a cost cheaper or costlier without a shape at which it is."""
+        gaps = [shape.new - shape.old for shape in (self.example, self.other) if shape is not None]
+        costlier, cheaper = any(gap > 0 for gap in gaps), any(gap < 0 for gap in gaps)
+        needed = {"cheaper": cheaper, "costlier": costlier, "crosses": costlier and cheaper}
+        if not needed.get(self.kind, True):
+            raise InternalError(f"a cost is called {self.kind} without a shape that shows it")
+
     @property
     def claim(self) -> Claim:
         """Whether the new expression is more than the old one somewhere, and whether it is less."""
@@ -217,10 +225,10 @@ class Compared(Struct, frozen=True):
                 return SAME
             case "cheaper":
                 return Claim(more=False, less=True)
-            case "costlier":
-                return Claim(
-                    more=True, less=False if self.region is None else None
-                )  # shapes tried prove nothing
+            case "not costlier":
+                return Claim(more=False, less=None)
+            case "costlier":  # shapes tried prove nothing
+                return Claim(more=True, less=False if self.region is None else None)
             case "crosses":
                 return Claim(more=True, less=True)
             case _:
@@ -238,18 +246,20 @@ def outcome_of(old: Poly, new: Poly, facts: tuple[Cond, ...] = (), counts: Seque
     found = compare(new, old, facts)
     if found.verdict == "equal":
         return Compared("same")
-    if found.verdict == "less_or_equal" and found.below is not None:
+    if found.verdict == "less":
         return Compared("cheaper", example=_example(found.below))
-    if found.verdict == "greater_or_equal" and found.above is not None:
+    if found.verdict == "greater":
         return Compared("costlier", example=_example(found.above))
     never = _proved(found, new - old, facts, counts)
     tried = tuple(try_shapes(old, new, facts))
     above = _example(found.above) or _first(t for t in tried if t.new > t.old)
     below = _example(found.below) or _first(t for t in tried if t.new < t.old)
     if never == "costlier" and above is None:  # a shape outweighs what a strange lock file implies
-        return Compared("cheaper", example=below or _first(tried))
+        return Compared("cheaper" if below else "not costlier", example=below or _first(tried))
     if never == "cheaper" and below is None:
-        return Compared("costlier", example=above or _first(tried))
+        if above is None:
+            return Compared("undecided", None, _first(tried), None, len(tried), (_NEVER_CHEAPER,))
+        return Compared("costlier", example=above)
     if above is not None and below is not None:
         return Compared("crosses", _where(old, new, facts, tried), above, below, len(tried))
     if above is not None:
@@ -259,7 +269,7 @@ def outcome_of(old: Poly, new: Poly, facts: tuple[Cond, ...] = (), counts: Seque
 
 
 def _proved(
-    found: Comparison, difference: Poly, facts: tuple[Cond, ...], counts: Sequence[Poly]
+    found: Order, difference: Poly, facts: tuple[Cond, ...], counts: Sequence[Poly]
 ) -> Literal["costlier", "cheaper"] | None:
     """What a new figure is proved never to be."""
     match found.verdict:
@@ -318,59 +328,40 @@ def _dims(point: Mapping[Symbol, int]) -> Dims:
 # clip.
 
 
-def ordering(a: Poly, b: Poly, facts: tuple[Cond, ...] = ()) -> ComparisonVerdict:
+def ordering(a: Poly, b: Poly, facts: tuple[Cond, ...] = ()) -> Order:
     """Compare two costs for all shapes.
 
     >>> from tolcost.algebra import length
     >>> n, m = length("n"), length("m")
-    >>> ordering(2 * n * m, n * n + m * m)
-    'less_or_equal'
+    >>> ordering(2 * n * m, n * n + m * m).verdict
+    'less'
     """
-    found = compare(a, b, facts).verdict
-    if found != "unknown":
+    found = compare(a, b, facts)
+    if found.verdict != "unknown":
         return found
     gap = b - a
     every = signs_of_one(gap, facts)
-    narrowed = not all(_is_bound(fact, gap.free) for fact in facts)  # may leave out what shows a sign
-    if every is not None and not ({-1, 1} <= every and narrowed):
-        return _by_signs(every)
-    signs = set(_signs(gap, facts))
-    if {-1, 1} <= signs:
-        return "crosses"
-    if 1 in signs and _never_negative(gap, facts):
-        return "less_or_equal"
-    return "greater_or_equal" if -1 in signs and _never_negative(-gap, facts) else "unknown"
+    shapes = (shape for shapes in (every or {}).values() for shape in shapes)
+    below, above = found.below, found.above
+    for point in chain(shapes, _shapes(gap, facts)):
+        if below and above:
+            break
+        shown = witness_at(a, b, point, facts)
+        if shown is not None and shown.left < shown.right:
+            below = below or shown
+        elif shown is not None:
+            above = above or shown
+    above_is_excluded = every is not None and -1 not in every
+    below_is_excluded = every is not None and 1 not in every
+    never_above = above is None and (above_is_excluded or _never_negative(gap, facts))
+    never_below = below is None and (below_is_excluded or _never_negative(-gap, facts))
+    return Order(never_above, never_below, below, above)
 
 
-def _is_bound(fact: Cond, symbols: Set[Symbol]) -> bool:
-    """Whether a fact leaves all values up to one, or from one on: multiples leave some between."""
-    return isinstance(fact, Ge) and fact.p.free <= symbols and all(map(_is_plain, fact.p.terms))
-
-
-def _is_plain(mono: Monomial) -> bool:
-    return len(mono) <= 1 and all(isinstance(generator, Symbol) for generator in mono)
-
-
-def _by_signs(every: frozenset[int]) -> ComparisonVerdict:
-    """What the signs that a difference takes say."""
-    if {-1, 1} <= every:
-        return "crosses"
-    return "less_or_equal" if 1 in every else "greater_or_equal" if -1 in every else "equal"
-
-
-def _signs(gap: Poly, facts: Sequence[Cond]) -> Iterator[int]:
-    """The signs of a difference at shapes of many kinds."""
-    for tried in try_shapes(gap, gap, facts):
-        yield _sign(tried.old)
-    for point in _skewed(gap, facts):
-        try:
-            yield _sign(evaluate(gap, point))
-        except (AlgebraBudget, NotInteger):
-            continue
-
-
-def _sign(value: int) -> int:
-    return (value > 0) - (value < 0)
+def _shapes(gap: Poly, facts: Sequence[Cond]) -> Iterator[Assignment]:
+    """Give shapes of many kinds."""
+    yield from (tried.point for tried in try_shapes(gap, gap, facts))
+    yield from _skewed(gap, facts)
 
 
 def _skewed(gap: Poly, facts: Sequence[Cond]) -> Iterator[Assignment]:

@@ -17,6 +17,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from msgspec import Struct
 
 from tolcost.algebra import (
+    LARGEST_LENGTH,
     ONE,
     ZERO,
     AlgebraBudget,
@@ -53,6 +54,7 @@ from tolcost.atoms.kit import (
     blocks,
     bound_nodes,
     children,
+    defined_length,
     schedule,
     schedules,
     static_condition,
@@ -321,7 +323,7 @@ def filter_lengths(found: Schedules) -> dict[Block, tuple[tuple[Symbol, Poly], .
 
     Those of inner blocks are among those of the blocks around them.
     """
-    if not any(Filter in map(type, plan.nodes) for _, plan in found.blocks):
+    if not any(defined_length(node) for _, plan in found.blocks for node in plan.nodes):
         return dict.fromkeys([block for block, _ in found.blocks], ())
     result: dict[Block, tuple[tuple[Symbol, Poly], ...]] = {}
     for block, plan in found.blocks:
@@ -330,10 +332,19 @@ def filter_lengths(found: Schedules) -> dict[Block, tuple[tuple[Symbol, Poly], .
             if isinstance(node, Filter):
                 lengths[node.length] = _upper_bound(node)
             else:
+                lengths.update(_limited_turns(node))
                 for inner in blocks(node):
                     lengths.update(result[inner])
         result[block] = tuple(lengths.items())
     return result
+
+
+def _limited_turns(node: Node) -> dict[Symbol, Poly]:
+    """Give the turns of a loop that data ends, with their limit."""
+    symbol = node.ends if isinstance(node, Fold) else None
+    if symbol is None:
+        return {}
+    return {symbol: const(LARGEST_LENGTH) if symbol.hi is None else symbol.hi}
 
 
 def _upper_bound(node: Filter) -> Poly:
@@ -350,6 +361,9 @@ def bound_above(terms: Unsummed, symbol: Symbol, most: Poly, span: Span) -> tupl
     """Replace a length by its upper bound; also tell whether anything changed."""
     if not any(symbol in free_in(poly, domain) for (_, domain), poly in terms.items()):
         return terms, False
+    if most == LARGEST_LENGTH:
+        message = f"the cost inside this loop depends on data through {symbol.name}, which has no limit"
+        refuse("T0602", message, span, hint="limit the turns inside: `trips(tol[n], ...)`")
     result: Unsummed = {}
     for (item, domain), poly in terms.items():
         bounded = _largest(poly, symbol, most, span)

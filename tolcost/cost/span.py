@@ -330,9 +330,11 @@ class _DepthPass:
 
     def depth(self) -> Depth:
         """Give the depth of the program."""
-        for out in self._program.outputs:
-            self._visit(out.node)
-        deepest = latest(ZERO_DEPTH, *(self._known[out.node] for out in self._program.outputs))
+        loops = (node for _, node in self._program.bindings if isinstance(node, Fold) and node.ends)
+        ends = [*(out.node for out in self._program.outputs), *loops]
+        for node in ends:
+            self._visit(node)
+        deepest = latest(ZERO_DEPTH, *(self._known[node] for node in ends))
         candidates = tuple(defined(p, self._granted) for p in deepest.candidates)
         return Depth(candidates, deepest.exact, tuple(self._full))
 
@@ -433,6 +435,8 @@ class _DepthPass:
         step = self._of(node.body)
         waiting = [p - atom(marker) for p in step.candidates if marker in p.free]
         ready = tuple(p for p in step.candidates if marker not in p.free)
+        if node.ends is not None:  # a turn begins when the condition before it is known
+            waiting, ready = [*waiting, *ready], ()
         if not waiting:
             return self._forgetful(node, start, step)
         each = reduce(maximum, waiting)
@@ -498,7 +502,12 @@ class _DepthPass:
 def tree_element(node: Fold, bound: dict[Var, Node]) -> Node | None:
     """Give ``e`` where the step of a fold is exactly ``f(accumulator, e)`` with an associative ``f``."""
     step = looked_up(node.body.result, bound)
-    if not isinstance(step, Lambda) or step.charge != "data" or not FUNCTIONS[step.function].associative:
+    if (
+        node.ends is not None
+        or not isinstance(step, Lambda)
+        or step.charge != "data"
+        or not FUNCTIONS[step.function].associative
+    ):
         return None
     left, right = step.args
     if is_ref(left, node.accumulator) and not _mentions(right, node.accumulator, bound):

@@ -840,6 +840,9 @@ class _Walk(Struct):
         self.pending.extend(
             (node.mask, ReadPlace()) for _, node in program.bindings if isinstance(node, ir.Filter)
         )
+        self.pending.extend(
+            (node, ReadPlace()) for _, node in program.bindings if isinstance(node, ir.Fold) and node.ends
+        )
         while self.pending:
             step = self.pending.pop()
             if step not in self.seen:

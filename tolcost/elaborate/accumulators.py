@@ -630,7 +630,7 @@ class _Pass:
         own = (True,) * sum(free)
         var = Var(self.var.name, tuple(compress(self.var.type, free)))
         self.env.context.free_components |= _chosen(var, own)
-        body = _those_alone(self.block, self.var, var, free)
+        body = those_alone(self.block, self.var, var, free)
         start = pack(tuple(component(begin, j + 1) for j, f in enumerate(free) if f))
         fold = self.env.scope.bind(self._fold(var, body, start, growth.of(free)))
         found = _as_value(self.env, fold, True, own)
@@ -696,7 +696,7 @@ class _Alone(Copy):
                 return Copy.fresh(self, node)
 
 
-def _those_alone(block: Block, old: Var, new: Var, chosen: Free) -> Block:
+def those_alone(block: Block, old: Var, new: Var, chosen: Free) -> Block:
     """The body with some of its components alone, which do not depend on the others."""
     assert isinstance(block.result, Pack)
     results = tuple(compress(block.result.items, chosen))

@@ -16,6 +16,7 @@ from tolcost.atoms.kit import (
     blocks,
     children,
     constant_symbols,
+    defined_length,
     own_symbols,
     rebuild,
     restate,
@@ -79,7 +80,7 @@ def finish(
 ) -> Program:
     """The program ready to be counted and run."""
     notes = env.context.notes
-    pass_ = _Finish(notes.equal, filtered=env.context.names > 0)
+    pass_ = _Finish(notes.equal, filtered=env.context.names > 0 or bool(notes.loops))
     done = tuple([Output(o.name, pass_.node(o.node, "data"), o.span) for o in outputs])
     bindings = pass_.bindings(env.scope.bindings)
     told = tuple(map(pass_.input, inputs))
@@ -92,7 +93,7 @@ class _Finish(Struct, eq=False):
 
     equal: Mapping[Symbol, Poly]
     filtered: bool
-    """Whether there are filters at all: most programs have none, and need not know what they mention."""
+    """Whether data decides a length at all: most programs have none, and need not know what they mention."""
     seen: dict[tuple[Node, Charge], Node] = field(default_factory=dict)
     inputs: dict[str, Input] = field(default_factory=dict)
     vars: dict[Var, Var] = field(default_factory=dict)
@@ -101,7 +102,7 @@ class _Finish(Struct, eq=False):
     works: set[JointWork | None] = field(default_factory=set)
     stated: dict[Poly, Poly] = field(default_factory=dict)
     mentioned: set[Symbol] = field(default_factory=set)
-    """Symbols in what stays: the filters that define lengths among them have to stay too."""
+    """Symbols in what stays: the nodes that define lengths among them have to stay too."""
     restates: bool = False
 
     def __post_init__(self) -> None:
@@ -153,7 +154,10 @@ class _Finish(Struct, eq=False):
         """The bindings somebody uses."""
         kept: list[tuple[Var, Node]] = []
         for var, node in reversed(bindings):
-            told = self.filtered and isinstance(node, ir.Filter) and node.length in self.mentioned
+            defined = defined_length(node) if self.filtered else None
+            told = defined in self.mentioned
+            if told and defined is not None and defined.hi is not None:
+                self.mentioned.update(defined.hi.free)
             if told or var in self.used or var.work in self.works:
                 use: Charge = "data" if var.work is not None or var in self.valued else "index"
                 kept.append((self.var(var), self.node(node, use)))

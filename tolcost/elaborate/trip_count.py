@@ -6,9 +6,12 @@ turn (its other values are, by induction), the algebra tells when it fails for t
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
+from itertools import compress, islice
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tolcost.algebra import (
     FALSE,
@@ -32,17 +35,37 @@ from tolcost.algebra import (
     indicator,
     maximum,
     minimum,
+    only_symbol,
     prove,
     substitute,
     substitute_cond,
     symbols_of_cond,
     the_symbol,
 )
-from tolcost.diagnostics import Rejected
-from tolcost.elaborate.induction import as_list, components, follow
+from tolcost.atoms.kit import inner_nodes, is_ref
+from tolcost.atoms.nodes import Block, Component, Fold, Node, Pack, Ref, Var
+from tolcost.diagnostics import Rejected, Span
+from tolcost.elaborate.accumulators import those_alone
+from tolcost.elaborate.induction import as_list, components, fold_list, follow
+from tolcost.elaborate.layout import pack
 from tolcost.elaborate.maps import WrappedStep, fresh
 from tolcost.elaborate.reduce import written_fold
-from tolcost.elaborate.values import Env, NeedsUnrolling, Pieces, Seq, Unknown, Value, Vec, fail, form, plain
+from tolcost.elaborate.shapes import capacity, component, pick_component
+from tolcost.elaborate.values import (
+    Data,
+    Env,
+    NeedsUnrolling,
+    Pieces,
+    Seq,
+    Unknown,
+    Value,
+    Vec,
+    bind_data,
+    fail,
+    form,
+    is_static,
+    plain,
+)
 from tolcost.syntax import tree
 
 MOST_TAKEN = 512
@@ -69,22 +92,72 @@ TURN = data_symbol("turn", 0, LARGEST_LENGTH)
 def trips_form(env: Env, expr: tree.Call) -> Value:
     """``trips(t, f, init, iter)``: how many turns a loop takes, and whether it takes exactly so many.
 
-    A turn is written as a step of ``reduce``; the first entry of ``init``, and of what a turn gives, says
-    whether there is a next one.
+    A turn is written as a step of ``reduce``; the first entry of ``init``, and of the result of a turn,
+    is the condition of the next one.  Where data decides the number, finding it computes the conditions.
     """
+    loop = _written_loop(env, expr)
+    turns, exact = loop.counted(env, env.context.turns_name)
+    symbol = only_symbol(turns)
+    if symbol is not None and symbol.kind == "data" and symbol.role == "turns":
+        compute_conditions(env.indexing(False), loop, symbol)
+    return loop.result(turns, exact)
+
+
+@form("tripcount")
+def tripcount_form(env: Env, expr: tree.Call) -> Value:
+    """``tripcount(t, f, init, iter)``: as ``trips``, for a loop whose own steps compute the condition."""
+    loop = _written_loop(env, expr)
+    return loop.result(*loop.counted(env, lambda: "turns"))
+
+
+class _Loop(Struct, frozen=True, eq=False):
+    """A loop as it is written: its turn, with the first condition, what it carries, and its limit."""
+
+    turn: _Turn
+    carried: tuple[Value, ...]
+    shape: tuple[Poly, ...]
+
+    @property
+    def go(self) -> Cond | None:
+        """The condition of the first turn; None where data decides."""
+        return truth(self.turn.go)
+
+    def counted(self, env: Env, name: Callable[[], str]) -> tuple[Poly, bool]:
+        """Return how many turns are taken once the first is, and whether exactly so many.
+
+        ``name`` gives a number of turns that data decides its name.
+        """
+        held = Held(None, certain=False)
+        if self.shape[0] != const(0) and self.go is not FALSE:
+            held = _held(env, self.turn, self.carried, self.shape)
+        return _turns(env, self.shape[0], held, name)
+
+    def result(self, turns: Poly, exact: bool) -> Value:
+        """Return the list that the loop's form gives."""
+        if self.go is None:
+            is_open = any(symbol.kind == "data" for symbol in turns.free)
+            return Pieces((turns, TRUE if exact and is_open else FALSE))
+        return Pieces((turns * indicator(self.go), TRUE if exact else FALSE))
+
+
+def _written_loop(env: Env, expr: tree.Call) -> _Loop:
     step, start, shape = written_fold(env, expr)
     if not isinstance(start, Seq) or not start.items or len(shape) != 1:
         message = "`trips` needs a vector, and a sequence that starts with a condition"
         hint = "`trips(tol[n], (s, z) => seq(s[2] > 1, s[2] / 2), seq(1, n))` halves n, n times at the most"
         fail("T0403", message, expr.span, hint=hint)
-    go, held = truth(start.items[0]), Held(None, certain=False)
-    if shape[0] != const(0) and go is not FALSE:
-        held = _held(env, _Turn(step, start.items[0]), start.items[1:], shape)
-    turns, exact = _turns(env, shape[0], held)
-    if go is None:
-        is_open = any(symbol.kind == "data" for symbol in turns.free)
-        return Pieces((turns, TRUE if exact and is_open else FALSE))
-    return Pieces((turns * indicator(go), TRUE if exact else FALSE))
+    go, *carried = start.items
+    sizes = tuple(map(capacity, carried))
+    return _Loop(_Turn(step, go, sizes), _components_of(env, carried, sizes, expr.span), shape)
+
+
+def _components_of(env: Env, items: Sequence[Value], sizes: Sequence[int], span: Span) -> tuple[Value, ...]:
+    """Return values one by one, and lists by their components: each is known, or not, by itself."""
+    return tuple(
+        value
+        for item, size in zip(items, sizes, strict=True)
+        for value in ([item] if size == 1 else [pick_component(env, item, j + 1, span) for j in range(size)])
+    )
 
 
 class Held(Struct, frozen=True):
@@ -94,7 +167,7 @@ class Held(Struct, frozen=True):
     certain: bool
 
 
-def _turns(env: Env, limit: Poly, held: Held) -> tuple[Poly, bool]:
+def _turns(env: Env, limit: Poly, held: Held, name: Callable[[], str]) -> tuple[Poly, bool]:
     """How many turns are taken, and whether exactly so many: what nothing limits is a symbol."""
     number = limit.constant
     endless = number is not None and number >= NO_LIMIT
@@ -106,8 +179,87 @@ def _turns(env: Env, limit: Poly, held: Held) -> tuple[Poly, bool]:
     if number is not None and not endless and not held.certain:
         return limit, False
     most = const(LARGEST_LENGTH) if endless else limit
-    name = env.context.own_name(f"{env.context.title or 'loop'}_turns")
-    return data_symbol(name, 0, most, "turns", "turns"), True
+    base = name()
+    full = env.context.own_name(f"{env.context.title or 'loop'}_{base}")
+    return data_symbol(full, 0, most, "turns", base), True
+
+
+# ---- the work of finding out ------------------------------------------------------------------
+
+
+class _TurnWithCondition(WrappedStep, frozen=True, eq=False):
+    """A turn seen as a step on a list: the condition, and what the loop carries."""
+
+    turn: _Turn
+
+    def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
+        """The next list."""
+        go, *parts = components(accumulator)
+        carried = self.turn.from_condition(env, go, parts, at)
+        return as_list((*self.turn.said, *components(carried)))
+
+
+def compute_conditions(env: Env, loop: _Loop, turns: Symbol) -> None:
+    """Bind the fold that computes the conditions of a loop, by which data decides its number of turns.
+
+    Of what the loop carries it has what conditions depend on.  Conditions that are static are no work.
+    """
+    step = _TurnWithCondition(loop.turn.step, loop.turn)
+    start = (loop.turn.go, *loop.carried)
+    try:
+        found = fold_list(env, step, start, (atom(turns),), maybe_free=True)
+    except NeedsUnrolling:
+        mode = replace(env.scope.mode, tables=True)
+        found = fold_list(env.in_mode(mode), step, start, (atom(turns),), maybe_free=True)
+    condition = pick_component(env, bind_data(env, found), 1, step.span)
+    if not is_static(condition):
+        env.scope.bind(_defining(_fold_of(env, condition, step.span), turns))
+
+
+def _fold_of(env: Env, condition: Value, span: Span) -> Fold:
+    """Return the fold that a value is the first component of."""
+    node = condition.node if isinstance(condition, Data) else None
+    while node is not None and not isinstance(node, Fold):
+        match node:
+            case Component(value=value, j=1):
+                node = value
+            case Ref(var=var):
+                node = env.scope.named(var)
+            case _:
+                node = None
+    if node is None:
+        fail("T0403", "the condition of this loop cannot be followed from turn to turn", span)
+    return node
+
+
+def _defining(fold: Fold, turns: Symbol) -> Fold:
+    """Return a fold without what its first component, a condition, does not depend on."""
+    body, var = fold.body, fold.accumulator
+    items = body.result.items if isinstance(body.result, Pack) else ()
+    if len(items) != len(fold.type):
+        return replace(fold, ends=turns)
+    needed, pending = set[int](), [1]
+    while pending:
+        j = pending.pop()
+        if j not in needed:
+            needed.add(j)
+            pending += _components_read(items[j - 1], body, var)
+    chosen = tuple(j in needed for j in range(1, len(items) + 1))
+    if all(chosen):
+        return replace(fold, ends=turns)
+    alone = Var(var.name, tuple(compress(var.type, chosen)))
+    start = pack(tuple(component(fold.start, j) for j in sorted(needed)))
+    inside = those_alone(body, var, alone, chosen)
+    kind = tuple(compress(fold.type, chosen))
+    return replace(fold, ends=turns, accumulator=alone, start=start, body=inside, type=kind)
+
+
+def _components_read(node: Node, body: Block, accumulator: Var) -> list[int]:
+    """Return which components of an accumulator a value depends on; all, where it is read as a whole."""
+    nodes = list(inner_nodes((node,), dict(body.bindings)))
+    parts = [one for one in nodes if isinstance(one, Component) and is_ref(one.value, accumulator)]
+    whole = len({part.value for part in parts}) < len({one for one in nodes if is_ref(one, accumulator)})
+    return [*range(1, len(accumulator.type) + 1)] if whole else [part.j for part in parts]
 
 
 # ---- the condition after a turn that may be any -----------------------------------------------
@@ -117,16 +269,23 @@ class _Turn(WrappedStep, frozen=True):
     """A turn of a loop, seen as a step on what it carries; ``said`` is the condition it gave last."""
 
     go: Value
+    sizes: tuple[int, ...]
+    """How many components each carried value has: a list is carried component by component."""
     said: list[Value] = field(default_factory=list)
 
     def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
         """What the loop carries after a turn."""
-        parts = components(accumulator)
-        result = self.step.at(env, Seq((self.go, *parts)), at)
-        if not isinstance(result, Seq) or len(result.items) <= len(parts):
+        return self.from_condition(env, self.go, components(accumulator), at)
+
+    def from_condition(self, env: Env, go: Value, parts: Iterable[Value], at: tuple[Value, ...]) -> Value:
+        """The same, given the condition of the turn as well."""
+        left = iter(parts)
+        carried = [next(left) if size == 1 else Pieces(tuple(islice(left, size))) for size in self.sizes]
+        result = self.step.at(env, Seq((go, *carried)), at)
+        if not isinstance(result, Seq) or len(result.items) <= len(carried):
             fail("T0403", "a turn gives a condition, and what the loop carries", self.span)
         self.said[:] = result.items[:1]
-        return as_list(result.items[1 : len(parts) + 1])
+        return as_list(_components_of(env, result.items[1 : len(carried) + 1], self.sizes, self.span))
 
 
 def _held(env: Env, turn: _Turn, start: tuple[Value, ...], shape: tuple[Poly, ...]) -> Held:

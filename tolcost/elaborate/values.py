@@ -464,9 +464,10 @@ class Notes:
     """What the result relies on: conditions on lengths, on coordinates, and lengths that are equal.
 
     ``agreed`` are equations between lengths none of which may take the place of another: data decides them.
+    ``loops`` are the titles of the nodes with loops whose number of turns data decides.
     """
 
-    __slots__ = ("agreed", "conditions", "equal", "unproved")
+    __slots__ = ("agreed", "conditions", "equal", "loops", "unproved")
 
     def __init__(
         self,
@@ -474,16 +475,18 @@ class Notes:
         unproved: dict[Cond, Condition] | None = None,
         equal: dict[Symbol, Poly] | None = None,
         agreed: tuple[Cond, ...] = (),
+        loops: tuple[str, ...] = (),
     ) -> None:
         """Written out, as that of a trial."""
         self.conditions = conditions or {}
         self.unproved = unproved or {}
         self.equal = equal or {}
         self.agreed = agreed
+        self.loops = loops
 
     def copy(self) -> Notes:
         """The same notes, to go back to."""
-        return Notes(dict(self.conditions), dict(self.unproved), dict(self.equal), self.agreed)
+        return Notes(dict(self.conditions), dict(self.unproved), dict(self.equal), self.agreed, self.loops)
 
     def adopt(self, symbol: Symbol, value: Poly) -> None:
         """From now on a length is another."""
@@ -501,6 +504,7 @@ class Notes:
             if symbol not in since.equal and symbol not in self.equal:
                 self.adopt(symbol, value)
         self.agreed += later.agreed[len(since.agreed) :]
+        self.loops += later.loops[len(since.loops) :]
 
 
 class Trial:
@@ -606,6 +610,13 @@ class Context(Struct, eq=False):
     def own_name(self, name: str) -> str:
         """The same for what only running tells; that of a node of a model gets the node's name later."""
         return name if self.title else self.unused(name)
+
+    def turns_name(self) -> str:
+        """Return the name of the number of turns of another loop: ``turns``, ``turns2``, ..."""
+        for notes in self._lasting():
+            notes.loops = (*notes.loops, self.title)
+        many = self.notes.loops.count(self.title)
+        return "turns" if many == 1 else f"turns{many}"
 
     @contextmanager
     def at_node(self, title: str) -> Iterator[None]:

@@ -244,6 +244,8 @@ MAX_ELEMENTS = 2**23
 def fold(machine: Machine, node: Fold, start: Batch, grid: Grid, times: int) -> Batch:
     """Evaluate a Fold at every point of a grid: the fastest way that works."""
     first = in_spaces(start, node.accumulator.type)
+    if node.ends is not None:
+        return _while_it_holds(machine, node, node.ends, first, grid, times)
     reduction = machine.reductions[node]
     if reduction is not None and reduction.through in machine.deferred:
         found = _through(machine, reduction, first, grid, times)
@@ -319,6 +321,28 @@ def _stepped(machine: Machine, node: Fold, start: Batch, grid: Grid, times: int)
             accumulator = stepped
         else:
             accumulator = choose(here.mask, stepped, accumulator)
+    return accumulator
+
+
+def _while_it_holds(
+    machine: Machine, node: Fold, turns: Symbol, start: Batch, grid: Grid, times: int
+) -> Batch:
+    """Take steps until the condition that an accumulator starts with fails; define how many there were."""
+    if grid.places:
+        raise NeedsLoop(frozenset(grid.places))
+    most = largest(poly_on_grid(turns.hi, grid, machine.env), grid) if turns.hi is not None else None
+    (coordinate,) = node.coords
+    accumulator, done = start, 0
+    with machine.nested(node.coords):
+        while most is None or done < most:
+            machine.faults.check(accumulator.pieces[:1])
+            if not accumulator.pieces[0].data.reshape(-1)[0]:
+                break
+            done += 1
+            machine.env[coordinate] = done
+            machine.vars[node.accumulator] = accumulator
+            accumulator = in_spaces(machine.visit(node.body, grid, times), node.type)
+    machine.env[turns] = done
     return accumulator
 
 

@@ -49,7 +49,7 @@ class FoldReduction(Struct, frozen=True):
 @lru_cache(maxsize=1 << 10)
 def recognise(fold: Fold) -> FoldReduction | None:
     """Find out whether a fold is a reduction; ``None`` if it has to be done step by step."""
-    if len(fold.type) != 1 or fold.type[0].shape:
+    if len(fold.type) != 1 or fold.type[0].shape or fold.ends is not None:
         return None
     found = _guarded_step(fold.body, fold.accumulator)
     if found is None:

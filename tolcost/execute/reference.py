@@ -621,6 +621,8 @@ class _Reference:
         self.tally.split(len(pieces), prod(extents) * shaped, times)
 
     def fold(self, node: ir.Fold, operands: Places) -> Run:
+        if node.ends is not None:
+            return self.fold_while(node, node.ends, operands)
         everywhere = self.range_over(node.coords, node.extents)
         fitted, body, var, names = _fitting(node.type), node.body, node.accumulator, self.vars
         (start,) = operands
@@ -631,6 +633,30 @@ class _Reference:
             for _ in everywhere():
                 names[var] = accumulator
                 accumulator = fitted(self.visit(plan, times))
+            return accumulator
+
+        return run
+
+    def fold_while(self, node: ir.Fold, turns: Symbol, operands: Places) -> Run:
+        """Give what takes steps until the condition that the accumulator starts with fails."""
+        fitted, body, var = _fitting(node.type), node.body, node.accumulator
+        (start,), (coordinate,) = operands, node.coords
+
+        def run(values: list[RunValue], times: int) -> RunValue:
+            accumulator = in_spaces(values[start], var.type)
+            plan, done = self.plan(body), 0
+            most = None if turns.hi is None else length_of(turns.hi, self.env)
+            while most is None or done < most:
+                self.faults.check(accumulator[:1])
+                if not accumulator[0].data:
+                    break
+                done += 1
+                self.env[coordinate] = done
+                self.coordinates.append(done)
+                self.vars[var] = accumulator
+                accumulator = fitted(self.visit(plan, times))
+                self.coordinates.pop()
+            self.env[turns] = done
             return accumulator
 
         return run

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from itertools import takewhile
+from itertools import islice, takewhile
 from math import gcd, lcm
 from shlex import quote
 from typing import NoReturn
@@ -46,7 +46,7 @@ from tolcost.algebra import (
     substitute_cond,
     to_text,
 )
-from tolcost.algebra.compare import residue_steps
+from tolcost.algebra.compare import power_floors, residue_steps
 from tolcost.algebra.parse import parse_text
 from tolcost.algebra.poly import affine_parts
 from tolcost.diagnostics import Diagnostic, Rejected, refuse
@@ -404,26 +404,57 @@ def partitions(kept: Sequence[Symbol], told: Iterable[Symbol]) -> Iterator[str]:
 def offered(forms: Sequence[Poly], needed: Iterable[Requirement], taken: Iterable[str]) -> str | None:
     """What to assume for forms to have no floors, in words and as options; None: nothing would help.
 
-    They are polynomials then, unless a clip is left.
+    They are polynomials then, unless a clip or a power is left.
     """
     conditions = [one.condition for one in needed if one.kind == "needed" and not one.assumed]
-    steps: dict[Symbol, int] = {}
-    for form in (*forms, *(p for condition in conditions for p in polys_of(condition))):
+    every = (*forms, *(p for condition in conditions for p in polys_of(condition)))
+    steps, least = dict[Symbol, int](), dict[Symbol, int]()
+    for form in every:
         for symbol, step in residue_steps(form).items():
             steps[symbol] = lcm(steps.get(symbol, 1), step)
-    free = _free_names(taken)
-    ordered = sorted((s for s, step in steps.items() if step > 1), key=lambda s: s.key)
-    put = {symbol: length(next(free)) * steps[symbol] for symbol in ordered}
-    left = [g for form in forms for g in generators_in(substitute(form, put)) if not isinstance(g, Symbol)]
-    if not put or any(isinstance(g, Floor) for g in left):
-        return None
-    holds = bool(conditions) and all(prove(substitute_cond(c, put)) is True for c in conditions)
-    where = " and ".join(f"{steps[symbol]} divides {symbol.name}" for symbol in ordered)
-    said = " ".join(f"--assume '{equation(symbol.name, to_text(form))}'" for symbol, form in put.items())
-    forms_are = "forms without floors" if left else "polynomials"
-    if holds:
-        return f"all of it holds where {where}: {said} gives {forms_are}"
-    return f"{forms_are} where {where}: {said}"
+        for symbol, exponent in power_floors(form).items():
+            least[symbol] = max(least.get(symbol, 0), exponent)
+    steps = {symbol: step for symbol, step in steps.items() if step > 1}
+    names = tuple(islice(_free_names(taken), len(steps | least)))
+    tried = (_Offer(some, few) for some, few in (({}, least), (steps, {}), (steps, least)) if some or few)
+    return next((said for offer in tried if (said := offer.said(forms, conditions, names))), None)
+
+
+class _Offer(Struct, frozen=True):
+    """Numbers to divide lengths, and the least values of exponents, that may leave forms without floors."""
+
+    steps: Mapping[Symbol, int]
+    least: Mapping[Symbol, int]
+
+    def said(self, forms: Sequence[Poly], conditions: Sequence[Cond], names: Sequence[str]) -> str | None:
+        """Describe the assumption, in words and as options; None if floors are left under it."""
+        ordered = sorted({*self.steps, *self.least}, key=lambda s: s.key)
+        put = {
+            symbol: self._value(symbol, length(name)) for symbol, name in zip(ordered, names, strict=False)
+        }
+        left = [
+            g for form in forms for g in generators_in(substitute(form, put)) if not isinstance(g, Symbol)
+        ]
+        if any(isinstance(g, Floor) for g in left):
+            return None
+        holds = bool(conditions) and all(prove(substitute_cond(c, put)) is True for c in conditions)
+        where = " and ".join(text for symbol in ordered for text in self._where(symbol))
+        said = " ".join(f"--assume '{equation(symbol.name, to_text(form))}'" for symbol, form in put.items())
+        forms_are = "forms without floors" if left else "polynomials"
+        if holds:
+            return f"all of it holds where {where}: {said} gives {forms_are}"
+        return f"{forms_are} where {where}: {said}"
+
+    def _value(self, symbol: Symbol, free: Poly) -> Poly:
+        step, least = self.steps.get(symbol, 1), self.least.get(symbol, 1)
+        return step * (free + max(-(-least // step) - 1, 0))
+
+    def _where(self, symbol: Symbol) -> Iterator[str]:
+        step, least = self.steps.get(symbol, 1), self.least.get(symbol, 0)
+        if step > 1:
+            yield f"{step} divides {symbol.name}"
+        if least > (step if step > 1 else 0):
+            yield f"{symbol.name} >= {least}"
 
 
 def _shared(names: Sequence[str]) -> str:

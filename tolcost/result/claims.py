@@ -10,6 +10,8 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from tolcost.algebra import Order
+
 Certainty = Literal["exact", "upper bound", "lower bound", "no bound", "depends on data", "invalid"]
 """How a figure stands to what a run counts; one that depends on data is exact in what data decides.
 
@@ -17,7 +19,8 @@ One that lacks some nodes, and has others at their dearer side, bounds nothing; 
 invalid model, which cannot run.
 """
 
-Relation: TypeAlias = Literal["same", "cheaper", "costlier", "crosses", "undecided"]
+Relation: TypeAlias = Literal["same", "cheaper", "not costlier", "costlier", "crosses", "undecided"]
+"""``cheaper`` is strict: never costlier, and cheaper at a known point; ``not costlier`` may be the same."""
 
 
 class Claim(Struct, frozen=True):
@@ -30,7 +33,7 @@ class Claim(Struct, frozen=True):
     def relation(self) -> Relation:
         """The claim in one word."""
         if self.more is False:
-            return "same" if self.less is False else "cheaper"
+            return "same" if self.less is False else "cheaper" if self.less else "not costlier"
         if self.more is None or self.less is None:
             return "undecided"
         return "crosses" if self.less else "costlier"
@@ -38,6 +41,20 @@ class Claim(Struct, frozen=True):
 
 SAME = Claim(more=False, less=False)
 NOTHING = Claim(more=None, less=None)
+
+
+def claim_of(order: Order) -> Claim:
+    """Return the claim about a new form (left) and an old one (right): a difference is claimed by a witness.
+
+    >>> from tolcost.algebra import compare, length
+    >>> n = length("n")
+    >>> claim_of(compare(n * n, n)), claim_of(Order(never_above=True))
+    (Claim(more=True, less=False), Claim(more=False, less=None))
+    """
+    more = False if order.never_above else True if order.above else None
+    less = False if order.never_below else True if order.below else None
+    return Claim(more, less)
+
 
 INCOMPLETE: frozenset[Certainty] = frozenset(("lower bound", "no bound", "invalid"))
 """The form lacks something."""

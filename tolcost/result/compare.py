@@ -40,10 +40,10 @@ from tolcost.algebra import compare as compare_forms
 from tolcost.algebra.points import hold_at
 from tolcost.cost.record import NamedType
 from tolcost.diagnostics import quoted, refuse
-from tolcost.result.claims import INCOMPLETE, NOTHING, SAME, Certainty, Claim, conclude
+from tolcost.result.claims import INCOMPLETE, NOTHING, SAME, Certainty, Claim, claim_of, conclude
 from tolcost.result.comparison import CostComparison, FigureDifference
 from tolcost.result.point import MOST_FACTS, facts_of
-from tolcost.result.regions import try_shapes, where_positive
+from tolcost.result.regions import EVERYWHERE, try_shapes, where_positive
 from tolcost.result.rows import AMOUNTS, TableRow, costs_nothing, gathered
 from tolcost.result.study import Located, at_example
 from tolcost.show.document import lengths_text
@@ -65,11 +65,7 @@ def difference(
         found = compare_forms(new, old, facts)
     except AlgebraBudget:
         return FigureDifference(metric, part, old, new, NOTHING)
-    never_more = found.verdict in ("equal", "less_or_equal")
-    never_less = found.verdict in ("equal", "greater_or_equal")
-    more = False if never_more else True if found.above else None
-    less = False if never_less else True if found.below else None
-    return FigureDifference(metric, part, old, new, Claim(more, less), found.below, found.above)
+    return FigureDifference(metric, part, old, new, claim_of(found), found.below, found.above)
 
 
 # ---- which lengths are which ------------------------------------------------------------------
@@ -389,10 +385,13 @@ def _judged(
         return replace(row, claim=NOTHING, less=None, more=None, why=_NO_LENGTHS)
     free, forms = row.old.free | row.new.free, row.claim
     loose = sorted(name for symbol, name in now.matching.loose.items() if symbol in free)
-    if loose:  # a point may pair lengths that differ
-        forms = Claim(None if forms.more else forms.more, None if forms.less else forms.less)
+    gap = row.new - row.old
+    if loose:  # a point may pair lengths that differ: it shows something if any other would, too
+        more = forms.more and (where_positive(gap, now.facts) == EVERYWHERE or None)
+        less = forms.less and (where_positive(-gap, now.facts) == EVERYWHERE or None)
+        forms = Claim(more, less)
     claim = conclude(*statuses, forms)
-    gap, decided = row.new - row.old, None not in (claim.more, claim.less)
+    decided = None not in (claim.more, claim.less)
     return replace(
         row,
         claim=claim,

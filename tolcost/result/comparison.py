@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from tolcost.algebra import Poly, Witness, to_text
 from tolcost.cost.device import is_time, time_text
+from tolcost.diagnostics import InternalError
 from tolcost.result.claims import Claim, Relation
 from tolcost.result.regions import EVERYWHERE
 from tolcost.result.study import FUNCTIONS
@@ -63,6 +64,11 @@ class FigureDifference(Struct, frozen=True):
     """What it was and is at the point that the comparison shows."""
     why: str = ""
     """Why it is not decided, and what would decide it."""
+
+    def __post_init__(self) -> None:
+        """Refuse a claim that it is more or less somewhere without a point at which it is."""
+        if (self.claim.more and self.more is None) or (self.claim.less and self.less is None):
+            raise InternalError(f"a difference of {self.metric} is claimed without a witness")
 
     @property
     def verdict(self) -> Relation:

@@ -202,13 +202,18 @@ def _ranges(p: Poly, facts: tuple[Cond, ...]) -> tuple[Symbol, list[Stretch], St
     return symbol, ranges, (low, high)
 
 
-def signs_of_one(difference: Poly, facts: tuple[Cond, ...] = ()) -> frozenset[int] | None:
-    """The signs that a difference takes for all values of its only length; None where that is not told.
+def signs_of_one(
+    difference: Poly, facts: tuple[Cond, ...] = ()
+) -> Mapping[int, tuple[Assignment, ...]] | None:
+    """Return the signs that a difference takes for all values of its only length, with points for 1 and -1.
+
+    None where its sign cannot be decided for all values.
 
     >>> from tolcost.algebra import length
     >>> n = length("n")
-    >>> sorted(signs_of_one(n * n - 10 * n) or ()), signs_of_one(n - length("m"))
-    ([-1, 0, 1], None)
+    >>> signs_of_one(n * n - 2 * n)
+    {1: ({n: 3}, {n: 2147483646}), -1: ({n: 1}, {n: 1}), 0: ()}
+    >>> signs_of_one(n - length("m"))
     """
     try:
         rest = essential(difference, facts)
@@ -219,8 +224,9 @@ def signs_of_one(difference: Poly, facts: tuple[Cond, ...] = ()) -> frozenset[in
         return None
     low, high = above[2]
     covered = sum(last - first + 1 for first, last in (*above[1], *below[1]))
-    found = {1: bool(above[1]), -1: bool(below[1]), 0: covered < high - low + 1}
-    return frozenset(sign for sign, is_there in found.items() if is_there)
+    sides = ((1, above[1]), (-1, below[1]))
+    found = {sign: tuple({above[0]: n} for ends in side for n in ends) for sign, side in sides if side}
+    return found | ({0: ()} if covered < high - low + 1 else {})
 
 
 def positive_from(p: Poly, symbol: Symbol, low: int, high: int) -> int | None:

@@ -56,8 +56,8 @@ _PRIMITIVES = {
     "reduce": (3, 4), "join": (2, 3), "embed": (1, 1), "put": (3, 3), "filter": (2, 2), "seq": (0, None),
     "repeat": (3, 3), "given": (1, 1), "exact": (2, 2), "same": (2, 2), "bdim": (2, 2), "kind": (1, 1),
     "lo": (1, 1), "hi": (1, 1), "chars": (1, 1), "known": (1, 1), "isseq": (1, 1), "bitcast": (2, 2),
-    "apart": (2, 2), "outside": (1, 1), "choose": (3, 3), "trips": (3, 4), "agree": (2, 2),
-    "halvings": (1, 1), "oneof": (2, 2), "different": (1, 1),
+    "apart": (2, 2), "outside": (1, 1), "choose": (3, 3), "trips": (3, 4), "tripcount": (3, 4),
+    "agree": (2, 2), "halvings": (1, 1), "oneof": (2, 2), "different": (1, 1),
 }  # fmt: skip
 
 BUILTINS: dict[str, Signature] = {
@@ -65,7 +65,7 @@ BUILTINS: dict[str, Signature] = {
     **{name: Signature(*function.arity) for name, function in FUNCTIONS.items()},
 }
 CONSTANTS = frozenset({"true", "false", "Inf", "NaN", "pi", "outputs"})
-BINDERS = {"map": 2, "reduce": 3, "trips": 3}
+BINDERS = {"map": 2, "reduce": 3, "trips": 3, "tripcount": 3}
 """The functions whose body sees coordinates, and which argument names these."""
 
 Sort: TypeAlias = Literal["function", "value", "input", "zeros", "length", "parameter", "coordinate"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from random import Random
 from typing import Any
@@ -108,6 +109,10 @@ def figures(cost: Cost, point: Lengths) -> dict[str, object] | None:
     return {**{name: found[name] for name in FIGURES}, "functions": counts}
 
 
+compared: Counter[str] = Counter()
+"""How often known figures were compared, by how a program was written otherwise."""
+
+
 def mismatches(text: str, seed: int) -> Iterator[str]:
     """What differs between a program and the same written otherwise."""
     random, cost = Random(seed), tolcost.analyze(text)
@@ -125,6 +130,7 @@ def mismatches(text: str, seed: int) -> Iterator[str]:
             was, now = figures(cost, other.back(point)), figures(again, point)
             if was is not None and now is not None and not exact:
                 was["depth"] = now["depth"] = None
+            compared.update({other.how: was is not None and now is not None})
             if was != now:
                 yield f"{other.how} at {point}: {was} and {now}"
                 break

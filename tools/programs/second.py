@@ -8,8 +8,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from tolcost.algebra import Cond
-from tolcost.atoms.kit import index_nodes, schedules
-from tolcost.atoms.nodes import Filter, Output, Program, Put, Select
+from tolcost.atoms.kit import defined_length, index_nodes, schedules
+from tolcost.atoms.nodes import Output, Program, Put, Select
 from tolcost.cost import depths
 from tolcost.cost.traffic import elements_read
 from tolcost.diagnostics import Source
@@ -87,7 +87,7 @@ def _data_decides(program: Program) -> bool:
     """Whether data decides what is computed, or how often."""
     nodes = (node for plan in schedules(program) for node in plan.nodes)
     return any(
-        isinstance(node, Filter) or (isinstance(node, Select) and not isinstance(node.condition, Cond))
+        not isinstance(node.condition, Cond) if isinstance(node, Select) else defined_length(node) is not None
         for node in nodes
     )
 

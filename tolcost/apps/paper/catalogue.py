@@ -156,7 +156,7 @@ THIRTEEN = (
     "function", "shape", "dim", "capacity", "vol", "space", "convert", "part", "swap", "reshape", "tile",
     "map", "reduce",
 )  # fmt: skip
-BESIDE = ("join", "embed", "put", "filter", "seq", "repeat", "bitcast", "choose", "trips")
+BESIDE = ("join", "embed", "put", "filter", "seq", "repeat", "bitcast", "choose", "trips", "tripcount")
 """Atoms that have a name of their own, compositions of member, join and embed done natively, and branches."""
 
 _COMMAND = "tolcost report"

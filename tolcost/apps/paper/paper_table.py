@@ -273,8 +273,8 @@ def _corrected(found: Judged) -> str:
 def _relation(held: CountCheck) -> str:
     """By how much a derived count is larger or smaller than the printed one."""
     verdict = compare(held.derived, held.printed).verdict
-    if verdict == "greater_or_equal":
+    if verdict == "greater":
         return f"{text_of(held.derived - held.printed)} more"
-    if verdict == "less_or_equal":
+    if verdict == "less":
         return f"{text_of(held.printed - held.derived)} less"
     return f"a difference of {text_of(held.derived - held.printed)}"

@@ -121,8 +121,8 @@ class AlgorithmComparison(Struct, frozen=True, eq=False):
 
 
 _OPPOSITE: Mapping[ComparisonVerdict, ComparisonVerdict] = {
-    "less_or_equal": "greater_or_equal",
-    "greater_or_equal": "less_or_equal",
+    "less": "greater",
+    "greater": "less",
 }
 
 
@@ -187,7 +187,7 @@ def _crossing(first: CostedAlgorithm, second: CostedAlgorithm) -> AlgorithmCross
     facts = (*first.facts, *second.facts)
     if not _comparable(first, second):
         return AlgorithmCrossing(first, second, "unknown")
-    verdict = ordering(first.eops, second.eops, facts)
+    verdict = ordering(first.eops, second.eops, facts).verdict
     if verdict == "equal":
         return AlgorithmCrossing(first, second, verdict)
     gap = second.eops - first.eops
@@ -195,8 +195,8 @@ def _crossing(first: CostedAlgorithm, second: CostedAlgorithm) -> AlgorithmCross
         first,
         second,
         verdict,
-        "" if verdict == "greater_or_equal" else where_positive(gap, facts),
-        "" if verdict == "less_or_equal" else where_positive(-gap, facts),
+        "" if verdict in ("greater", "greater_or_equal") else where_positive(gap, facts),
+        "" if verdict in ("less", "less_or_equal") else where_positive(-gap, facts),
     )
 
 
@@ -335,7 +335,7 @@ def ranges_table(found: Sequence[AlgorithmComparison]) -> ReportTable:
 
 
 def _range_row(one: AlgorithmComparison) -> tuple[Cell, ...]:
-    fewest, most = one.extremes("less_or_equal"), one.extremes("greater_or_equal")
+    fewest, most = one.extremes("less"), one.extremes("greater")
     single = len(fewest) == 1 and len(most) == 1
     return (
         one.setting.instance.op,
@@ -426,10 +426,14 @@ def standing_text(pair: AlgorithmCrossing | None) -> Verdict:
     match pair.verdict:
         case "equal":
             return Verdict("as many", None)
-        case "less_or_equal":
+        case "less":
             return Verdict(_side("fewer", pair.first_fewer), True)
-        case "greater_or_equal":
+        case "greater":
             return Verdict(_side("more", pair.second_fewer), False)
+        case "less_or_equal":
+            return Verdict("never more", None)
+        case "greater_or_equal":
+            return Verdict("never fewer", None)
         case "crosses":
             return Verdict(f"{_side('fewer', pair.first_fewer)}; {_side('more', pair.second_fewer)}", None)
         case _:

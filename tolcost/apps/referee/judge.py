@@ -22,6 +22,7 @@ from tolcost.algebra import (
     Generator,
     Monomial,
     NotInteger,
+    Order,
     Poly,
     Symbol,
     Truth,
@@ -34,7 +35,6 @@ from tolcost.algebra import (
     symbols_of_cond,
     total_of,
 )
-from tolcost.algebra.compare import ComparisonVerdict
 from tolcost.algebra.parse import parse_text
 from tolcost.algebra.points import Assignment, hold_at
 from tolcost.algebra.poly import scale
@@ -57,11 +57,10 @@ from tolcost.check.verdicts import ordering
 from tolcost.cost import Analysis, analyze_program, shipped
 from tolcost.cost.count import CountStatus, ProgramCounter
 from tolcost.cost.weights import weight_of
-from tolcost.diagnostics import Diagnostic, Rejected, place, quoted, refuse
+from tolcost.diagnostics import Diagnostic, InternalError, Rejected, place, quoted, refuse
 from tolcost.execute.values import RunCounts
 from tolcost.platform import specs_root
-from tolcost.result.claims import NOTHING as NOTHING_KNOWN
-from tolcost.result.claims import SAME, Claim, conclude
+from tolcost.result.claims import SAME, Claim, claim_of, conclude
 from tolcost.result.regions import region, try_shapes
 from tolcost.show.document import text_of
 
@@ -203,6 +202,13 @@ class Judgement(Struct, frozen=True, eq=False):
     parts: Explanation = NOTHING
     """What a model's formula forgets, or counts besides, in words."""
 
+    def __post_init__(self) -> None:
+        """Refuse to call a formula too low or too high without a size at which it is."""
+        gaps = [witness.theirs - witness.ours for witness in self.witnesses]
+        low, high = any(gap < 0 for gap in gaps), any(gap > 0 for gap in gaps)
+        if ("low" in self.verdict and not low) or ("high" in self.verdict and not high):
+            raise InternalError(f"{self.formula.name} is called {self.verdict} without a witness")
+
     @property
     def witness(self) -> FormulaWitness | None:
         """The first size that shows a difference."""
@@ -278,10 +284,11 @@ def _judged(formula: PublishedFormula, program: Program, analysis: Analysis, lib
     status = analysis.status
     if formula.counts == "bytes":  # they have a status of their own
         status = "upper bound" if analysis.traffic.open else "exact"
-    verdict = _concluded(ordering(theirs, ours, facts), status)
+    order = ordering(ours, theirs, facts)
+    verdict = _concluded(order, status)
     found = Judgement(
         formula,
-        verdict,
+        "equal" if verdict == "equal" else "undecided",
         theirs,
         ours,
         leading=verdict == "equal" or _same_leading(theirs, ours),
@@ -291,31 +298,24 @@ def _judged(formula: PublishedFormula, program: Program, analysis: Analysis, lib
     )
     if verdict == "equal" or (verdict == "undecided" and found.bound):
         return found
-    shown = _shown(found, stated, program, library)
+    shown = _shown(found, verdict, order, stated, program, library)
     # data may never decide what a proof about all that it might decide goes by: a run has to show it
     seen = status == "exact" or all(witness.executed is not None for witness in shown.witnesses)
-    return shown if seen else replace(found, verdict="undecided")
+    return shown if seen else found
 
 
-def _concluded(forms: ComparisonVerdict, status: CountStatus) -> RefereeVerdict:
-    """What two forms say of a formula: theirs is all it says, and ours may bound what is counted.
+def _concluded(order: Order, status: CountStatus) -> RefereeVerdict:
+    """Judge a formula by the order of the verified form, which may be a bound, and the formula.
 
-    >>> [_concluded("less_or_equal", status) for status in ("exact", "upper bound")]
+    >>> from tolcost.algebra import compare, length
+    >>> n = length("n")
+    >>> [_concluded(compare(n * n, n), status) for status in ("exact", "upper bound")]
     ['too low', 'undecided']
-    >>> _concluded("greater_or_equal", "upper bound")
-    'too high'
+    >>> _concluded(compare(n, n * n), "upper bound"), _concluded(Order(never_above=True), "exact")
+    ('too high', 'undecided')
     """
-    return _VERDICTS.get(conclude("exact", status, _CLAIMS[forms]), "undecided")
+    return _VERDICTS.get(conclude("exact", status, claim_of(order)), "undecided")
 
-
-_CLAIMS: Mapping[ComparisonVerdict, Claim] = {
-    "equal": SAME,
-    "less_or_equal": Claim(more=True, less=False),
-    "greater_or_equal": Claim(more=False, less=True),
-    "crosses": Claim(more=True, less=True),
-    "unknown": NOTHING_KNOWN,
-}
-"""Whether what is counted is more than a formula somewhere, and whether it is less."""
 
 _VERDICTS: Mapping[Claim, RefereeVerdict] = {
     SAME: "equal",
@@ -325,17 +325,25 @@ _VERDICTS: Mapping[Claim, RefereeVerdict] = {
 }
 
 
-def _shown(found: Judgement, stated: _Stated, program: Program, library: Library) -> Judgement:
-    """A verdict against a formula, with where it is wrong, a size that shows it, and what it forgets."""
-    formula, verdict = found.formula, found.verdict
+def _shown(
+    found: Judgement,
+    verdict: RefereeVerdict,
+    order: Order,
+    stated: _Stated,
+    program: Program,
+    library: Library,
+) -> Judgement:
+    """Give a verdict against a formula with where it is wrong, a size that shows it, and what it forgets."""
+    formula = found.formula
     gap = stated.ours - stated.theirs
     low, high = region(gap, stated.facts), region(-gap, stated.facts)
     applied = formula.counts in ("eops", "flops")
     return replace(
         found,
+        verdict=verdict,
         low_where=low if low and "low" in verdict else "",
         high_where=high if high and "high" in verdict else "",
-        witnesses=tuple(_witnesses(verdict, formula, stated, program, library)),
+        witnesses=tuple(_witnesses(verdict, order, formula, stated, program, library)),
         forgets=_forgotten(program, gap) if applied and not stated.parts else (),
         parts=explained(stated.parts, gap),
     )
@@ -398,7 +406,7 @@ def _of_products(stated: _Stated) -> RefereeVerdict | None:
     products = [part.form for part in stated.parts if part.product]
     if not products:
         return None
-    return _concluded(ordering(stated.theirs, total_of(products), stated.facts), "exact")
+    return _concluded(ordering(total_of(products), stated.theirs, stated.facts), "exact")
 
 
 def _figure(analysis: Analysis, formula: PublishedFormula) -> Poly:
@@ -443,13 +451,19 @@ def _outermost(p: Poly) -> list[Counter[Generator]]:
 
 
 def _witnesses(
-    verdict: RefereeVerdict, formula: PublishedFormula, stated: _Stated, program: Program, library: Library
+    verdict: RefereeVerdict,
+    order: Order,
+    formula: PublishedFormula,
+    stated: _Stated,
+    program: Program,
+    library: Library,
 ) -> Iterator[FormulaWitness]:
+    proof = [dict(witness.point) for witness in (order.below, order.above) if witness is not None]
     shapes = try_shapes(stated.theirs, stated.ours, stated.facts)
     tried = sorted((found.point for found in shapes), key=lambda point: sum(point.values()))
     for sign, word in ((-1, "low"), (1, "high")):
         if word in verdict:
-            wrong = (point for point in chain(tried, _uneven(stated)) if stated.side(point) == sign)
+            wrong = (point for point in chain(tried, _uneven(stated), proof) if stated.side(point) == sign)
             first = next(wrong, None)
             start = next((point for point in chain([first], wrong) if point and stated.small(point)), first)
             if start is not None:
