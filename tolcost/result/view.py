@@ -410,11 +410,12 @@ def _group_data(cost: Located, by: str) -> ReportTable:
         "bytes_status",
     )
     rows: list[tuple[Cell, ...]] = []
+    timed_alone = _times_by_title(cost, by)
     for group in cost.groups(by):
         found = group.figures
         forms = tuple(found.told.values())
         values = map(cost.value, forms) if known else ()
-        times = time_cells(cost, group.title, by)
+        times = () if timed_alone is None else _time_cells(cost, timed_alone.get(group.title))
         said = (found.status, cost.moved(found))
         rows.append((cost.study.name, group.title, group.nodes, *forms, *values, *said, *times))
     timed = ("bound_us", "predicted_us") if cost.device is not None else ()
@@ -515,15 +516,17 @@ def _limits(times: Times, values: Mapping[Symbol, int]) -> str:
     return ", ".join(f"{limit} {nodes:,}" for limit, nodes in found.most_common())
 
 
-def time_cells(cost: Located, title: str, by: str) -> tuple[Form | None, ...]:
-    """The bound and the prediction of a group; nothing where there is no device."""
+def _times_by_title(cost: Located, by: str) -> Mapping[str, Times] | None:
+    """The times of operators or nodes, each by itself; None where there is no device."""
     if cost.times is None:
-        return ()
+        return None
     times = cost.times if by != "node" else cost.study.times(cost.times.device, by)
-    own = times.by_title().get(title)
-    if own is None:
-        return None, None
-    return tuple(cost.value(form) for form in (own.bound, own.predicted))
+    return times.by_title()
+
+
+def _time_cells(cost: Located, own: Times | None) -> tuple[Form | None, ...]:
+    """The bound and the prediction of a group."""
+    return (None, None) if own is None else tuple(cost.value(form) for form in (own.bound, own.predicted))
 
 
 def time_record(cost: Located) -> dict[str, Json]:
