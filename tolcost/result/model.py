@@ -88,7 +88,9 @@ class Wanted:
 class ModelStudy(Study):
     """A model that was walked; figures that take long are worked out once, when first asked for.
 
-    ``walked`` are the lengths that were numbers from the start, ``told`` those that shapes have numbers for.
+    ``walked`` are the lengths that were numbers from the start, ``told`` those that shapes have numbers for,
+    and ``untold`` is the study without these: what is the largest of many forms comes from there, so that
+    it is the same however a length is told.
     """
 
     cost: GraphCost
@@ -97,6 +99,7 @@ class ModelStudy(Study):
     """Figures by operator, in order of appearance."""
     walked: Mapping[str, int]
     told: Mapping[str, int] = field(default_factory=dict)
+    untold: ModelStudy | None = None
     kind = "model"
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -121,12 +124,15 @@ class ModelStudy(Study):
     @cached_property
     def peak(self) -> Peak | None:
         """The most memory that activations take at once."""
-        return peak_memory(self.cost)
+        if self.untold is None:
+            return peak_memory(self.cost)
+        found = self.untold.peak
+        return None if found is None else replace(found, bytes=depth_with(found.bytes, self.adder.settle))
 
     @cached_property
     def depth(self) -> Depth | None:
         """The longest chain of functions, at most."""
-        found = depth_of(self.cost)
+        found = depth_of(self.cost) if self.untold is None else self.untold.depth
         return None if found is None else depth_with(found, self.adder.settle)
 
     @property
@@ -302,7 +308,8 @@ class ModelStudy(Study):
         point.checked()
         own = {symbol for form in there.cost.dimensions.values() for symbol in form.free}
         numbers = {symbol: const(value) for symbol, value in point.values.items() if symbol in own}
-        return replace(_study(self.file, with_forms(there.cost, numbers), there.walked), told=told)
+        made = _study(self.file, with_forms(there.cost, numbers), there.walked)
+        return replace(made, told=told, untold=there)
 
     def assuming(self, texts: Sequence[str], lenient: bool = False) -> ModelStudy:
         """The model under assumptions, put in place of lengths everywhere."""
@@ -312,7 +319,8 @@ class ModelStudy(Study):
         given = {name: substitute(form, self.cost.equal) for name, form in self.cost.dimensions.items()}
         found = assumed(texts, {**names, **given}, lenient)
         study = _study(self.file, with_forms(self.cost, found.put), self.walked, found)
-        return replace(study, told=self.told)
+        untold = None if self.untold is None else self.untold.assuming(texts, lenient)
+        return replace(study, told=self.told, untold=untold)
 
     def locate(self, dims: Mapping[str, int]) -> Point:
         """Where the general form of the model is, at lengths given by name."""
