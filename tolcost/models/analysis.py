@@ -59,7 +59,8 @@ class GraphCost:
     """What the nodes of a model's graph come to, one by one, and what is known of all its values.
 
     ``equal`` are lengths that turned out to be others; ``dimensions`` the lengths of the inputs by
-    name; ``assumed`` the values whose shape only the file tells.
+    name; ``assumed`` the values whose shape only the file tells; ``formed`` lengths that an exporter
+    wrote as forms in others, by what it wrote.
     """
 
     model: Model
@@ -70,6 +71,7 @@ class GraphCost:
     names: Names
     session: Session
     functions: Functions
+    formed: Mapping[str, Poly] = field(default_factory=dict)
     larger: Mapping[Symbol, Poly] = field(default_factory=dict)
     """Lengths, and the version of each that all conditions on it leave."""
 
@@ -165,6 +167,7 @@ def _walked(model: Model, session: Session, dims: Mapping[str, int], assumed: fr
         names,
         session,
         walk.functions,
+        walk.formed,
         walk.names.newest(),
     )
 

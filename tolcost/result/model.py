@@ -23,7 +23,14 @@ from tolcost.diagnostics import quoted, refuse, visible
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.models.analysis import GraphCost, analyze_graph, conditions_of, depth_of, settling, with_forms
 from tolcost.models.facts import Known, as_tensor, is_version
-from tolcost.models.input_shapes import AskedShape, check_names, entries_of, with_lengths, with_shapes
+from tolcost.models.input_shapes import (
+    AskedShape,
+    check_names,
+    entries_of,
+    in_lengths,
+    with_lengths,
+    with_shapes,
+)
 from tolcost.models.lowered import Applied
 from tolcost.models.memory import Holdings, Peak, holdings, peak_memory
 from tolcost.models.walking import Session
@@ -272,7 +279,7 @@ class ModelStudy(Study):
         """Put the model at lengths; where its general form does not hold there, it is walked at them."""
         if self.assumed.texts:
             return self._assumed_at(dims)
-        shaped, asked = with_lengths(self.model, dims)
+        shaped, asked = self._asked(dims)
         named = {**self.told, **asked}
         changed = shaped.graph.inputs != self.model.graph.inputs
         if self.told and not asked and not changed:
@@ -292,9 +299,14 @@ class ModelStudy(Study):
                 return again, replace(there, given=named)
         return general, point.checked()
 
+    def _asked(self, dims: Mapping[str, int]) -> tuple[Model, Mapping[str, int]]:
+        """The model with other numbers for lengths that it fixes, and the other lengths by their names."""
+        shaped, asked = with_lengths(self.model, dims)
+        return shaped, in_lengths(asked, self.cost.formed)
+
     def _assumed_at(self, dims: Mapping[str, int]) -> tuple[Study, Point]:
         """Put the model at lengths that its assumptions allow: its form holds there, or none does."""
-        shaped, asked = with_lengths(self.model, dims)
+        shaped, asked = self._asked(dims)
         study = self
         if shaped.graph.inputs != self.model.graph.inputs:
             study = walked(self.file, shaped, self.cost.session, self.walked).assuming(self.assumed.texts)
@@ -482,7 +494,8 @@ def model_cost(model: Model, file: str, session: Session, wanted: Wanted) -> Cos
     shaped, dims = with_lengths(opened, wanted.dims, told)
     study = walked(file, shaped, session)
     if told:
-        study = study.with_numbers(told)
+        both = in_lengths({**dims, **told}, study.cost.formed)
+        study = study.with_numbers({name: n for name, n in both.items() if name in told or name not in dims})
     assume = (*(equation(name, form) for name, form in forms.items()), *wanted.assume)
     study = study.assuming(assume, wanted.lenient)
     if wanted.lenient:
