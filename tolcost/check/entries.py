@@ -164,7 +164,7 @@ def _duration(study: Study, metric: str) -> SureForm:
         return "unknown", None
     kind, device = named
     times = study.times(load_device(device))
-    found = times.bound if kind == "bound" else times.predicted
+    found = times.predicted if kind == "time" else times.bound
     status = _at_most(_STATUS[study.total.status], study.total.traffic.is_bound(study.granted))
     return status, None if found is None else found.attoseconds
 

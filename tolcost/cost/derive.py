@@ -8,7 +8,6 @@ form.  The numbers are those of ``count``: a derivation explains, it does not co
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from tolcost.algebra import (
@@ -45,6 +44,7 @@ from tolcost.atoms.nodes import (
     Where,
 )
 from tolcost.cost.count import ProgramCounter, Unsummed, free_in
+from tolcost.cost.record import Change
 from tolcost.dataclass import dataclass, field, replace
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span, on_one_line
 
@@ -110,16 +110,12 @@ class Largest:
 DerivedFormula: TypeAlias = ClosedForm | Eops | Plus | Multiple | Over | Either | Largest
 
 
-Put = Callable[[Poly], Poly]
-"""Puts what lengths stand for into a form."""
-
-
 def as_it_is(form: Poly) -> Poly:
     """Put nothing into a form."""
     return form
 
 
-def show(formula: DerivedFormula, put: Put = as_it_is) -> str:
+def show(formula: DerivedFormula, put: Change = as_it_is) -> str:
     """Write a formula as text, with what its lengths stand for put into every form."""
     match formula:
         case ClosedForm(poly=poly):
@@ -140,7 +136,7 @@ def show(formula: DerivedFormula, put: Put = as_it_is) -> str:
             return f"Max({', '.join(show(part, put) for part in parts)})"
 
 
-def _factor(formula: DerivedFormula, put: Put) -> str:
+def _factor(formula: DerivedFormula, put: Change) -> str:
     """Write a formula where a factor stands."""
     text = show(formula, put)
     match formula:
@@ -230,7 +226,7 @@ class Derivation:
     """What the program relies on: it is derived for lengths that fulfil them."""
 
 
-def derive(program: Program, put: Put = as_it_is) -> Derivation:
+def derive(program: Program, put: Change = as_it_is) -> Derivation:
     """Derive the EOPs of a program: those of its named values that cost something, then its outputs.
 
     ``put`` puts what lengths of the program stand for into every form that is told.
@@ -255,7 +251,7 @@ def derive(program: Program, put: Put = as_it_is) -> Derivation:
 class _Explainer:
     """Works out formulas with the counts of one program at hand."""
 
-    def __init__(self, counter: ProgramCounter, facts: tuple[Cond, ...], put: Put) -> None:
+    def __init__(self, counter: ProgramCounter, facts: tuple[Cond, ...], put: Change) -> None:
         self._counter, self._put = counter, put
         self.facts, self.restrict = facts, restricting(facts)
         self._costly = _applying(counter.schedules)

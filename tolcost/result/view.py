@@ -418,7 +418,7 @@ def _group_data(cost: Located, by: str) -> ReportTable:
         times = () if timed_alone is None else _time_cells(cost, timed_alone.get(group.title))
         said = (found.status, cost.moved(found))
         rows.append((cost.study.name, group.title, group.nodes, *forms, *values, *said, *times))
-    timed = ("bound_us", "predicted_us") if cost.device is not None else ()
+    timed = ("arithmetic_bound_us", "predicted_us") if cost.device is not None else ()
     return ReportTable(tuple(Column(key, key) for key in (*keys, *timed)), rows)
 
 
@@ -482,7 +482,7 @@ def _time_table(cost: Located, times: Times) -> ReportTable:
     columns = (
         Column("op", "on " + times.device.name, "code"),
         Column("nodes", "nodes", "number"),
-        Column("bound", "at least, µs", kind),
+        Column("bound", "at least for this arithmetic, µs", kind),
         *([Column("predicted", "predicted, µs", kind)] if fitted else []),
         Column("by", "bound by"),
         *([Column("error", "tested")] if fitted else []),
@@ -534,7 +534,11 @@ def time_record(cost: Located) -> dict[str, Json]:
     times = cost.times
     if times is None:
         return {}
-    forms = {"bound": times.bound, "fused": times.whole, "predicted": times.predicted}
+    forms = {
+        "arithmetic_bound": times.bound,
+        "fused_arithmetic_bound": times.whole,
+        "predicted": times.predicted,
+    }
     record: dict[str, Json] = {
         "device": times.device.name,
         "description": times.device.description,
@@ -563,12 +567,12 @@ def _time_group(cost: Located, title: str, own: Times) -> dict[str, Json]:
     found: dict[str, Json] = {
         "op": title,
         "nodes": sum(step.nodes for step in own.steps),
-        "bound": form_json(own.bound),
+        "arithmetic_bound": form_json(own.bound),
         "predicted": form_json(own.predicted),
         "bound_by": dict(own.limits(cost.point.values)),
         "tested": error_of(own),
     }
     if cost.point.complete:
         show = Show(cost, at_point=True)
-        found["at"] = {"bound": show(own.bound), "predicted": show(own.predicted)}
+        found["at"] = {"arithmetic_bound": show(own.bound), "predicted": show(own.predicted)}
     return found
