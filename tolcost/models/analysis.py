@@ -27,6 +27,7 @@ from tolcost.algebra import (
     substitute_cond,
     substituting,
     to_words,
+    weaker_bounds,
 )
 from tolcost.algebra.poly import poly
 from tolcost.atoms.nodes import Program
@@ -197,6 +198,8 @@ def conditions_of(cost: GraphCost) -> tuple[Relied, ...]:
                 checked = Relied(one.condition, one.reason, step.name or step.title, checked=True)
                 left.setdefault((cond_text(one.condition), checked.node), checked)
     found |= {one.condition: one for one in _ranges_of_equals(cost) if one.condition not in found}
+    for weaker in weaker_bounds(found):
+        del found[weaker]
     bounds = tuple(now for now in found if isinstance(now, Ge) and not now.p.height and len(now.p.free) == 1)
     restrict = restricting(bounds[:_MOST_FACTS])
     return (*(one for now, one in found.items() if not _follows(now, restrict)), *left.values())
