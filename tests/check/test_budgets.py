@@ -32,7 +32,7 @@ def budget(project: Project, *texts: str, name: str = "sum.tol") -> None:
         ("3 KiB", "bytes", 3072),
         ("bytes <= 1.5 MiB", "bytes", 1_572_864),
         ("time_h200 <= 5 ms at batch=1, seq=512", "time_h200", 5 * 10**15),
-        ("seq=512: bound_h200 <= 2.5 us", "bound_h200", 2_500_000_000_000),
+        ("seq=512: arithmetic_bound_h200 <= 2.5 us", "arithmetic_bound_h200", 2_500_000_000_000),
         ("1.0000000000000000000001 TFLOP", "flops", 10**12),
         ("3 MMAC", "macs", 3 * 10**6),
         ("2 PFLOP", "flops", 2 * 10**15),
@@ -291,8 +291,8 @@ def test_a_budget_can_be_a_time(project: Project) -> None:
     sizes = "n=1024, k=1024, m=1024"
     project.file(
         "tolcost.toml",
-        'metrics = ["eops", "time_h200", "bound_h200"]\n[budgets]\n"matmul.tol" = ['
-        f'"time_h200 <= 0.06 ms at {sizes}", "{sizes}: bound_h200 <= 33 us"]\n',
+        'metrics = ["eops", "time_h200", "arithmetic_bound_h200"]\n[budgets]\n"matmul.tol" = ['
+        f'"time_h200 <= 0.06 ms at {sizes}", "{sizes}: arithmetic_bound_h200 <= 33 us"]\n',
     )
     assert project.run("check", "--update").code == 0
     assert project.run("check").code == 0

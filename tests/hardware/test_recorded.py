@@ -114,9 +114,9 @@ def test_the_command_says_what_the_analysis_says(study, name):
     found = {
         key: float(value) for key, value in said["programs"][0]["time"]["at"].items() if value is not None
     }
-    assert found["bound"] == pytest.approx(predict.bound(point.work), rel=1e-3)
+    assert found["arithmetic_bound"] == pytest.approx(predict.bound(point.work), rel=1e-3)
     assert found["predicted"] == pytest.approx(study.device.plain(point.work), rel=1e-3)
-    assert found["bound"] < point.low
+    assert found["arithmetic_bound"] < point.low
 
 
 def test_every_reason_is_needed_and_none_is_missing(study):

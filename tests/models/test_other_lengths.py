@@ -138,3 +138,16 @@ def test_bits_that_are_known_are_flipped(session: Session) -> None:
     known = studied(proto, session).cost.known("y")
     assert known is not None
     assert shape_of(known) == (1, 5)
+
+
+@pytest.mark.parametrize("pads, stride", [(0, 16), (0, 1), (2, 3)])
+def test_a_convolution_wants_an_image_of_one_window(pads: int, stride: int, session: Session) -> None:
+    """onnxruntime refuses a smaller one, padded as it is: that no window is left was taken to be right."""
+    sides = {"kernel_shape": [16, 16], "pads": [pads] * 4, "strides": [stride] * 2}
+    node = helper.make_node("Conv", ["x", "w"], ["y"], **sides)
+    kernel = numpy_helper.from_array(np.ones((2, 3, 16, 16), np.float32), "w")
+    proto = on_x(node, shape=["n", 3, "h", "v"], initial=[kernel])
+    least = 16 - 2 * pads
+    assert taken(proto, session, n=1, h=least, v=least)
+    assert not taken(proto, session, n=1, h=least - 1, v=64)
+    assert not taken(proto, session, n=1, h=64, v=least - 1)

@@ -294,4 +294,4 @@ def test_what_stays_open_is_carried(text: str, library: Library) -> None:
         cost = analyze_graph(model_of(model, "one"), session)
         assert not any(applied.uncosted for applied in cost.nodes)
     assert held.instances["Conv" if "Conv" in text else "Mul"] >= 1, held.instances
-    assert [str(one.condition) for one in conditions_of(cost)] == (["Ge(p=n5 - 3)"] if "Conv" in text else [])
+    assert [str(one.condition) for one in conditions_of(cost)] == (["Ge(p=n5 - 5)"] if "Conv" in text else [])

@@ -46,6 +46,21 @@ _TRIED = 512
 """Values of a symbol that are tried for the least one that a condition allows."""
 
 
+def weaker_bounds(conds: Iterable[Cond]) -> set[Cond]:
+    """The bounds among some conditions that others say more strictly, as ``n >= 3`` does beside ``n >= 5``.
+
+    >>> from tolcost.algebra.poly import length
+    >>> n, m = length("n"), length("m")
+    >>> weaker_bounds([ge(n - 5), ge(n - 3), ge(n - m)])
+    {Ge(p=n - 3)}
+    """
+    offsets: dict[Poly, set[int]] = {}
+    bounds = [(one, one.p.terms.get(UNIT, 0)) for one in conds if isinstance(one, Ge) and one.p.den == 1]
+    for one, offset in bounds:
+        offsets.setdefault(one.p - offset, set()).add(offset)
+    return {one for one, offset in bounds if offset > min(offsets[one.p - offset])}
+
+
 def spelled(cond: Cond) -> tuple[Cond, ...]:
     """A condition in parts, where they say the same as plain bounds.
 

@@ -3,7 +3,8 @@
 eops <= 6*vol(x)              for every shape; vol(x) is the number of entries of the input x
 seq=4096: flops <= 2*10**9    with a length given; those not given stay open
 seq=4096: 2.5 GFLOP           the unit says the metric: FLOP, MAC, EOP, B; k M G T P, and Ki Mi Gi Ti
-time_h200 <= 5 ms at seq=4096 as predicted for a device; bound_h200: what it takes at least; ns, us, ms, s
+time_h200 <= 5 ms at seq=4096 as predicted for a device, in ns, us, ms or s
+arithmetic_bound_h200 <= 5 ms  what this arithmetic takes there at least
 """
 
 from __future__ import annotations

@@ -34,6 +34,7 @@ from tolcost.algebra import (
     symbols_of_cond,
     the_symbol,
     to_text,
+    weaker_bounds,
 )
 from tolcost.atoms.nodes import Program
 from tolcost.check.config import ProgramCase
@@ -179,7 +180,7 @@ def _duration(study: Study, metric: str) -> SureForm:
         return "unknown", None
     kind, device = named
     times = study.times(load_device(device))
-    found = times.bound if kind == "bound" else times.predicted
+    found = times.predicted if kind == "time" else times.bound
     status = _at_most(_STATUS[study.total.status], study.total.traffic.is_bound(study.granted))
     return status, None if found is None else found.attoseconds
 
@@ -233,7 +234,9 @@ def entry_from(
     """An entry from its parts; a figure is None where it is not known."""
     forms = {metric: (status, _as_poly(form)) for metric, (status, form) in figures.items()}
     polys = [poly for _, poly in forms.values() if poly is not None]
-    kept = tuple(dict.fromkeys(c for cond in conditions for c in _clauses(cond)))
+    clauses = dict.fromkeys(c for cond in conditions for c in _clauses(cond))
+    weaker = weaker_bounds(clauses)
+    kept = tuple(c for c in clauses if c not in weaker)
     names = display_names(_mentioned(inputs, polys, kept))
     unknown = LockedFigure("unknown", UNKNOWN)
     texts = {

@@ -17,8 +17,8 @@ from tolcost.platform import device_names
 from tolcost.result.claims import Certainty
 
 METRICS = ("eops", "flops", "macs", "bytes", "span", "params")
-TIMED = ("time", "bound")
-"""Of a device: what is predicted and what is taken at least, as in ``time_h200``; attoseconds."""
+TIMED = ("time", "arithmetic_bound")
+"""Of a device: what is predicted, and a bound for this arithmetic, as in ``time_h200``; attoseconds."""
 GATED = ("eops", "flops", "macs", "bytes")
 """The metrics that are locked where a project does not say which."""
 
@@ -34,8 +34,11 @@ def is_metric(name: str) -> bool:
 
 def timed(metric: str) -> tuple[str, str] | None:
     """Whether a metric is a time or a bound, and on which of the devices that come with tolcost."""
-    kind, _, device = metric.partition("_")
-    return (kind, device) if kind in TIMED and device in device_names() else None
+    for kind in TIMED:
+        device = metric.removeprefix(f"{kind}_")
+        if device != metric and device in device_names():
+            return kind, device
+    return None
 
 
 def file_of(name: str) -> str:

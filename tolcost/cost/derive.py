@@ -20,9 +20,11 @@ from tolcost.algebra import (
     Cond,
     Poly,
     Symbol,
+    Truth,
     atom,
     cond_text,
     is_one_term,
+    map_cond,
     product_of,
     restricting,
     symbols_of_cond,
@@ -45,6 +47,7 @@ from tolcost.atoms.nodes import (
     Where,
 )
 from tolcost.cost.count import ProgramCounter, Unsummed, free_in
+from tolcost.cost.record import Change
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span, on_one_line
 
 _MAX_STEPS = 100
@@ -102,31 +105,37 @@ class Largest(Struct, frozen=True):
 DerivedFormula: TypeAlias = ClosedForm | Eops | Plus | Multiple | Over | Either | Largest
 
 
-def show(formula: DerivedFormula) -> str:
-    """Write a formula as text."""
+def as_it_is(form: Poly) -> Poly:
+    """Put nothing into a form."""
+    return form
+
+
+def show(formula: DerivedFormula, put: Change = as_it_is) -> str:
+    """Write a formula as text, with what its lengths stand for put into every form."""
     match formula:
         case ClosedForm(poly=poly):
-            return to_text(poly)
+            return to_text(put(poly))
         case Eops(text=text):
             return f"EOPs({text})"
         case Plus(parts=parts):
-            return " + ".join(map(show, parts))
+            return " + ".join(show(part, put) for part in parts)
         case Multiple(factor=factor, parts=(part,)):
-            return f"{_factor(ClosedForm(factor))}*{_factor(part)}"
+            return f"{_factor(ClosedForm(factor), put)}*{_factor(part, put)}"
         case Over(ranges=ranges, parts=(part,)):
-            bounds = ", ".join(f"({symbol.name}, 1, {to_text(extent)})" for symbol, extent in ranges)
-            return f"Sum({show(part)}, {bounds})"
+            bounds = ", ".join(f"({symbol.name}, 1, {to_text(put(extent))})" for symbol, extent in ranges)
+            return f"Sum({show(part, put)}, {bounds})"
         case Either(condition=condition, parts=(then, other)):
-            return f"Piecewise(({show(then)}, {cond_text(condition)}), ({show(other)}, True))"
+            text = cond_text(map_cond(condition, put))
+            return f"Piecewise(({show(then, put)}, {text}), ({show(other, put)}, True))"
         case Largest(parts=parts):
-            return f"Max({', '.join(map(show, parts))})"
+            return f"Max({', '.join(show(part, put) for part in parts)})"
 
 
-def _factor(formula: DerivedFormula) -> str:
+def _factor(formula: DerivedFormula, put: Change) -> str:
     """Write a formula where a factor stands."""
-    text = show(formula)
+    text = show(formula, put)
     match formula:
-        case ClosedForm(poly=poly) if is_one_term(poly):
+        case ClosedForm(poly=poly) if is_one_term(put(poly)):
             return text
         case Eops() | Multiple() | Over() | Either() | Largest():
             return text
@@ -209,10 +218,14 @@ class Derivation(Struct, frozen=True):
     """What the program relies on: it is derived for lengths that fulfil them."""
 
 
-def derive(program: Program) -> Derivation:
-    """Derive the EOPs of a program: those of its named values that cost something, then its outputs."""
+def derive(program: Program, put: Change = as_it_is) -> Derivation:
+    """Derive the EOPs of a program: those of its named values that cost something, then its outputs.
+
+    ``put`` puts what lengths of the program stand for into every form that is told.
+    """
     try:
-        explainer = _Explainer(ProgramCounter(program), tuple(one.condition for one in program.conditions))
+        facts = tuple(one.condition for one in program.conditions)
+        explainer = _Explainer(ProgramCounter(program), facts, put)
         named = {var: node for var, node in program.bindings if explainer.costs(node)}
         chains = [explainer.chain(var.name, node) for var, node in named.items()]
         told = {out for out in program.outputs if isinstance(out.node, Ref) and out.node.var in named}
@@ -222,14 +235,16 @@ def derive(program: Program) -> Derivation:
             Diagnostic("T0601", f"the cost of {program.name} is too large to compute: {error}")
         ) from error
     total = explainer.restrict(total_of(chain.total for chain in chains))
-    return Derivation(tuple(chains), total, explainer.bounded, program.conditions)
+    needed = (replace(one, condition=map_cond(one.condition, put)) for one in program.conditions)
+    relied = tuple(one for one in needed if not isinstance(one.condition, Truth))
+    return Derivation(tuple(chains), total, explainer.bounded, relied)
 
 
 class _Explainer:
     """Works out formulas with the counts of one program at hand."""
 
-    def __init__(self, counter: ProgramCounter, facts: tuple[Cond, ...]) -> None:
-        self._counter = counter
+    def __init__(self, counter: ProgramCounter, facts: tuple[Cond, ...], put: Change) -> None:
+        self._counter, self._put = counter, put
         self.facts, self.restrict = facts, restricting(facts)
         self._costly = _applying(counter.schedules)
         self._terms: dict[Node | Block, Unsummed] = {}
@@ -262,34 +277,43 @@ class _Explainer:
         while (leaf := first_open(formula)) is not None and len(steps) < _MAX_STEPS:
             by, reason = self._expand(leaf)
             after = substituted(formula, leaf, by)
-            steps.append(
-                DerivationStep(show(formula), show(after), _span(leaf.node), self._poly(leaf.node), reason)
-            )
+            texts = (self._show(formula), self._show(after))
+            steps.append(DerivationStep(*texts, _span(leaf.node), self._poly(leaf.node), reason))
             formula = after
-        if show(formula) != show(ClosedForm(total)):
+        if self._show(formula) != self._show(ClosedForm(total)):
             steps.append(self._last(formula, node, total, leaf is None))
-        where_it_holds = self.restrict(total)
-        if where_it_holds != total:
-            texts = (show(ClosedForm(total)), show(ClosedForm(where_it_holds)))
+        settled = self.restrict(total)
+        texts = (self._show(ClosedForm(total)), self._show(ClosedForm(settled)))
+        where_it_holds = self._put(settled)
+        if texts[0] != texts[1]:
             steps.append(DerivationStep(*texts, _span(node), where_it_holds, self._settled_by(total)))
         return ValueDerivation(name, source, tuple(steps), where_it_holds, leaf is None)
 
+    def _show(self, formula: DerivedFormula) -> str:
+        return show(formula, self._put)
+
     def _settled_by(self, total: Poly) -> str:
         """The conditions of the program that are about the lengths of a form."""
-        about = [fact for fact in self.facts if not symbols_of_cond(fact).isdisjoint(total.free)]
+        mentioned = (fact for fact in self.facts if not symbols_of_cond(fact).isdisjoint(total.free))
+        told = (map_cond(fact, self._put) for fact in mentioned)
+        about = [fact for fact in told if not isinstance(fact, Truth)]
+        if not about:
+            return "at these lengths"
         return f"where {' and '.join(map(cond_text, about[:_MOST_SAID]))}{' …' * (len(about) > _MOST_SAID)}"
 
     def _last(self, formula: DerivedFormula, node: Node, total: Poly, complete: bool) -> DerivationStep:
         reason = "in closed form" if complete else "further steps left out; in closed form"
         if self.bounded:
             reason += ", what data decides at its largest"
-        return DerivationStep(show(formula), show(ClosedForm(total)), _span(node), total, reason)
+        texts = (self._show(formula), self._show(ClosedForm(total)))
+        return DerivationStep(*texts, _span(node), self._put(total), reason)
 
     def _poly(self, node: Node | Block) -> Poly | None:
         """Give the cost of a term, unless conditions on coordinates around it decide it."""
         terms = self.terms(node)
         loose = (s for (_, domain), _ in terms.items() for s in free_in(ZERO, domain))
-        return None if any(symbol.kind == "coord" for symbol in loose) else self._counter.closed(terms)
+        loose_coordinate = any(symbol.kind == "coord" for symbol in loose)
+        return None if loose_coordinate else self._put(self._counter.closed(terms))
 
     def _expand(self, leaf: Eops) -> tuple[DerivedFormula, str]:
         """Work out one leaf by one rule."""

@@ -175,12 +175,12 @@ class Duration(Struct, frozen=True):
 
 
 def is_time(metric: str) -> bool:
-    """Whether a figure of a comparison is a time, in attoseconds: what is predicted, or taken at least.
+    """Whether a figure of a comparison is a time, in attoseconds: predicted, or a bound for this arithmetic.
 
     >>> is_time("time_h200"), is_time("bytes")
     (True, False)
     """
-    return metric.startswith(("time_", "bound_"))
+    return metric.startswith(("time_", "arithmetic_bound_"))
 
 
 def time_text(attoseconds: int) -> str:

@@ -19,6 +19,7 @@ from tolcost.algebra import (
     FALSE,
     TRUE,
     Cond,
+    Exponential,
     Poly,
     ceildiv,
     conj,
@@ -28,6 +29,7 @@ from tolcost.algebra import (
     exact_div,
     floordiv,
     ge,
+    generators_in,
     indicator,
     is_nonnegative,
     maximum,
@@ -37,6 +39,7 @@ from tolcost.algebra import (
     powers,
     prove,
 )
+from tolcost.algebra.poly import UNIT
 from tolcost.diagnostics import Span
 from tolcost.elaborate.shapes import decide, facts_here, require
 from tolcost.elaborate.values import Env, Opaque, Quotient, Spaces, Value, Vec, View, fail, plain
@@ -127,10 +130,32 @@ def _real(x: Real) -> Value:
 # ---- order -------------------------------------------------------------------------------
 
 
+_NO_LENGTH = 1 << 62
+"""What lengths decide is taken to be less, as it is in all tensors that there are: a larger number is that of
+a sentinel, such as the end of a slice that goes up to the end."""
+
+
+def beyond_lengths(form: Poly) -> int:
+    """The sign of a form that its constant part decides, as lengths decide no such number; 0: it does not.
+
+    >>> from tolcost.algebra import length
+    >>> n, m = length("n"), length("m")
+    >>> beyond_lengths(4 * n * m - (2**63 - 1)), beyond_lengths(n * m - 2**40)
+    (-1, 0)
+    """
+    offset = form.terms.get(UNIT, 0)
+    if abs(offset) < _NO_LENGTH * form.den or form.constant is not None:
+        return 0
+    grows = any(isinstance(one, Exponential) for one in generators_in(form))
+    return 0 if grows else 1 if offset > 0 else -1
+
+
 def at_least(env: Env, x: Real, y: Real) -> Cond | None:
     """The condition ``x >= y``."""
     if isinstance(x, Poly) and isinstance(y, Poly):
-        return decide(env, ge(x - y))
+        gap = x - y
+        far = beyond_lengths(gap)
+        return decide(env, ge(gap)) if not far else TRUE if far > 0 else FALSE
     if is_plain(x) and is_plain(y):
         return TRUE if python_number(x) >= python_number(y) else FALSE
     for value, way in ((x, 1), (y, -1)):
@@ -149,7 +174,7 @@ def _positive(env: Env, p: Poly) -> bool:
 def same_number(env: Env, x: Real, y: Real) -> Cond | None:
     """The condition ``x == y``."""
     if isinstance(x, Poly) and isinstance(y, Poly):
-        return decide(env, eq(x - y))
+        return FALSE if beyond_lengths(x - y) else decide(env, eq(x - y))
     if is_plain(x) and is_plain(y):
         return TRUE if python_number(x) == python_number(y) else FALSE
     p, q = as_pair(x), as_pair(y)
@@ -161,7 +186,8 @@ def same_number(env: Env, x: Real, y: Real) -> Cond | None:
 def _extreme(env: Env, x: Real, y: Real, whole: Callable[..., Poly], first_if: bool) -> Value | None:
     """The larger of two, or the smaller one."""
     if isinstance(x, Poly) and isinstance(y, Poly):
-        return whole(x, y, facts_here(env))
+        far = beyond_lengths(x - y)
+        return (x if (far > 0) == first_if else y) if far else whole(x, y, facts_here(env))
     order = at_least(env, x, y)
     if order is TRUE or order is FALSE:
         return _real(x if (order is TRUE) == first_if else y)

@@ -30,6 +30,7 @@ from tolcost.algebra import (
     substitute_cond,
     substituting,
     to_words,
+    weaker_bounds,
 )
 from tolcost.algebra.poly import poly
 from tolcost.atoms.nodes import Program
@@ -59,7 +60,8 @@ class GraphCost(Struct, frozen=True, eq=False, dict=True):
     """What the nodes of a model's graph come to, one by one, and what is known of all its values.
 
     ``equal`` are lengths that turned out to be others; ``dimensions`` the lengths of the inputs by
-    name; ``assumed`` the values whose shape only the file tells.
+    name; ``assumed`` the values whose shape only the file tells; ``formed`` lengths that an exporter
+    wrote as forms in others, by what it wrote.
     """
 
     model: Model
@@ -70,6 +72,7 @@ class GraphCost(Struct, frozen=True, eq=False, dict=True):
     names: Names
     session: Session
     functions: Functions
+    formed: Mapping[str, Poly] = field(default_factory=dict)
     larger: Mapping[Symbol, Poly] = field(default_factory=dict)
     """Lengths, and the version of each that all conditions on it leave."""
 
@@ -165,6 +168,7 @@ def _walked(model: Model, session: Session, dims: Mapping[str, int], assumed: fr
         names,
         session,
         walk.functions,
+        walk.formed,
         walk.names.newest(),
     )
 
@@ -194,6 +198,8 @@ def conditions_of(cost: GraphCost) -> tuple[Relied, ...]:
                 checked = Relied(one.condition, one.reason, step.name or step.title, checked=True)
                 left.setdefault((cond_text(one.condition), checked.node), checked)
     found |= {one.condition: one for one in _ranges_of_equals(cost) if one.condition not in found}
+    for weaker in weaker_bounds(found):
+        del found[weaker]
     bounds = tuple(now for now in found if isinstance(now, Ge) and not now.p.height and len(now.p.free) == 1)
     restrict = restricting(bounds[:_MOST_FACTS])
     return (*(one for now, one in found.items() if not _follows(now, restrict)), *left.values())

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NoReturn
 
 from msgspec.structs import replace
 
-from tolcost.algebra import LARGEST_LENGTH
+from tolcost.algebra import LARGEST_LENGTH, Poly, Symbol, evaluate, solve
 from tolcost.catalogue.graph import Declared, Model
 from tolcost.diagnostics import Diagnostic, UnknownLength, quoted, refuse
 
@@ -179,6 +180,42 @@ def _check_length(name: str, value: int) -> None:
 def _put(dims: dict[str, int], name: str, value: int) -> None:
     if dims.setdefault(name, value) != value:
         refuse("T0343", f"{quoted(name)} is given as {dims[name]:,} and as {value:,}")
+
+
+def in_lengths(dims: Mapping[str, int], formed: Mapping[str, Poly]) -> Mapping[str, int]:
+    """Lengths by their names, where some go by what an exporter wrote: where ``32*h`` is 64, ``h`` is 2.
+
+    >>> from tolcost.algebra import length
+    >>> in_lengths({"32*h": 64, "n": 3}, {"32*h": 32 * length("h")})
+    {'n': 3, 'h': 2}
+    """
+    told = {title: value for title, value in dims.items() if title in formed}
+    if not told:
+        return dims
+    plain = {name: value for name, value in dims.items() if name not in formed}
+    own = {symbol for title in told for symbol in formed[title].free}
+    values, impossible = solve(
+        [formed[title] - value for title, value in told.items()],
+        {symbol: plain[symbol.name] for symbol in own if symbol.name in plain},
+    )
+    for title, value in told.items():
+        open_ = sorted(symbol.name for symbol in formed[title].free - values.keys())
+        if formed[title] - value in impossible or (not open_ and evaluate(formed[title], values) != value):
+            _refuse_form(title, value, formed[title], values)
+        if open_:
+            names = " and ".join(map(quoted, open_))
+            hint = f"say {open_[0]} as well: --dim '{open_[0]}=N'"
+            refuse("T0412", f"{quoted(title)} = {value:,} does not tell {names}", hint=hint)
+    return plain | {symbol.name: values[symbol] for symbol in sorted(own, key=lambda s: s.key)}
+
+
+def _refuse_form(title: str, value: int, form: Poly, values: Mapping[Symbol, int]) -> NoReturn:
+    """Refuse a number for a form that no lengths give, or not those that are told."""
+    told = [f"{symbol.name} = {values[symbol]:,}" for symbol in form.free if symbol in values]
+    lengths = " and ".join(sorted(quoted(symbol.name) for symbol in form.free if symbol not in values))
+    where = f" where {', '.join(sorted(told))}" if told else ""
+    whose = f" for any {lengths}" if lengths else ""
+    refuse("T0344", f"{quoted(title)} is not {value:,}{whose}{where}")
 
 
 def check_names(model: Model, dims: Iterable[str], known: Collection[str]) -> None:

@@ -109,6 +109,10 @@ class Lowered(Struct, frozen=True, eq=False):
         """Whether its program is that of a scheme, with symbols for its lengths."""
         return bool(self.lengths or self.point)
 
+    def put(self, form: Poly) -> Poly:
+        """Put what its lengths are into a form of its program."""
+        return substitute(form, {**self.lengths, **self.point}) if self.is_instance else form
+
     @property
     def counts(self) -> Counts:
         """What is counted."""
@@ -314,7 +318,7 @@ class Sums(Struct):
         """A node with the MACs that these of its products are."""
         key = (applied, products)
         if key not in self.counted:
-            macs = substitute(count_macs(lowered.program, products), {**lowered.lengths, **lowered.point})
+            macs = lowered.put(count_macs(lowered.program, products))
             counts = replace(lowered.counts, macs=macs)
             made = Told(counts, lowered.traffic, lowered.outputs)
             self.counted[key] = replace(applied, parts=((replace(lowered, made=made), 1),))

@@ -126,6 +126,8 @@ class Walk(Struct):
     assumed: frozenset[Cond] = frozenset()
     callers: tuple[int, ...] = ()
     dimensions: dict[str, Poly] = field(default_factory=dict)
+    formed: dict[str, Poly] = field(default_factory=dict)
+    """Lengths that an exporter wrote as forms in others, by what it wrote."""
     declared: Mapping[str, Declared] = field(default_factory=dict)
     assumed_shapes: list[str] = field(default_factory=list)
     plain: set[str] = field(default_factory=set)
@@ -189,8 +191,8 @@ class Walk(Struct):
         if isinstance(declared, int):
             return const(declared)
         form = None if declared is None else self._form(declared)
-        if form is not None:
-            return form
+        if declared is not None and form is not None:
+            return self.formed.setdefault(declared, form)
         place = f"{name}[{axis}]"
         title = declared or place
         given = self.dims.get(title, self.dims.get(place))

@@ -214,7 +214,10 @@ _K = TypeVar("_K")
 
 
 class CostTime(Struct, frozen=True, dict=True):
-    """Microseconds on a device: at least, at least with all of a model fused, as predicted; None: not known.
+    """Microseconds on a device: two bounds and a prediction; None: not known.
+
+    The bounds are of this arithmetic, node by node and with all of a model fused: other definitions of the
+    same values, such as a fast Fourier transform, may take less.
 
     ``limits`` says how many nodes are bound by bytes, operations and launches, where lengths are known.
     ``status`` is that of the counts and bytes behind: of an upper bound nothing takes *at least* that long,
@@ -222,15 +225,16 @@ class CostTime(Struct, frozen=True, dict=True):
     """
 
     device: Device
-    bound: SympyExpr | None
-    fused: SympyExpr | None
+    arithmetic_bound: SympyExpr | None
+    fused_arithmetic_bound: SympyExpr | None
     predicted: SympyExpr | None
     limits: Mapping[str, int]
     status: Certainty = "exact"
 
     def __repr__(self) -> str:
         """The device by its name, and the times."""
-        times = f"bound={self.bound}, fused={self.fused}, predicted={self.predicted}"
+        names = ("arithmetic_bound", "fused_arithmetic_bound", "predicted")
+        times = ", ".join(f"{name}={getattr(self, name)}" for name in names)
         return f"<CostTime {self.device.name}: {times}, limits={dict(self.limits)}, {self.status}>"
 
 
@@ -353,7 +357,7 @@ class Cost(Located, dict=True, frozen=True):
 
         >>> import tolcost
         >>> cost = tolcost.analyze("tol x: R [n]\ny := map(x, exp(*))")
-        >>> cost.time("h200").bound
+        >>> cost.time("h200").arithmetic_bound
         Max(n/1200000, n/600000 - 8192/625)
         """
         known = device if isinstance(device, Device) else load_device(device)

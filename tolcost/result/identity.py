@@ -385,7 +385,7 @@ def _size_of(circuits: Sequence[Circuit]) -> tuple[_Size, int]:
     numbers = _Numbers(lambda wire: _Size(top=1), constant, converted, _SIZES)
     for circuit in circuits:
         met += _evaluate(circuit, numbers)
-    ends = [[getattr(size, part) for size in met] for part in _Size.__dataclass_fields__]
+    ends = [[getattr(size, part) for size in met] for part in _Size.__struct_fields__]
     return _Size(*(max(end, default=0) for end in ends)), opaque
 
 

@@ -25,7 +25,14 @@ from tolcost.diagnostics import quoted, refuse, visible
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.models.analysis import GraphCost, analyze_graph, conditions_of, depth_of, settling, with_forms
 from tolcost.models.facts import Known, as_tensor, is_version
-from tolcost.models.input_shapes import AskedShape, check_names, entries_of, with_lengths, with_shapes
+from tolcost.models.input_shapes import (
+    AskedShape,
+    check_names,
+    entries_of,
+    in_lengths,
+    with_lengths,
+    with_shapes,
+)
 from tolcost.models.lowered import Applied
 from tolcost.models.memory import Holdings, Peak, holdings, peak_memory
 from tolcost.models.walking import Session
@@ -94,7 +101,9 @@ class Wanted(Struct, frozen=True):
 class ModelStudy(Study, dict=True, frozen=True):
     """A model that was walked; figures that take long are worked out once, when first asked for.
 
-    ``walked`` are the lengths that were numbers from the start, ``told`` those that shapes have numbers for.
+    ``walked`` are the lengths that were numbers from the start, ``told`` those that shapes have numbers for,
+    and ``untold`` is the study without these: what is the largest of many forms comes from there, so that
+    it is the same however a length is told.
     """
 
     cost: GraphCost
@@ -103,6 +112,7 @@ class ModelStudy(Study, dict=True, frozen=True):
     """Figures by operator, in order of appearance."""
     walked: Mapping[str, int]
     told: Mapping[str, int] = field(default_factory=dict)
+    untold: ModelStudy | None = None
     kind = "model"
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -127,12 +137,15 @@ class ModelStudy(Study, dict=True, frozen=True):
     @cached_property
     def peak(self) -> Peak | None:
         """The most memory that activations take at once."""
-        return peak_memory(self.cost)
+        if self.untold is None:
+            return peak_memory(self.cost)
+        found = self.untold.peak
+        return None if found is None else replace(found, bytes=depth_with(found.bytes, self.adder.settle))
 
     @cached_property
     def depth(self) -> Depth | None:
         """The longest chain of functions, at most."""
-        found = depth_of(self.cost)
+        found = depth_of(self.cost) if self.untold is None else self.untold.depth
         return None if found is None else depth_with(found, self.adder.settle)
 
     @property
@@ -303,7 +316,7 @@ class ModelStudy(Study, dict=True, frozen=True):
         """Put the model at lengths; where its general form does not hold there, it is walked at them."""
         if self.assumed.texts:
             return self._assumed_at(dims)
-        shaped, asked = with_lengths(self.model, dims)
+        shaped, asked = self._asked(dims)
         named = {**self.told, **asked}
         changed = shaped.graph.inputs != self.model.graph.inputs
         if self.told and not asked and not changed:
@@ -323,9 +336,14 @@ class ModelStudy(Study, dict=True, frozen=True):
                 return again, replace(there, given=named)
         return general, point.checked()
 
+    def _asked(self, dims: Mapping[str, int]) -> tuple[Model, Mapping[str, int]]:
+        """The model with other numbers for lengths that it fixes, and the other lengths by their names."""
+        shaped, asked = with_lengths(self.model, dims)
+        return shaped, in_lengths(asked, self.cost.formed)
+
     def _assumed_at(self, dims: Mapping[str, int]) -> tuple[Study, Point]:
         """Put the model at lengths that its assumptions allow: its form holds there, or none does."""
-        shaped, asked = with_lengths(self.model, dims)
+        shaped, asked = self._asked(dims)
         study = self
         if shaped.graph.inputs != self.model.graph.inputs:
             study = walked(self.file, shaped, self.cost.session, self.walked).assuming(self.assumed.texts)
@@ -339,7 +357,8 @@ class ModelStudy(Study, dict=True, frozen=True):
         point.checked()
         own = {symbol for form in there.cost.dimensions.values() for symbol in form.free}
         numbers = {symbol: const(value) for symbol, value in point.values.items() if symbol in own}
-        return replace(_study(self.file, with_forms(there.cost, numbers), there.walked), told=told)
+        made = _study(self.file, with_forms(there.cost, numbers), there.walked)
+        return replace(made, told=told, untold=there)
 
     def assuming(self, texts: Sequence[str], lenient: bool = False) -> ModelStudy:
         """The model under assumptions, put in place of lengths everywhere."""
@@ -349,7 +368,8 @@ class ModelStudy(Study, dict=True, frozen=True):
         given = {name: substitute(form, self.cost.equal) for name, form in self.cost.dimensions.items()}
         found = assumed(texts, {**names, **given}, lenient)
         study = _study(self.file, with_forms(self.cost, found.put), self.walked, found)
-        return replace(study, told=self.told)
+        untold = None if self.untold is None else self.untold.assuming(texts, lenient)
+        return replace(study, told=self.told, untold=untold)
 
     def locate(self, dims: Mapping[str, int]) -> Point:
         """Where the general form of the model is, at lengths given by name."""
@@ -524,7 +544,8 @@ def model_cost(model: Model, file: str, session: Session, wanted: Wanted) -> Cos
     shaped, dims = with_lengths(opened, wanted.dims, told)
     study = walked(file, shaped, session)
     if told:
-        study = study.with_numbers(told)
+        both = in_lengths({**dims, **told}, study.cost.formed)
+        study = study.with_numbers({name: n for name, n in both.items() if name in told or name not in dims})
     assume = (*(equation(name, form) for name, form in forms.items()), *wanted.assume)
     study = study.assuming(assume, wanted.lenient)
     if wanted.lenient:

@@ -266,11 +266,9 @@ class _Derived(Struct):
         """The place of an operator's derivation."""
         if id(lowered) not in self._numbers:
             self._numbers[id(lowered)] = len(self.found)
-            lengths = {**lowered.lengths, **lowered.point}
             self.found.append(
                 {
                     "op": visible(lowered.op),
-                    "where": [[symbol.name, str(value)] for symbol, value in lengths.items()],
                     "chains": [
                         {"name": visible(chain.name), "steps": [self._step(step) for step in chain.steps]}
                         for chain in _chains(lowered)
@@ -290,6 +288,6 @@ class _Derived(Struct):
 
 def _chains(lowered: Lowered) -> tuple[ValueDerivation, ...]:
     try:
-        return derive(lowered.program).chains
+        return derive(lowered.program, lowered.put).chains
     except Rejected:  # too large to derive: its closed form stands alone
         return ()

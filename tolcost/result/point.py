@@ -31,6 +31,7 @@ from tolcost.algebra import (
     symbols_of_cond,
     to_text,
     to_words,
+    weaker_bounds,
 )
 from tolcost.atoms.lengths import line_of, out_of_bounds
 from tolcost.atoms.nodes import Condition
@@ -122,7 +123,8 @@ def requirements(needed: Iterable[Condition], checked: Iterable[Condition]) -> t
             for part in spelled(one.condition):
                 made = Requirement(part, one.reason, kind, one.span)
                 found.setdefault((kind, made.text, made.reason), made)
-    return tuple(found.values())
+    weaker = weaker_bounds(one.condition for one in found.values() if one.kind == "needed")
+    return tuple(one for one in found.values() if one.kind != "needed" or one.condition not in weaker)
 
 
 class Point(Struct, frozen=True):

@@ -207,6 +207,8 @@ L = TypeVar("L", bound="Located")
 FUNCTIONS = "histogram"
 """The part of a comparison whose figures are counts by function and space."""
 _EACH = f"{UNIT}, node by node with empty caches"
+_FOR_WHAT = "for this arithmetic"
+"""What times are a bound of: other definitions of the same values may take less."""
 
 
 class Portion(Struct, frozen=True, eq=False):
@@ -462,7 +464,7 @@ class Located(Struct, frozen=True, eq=False, dict=True):
         """Times on the device as a comparison takes them: by name, in attoseconds."""
         if self.times is None:
             return {}
-        found = {"time": self.times.predicted, "bound": self.times.bound}
+        found = {"time": self.times.predicted, "arithmetic_bound": self.times.bound}
         name = self.times.device.name
         return {f"{kind}_{name}": form.attoseconds for kind, form in found.items() if form is not None}
 
@@ -477,9 +479,11 @@ class Located(Struct, frozen=True, eq=False, dict=True):
         device = self.times.device
         many = self.study.kind == "model"
         fewer = self._unless
-        yield Measure("time", f"{device.name} at least", self.times.bound, (_EACH if many else UNIT) + fewer)
+        each = (_EACH if many else UNIT) + fewer
+        yield Measure("time", f"{device.name} at least {_FOR_WHAT}", self.times.bound, each)
         if many and self.times.whole is not None:
-            yield Measure("time", f"{device.name} fused, at least", self.times.whole, UNIT + fewer)
+            name = f"{device.name} fused, at least {_FOR_WHAT}"
+            yield Measure("time", name, self.times.whole, UNIT + fewer)
         if self.times.predicted is not None:
             dearest = ", if data chooses the dearest" if self.status in FROM_ABOVE else ""
             yield Measure("time", f"{device.name} predicted", self.times.predicted, self.error + dearest)

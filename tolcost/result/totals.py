@@ -250,7 +250,7 @@ def steps_of(cost: GraphCost, adder: Adder, by: str) -> tuple[TimedNodes, ...]:
 def _work(adder: Adder, lowered: Lowered) -> CallWork | None:
     inputs = (NamedType(given.name, given.type) for given in lowered.program.inputs)
     found = adder.settled(lowered)
-    largest = adder.settle(largest_of(inputs))
+    largest = adder.settle(lowered.put(largest_of(inputs)))
     return work_of(title_of(lowered), found.traffic, found.counts.histogram, found.counts.macs, largest)
 
 

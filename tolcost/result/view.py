@@ -412,14 +412,15 @@ def _group_data(cost: Located, by: str) -> ReportTable:
         "bytes_status",
     )
     rows: list[tuple[Cell, ...]] = []
+    timed_alone = _times_by_title(cost, by)
     for group in cost.groups(by):
         found = group.figures
         forms = tuple(found.told.values())
         values = map(cost.value, forms) if known else ()
-        times = time_cells(cost, group.title, by)
+        times = () if timed_alone is None else _time_cells(cost, timed_alone.get(group.title))
         said = (found.status, cost.moved(found))
         rows.append((cost.study.name, group.title, group.nodes, *forms, *values, *said, *times))
-    timed = ("bound_us", "predicted_us") if cost.device is not None else ()
+    timed = ("arithmetic_bound_us", "predicted_us") if cost.device is not None else ()
     return ReportTable(tuple(Column(key, key) for key in (*keys, *timed)), rows)
 
 
@@ -483,7 +484,7 @@ def _time_table(cost: Located, times: Times) -> ReportTable:
     columns = (
         Column("op", "on " + times.device.name, "code"),
         Column("nodes", "nodes", "number"),
-        Column("bound", "at least, µs", kind),
+        Column("bound", "at least for this arithmetic, µs", kind),
         *([Column("predicted", "predicted, µs", kind)] if fitted else []),
         Column("by", "bound by"),
         *([Column("error", "tested")] if fitted else []),
@@ -517,15 +518,17 @@ def _limits(times: Times, values: Mapping[Symbol, int]) -> str:
     return ", ".join(f"{limit} {nodes:,}" for limit, nodes in found.most_common())
 
 
-def time_cells(cost: Located, title: str, by: str) -> tuple[Form | None, ...]:
-    """The bound and the prediction of a group; nothing where there is no device."""
+def _times_by_title(cost: Located, by: str) -> Mapping[str, Times] | None:
+    """The times of operators or nodes, each by itself; None where there is no device."""
     if cost.times is None:
-        return ()
+        return None
     times = cost.times if by != "node" else cost.study.times(cost.times.device, by)
-    own = times.by_title().get(title)
-    if own is None:
-        return None, None
-    return tuple(cost.value(form) for form in (own.bound, own.predicted))
+    return times.by_title()
+
+
+def _time_cells(cost: Located, own: Times | None) -> tuple[Form | None, ...]:
+    """The bound and the prediction of a group."""
+    return (None, None) if own is None else tuple(cost.value(form) for form in (own.bound, own.predicted))
 
 
 def time_record(cost: Located) -> dict[str, Json]:
@@ -533,7 +536,11 @@ def time_record(cost: Located) -> dict[str, Json]:
     times = cost.times
     if times is None:
         return {}
-    forms = {"bound": times.bound, "fused": times.whole, "predicted": times.predicted}
+    forms = {
+        "arithmetic_bound": times.bound,
+        "fused_arithmetic_bound": times.whole,
+        "predicted": times.predicted,
+    }
     record: dict[str, Json] = {
         "device": times.device.name,
         "description": times.device.description,
@@ -562,12 +569,12 @@ def _time_group(cost: Located, title: str, own: Times) -> dict[str, Json]:
     found: dict[str, Json] = {
         "op": title,
         "nodes": sum(step.nodes for step in own.steps),
-        "bound": form_json(own.bound),
+        "arithmetic_bound": form_json(own.bound),
         "predicted": form_json(own.predicted),
         "bound_by": dict(own.limits(cost.point.values)),
         "tested": error_of(own),
     }
     if cost.point.complete:
         show = Show(cost, at_point=True)
-        found["at"] = {"bound": show(own.bound), "predicted": show(own.predicted)}
+        found["at"] = {"arithmetic_bound": show(own.bound), "predicted": show(own.predicted)}
     return found

@@ -112,9 +112,6 @@ function derivation([place, times]) {
     );
   return [
     element("h4", {}, `Why: ${found.op}${times > 1 ? `, applied ${times} times` : ""}`),
-    found.where.length
-      ? element("p", { class: "quiet" }, `with ${found.where.map(([name, value]) => `${name} = ${value}`).join(", ")}`)
-      : null,
     ...found.chains.map((chain) =>
       element(
         "ol",
@@ -124,5 +121,5 @@ function derivation([place, times]) {
       ),
     ),
     source,
-  ].filter((one) => one !== null);
+  ];
 }
