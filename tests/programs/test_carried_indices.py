@@ -3,7 +3,8 @@
 from collections import Counter
 
 import pytest
-from tests.programs.carried_indices import faults
+
+from tools.programs.carried_indices import faults
 
 
 @pytest.mark.parametrize("start", range(0, 60, 15))

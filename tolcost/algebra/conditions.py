@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from math import gcd, prod
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 from msgspec import Struct, field
 
@@ -39,6 +39,10 @@ class Truth(Struct, frozen=True, eq=False):
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle by value, so that the copy is one of the two."""
         return (truth, (self.value,))
+
+    def __copy__(self) -> Self:
+        """Give this very object: there are two."""
+        return self
 
 
 class Ge(Struct, frozen=True):

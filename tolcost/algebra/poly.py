@@ -13,7 +13,7 @@ from itertools import count
 from math import gcd, lcm
 from operator import attrgetter
 from threading import Lock
-from typing import Literal, NoReturn, TypeAlias
+from typing import Literal, NoReturn, Self, TypeAlias
 from weakref import ref
 
 from msgspec import Struct
@@ -101,6 +101,10 @@ class Symbol(Struct, frozen=True, eq=False, weakref=True):
         """Pickle by what it is made of, so that the copy is interned again."""
         return (symbol_of, (self.name, self.serial, self.role, self.lo, self.hi, self.base))
 
+    def __copy__(self) -> Self:
+        """Give this very object: generators are interned."""
+        return self
+
     def __repr__(self) -> str:
         """Name, and serial where there may be several of the name."""
         return self.name if self.serial == 0 else f"{self.name}#{self.serial}"
@@ -128,6 +132,10 @@ class _Composite(_Computed, frozen=True):
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle by what it is made of, so that the copy is interned again."""
         return (_made_by[type(self)], tuple(getattr(self, name) for name in type(self).__annotations__))
+
+    def __copy__(self) -> Self:
+        """Give this very object: generators are interned."""
+        return self
 
     def __repr__(self) -> str:
         """The text form of the polynomial that it is."""

@@ -3,7 +3,7 @@
 Closed forms are what a run counts, and a run that stops because an index leaves its dimension was foretold:
 the point breaks a condition, or the index is ``checked when run``.  Values are those of a plain loop.
 
-    python -m tests.programs.carried_indices 0 2000
+    python -m tools.programs.carried_indices 0 2000
 """
 
 from __future__ import annotations
