@@ -23,7 +23,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The example that needs torch runs under ``make torch``."""
     if find_spec("torch") is None:
         for item in items:
-            if item.name == "tolcost.api.from_torch":
+            if item.name == "tolcost.apps.torch.api.from_torch":
                 item.add_marker(pytest.mark.skip("torch is not installed"))
 
 

@@ -12,11 +12,12 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from random import Random
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tolcost.diagnostics import Rejected
 from tolcost.execute.circuit import (
@@ -46,8 +47,7 @@ _TYPES: Mapping[str, Callable[[float], object]] = {
 # === Circuits.
 
 
-@dataclass(slots=True)
-class _Drawing:
+class _Drawing(Struct):
     draw: Random
     gates: list[Gate] = field(default_factory=list)
 
@@ -305,8 +305,7 @@ def differ(first: Circuit, second: Circuit, draw: Random) -> bool:
 # === The campaign.
 
 
-@dataclass(slots=True)
-class Outcome:
+class Outcome(Struct):
     """How many pairs were told apart, by what was changed, and those that were not."""
 
     pairs: int = 0

@@ -132,7 +132,7 @@ def test_a_library_of_the_project_is_a_part_of_its_programs(project: Project) ->
 
 
 def test_weights_and_devices(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    project.file("tolcost.toml", 'metrics = ["flops", "bound_h200"]\nseal = false\n')
+    project.file("tolcost.toml", 'metrics = ["flops", "arithmetic_bound_h200"]\nseal = false\n')
     project.locked(a=SUM)
     assert "a.tol uses devices/h200 " in project.lock
     with monkeypatch.context() as patch:

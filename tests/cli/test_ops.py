@@ -19,7 +19,7 @@ Operators = Mapping[str, Mapping[str, Any]]
 def listed() -> Operators:
     with pytest.MonkeyPatch.context() as patch:
         texts: list[str] = []
-        patch.setattr(ops, "deliver", lambda text, output: texts.append(text))
+        patch.setattr(ops, "deliver", lambda text, *_: texts.append(text))
         assert run(("ops", "--format", "json")) == 0
     record = json.loads(texts[0])
     assert (record["tolcost"], record["kind"], record["tests"]) == (1, "ops", "stored")

@@ -168,15 +168,15 @@ def test_a_folder_gives_one_table(bert: Path, tmp_path: Path, capsys: pytest.Cap
     onnx.save(
         model([helper.make_node("Mystery", ["x"], ["y"], domain="my")], domains=["my"]), tmp_path / "b.onnx"
     )
-    text = output(capsys, "model", str(tmp_path), code=3)
+    text = output(capsys, "fleet", str(tmp_path), code=3)
     assert "a.onnx" in text
     assert "my.Mystery" in text
     (tmp_path / "c.onnx").write_bytes(b"")
-    found = json.loads(output(capsys, "model", str(tmp_path / "*.onnx"), "--format", "json", code=2))
+    found = json.loads(output(capsys, "fleet", str(tmp_path / "*.onnx"), "--format", "json", code=2))
     assert [("problem" in row) for row in found["models"]] == [False, False, True]
     assert found["models"][0]["coverage"]["uncosted"] == []
-    output(capsys, "model", str(tmp_path), "--format", "csv", code=2)
-    output(capsys, "model", str(tmp_path), "--format", "md", code=2)
+    output(capsys, "fleet", str(tmp_path), "--format", "csv", code=2)
+    output(capsys, "fleet", str(tmp_path), "--format", "md", code=2)
 
 
 def test_lengths_are_for_the_models_that_have_them(
@@ -184,16 +184,16 @@ def test_lengths_are_for_the_models_that_have_them(
 ) -> None:
     onnx.save(graphs.bert(18, graphs.SMALL), tmp_path / "a.onnx")
     onnx.save(model([helper.make_node("Relu", ["x"], ["y"])]), tmp_path / "b.onnx")
-    arguments = ["model", str(tmp_path), "--dim", "batch=2", "--dim", "seq=5", "--format", "json"]
+    arguments = ["fleet", str(tmp_path), "--dim", "batch=2", "--dim", "seq=5", "--format", "json"]
     first, second = json.loads(output(capsys, *arguments))["models"]
     assert isinstance(first["at"]["eops"], int)
     assert second["totals"]["eops"] == "4*n"
-    assert run(["model", str(tmp_path), "--dim", "nobody=2"]) == 2
+    assert run(["fleet", str(tmp_path), "--dim", "nobody=2"]) == 2
     assert "none of the models has a length" in capsys.readouterr().err
-    assert run(["model", str(tmp_path), "--assume", "seq <= 512"]) == 0
+    assert run(["fleet", str(tmp_path), "--assume", "seq <= 512"]) == 0
     for mistaken in (["--assume", "sqe <= 512"], ["--assume", "each(sqe*) = 512"], ["--dim", "seq=sqe"]):
         capsys.readouterr()
-        assert run(["model", str(tmp_path), *mistaken]) == 2
+        assert run(["fleet", str(tmp_path), *mistaken]) == 2
         assert "none of the models has the lengths of" in capsys.readouterr().err
 
 

@@ -41,7 +41,7 @@ def _session() -> Session:
 
 def reports(cost: Cost) -> Iterator[tuple[str, str]]:
     """Everything that is written of a model, by format."""
-    for by, forms in (("op", ("json", "csv", "text", "md", "latex")), ("node", ("csv", "text"))):
+    for by, forms in (("op", ("json", "csv", "text", "md")), ("node", ("csv", "text"))):
         view = CostView(symbolic=True, table=TableView(by=by))
         yield from ((f"{form} by {by}", written([cost], form, view)) for form in forms)
     found = re.search(r'id="data">(.*?)</script>', model_page(cost), re.DOTALL)

@@ -236,7 +236,7 @@ def test_notebooks_see_a_comparison_as_the_command_tells_it() -> None:
 
 def test_times_are_shown_without_all_that_is_known_of_the_device(bert: tolcost.Cost) -> None:
     shown = repr(bert.time("h200"))
-    assert shown.startswith("<CostTime h200: bound=Max(seq/4800000, ")
+    assert shown.startswith("<CostTime h200: arithmetic_bound=Max(seq/4800000, ")
     assert "Fitted" not in shown
     assert "Max(seq - 512, 0)" not in shown
 

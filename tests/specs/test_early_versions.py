@@ -55,7 +55,8 @@ def cost_the_same(one: ModelProto, other: ModelProto) -> None:
 def refusal(op: str, opset: int, inputs: Sequence[Array], attributes: Attributes, asked: int = 1) -> str:
     """What is said of a node of which nothing is counted."""
     cost = tolcost.from_onnx(model_of(op, opset, inputs, attributes, asked))
-    assert (cost.status, cost.eops) == ("lower bound", 0)
+    assert cost.status in ("lower bound", "invalid")
+    assert cost.eops == 0
     return cost.to_text()
 
 

@@ -17,6 +17,7 @@ from math import comb, gcd, lcm
 from msgspec import Struct
 
 from tolcost.algebra.conditions import Cond, Constraints, Eq, Ge, Truth, eq, ge, map_cond, negate
+from tolcost.algebra.effort import spend
 from tolcost.algebra.piecewise import (
     PROVED,
     floordiv,
@@ -96,7 +97,9 @@ class Work(Struct, eq=False):
 
     def step(self, body: Poly) -> None:
         """Take up a problem with this summand."""
-        self.left -= 1 + len(body.terms) * (1 + body.height)
+        amount = 1 + len(body.terms) * (1 + body.height)
+        spend(amount)
+        self.left -= amount
         if self.left < 0 or len(body.terms) > _MAX_TERMS:
             raise NoClosedForm
 

@@ -15,6 +15,7 @@ from itertools import product
 from math import gcd, prod
 from typing import TypeAlias
 
+from tolcost.algebra.effort import spend
 from tolcost.algebra.floors import numerator_range, range_of
 from tolcost.algebra.poly import (
     Exponential,
@@ -32,6 +33,8 @@ from tolcost.algebra.poly import (
 _MOST_UNKNOWNS = 16
 _MOST_CLIPS = 3
 _MOST_PAIRS = 200
+_PAIRS_LIKE_A_TERM = 8
+"""So many pairs take as long as one term of a goal."""
 _CHORDS = (0, 1, 2)
 """A power is above its chord from ``k`` to ``k + 1``, and a logarithm below the one that mirrors it."""
 _LARGEST = 1 << 64
@@ -180,6 +183,7 @@ def _contradictory(rows: Rows) -> bool | None:
         pairs, column = min((_pairs(rows, column), column) for column in left)
         if pairs > _MOST_PAIRS or max((abs(row[column]) for row in rows), default=0) > _LARGEST:
             return None
+        spend(1 + pairs // _PAIRS_LIKE_A_TERM)
         left.remove(column)
         rows = _without(rows, column)
     return True

@@ -66,6 +66,8 @@ _MAX_TERMS = 80
 _MAX_DEGREE = 8
 _MAX_OTHERS = 3
 _MAX_TRIALS = 60
+_MOST_TRIED = 2_000
+"""Terms times clips: with each clip all terms are made again, in several ways."""
 _MAX_CLIPS = 12
 _MAX_SPLIT = 600
 _SMALL_DIVISOR = 100
@@ -227,7 +229,7 @@ class _Builder(Struct, frozen=True, eq=False):
         last one says it all.  In the least of many, what is inside of a clip stands beside it: from inside.
         """
         clips = sorted(clips_in(p), key=lambda g: g.key)
-        if not clips or len(p.terms) > _MAX_TERMS:
+        if not clips or len(p.terms) > _MAX_TERMS or len(p.terms) * len(clips) > _MOST_TRIED:
             return p
         inwards = sorted(clips, key=lambda g: -g.p.height)[:_MAX_CLIPS]
         orders = (clips, inwards, inwards[::-1]) if len(clips) <= _MAX_CLIPS else (inwards, inwards[::-1])

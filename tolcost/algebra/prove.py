@@ -31,6 +31,7 @@ from tolcost.algebra.conditions import (
     polys_of,
     symbols_of_cond,
 )
+from tolcost.algebra.effort import OutOfEffort, spend
 from tolcost.algebra.floors import (
     at_least_zero,
     generator_range,
@@ -86,13 +87,15 @@ _MOST_CLIPS = 8
 
 
 class Fuel(Struct):
-    """How much more may be looked at, counted in terms of goals."""
+    """How much more may be looked at for one proof, counted in terms of goals."""
 
     left: int
 
     def burn(self, goal: Poly) -> bool:
         """Take a goal; ``False`` when there is not enough left."""
-        self.left -= 1 + len(goal.terms) * (1 + goal.height)
+        amount = 1 + len(goal.terms) * (1 + goal.height)
+        spend(amount)
+        self.left -= amount
         return self.left >= 0
 
 
@@ -116,6 +119,8 @@ def _by_known(goal: Poly, known: tuple[Poly, ...], fuel: Fuel, uses: int) -> boo
     if not uses:
         return False
     for index, fact in enumerate(known):
+        if fuel.left < 0:
+            return False
         for factor in _multipliers(goal, fact):
             others = known[:index] + known[index + 1 :]
             if above(goal - multiply(fact, factor), others, fuel, uses - 1):
@@ -421,6 +426,8 @@ _MOST_NESTED = 6
 """What nests deeper is left open: asking takes time with every level, and a program would not say so much."""
 _LITTLE_FUEL = 8
 """Enough for most goals that have a proof."""
+_FOR_POINTS = 16
+"""What a question takes before its search begins: points are looked at, and equations used."""
 _MOST_CASES = 16
 """So many are looked at where facts leave choices."""
 
@@ -575,6 +582,8 @@ def _nonnegative(p: Poly, facts: tuple[Cond, ...]) -> bool:
         return True
     try:
         found = _found(p, facts)
+    except OutOfEffort:
+        raise
     except (AlgebraBudget, ZeroDivisionError, RecursionError):  # too large, or a divisor vanishes
         found = None
     return _holds(Ge(p), ()) if found is None and facts else found is True  # facts take no proof away
@@ -582,6 +591,7 @@ def _nonnegative(p: Poly, facts: tuple[Cond, ...]) -> bool:
 
 def _found(p: Poly, facts: tuple[Cond, ...]) -> bool | None:
     """Whether a search shows ``p >= 0``; ``None`` where it finds no proof, and no point that refutes it."""
+    spend(_FOR_POINTS)
     goal, known = _solved(p, facts)
     if refuted(goal, known, FEW):
         return False

@@ -11,6 +11,7 @@ from math import gcd
 
 from msgspec import Struct
 
+from tolcost.algebra.effort import spend
 from tolcost.algebra.floors import (
     ceil_log2,
     divided,
@@ -69,6 +70,7 @@ def rebuild(p: Poly, values: Mapping[Symbol, Poly | int], rules: Rules) -> Poly:
         ((mono, coef),) = p.terms.items()
         if coef == 1 and len(mono) == 1 and mono[0] in given:  # a symbol alone, as most indices are
             return given[mono[0]]
+    spend(len(p.terms) * (1 + p.height))
     return _substitute(p, _Change(given, rules), {})
 
 
@@ -249,7 +251,8 @@ def opaque_sum(body: Poly, x: Symbol, lo: Poly, hi: Poly) -> Poly:
     if first is not None and last is not None and last - first < _FEW_NUMBERS:
         safe = _never_by_zero(body, x)
         return total_of([rebuild(safe, {x: const(number)}, QUICK) for number in range(first, last + 1)])
-    height = 1 + max(_sum_depth(body), _sum_depth(lo), _sum_depth(hi))
+    known: dict[Generator, int] = {}
+    height = 1 + max(_sum_depth(part, known) for part in (body, lo, hi))
     binder = symbol_of("_", -height, "coord", lo, hi)
     inside = _never_by_zero(body if binder is x else rebuild(body, {x: atom(binder)}, QUICK), binder)
     if not inside.terms:  # the bounds of the binder decide a clip
@@ -275,12 +278,14 @@ def _never_by_zero(body: Poly, x: Symbol) -> Poly:
     return body
 
 
-def _sum_depth(p: Poly) -> int:
-    """How deep sums nest."""
+def _sum_depth(p: Poly, known: dict[Generator, int]) -> int:
+    """How deep sums nest; what stands in many places is looked into once."""
     depth = 0
-    for generator in (g for mono in p.terms for g in mono):
-        inside = max(map(_sum_depth, generator.parts), default=0)
-        depth = max(depth, inside + isinstance(generator, Sum))
+    for generator in (g for mono in p.terms for g in mono if g.height):
+        if generator not in known:
+            inside = max(_sum_depth(part, known) for part in generator.parts)
+            known[generator] = inside + isinstance(generator, Sum)
+        depth = max(depth, known[generator])
     return depth
 
 

@@ -19,6 +19,7 @@ from tolcost.algebra.conditions import (
     signed_cases,
     symbols_of_cond,
 )
+from tolcost.algebra.effort import OutOfEffort, limited, spend
 from tolcost.algebra.eliminate import NoClosedForm, Problem, SummedRange, Work, eliminate, sum_range
 from tolcost.algebra.floors import range_of
 from tolcost.algebra.piecewise import PROVED, fewer_clips, floordiv, gated, indicator, relu, tidied
@@ -44,10 +45,16 @@ from tolcost.algebra.rebuild import QUICK, Rules, opaque_sum, rebuild, size_of
 
 _STANDARD = "#"
 _MANY_TERMS = 3
+_MOST_EFFORT = 100_000
+"""What one sum may take, cases and proofs and sums inside of it together."""
 _FEW_RANGES = 8
 """At most so many at once: with each the degree grows, and nothing here counts what that takes."""
 MOST_FACTORS = 600
-"""The longest closed form of a sum, some 15,000 letters: nobody can read a longer one."""
+"""The longest closed form over connected coordinates, some 15,000 letters: nobody can read a longer one."""
+_MOST_TOGETHER = 2_000
+"""The longest of several together; what is a product of sums is shown as one."""
+_MOST_OPEN = 2_400
+"""The longest sum that is left open; a longer one comes of many conditions together."""
 _Form = tuple[tuple[int, tuple[tuple[int, int], ...]], ...]
 _Solved = dict[_Form, list[tuple[Problem, Poly]]]
 """Problems and what they came to, by their form."""
@@ -149,28 +156,37 @@ def _has_length(lo: Poly, hi: Poly) -> bool:
 
 @lru_cache(maxsize=1 << 12)
 def _total(body: Poly, ranges: tuple[SummedRange, ...], guard: Cond, facts: tuple[Cond, ...]) -> Poly:
-    parts = []
-    for constraints, times in signed_cases(guard).items():
-        ordered = tuple(sorted(constraints, key=lambda a: (isinstance(a, Ge), a.p.key)))
-        parts.append(scale(_by_components(Problem(body, ranges, ordered, facts)), times))
-    closed = fewer_clips(tidied(total_of(parts), facts))
-    if size_of(closed) <= MOST_FACTORS:
+    problem = Problem(body, ranges, (), facts)
+    try:
+        with limited(_MOST_EFFORT):
+            closed = _in_closed_form(problem, guard)
+    except OutOfEffort:
+        spend(0)  # what a sum around this one may look at is its own matter
+        return _as_it_stands(problem, guard)
+    if size_of(closed) <= _MOST_TOGETHER:
         return closed
     try:
-        return min(closed, _shortened(Problem(body, ranges, (), facts), guard), key=size_of)
+        return min(closed, _as_it_stands(problem, guard), key=size_of)
     except AlgebraBudget:  # what the conditions would be in the summand is longer still
         return closed
 
 
-def _shortened(problem: Problem, guard: Cond) -> Poly:
-    """Sum in closed form over the innermost range alone, or over none, where the form for all is too long."""
-    *outer, inner = problem.ranges
-    if outer:
-        body = _total(problem.body, (inner,), guard, problem.facts)
-        found = _unevaluated(Problem(body, tuple(outer), (), problem.facts))
-        if size_of(found) <= MOST_FACTORS:
-            return found
-    return _unevaluated(_with_body(problem, multiply(problem.body, indicator(guard, problem.facts))))
+def _in_closed_form(problem: Problem, guard: Cond) -> Poly:
+    """Sum case by case."""
+    parts = []
+    for constraints, times in signed_cases(guard).items():
+        ordered = tuple(sorted(constraints, key=lambda a: (isinstance(a, Ge), a.p.key)))
+        case = Problem(problem.body, problem.ranges, ordered, problem.facts)
+        parts.append(scale(_by_components(case), times))
+    return fewer_clips(tidied(total_of(parts), problem.facts))
+
+
+def _as_it_stands(problem: Problem, guard: Cond) -> Poly:
+    """Leave a sum open, with its condition in the summand."""
+    open_ = _unevaluated(_with_body(problem, multiply(problem.body, indicator(guard, problem.facts))))
+    if size_of(open_) > _MOST_OPEN:
+        raise AlgebraBudget("a condition is too long to stand in a summand")
+    return open_
 
 
 def sum_over(body: Poly, symbol: Symbol, lo: Poly, hi: Poly) -> Poly:
@@ -249,9 +265,11 @@ def _removed(problem: Problem, solved: _Solved) -> Poly:
     if result is not None:
         return result
     try:
-        result = eliminate(problem, Work(CLOSED))
+        result = _short(eliminate(problem, Work(CLOSED)), problem)
         solved.setdefault(_form(problem), []).append((problem, result))
         return result
+    except OutOfEffort:
+        raise
     except (NoClosedForm, AlgebraBudget, ZeroDivisionError):  # a divisor may vanish at an end of a range
         pass
     rows: dict[frozenset[Generator], Terms] = {}
@@ -262,6 +280,22 @@ def _removed(problem: Problem, solved: _Solved) -> Poly:
         return _unevaluated(problem)
     apart = (_with_body(problem, poly(terms, problem.body.den)) for terms in rows.values())
     return total_of(_removed(part, solved) for part in apart)
+
+
+def _short(closed: Poly, problem: Problem) -> Poly:
+    """Sum in closed form over the innermost range alone, or over none, where the form for all is too long.
+
+    A polynomial is not: it has factors, as all that is counted over triangles does.
+    """
+    if not closed.height or size_of(closed) <= MOST_FACTORS:
+        return closed
+    *outer, inner = problem.ranges
+    found = _unevaluated(problem)
+    if outer:
+        body = _removed(Problem(problem.body, (inner,), problem.constraints, problem.facts), {})
+        by_steps = _unevaluated(Problem(body, tuple(outer), (), problem.facts))
+        found = by_steps if size_of(by_steps) <= MOST_FACTORS else found
+    return min(closed, found, key=size_of)
 
 
 def _with_body(problem: Problem, body: Poly) -> Problem:

@@ -45,6 +45,7 @@ from tolcost.algebra import (
     total,
     total_of,
 )
+from tolcost.algebra.effort import limited
 from tolcost.algebra.piecewise import PROVED
 from tolcost.algebra.rebuild import Rules, rebuild
 from tolcost.atoms import nodes as ir
@@ -127,6 +128,8 @@ class SumDomain(Struct, frozen=True, cache_hash=True):
 EVERYWHERE = SumDomain()
 _FEW_GUARDS = 2
 """So many choices in a chain are told by differences, where bounds have floors."""
+MOST_EFFORT = 400_000
+"""What counting may take, all sums together: some four seconds; so may depths."""
 _kind = attrgetter("kind")
 Unsummed: TypeAlias = dict[tuple[Counted, SumDomain], Poly]
 
@@ -987,8 +990,9 @@ def _closed(
     program: Program, found: Schedules | None, functions_only: bool
 ) -> tuple[dict[Counted, Poly], tuple[Span, ...]]:
     try:
-        counter = ProgramCounter(program, found, functions_only, places=not functions_only)
-        return counter.program(), tuple(counter.bounded)
+        with limited(MOST_EFFORT):
+            counter = ProgramCounter(program, found, functions_only, places=not functions_only)
+            return counter.program(), tuple(counter.bounded)
     except AlgebraBudget as error:
         raise Rejected(
             Diagnostic("T0601", f"the cost of {program.name} is too large to compute: {error}")

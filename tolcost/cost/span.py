@@ -55,6 +55,7 @@ from tolcost.algebra import (
     to_text,
     total,
 )
+from tolcost.algebra.effort import limited
 from tolcost.algebra.poly import affine_parts, poly, powers_of
 from tolcost.atoms.kit import (
     Schedules,
@@ -68,7 +69,7 @@ from tolcost.atoms.kit import (
     static_condition,
 )
 from tolcost.atoms.nodes import Block, Build, Fold, Lambda, Node, Program, Ref, Select, Var, Where
-from tolcost.cost.count import defined, filter_lengths, looked_up
+from tolcost.cost.count import MOST_EFFORT, defined, filter_lengths, looked_up
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.elementary import FUNCTIONS
 from tolcost.records import Record
@@ -306,9 +307,10 @@ def depths(program: Program, found: Schedules | None = None) -> Depths:
     inside = found or schedules(program)
     chains = _DepthPass(program, inside, trees=False)
     try:
-        chain = chains.depth()
-        tree = _DepthPass(program, inside, trees=True).depth() if chains.any_tree() else chain
-        return Depths(chain, tree)
+        with limited(MOST_EFFORT):
+            chain = chains.depth()
+            tree = _DepthPass(program, inside, trees=True).depth() if chains.any_tree() else chain
+            return Depths(chain, tree)
     except AlgebraBudget as error:
         raise Rejected(
             Diagnostic("T0601", f"the depth of {program.name} is too large to compute: {error}")
