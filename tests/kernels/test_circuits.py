@@ -150,7 +150,9 @@ def test_bits_read_as_another_type_are_no_wire() -> None:
         circuit_of(program, {"n": 2})
 
 
-@pytest.mark.parametrize("index, told", [("0", "index 0 is outside 1..2"), ("3", "an index stays inside its dimension")])
+@pytest.mark.parametrize(
+    "index, told", [("0", "index 0 is outside 1..2"), ("3", "an index stays inside its dimension")]
+)
 def test_a_member_out_of_range_is_no_wire(index: str, told: str) -> None:
     """With 0 it was the last element, with 3 an error of Python; and a run stops there."""
     text = f"tol x: R [n]\ny := reduce(tol[1], (s, z) => (s[1]' + x[s[2]'], s[2]'), (0, {index}), [k])[1]'\n"
