@@ -42,9 +42,10 @@ from tolcost.cost.record import NamedType
 from tolcost.diagnostics import quoted, refuse
 from tolcost.result.claims import INCOMPLETE, NOTHING, SAME, Certainty, Claim, claim_of, conclude
 from tolcost.result.comparison import CostComparison, FigureDifference
+from tolcost.result.metrics import AMOUNTS
 from tolcost.result.point import MOST_FACTS, facts_of
 from tolcost.result.regions import EVERYWHERE, try_shapes, where_positive
-from tolcost.result.rows import AMOUNTS, TableRow, costs_nothing, gathered
+from tolcost.result.rows import TableRow, costs_nothing, gathered
 from tolcost.result.study import Located, at_example
 from tolcost.show.document import lengths_text
 

@@ -13,8 +13,9 @@ from msgspec import Struct
 from tolcost.algebra import Poly
 from tolcost.cost.device import Duration
 from tolcost.cost.record import FormRatio
-from tolcost.result.rows import AMOUNTS, TableRow, chosen, flat
-from tolcost.result.study import Located, Measure, size
+from tolcost.result.metrics import AMOUNTS, TITLES, Measure
+from tolcost.result.rows import TableRow, chosen, flat
+from tolcost.result.study import Located, size
 from tolcost.show.document import (
     UNKNOWN,
     Cell,
@@ -35,13 +36,7 @@ from tolcost.show.shorten import MORE, Subterms, shortened, si, subterms
 BY = ("node", "op", "scope")
 COLUMNS = ("op", "type", "shape", "nodes", *AMOUNTS, "intensity", "share", "cumulative", "form")
 SORTS = ("name", "nodes", *AMOUNTS)
-_TITLES = {
-    "eops": "EOPs",
-    "flops": "FLOPs",
-    "macs": "MACs",
-    "intensity": "FLOPs/byte",
-    "form": "EOPs in closed form",
-}
+_TITLES = {**TITLES, "intensity": "FLOPs/byte", "form": "EOPs in closed form"}
 _FIRST = {"op": ("operator", "operators"), "node": ("node", "nodes"), "scope": ("scope", "scopes")}
 _OF = {
     "op": ("nodes", "eops", "share", "macs", "bytes", "parameters", "intensity"),

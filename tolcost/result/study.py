@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -39,10 +39,15 @@ from tolcost.diagnostics import Diagnostic, UnknownLength, quoted, refuse
 from tolcost.records import AbstractMeta
 from tolcost.result.assumptions import NOTHING, Assumed
 from tolcost.result.claims import FROM_ABOVE, INCOMPLETE, Certainty, certainty_of_sum
+from tolcost.result.metrics import COLUMNS, METRICS, Measure, Metric, Place, Weighings, bound_of, metrics_in
 from tolcost.result.point import Point, Requirement, facts_of, locate
 from tolcost.result.rows import TableRow
 from tolcost.result.time import LimitChange, TimedNodes, Times, error_of, percent
 from tolcost.show.document import Fact, Form, Json, Valuation, form_at, number, symbols_in, text_of
+
+if TYPE_CHECKING:
+    from tolcost.cost.span import Depth, Depths
+    from tolcost.models.memory import Holdings, Peak
 
 
 class Figures(Struct, frozen=True):
@@ -73,14 +78,22 @@ class Figures(Struct, frozen=True):
 
     @property
     def amounts(self) -> dict[str, Poly | None]:
-        """What adds up, by name."""
-        return {"eops": self.eops, "flops": self.flops, "macs": self.macs, "bytes": self.bytes}
+        """Every metric of a part, by key."""
+        return {metric.key: self.amount(metric) for metric in COLUMNS}
 
     @property
     def told(self) -> dict[str, Poly | None]:
-        """What a part adds to a sum, by name: where it is not costed and comes to 0, that is not known."""
-        lacking = self.status in INCOMPLETE
-        return {name: None if lacking and form == 0 else form for name, form in self.amounts.items()}
+        """What a part adds to a sum, by key."""
+        return {metric.key: self.told_of(metric) for metric in COLUMNS}
+
+    def amount(self, metric: Metric) -> Poly | None:
+        """Return a metric of this work; None where it is one of a whole alone, or not known."""
+        return None if metric.of is None else metric.of(self)
+
+    def told_of(self, metric: Metric) -> Poly | None:
+        """Return what a part adds to a sum: where it is not costed and comes to 0, that is not known."""
+        form = self.amount(metric)
+        return None if form == 0 and self.status in INCOMPLETE else form
 
     @property
     def intensity(self) -> FormRatio | None:
@@ -204,108 +217,13 @@ class Growth(Struct, frozen=True):
 
 
 L = TypeVar("L", bound="Located")
+_COUNTED = {metric.key: metric.basis == "counts" for metric in METRICS}
+"""Which metrics rest on how often functions are applied."""
 FUNCTIONS = "histogram"
 """The part of a comparison whose figures are counts by function and space."""
 _EACH = f"{UNIT}, node by node with empty caches"
 _FOR_WHAT = "for this arithmetic"
 """What times are a bound of: other definitions of the same values may take less."""
-
-
-class Portion(Struct, frozen=True, eq=False):
-    """A part of a measure: a function in a space, an atom, bytes of a space."""
-
-    name: str
-    space: str
-    form: Form
-    remark: str = ""
-
-
-MeasureBound: TypeAlias = Literal["at most", "at least", "perhaps more", "no bound", "one bound over another"]
-
-
-class Measure(Struct, frozen=True, eq=False):
-    """A figure: its key for programs, its name for people, its closed form (None: not known), its parts."""
-
-    key: str
-    label: str
-    form: Form | None
-    unit: str = ""
-    parts: tuple[Portion, ...] = ()
-    headed: bool = True
-    """False where only the parts are figures, as with the five atoms."""
-    full: tuple[Poly, ...] = ()
-    """Where none of them is negative it is exact; elsewhere, and where that is open, at most that."""
-    bound: MeasureBound | None = None
-    """What it is, where it may be less or more."""
-
-    @property
-    def remark(self) -> str:
-        """The unit, and whether it is a bound; nothing of what is not known."""
-        if self.form is None and self.headed:
-            return ""
-        return ", ".join(filter(None, (self.unit, self.bound)))
-
-
-def model_measures(total: Figures, weighed: Iterable[tuple[str, Weighed]]) -> tuple[Measure, ...]:
-    """What nodes cost together: the figures that a model begins with."""
-    lacking: MeasureBound | None = None
-    if total.status in INCOMPLETE:
-        lacking = "no bound" if total.status in FROM_ABOVE else "at least"
-    return (
-        Measure("eops", "EOPs", total.eops, bound=lacking),
-        Measure("flops", "FLOPs", total.flops, bound=lacking),
-        Measure("macs", "MACs", total.macs, bound=lacking),
-        *(Measure("weights", name, value, value.unit, bound=lacking) for name, value in weighed),
-        Measure("index", "index functions", total.index_ops, bound=lacking),
-        bytes_measure("bytes, node by node", total.traffic, status=total.status),
-    )
-
-
-def bytes_measure(
-    label: str, moved: Traffic, parts: tuple[Portion, ...] = (), status: Certainty = "exact"
-) -> Measure:
-    """What is moved: at most that, where lengths would tell elements apart that a closed form does not."""
-    bound: MeasureBound | None = "at least" if status in INCOMPLETE else None
-    bound = bound_of("bytes", status) if moved.open else bound
-    return Measure("bytes", label, moved.total, "", parts, full=moved.full, bound=bound)
-
-
-def intensity_measure(ratio: FormRatio | None, moved: Traffic, status: Certainty) -> Measure:
-    """Functions for each byte: at least that, where bytes are at most those."""
-    bound = bound_of("intensity", status) if moved.open and ratio is not None else None
-    return Measure("intensity", "intensity", ratio, "FLOPs per byte", full=moved.full, bound=bound)
-
-
-def bound_of(key: str, status: Certainty) -> MeasureBound:
-    """What a measure is where it, or what it is divided by, is a bound from above; none where nodes lack.
-
-    >>> bound_of("bytes", "exact"), bound_of("intensity", "exact"), bound_of("parallelism", "upper bound")
-    ('at most', 'at least', 'one bound over another')
-    """
-    if status in INCOMPLETE:
-        return "no bound"
-    if key not in ("intensity", "parallelism"):
-        return "at most"
-    return "one bound over another" if status == "upper bound" else "at least"
-
-
-_UNCOUNTED = ("bytes", "span", "depth", "params", "param_bytes", "model_bytes", "peak_bytes")
-"""What does not rest on how often functions are applied."""
-_BELONGS = {
-    "bytes_exact": "bytes",
-    "intensity": "bytes",
-    "parallelism": "span",
-    "model_bytes": "bytes",
-    "param_bytes": "params",
-    "peak_bytes": "peak",
-    "histogram": "eops",
-}
-"""Measures that are asked for by the name of another."""
-
-
-def is_asked(key: str, metrics: frozenset[str] | None) -> bool:
-    """Whether a measure is among those asked for; None asks for all."""
-    return metrics is None or _BELONGS.get(key, key) in metrics
 
 
 class _Assuming(Struct, metaclass=AbstractMeta, frozen=True, eq=False, dict=True, kw_only=True):
@@ -324,6 +242,48 @@ class Study(_Assuming, frozen=True):
     coverage: Coverage
 
     kind: ClassVar[Literal["program", "model"]]
+    report: ClassVar[Literal["program", "model", "runs"]]
+    """The kind of report that it has, which decides what metrics stand there."""
+
+    @property
+    def holdings(self) -> Holdings | None:
+        """Parameters, inputs and outputs of a model."""
+        return None
+
+    @property
+    def peak(self) -> Peak | None:
+        """The most memory that activations of a model take at once; None where it is not known."""
+        return None
+
+    @property
+    def cache(self) -> Poly | None:
+        """The bytes of the inputs that grow from run to run of a model, after the last."""
+        return None
+
+    @property
+    def memory(self) -> Depth | None:
+        """The bytes of the parameters of a model and its peak together."""
+        return None
+
+    @property
+    def depth(self) -> Depth | None:
+        """The longest chain of functions; None where it is not known."""
+        return None if self.span is None else self.span.chain
+
+    @property
+    def span(self) -> Depths | None:
+        """The depth of a program, with reduces as chains and as trees."""
+        return None
+
+    @property
+    def parallelism(self) -> FormRatio | None:
+        """EOPs over the depth of a program; None where that is 0 at all lengths."""
+        return None
+
+    @property
+    def parallelism_tree(self) -> FormRatio | None:
+        """EOPs over the depth of a program with associative reduces as trees."""
+        return None
 
     @property
     def needed(self) -> tuple[Requirement, ...]:
@@ -371,13 +331,23 @@ class Study(_Assuming, frozen=True):
     def record(self, cost: Located, metrics: frozenset[str] | None) -> dict[str, Json]:
         """What a JSON document says of it."""
 
-    @abstractmethod
-    def measures(self, weighed: Iterable[tuple[str, Weighed]]) -> tuple[Measure, ...]:
+    def measures(self, weighed: Weighings) -> tuple[Measure, ...]:
         """Every figure, in the order of a report."""
+        return tuple(one for metric in metrics_in(self.report) for one in metric.measures(self, weighed))
 
-    @abstractmethod
     def compared(self) -> Iterator[tuple[str, str, Poly]]:
         """What a comparison is about: a part (or nothing, for the whole), a metric, its form."""
+        place: Place = "diff of programs" if self.kind == "program" else "diff of models"
+        # what moves may not be known, so it comes last
+        for metric in sorted(metrics_in(place), key=lambda metric: metric.basis == "bytes"):
+            form = metric.form(self)
+            if isinstance(form, Poly):
+                yield "", metric.key, form
+        yield from self.compared_parts()
+
+    @abstractmethod
+    def compared_parts(self) -> Iterator[tuple[str, str, Poly]]:
+        """What a comparison is about besides the whole."""
 
     @abstractmethod
     def groups(self, by: str) -> tuple[Group, ...]:
@@ -573,7 +543,8 @@ class Located(Struct, frozen=True, eq=False, dict=True):
         """How sure a measure, or a part of it, is: what it says of itself, else what counts are."""
         if measure.bound is not None:
             return measure.bound
-        if self.status in INCOMPLETE or (self.status == "upper bound" and measure.key not in _UNCOUNTED):
+        counted = _COUNTED.get(measure.key, True)
+        if self.status in INCOMPLETE or (self.status == "upper bound" and counted):
             return self.status
         return "depends on data" if any(s.kind == "data" for s in symbols_in(form)) else "exact"
 
@@ -738,6 +709,10 @@ def symbol_json(symbol: Symbol) -> dict[str, Json]:
     return {"name": symbol.name, "kind": symbol.kind, "low": low, "high": high}
 
 
-def functions_json(counts: Mapping[tuple[str, str], Poly], show: Show) -> dict[str, Json]:
-    """Counts by function and space."""
-    return {f"{name}:{space}": show(form) for (name, space), form in sorted(counts.items())}
+def weighed_json(cost: Located, show: Show) -> dict[str, Json]:
+    """The total by each cost model that is asked for."""
+    weighed: dict[str, Json] = {
+        model.name: {"value": show(one := cost.study.weighed(model)), "unit": one.unit}
+        for model in cost.weights
+    }
+    return {"weighed": weighed} if weighed else {}

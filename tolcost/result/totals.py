@@ -30,6 +30,7 @@ from tolcost.models.memory import parameters_by_node
 from tolcost.models.parameters import Parameters, parameters_of
 from tolcost.models.scheme import Instance, Layout
 from tolcost.result.claims import FROM_ABOVE, INCOMPLETE, Certainty, certainty_of_sum
+from tolcost.result.metrics import HELD
 from tolcost.result.rows import NO_NODE, ModuleScope, TableRow, path_of, scope_tree
 from tolcost.result.study import Coverage, Figures, Group, MissingNode
 from tolcost.result.time import TimedNodes, largest_of, work_of
@@ -363,7 +364,7 @@ def _of_no_node(adder: Adder, parameters: Poly) -> Iterator[TableRow]:
 
 
 def _amounts(figures: Figures, parameters: Poly) -> MappingProxyType[str, Poly | None]:
-    return MappingProxyType({**figures.amounts, "parameters": parameters})
+    return MappingProxyType({**figures.amounts, HELD: parameters})
 
 
 def _type(cost: GraphCost, name: str) -> tuple[str, str]:

@@ -25,9 +25,10 @@ from tolcost.algebra import (
 from tolcost.diagnostics import visible
 from tolcost.result.assumptions import offered, partitions
 from tolcost.result.claims import FROM_ABOVE, INCOMPLETE
+from tolcost.result.metrics import Measure, is_asked, keys_in
 from tolcost.result.model_table import TableView, model_blocks, model_table, point_fact, shown_rows
 from tolcost.result.point import Point, Requirement
-from tolcost.result.study import Growth, Located, Measure, MissingNode, Show, at_example, form_json, is_asked
+from tolcost.result.study import Growth, Located, MissingNode, Show, at_example, form_json
 from tolcost.result.time import LimitChange, Times, error_of
 from tolcost.show.document import (
     UNKNOWN,
@@ -401,7 +402,7 @@ def figure_data(cost: Located, view: CostView) -> Iterator[FigureData]:
 
 
 def _group_data(cost: Located, by: str) -> ReportTable:
-    metrics, known = ("eops", "flops", "macs", "bytes"), cost.located
+    metrics, known = keys_in("columns"), cost.located
     keys = (
         "model",
         by,
