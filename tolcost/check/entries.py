@@ -50,15 +50,13 @@ from tolcost.check.records import (
     timed,
 )
 from tolcost.check.targets import Contribution, Costed
-from tolcost.cost import Counts, NamedType, Term, analyze_program, count, depths, shipped, traffic, weigh
+from tolcost.cost import NamedType, Term, analyze_program
 from tolcost.cost.device import load_device
 from tolcost.cost.span import Depth
-from tolcost.cost.traffic import Traffic
-from tolcost.cost.weights import weight_of
-from tolcost.diagnostics import Rejected
 from tolcost.platform import read_device
 from tolcost.result.claims import INCOMPLETE, Certainty
-from tolcost.result.program import ProgramStudy, program_study
+from tolcost.result.metrics import GATE, metrics_in
+from tolcost.result.program import ProgramStudy, counted_study, program_study
 
 if TYPE_CHECKING:  # a check of programs alone does without what reads models
     from tolcost.catalogue.specs import NamedText
@@ -71,6 +69,8 @@ _STATUS: Mapping[Certainty, FigureStatus] = {
     "invalid": "unknown",
 }
 
+_HELD = frozenset(key for key, metric in GATE.items() if metric.basis == "held")
+"""What a program has none of."""
 _FEW_CLAUSES = 16
 """A choice between conditions of several parts is kept where it comes to no more than so many."""
 
@@ -79,48 +79,21 @@ SureForm: TypeAlias = tuple[FigureStatus, Poly | Depth | None]
 
 
 def costed_program(name: str, program: Program, metrics: Iterable[str], assume: Sequence[str] = ()) -> Costed:
-    """What the gate keeps of a lowered program: only the counts that its metrics need."""
-    asked = [metric for metric in metrics if metric != "params"]  # a program has no parameters
+    """Return what the gate keeps of a lowered program; what its metrics do not rest on is not worked out."""
+    asked = [key for key in metrics if key not in _HELD]
     if assume:
         study = program_study(analyze_program(program)).assuming(assume)
-        figures = {metric: _study_figure(study, metric) for metric in asked}
-        entry = entry_from(name, study.inputs, [one.condition for one in study.needed], figures)
-        return Costed(
-            entry, tuple(_part(term) for term in study.analysis.counts.terms if term.kind == "data")
-        )
-    counts = count(program)
-    figures = {m: _program_figure(program, counts, m) for m in asked}
-    inputs = tuple(NamedType(given.name, given.type) for given in program.inputs)
-    entry = entry_from(name, inputs, tuple(c.condition for c in program.conditions), figures)
-    return Costed(entry, tuple(_part(term) for term in counts.terms if term.kind == "data"))
-
-
-def _program_figure(program: Program, counts: Counts, metric: str) -> SureForm:
-    """A metric of a program; what is not asked for is not computed."""
-    status = _STATUS[counts.status]
-    match metric:
-        case "eops":
-            return status, counts.eops
-        case "flops":
-            return status, weigh(counts, shipped("flops")).numerator
-        case "macs":
-            return status, counts.macs
-        case "span":
-            return _chained(_depth(program), status)
-        case "bytes":
-            return _moved(traffic(program), status)
-        case _:
-            return _duration(program_study(analyze_program(program)), metric)
-
-
-def _moved(moved: Traffic, status: FigureStatus, facts: tuple[Cond, ...] = ()) -> SureForm:
-    """The bytes, and how sure they are: at most those, where numbers would tell more."""
-    return _at_most(status, moved.is_bound(facts)), moved.total
-
-
-def _chained(depth: Depth | None, status: FigureStatus, facts: tuple[Cond, ...] = ()) -> SureForm:
-    """The depth, and how sure it is."""
-    return _at_most(status, depth is not None and depth.is_bound(facts)), depth
+        conditions = [one.condition for one in study.needed]
+    else:
+        bases = {GATE[key].basis for key in asked if key in GATE}
+        study = counted_study(analyze_program(program, depth="depth" in bases, moved="bytes" in bases))
+        conditions = [one.condition for one in program.conditions]
+    figures = {key: _figure(study, key) for key in asked if key in GATE}
+    if len(figures) < len(asked):
+        whole = study if assume else program_study(analyze_program(program))
+        figures |= {key: _duration(whole, key) for key in asked if key not in GATE}
+    parts = (_part(study, term) for term in study.analysis.counts.terms if term.kind == "data")
+    return Costed(entry_from(name, study.inputs, conditions, figures), tuple(parts))
 
 
 def _at_most(status: FigureStatus, bound: bool) -> FigureStatus:
@@ -130,19 +103,12 @@ def _at_most(status: FigureStatus, bound: bool) -> FigureStatus:
     return "unknown" if status in ("incomplete", "unknown") else "at-most"
 
 
-def _depth(program: Program) -> Depth | None:
-    try:
-        return depths(program).chain
-    except Rejected:
-        return None
-
-
-def _part(term: Term) -> Contribution:
-    weight = weight_of(shipped("flops"), term.function, term.space)
-    assert weight is not None, "FLOPs are told of every function"
-    assert weight.denominator == 1, "FLOPs of a function are whole"
-    counts = {"eops": term.count, "flops": term.count * weight.numerator}
-    return Contribution(f"{term.function}:{term.space}", counts, term.span)
+def _part(study: ProgramStudy, term: Term) -> Contribution:
+    """Return what one place in the source contributes to the metrics that go by line."""
+    figures = study.of_terms([term])
+    forms = {metric.key: figures.amount(metric) for metric in metrics_in("lines")}
+    known = {key: form for key, form in forms.items() if form is not None}
+    return Contribution(f"{term.function}:{term.space}", known, term.span)
 
 
 # ---- models ---------------------------------------------------------------------------------------
@@ -150,27 +116,28 @@ def _part(term: Term) -> Contribution:
 
 def costed_model(name: str, study: ModelStudy, metrics: Iterable[str]) -> Costed:
     """What the gate keeps of a model; a total that lacks a node says that it is incomplete."""
-    figures = {metric: _study_figure(study, metric) for metric in metrics}
+    figures = {key: _figure(study, key) for key in metrics}
     entry = entry_from(name, study.inputs, study.granted, figures)
     return Costed(entry, tuple(_parts(study)))
 
 
-def _study_figure(study: ProgramStudy | ModelStudy, metric: str) -> SureForm:
-    """A metric of what was studied."""
-    total = study.total
-    status = _STATUS[total.status]
-    others = "incomplete" if total.status in INCOMPLETE else status  # sides of a choice are counts alone
-    match metric:
-        case "eops" | "flops" | "macs":
-            return status, total.amounts[metric]
-        case "params" if not isinstance(study, ProgramStudy):
-            return others, study.holdings.parameters
-        case "span":
-            return _chained(study.depth, others, study.granted)
+def _figure(study: Study, key: str) -> SureForm:
+    """Return a metric of what was studied, and how sure it is."""
+    if key not in GATE:
+        return _duration(study, key)
+    metric, status, found = GATE[key], study.total.status, GATE[key].form(study)
+    form = found if isinstance(found, Poly | Depth) else None
+    sure = _STATUS[status]
+    others = "incomplete" if status in INCOMPLETE else sure  # sides of a choice are counts alone
+    match metric.basis:
+        case "counts":
+            return sure, form
         case "bytes":
-            return _moved(total.traffic, others, study.granted)
-        case _:
-            return _duration(study, metric)
+            return _at_most(others, study.total.traffic.is_bound(study.granted)), form
+        case "depth":
+            return _at_most(others, isinstance(form, Depth) and form.is_bound(study.granted)), form
+        case "held":
+            return others, form
 
 
 def _duration(study: Study, metric: str) -> SureForm:

@@ -106,12 +106,13 @@ def _for_each_step(eops: Poly, depth: Depth) -> FormRatio | None:
     return None if depth.candidates == ZERO_DEPTH.candidates else FormRatio(eops, depth)
 
 
-def analyze_program(program: Program, file: str = "", depth: bool = True) -> Analysis:
-    """Bring together everything that is known about the cost of a program; its depth only if asked for."""
+def analyze_program(program: Program, file: str = "", depth: bool = True, moved: bool = True) -> Analysis:
+    """Bring together all that is known about the cost of a program; depth and traffic only if asked for."""
     found = schedules(program)
     counts = count(program, found)
-    moved, deep = traffic(program), _depths(program, found) if depth else None
-    symbols = _symbols(program, counts, moved, deep)
+    carried = traffic(program) if moved else Traffic({}, {})
+    deep = _depths(program, found) if depth else None
+    symbols = _symbols(program, counts, carried, deep)
     return Analysis(
         name=program.name,
         file=file,
@@ -119,7 +120,7 @@ def analyze_program(program: Program, file: str = "", depth: bool = True) -> Ana
         outputs=tuple(NamedType(out.name, out.node.type) for out in program.outputs),
         counts=counts,
         flops=weigh(counts, shipped("flops")).numerator,
-        traffic=moved,
+        traffic=carried,
         span=deep,
         conditions=program.conditions,
         unproved=program.unproved,

@@ -520,10 +520,14 @@ def is_asked(key: str, metrics: frozenset[str] | None) -> bool:
     return metrics is None or _BELONGS.get(key, key) in metrics
 
 
+GATE: Mapping[str, Metric] = {metric.key: metric for metric in METRICS if "gate" in metric.stands}
+"""What the gate can hold, by key."""
+
+
 def gated() -> tuple[Metric, ...]:
     """Return the metrics that the gate can hold: counts first, and what is only held last."""
     order: tuple[Basis, ...] = ("counts", "bytes", "depth", "held")
-    return tuple(sorted(metrics_in("gate"), key=lambda metric: order.index(metric.basis)))
+    return tuple(sorted(GATE.values(), key=lambda metric: order.index(metric.basis)))
 
 
 # ---- documents -----------------------------------------------------------------------------------------

@@ -100,11 +100,12 @@ class ProgramStudy(Study, frozen=True):
                 where = ("" if source == self.file else visible(source), place(term.span).line)
                 lines.setdefault(where, []).append(term)
         return tuple(
-            Group(f"{file}:{line}" if file else f"line {line}", len(terms), self._of(terms))
+            Group(f"{file}:{line}" if file else f"line {line}", len(terms), self.of_terms(terms))
             for (file, line), terms in sorted(lines.items())
         )
 
-    def _of(self, terms: Sequence[Term]) -> Figures:
+    def of_terms(self, terms: Sequence[Term]) -> Figures:
+        """The figures of some places in the source: those that go by line."""
         counts: dict[CountKey, list[Poly]] = {}
         for term in terms:
             counts.setdefault((term.function, term.space), []).append(term.count)
@@ -164,14 +165,19 @@ class ProgramStudy(Study, frozen=True):
 
 def program_study(analysis: Analysis) -> ProgramStudy:
     """Bring an analysis into the form that everything is shown and compared in: as it is where it holds."""
-    analysis = _where_it_holds(analysis)
+    needed = requirements(analysis.conditions, analysis.unproved)
+    return replace(counted_study(_where_it_holds(analysis)), requirements=needed)
+
+
+def counted_study(analysis: Analysis) -> ProgramStudy:
+    """Bring an analysis into the form of a study, with its forms as they were counted."""
     return ProgramStudy(
         name=analysis.name,
         file=analysis.file,
         inputs=analysis.inputs,
         symbols=analysis.symbols,
         total=figures_of(analysis),
-        requirements=requirements(analysis.conditions, analysis.unproved),
+        requirements=(),
         coverage=Coverage(1, ()),
         analysis=analysis,
     )
