@@ -498,6 +498,8 @@ HELD = next(metric.column for metric in METRICS if metric.key == "params")
 """The column of what parts hold: it adds up, too, but is no work."""
 AMOUNTS: tuple[str, ...] = (*(metric.key for metric in COLUMNS), HELD)
 TITLES: Mapping[str, str] = {metric.key: metric.label for metric in COLUMNS}
+NAMES: Mapping[str, str] = {metric.key: metric.python for metric in METRICS if metric.python}
+"""What metrics are called in Python, where that is not their key."""
 PYTHON: frozenset[str] = frozenset(metric.python or metric.key for metric in METRICS)
 """What a figure may be called in Python, whether or not a study has it."""
 _BELONGS: Mapping[str, str] = {
