@@ -117,6 +117,9 @@ REPORTS: frozenset[Place] = frozenset(("program", "model", "runs"))
 PARTS: frozenset[Place] = frozenset(("groups", "columns"))
 DIFFS: frozenset[Place] = frozenset(("diff of programs", "diff of models"))
 GATED: frozenset[Place] = frozenset(("gate", "lock"))
+EVERYWHERE: frozenset[Place] = frozenset(
+    (*REPORTS, *PARTS, *DIFFS, *GATED, "lines", "sweep", "diff of operators", "fleet")
+)
 
 
 class MetricDetail(Struct, frozen=True, kw_only=True, eq=False):
@@ -295,7 +298,7 @@ METRICS: tuple[Metric, ...] = (
         of=lambda figures: figures.eops,
         measured=_eops,
         amount="EOP",
-        stands=REPORTS | PARTS | DIFFS | GATED | {"lines", "sweep", "diff of operators", "fleet"},
+        stands=EVERYWHERE,
         details=(
             MetricDetail(
                 key="histogram",

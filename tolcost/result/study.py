@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
@@ -65,6 +65,10 @@ class Figures(Struct, frozen=True):
     def eops(self) -> Poly:
         """Elementary functions applied to data."""
         return applied(self.histogram, self.atoms, self.status in FROM_ABOVE)
+
+    def applications(self, names: Container[str]) -> Poly:
+        """Return how often functions of some names are applied to data."""
+        return total_of(form for (name, _), form in self.histogram.items() if name in names)
 
     @property
     def index_ops(self) -> Poly:
