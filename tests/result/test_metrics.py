@@ -111,7 +111,12 @@ def test_it_stands_in_documents_that_keep_to_schemas_with_it(said: dict[str, Any
 
 def test_it_stands_on_the_page(said: dict[str, Any]) -> None:
     assert said["html"]["code"] == 0
-    assert '"label":"comparisons"' in said["html"]["out"].replace(": ", ":")
+    data = json.loads(said["html"]["out"].partition('id="data">')[2].partition("</script>")[0])
+    assert data["amounts"]["comparisons"] == "comparisons"
+    assert "comparisons" in [one["key"] for one in data["figures"]]
+    by_title = {one["title"]: data["shown"][one["comparisons"]] for one in data["operators"]}
+    assert "batch" in by_title["Greater"]
+    assert "batch" not in by_title["Exp"]
 
 
 def test_python_has_it(said: dict[str, Any]) -> None:

@@ -495,6 +495,8 @@ def keys_in(place: Place) -> tuple[str, ...]:
     return tuple(metric.key for metric in metrics_in(place))
 
 
+LEADING = METRICS[0].key
+"""What a cost is told by where there is room for one metric: parts have a share of it, and go by it."""
 COLUMNS = metrics_in("columns")
 """What every part of the work has, and what adds up over parts."""
 HELD = next(metric.column for metric in METRICS if metric.key == "params")

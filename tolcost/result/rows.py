@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from tolcost.algebra import Poly, total_known
 from tolcost.cost.record import FormRatio
-from tolcost.result.metrics import AMOUNTS, HELD, TITLES, keys_in
+from tolcost.result.metrics import AMOUNTS, HELD, LEADING, TITLES, keys_in
 
 if TYPE_CHECKING:
     from tolcost.catalogue.graph import GraphNode
@@ -145,7 +145,7 @@ class TableRow(Struct, frozen=True, eq=False):
     def shown(self) -> str:
         """Its title, with how many are alike."""
         title = f"{self.title} ×{self.times}" if self.times > 1 else self.title
-        return f"{title}, in part" if self.partly and self.amounts["eops"] is not None else title
+        return f"{title}, in part" if self.partly and self.amounts[LEADING] is not None else title
 
     @property
     def intensity(self) -> FormRatio | None:
@@ -190,7 +190,7 @@ def chosen(
     shown = shown[: len(shown) - len(rest)]
     shown += [gathered(f"{len(rest):,} more", rest)] if rest else []
     shown += map(_without_amounts, _as_one(f"{len(unknown):,} {what} not costed", unknown))
-    lacking = "cost" if sort not in AMOUNTS or sort in _WORK[:1] else TITLES.get(sort, sort)
+    lacking = "cost" if sort not in AMOUNTS or sort == LEADING else TITLES.get(sort, sort)
     shown += _as_one(f"{len(free):,} {what} without {lacking}", free)
     return [*shown, *outside]
 

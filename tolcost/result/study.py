@@ -39,7 +39,17 @@ from tolcost.diagnostics import Diagnostic, UnknownLength, quoted, refuse
 from tolcost.records import AbstractMeta
 from tolcost.result.assumptions import NOTHING, Assumed
 from tolcost.result.claims import FROM_ABOVE, INCOMPLETE, Certainty, certainty_of_sum
-from tolcost.result.metrics import COLUMNS, METRICS, Measure, Metric, Place, Weighings, bound_of, metrics_in
+from tolcost.result.metrics import (
+    COLUMNS,
+    LEADING,
+    METRICS,
+    Measure,
+    Metric,
+    Place,
+    Weighings,
+    bound_of,
+    metrics_in,
+)
 from tolcost.result.point import Point, Requirement, facts_of, locate
 from tolcost.result.rows import TableRow
 from tolcost.result.time import LimitChange, TimedNodes, Times, error_of, percent
@@ -588,7 +598,7 @@ class Located(Struct, frozen=True, eq=False, dict=True):
 
     def share(self, figures: Figures) -> Fraction | None:
         """What part of all EOPs some work has, where every length is known."""
-        own, whole = self.number(figures.told["eops"]), self.number(self.total.eops)
+        own, whole = self.number(figures.told[LEADING]), self.number(self.total.eops)
         return Fraction(own, whole) if own is not None and whole else None
 
 

@@ -25,7 +25,7 @@ from tolcost.algebra import (
 from tolcost.diagnostics import visible
 from tolcost.result.assumptions import offered, partitions
 from tolcost.result.claims import FROM_ABOVE, INCOMPLETE
-from tolcost.result.metrics import Measure, is_asked, keys_in
+from tolcost.result.metrics import LEADING, Measure, is_asked, keys_in
 from tolcost.result.model_table import TableView, model_blocks, model_table, point_fact, shown_rows
 from tolcost.result.point import Point, Requirement
 from tolcost.result.study import Growth, Located, MissingNode, Show, at_example, form_json
@@ -197,7 +197,7 @@ def _titles(point: Point) -> tuple[str, str]:
 def _rows(cost: Located, view: CostView) -> Iterator[FigureRow]:
     value = cost.value if _point_shown(cost, view) else _no_value
     for measure in measures_shown(cost, view):
-        strong = measure.key == "eops"
+        strong = measure.key == LEADING
         at = value(measure.form)
         yield FigureRow(measure.label, measure.form, at, measure.remark, strong=strong, headed=measure.headed)
         leading = cost.study.leading if strong else None
