@@ -13,6 +13,7 @@ from tolcost.atoms.verify import verify
 from tolcost.catalogue.listing import Entry, entries
 from tolcost.catalogue.reading import as_bytes, model_in
 from tolcost.catalogue.specs import Library, Spec, open_library
+from tolcost.cost.certainty import FROM_ABOVE, INCOMPLETE
 from tolcost.diagnostics import Diagnostic, Rejected, Source, quoted, refuse
 from tolcost.elaborate import Elaborated
 from tolcost.elaborate.inputs import PlainShapes, PlainValue, arguments
@@ -20,7 +21,6 @@ from tolcost.models.walking import Session
 from tolcost.pipeline import analyze_lowered, lower_for_author, read_program
 from tolcost.platform import stored_conformance, with_deep_stack
 from tolcost.result.catalogue_page import RecordedTests
-from tolcost.result.claims import FROM_ABOVE, INCOMPLETE
 from tolcost.result.compare import compare
 from tolcost.result.comparison import CostComparison
 from tolcost.result.conformance import conformance_of

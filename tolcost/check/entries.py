@@ -51,10 +51,10 @@ from tolcost.check.records import (
 )
 from tolcost.check.targets import Contribution, Costed
 from tolcost.cost import NamedType, Term, analyze_program
+from tolcost.cost.certainty import INCOMPLETE, Certainty
 from tolcost.cost.device import load_device
 from tolcost.cost.span import Depth
 from tolcost.platform import read_device
-from tolcost.result.claims import INCOMPLETE, Certainty
 from tolcost.result.metrics import GATE, metrics_in
 from tolcost.result.program import ProgramStudy, counted_study, program_study
 

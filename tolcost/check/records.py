@@ -13,8 +13,8 @@ from typing import Literal, TypeAlias, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tolcost.cost.certainty import Certainty
 from tolcost.platform import device_names
-from tolcost.result.claims import Certainty
 from tolcost.result.metrics import gated, keys_in
 
 METRICS = tuple(metric.key for metric in gated())

@@ -1,6 +1,6 @@
 """What a lowered program costs: counts, weights, traffic, depth, and the derivation of it all."""
 
-from tolcost.cost.count import Counts, CountStatus, FunctionCounts, Term, count, count_functions
+from tolcost.cost.count import Counts, FunctionCounts, Term, count, count_functions
 from tolcost.cost.record import Analysis, FormRatio, NamedType, analyze_program, shipped
 from tolcost.cost.span import Depths, depths
 from tolcost.cost.traffic import Traffic, traffic

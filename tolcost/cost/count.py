@@ -8,13 +8,14 @@ What a count weighs is for ``weights``; how long the longest chain is, for ``spa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from functools import lru_cache
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tolcost.algebra import (
     LARGEST_LENGTH,
@@ -85,6 +86,7 @@ from tolcost.atoms.nodes import (
     Type,
     Var,
 )
+from tolcost.cost.certainty import FROM_ABOVE, Certainty
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span, refuse
 
 # === Counts before they are summed: terms that remember their coordinates and conditions.
@@ -755,7 +757,6 @@ def new_members(node: ir.Put) -> Iterator[int]:
             yield (len(node.type) > 1) - (len(part.shape) == len(node.at))
 
 
-CountStatus = Literal["exact", "upper bound", "depends on data"]
 CountKey: TypeAlias = tuple[str, str]
 """An elementary function and the space it computes in."""
 
@@ -785,6 +786,15 @@ def applied(histogram: Mapping[CountKey, Poly], atoms: Mapping[str, Poly], bound
     return atoms["lambda"] if bounded else total_of(histogram.values())
 
 
+Change: TypeAlias = Callable[[Poly], Poly]
+_K = TypeVar("_K")
+
+
+def map_values(forms: Mapping[_K, Poly], change: Change) -> Mapping[_K, Poly]:
+    """Return closed forms by key, each changed."""
+    return MappingProxyType({key: change(form) for key, form in forms.items()})
+
+
 class Counts(Struct, frozen=True, eq=False):
     """Everything counted in a program, in closed form."""
 
@@ -793,21 +803,33 @@ class Counts(Struct, frozen=True, eq=False):
     atoms: Mapping[str, Poly]
     macs: Poly
     terms: tuple[Term, ...]
-    status: CountStatus
+    status: Certainty
     bounded: tuple[Span, ...] = ()
     """Where data decides what is computed, so that only the most of it is counted."""
 
     @property
     def eops(self) -> Poly:
         """The number of elementary functions applied to data."""
-        return applied(self.histogram, self.atoms, self.status == "upper bound")
+        return applied(self.histogram, self.atoms, self.status in FROM_ABOVE)
+
+    def map_forms(self, change: Change, places: bool = False) -> Counts:
+        """Return these counts with every form changed; places in the source are only kept if asked for."""
+        return Counts(
+            histogram=map_values(self.histogram, change),
+            index=map_values(self.index, change),
+            atoms=map_values(self.atoms, change),
+            macs=change(self.macs),
+            terms=tuple(replace(term, count=change(term.count)) for term in self.terms) if places else (),
+            status=self.status,
+            bounded=self.bounded,
+        )
 
 
 class FunctionCounts(Struct, frozen=True, eq=False):
     """The elementary functions that a program applies to data, in closed form, and nothing else."""
 
     histogram: Mapping[CountKey, Poly]
-    status: CountStatus
+    status: Certainty
 
     @property
     def eops(self) -> Poly:
@@ -1030,7 +1052,7 @@ def _by_key(found: dict[Counted, Poly], kind: CountedKind) -> Mapping[CountKey, 
     return MappingProxyType({key: result[key] for key in sorted(result)})
 
 
-def _status(found: dict[Counted, Poly], bounded: bool) -> CountStatus:
+def _status(found: dict[Counted, Poly], bounded: bool) -> Certainty:
     if bounded:
         return "upper bound"
     data = any("data" in map(_kind, poly.free) for poly in found.values())

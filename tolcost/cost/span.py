@@ -69,7 +69,7 @@ from tolcost.atoms.kit import (
     static_condition,
 )
 from tolcost.atoms.nodes import Block, Build, Fold, Lambda, Node, Program, Ref, Select, Var, Where
-from tolcost.cost.count import MOST_EFFORT, defined, filter_lengths, looked_up
+from tolcost.cost.count import MOST_EFFORT, Change, defined, filter_lengths, looked_up
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.elementary import FUNCTIONS
 from tolcost.records import Record
@@ -98,6 +98,12 @@ class Depth(Record, frozen=True):
     def at(self, values: Mapping[Symbol, int]) -> int:
         """Evaluate exactly at a point."""
         return max(evaluate(candidate, values) for candidate in self.candidates)
+
+    def map_forms(self, change: Change) -> Depth:
+        """Return this depth with every candidate changed, without those that others are seen to reach now."""
+        changed = dict.fromkeys(map(change, self.candidates))
+        found = latest(*(Depth((form,), self.exact) for form in changed))
+        return Depth(found.candidates, found.exact, tuple(map(change, self.full)))
 
     def is_bound(self, facts: tuple[Cond, ...] = ()) -> bool:
         """Whether it may be more than the depth is at some lengths where facts hold."""
@@ -300,6 +306,10 @@ class Depths(Struct, frozen=True, eq=False):
 
     chain: Depth
     tree: Depth
+
+    def map_forms(self, change: Change) -> Depths:
+        """Return both depths with every form changed."""
+        return Depths(self.chain.map_forms(change), self.tree.map_forms(change))
 
 
 def depths(program: Program, found: Schedules | None = None) -> Depths:

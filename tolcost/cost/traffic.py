@@ -82,6 +82,7 @@ from tolcost.atoms.kit import (
     static_condition,
 )
 from tolcost.atoms.nodes import Block, Input, Node, Program, Var
+from tolcost.cost.count import Change, map_values
 from tolcost.cost.indices import (
     FEW_TERMS,
     Doubts,
@@ -736,6 +737,12 @@ class Traffic(Struct, frozen=True, eq=False):
     """What is read whatever indices say, where indices say what is read."""
     full: tuple[Poly, ...] = ()
     """Where none of them is negative ranges have an element; elsewhere less may be read."""
+
+    def map_forms(self, change: Change) -> Traffic:
+        """Return this traffic with every form changed."""
+        least = None if self.least is None else map_values(self.least, change)
+        read, written = map_values(self.read, change), map_values(self.written, change)
+        return Traffic(read, written, self.unsized, self.open, least, tuple(map(change, self.full)))
 
     def is_bound(self, facts: tuple[Cond, ...] = ()) -> bool:
         """Whether the closed form may be more than what is moved at some lengths where facts hold."""

@@ -7,9 +7,9 @@ Where lengths are formulas, which conditions are proved is part of the case; the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -47,22 +47,11 @@ from tolcost.models.patterns import Answers, Cases, cases_of, numbers
 # === Where the forms of a scheme stand in what it gives: an instance is made of values by their places.
 
 
-FormPlaces = tuple[tuple[Hashable, int], ...]
-"""Keys of a mapping, with the place of the form of each."""
-
-
 class Layout(Struct, frozen=True, eq=False):
-    """The places of all forms."""
+    """The forms of a scheme, and where those of the shapes of its outputs stand among them."""
 
     general: Lowered
     forms: tuple[Poly, ...]
-    histogram: FormPlaces
-    index: FormPlaces
-    atoms: FormPlaces
-    macs: int
-    read: FormPlaces
-    written: FormPlaces
-    least: FormPlaces | None
     shapes: tuple[tuple[int, ...] | None, ...]
     """Those of outputs that are tensors."""
 
@@ -72,19 +61,9 @@ class Layout(Struct, frozen=True, eq=False):
 
     def at(self, values: Sequence[Poly], full: tuple[Poly, ...] = ()) -> Told:
         """What the scheme gives where its forms have these values; ``full`` as traffic has it."""
-        general = self.general
-        counts = Counts(
-            _mapped(self.histogram, values),
-            _mapped(self.index, values),
-            _mapped(self.atoms, values),
-            values[self.macs],
-            (),
-            general.counts.status,
-            general.counts.bounded,
-        )
-        least = None if self.least is None else _mapped(self.least, values)
-        read, written = _mapped(self.read, values), _mapped(self.written, values)
-        traffic = Traffic(read, written, general.traffic.unsized, general.traffic.open, least, full)
+        general, put = self.general, dict(zip(self.forms, values, strict=False)).__getitem__
+        counts = general.counts.map_forms(put)
+        traffic = replace(replace(general.traffic, full=()).map_forms(put), full=full)
         outputs = [
             self._output(known, shape, values)
             for known, shape in zip(general.outputs, self.shapes, strict=True)
@@ -138,28 +117,13 @@ class Instance:
                 yield tuple([values[place] for place in shape]), known.space
 
 
-def _mapped(places: FormPlaces, values: Sequence[Poly]) -> Mapping[Any, Poly]:
-    return MappingProxyType({key: values[place] for key, place in places})
-
-
 def layout_of(general: Lowered, forms: tuple[Poly, ...]) -> Layout:
     """Where the forms of a scheme stand in what it gives."""
     at = {form: place for place, form in enumerate(forms)}
 
-    def places(mapping: Mapping[Any, Poly]) -> FormPlaces:
-        return tuple((key, at[form]) for key, form in mapping.items())
-
-    counts, traffic = general.counts, general.traffic
     return Layout(
         general,
         forms,
-        places(counts.histogram),
-        places(counts.index),
-        places(counts.atoms),
-        at[counts.macs],
-        places(traffic.read),
-        places(traffic.written),
-        None if traffic.least is None else places(traffic.least),
         tuple(
             tuple(at[d] for d in known.shape) if isinstance(known, Tensor) else None
             for known in general.outputs

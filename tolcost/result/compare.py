@@ -38,9 +38,10 @@ from tolcost.algebra import (
 )
 from tolcost.algebra import compare as compare_forms
 from tolcost.algebra.points import hold_at
+from tolcost.cost.certainty import INCOMPLETE, Certainty
 from tolcost.cost.record import NamedType
 from tolcost.diagnostics import quoted, refuse
-from tolcost.result.claims import INCOMPLETE, NOTHING, SAME, Certainty, Claim, claim_of, conclude
+from tolcost.result.claims import NOTHING, SAME, Claim, claim_of, conclude
 from tolcost.result.comparison import CostComparison, FigureDifference
 from tolcost.result.metrics import AMOUNTS
 from tolcost.result.point import MOST_FACTS, facts_of

@@ -13,12 +13,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tolcost.algebra import NotInteger, Poly, Symbol, decide_many, evaluate_many, symbols_of_cond, to_sympy
+from tolcost.cost.certainty import Certainty
 from tolcost.cost.device import Device, Duration, load_device
 from tolcost.cost.record import FormRatio, NamedType
 from tolcost.cost.span import Depth
 from tolcost.cost.weights import Weighed
 from tolcost.diagnostics import Rejected, UnknownLength, quoted, refuse, visible
-from tolcost.result.claims import Certainty
 from tolcost.result.metrics import NAMES, PYTHON
 from tolcost.result.point import Requirement, said_of_lengths, whole_lengths
 from tolcost.result.study import Located, locate_study

@@ -56,7 +56,7 @@ from tolcost.result.model import (
     of_model,
 )
 from tolcost.result.point import Requirement
-from tolcost.result.rows import TableRow, row_with, rows_added
+from tolcost.result.rows import TableRow, rows_added
 from tolcost.result.study import (
     Coverage,
     Group,
@@ -69,7 +69,7 @@ from tolcost.result.study import (
     symbol_json,
 )
 from tolcost.result.time import TimedNodes
-from tolcost.result.totals import figures_with, total_figures
+from tolcost.result.totals import total_figures
 from tolcost.show.document import Fact, Form, Json, lengths_text
 
 _SUCH_AS = "such as 'past: 0..n', which is n runs"
@@ -186,7 +186,7 @@ class GenerationStudy(Study, dict=True, frozen=True):
         found: dict[str, list[Group]] = {}
         for piece in self.pieces:
             for group in piece.study.groups(by):
-                moved = replace(group, figures=figures_with(group.figures, piece.put))
+                moved = replace(group, figures=group.figures.map_forms(piece.put))
                 found.setdefault(group.title, []).append(moved)
         return tuple(
             Group(title, same[-1].nodes, total_figures([group.figures for group in same]))
@@ -195,7 +195,7 @@ class GenerationStudy(Study, dict=True, frozen=True):
 
     def rows(self, by: str, depth: int) -> tuple[TableRow, ...]:
         """The rows of a table of all runs; parameters are those of the model."""
-        tables = [[row_with(row, p.put) for row in p.study.rows(by, depth)] for p in self.pieces]
+        tables = [[row.map_forms(p.put) for row in p.study.rows(by, depth)] for p in self.pieces]
         return tuple(rows_added(tables))
 
     def record(self, cost: Located, metrics: frozenset[str] | None) -> dict[str, Json]:
@@ -256,7 +256,7 @@ def generated(cost: Located, runs: str, prefill: str | None = None, other: Locat
     pieces = [*_decoded(cost, steps, symbol)]
     if prefill is not None:
         pieces.insert(0, _prefilled(cost, steps, prefill, other))
-    total = total_figures([figures_with(piece.study.total, piece.put) for piece in pieces])
+    total = total_figures([piece.study.total.map_forms(piece.put) for piece in pieces])
     forms = (total.eops, total.macs, steps.first, steps.end, *total.atoms.values(), *total.index.values())
     needed = _runs(steps), *(one for piece in pieces for one in piece.needed)
     free = frozenset[Symbol]().union(*(form.free for form in forms))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from msgspec import Struct
 
 from tolcost.algebra import Poly
-from tolcost.result.claims import FROM_ABOVE, INCOMPLETE, Certainty
+from tolcost.cost.certainty import FROM_ABOVE, INCOMPLETE, Certainty
 
 if TYPE_CHECKING:
     from tolcost.cost.count import CountKey

@@ -18,7 +18,7 @@ from tolcost.catalogue.operand_types import newest_version
 from tolcost.catalogue.reading import load_model as read_model
 from tolcost.catalogue.specs import open_library
 from tolcost.cost.device import CallWork
-from tolcost.cost.record import NamedType, depth_with
+from tolcost.cost.record import NamedType
 from tolcost.cost.span import Depth
 from tolcost.diagnostics import quoted, refuse, visible
 from tolcost.elaborate import Inputs, Tensor
@@ -134,13 +134,13 @@ class ModelStudy(Study, dict=True, frozen=True):
         if self.untold is None:
             return peak_memory(self.cost)
         found = self.untold.peak
-        return None if found is None else replace(found, bytes=depth_with(found.bytes, self.adder.settle))
+        return None if found is None else replace(found, bytes=found.bytes.map_forms(self.adder.settle))
 
     @cached_property
     def depth(self) -> Depth | None:
         """The longest chain of functions, at most."""
         found = depth_of(self.cost) if self.untold is None else self.untold.depth
-        return None if found is None else depth_with(found, self.adder.settle)
+        return None if found is None else found.map_forms(self.adder.settle)
 
     @property
     def merged(self) -> tuple[tuple[str, str], ...]:
@@ -454,7 +454,7 @@ def _study(file: str, cost: GraphCost, numbers: Mapping[str, int], assuming: Ass
     operators = by_operator(cost, adder)
     total = total_figures([group.figures for group in operators], bool(covered.missing))
     if covered.invalid is not None:
-        total = replace(total, status="invalid")
+        total = replace(total, counts=replace(total.counts, status="invalid"))
     return ModelStudy(
         name=cost.model.name,
         file=file,

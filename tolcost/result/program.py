@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from tolcost.algebra import ZERO, Poly, Symbol, atom, restricting, to_text, total_of
 from tolcost.cost.count import CountKey, Counts, Term
-from tolcost.cost.record import Analysis, FormRatio, NamedType, analysis_with, shipped
+from tolcost.cost.record import Analysis, FormRatio, NamedType, shipped
 from tolcost.cost.span import Depths
 from tolcost.cost.weights import weigh
 from tolcost.diagnostics import Source, place, quoted, refuse, visible
@@ -111,9 +111,8 @@ class ProgramStudy(Study, frozen=True):
             counts.setdefault((term.function, term.space), []).append(term.count)
         histogram = {key: total_of(forms) for key, forms in counts.items()}
         atoms = dict.fromkeys(self.total.atoms, ZERO) | {"lambda": total_of(histogram.values())}
-        own = Counts(histogram, {}, atoms, ZERO, (), "exact")
-        flops = weigh(own, shipped("flops")).numerator
-        return replace(self.total, histogram=histogram, index={}, atoms=atoms, macs=ZERO, flops=flops)
+        own = Counts(histogram, {}, atoms, ZERO, (), self.total.status)
+        return replace(self.total, counts=own, flops=weigh(own, shipped("flops")).numerator)
 
     def record(self, cost: Located, metrics: frozenset[str] | None) -> dict[str, Json]:
         """An entry of the document of ``analyze``."""
@@ -155,7 +154,7 @@ class ProgramStudy(Study, frozen=True):
         gone = found.put.keys()
         fresh = {s for form in found.put.values() for s in form.free} - set(self.symbols)
         symbols = (*(s for s in self.symbols if s not in gone), *sorted(fresh, key=lambda s: s.key))
-        study = program_study(replace(analysis_with(self.analysis, found.change), symbols=symbols))
+        study = program_study(replace(self.analysis.map_forms(found.change), symbols=symbols))
         return replace(study, requirements=found.conditions(self.requirements), assumed=found)
 
     def rows(self, by: str, depth: int) -> tuple[TableRow, ...]:
@@ -186,7 +185,7 @@ def counted_study(analysis: Analysis) -> ProgramStudy:
 def _where_it_holds(analysis: Analysis) -> Analysis:
     """Forms without what the conditions of an analysis settle."""
     facts = tuple(one.condition for one in analysis.conditions)
-    return analysis_with(analysis, cache(restricting(facts))) if facts else analysis
+    return analysis.map_forms(cache(restricting(facts))) if facts else analysis
 
 
 def _type(tensor: NamedType, put: Callable[[Form], Form | None]) -> str:

@@ -153,6 +153,15 @@ class TableRow(Struct, frozen=True, eq=False):
         moved, done = self.amounts["bytes"], self.amounts["flops"]
         return None if self.partly or moved is None or done is None or moved == 0 else FormRatio(done, moved)
 
+    def map_forms(self, change: Callable[[Poly], Poly]) -> TableRow:
+        """Return this row and those below with what they cost changed; parameters are held, not spent."""
+        amounts = {
+            key: form if form is None or key == HELD else change(form) for key, form in self.amounts.items()
+        }
+        return replace(
+            self, amounts=amounts, children=tuple(child.map_forms(change) for child in self.children)
+        )
+
 
 def gathered(title: str, rows: Sequence[TableRow]) -> TableRow:
     """Several rows as one."""
@@ -213,14 +222,6 @@ def flat(rows: Iterable[TableRow], level: int = 0) -> Iterator[tuple[int, TableR
     for row in rows:
         yield level, row
         yield from flat(row.children, level + 1)
-
-
-def row_with(row: TableRow, change: Callable[[Poly], Poly]) -> TableRow:
-    """A row with its amounts changed; parameters are held, not spent."""
-    amounts = {
-        key: form if form is None or key == HELD else change(form) for key, form in row.amounts.items()
-    }
-    return replace(row, amounts=amounts, children=tuple(row_with(child, change) for child in row.children))
 
 
 def rows_added(tables: Sequence[Sequence[TableRow]]) -> Iterator[TableRow]:

@@ -31,14 +31,14 @@ from tolcost.algebra import (
     total_of,
 )
 from tolcost.cost import Analysis, FormRatio, Traffic
-from tolcost.cost.count import CountKey, Counts, applied
+from tolcost.cost.certainty import FROM_ABOVE, INCOMPLETE, Certainty, certainty_of_sum
+from tolcost.cost.count import Change, CountKey, Counts
 from tolcost.cost.device import UNIT, CallWork, Device
 from tolcost.cost.record import NamedType
 from tolcost.cost.weights import Weighed, Weights, weigh
 from tolcost.diagnostics import Diagnostic, UnknownLength, quoted, refuse
 from tolcost.records import AbstractMeta
 from tolcost.result.assumptions import NOTHING, Assumed
-from tolcost.result.claims import FROM_ABOVE, INCOMPLETE, Certainty, certainty_of_sum
 from tolcost.result.metrics import (
     COLUMNS,
     LEADING,
@@ -63,18 +63,43 @@ if TYPE_CHECKING:
 class Figures(Struct, frozen=True):
     """What some work costs together: a program, a node, or many of them."""
 
-    histogram: Mapping[CountKey, Poly]
-    index: Mapping[CountKey, Poly]
-    atoms: Mapping[str, Poly]
-    macs: Poly
+    counts: Counts
     flops: Poly
     traffic: Traffic
-    status: Certainty
+
+    def map_forms(self, change: Change) -> Figures:
+        """Return these figures with every form changed."""
+        return Figures(self.counts.map_forms(change), change(self.flops), self.traffic.map_forms(change))
+
+    @property
+    def status(self) -> Certainty:
+        """How sure the counts are."""
+        return self.counts.status
+
+    @property
+    def histogram(self) -> Mapping[CountKey, Poly]:
+        """Functions applied to data, by function and space."""
+        return self.counts.histogram
+
+    @property
+    def index(self) -> Mapping[CountKey, Poly]:
+        """Functions that only compute coordinates, by function and space."""
+        return self.counts.index
+
+    @property
+    def atoms(self) -> Mapping[str, Poly]:
+        """The five atoms."""
+        return self.counts.atoms
+
+    @property
+    def macs(self) -> Poly:
+        """Multiplications whose product is added up."""
+        return self.counts.macs
 
     @property
     def eops(self) -> Poly:
         """Elementary functions applied to data."""
-        return applied(self.histogram, self.atoms, self.status in FROM_ABOVE)
+        return self.counts.eops
 
     def applications(self, names: Container[str]) -> Poly:
         """Return how often functions of some names are applied to data."""
@@ -118,17 +143,8 @@ class Figures(Struct, frozen=True):
 
 
 def figures_of(analysis: Analysis) -> Figures:
-    """The figures of a program."""
-    counts = analysis.counts
-    return Figures(
-        counts.histogram,
-        counts.index,
-        counts.atoms,
-        counts.macs,
-        analysis.flops,
-        analysis.traffic,
-        counts.status,
-    )
+    """Return the figures of a program."""
+    return Figures(analysis.counts, analysis.flops, analysis.traffic)
 
 
 class Group(Struct, frozen=True):
@@ -382,8 +398,7 @@ class Study(_Assuming, frozen=True):
 
     def weighed(self, weights: Weights) -> Weighed:
         """The total by a cost model."""
-        total = self.total
-        return weigh(Counts(total.histogram, total.index, total.atoms, total.macs, (), "exact"), weights)
+        return weigh(self.total.counts, weights)
 
     @abstractmethod
     def steps(self, by: str) -> tuple[TimedNodes, ...]:

@@ -19,8 +19,9 @@ from tolcost.algebra.poly import Terms, poly
 from tolcost.atoms.nodes import ATOMS
 from tolcost.catalogue.graph import GraphNode
 from tolcost.cost import Counts, Traffic, shipped, weigh
+from tolcost.cost.certainty import INCOMPLETE, Certainty, least_sure
 from tolcost.cost.device import CallWork
-from tolcost.cost.record import NamedType, counts_with, traffic_with
+from tolcost.cost.record import NamedType
 from tolcost.elaborate import Tensor
 from tolcost.models.analysis import GraphCost
 from tolcost.models.facts import as_tensor
@@ -29,7 +30,6 @@ from tolcost.models.lowered import Applied, Impossible, Lowered, Made, Told, Unc
 from tolcost.models.memory import parameters_by_node
 from tolcost.models.parameters import Parameters, parameters_of
 from tolcost.models.scheme import Instance, Layout
-from tolcost.result.claims import FROM_ABOVE, INCOMPLETE, Certainty, certainty_of_sum
 from tolcost.result.metrics import HELD
 from tolcost.result.rows import NO_NODE, ModuleScope, TableRow, path_of, scope_tree
 from tolcost.result.study import Coverage, Figures, Group, MissingNode
@@ -72,7 +72,7 @@ class Adder(Struct):
             else:
                 work.append((self.settled(lowered).made, times))
         work += [(Instance(layout, list(map(sum, zip(*r, strict=True)))), 1) for layout, r in rows.items()]
-        status = certainty((made.counts.status for made, _ in work), incomplete)
+        status = least_sure((made.counts.status for made, _ in work), incomplete)
         return _together(((made.counts, made.traffic, times) for made, times in work), status)
 
     def settled(self, lowered: Lowered) -> Lowered:
@@ -80,22 +80,19 @@ class Adder(Struct):
         if lowered.point:
             return lowered
         if id(lowered) not in self._settled:
-            counts = counts_with(lowered.counts, self.settle)
-            made = Told(counts, traffic_with(lowered.traffic, self.settle), lowered.outputs)
+            counts, moved = lowered.counts.map_forms(self.settle), lowered.traffic.map_forms(self.settle)
+            made = Told(counts, moved, lowered.outputs)
             self._settled[id(lowered)] = replace(lowered, made=made)
         return self._settled[id(lowered)]
 
 
 def total_figures(groups: Sequence[Figures], incomplete: bool = False) -> Figures:
     """The figures of groups together; the status is the least sure one."""
-    statuses = {group.status for group in groups}
-    return _together(
-        ((group, group.traffic, 1) for group in groups),
-        certainty(statuses, incomplete or not statuses.isdisjoint(INCOMPLETE)),
-    )
+    status = least_sure((group.status for group in groups), incomplete)
+    return _together(((group.counts, group.traffic, 1) for group in groups), status)
 
 
-def _together(work: Iterable[tuple[Counts | Figures, Traffic, int]], status: Certainty) -> Figures:
+def _together(work: Iterable[tuple[Counts, Traffic, int]], status: Certainty) -> Figures:
     """Counts and traffic, each so many times, as figures."""
     listed = list(work)
     histogram = _sums((k, p, n) for counts, _, n in listed for k, p in counts.histogram.items())
@@ -113,21 +110,21 @@ def _together(work: Iterable[tuple[Counts | Figures, Traffic, int]], status: Cer
         for space, p in moved.items()
     )
     macs = _sums(("macs", counts.macs, n) for counts, _, n in listed).get("macs", ZERO)
-    summed = Counts(histogram, index, MappingProxyType(atoms), macs, (), "exact")
+    summed = Counts(
+        MappingProxyType(dict(sorted(histogram.items()))),
+        MappingProxyType(dict(sorted(index.items()))),
+        MappingProxyType(atoms),
+        macs,
+        (),
+        status,
+    )
     unsized = tuple(sorted({space for _, traffic, _ in listed for space in traffic.unsized}))
     doubted = any(traffic.open for _, traffic, _ in listed)
     full = tuple(dict.fromkeys(p for _, traffic, _ in listed for p in traffic.full))
-    return Figures(
-        histogram=MappingProxyType(dict(sorted(histogram.items()))),
-        index=MappingProxyType(dict(sorted(index.items()))),
-        atoms=summed.atoms,
-        macs=macs,
-        flops=weigh(summed, shipped("flops")).numerator,
-        traffic=Traffic(
-            _way(ways, "read"), _way(ways, "written"), unsized, doubted, _way(ways, "certain"), full
-        ),
-        status=status,
+    traffic = Traffic(
+        _way(ways, "read"), _way(ways, "written"), unsized, doubted, _way(ways, "certain"), full
     )
+    return Figures(summed, weigh(summed, shipped("flops")).numerator, traffic)
 
 
 def _sums(items: Iterable[tuple[_K, Poly, int]]) -> dict[_K, Poly]:
@@ -149,17 +146,6 @@ def _sums(items: Iterable[tuple[_K, Poly, int]]) -> dict[_K, Poly]:
 
 def _way(moved: Mapping[tuple[str, str], Poly], way: str) -> Mapping[str, Poly]:
     return MappingProxyType({space: form for (found, space), form in sorted(moved.items()) if found == way})
-
-
-def certainty(parts: Iterable[str], incomplete: bool) -> Certainty:
-    """How sure a sum is: the least sure of its parts.
-
-    >>> certainty(["exact", "upper bound"], True), certainty(["exact"], True)
-    ('no bound', 'lower bound')
-    """
-    found = set(parts)
-    whole = certainty_of_sum(not found.isdisjoint(FROM_ABOVE), incomplete)
-    return "depends on data" if whole == "exact" and "depends on data" in found else whole
 
 
 # ---- grouping ----------------------------------------------------------------------------
@@ -287,22 +273,6 @@ def _of_one(cost: GraphCost, adder: Adder, name: str, inputs: Iterable[str], app
     if size is None or len(known) < len(others):
         return ZERO
     return minimum(adder.settle(size), relu(moved - total_of(known)))
-
-
-# ---- figures changed form by form ------------------------------------------------------------
-
-
-def figures_with(figures: Figures, change: Callable[[Poly], Poly]) -> Figures:
-    """Figures with every form changed."""
-    return Figures(
-        histogram={key: change(form) for key, form in figures.histogram.items()},
-        index={key: change(form) for key, form in figures.index.items()},
-        atoms={key: change(form) for key, form in figures.atoms.items()},
-        macs=change(figures.macs),
-        flops=change(figures.flops),
-        traffic=traffic_with(figures.traffic, change),
-        status=figures.status,
-    )
 
 
 # ---- rows of a table -------------------------------------------------------------------------

@@ -22,9 +22,9 @@ from tolcost.algebra import (
     prove,
     substitute_cond,
 )
+from tolcost.cost.certainty import FROM_ABOVE, INCOMPLETE
 from tolcost.diagnostics import visible
 from tolcost.result.assumptions import offered, partitions
-from tolcost.result.claims import FROM_ABOVE, INCOMPLETE
 from tolcost.result.metrics import LEADING, Measure, is_asked, keys_in
 from tolcost.result.model_table import TableView, model_blocks, model_table, point_fact, shown_rows
 from tolcost.result.point import Point, Requirement

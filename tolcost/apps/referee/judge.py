@@ -55,7 +55,8 @@ from tolcost.check.config import Config
 from tolcost.check.records import BudgetKind, CostlierRegion, Example, HeldBudget
 from tolcost.check.verdicts import ordering
 from tolcost.cost import Analysis, analyze_program, shipped
-from tolcost.cost.count import CountStatus, ProgramCounter
+from tolcost.cost.certainty import Certainty
+from tolcost.cost.count import ProgramCounter
 from tolcost.cost.weights import weight_of
 from tolcost.diagnostics import Diagnostic, InternalError, Rejected, place, quoted, refuse
 from tolcost.execute.values import RunCounts
@@ -304,7 +305,7 @@ def _judged(formula: PublishedFormula, program: Program, analysis: Analysis, lib
     return shown if seen else found
 
 
-def _concluded(order: Order, status: CountStatus) -> RefereeVerdict:
+def _concluded(order: Order, status: Certainty) -> RefereeVerdict:
     """Judge a formula by the order of the verified form, which may be a bound, and the formula.
 
     >>> from tolcost.algebra import compare, length
