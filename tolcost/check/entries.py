@@ -138,6 +138,8 @@ def _figure(study: Study, key: str) -> SureForm:
             return _at_most(others, isinstance(form, Depth) and form.is_bound(study.granted)), form
         case "held":
             return others, form
+        case "counts over bytes" | "counts over depth" | "time":  # no closed form that a lock file could hold
+            return "unknown", None
 
 
 def _duration(study: Study, metric: str) -> SureForm:

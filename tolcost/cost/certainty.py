@@ -29,6 +29,18 @@ def certainty_of_sum(above: bool, lacking: bool) -> Certainty:
     return "upper bound" if above else "exact"
 
 
+def certainty_of_quotient(above: Certainty, below: Certainty) -> Certainty:
+    """Return how sure a quotient is by how sure what stands above and below is: bounds below turn round.
+
+    >>> certainty_of_quotient("exact", "upper bound"), certainty_of_quotient("upper bound", "upper bound")
+    ('lower bound', 'no bound')
+    """
+    if below == "exact":
+        return above
+    sure = below == "upper bound" and above in ("exact", "depends on data")
+    return "lower bound" if sure else "no bound"
+
+
 def least_sure(parts: Iterable[Certainty], lacking: bool) -> Certainty:
     """Return how sure a sum is: the least sure of its parts, some of which may be lacking besides.
 

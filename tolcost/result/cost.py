@@ -345,7 +345,9 @@ class Cost(Located, dict=True, frozen=True):
         found = self.study.times(known)
         forms = (found.bound, found.whole, found.predicted)
         bound, fused, predicted = (None if form is None else self._sympy(form) for form in forms)
-        return CostTime(known, bound, fused, predicted, found.limits(self.point.values), self.timing)
+        return CostTime(
+            known, bound, fused, predicted, found.limits(self.point.values), self.certainty("time")
+        )
 
     def __getitem__(self, key: str) -> SympyExpr | None:
         """Give a figure by its key, as in ``cost["bytes"]``; None where it is not known."""

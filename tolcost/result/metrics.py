@@ -13,9 +13,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tolcost.algebra import Poly
-from tolcost.cost.certainty import FROM_ABOVE, INCOMPLETE, Certainty
+from tolcost.cost.certainty import (
+    FROM_ABOVE,
+    INCOMPLETE,
+    Certainty,
+    certainty_of_quotient,
+    certainty_of_sum,
+)
 
 if TYPE_CHECKING:
     from tolcost.cost.count import CountKey
@@ -25,6 +32,26 @@ if TYPE_CHECKING:
 
 Weighings: TypeAlias = "Sequence[tuple[str, Weighed]]"
 """Cost models by name, each with what it makes of a total."""
+Reaches: TypeAlias = "Callable[[Sequence[Poly]], bool]"
+"""Whether none of some forms is negative: there, every range has an element, and bounds may be exact."""
+
+
+def is_anywhere(full: Sequence[Poly]) -> bool:
+    """Take every range to have an element, wherever that is."""
+    return True
+
+
+class MeasuredStudy(Struct, frozen=True, eq=False):
+    """A study as a report reads it: what cost models make of it, and where its ranges have elements."""
+
+    study: Study
+    weighed: Weighings = ()
+    reaches: Reaches = is_anywhere
+
+    def certainty(self, metric: Metric) -> Certainty:
+        """Return how sure a metric of the whole is."""
+        return certainty_of(metric.basis, self.study, self.study.total, self.reaches)
+
 
 # === What a report says of a whole study.
 
@@ -38,9 +65,6 @@ class Portion(Struct, frozen=True, eq=False):
     remark: str = ""
 
 
-MeasureBound: TypeAlias = Literal["at most", "at least", "perhaps more", "no bound", "one bound over another"]
-
-
 class Measure(Struct, frozen=True, eq=False):
     """A figure: its key for programs, its name for people, its closed form (None: not known), its parts."""
 
@@ -51,30 +75,16 @@ class Measure(Struct, frozen=True, eq=False):
     parts: tuple[Portion, ...] = ()
     headed: bool = True
     """False where only the parts are figures, as with the five atoms."""
-    full: tuple[Poly, ...] = ()
-    """Where none of them is negative it is exact; elsewhere, and where that is open, at most that."""
-    bound: MeasureBound | None = None
-    """What it is, where it may be less or more."""
+    certainty: Certainty = "exact"
+    said: str = ""
+    """Its certainty in words, where it is not the one that the status of a report tells."""
 
     @property
     def remark(self) -> str:
         """The unit, and whether it is a bound; nothing of what is not known."""
         if self.form is None and self.headed:
             return ""
-        return ", ".join(filter(None, (self.unit, self.bound)))
-
-
-def bound_of(key: str, status: Certainty) -> MeasureBound:
-    """Name what a measure is where it, or what it is divided by, is a bound from above.
-
-    >>> bound_of("bytes", "exact"), bound_of("intensity", "exact"), bound_of("parallelism", "upper bound")
-    ('at most', 'at least', 'one bound over another')
-    """
-    if status in INCOMPLETE:
-        return "no bound"
-    if key not in ("intensity", "parallelism"):
-        return "at most"
-    return "one bound over another" if status == "upper bound" else "at least"
+        return ", ".join(filter(None, (self.unit, self.said)))
 
 
 def functions_json(counts: Mapping[CountKey, Poly], show: Callable[[Form | None], Json]) -> dict[str, Json]:
@@ -109,9 +119,11 @@ operators, scopes and nodes ("groups"), and as a column of these in tables, fram
 source; in sweeps and lock files that do not say which metrics they want; in the gate at all; in comparisons;
 in fleets."""
 
-Basis: TypeAlias = Literal["counts", "bytes", "depth", "held"]
+Basis: TypeAlias = Literal[
+    "counts", "bytes", "depth", "held", "counts over bytes", "counts over depth", "time"
+]
 """What a metric rests on, which decides how sure it is: how often functions are applied, which bytes are told
-apart, how deep a program is, or only what a model holds."""
+apart, how deep a program is, only what a model holds, or several of these."""
 
 REPORTS: frozenset[Place] = frozenset(("program", "model", "runs"))
 PARTS: frozenset[Place] = frozenset(("groups", "columns"))
@@ -157,7 +169,7 @@ class Metric(Struct, frozen=True, kw_only=True, eq=False):
     """Its name as a column of parts, where that is not its key."""
     python: str = ""
     """Its name in Python, where that is not its key."""
-    measured: Callable[[Metric, Study, Weighings], Iterable[Measure]] | None = None
+    measured: Callable[[Metric, MeasuredStudy], Iterable[Measure]] | None = None
     """How a report on the whole shows it, where that is more than its form."""
     document: Callable[[Study, Show], Json] | None = None
     """What a JSON document says of the whole, where that is not its form."""
@@ -169,19 +181,63 @@ class Metric(Struct, frozen=True, kw_only=True, eq=False):
             return self.whole(study)
         return None if self.of is None else self.of(study.total)
 
-    def measures(self, study: Study, weighed: Weighings) -> Iterable[Measure]:
+    def measures(self, reading: MeasuredStudy) -> Iterable[Measure]:
         """Yield what a report on the whole says of it."""
         if self.measured is not None:
-            return self.measured(self, study, weighed)
-        return (Measure(self.key, self.label, self.form(study), self.unit, bound=_lacking(self, study)),)
+            return self.measured(self, reading)
+        return (self.measure(reading, self.form(reading.study)),)
+
+    def measure(
+        self,
+        reading: MeasuredStudy,
+        form: Form | None,
+        parts: tuple[Portion, ...] = (),
+        headed: bool = True,
+        label: str = "",
+    ) -> Measure:
+        """Return a figure of the whole with its certainty, in words where the status does not tell it."""
+        sure = reading.certainty(self)
+        said = _SAID.get(self.basis, {}).get(sure, "")
+        if form is None and headed:  # of what is not known no more is told than the status
+            sure, said = reading.study.total.status, ""
+        return Measure(self.key, label or self.label, form, self.unit, parts, headed, sure, said)
 
 
-def _lacking(metric: Metric, study: Study) -> MeasureBound | None:
-    """Say that a sum over nodes lacks some of them."""
-    status = study.total.status
-    if metric.of is None or status not in INCOMPLETE:
-        return None
-    return "no bound" if status in FROM_ABOVE else "at least"
+# ---- how sure metrics are ----------------------------------------------------------------------------
+
+
+_LACKING: Mapping[Certainty, str] = {"lower bound": "at least", "no bound": "no bound", "invalid": "no bound"}
+_QUOTIENT: Mapping[Certainty, str] = {"lower bound": "at least", "no bound": "one bound over another"}
+_SAID: Mapping[Basis, Mapping[Certainty, str]] = {
+    "counts": _LACKING,
+    "bytes": {"upper bound": "at most", **_LACKING},
+    "depth": {"upper bound": "at most"},
+    "counts over bytes": _QUOTIENT,
+    "counts over depth": _QUOTIENT,
+}
+"""How certainties are told beside figures; that counts are an upper bound is the status of the report."""
+
+
+def certainty_of(basis: Basis, study: Study, figures: Figures, reaches: Reaches) -> Certainty:
+    """Return how sure a metric of some of the work of a study is."""
+    status, lacking, moved = figures.status, figures.status in INCOMPLETE, figures.traffic
+    match basis:
+        case "counts":
+            return status
+        case "bytes":
+            return certainty_of_sum(moved.open or not reaches(moved.full), lacking)
+        case "depth":
+            deep = study.depth
+            return certainty_of_sum(deep is not None and not (deep.exact and reaches(deep.full)), False)
+        case "held":
+            return certainty_of_sum(False, lacking)
+        case "counts over bytes":
+            return certainty_of_quotient(status, certainty_of("bytes", study, figures, reaches))
+        case "counts over depth":
+            return certainty_of_quotient(status, certainty_of("depth", study, figures, reaches))
+        case "time":
+            fewer = certainty_of("bytes", study, figures, reaches) in FROM_ABOVE
+            return certainty_of_sum(status in FROM_ABOVE or fewer, lacking)
 
 
 def _portions(counts: Mapping[CountKey, Poly]) -> tuple[Portion, ...]:
@@ -191,79 +247,77 @@ def _portions(counts: Mapping[CountKey, Poly]) -> tuple[Portion, ...]:
 # ---- how single metrics are shown ------------------------------------------------------------------
 
 
-def _eops(metric: Metric, study: Study, weighed: Weighings) -> Iterator[Measure]:
+def _eops(metric: Metric, reading: MeasuredStudy) -> Iterator[Measure]:
     """Yield the EOPs, of a program by function and space."""
-    total = study.total
-    parts = _portions(total.histogram) if study.report == "program" else ()
-    yield Measure(metric.key, metric.label, total.eops, parts=parts, bound=_lacking(metric, study))
+    total = reading.study.total
+    parts = _portions(total.histogram) if reading.study.report == "program" else ()
+    yield metric.measure(reading, total.eops, parts)
 
 
-def _macs(metric: Metric, study: Study, weighed: Weighings) -> Iterator[Measure]:
+def _macs(metric: Metric, reading: MeasuredStudy) -> Iterator[Measure]:
     """Yield the MACs, and what cost models make of all counts."""
-    lacking = _lacking(metric, study)
-    yield Measure(metric.key, metric.label, study.total.macs, bound=lacking)
-    yield from (Measure("weights", name, value, value.unit, bound=lacking) for name, value in weighed)
+    macs = metric.measure(reading, reading.study.total.macs)
+    yield macs
+    for name, value in reading.weighed:
+        yield Measure("weights", name, value, value.unit, certainty=macs.certainty, said=macs.said)
 
 
-def _bytes(metric: Metric, study: Study, weighed: Weighings) -> Iterator[Measure]:
+def _bytes(metric: Metric, reading: MeasuredStudy) -> Iterator[Measure]:
     """Yield the bytes: at most those, where lengths would tell elements apart that a closed form does not."""
-    moved, status = study.total.traffic, study.total.status
-    label = f"{metric.label}, node by node"
-    parts: tuple[Portion, ...] = ()
-    if study.report == "program":
-        ways = (("read", moved.read), ("written", moved.written))
-        label = metric.label
-        parts = tuple(Portion(way, space, form) for way, spaces in ways for space, form in spaces.items())
-    bound = bound_of("bytes", status) if moved.open else "at least" if status in INCOMPLETE else None
-    yield Measure(metric.key, label, moved.total, "", parts, full=moved.full, bound=bound)
+    moved = reading.study.total.traffic
+    if reading.study.report != "program":
+        yield metric.measure(reading, moved.total, label=f"{metric.label}, node by node")
+        return
+    ways = (("read", moved.read), ("written", moved.written))
+    parts = tuple(Portion(way, space, form) for way, spaces in ways for space, form in spaces.items())
+    yield metric.measure(reading, moved.total, parts)
 
 
-def _intensity(metric: Metric, study: Study, weighed: Weighings) -> Iterator[Measure]:
+def _intensity(metric: Metric, reading: MeasuredStudy) -> Iterator[Measure]:
     """Yield the functions for each byte: at least that, where bytes are at most those."""
-    ratio, moved = study.total.intensity, study.total.traffic
-    bound = bound_of("intensity", study.total.status) if moved.open and ratio is not None else None
-    if ratio is not None or study.report != "program":
-        yield Measure(metric.key, metric.label, ratio, metric.unit, full=moved.full, bound=bound)
+    ratio = reading.study.total.intensity
+    if ratio is not None or reading.study.report != "program":
+        yield metric.measure(reading, ratio)
 
 
-def _peak(metric: Metric, study: Study, weighed: Weighings) -> Iterator[Measure]:
-    peak = study.peak
-    unit = "bytes, with the cache" if study.report == "runs" else metric.unit
-    bound: MeasureBound | None = None if peak is None or peak.exact else "perhaps more"
-    yield Measure(metric.key, metric.label, None if peak is None else peak.bytes, unit, bound=bound)
+def _peak(metric: Metric, reading: MeasuredStudy) -> Iterator[Measure]:
+    """Yield the peak, which may be more where the sizes of some values are not known."""
+    peak = reading.study.peak
+    found = metric.measure(reading, None if peak is None else peak.bytes)
+    if reading.study.report == "runs":
+        found = replace(found, unit=f"{metric.unit}, with the cache")
+    more = peak is not None and not peak.exact
+    yield replace(found, certainty="lower bound", said="perhaps more") if more else found
 
 
 _TREES = "associative reduces as trees"
 
 
-def _span(metric: Metric, study: Study, weighed: Weighings) -> Iterator[Measure]:
+def _span(metric: Metric, reading: MeasuredStudy) -> Iterator[Measure]:
     """Yield the depth of a program, in which reduces are chains, and beside it that with trees."""
-    span = study.span
-    if span is None:
-        yield Measure(metric.key, metric.label, None)
-        return
-    tree = (Portion("tree", "", span.tree, _TREES),) if span.tree != span.chain else ()
-    bound = None if span.chain.exact else bound_of("span", study.total.status)
-    yield Measure(metric.key, metric.label, span.chain, "", tree, full=span.chain.full, bound=bound)
+    span = reading.study.span
+    differs = span is not None and span.tree != span.chain
+    tree = (Portion("tree", "", span.tree, _TREES),) if span is not None and differs else ()
+    yield metric.measure(reading, None if span is None else span.chain, tree)
 
 
-def _parallelism(metric: Metric, study: Study, weighed: Weighings) -> Iterator[Measure]:
+def _parallelism(metric: Metric, reading: MeasuredStudy) -> Iterator[Measure]:
+    study = reading.study
     span, chain, tree = study.span, study.parallelism, study.parallelism_tree
     if span is None or chain is None or tree is None or study.total.eops == 0:
         return
     wide = (Portion("tree", "", tree),) if span.tree != span.chain else ()
-    bound = None if span.chain.exact else bound_of("parallelism", study.total.status)
-    yield Measure(metric.key, metric.label, chain, "", wide, full=span.chain.full, bound=bound)
+    yield metric.measure(reading, chain, wide)
 
 
-def _index(metric: Metric, study: Study, weighed: Weighings) -> Iterator[Measure]:
-    if study.total.index:
-        yield Measure(metric.key, metric.label, None, parts=_portions(study.total.index), headed=False)
+def _index(metric: Metric, reading: MeasuredStudy) -> Iterator[Measure]:
+    if reading.study.total.index:
+        yield metric.measure(reading, None, _portions(reading.study.total.index), headed=False)
 
 
-def _atoms(metric: Metric, study: Study, weighed: Weighings) -> Iterator[Measure]:
-    parts = tuple(Portion(name, "", form) for name, form in study.total.atoms.items())
-    yield Measure(metric.key, metric.label, None, parts=parts, headed=False)
+def _atoms(metric: Metric, reading: MeasuredStudy) -> Iterator[Measure]:
+    parts = tuple(Portion(name, "", form) for name, form in reading.study.total.atoms.items())
+    yield metric.measure(reading, None, parts, headed=False)
 
 
 def _traffic_json(figures: Figures, show: Show) -> Json:
@@ -276,15 +330,14 @@ def _traffic_json(figures: Figures, show: Show) -> Json:
 
 
 def _moves_all(figures: Figures, show: Show) -> bool:
-    """Whether no fewer bytes move than are told."""
-    moved = figures.traffic
-    return not moved.open and show.reaches(moved.full) and figures.status not in INCOMPLETE
+    """Tell whether no other number of bytes moves than is told."""
+    return certainty_of("bytes", show.cost.study, figures, show.reaches) == "exact"
 
 
 def _is_deep(figures: Figures, show: Show) -> bool:
-    """Whether a depth is known to be no less than is told."""
-    span = show.cost.study.span
-    return span is not None and span.chain.exact and show.reaches(span.chain.full)
+    """Tell whether a depth is known to be no less than is told."""
+    study = show.cost.study
+    return study.depth is not None and certainty_of("depth", study, figures, show.reaches) == "exact"
 
 
 # ---- the table ---------------------------------------------------------------------------------------
@@ -411,7 +464,6 @@ METRICS: tuple[Metric, ...] = (
         label="depth",
         about="The longest chain of functions; None where it is not known.",
         whole=lambda study: study.depth,
-        measured=lambda metric, study, _: (Measure(metric.key, metric.label, study.depth, bound="at most"),),
         basis="depth",
         stands=frozenset(("model",)),
     ),
@@ -421,6 +473,7 @@ METRICS: tuple[Metric, ...] = (
         about="FLOPs over bytes.",
         whole=lambda study: study.total.intensity,
         measured=_intensity,
+        basis="counts over bytes",
         asked="bytes",
         unit="FLOPs per byte",
         stands=REPORTS,
@@ -449,6 +502,7 @@ METRICS: tuple[Metric, ...] = (
         about="EOPs over the depth of a program.",
         whole=lambda study: study.parallelism,
         measured=_parallelism,
+        basis="counts over depth",
         asked="span",
         stands=frozenset(("program",)),
         details=(
@@ -503,6 +557,8 @@ HELD = next(metric.column for metric in METRICS if metric.key == "params")
 """The column of what parts hold: it adds up, too, but is no work."""
 AMOUNTS: tuple[str, ...] = (*(metric.key for metric in COLUMNS), HELD)
 TITLES: Mapping[str, str] = {metric.key: metric.label for metric in COLUMNS}
+BASES: Mapping[str, Basis] = {metric.key: metric.basis for metric in METRICS}
+"""What metrics rest on, by key."""
 NAMES: Mapping[str, str] = {metric.key: metric.python for metric in METRICS if metric.python}
 """What metrics are called in Python, where that is not their key."""
 PYTHON: frozenset[str] = frozenset(metric.python or metric.key for metric in METRICS)

@@ -222,7 +222,7 @@ def _figures(
     for measure in measures:
         value = None if at is None else _value(measure, at.value(measure.form), exact)
         form = _form(measure.form, named) if open_ else None
-        rows.append((measure.label, value, form, Remark(measure.remark, measure.bound or "")))
+        rows.append((measure.label, value, form, Remark(measure.remark, measure.said)))
     columns = (
         Column("figure", "figure"),
         Column("value", "value", "number", shown=at is not None),

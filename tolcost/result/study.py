@@ -31,7 +31,7 @@ from tolcost.algebra import (
     total_of,
 )
 from tolcost.cost import Analysis, FormRatio, Traffic
-from tolcost.cost.certainty import FROM_ABOVE, INCOMPLETE, Certainty, certainty_of_sum
+from tolcost.cost.certainty import FROM_ABOVE, INCOMPLETE, Certainty
 from tolcost.cost.count import Change, CountKey, Counts
 from tolcost.cost.device import UNIT, CallWork, Device
 from tolcost.cost.record import NamedType
@@ -40,14 +40,17 @@ from tolcost.diagnostics import Diagnostic, UnknownLength, quoted, refuse
 from tolcost.records import AbstractMeta
 from tolcost.result.assumptions import NOTHING, Assumed
 from tolcost.result.metrics import (
+    BASES,
     COLUMNS,
     LEADING,
-    METRICS,
     Measure,
+    MeasuredStudy,
     Metric,
     Place,
+    Reaches,
     Weighings,
-    bound_of,
+    certainty_of,
+    is_anywhere,
     metrics_in,
 )
 from tolcost.result.point import Point, Requirement, facts_of, locate
@@ -247,8 +250,6 @@ class Growth(Struct, frozen=True):
 
 
 L = TypeVar("L", bound="Located")
-_COUNTED = {metric.key: metric.basis == "counts" for metric in METRICS}
-"""Which metrics rest on how often functions are applied."""
 FUNCTIONS = "histogram"
 """The part of a comparison whose figures are counts by function and space."""
 _EACH = f"{UNIT}, node by node with empty caches"
@@ -361,9 +362,10 @@ class Study(_Assuming, frozen=True):
     def record(self, cost: Located, metrics: frozenset[str] | None) -> dict[str, Json]:
         """What a JSON document says of it."""
 
-    def measures(self, weighed: Weighings) -> tuple[Measure, ...]:
+    def measures(self, weighed: Weighings = (), reaches: Reaches = is_anywhere) -> tuple[Measure, ...]:
         """Every figure, in the order of a report."""
-        return tuple(one for metric in metrics_in(self.report) for one in metric.measures(self, weighed))
+        reading = MeasuredStudy(self, weighed, reaches)
+        return tuple(one for metric in metrics_in(self.report) for one in metric.measures(reading))
 
     def compared(self) -> Iterator[tuple[str, str, Poly]]:
         """What a comparison is about: a part (or nothing, for the whole), a metric, its form."""
@@ -444,14 +446,7 @@ class Located(Struct, frozen=True, eq=False, dict=True):
     def measures(self) -> tuple[Measure, ...]:
         """Every figure, in the order of a report; times last."""
         weighed = [(model.name, self.study.weighed(model)) for model in self.weights]
-        return (*map(self._bounded, self.study.measures(weighed)), *self._durations())
-
-    def _bounded(self, measure: Measure) -> Measure:
-        """A measure that says so where it may be less, as some range may have no element."""
-        bounded = measure.form is None or measure.bound not in (None, "at least")
-        if bounded or self.reaches(measure.full):
-            return measure
-        return replace(measure, bound=bound_of(measure.key, self.status))
+        return (*self.study.measures(weighed, self.reaches), *self._durations())
 
     @cached_property
     def times(self) -> Times | None:
@@ -479,13 +474,14 @@ class Located(Struct, frozen=True, eq=False, dict=True):
         many = self.study.kind == "model"
         fewer = self._unless
         each = (_EACH if many else UNIT) + fewer
-        yield Measure("time", f"{device.name} at least {_FOR_WHAT}", self.times.bound, each)
+        found = [(f"at least {_FOR_WHAT}", self.times.bound, each)]
         if many and self.times.whole is not None:
-            name = f"{device.name} fused, at least {_FOR_WHAT}"
-            yield Measure("time", name, self.times.whole, UNIT + fewer)
+            found.append((f"fused, at least {_FOR_WHAT}", self.times.whole, UNIT + fewer))
         if self.times.predicted is not None:
             dearest = ", if data chooses the dearest" if self.status in FROM_ABOVE else ""
-            yield Measure("time", f"{device.name} predicted", self.times.predicted, self.error + dearest)
+            found.append(("predicted", self.times.predicted, self.error + dearest))
+        for what, form, unit in found:
+            yield Measure("time", f"{device.name} {what}", form, unit, certainty=self.certainty("time"))
 
     @property
     def _unless(self) -> str:
@@ -541,40 +537,20 @@ class Located(Struct, frozen=True, eq=False, dict=True):
         """Whether counts are exact, a bound from above or below, or in terms of what data decides."""
         return self.total.status
 
-    def certainty(self, metric: str) -> Certainty:
-        """How sure a figure is: what moves, and how long that takes, may be less at some lengths."""
-        if metric == "bytes":
-            return self.moved(self.total)
-        if metric in self.durations:
-            return self.timing
-        return certainty_of_sum(False, self.status in INCOMPLETE) if metric == "params" else self.status
-
-    @property
-    def timing(self) -> Certainty:
-        """How sure times on a device are, as far as they rest on counts and bytes."""
-        above = self.status in FROM_ABOVE or not self.moves_all
-        return certainty_of_sum(above, self.status in INCOMPLETE)
-
-    def moved(self, figures: Figures) -> Certainty:
-        """How sure the bytes of some of the work are."""
-        return certainty_of_sum(not self.moves_all_of(figures), figures.status in INCOMPLETE)
+    def certainty(self, metric: str, figures: Figures | None = None) -> Certainty:
+        """How sure a metric is, or a time on the device: of the whole, or of some of the work."""
+        basis = "time" if metric == "time" or metric in self.durations else BASES.get(metric, "counts")
+        return certainty_of(basis, self.study, figures or self.total, self.reaches)
 
     @property
     def moves_all(self) -> bool:
         """Whether no fewer bytes move than are counted."""
-        return self.moves_all_of(self.total)
-
-    def moves_all_of(self, figures: Figures) -> bool:
-        """The same of some of the work."""
-        return not figures.traffic.open and self.reaches(figures.traffic.full)
+        return self.certainty("bytes") not in FROM_ABOVE
 
     def standing(self, measure: Measure, form: Form | None) -> str:
-        """How sure a measure, or a part of it, is: what it says of itself, else what counts are."""
-        if measure.bound is not None:
-            return measure.bound
-        counted = _COUNTED.get(measure.key, True)
-        if self.status in INCOMPLETE or (self.status == "upper bound" and counted):
-            return self.status
+        """How sure a measure, or a part of it, is, in words."""
+        if measure.said or measure.certainty not in ("exact", "depends on data"):
+            return measure.said or measure.certainty
         return "depends on data" if any(s.kind == "data" for s in symbols_in(form)) else "exact"
 
     def reaches(self, full: Sequence[Poly]) -> bool:

@@ -419,7 +419,7 @@ def _group_data(cost: Located, by: str) -> ReportTable:
         forms = tuple(found.told.values())
         values = map(cost.value, forms) if known else ()
         times = () if timed_alone is None else _time_cells(cost, timed_alone.get(group.title))
-        said = (found.status, cost.moved(found))
+        said = (found.status, cost.certainty("bytes", found))
         rows.append((cost.study.name, group.title, group.nodes, *forms, *values, *said, *times))
     timed = ("arithmetic_bound_us", "predicted_us") if cost.device is not None else ()
     return ReportTable(tuple(Column(key, key) for key in (*keys, *timed)), rows)
