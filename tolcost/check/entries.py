@@ -51,11 +51,11 @@ from tolcost.check.records import (
 )
 from tolcost.check.targets import Contribution, Costed
 from tolcost.cost import NamedType, Term, analyze_program
-from tolcost.cost.certainty import INCOMPLETE, Certainty
+from tolcost.cost.certainty import Certainty
 from tolcost.cost.device import load_device
 from tolcost.cost.span import Depth
 from tolcost.platform import read_device
-from tolcost.result.metrics import GATE, metrics_in
+from tolcost.result.metrics import GATE, Basis, certainty_of, metrics_in
 from tolcost.result.program import ProgramStudy, counted_study, program_study
 
 if TYPE_CHECKING:  # a check of programs alone does without what reads models
@@ -74,7 +74,7 @@ _HELD = frozenset(key for key, metric in GATE.items() if metric.basis == "held")
 _FEW_CLAUSES = 16
 """A choice between conditions of several parts is kept where it comes to no more than so many."""
 
-SureForm: TypeAlias = tuple[FigureStatus, Poly | Depth | None]
+SureForm: TypeAlias = tuple[Certainty, Poly | Depth | None]
 """A closed form with how sure it is; None where it is not known."""
 
 
@@ -94,13 +94,6 @@ def costed_program(name: str, program: Program, metrics: Iterable[str], assume: 
         figures |= {key: _duration(whole, key) for key in asked if key not in GATE}
     parts = (_part(study, term) for term in study.analysis.counts.terms if term.kind == "data")
     return Costed(entry_from(name, study.inputs, conditions, figures), tuple(parts))
-
-
-def _at_most(status: FigureStatus, bound: bool) -> FigureStatus:
-    """The status of a figure that may be less than its form: of one that lacks nodes, nothing is known."""
-    if not bound:
-        return status
-    return "unknown" if status in ("incomplete", "unknown") else "at-most"
 
 
 def _part(study: ProgramStudy, term: Term) -> Contribution:
@@ -125,33 +118,26 @@ def _figure(study: Study, key: str) -> SureForm:
     """Return a metric of what was studied, and how sure it is."""
     if key not in GATE:
         return _duration(study, key)
-    metric, status, found = GATE[key], study.total.status, GATE[key].form(study)
-    form = found if isinstance(found, Poly | Depth) else None
-    sure = _STATUS[status]
-    others = "incomplete" if status in INCOMPLETE else sure  # sides of a choice are counts alone
-    match metric.basis:
-        case "counts":
-            return sure, form
-        case "bytes":
-            return _at_most(others, study.total.traffic.is_bound(study.granted)), form
-        case "depth":
-            return _at_most(others, isinstance(form, Depth) and form.is_bound(study.granted)), form
-        case "held":
-            return others, form
-        case "counts over bytes" | "counts over depth" | "time":  # no closed form that a lock file could hold
-            return "unknown", None
+    metric = GATE[key]
+    form = metric.form(study)
+    return _sureness(study, metric.basis), form if isinstance(form, Poly | Depth) else None
+
+
+def _sureness(study: Study, basis: Basis) -> Certainty:
+    """Return how sure a metric is: what is no bound by itself is no surer than counts are."""
+    found = certainty_of(basis, study, study.total, study.reaches)
+    return study.total.status if found == "exact" else found
 
 
 def _duration(study: Study, metric: str) -> SureForm:
     """A time on a device, in attoseconds, which is as sure as what is moved; None where it is not known."""
     named = timed(metric)
     if named is None:
-        return "unknown", None
+        return "no bound", None
     kind, device = named
     times = study.times(load_device(device))
     found = times.predicted if kind == "time" else times.bound
-    status = _at_most(_STATUS[study.total.status], study.total.traffic.is_bound(study.granted))
-    return status, None if found is None else found.attoseconds
+    return _sureness(study, "time"), None if found is None else found.attoseconds
 
 
 def _parts(study: ModelStudy) -> Iterator[Contribution]:
@@ -201,7 +187,7 @@ def entry_from(
     figures: Mapping[str, SureForm],
 ) -> LockEntry:
     """An entry from its parts; a figure is None where it is not known."""
-    forms = {metric: (status, _as_poly(form)) for metric, (status, form) in figures.items()}
+    forms = {metric: (_STATUS[sure], _as_poly(form)) for metric, (sure, form) in figures.items()}
     polys = [poly for _, poly in forms.values() if poly is not None]
     clauses = dict.fromkeys(c for cond in conditions for c in _clauses(cond))
     weaker = weaker_bounds(clauses)

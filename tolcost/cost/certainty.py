@@ -41,7 +41,7 @@ def certainty_of_quotient(above: Certainty, below: Certainty) -> Certainty:
     return "lower bound" if sure else "no bound"
 
 
-def least_sure(parts: Iterable[Certainty], lacking: bool) -> Certainty:
+def least_sure(parts: Iterable[Certainty], lacking: bool = False) -> Certainty:
     """Return how sure a sum is: the least sure of its parts, some of which may be lacking besides.
 
     >>> least_sure(["exact", "upper bound"], True), least_sure(["exact"], True)

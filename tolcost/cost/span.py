@@ -105,10 +105,6 @@ class Depth(Record, frozen=True):
         found = latest(*(Depth((form,), self.exact) for form in changed))
         return Depth(found.candidates, found.exact, tuple(map(change, self.full)))
 
-    def is_bound(self, facts: tuple[Cond, ...] = ()) -> bool:
-        """Whether it may be more than the depth is at some lengths where facts hold."""
-        return not self.exact or not all(is_nonnegative(p, facts) for p in self.full)
-
     def is_exact(self, values: Mapping[Symbol, int]) -> bool:
         """Whether it is known to be no more than the depth is at a point."""
         return self.exact and all(evaluate(p, values) >= 0 for p in self.full)

@@ -407,7 +407,7 @@ class Cost(Located, dict=True, frozen=True):
             {key: there.number(form) for key, form in total.histogram.items()},
             {key: there.number(form) for key, form in total.index.items()},
             {key: there.number(form) for key, form in total.atoms.items()},
-            there.moves_all and not there.coverage.missing,
+            there.certainty("bytes") == "exact",
             there.status,
         )
 

@@ -159,7 +159,7 @@ class ProgramStudy(Study, frozen=True):
 
     def rows(self, by: str, depth: int) -> tuple[TableRow, ...]:
         """The program is one row."""
-        return (TableRow(self.name, 1, {**self.total.amounts, HELD: ZERO}),)
+        return (TableRow(self.name, 1, {**self.total.amounts, HELD: ZERO}, status=self.total.status),)
 
 
 def program_study(analysis: Analysis) -> ProgramStudy:

@@ -12,6 +12,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tolcost.algebra import Poly, total_known
+from tolcost.cost.certainty import INCOMPLETE, Certainty, least_sure
 from tolcost.cost.record import FormRatio
 from tolcost.result.metrics import AMOUNTS, HELD, LEADING, TITLES, keys_in
 
@@ -138,8 +139,13 @@ class TableRow(Struct, frozen=True, eq=False):
     """How often each operator is applied that costs something, of a scope."""
     times: int = 1
     children: tuple[TableRow, ...] = ()
-    partly: bool = False
-    """Whether some of the nodes are not costed: the others come to the amounts."""
+    status: Certainty = "exact"
+    """How sure its counts are; where some of the nodes are not costed, the others come to the amounts."""
+
+    @property
+    def partly(self) -> bool:
+        """Whether some of the nodes are not costed."""
+        return self.status in INCOMPLETE
 
     @property
     def shown(self) -> str:
@@ -166,8 +172,8 @@ class TableRow(Struct, frozen=True, eq=False):
 def gathered(title: str, rows: Sequence[TableRow]) -> TableRow:
     """Several rows as one."""
     added = {key: total_known([row.amounts[key] for row in rows]) for key in AMOUNTS}
-    partly = any(row.partly for row in rows)
-    return TableRow(title, sum(row.nodes for row in rows), MappingProxyType(added), partly=partly)
+    status = least_sure(row.status for row in rows)
+    return TableRow(title, sum(row.nodes for row in rows), MappingProxyType(added), status=status)
 
 
 def costs_nothing(row: TableRow, measure: str | None) -> bool:
@@ -233,4 +239,4 @@ def rows_added(tables: Sequence[Sequence[TableRow]]) -> Iterator[TableRow]:
         whole, last = gathered("", same), same[-1]
         amounts = {**whole.amounts, HELD: last.amounts[HELD]}
         children = tuple(rows_added([row.children for row in same]))
-        yield replace(last, amounts=amounts, children=children, partly=whole.partly)
+        yield replace(last, amounts=amounts, children=children, status=whole.status)

@@ -326,6 +326,10 @@ class Study(_Assuming, frozen=True):
         """What holds wherever the closed forms do, as far as it is of use in a proof."""
         return facts_of(one.condition for one in self.needed)
 
+    def reaches(self, full: Sequence[Poly]) -> bool:
+        """Whether all ranges are proved to have an element: none of these is negative where forms hold."""
+        return all(is_nonnegative(form, self.granted) for form in full)
+
     @property
     def checked(self) -> tuple[Requirement, ...]:
         """What is only looked at in a run."""
@@ -697,7 +701,7 @@ class Show(Struct, frozen=True, eq=False):
         """Whether all ranges are seen to have an element, at the point or wherever the forms hold."""
         if self.at_point:
             return self.cost.reaches(full)
-        return all(is_nonnegative(p, self.cost.study.granted) for p in full)
+        return self.cost.study.reaches(full)
 
 
 def at_json(cost: Located, figures: Callable[[Show], dict[str, Json]]) -> dict[str, Json]:

@@ -19,7 +19,7 @@ from tolcost.algebra.poly import Terms, poly
 from tolcost.atoms.nodes import ATOMS
 from tolcost.catalogue.graph import GraphNode
 from tolcost.cost import Counts, Traffic, shipped, weigh
-from tolcost.cost.certainty import INCOMPLETE, Certainty, least_sure
+from tolcost.cost.certainty import Certainty, least_sure
 from tolcost.cost.device import CallWork
 from tolcost.cost.record import NamedType
 from tolcost.elaborate import Tensor
@@ -284,9 +284,10 @@ def node_rows(cost: GraphCost, adder: Adder) -> tuple[TableRow, ...]:
     found = []
     for n, step in enumerate(cost.model.graph.nodes):
         space, shape = _type(cost, next((name for name in step.outputs if name), ""))
-        amounts = _amounts(adder.node(cost.nodes[n]), adder.settle(held[n]))
-        row = TableRow(step.name or step.title, 1, amounts, step.title, space, shape)
-        found.append(replace(row, partly=True) if cost.nodes[n].uncosted else row)
+        figures = adder.node(cost.nodes[n])
+        amounts = _amounts(figures, adder.settle(held[n]))
+        title = step.name or step.title
+        found.append(TableRow(title, 1, amounts, step.title, space, shape, status=figures.status))
     return (*found, *_of_no_node(adder, given))
 
 
@@ -301,8 +302,8 @@ def operator_rows(cost: GraphCost, groups: Sequence[Group], adder: Adder) -> tup
     rest = total_of([given, *(form for forms in held.values() for form in forms)])
     found = []
     for group, mine in zip(groups, own, strict=True):
-        amounts, partly = _amounts(group.figures, mine), group.figures.status in INCOMPLETE
-        found.append(TableRow(group.title, group.nodes, amounts, group.title, partly=partly))
+        amounts, status = _amounts(group.figures, mine), group.figures.status
+        found.append(TableRow(group.title, group.nodes, amounts, group.title, status=status))
     return (*found, *_of_no_node(adder, rest))
 
 
@@ -314,14 +315,20 @@ def scope_rows(cost: GraphCost, adder: Adder, depth: int) -> tuple[TableRow, ...
 
     def row(scope: ModuleScope, level: int) -> TableRow:
         inside = [cost.nodes[n] for n in scope.nodes]
-        partly = any(one.uncosted for one in inside)
-        found = adder.add(parts_of(inside), partly)
+        found = adder.add(parts_of(inside), any(one.uncosted for one in inside))
         own = adder.settle(total_of(held[n] for n in scope.nodes))
         below = tuple(row(child, level + 1) for child in scope.children) if level < depth else ()
         ops = Counter(steps[n].title for n in scope.nodes if kinds[n] is not None)
         amounts = _amounts(found, own)
-        made = TableRow(scope.title, len(scope.nodes), amounts, ops=ops, times=scope.times, children=below)
-        return replace(made, partly=True) if partly else made
+        return TableRow(
+            scope.title,
+            len(scope.nodes),
+            amounts,
+            ops=ops,
+            times=scope.times,
+            children=below,
+            status=found.status,
+        )
 
     scopes = scope_tree(map(path_of, steps), kinds)
     return (*(row(scope, 1) for scope in scopes), *_of_no_node(adder, given))
