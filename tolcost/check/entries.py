@@ -37,6 +37,7 @@ from tolcost.algebra import (
     weaker_bounds,
 )
 from tolcost.atoms.nodes import Program
+from tolcost.certainty import Certainty
 from tolcost.check.config import ProgramCase
 from tolcost.check.lockfile import costs_version, printable, text_digest
 from tolcost.check.records import (
@@ -51,7 +52,6 @@ from tolcost.check.records import (
 )
 from tolcost.check.targets import Contribution, Costed
 from tolcost.cost import NamedType, Term, analyze_program
-from tolcost.cost.certainty import Certainty
 from tolcost.cost.device import load_device
 from tolcost.cost.span import Depth
 from tolcost.platform import read_device

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tolcost.cost.certainty import Certainty
+from tolcost.certainty import Certainty
 from tolcost.platform import device_names
 from tolcost.result.metrics import gated, keys_in
 

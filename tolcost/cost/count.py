@@ -86,7 +86,7 @@ from tolcost.atoms.nodes import (
     Type,
     Var,
 )
-from tolcost.cost.certainty import FROM_ABOVE, Certainty
+from tolcost.certainty import FROM_ABOVE, Certainty
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span, refuse
 
 # === Counts before they are summed: terms that remember their coordinates and conditions.

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from tolcost.algebra import ZERO, Poly, Symbol, evaluate, symbols_of_cond, to_text
 from tolcost.atoms.kit import Schedules, schedules
 from tolcost.atoms.nodes import Condition, Program, Type
-from tolcost.cost.certainty import Certainty
+from tolcost.certainty import Certainty
 from tolcost.cost.count import Change, Counts, count
 from tolcost.cost.span import ZERO_DEPTH, Depth, Depths, depths
 from tolcost.cost.traffic import Traffic, traffic

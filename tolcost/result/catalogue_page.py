@@ -19,8 +19,8 @@ from tolcost.catalogue.conformance import Report, Result
 from tolcost.catalogue.general.record import OperatorForms
 from tolcost.catalogue.listing import Entry, LibraryProgram, ProgramLibrary, attributes
 from tolcost.catalogue.specs import FOLDER_OF_DOMAIN, Library, Spec
+from tolcost.certainty import Certainty
 from tolcost.cost import count
-from tolcost.cost.certainty import Certainty
 from tolcost.cost.derive import Derivation, derive
 from tolcost.diagnostics import visible
 from tolcost.elaborate.inputs import arguments

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from tolcost.algebra import Order
-from tolcost.cost.certainty import Certainty
+from tolcost.certainty import Certainty
 
 Relation: TypeAlias = Literal["same", "cheaper", "not costlier", "costlier", "crosses", "undecided"]
 """``cheaper`` is strict: never costlier, and cheaper at a known point; ``not costlier`` may be the same."""

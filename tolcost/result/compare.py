@@ -38,7 +38,7 @@ from tolcost.algebra import (
 )
 from tolcost.algebra import compare as compare_forms
 from tolcost.algebra.points import hold_at
-from tolcost.cost.certainty import INCOMPLETE, Certainty
+from tolcost.certainty import INCOMPLETE, Certainty
 from tolcost.cost.record import NamedType
 from tolcost.diagnostics import quoted, refuse
 from tolcost.result.claims import NOTHING, SAME, Claim, claim_of, conclude

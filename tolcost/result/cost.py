@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tolcost.algebra import NotInteger, Poly, Symbol, decide_many, evaluate_many, symbols_of_cond, to_sympy
-from tolcost.cost.certainty import Certainty
+from tolcost.certainty import Certainty
 from tolcost.cost.device import Device, Duration, load_device
 from tolcost.cost.record import FormRatio, NamedType
 from tolcost.cost.span import Depth

@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tolcost.algebra import Poly
-from tolcost.cost.certainty import (
+from tolcost.certainty import (
     FROM_ABOVE,
     INCOMPLETE,
     Certainty,

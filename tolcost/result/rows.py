@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tolcost.algebra import Poly, total_known
-from tolcost.cost.certainty import INCOMPLETE, Certainty, least_sure
+from tolcost.certainty import INCOMPLETE, Certainty, least_sure
 from tolcost.cost.record import FormRatio
 from tolcost.result.metrics import AMOUNTS, HELD, LEADING, TITLES, keys_in
 

@@ -30,8 +30,8 @@ from tolcost.algebra import (
     to_text,
     total_of,
 )
+from tolcost.certainty import FROM_ABOVE, INCOMPLETE, Certainty
 from tolcost.cost import Analysis, FormRatio, Traffic
-from tolcost.cost.certainty import FROM_ABOVE, INCOMPLETE, Certainty
 from tolcost.cost.count import Change, CountKey, Counts
 from tolcost.cost.device import UNIT, CallWork, Device
 from tolcost.cost.record import NamedType

@@ -18,8 +18,8 @@ from tolcost.algebra import ZERO, Poly, maximum, minimum, relu, substitute, to_t
 from tolcost.algebra.poly import Terms, poly
 from tolcost.atoms.nodes import ATOMS
 from tolcost.catalogue.graph import GraphNode
+from tolcost.certainty import Certainty, least_sure
 from tolcost.cost import Counts, Traffic, shipped, weigh
-from tolcost.cost.certainty import Certainty, least_sure
 from tolcost.cost.device import CallWork
 from tolcost.cost.record import NamedType
 from tolcost.elaborate import Tensor

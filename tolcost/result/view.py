@@ -22,7 +22,7 @@ from tolcost.algebra import (
     prove,
     substitute_cond,
 )
-from tolcost.cost.certainty import FROM_ABOVE, INCOMPLETE
+from tolcost.certainty import FROM_ABOVE, INCOMPLETE
 from tolcost.diagnostics import visible
 from tolcost.result.assumptions import offered, partitions
 from tolcost.result.metrics import LEADING, Measure, is_asked, keys_in

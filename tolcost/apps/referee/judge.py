@@ -51,11 +51,11 @@ from tolcost.apps.referee.formulas import (
 )
 from tolcost.atoms.nodes import Program
 from tolcost.catalogue.specs import Library, open_library
+from tolcost.certainty import Certainty
 from tolcost.check.config import Config
 from tolcost.check.records import BudgetKind, CostlierRegion, Example, HeldBudget
 from tolcost.check.verdicts import ordering
 from tolcost.cost import Analysis, analyze_program, shipped
-from tolcost.cost.certainty import Certainty
 from tolcost.cost.count import ProgramCounter
 from tolcost.cost.weights import weight_of
 from tolcost.diagnostics import Diagnostic, InternalError, Rejected, place, quoted, refuse
