@@ -3,7 +3,7 @@
 #   make report   environment, install, and everything under reports/
 #   make test     lint, types, import rules, the gate on specs/, all tests, ONNX's node tests among them
 #   make schemes  the schemes that come with tolcost, made again from the definitions, types from onnx, and the weights of FLOPs: specs/schemes, specs/types; MODELS=... adds theirs
-#   make lock     agree to what the programs of specs/ cost now: writes tolcost.lock
+#   make lock     agree to what the programs of specs/ cost now: writes specs/tolcost.lock
 #   make fmt      put the code and the programs into the house style
 #   make soak     random programs and property tests, as many as asked: make soak N=100000
 #   make fleet    thousands of models through one summary, while workers and the command itself are killed: N=2000
@@ -116,7 +116,7 @@ imports: $(VENV)/dev.stamp
 
 # The gate holds for the project's own programs too.
 gate: $(VENV)/run.stamp
-	$(BIN)/tolcost check --strict --fresh
+	cd specs && ../$(BIN)/tolcost check --strict --fresh
 
 schemes: $(VENV)/dev.stamp
 	$(BIN)/python -m tools.catalogue.store_types
@@ -124,7 +124,7 @@ schemes: $(VENV)/dev.stamp
 	$(BIN)/python -m tools.models.store_schemes $(MODELS)
 
 lock: $(VENV)/run.stamp
-	$(BIN)/tolcost check --update --prune
+	cd specs && ../$(BIN)/tolcost check --update --prune
 
 unit: $(VENV)/dev.stamp
 	$(BIN)/pytest -n auto --dist worksteal

@@ -35,7 +35,7 @@ from msgspec.structs import replace
 
 from tolcost.algebra import quoted as quoted_name
 from tolcost.algebra.parse import unquoted
-from tolcost.check.config import Config
+from tolcost.check.config import FILE, Config
 from tolcost.check.records import (
     RESTORE,
     STATUSES,
@@ -547,7 +547,12 @@ def _hold_the_same(folder: Path, other: Path) -> bool:
 
 
 def _file_names(folder: Path) -> list[str]:
-    return sorted(path for path in files_below(folder) if path.lower().endswith(_CODE))
+    return sorted(path for path in files_below(folder) if _may_matter(path))
+
+
+def _may_matter(path: str) -> bool:
+    """Whether a file below a folder may decide costs; the settings of a project that begins there do not."""
+    return path.lower().endswith(_CODE) and path != FILE
 
 
 def digest_of_folders(folders: Iterable[Path]) -> str:
@@ -556,7 +561,7 @@ def digest_of_folders(folders: Iterable[Path]) -> str:
     for folder in folders:
         digest.update(b"\0folder\0")
         for path in sorted(files_below(folder)) if folder.exists() else ():
-            if path.lower().endswith(_CODE) or not (folder / path).is_file():  # a link that leads nowhere
+            if _may_matter(path) or not (folder / path).is_file():  # a link that leads nowhere
                 digest.update(path.encode("utf-8", "surrogateescape") + b"\0")
                 digest.update(sha256((folder / path).read_bytes()).digest())
     return digest.hexdigest()
