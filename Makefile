@@ -24,7 +24,7 @@
 #   make torch    small modules of PyTorch exported anew and held to the stored exports; torch gets its own environment
 #   make models   models of packages, exports of torch, pipelines, held to onnxruntime: reports/models.md (an hour or more)
 #   make corpus   small models exported anew, run with onnxruntime and stored without weights: tests/models/corpus (an hour)
-#   make hardware what a GPU executes beside EOPs, from what was recorded: reports/hardware.md, devices/, weights
+#   make hardware what a GPU executes beside EOPs, from what was recorded: reports/hardware.md, specs/devices/, weights
 #   make clean    remove .venv and caches
 
 PYTHON ?= python3

@@ -48,7 +48,7 @@ def test_only_what_changed_is_analysed(project: Project, analysed: list[str]) ->
 
 def test_an_installed_copy_of_the_definitions_answers_as_the_checkout_does(tmp_path: Path) -> None:
     """A wheel brings a copy of the project's own definitions, and then every bound was undecided."""
-    for name, place in (("tolcost", ""), ("specs", "_specs"), ("devices", "_devices")):
+    for name, place in (("tolcost", ""), ("specs", "_specs")):
         kept = shutil.ignore_patterns("__pycache__", "*.tsv", "*.gz", "tolcost.toml", "tolcost.lock")
         shutil.copytree(ROOT / name, tmp_path / "tolcost" / place, ignore=kept, dirs_exist_ok=True)
     command = [sys.executable, "-P", "-m", "tolcost", "check", "--strict", "--fresh"]

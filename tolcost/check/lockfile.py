@@ -51,7 +51,7 @@ from tolcost.check.records import (
 )
 from tolcost.check.targets import Target, files_below, outside
 from tolcost.diagnostics import Diagnostic, Rejected, Source, Span, refuse
-from tolcost.platform import locate_devices, locate_specs
+from tolcost.platform import locate_specs
 
 LOCK_NAME = "tolcost.lock"
 FORMAT = 2
@@ -519,10 +519,12 @@ def text_digest(*texts: str) -> str:
 
 @cache
 def own_folders() -> tuple[Path, ...]:
-    """The folders of this tolcost: its package, and the programs and devices that come with it."""
+    """The folders of this tolcost: its package, and ``specs/`` where that lies beside it."""
     package = Path(__file__).resolve().parents[1]
-    others = [path for path in (locate_specs(package), locate_devices(package)) if isinstance(path, Path)]
-    return (package, *(path.resolve() for path in others if package not in path.parents))
+    specs = locate_specs(package)
+    if not isinstance(specs, Path) or package in specs.parents:
+        return (package,)
+    return (package, specs.resolve())
 
 
 @cache
