@@ -253,9 +253,21 @@ def test_the_commands_of_pages_on_programs_run(
             assert run(shlex.split(command)[1:]) == 0, capsys.readouterr().err
 
 
+def targets(file: str) -> set[str]:
+    return set(re.findall(r"^([\w-]+):", (ROOT / file).read_text("utf-8"), re.MULTILINE))
+
+
+@pytest.mark.parametrize("file", ["Makefile", "tools/targets.mk"])
+def test_a_makefile_explains_its_targets(file: str) -> None:
+    """`unit` is a part of `make test`; `soak` and `bench` are what people run of the longer list."""
+    explained = set(re.findall(r"^#   make ([\w-]+) ", (ROOT / file).read_text("utf-8"), re.MULTILINE))
+    longer = {"soak", "bench"} if file == "Makefile" else set()
+    assert explained == targets(file) - {"unit", "site-test"} | longer
+
+
 def test_the_targets_that_pages_name_are_there() -> None:
-    there = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
-    for page in PAGES:
+    there = targets("Makefile") | targets("tools/targets.mk")
+    for page in (*PAGES, ROOT / "tools" / "README.md"):
         for target in re.findall(r"(?:^|`)make ([a-z-]+)", page.read_text("utf-8"), re.MULTILINE):
             assert target in there, f"{page.name} says make {target}"
 
