@@ -13,12 +13,8 @@ import sys
 import tomllib
 from pathlib import Path
 
-import numpy as np
-import onnx
 import onnx.defs
 import pytest
-from onnx import TensorProto
-from onnx import helper as onnx_helper
 
 from tolcost.apps.paper.command import NEXT
 from tolcost.cli import run
@@ -176,19 +172,9 @@ README = (ROOT / "README.md").read_text("utf-8")
 
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the files that the README speaks of."""
-    for name in ("examples", "specs"):
+    """A folder with the parts of a clone that commands of the README read, and none of its own files."""
+    for name in ("examples", "specs", "reports"):
         (tmp_path / name).symlink_to(ROOT / name)
-    (tmp_path / "op.tol").write_text("tol a: R [n]\ny := map(a, exp(*))\n", "utf-8")
-    for name in ("old", "new"):
-        (tmp_path / name).write_text("tol a: R [n]\ny := map(a, exp(*))\n", "utf-8")
-    np.save(tmp_path / "a.npy", np.ones(3))
-    (tmp_path / "t.csv").write_text("x\n1\n2\n", "utf-8")
-    x, y = (onnx_helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", 4]) for name in "xy")
-    graph = onnx_helper.make_graph([onnx_helper.make_node("Relu", ["x"], ["y"])], "small", [x], [y])
-    onnx.save(
-        onnx_helper.make_model(graph, opset_imports=[onnx_helper.make_opsetid("", 18)]), tmp_path / "m.onnx"
-    )
     for editor in ("nvim", "helix"):
         (tmp_path / ".config" / editor).mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
