@@ -139,10 +139,6 @@ def test_a_file_that_cannot_be_imported_is_told(
 
 def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    (tmp_path / "my").mkdir()
-    (tmp_path / "my" / "models.py").write_text(
-        "from tools.models.torch_modules import Convolutional as net\n"
-    )
     env = {**os.environ, "PYTHONPATH": str(readme.ROOT)}
     for command in readme.run_by(readme.TORCH):
         subprocess.run([sys.executable, "-m", *shlex.split(command)], cwd=tmp_path, env=env, check=True)
