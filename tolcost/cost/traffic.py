@@ -1,13 +1,13 @@
-"""Compulsory traffic: the bytes that must come in and go out, however well a machine caches.
+"""Compulsory traffic: the bytes that must be read and written, however well a machine caches.
 
-What a program reads of its inputs is read once, and every output written once.  Nothing between is counted:
-it may stay near the functions that use it.  A tensor of elements narrower than a byte is packed and padded to
-a whole byte.
+The parts of the inputs that a program reads are read once, and every output is written once.  Intermediate
+values are not counted: they may stay near the functions that use them.  A tensor whose elements are narrower
+than a byte is packed and padded to a whole byte.
 
-Which elements are read is found from the outputs backwards: what nobody asks for is not read.  Where
-coordinates and lengths decide which elements are read, different ones are counted; where data decides, they
-are taken to be different, and where data decides which elements are replaced, too.  An input counts as a
-whole where the elements read are not told apart, and that is a bound.
+A traversal from the outputs backwards finds the elements that are read; elements that no output needs are
+not.  Where coordinates and lengths determine the elements, distinct ones are counted.  Where data determines
+the elements that are read or replaced, they are assumed to be distinct.  Where overlapping reads cannot be
+separated, the whole input counts, as an upper bound.
 """
 
 from __future__ import annotations
@@ -96,27 +96,27 @@ from tolcost.diagnostics import InternalError
 from tolcost.records import Record
 from tolcost.spaces import SPACES
 
-# === How many different elements of an input some reads of it take, as some may be taken by several.
+# === How many distinct elements of an input its reads take; an element may be taken by several of them.
 
 
 _FEW_IMAGES = 64
-"""So many reads of one input are held against each other."""
+"""Reads of one input that are compared pair by pair; the comparison is quadratic."""
 _FEW_TOGETHER = 8
-"""So many are held against each other for one that is inside of another."""
+"""Images up to which one inside another is dropped, or two are merged, since every pair takes proofs."""
 _FEW_ELEMENTS = 1 << 14
-"""So many elements of a read are gone through one by one."""
+"""Elements of a read up to which they are enumerated."""
 
 
 class ReadPlace(Struct, frozen=True, cache_hash=True):
-    """Where a node is evaluated: the coordinates around it, and the conditions under which it is."""
+    """The place of an evaluation: the coordinates around it, and the conditions under which it happens."""
 
     ranges: Ranges = ()
     guards: tuple[Cond, ...] = ()
     known: frozenset[Cond] = frozenset()
-    """The guards again: a set that has its hash, and is quickly asked."""
+    """The guards as a set, for fast lookup."""
 
     def under(self, guard: Cond) -> ReadPlace:
-        """The place where a condition holds, too."""
+        """Return this place with a further condition."""
         more = tuple(part for part in conjuncts((guard,)) if part not in self.known)
         return ReadPlace(self.ranges, (*self.guards, *more), self.known | {*more}) if more else self
 
@@ -126,7 +126,7 @@ class ReadPlace(Struct, frozen=True, cache_hash=True):
         return tuple(guard for guard in self.guards if not _asks_coordinates(guard))
 
     def inside(self, node: ir.Build | ir.Fold) -> ReadPlace:
-        """The place under the coordinates of a node."""
+        """Return this place inside the coordinates of a node."""
         return replace(self, ranges=(*self.ranges, *zip(node.coords, node.extents, strict=True)))
 
 
@@ -135,7 +135,7 @@ def _asks_coordinates(guard: Cond) -> bool:
 
 
 class Read(Record, frozen=True):
-    """Members of an input, which has this shape where they are taken; ``at`` may say nothing: all of them."""
+    """A read of members of an input, under this shape; all members if ``at`` is None."""
 
     ignored: ClassVar = frozenset({"taken"})
 
@@ -143,15 +143,15 @@ class Read(Record, frozen=True):
     at: tuple[Poly | Node, ...] | None = None
     place: ReadPlace = ReadPlace()
     replaced: Read | None = None
-    """Of all members, those that are replaced before anyone reads them."""
+    """Members that are replaced before anyone reads them: all other members are read."""
     by_lengths: bool = False
-    """Whether an index is no formula, but data has no say in it: which members they are is not told."""
+    """Whether an index has no formula but does not depend on data; its members are then unknown."""
     taken: tuple[Poly, ...] = ()
-    """Where none of them is negative the ranges around it have an element, which is taken for granted."""
+    """Where none of these is negative, the surrounding ranges have an element, as is assumed."""
 
 
 def different_elements(volume: Poly, reads: list[Read], doubts: Doubts) -> Poly:
-    """How many different elements some reads of one input take."""
+    """Return how many distinct elements the reads of one input take."""
     if any(read == Read(read.shape) for read in reads):
         return volume
     try:
@@ -189,21 +189,21 @@ def _different(volume: Poly, reads: list[Read], doubts: Doubts) -> Poly:
             return volume
     elif len(known) == 1 and not found.by_data:
         return every
-    # they are different ones, so no more than there are: all of them, if that can be shown
+    # distinct elements cannot exceed the volume; if they provably reach it, the volume is clearer
     return volume if is_nonnegative(every - volume, doubts.granted) else every
 
 
 class _Gathered(Struct):
-    """What reads of one input take: elements that are told apart, those that data chooses, all of them."""
+    """The reads of one input so far: elements known by coordinates, those that data chooses, all of them."""
 
     known: dict[_Image, None] = field(default_factory=dict)
     by_data: list[Poly] = field(default_factory=list)
     anyway: Cond = FALSE
-    """All elements are read there."""
+    """The condition under which all elements are read."""
     taken: dict[Poly, None] = field(default_factory=dict)
 
     def takes_all(self, volume: Poly, read: Read, doubts: Doubts) -> bool:
-        """Whether all elements count because of a read; else it is kept."""
+        """Record a read; the result is whether all elements count because of it."""
         if read.replaced is not None:
             gone = _replaced(read.replaced, doubts)
             here = conj(*read.place.guards)
@@ -232,7 +232,7 @@ class _Gathered(Struct):
 
 
 def _replaced(puts: Read, doubts: Doubts) -> Poly | None:
-    """How many different members are replaced, all if data decides which; None where that is not told."""
+    """Return how many distinct members are replaced (every visit counts if data decides); None if unknown."""
     assert puts.at is not None
     rows = product_of(puts.shape[len(puts.at) :])
     if index_nodes(puts.at):
@@ -242,16 +242,16 @@ def _replaced(puts: Read, doubts: Doubts) -> Poly | None:
 
 
 def _surely(reads: list[Read], doubts: Doubts) -> Poly:
-    """How many elements are read at least, where data chooses some: those of one read that tells them apart.
+    """Return a lower bound on the elements read, where data chooses some: those of one read that is known.
 
-    Where an index is data, the others still do: of a gathered row every column is read once.
+    Where one index is data, the others still count: a gathered row has every column read once.
     """
     images = (_image(read, doubts) for read in _distinct(reads, doubts) if read.at is not None)
     return next((image.count for image in images if image is not None), ZERO)
 
 
 def _distinct(reads: list[Read], doubts: Doubts) -> list[Read]:
-    """Reads where they are reached, without those that another takes under fewer conditions."""
+    """Simplify the places of reads, and drop reads that another read covers under fewer conditions."""
     kept: list[Read] = []
     alike: dict[object, list[ReadPlace]] = {}
     reached = [_reached(read, doubts) for read in _either_way(dict.fromkeys(reads))]
@@ -264,7 +264,7 @@ def _distinct(reads: list[Read], doubts: Doubts) -> list[Read]:
 
 
 def _either_way(reads: Iterable[Read]) -> list[Read]:
-    """Reads of which those that happen where a condition holds, and where it does not, are one."""
+    """Merge reads that happen both where a condition holds and where it does not."""
     alike: dict[object, list[Read]] = {}
     for read in reads:
         alike.setdefault((read.shape, read.at, read.replaced, read.taken, _used(read)), []).append(read)
@@ -272,7 +272,7 @@ def _either_way(reads: Iterable[Read]) -> list[Read]:
 
 
 def _without_conditions(reads: list[Read]) -> list[Read]:
-    """Of reads that differ in their conditions alone, one for two that leave one of them open."""
+    """Merge pairs of reads that differ only in one condition and its negation."""
     for one, other in combinations(reads, 2) if len(reads) <= _FEW_IMAGES else ():
         mine, others = one.place.known - other.place.known, other.place.known - one.place.known
         if len(mine) == len(others) == 1 and negate(*mine) in others:
@@ -288,11 +288,12 @@ def _covers(one: ReadPlace, other: ReadPlace) -> bool:
 
 
 def _reached(read: Read, doubts: Doubts) -> Read:
-    """A read with conditions on what it mentions alone: some value of each other coordinate reaches it.
+    """Eliminate from the conditions of a read the coordinates that its indices do not mention.
 
-    What grows with such a coordinate, the end of another range or what a guard asks, is at its best at the
-    end of the range; where guards bound it from both sides, some value is between.  That a range has an
-    element at all is taken for granted, unless it is asked what is read at least.
+    A read happens if any value of such a coordinate reaches it.  Where the extent of another range, or a
+    guard, is monotonic in the coordinate, the best end of its range is substituted; where guards bound it
+    from both sides, some value must lie between them.  The coordinate's range is assumed to have an element,
+    unless a lower bound is computed.
     """
     if read.at is not None and index_nodes(read.at) and not doubts.least:
         return read  # every visit counts
@@ -333,7 +334,7 @@ def _reached(read: Read, doubts: Doubts) -> Read:
 
 
 def _of_multiples(read: Read) -> Read:
-    """A read where guards that ask for multiples of a number are gone: a coordinate counts them."""
+    """Replace a guard that requires multiples of a number by a coordinate that counts the multiples."""
     for guard, (symbol, extent) in product(read.place.guards, read.place.ranges):
         floor = _divided(guard)
         found = None if floor is None else bound_of(Ge(floor.p), symbol)
@@ -349,7 +350,7 @@ def _of_multiples(read: Read) -> Read:
 
 
 def _divided(guard: Cond) -> Floor | None:
-    """The quotient that a guard asks to have no rest, by a number."""
+    """Return the quotient whose remainder a guard requires to be 0, if the divisor is a number."""
     floors = [g for g in generators_in(guard.p) if isinstance(g, Floor)] if isinstance(guard, Eq) else []
     for floor in floors:
         if floor.q.constant is not None and guard == eq(floor.p - floor.q * atom(floor)):
@@ -358,7 +359,7 @@ def _divided(guard: Cond) -> Floor | None:
 
 
 def _largest(p: Poly, ranges: Ranges) -> Poly | None:
-    """The value of a form at the far end of every range, which none of them makes less."""
+    """Return the value of a form at the far ends of all ranges, if no coordinate decreases it."""
     for symbol, extent in reversed(ranges):
         if direction(p, symbol) != 1:
             return None
@@ -367,7 +368,10 @@ def _largest(p: Poly, ranges: Ranges) -> Poly | None:
 
 
 def _between(symbol: Symbol, extent: Poly, guards: list[Cond]) -> list[Cond] | None:
-    """What holds where a coordinate has a value that guards admit; None where they do more than bound it."""
+    """Return the conditions for a coordinate to have a value that guards admit.
+
+    The result is None if a guard does more than bound the coordinate.
+    """
     low, high = [ONE], [extent]
     for guard in guards:
         found = bound_of(guard, symbol)
@@ -377,18 +381,18 @@ def _between(symbol: Symbol, extent: Poly, guards: list[Cond]) -> list[Cond] | N
         low += [bound] if way == 1 or isinstance(guard, Eq) else []
         high += [bound] if way == -1 or isinstance(guard, Eq) else []
     pairs = product(high, low)
-    next(pairs)  # that the range has an element is asked for anyway
+    next(pairs)  # skip the pair for which the range itself has an element: the caller requires that anyway
     return [ge(last - first) for last, first in pairs]
 
 
 def _used(read: Read) -> Ranges:
-    """The coordinates that indices mention, with their ranges."""
+    """Return the coordinates that indices mention, with their ranges."""
     mentioned = {s for index in read.at or () if isinstance(index, Poly) for s in index.free}
     return tuple((symbol, extent) for symbol, extent in read.place.ranges if symbol in mentioned)
 
 
 def _visits(ranges: Ranges, guards: tuple[Cond, ...], doubts: Doubts) -> Poly | None:
-    """How many points some coordinates run over where conditions hold; None where that is involved."""
+    """Return at how many points of ranges conditions hold; None where that is too complex."""
     names = {symbol for symbol, _ in ranges}
     mentioned = {s for guard in guards for s in symbols_of_cond(guard)} | {
         s for _, e in ranges for s in e.free
@@ -402,9 +406,10 @@ def _visits(ranges: Ranges, guards: tuple[Cond, ...], doubts: Doubts) -> Poly | 
 
 
 class _Image(Struct, frozen=True):
-    """Elements of an input under some shape: a box, or so many of it, or of what is no box.
+    """Elements of an input under some shape: a box, part of a box, or a set that is not a box.
 
-    Those are where ``guards`` hold: ``at`` takes each of the coordinates that it mentions to one of its own.
+    Without a box, or with coordinates in ``guards``, the elements are those where the guards hold, and ``at``
+    maps distinct coordinates to distinct elements.
     """
 
     count: Poly
@@ -422,7 +427,7 @@ class _Image(Struct, frozen=True):
         return sides is not None and all(not (side.first.free | side.count.free) for side in sides)
 
     def is_apart(self, other: _Image) -> bool:
-        """Whether no element is in both, as far as can be told."""
+        """Whether no element is in both images, as far as can be proved."""
         if self.shape != other.shape:
             return False
         if self.at == other.at and any(negate(guard) in other.guards for guard in self.guards):
@@ -431,11 +436,11 @@ class _Image(Struct, frozen=True):
         return boxes or _never_meet(self, other)
 
     def is_inside(self, other: _Image, facts: tuple[Cond, ...]) -> bool:
-        """Whether all of its elements are in another, as far as can be told."""
+        """Whether all elements of this image are in another, as far as can be proved."""
         if self.shape != other.shape or self.box is None or other.box is None:
             return False
         known = (*facts, *(guard for guard in self.guards if not _asks_coordinates(guard)))
-        # where coordinates are asked for, it has not all of its box
+        # with conditions on coordinates, the other image lacks part of its box
         needed = [guard for guard in other.guards if guard not in known]
         return not any(map(_asks_coordinates, needed)) and (
             all(prove(guard, known) for guard in needed)
@@ -443,7 +448,7 @@ class _Image(Struct, frozen=True):
         )
 
     def elements(self) -> set[tuple[int, ...]] | None:
-        """Every element, where they are few and known."""
+        """Enumerate the elements, if they are known and few."""
         if self.at or self.box is None or not self.is_constant or (self.count.constant or 0) > _FEW_ELEMENTS:
             return None
         ranges = (range(0, evaluate(side.count, {}) * side.step, side.step) for side in self.box)
@@ -452,7 +457,7 @@ class _Image(Struct, frozen=True):
 
 
 def _never_meet(a: _Image, b: _Image) -> bool:
-    """Whether no coordinates of two images lead to one element: what would have to hold is impossible."""
+    """Whether no coordinates of two images lead to the same element: the equations contradict the guards."""
     if not a.ranges or not b.ranges:
         return False
     others = {symbol: coordinate(f"{symbol.name} of the other", extent) for symbol, extent in b.ranges}
@@ -465,7 +470,7 @@ def _never_meet(a: _Image, b: _Image) -> bool:
 
 
 def _are_apart(a: IndexValues, b: IndexValues) -> bool:
-    """Whether two indices have no value in common: one is beyond the other, or they never meet."""
+    """Whether two indices share no value: one lies beyond the other, or their steps never meet."""
     distance = (a.first - b.first).constant
     if distance is not None and distance % gcd(a.step, b.step):
         return True
@@ -473,14 +478,14 @@ def _are_apart(a: IndexValues, b: IndexValues) -> bool:
 
 
 def _is_within(a: IndexValues, b: IndexValues, facts: tuple[Cond, ...]) -> bool:
-    """Whether all values of an index are among those of another."""
+    """Whether all values of one index are values of another."""
     known = (*facts, ge(a.count - 1))
     ends = is_nonnegative(a.first - b.first, known) and is_nonnegative(b.last - a.last, known)
     return a == b or (b.step == 1 and ends)
 
 
 def _outermost(images: list[_Image], facts: tuple[Cond, ...]) -> list[_Image]:
-    """Images without those that are inside of another."""
+    """Drop images that lie inside another."""
     kept: list[_Image] = []
     for image in images if len(images) <= _FEW_TOGETHER else ():
         if not any(image.is_inside(other, facts) for other in kept):
@@ -489,7 +494,7 @@ def _outermost(images: list[_Image], facts: tuple[Cond, ...]) -> list[_Image]:
 
 
 def _joined(images: list[_Image], facts: tuple[Cond, ...]) -> list[_Image]:
-    """Images of which boxes that lie side by side, or overlap along one side, are one."""
+    """Merge pairs of boxes that differ in one dimension and touch or overlap there."""
     for one, other in permutations(images, 2) if len(images) <= _FEW_TOGETHER else ():
         plain = not one.at and not other.at and one.shape == other.shape
         if plain and one.box is not None and other.box is not None:
@@ -504,13 +509,13 @@ def _joined(images: list[_Image], facts: tuple[Cond, ...]) -> list[_Image]:
 
 
 def _continues(a: IndexValues, b: IndexValues, facts: tuple[Cond, ...]) -> bool:
-    """Whether values begin among those of another index, or just after them, and go at least as far."""
+    """Whether the values of ``b`` begin within ``a`` or just after it, and end no earlier."""
     gaps = (b.first - a.first, a.last + 1 - b.first, b.last - a.last)
     return a.step == b.step == 1 and all(is_nonnegative(gap, facts) for gap in gaps)
 
 
 def _together(images: list[_Image]) -> Poly | None:
-    """How many elements images have together; None where it cannot be told which they share."""
+    """Return how many elements images have together; None where their overlap is unknown."""
     if len(images) <= _FEW_IMAGES and all(a.is_apart(b) for a, b in combinations(images, 2)):
         return total_of(image.count for image in images)
     found = [image.elements() for image in images] if len({image.shape for image in images}) == 1 else [None]
@@ -519,7 +524,7 @@ def _together(images: list[_Image]) -> Poly | None:
 
 
 def _image(read: Read, doubts: Doubts) -> _Image | None:
-    """The elements that a read takes, by coordinates alone; None where they are not told apart."""
+    """Return the elements that a read takes by coordinates alone; None where they cannot be separated."""
     if read.at is None:
         return None
     before = len(doubts.asked)
@@ -531,7 +536,7 @@ def _image(read: Read, doubts: Doubts) -> _Image | None:
 
 
 def _is_defined(count: Poly, doubts: Doubts) -> bool:
-    """Whether a form has a value where nothing is read, too."""
+    """Whether a form has a value even where nothing is read."""
     divisors = [g.q for g in generators_in(count) if isinstance(g, Floor)]
     return all(is_nonnegative(divisor - 1, doubts.granted) for divisor in divisors)
 
@@ -572,7 +577,7 @@ def _told_apart(read: Read, indices: tuple[Poly | Node, ...], doubts: Doubts) ->
 
 
 def _narrowed(read: Read, doubts: Doubts) -> Read:
-    """A read whose coordinates run over no more than a guard on one of them admits; itself where none is."""
+    """Restrict the range of a coordinate to the values that one guard admits, if there is such a guard."""
     for guard in read.place.guards:
         for symbol, extent in _used(read) if isinstance(guard, Ge) else ():
             found = bound_of(guard, symbol)
@@ -585,14 +590,14 @@ def _narrowed(read: Read, doubts: Doubts) -> Read:
     return read
 
 
-@lru_cache(maxsize=1 << 10)  # so that reads that are alike stay so
+@lru_cache(maxsize=1 << 10)  # so that equal reads stay equal
 def _another(symbol: Symbol, extent: Poly) -> Poly:
-    """A coordinate that runs so far, in place of one."""
+    """Return a new coordinate with another extent, in place of a given one."""
     return coordinate(symbol.name, extent)
 
 
 def _with_coordinate(read: Read, without: Cond, symbol: Symbol, left: Poly, value: Poly) -> Read:
-    """A read without a guard, and a coordinate that is some value of another one."""
+    """Remove a guard from a read, and substitute a form in a new coordinate for an old coordinate."""
     by, new = {symbol: value}, the_symbol(left)
     assert new.hi is not None
     ranges = tuple(
@@ -607,7 +612,7 @@ def _with_coordinate(read: Read, without: Cond, symbol: Symbol, left: Poly, valu
 def _sides(
     at: tuple[Poly, ...], axes: list[Ranges], ranges: Ranges, lengths: tuple[Poly, ...], doubts: Doubts
 ) -> list[IndexValues | None]:
-    """The values of every index, None for one that is not told; nothing where they depend on each other."""
+    """Return the values of every index, None where unknown; nothing if the indices share coordinates."""
     apart = sum(map(len, axes)) == len(ranges)
     if not apart or any(symbol.kind == "coord" for _, extent in ranges for symbol in extent.free):
         return []
@@ -615,7 +620,7 @@ def _sides(
 
 
 def _plain(index: Poly, own: Ranges) -> IndexValues | None:
-    """The values of an index of at most one coordinate, with which it grows by a number."""
+    """Return the values of an index that is constant, or linear in one coordinate with a constant slope."""
     if not own:
         return IndexValues(index, 1, ONE)
     symbol, extent = own[0]
@@ -626,7 +631,7 @@ def _plain(index: Poly, own: Ranges) -> IndexValues | None:
 
 
 def _boxed(box: tuple[IndexValues, ...], at: tuple[Poly, ...], read: Read, doubts: Doubts) -> _Image:
-    """All elements of a box, where conditions on lengths hold."""
+    """Return all elements of a box, under the conditions on lengths of a read."""
     count, over_lengths = product_of(side.count for side in box), read.place.over_lengths
     if not over_lengths:
         return _Image(count, read.shape, box)
@@ -635,7 +640,7 @@ def _boxed(box: tuple[IndexValues, ...], at: tuple[Poly, ...], read: Read, doubt
 
 
 def _is_one_to_one(at: tuple[Poly, ...], axes: list[Ranges], doubts: Doubts) -> bool:
-    """Whether different coordinates take different elements: one after another follows from the indices."""
+    """Whether distinct coordinates take distinct elements: each index determines some of them in turn."""
     told, left = set[Symbol](), {symbol for own in axes for symbol, _ in own}
     while left:
         found = set[Symbol]()
@@ -651,7 +656,7 @@ def _is_one_to_one(at: tuple[Poly, ...], axes: list[Ranges], doubts: Doubts) -> 
 
 
 def _is_spread(index: Poly, own: list[tuple[Symbol, Poly]], doubts: Doubts) -> bool:
-    """Whether an index tells several coordinates: a step of one is longer than all that others add."""
+    """Whether an index determines several coordinates: each step exceeds everything that smaller ones add."""
     slopes = [slope_of(index, symbol, doubts) for symbol, _ in own]
     told = [slope for slope in slopes if slope is not None]
     steps = [slope if is_nonnegative(slope, doubts.granted) else -slope for slope in told]
@@ -667,7 +672,7 @@ def _is_spread(index: Poly, own: list[tuple[Symbol, Poly]], doubts: Doubts) -> b
 
 
 def _is_in_rows(index: Poly, own: list[tuple[Symbol, Poly]], doubts: Doubts) -> bool:
-    """Whether an index goes through rows one after the other, none of which begins before the last one ends.
+    """Whether an index goes through rows in order, each of which begins after the previous one ends.
 
     Rows may differ in length, as those of a packed triangle do: ``i*(i - 1)/2 + j`` where j goes to i.
     """
@@ -685,7 +690,7 @@ def _is_in_rows(index: Poly, own: list[tuple[Symbol, Poly]], doubts: Doubts) -> 
 def _cut(
     box: tuple[IndexValues, ...], at: tuple[Poly, ...], guards: list[Cond], doubts: Doubts
 ) -> tuple[IndexValues, ...] | None:
-    """What is left of a box where guards hold, each of which bounds an index; None where one does not."""
+    """Return the part of a box where guards hold; None if a guard does not bound one index."""
     sides = list(box)
     for guard in guards:
         p = guard.p if isinstance(guard, Ge) else ZERO
@@ -698,7 +703,7 @@ def _cut(
 
 
 def _times(index: Poly, p: Poly) -> int | None:
-    """How often an index is in a form that mentions coordinates nowhere else."""
+    """Return the factor of an index in a form that mentions coordinates nowhere else."""
     moving = next((mono for mono in index.terms if _moves(mono)), None)
     times, rest = divmod(p.terms.get(moving, 0), index.terms[moving]) if moving is not None else (0, 0)
     left = p - times * index
@@ -710,7 +715,7 @@ def _moves(mono: Monomial) -> bool:
 
 
 def _cut_side(side: IndexValues, rest: Poly, times: int, doubts: Doubts) -> IndexValues:
-    """The values of an index so many times which, and the rest, are no less than 0."""
+    """Return the values of an index at which ``times * index + rest`` is nonnegative."""
     bound = rest // abs(times)
     gone = at_least_none(-bound - side.first if times > 0 else side.last - bound, doubts)
     first = side.first + gone if times > 0 else side.first
@@ -725,37 +730,37 @@ _NONE: Mapping[str, str] = MappingProxyType({})
 
 
 class Traffic(Struct, frozen=True, eq=False):
-    """Bytes in and out, by space.  Texts have no size: ``unsized`` names the spaces left out."""
+    """Bytes read and written, by space.  Texts have no size: ``unsized`` names the spaces left out."""
 
     read: Mapping[str, Poly]
     written: Mapping[str, Poly]
     unsized: tuple[str, ...] = ()
     open: bool = False
-    """Whether less may be read: elements were not told apart, and numbers might tell more."""
+    """Whether fewer bytes may be read: elements were not separated, but numbers for lengths might help."""
     least: Mapping[str, Poly] | None = None
-    """What is read whatever indices say, where indices say what is read."""
+    """The bytes read whatever the indices are, where data decides the elements; None where it does not."""
     full: tuple[Poly, ...] = ()
-    """Where none of them is negative ranges have an element; elsewhere less may be read."""
+    """Where none of these is negative, all ranges have an element; elsewhere fewer bytes may be read."""
 
     def is_bound(self, facts: tuple[Cond, ...] = ()) -> bool:
-        """Whether the closed form may be more than what is moved at some lengths where facts hold."""
+        """Whether the closed form may exceed the bytes moved at some lengths that satisfy the facts."""
         return self.open or not all(is_nonnegative(p, facts) for p in self.full)
 
     @property
     def certain(self) -> Mapping[str, Poly]:
-        """Bytes that are read whatever data says: indices may all name the same element."""
+        """Bytes that are read whatever the data: indices may all name the same element."""
         return self.read if self.least is None else self.least
 
     @property
     def total(self) -> Poly | None:
-        """All bytes, in and out; None where something that moves has no size."""
+        """All bytes, read and written; None where a value that moves has no size."""
         return None if self.unsized else total_of((*self.read.values(), *self.written.values()))
 
 
 def traffic(program: Program, facts: tuple[Cond, ...] = (), same: Mapping[str, str] = _NONE) -> Traffic:
-    """Count the bytes that a program reads of its inputs, and those of its outputs, where facts hold.
+    """Count the bytes that a program reads of its inputs and writes to its outputs, where facts hold.
 
-    ``same`` are inputs that are given what others are: what both read counts once.
+    ``same`` maps an input to another that gets the same value: what both read counts once.
     """
     doubts = Doubts(facts)
     read = _read(program, doubts, same)
@@ -767,7 +772,7 @@ def traffic(program: Program, facts: tuple[Cond, ...] = (), same: Mapping[str, s
 
 
 def undecided(program: Program) -> tuple[Cond, ...] | None:
-    """The conditions that would tell more of what is read if one of them held; None where others might."""
+    """Return the conditions that would each make the elements read more exact; None if others might."""
     doubts = Doubts()
     _read(program, doubts)
     return None if doubts.vague or doubts.chosen else tuple(map(ge, doubts.asked))
@@ -788,7 +793,7 @@ def _by_space(moved: Iterable[tuple[str, Poly]]) -> Mapping[str, Poly]:
 
 
 def bytes_of(shape: tuple[Poly, ...], space: str) -> Poly | None:
-    """Give the bytes of one tensor; None for texts, which have no size.
+    """Return the bytes of one tensor; None for texts, which have no size.
 
     >>> from tolcost.algebra import const, length
     >>> bytes_of((length("n"),), "float16"), bytes_of((const(3),), "int4"), bytes_of((), "S")
@@ -799,12 +804,12 @@ def bytes_of(shape: tuple[Poly, ...], space: str) -> Poly | None:
 
 
 def packed(elements: Poly, bits: int) -> Poly:
-    """Give the bytes that so many elements of some bits take."""
+    """Return the bytes of a number of packed elements of a given width."""
     return elements * (bits // 8) if bits % 8 == 0 else (elements * bits + 7) // 8
 
 
 def bits_of(space: str) -> int | None:
-    """Give the bits of one element: its own where finite, else by the table of widths; None for texts."""
+    """Return the bits of one element: its own width where finite, else the table's; None for texts."""
     known = SPACES[space]
     if known.bits is not None:
         return known.bits
@@ -822,21 +827,21 @@ def _widths() -> Mapping[str, int]:
 
 
 class _Walk(Struct):
-    """One walk over a program, from its outputs to what they need."""
+    """One traversal of a program, from its outputs to the values they need."""
 
     found: dict[str, list[Read]] = field(default_factory=dict)
     bound: dict[Var, tuple[Node, ReadPlace]] = field(default_factory=dict)
     named: dict[Var, Node] = field(default_factory=dict)
-    """The same without places."""
+    """The nodes of ``bound``, without their places."""
     computed: dict[Var, bool] = field(default_factory=dict)
     seen: set[tuple[Node, ReadPlace]] = field(default_factory=set)
     pending: list[tuple[Node, ReadPlace]] = field(default_factory=list)
 
     def run(self, program: Program) -> bool:
-        """Find all reads; False if that takes too long."""
+        """Find all reads; False if the traversal exceeds its limit."""
         self._bind(program.bindings, ReadPlace())
         self.pending.extend((out.node, ReadPlace()) for out in program.outputs)
-        # a length that only data decides is read of the mask, even where no entry is looked at
+        # a data-dependent length is read off the mask, even if no entry is used
         self.pending.extend(
             (node.mask, ReadPlace()) for _, node in program.bindings if isinstance(node, ir.Filter)
         )
@@ -860,7 +865,7 @@ class _Walk(Struct):
             case ir.Ref(var=var) if var in self.bound:
                 value, there = self.bound[var]
                 self.pending.append((value, place if place.ranges == there.ranges else there))
-                if self._computes(var):  # which it does whether or not a place that uses it is reached
+                if self._computes(var):  # whether or not a place that uses it is reached
                     self._begin(value, there)
             case ir.Member(tol=tol, at=at) if (given := self._input(tol)) is not None:
                 if not _is_never(place):
@@ -876,10 +881,10 @@ class _Walk(Struct):
                 self._plain(node, place)
 
     def _begun(self, node: Node, place: ReadPlace) -> tuple[ir.Fold, ReadPlace, Node] | None:
-        """The fold that something is taken of, where it is, and the same taken of what the fold begins with.
+        """Find the fold that a node takes a part of, the fold's place, and the same part of the fold's start.
 
-        That is what it comes to if no turn is taken.  None where nothing of it is given: what is computed to
-        begin with is computed as a whole.
+        If the fold takes no turn, that part is the value.  The result is None if no item of the start is
+        given, as by an input: a computed start is computed as a whole.
         """
         around: list[Node] = []
         while not isinstance(node, ir.Fold):
@@ -902,7 +907,7 @@ class _Walk(Struct):
         return node, place, found
 
     def _is_given(self, node: Node) -> bool:
-        """Whether a value is an input, or what folds that may take no turn make of one."""
+        """Whether a value is an input, or the result of a fold over one that may take no turn."""
         while not isinstance(node, Input):
             if isinstance(node, ir.Reshape | ir.Convert):
                 node = node.value
@@ -917,17 +922,18 @@ class _Walk(Struct):
     def _with_turns(
         self, fold: ir.Fold, there: ReadPlace, of_start: Node, node: Node, place: ReadPlace
     ) -> None:
-        """Visit what is taken of a fold, and where no turn is taken the same of what it begins with."""
+        """Visit a part of a fold, and, where the fold takes no turn, the same part of its start."""
         turns = conj(*(ge(extent - 1) for extent in fold.extents))
         self.pending.append((fold, there.under(turns)))
         self._begin(fold, there)
-        # all of it, which a turn takes, has that as a part, unless there is more of it then, or less
+        # a turn reads the whole start, which includes the part, unless it changes its type or only replaces
+        # members
         is_part = fold.type == fold.start.type and not _only_puts(fold)
         self.pending.append((of_start, place if is_part else place.under(negate(turns))))
         self.pending.extend((index, place) for index in children(node)[1:])
 
     def _begin(self, node: Node, place: ReadPlace) -> None:
-        """Visit what is computed, whoever uses it: of a fold what is given to begin with is not."""
+        """Visit computed values, whoever uses them; given items of a fold's start count only when used."""
         if not isinstance(node, ir.Fold):
             self.pending.append((node, place))
             return
@@ -935,14 +941,14 @@ class _Walk(Struct):
         self._enter(node.body, place.inside(node))
 
     def _computes(self, var: Var) -> bool:
-        """Whether a name is one of something computed or laid out, and not only taken from somewhere."""
+        """Whether the value of a name is computed or laid out, rather than only taken from another value."""
         if var not in self.computed:
             inside = inner_nodes((self.named[var],))
             self.computed[var] = any(type(node) not in _TAKEN for node in inside)
         return self.computed[var]
 
     def _is_chosen(self, indices: tuple[Node, ...]) -> bool:
-        """Whether data may have a say in indices: an input is asked, or what a fold carries along."""
+        """Whether indices may depend on data: on an input, or on a loop-carried value."""
         return any(
             isinstance(node, Input) or (isinstance(node, ir.Ref) and node.var not in self.named)
             for node in inner_nodes(indices, self.named)
@@ -965,13 +971,13 @@ class _Walk(Struct):
         self.pending.append((block.result, place))
 
     def _bind(self, bindings: Bindings, place: ReadPlace) -> None:
-        """Values under their names; all parts of a joint work are computed, whoever asks for which."""
+        """Bind values to their names; all parts of a joint work are computed, whichever are used."""
         self.bound.update({var: (node, place) for var, node in bindings})
         self.named.update(bindings)
         self.pending.extend((node, place) for var, node in bindings if var.work is not None)
 
     def _input(self, node: Node) -> Input | None:
-        """The input that a value holds the elements of, perhaps converted or under another shape."""
+        """Return the input whose elements a value has, perhaps converted or under another shape."""
         while not isinstance(node, Input):
             if isinstance(node, ir.Reshape) or (isinstance(node, ir.Convert) and not node.bits):
                 node = node.value
@@ -986,21 +992,21 @@ class _Walk(Struct):
 
 
 def _is_never(place: ReadPlace) -> bool:
-    """Whether nothing is evaluated at a place, and so nothing read; what is named outside of it may be."""
+    """Whether nothing is evaluated at a place, because a range is empty; names from outside may be."""
     return any(extent == ZERO for _, extent in place.ranges)
 
 
 _TAKEN = {*LEAVES, ir.Member, ir.Component, ir.Reshape, ir.Convert, ir.Pack, ir.Select}
-"""What computes nothing and lays nothing out."""
+"""Node kinds that compute nothing and lay nothing out."""
 
 
 def _items(node: Node) -> tuple[Node, ...]:
-    """What a list is made of; another value is one of its own."""
+    """Return the items of a list; any other value is its only item."""
     return node.items if isinstance(node, ir.Pack) else (node,)
 
 
 def _component(pack: ir.Pack, j: int) -> Node:
-    """A component of a list, by the items that it is made of."""
+    """Return a component of a packed list, from the item that contains it."""
     for item in pack.items:
         if j <= len(item.type):
             return item if len(item.type) == 1 else ir.Component(item, j, (item.type[j - 1],))
@@ -1009,7 +1015,7 @@ def _component(pack: ir.Pack, j: int) -> Node:
 
 
 def _only_puts(fold: ir.Fold) -> bool:
-    """Whether a fold does nothing with its accumulator but replace members of it."""
+    """Whether a fold only replaces members of its accumulator."""
     result = fold.body.result
     if not isinstance(result, ir.Put) or not is_ref(result.tol, fold.accumulator):
         return False
@@ -1026,9 +1032,9 @@ def _put(fold: ir.Fold) -> ir.Put:
 def elements_read(
     program: Program, doubts: Doubts | None = None, same: Mapping[str, str] = _NONE
 ) -> dict[str, tuple[tuple[str, Poly], ...]]:
-    """Elements read of each input, by name, with their spaces; an input that is not read is not there.
+    """Return the elements read of each input, by name, with their spaces; unread inputs are missing.
 
-    What is read of inputs that are the ``same`` as another is read of that one.
+    ``same`` maps an input to another that gets the same value; its reads count for that one.
     """
     doubts = doubts or Doubts()
     walk = _Walk()
