@@ -1,4 +1,4 @@
-"""What a user says of a model's inputs: whole shapes, and single lengths by name or by place."""
+"""Shapes of a model's inputs from the user: whole shapes, and single lengths by name or by position."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _NUMBER = re.compile(r"[.0-9]")
 def with_shapes(
     model: Model, shapes: Mapping[str, AskedShape]
 ) -> tuple[Model, dict[str, int], dict[str, str]]:
-    """The model with other shapes for some of its inputs, and the numbers and forms said for its lengths.
+    """Apply user shapes to a model; also return the numbers and forms given for its lengths.
 
-    Such a length stays what it is in the model: a number that is told is a point, however it is told, and a
-    form such as ``32*h`` is an assumption.  The shape of a value in between is taken where nothing is known
-    of it, in place of what the file declares.
+    Such a length remains in the model: a number is a point at which costs are evaluated, however it was
+    given, and a form such as ``32*h`` is an assumption.  A shape for an intermediate value is used where
+    nothing else is known about it, in place of the file's declaration.
     """
     if not shapes:
         return model, {}, {}
@@ -66,9 +66,10 @@ def _names_of_lengths(model: Model) -> set[str]:
 def _without_forms(
     model: Model, shapes: Mapping[str, AskedShape]
 ) -> tuple[Mapping[str, AskedShape], dict[str, str]]:
-    """Shapes with lengths of the model in place of forms, and the form of each of these lengths.
+    """Replace forms in shapes by lengths of the model, and return the form of each of these lengths.
 
-    A form may have a name that the model has: it is then a new length, and the model's goes by its place.
+    A form may use a name that the model has: it then means a new length, and the model's is named by its
+    position.
     """
     names = _names_of_lengths(model)
     forms: dict[str, str] = {}
@@ -98,7 +99,7 @@ def _without_forms(
 
 
 def _told(given: Declared, shape: AskedShape) -> Iterator[tuple[str, int]]:
-    """The lengths that the model leaves open and a shape has numbers for, by title."""
+    """Yield the lengths that the model leaves open and to which a shape gives numbers, by name."""
     declared = given.shape or (None,) * len(shape)
     for axis, (before, now) in enumerate(zip(declared, shape, strict=False)):
         if isinstance(now, int) and not isinstance(before, int):
@@ -120,22 +121,22 @@ def _reshaped(given: Declared, shape: AskedShape | None, told: Collection[str]) 
 
 
 def place_of(name: str, axis: int) -> str:
-    """What a length without a name is called: after its input and axis."""
+    """Name a length without a name after its input and axis."""
     return f"{name}[{axis}]"
 
 
 def entries_of(name: str) -> str:
-    """What the number of entries of a sequence is called."""
+    """Name the number of entries of a sequence."""
     return f"|{name}|"
 
 
 def with_lengths(
     model: Model, dims: Mapping[str, int], told: Mapping[str, int] | None = None
 ) -> tuple[Model, dict[str, int]]:
-    """The model with numbers in place of lengths it fixes, and the other lengths by name.
+    """Replace lengths that the model fixes by numbers; also return the other lengths by name.
 
-    ``x[0]`` is the first length of the input ``x``, whatever it is called there, and ``|s|`` the number of
-    entries of a sequence.  What was ``told`` of a length before has to be the same.
+    ``x[0]`` is the first length of the input ``x``, whatever its name, and ``|s|`` the number of entries of a
+    sequence.  Numbers in ``told``, from elsewhere, must agree.
     """
     if not dims:
         return model, {}
@@ -183,7 +184,7 @@ def _put(dims: dict[str, int], name: str, value: int) -> None:
 
 
 def in_lengths(dims: Mapping[str, int], formed: Mapping[str, Poly]) -> Mapping[str, int]:
-    """Lengths by their names, where some go by what an exporter wrote: where ``32*h`` is 64, ``h`` is 2.
+    """Translate lengths written by an exporter as forms: where ``32*h`` is 64, ``h`` is 2.
 
     >>> from tolcost.algebra import length
     >>> in_lengths({"32*h": 64, "n": 3}, {"32*h": 32 * length("h")})
@@ -210,7 +211,7 @@ def in_lengths(dims: Mapping[str, int], formed: Mapping[str, Poly]) -> Mapping[s
 
 
 def _refuse_form(title: str, value: int, form: Poly, values: Mapping[Symbol, int]) -> NoReturn:
-    """Refuse a number for a form that no lengths give, or not those that are told."""
+    """Refuse a number for a form that no lengths give, or not the given ones."""
     told = [f"{symbol.name} = {values[symbol]:,}" for symbol in form.free if symbol in values]
     lengths = " and ".join(sorted(quoted(symbol.name) for symbol in form.free if symbol not in values))
     where = f" where {', '.join(sorted(told))}" if told else ""
@@ -219,7 +220,7 @@ def _refuse_form(title: str, value: int, form: Poly, values: Mapping[Symbol, int
 
 
 def check_names(model: Model, dims: Iterable[str], known: Collection[str]) -> None:
-    """Refuse lengths that a model does not have; ``known`` are those it turned out to have."""
+    """Refuse lengths that a model does not have; ``known`` are the names it has."""
     for name in dims:
         if name not in known:
             places = (

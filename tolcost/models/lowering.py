@@ -1,8 +1,8 @@
-"""One operator of a graph, lowered for what is known of its inputs.
+"""Lower one operator of a graph for the known facts about its inputs.
 
-Small values are handed to the definition as values, so that shapes can be computed from them;
-weights are data.  A definition that must know an integer which only data decides gets a symbol for
-it, named after the tensor: the cost then is a formula in that symbol.
+Small values are passed to the definition as values, so that shapes can be computed from them; weights are
+data.  Where a definition must know an integer that only data decides, it gets a symbol named after the
+tensor: the cost is then a formula in that symbol.
 """
 
 from __future__ import annotations
@@ -66,10 +66,10 @@ _OTHERWISE = "the branch for all other lengths does not fit what follows"
 
 
 def lower(setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Lowered | Rejected:
-    """Lower an operator; a diagnostic says why where that cannot be done.
+    """Lower an operator; the result is a diagnostic if that fails.
 
-    Where a graph inside of it cannot be, the branch that was chosen last is chosen the other way; where a
-    branch that data decides cannot be run at all, every run takes the other.
+    If a nested graph cannot be lowered, the most recent choice of a branch is reversed; if a data-dependent
+    branch cannot be run at all, every run takes the other.
     """
     found = _chosen(setting, node, spec, given)
     if not isinstance(found, Rejected) or not spec.branches or given.decided:
@@ -85,7 +85,7 @@ def lower(setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Lowere
 
 
 def _bounded(lowered: Lowered) -> Lowered:
-    """Of two branches the only one that can be run at these lengths, whatever the condition."""
+    """Mark the cost of the only branch that can run at these lengths as an upper bound."""
     counts = replace(lowered.counts, status="upper bound")
     return replace(lowered, made=Told(counts, lowered.traffic, lowered.outputs))
 
@@ -103,7 +103,7 @@ def _chosen(setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Lowe
             break
         written |= {cond_text(next(reversed(choices.met)))}
     assert first is not None
-    return Rejected(*first.diagnostics) if written else first  # at lengths not tried it may fit
+    return Rejected(*first.diagnostics) if written else first  # it may fit at lengths that were not tried
 
 
 def _attempt(
@@ -112,7 +112,7 @@ def _attempt(
     try:
         return _lower(setting, choices, node, spec, given)
     except Rejected as rejected:
-        return rejected.with_traceback(None)  # where it was raised would keep everything alive
+        return rejected.with_traceback(None)  # a traceback would keep everything alive
     except AlgebraBudget as budget:
         return Rejected(Diagnostic("T0504", f"{node.op} takes more algebra than allowed: {budget}"))
     except RecursionError:
@@ -165,7 +165,7 @@ def _lower(setting: Setting, choices: Choices, node: GraphNode, spec: Spec, give
 
 
 def _as_data(given: Given) -> Iterator[tuple[str, Tensor]]:
-    """Values around graphs that are data to nodes inside, as they are to nodes outside."""
+    """Yield outer values that are data to nested nodes, as they are to nodes outside."""
     for name, known in given.around.items():
         tensor = known if is_handed(known, together=False) else as_tensor(known)
         if tensor is not known and isinstance(tensor, Tensor):
@@ -173,7 +173,7 @@ def _as_data(given: Given) -> Iterator[tuple[str, Tensor]]:
 
 
 def _relied(conditions: Sequence[Condition], choices: Choices) -> tuple[Condition, ...]:
-    """What an operator with graphs inside relies on: not what the branches need that were not chosen."""
+    """Return the conditions of an operator with nested graphs, without those of branches not chosen."""
     used = tuple(Condition(c, _OTHERWISE, "case") for c in choices.used)
     general = tuple(c for c in conditions if c.kind == "case")
     kept = (
@@ -194,13 +194,13 @@ def _data(counts: Counts, outputs: tuple[Known, ...]) -> Iterator[Symbol]:
         yield from (symbol for symbol in poly.free if symbol.kind == "data")
 
 
-# ---- what is known of its outputs ----------------------------------------------------------
+# ---- facts about its outputs ---------------------------------------------------------------
 
 
 def _with_spaces(
     setting: Setting, node: GraphNode, given: Given, found: tuple[Known, ...]
 ) -> tuple[Known, ...]:
-    """Outputs in spaces of ONNX: its schema is asked where the definition found none of them."""
+    """Return outputs in spaces of ONNX: where the definition gives another, the operator's schema decides."""
     if not any(map(_is_outside, found)):
         return found
     told = output_spaces(node, setting.opsets.get(node.domain), [space_of(known) for known in given.inputs])
@@ -214,7 +214,7 @@ def _is_outside(known: Known) -> bool:
 
 
 def _told(known: Known, space: str | None) -> Known:
-    """What is known, in the space that the operator says where the definition found none of ONNX's."""
+    """Return a fact in the space from the schema, if the definition's space is not one of ONNX's."""
     if isinstance(known, Inputs):
         return Inputs(tuple(_told(item, space) for item in known.items))
     if space is None or not isinstance(known, Tensor | Cast) or not _is_outside(known):
@@ -223,7 +223,7 @@ def _told(known: Known, space: str | None) -> Known:
 
 
 def _known(name: str, value: Value, nodes: Mapping[str, Node]) -> Known:
-    """What later nodes may know of an output: its value where that is static, else its shape and space."""
+    """Return what later nodes may know of an output: its value if it is static, else its shape and space."""
     if isinstance(value, Seq):
         return Inputs(
             tuple(_known(f"{name}.{n}", item, nodes) for n, item in enumerate(value.items, start=1))
@@ -245,9 +245,9 @@ def _forgotten(value: Value, known: Known) -> bool:
 
 
 def _plain(value: Value, kind: str) -> Value:
-    """A static value as any definition may take it: an integer is no fraction, and a real no integer.
+    """Normalise a static value for other definitions: integers are not fractions, and reals are not integers.
 
-    Integers divide otherwise than reals do, even where a real happens to be whole.
+    Division of integers differs from that of reals, even of a real that happens to be whole.
     """
     match value:
         case Vec(shape=shape, items=items):
@@ -263,7 +263,7 @@ def _plain(value: Value, kind: str) -> Value:
 
 
 def _portable(value: Value) -> bool:
-    """Whether a static value means the same outside of the program it comes from."""
+    """Whether a static value has a meaning outside the program it comes from."""
     match value:
         case Cast(value=inner):
             return _portable(inner)

@@ -1,8 +1,8 @@
-"""Walking a graph: every node by the definition of its operator, each distinct case lowered once.
+"""Traversal of a graph: every node by the definition of its operator, each distinct case lowered once.
 
-What is known of a value has a number (``known``).  A node is its operator, its attributes and the
-numbers of its inputs; a node seen before in this sense costs a lookup.  Lengths that a node makes
-equal are one from there on.  Functions are walked once for each set of inputs, never inlined.
+Each fact about a value has a number (``facts``).  The key of a node is its operator, its attributes and the
+fact numbers of its inputs; a node whose key was seen before costs one lookup.  Lengths that a node makes
+equal are merged from there on.  Functions are traversed once for each set of inputs, and never inlined.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
 
 
 def known_weight(weight: Weight) -> Known:
-    """What is known of a tensor that the model holds."""
+    """Return the fact about a tensor stored in the model."""
     if weight.value is not None:
         return weight.value
     return Tensor(tuple(map(const, weight.shape)), weight.space)
@@ -77,26 +77,26 @@ def known_weight(weight: Weight) -> Known:
 _NOTHING: Mapping[Symbol, Poly] = MappingProxyType({})
 
 _FORMED = frozenset("*+(")
-"""Characters that no name has."""
+"""Characters that no name contains."""
 
 OF_THE_PROCESS = Schemes()
-"""Stands for those that sessions share."""
+"""Stands for the schemes that sessions share."""
 
 MOST_WALKED = 4_000_000
-"""Nodes looked at, those in functions once for every set of inputs."""
+"""Limit on visited nodes; the nodes of a function count once for every set of inputs."""
 
 MOST_NESTED = 60
-"""How deeply functions of a model may call one another."""
+"""Limit on the nesting of calls of functions in a model."""
 
 
 class Session:
-    """What lasts from model to model: definitions, and everything lowered so far.
+    """State that is kept from model to model: definitions, and everything lowered so far.
 
-    ``schemes`` are those of the process unless given; with None every distinct node is lowered by itself.
+    ``schemes`` are those of the process unless given; with None every distinct node is lowered alone.
     """
 
     def __init__(self, library: Library, schemes: Schemes | None = OF_THE_PROCESS) -> None:
-        """Go on with what is known of these definitions."""
+        """Continue with the caches of these definitions."""
         known = lasting(library) if schemes is OF_THE_PROCESS else Lasting(library, schemes)
         self.library = library
         self.schemes, self.table, self.checked = known.schemes, known.table, known.checked
@@ -106,9 +106,9 @@ class Session:
     def seen(
         self, opsets: Mapping[str, int], functions: Functions, assumed: frozenset[Cond]
     ) -> tuple[Seen, Seen]:
-        """Nodes seen before under the same versions: those of any model, and those of this one.
+        """Return results for nodes under the same versions: those shared by all models, and this one's.
 
-        Lengths that data decides are called after the values of a model, and a model's functions are its own.
+        Data-dependent lengths are named after values of a model, and a model's functions belong to it alone.
         """
         key = (*sorted(opsets.items()), *assumed)
         own = self._own.setdefault(functions, {}).setdefault(key, {})
@@ -116,7 +116,7 @@ class Session:
 
 
 class Walk(Struct):
-    """Walking one graph or one function."""
+    """The traversal of one graph or one function."""
 
     session: Session
     opsets: Mapping[str, int]
@@ -127,7 +127,7 @@ class Walk(Struct):
     callers: tuple[int, ...] = ()
     dimensions: dict[str, Poly] = field(default_factory=dict)
     formed: dict[str, Poly] = field(default_factory=dict)
-    """Lengths that an exporter wrote as forms in others, by what it wrote."""
+    """Lengths that an exporter wrote as forms in others, by the text written."""
     declared: Mapping[str, Declared] = field(default_factory=dict)
     assumed_shapes: list[str] = field(default_factory=list)
     plain: set[str] = field(default_factory=set)
@@ -136,14 +136,14 @@ class Walk(Struct):
     _asked: dict[tuple[str, str, Poly | None, Poly | None], Symbol] = field(default_factory=dict)
     """Numbers in tensors that nodes had to know, by their names and bounds."""
     taken: dict[str, Symbol | None] = field(default_factory=dict)
-    """What lengths are called: those that data decides, and None for those of the inputs."""
+    """The names of lengths in use: data-dependent ones with their symbol, those of the inputs with None."""
     _specs: dict[tuple[str, str], Spec | None] = field(default_factory=dict)
     _setting: Setting | None = None
 
     # ---- the start ----
 
     def enter(self, graph: Graph) -> None:
-        """Know what a graph is given and what it holds."""
+        """Record the inputs and stored tensors of a graph."""
         self.declared = graph.declared
         self.plain = {d for given in graph.inputs for d in given.shape or () if isinstance(d, str)}
         for given in graph.inputs:
@@ -153,11 +153,11 @@ class Walk(Struct):
             self.hold(weight)
 
     def hold(self, weight: Weight) -> None:
-        """Know a tensor that the file holds."""
+        """Record a tensor stored in the file."""
         self.names.meet(weight.name, self._held(weight))
 
     def leave(self, graph: Graph) -> None:
-        """Refuse a graph that gives what nobody defines."""
+        """Refuse a graph with an output that nothing defines."""
         for name in graph.outputs:
             if name not in self.names.numbers and name not in self.names.unknown:
                 refuse("T0662", f"the model gives {quoted(name)}, which nothing defines")
@@ -199,7 +199,7 @@ class Walk(Struct):
         return self.dimensions.setdefault(title, const(given) if given is not None else length(title))
 
     def _form(self, declared: str) -> Poly | None:
-        """A length that an exporter wrote as a form in others, such as ``4*h`` or ``past + 1``."""
+        """Parse a length that an exporter wrote as a form in others, such as ``4*h`` or ``past + 1``."""
         if not is_form(declared):
             return None
         try:
@@ -215,7 +215,7 @@ class Walk(Struct):
     # ---- nodes ----
 
     def run(self, steps: Sequence[GraphNode]) -> list[Applied]:
-        """Walk nodes in their order; what each gives is known to those after it."""
+        """Traverse nodes in order; facts about the outputs of each are known to later nodes."""
         self._done, self._own = done, own = self.session.seen(self.opsets, self.functions, self.assumed)
         overloaded = self.functions.overloaded
         self._budget(len(steps))
@@ -252,7 +252,7 @@ class Walk(Struct):
         return with_sums(steps, found, self._spec)
 
     def follow(self, node: GraphNode) -> None:
-        """Walk one node; where that cannot be done, nothing is known of what it gives."""
+        """Traverse one node; if that fails, nothing is known of its outputs."""
         try:
             self.run((node,))
         except Rejected:
@@ -264,7 +264,7 @@ class Walk(Struct):
             refuse("T0506", f"the model has more than {MOST_WALKED:,} nodes to look at")
 
     def _as_declared(self, name: str) -> int:
-        """What the file says of a value of which nothing is known otherwise."""
+        """Return the fact that the file declares for a value about which nothing else is known."""
         declared = self.declared.get(name)
         if declared is None or declared.shape is None or declared.sequence:
             return UNKNOWN
@@ -272,7 +272,7 @@ class Walk(Struct):
         return self.session.table.number(self._tensor(declared, declared.shape))
 
     def _stuck(self, node: GraphNode) -> Applied:
-        """A node with an input of which nothing is known; one that nobody gives is refused."""
+        """Return the result for a node with an unknown input; an undefined input is refused."""
         name = next(n for n in (*node.inputs, *node.free) if n not in self.names.numbers)
         if name not in self.names.unknown:
             refuse("T0662", f"{node.shown} uses {quoted(name)}, which nothing defines")
@@ -296,7 +296,7 @@ class Walk(Struct):
         return applied
 
     def _spec(self, node: GraphNode) -> Spec | None:
-        """The definition of a node's operator, where it is one that has a definition."""
+        """Return the definition of a node's operator, if it has one."""
         if node.held is not None or self.functions.called(node) is not None:
             return None
         return self._defined(node)
@@ -329,13 +329,13 @@ class Walk(Struct):
             *held,
         )
         found = self._done.get(named) or self._lowered(node, spec, places)
-        if not is_anybodys(found):  # it is for whoever has the same names
+        if not is_anybodys(found):  # nodes with the same names share it
             self._done[named] = found
         return found
 
     def _lowered(self, node: GraphNode, spec: Spec, places: Sequence[int]) -> Applied:
         try:
-            _check_sequence(len(node.inputs))  # before anything is made of each
+            _check_sequence(len(node.inputs))  # before a value is made for each
             given = self._given(node, places)
             unlisted = self._unlisted(node, places)
         except Rejected as rejected:
@@ -362,7 +362,7 @@ class Walk(Struct):
         return Given(tuple(inputs), node.inputs, outside)
 
     def _read_once(self, node: GraphNode, key: NodeKey, places: Sequence[int], applied: Applied) -> Applied:
-        """A node that is given a tensor at several places, as a square is, reads it once."""
+        """Count a tensor that a node takes at several places, as a square does, as read once."""
         pairs = zip((*node.inputs, *node.free), places, strict=True)
         tensors = [name for name, n in pairs if isinstance(self.session.table.things[n], Tensor)]
         spec = self._spec(node) if len(set(tensors)) < len(tensors) else None
@@ -377,7 +377,7 @@ class Walk(Struct):
     def _reading_once(self, node: GraphNode, spec: Spec, places: Sequence[int], applied: Applied) -> Applied:
         ((lowered, times),) = applied.parts
         by_itself: Lowered | Rejected = lowered
-        if lowered.is_instance:  # of a scheme, in which each input has lengths of its own
+        if lowered.is_instance:  # in a scheme, each input has lengths of its own
             by_itself = lowered_alone(self._around(), node, spec, self._given(node, places))
         if isinstance(by_itself, Rejected):
             return applied
@@ -391,7 +391,7 @@ class Walk(Struct):
         return self._setting
 
     def _instance(self, node: GraphNode, spec: Spec, places: Sequence[int]) -> Applied | None:
-        """A node like one before but for its lengths, which are numbers."""
+        """Instantiate a node like an earlier one with other constant lengths."""
         schemes, table = self.session.schemes, self.session.table
         if schemes is None or node.graphs:
             return None
@@ -406,7 +406,7 @@ class Walk(Struct):
         return Applied(outputs, ((lowered, 1),), (), _NOTHING)
 
     def _applied(self, lowered: Lowered) -> Applied:
-        """A node by itself; lengths are from there on as large as it needs them."""
+        """Make the result for a node of one operator; its conditions narrow the ranges of lengths."""
         numbers = tuple(map(self.session.table.number, lowered.outputs))
         needed = [c.condition for c in lowered.conditions]
         certain = [c.condition for c in lowered.conditions if c.kind != "case"]
@@ -414,7 +414,7 @@ class Walk(Struct):
         return Applied(numbers, ((lowered, 1),), (), equal, bool(lowered.data))
 
     def _unlisted(self, node: GraphNode, places: Sequence[int]) -> tuple[str, ...]:
-        """Inputs in types that ONNX does not list for the operator; those that it cannot take are refused."""
+        """Return inputs in types that ONNX does not list for the operator; impossible types are refused."""
         things = self.session.table.things
         spaces = tuple([space_of(things[n]) for n in places[: len(node.inputs)]])
         opset = self.opsets.get(node.domain)
@@ -425,13 +425,13 @@ class Walk(Struct):
         return found
 
     def _fallback(self, node: GraphNode, places: Sequence[int]) -> Applied:
-        """An operator without a definition: by the body that ONNX has for it, or not at all."""
+        """Cost an operator without a definition by the function body that ONNX has for it, if it has one."""
         from tolcost.catalogue.operand_types import skeleton
 
         known = [self.session.table.things[n] for n in places[: len(node.inputs)]]
         opset = self.opsets.get(node.domain)
         if types_of(node.op, node.domain, opset) is not None:
-            from tolcost.catalogue.schemas import body_of  # and onnx with it, which knows the operator
+            from tolcost.catalogue.schemas import body_of  # this loads onnx, which knows the operator
 
             function = body_of(node, opset, _types(known))
             if function is not None:
@@ -441,7 +441,7 @@ class Walk(Struct):
             reason = self.session.library.outside(node.domain).get(node.op)
             later = self.session.library.versions(node.domain, node.op)
             before = f" before version {later[0].since}" if later else ""
-        except Rejected as rejected:  # the domain is no name of a folder
+        except Rejected as rejected:  # the domain cannot be the name of a folder
             reason = rejected.diagnostics[0].message
         shapes = map(shape_of, known)
         ranks = [None if shape is None else len(shape) for shape in shapes]
@@ -450,14 +450,14 @@ class Walk(Struct):
         return not_costed(node, Diagnostic("T0678", message, hint=start), defined=False)
 
     def _again(self, node: GraphNode, applied: Applied) -> Applied:
-        """The same operator somewhere else: what data decides is decided anew."""
+        """Reuse the result for an equal node, with new symbols for data-dependent lengths."""
         ((lowered, _),) = applied.parts
         entries = _entries(node, lowered)
         fresh = {s: atom(s) if s in entries else _called(s, _fresh_name(s, node.label)) for s in lowered.data}
         return self._applied(renamed(lowered, fresh))
 
     def _by_entries(self, node: GraphNode, applied: Applied) -> Applied:
-        """The same where a number in a tensor is the one that a node before asked for: it has one symbol."""
+        """Merge symbols of a number in a tensor that an earlier node needed, too: it gets one symbol."""
         if len(applied.parts) != 1:
             return applied
         ((lowered, _),) = applied.parts
@@ -467,7 +467,7 @@ class Walk(Struct):
         return self._applied(renamed(lowered, {s: atom(first.get(s, s)) for s in lowered.data}))
 
     def _told_apart(self, applied: Applied) -> Applied:
-        """The same where no length has the name of another: nodes may be called alike."""
+        """Rename data-dependent lengths whose name is taken, since nodes may have equal names."""
         if len(applied.parts) != 1:
             return applied
         ((lowered, _),) = applied.parts
@@ -477,7 +477,7 @@ class Walk(Struct):
         return self._applied(renamed(lowered, {s: atom(one) for s, one in by.items()}))
 
     def _alone(self, symbol: Symbol) -> Symbol:
-        """A length by its name, or by one with a number where that is another's."""
+        """Return a length under its own name, or with a number appended if another length has the name."""
         name = symbol.name
         for n in count(2):
             if self.taken.get(name, symbol) is symbol:
@@ -509,12 +509,12 @@ class Walk(Struct):
 def walk_of(
     session: Session, opsets: Mapping[str, int], functions: Functions, callers: tuple[int, ...] = ()
 ) -> Walk:
-    """A walk that has not started."""
+    """Make a traversal that has not started."""
     return Walk(session, opsets, functions, Names(session.table), callers=callers)
 
 
 def _types(known: Sequence[Known | None]) -> list[TensorType | None] | None:
-    """The types of inputs as ONNX knows types; None where one of them is no tensor."""
+    """Return the types of inputs in the terms of ONNX; None if an input is not a tensor."""
     found: list[TensorType | None] = []
     for item in known:
         space, shape = space_of(item), shape_of(item)
@@ -526,13 +526,13 @@ def _types(known: Sequence[Known | None]) -> list[TensorType | None] | None:
 
 def _check_sequence(size: int) -> None:
     if size > MOST_IN_SEQUENCE:
-        from tolcost.elaborate.layout import check_sequence  # and what lowers with it
+        from tolcost.elaborate.layout import check_sequence  # this loads the modules that lower
 
         check_sequence(size, NOWHERE)
 
 
 def _titled(node: GraphNode, lowered: Lowered) -> Lowered:
-    """Name what only data decides after the node, unless it has a name already."""
+    """Name data-dependent lengths after the node, unless they have a name already."""
     bare = [s for s in lowered.data if s.role == "kept" and s.name == s.base]
     if not bare:
         return lowered
@@ -542,18 +542,18 @@ def _titled(node: GraphNode, lowered: Lowered) -> Lowered:
 
 
 def _entries(node: GraphNode, lowered: Lowered) -> set[Symbol]:
-    """What only data decides, and is a number in one of the tensors that a node is given."""
+    """Return the data-dependent symbols that are numbers in tensors among a node's inputs."""
     given = {*node.inputs, *node.free}
     return {s for s in lowered.data if s.role == "entry" and s.base in given}
 
 
 def _called(symbol: Symbol, name: str) -> Poly:
-    """A symbol like another, by a name of its own."""
+    """Return a symbol like another, with a new name."""
     return data_symbol(name, symbol.lo, symbol.hi, symbol.role, symbol.base)
 
 
 def _fresh_name(symbol: Symbol, title: str) -> str:
-    """The name of a symbol for another node: ``z1`` and ``turns`` go after that, what else there is too."""
+    """Return the name of a symbol at another node: ``z1``, ``turns`` and the like get its prefix."""
     if symbol.base and symbol.role != "entry":
         return f"{title}_{symbol.base}"
     return symbol.name if symbol.name.startswith(title) else f"{title}_{symbol.name}"
