@@ -443,7 +443,7 @@ def _groups(patterns: Mapping[TraitPattern, object]) -> Iterator[list[TraitPatte
 def _cover(
     patterns: Mapping[TraitPattern, list[GeneralInstance]], candidates: Sequence[Forms]
 ) -> list[tuple[Forms, list[TraitPattern]]]:
-    """Choose the fewest forms that cover all patterns, greedily: many instances first, then the simpler form."""
+    """Choose the fewest forms that cover all patterns, greedily: by instances, then by simplicity."""
     held = [{p for p, members in patterns.items() if forms.hold(members)} for forms in candidates]
     left: set[TraitPattern] = set(patterns)
     chosen: list[tuple[Forms, list[TraitPattern]]] = []
@@ -509,7 +509,7 @@ def _values(traits: Mapping[str, str], names: Sequence[str]) -> tuple[str, ...]:
 def _condition(
     here: Sequence[Mapping[str, str]], others: Sequence[Mapping[str, str]], names: Sequence[str]
 ) -> str:
-    """Describe a property of all instances here and of none of the others, in the fewest distinguishing traits."""
+    """Describe instances by a property that no others have, in the fewest distinguishing traits."""
     for size in range(len(names) + 1):
         for chosen in combinations(names, size):
             if not others or _tell((here, others), chosen):
