@@ -57,6 +57,7 @@ NO_SOURCE = Source("<nowhere>", "")
 NOWHERE = Span(NO_SOURCE, 0, 0)
 
 _LONGEST_PIECE = 72
+"""Characters of source text quoted within a line."""
 
 
 def on_one_line(span: Span) -> str:
@@ -191,7 +192,9 @@ _WIDTH = 100
 """Limit on the columns shown of a source line."""
 
 _LONGEST_NAME = 60
+"""Characters of a name in a message: names come from untrusted programs."""
 _LONGEST_MESSAGE = 600
+"""Characters of a message or hint, which may quote text of any length."""
 _RED, _YELLOW, _BLUE, _BOLD, _PLAIN = "\x1b[1;31m", "\x1b[1;33m", "\x1b[1;34m", "\x1b[1m", "\x1b[0m"
 
 

@@ -164,7 +164,9 @@ def _folder(kind: str) -> Traversable | None:
 
 T = TypeVar("T")
 STACK_BYTES = 512 * 1024 * 1024
+"""Address space for the stack, which takes memory only as far as recursion uses it."""
 RECURSION = 60_000
+"""Python's recursion limit on that stack, which the deepest admitted nesting does not reach."""
 YOUNG = 50_000
 """New objects between searches for garbage: most objects made while compiling live until its end."""
 FRAME_WORDS = 1 << 18

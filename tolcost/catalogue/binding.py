@@ -69,6 +69,7 @@ def attribute_values(node: GraphNode) -> dict[str, Value]:
 
 
 _MOST_GUESSED = 16
+"""Entries that get symbols; a cost in more unknown numbers tells nothing, and is refused instead."""
 _MOST_VECTOR, _MOST_MATRIX = 64, 32
 _INDEX = ("int64", "int32", "bool")
 

@@ -323,6 +323,7 @@ def _length(name: str, actual: int, concrete: frozenset[str]) -> Poly:
 StoredValue: TypeAlias = "int | float | bool | str | list[StoredValue]"
 
 _MOST_ENTRIES = 64
+"""Entries of values written into a report."""
 
 
 def settings(

@@ -46,6 +46,7 @@ from tolcost.platform import with_deep_stack
 Difference: TypeAlias = Callable[[Array, Array], str | None]
 
 _BFLOAT16_RTOL = 2.0**-6
+"""Neighbouring numbers of bfloat16 differ by up to 2**-7, and rounding may differ by two of them."""
 _EXACT_KINDS = "biuOUST"
 _RARELY = 2.7
 """Kolmogorov-Smirnov threshold: two samples of one distribution exceed it once in a million."""
@@ -384,6 +385,7 @@ def _one_line(error: Rejected) -> str:
 
 
 SECONDS_PER_CASE = 120.0
+"""The time limit for one test, after which it counts as failed."""
 
 
 class Report(Struct, frozen=True):

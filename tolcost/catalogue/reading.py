@@ -175,6 +175,7 @@ def _written(number: int) -> bytes:
 
 
 MOST_NODES = 2_000_000
+"""Nodes of a model; larger files are refused before their nodes are converted."""
 NEWEST_OPSET = 200
 """Larger versions are a mistake in the file; the newest of onnx is far below."""
 
@@ -287,6 +288,7 @@ MODULE_PARAMETERS, MODULE_BUFFERS = "module_parameters", "module_buffers"
 MODULE_UNFUSED = "module_unfused_attention"
 """Entries of a model's metadata: the size of the exported module, and its attentions split into operators."""
 _MOST_DIGITS = 18
+"""Digits of a recorded size, which is read from an untrusted file."""
 
 
 def _module_size(proto: ModelProto) -> ModuleSize | None:

@@ -44,6 +44,7 @@ FORMAT = 8
 """The version of the stored format: files of another version are made again, not read."""
 
 _MOST_BYTES = 1 << 24
+"""Bytes of a file of stored schemes; the shipped ones are far smaller."""
 
 
 class NamedText(NamedTuple):
@@ -183,6 +184,7 @@ _FILE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:@([0-9]{1,4}))?\.tol")
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _HEADER = re.compile(r"^operator[ \t]+([A-Za-z_][A-Za-z0-9_]*)(?:[ \t]+([0-9]{1,4}))?[ \t]*$", re.MULTILINE)
 _MAX_FILE = 1 << 20
+"""Bytes of a definition; the shipped ones are far smaller."""
 _LAST = "\U0010ffff"
 """Sorts after every character of a name."""
 

@@ -51,8 +51,11 @@ from tolcost.cost.record import Change
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span, on_one_line
 
 _MAX_STEPS = 100
+"""A derivation is for people; longer ones end with the closed form."""
 _MAX_PARTS = 24
+"""With more parts, a sum stays one leaf, since its line would be unreadable."""
 _MOST_SAID = 3
+"""Conditions named in the reason of a step."""
 _SPOKEN = Lambda | Where | Build | Fold | Select
 
 

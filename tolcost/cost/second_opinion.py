@@ -41,9 +41,13 @@ Agreement: TypeAlias = Literal[
 LengthPoint: TypeAlias = dict[Symbol, int]
 _ANY: CountKey = ("", "")
 _POINTS = 3
+"""Points at which the derivations are compared."""
 _TRIES = 300
+"""Draws in search of points that satisfy all conditions."""
 _FEW = 5
+"""The range of the first draws; it grows slowly, in case the conditions need larger lengths."""
 _MOST_COORDINATES = 30_000
+"""Coordinates visited at a point, which bounds the time; points with more are skipped."""
 
 
 class Opinion(Struct, frozen=True):

@@ -75,7 +75,9 @@ from tolcost.elementary import FUNCTIONS
 from tolcost.records import Record
 
 _MOST_CANDIDATES = 6
+"""With more candidates, those with equal markers are merged, as every node compares all pairs."""
 _MOST_TERMS = 12
+"""Terms up to which a comparison is proved; for longer forms, only their ranges are compared."""
 _FEW_CLIPS = 4
 """Clips that are resolved into their two sides before an expression is bounded by its sum."""
 

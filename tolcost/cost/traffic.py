@@ -726,6 +726,7 @@ def _cut_side(side: IndexValues, rest: Poly, times: int, doubts: Doubts) -> Inde
 
 
 _MOST_VISITS = 20_000
+"""Nodes, by place, that a traversal visits; with more, every input that is used counts as a whole."""
 _NONE: Mapping[str, str] = MappingProxyType({})
 
 

@@ -49,6 +49,7 @@ _RULE_KEYS = ("functions", "spaces", "families", "weight", "source")
 _DECIMAL = re.compile(r"[+-]?\d[\d_]{0,40}(\.[\d_]{1,40})?([eE][+-]?\d{1,2})?")
 _MAX_RULES = 10_000
 _MAX_INTEGER = 10**60
+"""Weights above this are mistakes, and would make exact fractions slow."""
 
 
 class FileRule(Struct, frozen=True, eq=False):

@@ -175,6 +175,7 @@ def varying(shape: Sequence[int], grid: Grid) -> frozenset[Symbol]:
 
 
 _SAFE = 2**62
+"""Below this bound, sums and differences of two integers fit int64."""
 
 
 def poly_on_grid(p: Poly, grid: Grid, env: Mapping[Symbol, int]) -> int | Array:

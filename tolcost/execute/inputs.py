@@ -170,6 +170,7 @@ InputArrays: TypeAlias = Mapping[str, Array | tuple[Array, ...]]
 
 
 DEFAULT_STEPS = 20_000_000
+"""Evaluations of a node that a run may take, which bounds its time."""
 
 
 class Met(NamedTuple):

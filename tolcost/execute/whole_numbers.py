@@ -38,6 +38,7 @@ ENDLESS = frozenset(name for name, space in SPACES.items() if space.kind == "Z" 
 SURE = 2.0**62
 """Below this float estimate a number certainly fits 64 bits, whatever the rounding."""
 _LIMIT = 2**63
+"""The first whole number that int64 cannot hold."""
 
 
 def verdict(number: int | None) -> int:

@@ -44,7 +44,9 @@ from tolcost.models.scheme import chain_of
 from tolcost.models.walking import Session, walk_of
 
 _MOST_FACTS = 12
+"""Conditions used to simplify forms: each further one makes every simplification slower."""
 _MOST_ASSUMED = 8
+"""Branches tried for single lengths: each attempt traverses the model again."""
 
 
 class Relied(Struct, frozen=True):
@@ -260,8 +262,11 @@ def settling(cost: GraphCost, relied: Iterable[Relied], assumed: Iterable[Cond])
 
 
 _MOST_NODES = 20_000
+"""Nodes up to which a model's depth is computed."""
 _MOST_CANDIDATES = 8
+"""With more candidates, the depth counts as unknown: comparing them at every node is quadratic."""
 _MOST_HEIGHT = 2
+"""The nesting of maxima up to which an exact maximum is readable."""
 
 
 def depth_of(cost: GraphCost) -> Depth | None:

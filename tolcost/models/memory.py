@@ -86,8 +86,11 @@ def constant_names(cost: GraphCost) -> set[str]:
 
 
 _MOST_KEPT = 12
+"""Forms shown for a peak; if more are needed, the result is marked as inexact."""
 _MOST_SHAPES = 4_000
+"""Distinct sums of live tensors that are compared; with more, the peak counts as unknown."""
 _SAMPLES = (1, 7, 64, 1_000, 100_000)
+"""Lengths from tiny to large, so that different forms are the largest."""
 
 
 class Peak(Struct, frozen=True):

@@ -38,6 +38,7 @@ from tolcost.catalogue.types import Array
 
 
 PRIME = 2_147_483_629
+"""A prime just below 2**31, so that the product of two residues fits int64."""
 _LARGEST_PART = 20_000
 """Limit on numerators and denominators of coefficients: a residue does not determine larger ones uniquely."""
 
@@ -158,6 +159,7 @@ _WIDEST = {1: 100, 2: 24, 3: 14, 4: 7}
 """The number of measures whose products of one to four factors are tried."""
 
 _HIGHEST = 3
+"""The highest power of a measure in a product."""
 _OF_VECTORS = ("len(", "prod(")
 _MOST_TERMS, _LARGEST = 9, 32
 _POINTS, _MOST_POINTS = 260, 120

@@ -222,9 +222,13 @@ def _dimensions(item: Item) -> range:
 
 
 _MOST_NEIGHBOURS = 8
+"""Neighbours of a test."""
 _MOST_IN_ALL = 90
+"""Neighbours of all tests of an operator, which bounds the time for operators with many tests."""
 _TRIES = 30
+"""Draws per point in search of lengths that satisfy all conditions."""
 _REACHES = (3, 6, 12, 30)
+"""Ranges of drawn lengths: small ones meet corner cases, large ones separate forms."""
 OTHER = "not 0, 1 or 2"
 
 

@@ -27,6 +27,7 @@ from tolcost.catalogue.specs import Library, Spec, open_library
 from tolcost.catalogue.workers import WorkProgress, gathered
 
 SECONDS_PER_OPERATOR = 900.0
+"""The time limit for the search of one operator."""
 
 
 class HeldTest(Struct, frozen=True):
