@@ -76,13 +76,13 @@ def load_cases(names: Iterable[str] = ()) -> tuple[Case, ...]:
     wanted = set(names)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # making the cases divides by zero on purpose
-        tests = _made(wanted)
+        tests = _make_tests(wanted)
     found = (test for test in tests if not _EXPANDED.search(test.name))
     named = ((test, {test.name, test.model.graph.node[0].op_type}) for test in found)
     return tuple(_case(test) for test, names in named if not wanted or names & wanted)
 
 
-def _made(wanted: set[str]) -> list[Any]:
+def _make_tests(wanted: set[str]) -> list[Any]:
     """Make onnx's tests, only the wanted ones where possible: making all of them takes ten seconds."""
     if not wanted or any(name.startswith("test_") for name in wanted):
         return load_node_model_tests()
@@ -109,14 +109,14 @@ def _case(test: Any) -> Case:
         name=test.name,
         node=node,
         opset=opset,
-        inputs=_spread(node.inputs, inputs),
-        outputs=_spread(node.outputs, outputs),
+        inputs=_by_operand(node.inputs, inputs),
+        outputs=_by_operand(node.outputs, outputs),
         rtol=test.rtol,
         atol=test.atol,
     )
 
 
-def _spread(names: Sequence[str], values: Sequence[object]) -> tuple[Item, ...]:
+def _by_operand(names: Sequence[str], values: Sequence[object]) -> tuple[Item, ...]:
     """Return the values of the named operands, in order; None for an operand without a name."""
     rest = iter(values)
     return tuple(_item(next(rest, None)) if name else None for name in names)

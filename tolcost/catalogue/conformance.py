@@ -48,7 +48,7 @@ Difference: TypeAlias = Callable[[Array, Array], str | None]
 _BFLOAT16_RTOL = 2.0**-6
 """Neighbouring numbers of bfloat16 differ by up to 2**-7, and rounding may differ by two of them."""
 _EXACT_KINDS = "biuOUST"
-_RARELY = 2.7
+_CHANCE_DISTANCE = 2.7
 """Kolmogorov-Smirnov threshold: two samples of one distribution exceed it once in a million."""
 
 
@@ -120,7 +120,7 @@ def _distributions(ours: Array, theirs: Array) -> str | None:
     every = np.concatenate([a, b])
     steps = np.searchsorted(a, every, "right") / a.size - np.searchsorted(b, every, "right") / b.size
     distance = float(np.abs(steps).max())
-    allowed = _RARELY * math.sqrt((a.size + b.size) / (a.size * b.size))
+    allowed = _CHANCE_DISTANCE * math.sqrt((a.size + b.size) / (a.size * b.size))
     if distance <= allowed:
         return None
     return f"the distributions differ by {distance:.3f}, chance allows {allowed:.3f}"
@@ -195,7 +195,7 @@ def check(
         spec = other or library.find(case.node.domain, op, case.opset)
         if spec is None:
             return Result(case.name, op, "fail", cause=f"{op} has no definition for opset {case.opset}")
-        return _held(case, spec, library, LONG_RUN if thorough else SHORT_RUN, atoms, recorded)
+        return _check_case(case, spec, library, LONG_RUN if thorough else SHORT_RUN, atoms, recorded)
     except Outside as outside:
         return Result(case.name, op, "outside", cause=outside.diagnostics[0].message)
     except Rejected as error:
@@ -205,7 +205,9 @@ def check(
         return Result(case.name, op, "crash", cause=cause, detail=traceback.format_exc(limit=-12))
 
 
-def _held(case: Case, spec: Spec, library: Library, repeated: int, atoms: int, recorded: bool) -> Result:
+def _check_case(
+    case: Case, spec: Spec, library: Library, repeated: int, atoms: int, recorded: bool
+) -> Result:
     derived = derive(case, spec, library)
     arrays = arrays_by_name(case, spec)
     program = derived.lowered.program
@@ -234,10 +236,10 @@ def _held(case: Case, spec: Spec, library: Library, repeated: int, atoms: int, r
         certainty=derived.counts.status,
         unrolled=None if unrolled is None else unrolled.counts.atoms,
     )
-    return _recorded(found, case, derived) if recorded else found
+    return _add_forms(found, case, derived) if recorded else found
 
 
-def _recorded(result: Result, case: Case, derived: Derived) -> Result:
+def _add_forms(result: Result, case: Case, derived: Derived) -> Result:
     """Add closed forms as text, and the inputs they are for, to a result."""
     counts = derived.counts
     shapes, values = settings(case, derived.spec, derived.concrete)
@@ -320,9 +322,9 @@ def count_difference(closed: Counts, execution: Execution) -> str | None:
     executed = execution.counts
     bound = closed.status == "upper bound"
     return (
-        _differing("", closed.histogram, executed.histogram, execution, bound)
-        or _differing("index ", closed.index, executed.index, execution, bound)
-        or _differing("atom ", _keyed(closed.atoms), _keyed(executed.atoms), execution, bound)
+        _count_problem("", closed.histogram, executed.histogram, execution, bound)
+        or _count_problem("index ", closed.index, executed.index, execution, bound)
+        or _count_problem("atom ", _keyed(closed.atoms), _keyed(executed.atoms), execution, bound)
     )
 
 
@@ -330,7 +332,7 @@ def _keyed(table: Mapping[str, T]) -> dict[tuple[str, ...], T]:
     return {(name,): value for name, value in table.items()}
 
 
-def _differing(
+def _count_problem(
     kind: str,
     forms: Mapping[K, Poly],
     numbers: Mapping[K, int],

@@ -86,7 +86,7 @@ def without_data(raw: bytes) -> tuple[bytes, Mapping[int, memoryview]]:
     view, held, places = memoryview(raw), dict[int, memoryview](), count()
 
     def graph(start: int, end: int) -> _Parts:
-        return _field(_GRAPH, _changed(view, start, end, _INITIALIZER, tensor))
+        return _field(_GRAPH, _replace_fields(view, start, end, _INITIALIZER, tensor))
 
     def tensor(start: int, end: int) -> _Parts | None:
         place = next(places)
@@ -100,16 +100,16 @@ def without_data(raw: bytes) -> tuple[bytes, Mapping[int, memoryview]]:
 
         if end - start <= LARGE:
             return None
-        return _field(_INITIALIZER, _changed(view, start, end, _RAW_DATA, data))
+        return _field(_INITIALIZER, _replace_fields(view, start, end, _RAW_DATA, data))
 
     try:
-        parts = _changed(view, 0, len(raw), _GRAPH, graph) if len(raw) > LARGE else []
+        parts = _replace_fields(view, 0, len(raw), _GRAPH, graph) if len(raw) > LARGE else []
     except (_Unusual, IndexError):
         return raw, {}
     return (b"".join(parts), held) if held else (raw, held)
 
 
-def _changed(
+def _replace_fields(
     raw: memoryview, start: int, end: int, number: int, change: Callable[[int, int], _Parts | None]
 ) -> _Parts:
     """Rewrite a message with fields of one number replaced; ``change`` returns None to keep a field."""
@@ -155,13 +155,13 @@ def _number(raw: memoryview, place: int) -> tuple[int, int]:
 
 def _field(number: int, parts: _Parts) -> _Parts:
     """Encode a field."""
-    return [_written(number << 3 | _SIZED), _written(sum(map(len, parts))), *parts]
+    return [_encode_number(number << 3 | _SIZED), _encode_number(sum(map(len, parts))), *parts]
 
 
-def _written(number: int) -> bytes:
+def _encode_number(number: int) -> bytes:
     """Encode a number, seven bits per byte.
 
-    >>> _written(5).hex(), _written(300).hex()
+    >>> _encode_number(5).hex(), _encode_number(300).hex()
     ('05', 'ac02')
     """
     found = bytearray()
@@ -208,7 +208,11 @@ def parse_model(raw: bytes, name: str) -> ModelProto:
         found: ModelProto = ModelProto.FromString(raw)
         return found
     except (DecodeError, ValueError, UnicodeDecodeError):
-        refuse("T0673", f"{shown(name)} is not an ONNX model", hint=_likely(raw[:64].lstrip().lower(), name))
+        refuse(
+            "T0673",
+            f"{shown(name)} is not an ONNX model",
+            hint=_guess_format(raw[:64].lstrip().lower(), name),
+        )
 
 
 _TORCH = "`tolcost torch package.module:function --shape x=batch,3,224,224`; in Python, `tolcost.from_torch`"
@@ -250,7 +254,7 @@ def other_format(name: str) -> str | None:
     return _EXPORTS.get("." + name.rpartition(".")[2].lower())
 
 
-def _likely(head: bytes, name: str) -> str | None:
+def _guess_format(head: bytes, name: str) -> str | None:
     if exported := other_format(name):
         return exported
     if head.startswith(b"version https://git-lfs"):
@@ -427,7 +431,9 @@ class ModelReader:
         op, domain, name, given, gives, raw, overload = _FIELDS(proto)
         outputs = tuple(gives[:])
         domain = domain_of(domain) if domain else ""
-        attributes, graphs, key = (self._large(domain, op, raw) or self._attributes(raw)) if raw else _NOTHING
+        attributes, graphs, key = (
+            (self._large_constant(domain, op, raw) or self._attributes(raw)) if raw else _NOTHING
+        )
         named = outputs and outputs[-1]
         asked = len(outputs) if named else max((n for n, o in enumerate(outputs, 1) if o), default=1)
         free = free_names(graphs) if graphs else ()
@@ -447,7 +453,7 @@ class ModelReader:
             scope_in(proto.metadata_props) if proto.metadata_props else (),
         )
 
-    def _large(self, domain: str, op: str, protos: Sequence[AttributeProto]) -> _Read | None:
+    def _large_constant(self, domain: str, op: str, protos: Sequence[AttributeProto]) -> _Read | None:
         """Read the attribute of a node that only holds a tensor too large to decide a shape."""
         first = protos[0]
         if (domain, op, first.name) != HOLDS_A_TENSOR or len(protos) > 1 or first.ref_attr_name:

@@ -105,19 +105,19 @@ class StoredTexts:
         return None
 
 
-class SealedTexts(StoredTexts):
+class CheckedTexts(StoredTexts):
     """Texts whose lines each end with a digest; a text with a wrong digest is ignored."""
 
     def get(self, name: str) -> str | None:
         """Return the text of a name; None if there is none, or if its digest is wrong."""
         try:
-            text, _, seal = (super().get(name) or "").rpartition("\t")
+            text, _, line_digest = (super().get(name) or "").rpartition("\t")
         except ValueError:  # the file is damaged
             return None
-        return text if seal == _seal(name, text) else None
+        return text if line_digest == _line_digest(name, text) else None
 
 
-def _seal(name: str, text: str) -> str:
+def _line_digest(name: str, text: str) -> str:
     return digest_of(f"{name}\t{text}".encode())
 
 
@@ -125,10 +125,10 @@ class Stored(NamedTuple):
     """Stored data of an operator: heads of its definitions by version, and texts of schemes by pattern."""
 
     heads: Mapping[int, Head]
-    schemes: SealedTexts
+    schemes: CheckedTexts
 
 
-NOTHING_STORED = Stored({}, SealedTexts(b""))
+NOTHING_STORED = Stored({}, CheckedTexts(b""))
 
 
 def stored_at(root: Traversable, folder: str, name: str, digests: dict[str, str | None]) -> Stored:
@@ -136,9 +136,9 @@ def stored_at(root: Traversable, folder: str, name: str, digests: dict[str, str 
     try:
         raw = root.joinpath(FOLDER, folder, f"{name}.tsv").read_bytes()
         end = raw.index(b"\n")
-        first, _, seal = raw[:end].decode().rpartition("\t")
+        first, _, line_digest = raw[:end].decode().rpartition("\t")
         about = json.loads(first)
-        if len(raw) > _MOST_BYTES or about["format"] != FORMAT or seal != _seal("", first):
+        if len(raw) > _MOST_BYTES or about["format"] != FORMAT or line_digest != _line_digest("", first):
             return NOTHING_STORED
         if any(_digest(root, file, digests) != digest for file, digest in about["from"].items()):
             return NOTHING_STORED
@@ -146,7 +146,7 @@ def stored_at(root: Traversable, folder: str, name: str, digests: dict[str, str 
             int(since): Head(tuple(Formal(*formal) for formal in takes), branches)
             for since, (takes, branches) in about["heads"].items()
         }
-        return Stored(heads, SealedTexts(raw, end))
+        return Stored(heads, CheckedTexts(raw, end))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return NOTHING_STORED  # the definition is read instead
 

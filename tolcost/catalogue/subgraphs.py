@@ -182,7 +182,7 @@ def _held_data(env: Env, weights: Iterable[Weight]) -> dict[str, Value]:
 def _apply_all(env: Env, nodes: Sequence[GraphNode], values: dict[str, Value], around: Surroundings) -> None:
     for place, node in enumerate(nodes):
         if around.resumes and node.graphs and _is_open_branch(env, node, values, around):
-            _resumed(env, nodes[place:], values, around)
+            _resume_branch(env, nodes[place:], values, around)
             return
         _apply_one(env, node, values, around)
 
@@ -193,7 +193,9 @@ def _is_open_branch(env: Env, node: GraphNode, values: Mapping[str, Value], arou
     return branches and bool(first) and around.choices.opens(_value(env, values, first))
 
 
-def _resumed(env: Env, nodes: Sequence[GraphNode], values: dict[str, Value], around: Surroundings) -> None:
+def _resume_branch(
+    env: Env, nodes: Sequence[GraphNode], values: dict[str, Value], around: Surroundings
+) -> None:
     """Elaborate nodes from an open branch on; if they do not fit, repeat them with the other choice.
 
     Earlier nodes are not repeated, since their results would be equal.
@@ -246,11 +248,11 @@ def _apply(env: Env, node: GraphNode, values: dict[str, Value], around: Surround
         isinstance(value, Unknown) for value in (*inputs, *(_value(env, values, name) for name in node.free))
     ):
         return _unknown(env, node, spec, inputs, values, around)
-    inputs = list(_handed(env, node, spec, inputs, values, around))
+    inputs = list(_pass_inputs(env, node, spec, inputs, values, around))
     return _applied(env, node, spec, inputs, values, around)
 
 
-def _handed(
+def _pass_inputs(
     env: Env,
     node: GraphNode,
     spec: Spec,
@@ -267,12 +269,12 @@ def _handed(
     for n, (name, value) in enumerate(zip(node.inputs, inputs, strict=True)):
         needed = n < len(declared) and declared[n].kind == "static"
         if needed and isinstance(value, Data) and not declared[n].late:
-            yield _asked(env, name, value, around)
+            yield _symbols_for(env, name, value, around)
         elif value is None or needed or node.graphs or _is_handed(value, together, around):
             yield value
         else:
             data = around.data if name in values else env.context.as_data
-            yield data[name] if name in data else _laid_out(env, value, around)
+            yield data[name] if name in data else _as_data(env, value, around)
 
 
 def _is_handed(value: Value, together: bool, around: Surroundings) -> bool:
@@ -284,13 +286,13 @@ def _is_handed(value: Value, together: bool, around: Surroundings) -> bool:
     return is_handed(value, together) and (around.repeats or not isinstance(plain(value), View))
 
 
-def _laid_out(env: Env, value: Value, around: Surroundings) -> Value:
+def _as_data(env: Env, value: Value, around: Surroundings) -> Value:
     """Return a known value as data, as the enclosing model would have it."""
     tol = not around.repeats and is_static(value) and isinstance(plain(value), View | Vec)
     return Data(materialise(env, value, NOWHERE)) if tol else value
 
 
-def _asked(env: Env, name: str, value: Data, around: Surroundings) -> Value:
+def _symbols_for(env: Env, name: str, value: Data, around: Surroundings) -> Value:
     """Return symbols for the numbers in a tensor that must be known, as for a node of the model.
 
     In a graph that is applied repeatedly, a computed number may differ each time, so it gets none.
@@ -382,10 +384,10 @@ def _applied(
     if len(results) == 1 and isinstance(results[0], Seq) and spec.outputs[0].variadic:
         return results[0].items
     told = output_spaces(node, around.opsets.get(node.domain), spaces)
-    return [_told(value, space) for value, space in zip_longest(results, told[: len(results)])]
+    return [_in_schema_space(value, space) for value, space in zip_longest(results, told[: len(results)])]
 
 
-def _told(value: Value, space: str | None) -> Value:
+def _in_schema_space(value: Value, space: str | None) -> Value:
     """Convert a compile-time value to the space that its operator states, if its own is none of ONNX's."""
     if space is None or isinstance(value, Cast | Seq | str) or not is_static(value):
         return value

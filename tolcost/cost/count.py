@@ -274,12 +274,12 @@ def _is_chained(domain: SumDomain, bound: Ge) -> bool:
     Forms of differences whose bounds contain floors still cancel while there are few of them, so those terms
     need more guards before the bound is added.
     """
-    moved = (coef for mono, coef in bound.p.terms.items() if "coord" in map(_kind, mono))
-    is_plain = not bound.p.height and all(abs(coef) == 1 for coef in moved)
+    slopes = (coef for mono, coef in bound.p.terms.items() if "coord" in map(_kind, mono))
+    is_plain = not bound.p.height and all(abs(coef) == 1 for coef in slopes)
     return len(domain.guards) > (0 if is_plain else _FEW_GUARDS)
 
 
-def choose_apart(condition: Cond, then: Unsummed, other: Unsummed) -> Unsummed:
+def choose_disjoint(condition: Cond, then: Unsummed, other: Unsummed) -> Unsummed:
     """Count like ``choose``, but guard both sides, so that no term is negative."""
     result: Unsummed = {}
     for guard, side in ((condition, then), (negate(condition), other)):
@@ -347,14 +347,14 @@ def filter_lengths(found: Schedules) -> dict[Block, tuple[tuple[Symbol, Poly], .
             if isinstance(node, Filter):
                 lengths[node.length] = _upper_bound(node)
             else:
-                lengths.update(_limited_turns(node))
+                lengths.update(_trip_limits(node))
                 for inner in blocks(node):
                     lengths.update(result[inner])
         result[block] = tuple(lengths.items())
     return result
 
 
-def _limited_turns(node: Node) -> dict[Symbol, Poly]:
+def _trip_limits(node: Node) -> dict[Symbol, Poly]:
     """Return the trip count of a loop that data ends, with its limit."""
     symbol = node.ends if isinstance(node, Fold) else None
     if symbol is None:
@@ -381,12 +381,12 @@ def bound_above(terms: Unsummed, symbol: Symbol, most: Poly, span: Span) -> tupl
         refuse("T0602", message, span, hint="limit the turns inside: `trips(tol[n], ...)`")
     result: Unsummed = {}
     for (item, domain), poly in terms.items():
-        bounded = _largest(poly, symbol, most, span)
-        accumulate(result, {(item, _widest(domain, symbol, most)): bounded})
+        bounded = _bound_polynomial(poly, symbol, most, span)
+        accumulate(result, {(item, _bound_domain(domain, symbol, most)): bounded})
     return result, True
 
 
-def _largest(poly: Poly, symbol: Symbol, most: Poly, span: Span) -> Poly:
+def _bound_polynomial(poly: Poly, symbol: Symbol, most: Poly, span: Span) -> Poly:
     """Return an expression without the symbol that is at least the given one everywhere."""
     if symbol not in poly.free:
         return poly
@@ -403,7 +403,7 @@ def _largest(poly: Poly, symbol: Symbol, most: Poly, span: Span) -> Poly:
     )
 
 
-def _widest(domain: SumDomain, symbol: Symbol, most: Poly) -> SumDomain:
+def _bound_domain(domain: SumDomain, symbol: Symbol, most: Poly) -> SumDomain:
     """Extend ranges to the upper bound of the symbol, and drop guards that mention it."""
     ranges = tuple((s, low, substitute(high, {symbol: most})) for s, low, high in domain.ranges)
     guards = tuple(guard for guard in domain.guards if symbol not in symbols_of_cond(guard))
@@ -437,13 +437,13 @@ def accumulated_products(program: Program, found: Schedules) -> set[Node]:
     products = {
         node
         for added in _all_added(bound, found)
-        for node in _directly(added.term, bound, added.step)
-        if isinstance(node, Lambda) and (node.of == added.of or not _scales(node, bound))
+        for node in _direct_operands(added.term, bound, added.step)
+        if isinstance(node, Lambda) and (node.of == added.of or not _is_scalar_factor(node, bound))
     }
     return {node for node in products if not _is_square(node, bound)}
 
 
-def _scales(product: Lambda, bound: dict[Var, Node]) -> bool:
+def _is_scalar_factor(product: Lambda, bound: dict[Var, Node]) -> bool:
     """Whether one factor of a product is a single number for all products."""
     return any(_is_single(factor, bound) for factor in product.args)
 
@@ -522,14 +522,14 @@ def passing(program: Program) -> Passing:
     bound = bound_nodes(program, found)
     outputs = {}
     for output in program.outputs:
-        leaves = _directly(output.node, bound)
+        leaves = _direct_operands(output.node, bound)
         products: dict[Node, tuple[InputNames, ...]] = {
-            leaf: tuple(_inputs(_directly(factor, bound)) for factor in leaf.args)
+            leaf: tuple(_inputs(_direct_operands(factor, bound)) for factor in leaf.args)
             for leaf in leaves
-            if isinstance(leaf, Lambda) and not _scales(leaf, bound)
+            if isinstance(leaf, Lambda) and not _is_scalar_factor(leaf, bound)
         }
         outputs[output.name] = OutputSources(products, _inputs(leaves))
-    added = {leaf for one in _all_added(bound, found) for leaf in _directly(one.term, bound)}
+    added = {leaf for one in _all_added(bound, found) for leaf in _direct_operands(one.term, bound)}
     return Passing(_inputs(added), outputs)
 
 
@@ -625,7 +625,9 @@ def _summands(node: Node, bound: dict[Var, Node]) -> tuple[Node, ...]:
             return ()
 
 
-def _directly(term: Node, bound: Mapping[Var, Node], step: Mapping[Var, Node] | None = None) -> set[Node]:
+def _direct_operands(
+    term: Node, bound: Mapping[Var, Node], step: Mapping[Var, Node] | None = None
+) -> set[Node]:
     """Return the multiplications and inputs that a value, or the elements of a ToL, consist of.
 
     A term that a step adds may itself be a sum, if this step computes it; the elements of a ToL were added up
@@ -645,7 +647,7 @@ def _directly(term: Node, bound: Mapping[Var, Node], step: Mapping[Var, Node] | 
             stack += [(arg, 0, True) for arg in _sum_of(node) if here]
         else:
             here = here and not isinstance(node, Member | Build) and not _is_outside(node, step)
-            stack += [(value, part, here) for value, part in _moved(node, place, bound)]
+            stack += [(value, part, here) for value, part in _source_components(node, place, bound)]
     return found
 
 
@@ -653,7 +655,7 @@ def _is_outside(node: Node, step: Mapping[Var, Node] | None) -> bool:
     return isinstance(node, Ref) and (step is None or node.var not in step)
 
 
-def _moved(node: Node, place: int, bound: Mapping[Var, Node]) -> list[tuple[Node, int]]:
+def _source_components(node: Node, place: int, bound: Mapping[Var, Node]) -> list[tuple[Node, int]]:
     """Return the values, each with a component index, whose elements one component of a value copies."""
     match node:
         case Ref(var=var) if var in bound:
@@ -676,7 +678,7 @@ def _moved(node: Node, place: int, bound: Mapping[Var, Node]) -> list[tuple[Node
 # === Counts.
 
 
-def moved(node: Node) -> Unsummed:
+def copy_atoms(node: Node) -> Unsummed:
     """Count the members, joins and embeds that copying nodes cause as a whole."""
     match node:
         case ir.Pack(items=items):
@@ -686,13 +688,13 @@ def moved(node: Node) -> Unsummed:
             # entry
             kinds = zip(value.type, type_, strict=True)
             taken = sum(bool(old.shape) - bool(new.shape) for old, new in kinds)
-            return plus(_relayed(type_), _atoms(member=const(taken)))
+            return sum_terms(_relay_components(type_), _atoms(member=const(taken)))
         case ir.Convert(type=type_):
-            return _relayed(type_)
+            return _relay_components(type_)
         case ir.Put():
             return _put(node)
         case ir.Filter(type=type_):
-            return plus(_relayed(type_), _atoms(norm=ONE))
+            return sum_terms(_relay_components(type_), _atoms(norm=ONE))
         case _:
             return {}
 
@@ -701,7 +703,7 @@ def _atoms(**counts: Poly) -> Unsummed:
     return {(Counted("atom", name), EVERYWHERE): count for name, count in counts.items() if count != ZERO}
 
 
-def plus(left: Unsummed, right: Unsummed) -> Unsummed:
+def sum_terms(left: Unsummed, right: Unsummed) -> Unsummed:
     """Return the sum of two sets of terms."""
     terms = dict(left)
     accumulate(terms, right)
@@ -732,25 +734,25 @@ def _laid(shape: tuple[Poly, ...]) -> tuple[Poly, Poly, Poly]:
     return volume, relu(volume - 1), _suffix_products(shape)
 
 
-def _relayed(type_: Type) -> Unsummed:
-    terms = _listed(type_, const(len(type_))) if any(part.shape for part in type_) else {}
+def _relay_components(type_: Type) -> Unsummed:
+    terms = _repack_list(type_, const(len(type_))) if any(part.shape for part in type_) else {}
     for part in type_:
         accumulate(terms, _relay(part.shape))
     return terms
 
 
-def _listed(type_: Type, taken: Poly) -> Unsummed:
+def _repack_list(type_: Type, taken: Poly) -> Unsummed:
     """Count splitting a list into components, ``taken`` in all, and packing them into a list again."""
     return _atoms(member=taken, join=const(len(type_) - 1)) if len(type_) > 1 else {}
 
 
-def assembled(node: ir.Build) -> Unsummed:
+def assembly_atoms(node: ir.Build) -> Unsummed:
     """Count assembling the values of a body: numerics directly, ToLs from their members."""
     rank = len(node.extents)
     inner = [part.shape[rank:] for part in node.type]
     if not any(inner):
         return _relay(node.extents, read=False)
-    terms = _listed(node.type, product_of(node.extents) * sum(map(bool, inner)))
+    terms = _repack_list(node.type, product_of(node.extents) * sum(map(bool, inner)))
     for shape in inner:
         accumulate(terms, _relay((*node.extents, *shape)))
     return terms
@@ -758,7 +760,7 @@ def assembled(node: ir.Build) -> Unsummed:
 
 def _put(node: ir.Put) -> Unsummed:
     """Count a replacement: every member is read, with those of the new value in place of the old ones."""
-    terms = _relayed(node.type)
+    terms = _relay_components(node.type)
     accumulate(terms, _atoms(member=const(sum(new_members(node)))))
     return terms
 
@@ -892,13 +894,13 @@ class ProgramCounter:
         for node, _, times, _ in reversed(plan.of(_WORKING) if self._functions_only else plan.steps):
             if type(node) in _QUANTIFYING:
                 if node not in self._done:
-                    self._done[node] = self._quantified(node)  # type: ignore[arg-type]
+                    self._done[node] = self._count_blocks(node)  # type: ignore[arg-type]
                 accumulate(terms, self._done[node], times)
             else:
                 for item in self._items(node):
                     single[item] = single.get(item, 0) + times
                 if not self._functions_only:
-                    accumulate(terms, moved(node), times)
+                    accumulate(terms, copy_atoms(node), times)
         accumulate(terms, {(item, EVERYWHERE): const(visits) for item, visits in single.items()})
         return terms
 
@@ -930,17 +932,17 @@ class ProgramCounter:
             return (item,)
         return (item, _LAMBDA, _MAC) if node in self._products else (item, _LAMBDA)
 
-    def _quantified(self, node: ir.Build | ir.Fold | ir.Select) -> Unsummed:
+    def _count_blocks(self, node: ir.Build | ir.Fold | ir.Select) -> Unsummed:
         """Count a node that has blocks."""
         match node:
             case ir.Build():
-                return self._built(node)
+                return self._count_build(node)
             case ir.Fold():
-                return self._looped(node)
+                return self._count_loop(node)
             case ir.Select():
-                return self._selected(node)
+                return self._count_select(node)
 
-    def _looped(self, node: ir.Build | ir.Fold) -> Unsummed:
+    def _count_loop(self, node: ir.Build | ir.Fold) -> Unsummed:
         terms = self._blocks[node.body]
         if node.coords:
             for symbol, most in reversed(self._filters[node.body]):
@@ -948,21 +950,21 @@ class ProgramCounter:
                 self.bounded |= {node.span: None} if changed else {}
         return quantify(terms, node.coords, node.extents, self._sums)
 
-    def _built(self, node: ir.Build) -> Unsummed:
+    def _count_build(self, node: ir.Build) -> Unsummed:
         if not node.coords or self._functions_only:
-            return self._looped(node)
-        return plus(self._looped(node), assembled(node))
+            return self._count_loop(node)
+        return sum_terms(self._count_loop(node), assembly_atoms(node))
 
-    def _selected(self, node: ir.Select) -> Unsummed:
+    def _count_select(self, node: ir.Select) -> Unsummed:
         then, other = self._blocks[node.then], self._blocks[node.other]
         condition = static_condition(node)
         if condition is None:
-            return self._undecided(node.span, then, other)
+            return self._count_undecided(node.span, then, other)
         if mentions_data(then) or mentions_data(other):
-            return choose_apart(condition, then, other)
+            return choose_disjoint(condition, then, other)
         return choose(condition, then, other)
 
-    def _undecided(self, span: Span, then: Unsummed, other: Unsummed) -> Unsummed:
+    def _count_undecided(self, span: Span, then: Unsummed, other: Unsummed) -> Unsummed:
         """Count a choice that no condition on lengths decides: the common count, or the larger per item."""
         if then == other:
             return then

@@ -289,13 +289,15 @@ class _Explainer:
         texts = (self._show(ClosedForm(total)), self._show(ClosedForm(settled)))
         where_it_holds = self._put(settled)
         if texts[0] != texts[1]:
-            steps.append(DerivationStep(*texts, _span(node), where_it_holds, self._settled_by(total)))
+            steps.append(
+                DerivationStep(*texts, _span(node), where_it_holds, self._describe_conditions(total))
+            )
         return ValueDerivation(name, source, tuple(steps), where_it_holds, leaf is None)
 
     def _show(self, formula: DerivedFormula) -> str:
         return show(formula, self._put)
 
-    def _settled_by(self, total: Poly) -> str:
+    def _describe_conditions(self, total: Poly) -> str:
         """Describe the conditions of the program that mention lengths of a form."""
         mentioned = (fact for fact in self.facts if not symbols_of_cond(fact).isdisjoint(total.free))
         told = (map_cond(fact, self._put) for fact in mentioned)
@@ -352,7 +354,7 @@ class _Explainer:
     def _looped(self, node: Build | Fold) -> DerivedFormula:
         """Multiply a body by the extents that it does not depend on, and sum it over other coordinates."""
         mentioned = {s for (_, domain), poly in self.terms(node.body).items() for s in free_in(poly, domain)}
-        mentioned |= self._asked(node.body)
+        mentioned |= self._condition_symbols(node.body)
         ranges = tuple(zip(node.coords, node.extents, strict=True))
         apart = product_of(extent for symbol, extent in ranges if symbol not in mentioned)
         inner = tuple((symbol, extent) for symbol, extent in ranges if symbol in mentioned)
@@ -360,7 +362,7 @@ class _Explainer:
         summed: DerivedFormula = Over(inner, (body,)) if inner else body
         return summed if apart == ONE else Multiple(apart, (summed,))
 
-    def _asked(self, body: Block) -> set[Symbol]:
+    def _condition_symbols(self, body: Block) -> set[Symbol]:
         """Return the symbols of the static conditions in a body.
 
         A derivation shows these conditions even where both sides cost the same.

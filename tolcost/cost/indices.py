@@ -144,14 +144,14 @@ def index_values(index: Poly, given: Ranges, dimension: Poly, doubts: Doubts) ->
     own = tuple((symbol, at_least_none(extent, doubts)) for symbol, extent in given if extent != ONE)
     parts = _parts(index, [symbol for symbol, _ in own])
     if parts is None or (len(own) == 1 and slope_of(index, own[0][0], doubts) is None):
-        every = _wrapped(index, own, doubts) or _every_value(index, own, dimension, doubts)
-        return every or (_straight(index, own[0], dimension, doubts) if len(own) == 1 else None)
+        every = _remainder_values(index, own, doubts) or _dense_values(index, own, dimension, doubts)
+        return every or (_unit_slope_values(index, own[0], dimension, doubts) if len(own) == 1 else None)
     rest, *moving = parts
     found = [_stride(part, one, doubts) for part, one in zip(moving, own, strict=True)]
     strides = [stride for stride in found if stride is not None]
     if len(strides) < len(found):
-        return _every_value(index, own, dimension, doubts)
-    return _put_together(rest, strides, doubts)
+        return _dense_values(index, own, dimension, doubts)
+    return _combine_strides(rest, strides, doubts)
 
 
 def _parts(index: Poly, symbols: list[Symbol]) -> list[Poly] | None:
@@ -173,7 +173,7 @@ def _stride(part: Poly, own: tuple[Symbol, Poly], doubts: Doubts) -> _Stride | N
     slope = slope_of(part, symbol, doubts)
     if slope is None:
         factor, rest = _without_factor(part, symbol)
-        side = _wrapped(rest, (own,), doubts) or _every_value(rest, (own,), None, doubts)
+        side = _remainder_values(rest, (own,), doubts) or _dense_values(rest, (own,), None, doubts)
         if side is None or not is_nonnegative(factor - 1, doubts.granted):
             return None
         return _Stride(factor * side.first, factor * side.step, side.count)
@@ -192,7 +192,7 @@ def _without_factor(part: Poly, symbol: Symbol) -> tuple[Poly, Poly]:
     return factor, rest
 
 
-def _put_together(rest: Poly, strides: list[_Stride], doubts: Doubts) -> IndexValues | None:
+def _combine_strides(rest: Poly, strides: list[_Stride], doubts: Doubts) -> IndexValues | None:
     """Combine the contributions of several coordinates, if no gap of one is left unfilled by the others."""
     first = total_of((rest, *(stride.first for stride in strides)))
     maybe_empty = [not is_nonnegative(stride.count - 1, doubts.facts) for stride in strides]
@@ -219,7 +219,7 @@ def _in_units(step: Poly, unit: int) -> Poly | None:
     return const(number // unit) if number % unit == 0 else None
 
 
-def _wrapped(index: Poly, own: Ranges, doubts: Doubts) -> IndexValues | None:
+def _remainder_values(index: Poly, own: Ranges, doubts: Doubts) -> IndexValues | None:
     """Return all values of a remainder, if the dividend takes at least as many values as the divisor."""
     names = {symbol for symbol, _ in own}
     for floor in generators_in(index):
@@ -231,7 +231,7 @@ def _wrapped(index: Poly, own: Ranges, doubts: Doubts) -> IndexValues | None:
     return None
 
 
-def _every_value(index: Poly, own: Ranges, dimension: Poly | None, doubts: Doubts) -> IndexValues | None:
+def _dense_values(index: Poly, own: Ranges, dimension: Poly | None, doubts: Doubts) -> IndexValues | None:
     """Return all values between the ends of an index, if no step of a coordinate skips a value."""
     inside = (*doubts.granted, *(ge(p) for symbol, e in own for p in (atom(symbol) - 1, e - atom(symbol))))
     first, last, none_counts = dict[Symbol, Poly](), dict[Symbol, Poly](), len(own) == 1
@@ -254,7 +254,9 @@ def _every_value(index: Poly, own: Ranges, dimension: Poly | None, doubts: Doubt
     return IndexValues(low, 1, dimension if dimension is not None and is_whole else count)
 
 
-def _straight(index: Poly, own: tuple[Symbol, Poly], dimension: Poly, doubts: Doubts) -> IndexValues | None:
+def _unit_slope_values(
+    index: Poly, own: tuple[Symbol, Poly], dimension: Poly, doubts: Doubts
+) -> IndexValues | None:
     """Return all values of a dimension, if the index has slope 1 or -1 along it, whatever it does elsewhere.
 
     The straight part may start where a clip is 0, or where a quotient becomes 0 or 1.

@@ -44,7 +44,7 @@ _POINTS = 3
 """Points at which the derivations are compared."""
 _TRIES = 300
 """Draws in search of points that satisfy all conditions."""
-_FEW = 5
+_FIRST_RANGE = 5
 """The range of the first draws; it grows slowly, in case the conditions need larger lengths."""
 _MOST_COORDINATES = 30_000
 """Coordinates visited at a point, which bounds the time; points with more are skipped."""
@@ -92,7 +92,7 @@ class _Judge(Struct, frozen=True):
                 theirs = self.total(summands)
                 verdict, reason = self.verdict(ours, theirs, summands)
         except TooSlow:
-            wrong = _miscounted(ours, self.counted(summands))
+            wrong = _find_miscount(ours, self.counted(summands))
             verdict, reason = wrong or ("too slow", f"more than {self.seconds:g} s; counting confirms ours")
         return Opinion(_ANY, ours, theirs, verdict, reason)
 
@@ -119,7 +119,7 @@ class _Judge(Struct, frozen=True):
     ) -> tuple[Agreement, str]:
         """Compare both derivations with direct counting at points: ours first, then sympy's."""
         counted = self.counted(summands)
-        wrong = _miscounted(ours, counted)
+        wrong = _find_miscount(ours, counted)
         if wrong is not None:
             return wrong
         for point, right in counted:
@@ -140,7 +140,7 @@ class _Judge(Struct, frozen=True):
         return found
 
 
-def _miscounted(ours: Poly, counted: list[tuple[LengthPoint, int]]) -> tuple[Agreement, str] | None:
+def _find_miscount(ours: Poly, counted: list[tuple[LengthPoint, int]]) -> tuple[Agreement, str] | None:
     """Return a point at which direct counting contradicts our count; None if there is none."""
     for point, right in counted:
         mine = evaluate(ours, {symbol: point[symbol] for symbol in ours.free})
@@ -156,7 +156,7 @@ def points(program: Program) -> tuple[LengthPoint, ...]:
     equations = equations_in(c.condition for c in program.conditions)
     found: list[LengthPoint] = []
     for attempt in range(_TRIES):
-        point = _drawn(symbols, equations, random, _FEW + attempt // 20)
+        point = _draw_point(symbols, equations, random, _FIRST_RANGE + attempt // 20)
         if point not in found and _admissible(point, program):
             found.append(point)
         if len(found) == _POINTS:
@@ -164,7 +164,7 @@ def points(program: Program) -> tuple[LengthPoint, ...]:
     return tuple(found)
 
 
-def _drawn(symbols: list[Symbol], equations: list[Poly], random: Random, many: int) -> LengthPoint:
+def _draw_point(symbols: list[Symbol], equations: list[Poly], random: Random, many: int) -> LengthPoint:
     """Draw lengths one after another; each draw may determine further lengths through the equations."""
     known, _ = solve(equations, {})
     for symbol in symbols:

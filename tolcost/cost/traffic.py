@@ -155,25 +155,25 @@ def different_elements(volume: Poly, reads: list[Read], doubts: Doubts) -> Poly:
     if any(read == Read(read.shape) for read in reads):
         return volume
     try:
-        return _different(volume, reads, doubts)
+        return _count_distinct(volume, reads, doubts)
     except AlgebraBudget:
         doubts.more(True)
         return volume
 
 
-def _different(volume: Poly, reads: list[Read], doubts: Doubts) -> Poly:
+def _count_distinct(volume: Poly, reads: list[Read], doubts: Doubts) -> Poly:
     if doubts.least and any(read.at is not None and index_nodes(read.at) for read in reads):
-        return _surely(reads, doubts)
+        return _lower_bound(reads, doubts)
     found = _Gathered()
-    first_whole = sorted(_distinct(reads, doubts), key=lambda read: read.at is not None)
+    first_whole = sorted(_drop_covered(reads, doubts), key=lambda read: read.at is not None)
     if any(found.takes_all(volume, read, doubts) for read in first_whole):
         return volume
     doubts.full |= found.taken
     known = list(found.known)
-    by_coordinates = _together(known)
+    by_coordinates = _count_union(known)
     if by_coordinates is None:
         facts = (*doubts.granted, *map(ge, doubts.full))
-        by_coordinates = _together(_joined(_outermost(known, facts), facts))
+        by_coordinates = _count_union(_merge_boxes(_drop_inner(known, facts), facts))
     if by_coordinates is None:
         doubts.more(True)
         return volume
@@ -205,14 +205,14 @@ class _Gathered(Struct):
     def takes_all(self, volume: Poly, read: Read, doubts: Doubts) -> bool:
         """Record a read; the result is whether all elements count because of it."""
         if read.replaced is not None:
-            gone = _replaced(read.replaced, doubts)
+            gone = _count_replaced(read.replaced, doubts)
             here = conj(*read.place.guards)
             self.by_data.append(ZERO if gone is None else either(here, relu(volume - gone), ZERO))
             return gone is None
         if read.at is not None and index_nodes(read.at):
             doubts.chosen = True
             doubts.more(read.by_lengths)
-            visits = _visits(read.place.ranges, read.place.guards, doubts)
+            visits = _count_points(read.place.ranges, read.place.guards, doubts)
             self.by_data.append(volume if visits is None else visits)
             return False
         if self.anyway != FALSE and prove(self.anyway, (*read.place.over_lengths, *map(ge, read.taken))):
@@ -220,7 +220,7 @@ class _Gathered(Struct):
         image = _image(read, doubts)
         if image is None and doubts.met:
             return True
-        read = _reached(replace(read, at=None), doubts) if image is None else read
+        read = _eliminate_coordinates(replace(read, at=None), doubts) if image is None else read
         here = conj(*read.place.over_lengths) if image is None else FALSE
         if here == TRUE or (image is not None and image.count == volume):
             doubts.full |= dict.fromkeys(read.taken)
@@ -231,54 +231,56 @@ class _Gathered(Struct):
         return self.anyway == TRUE
 
 
-def _replaced(puts: Read, doubts: Doubts) -> Poly | None:
+def _count_replaced(puts: Read, doubts: Doubts) -> Poly | None:
     """Return how many distinct members are replaced (every visit counts if data decides); None if unknown."""
     assert puts.at is not None
     rows = product_of(puts.shape[len(puts.at) :])
     if index_nodes(puts.at):
         return rows * product_of(extent for _, extent in puts.place.ranges)
-    image = _image(_reached(puts, replace(doubts, least=True)), doubts)
+    image = _image(_eliminate_coordinates(puts, replace(doubts, least=True)), doubts)
     return None if image is None else rows * image.count
 
 
-def _surely(reads: list[Read], doubts: Doubts) -> Poly:
+def _lower_bound(reads: list[Read], doubts: Doubts) -> Poly:
     """Return a lower bound on the elements read, where data chooses some: those of one read that is known.
 
     Where one index is data, the others still count: a gathered row has every column read once.
     """
-    images = (_image(read, doubts) for read in _distinct(reads, doubts) if read.at is not None)
+    images = (_image(read, doubts) for read in _drop_covered(reads, doubts) if read.at is not None)
     return next((image.count for image in images if image is not None), ZERO)
 
 
-def _distinct(reads: list[Read], doubts: Doubts) -> list[Read]:
+def _drop_covered(reads: list[Read], doubts: Doubts) -> list[Read]:
     """Simplify the places of reads, and drop reads that another read covers under fewer conditions."""
     kept: list[Read] = []
     alike: dict[object, list[ReadPlace]] = {}
-    reached = [_reached(read, doubts) for read in _either_way(dict.fromkeys(reads))]
+    reached = [_eliminate_coordinates(read, doubts) for read in _merge_opposites(dict.fromkeys(reads))]
     for read in sorted(reached, key=lambda read: (len(read.place.guards), len(read.taken))):
-        places = alike.setdefault((read.shape, read.at, read.replaced, _used(read)), [])
+        places = alike.setdefault((read.shape, read.at, read.replaced, _used_coordinates(read)), [])
         if FALSE not in read.place.known and not any(_covers(place, read.place) for place in places):
             places.append(read.place)
             kept.append(read)
-    return _either_way(kept)
+    return _merge_opposites(kept)
 
 
-def _either_way(reads: Iterable[Read]) -> list[Read]:
+def _merge_opposites(reads: Iterable[Read]) -> list[Read]:
     """Merge reads that happen both where a condition holds and where it does not."""
     alike: dict[object, list[Read]] = {}
     for read in reads:
-        alike.setdefault((read.shape, read.at, read.replaced, read.taken, _used(read)), []).append(read)
-    return [read for several in alike.values() for read in _without_conditions(several)]
+        alike.setdefault(
+            (read.shape, read.at, read.replaced, read.taken, _used_coordinates(read)), []
+        ).append(read)
+    return [read for several in alike.values() for read in _merge_pairs(several)]
 
 
-def _without_conditions(reads: list[Read]) -> list[Read]:
+def _merge_pairs(reads: list[Read]) -> list[Read]:
     """Merge pairs of reads that differ only in one condition and its negation."""
     for one, other in combinations(reads, 2) if len(reads) <= _FEW_IMAGES else ():
         mine, others = one.place.known - other.place.known, other.place.known - one.place.known
         if len(mine) == len(others) == 1 and negate(*mine) in others:
             guards = tuple(guard for guard in one.place.guards if guard not in mine)
             both = replace(one, place=ReadPlace(one.place.ranges, guards, frozenset(guards)))
-            return _without_conditions([both, *(read for read in reads if read not in (one, other))])
+            return _merge_pairs([both, *(read for read in reads if read not in (one, other))])
     return reads
 
 
@@ -287,7 +289,7 @@ def _covers(one: ReadPlace, other: ReadPlace) -> bool:
     return all(guard in other.known or prove(guard, other.over_lengths) for guard in one.guards)
 
 
-def _reached(read: Read, doubts: Doubts) -> Read:
+def _eliminate_coordinates(read: Read, doubts: Doubts) -> Read:
     """Eliminate from the conditions of a read the coordinates that its indices do not mention.
 
     A read happens if any value of such a coordinate reaches it.  Where the extent of another range, or a
@@ -297,8 +299,8 @@ def _reached(read: Read, doubts: Doubts) -> Read:
     """
     if read.at is not None and index_nodes(read.at) and not doubts.least:
         return read  # every visit counts
-    read = _of_multiples(read)
-    used = {symbol for symbol, _ in _used(read)}
+    read = _count_multiples(read)
+    used = {symbol for symbol, _ in _used_coordinates(read)}
     ranges, guards, own = list(read.place.ranges), list(read.place.guards), set[Cond]()
     for at in reversed(range(len(ranges))):
         symbol, extent = ranges[at]
@@ -333,23 +335,23 @@ def _reached(read: Read, doubts: Doubts) -> Read:
     return replace(read, place=ReadPlace(tuple(ranges), asked, frozenset(asked)), taken=tuple(taken))
 
 
-def _of_multiples(read: Read) -> Read:
+def _count_multiples(read: Read) -> Read:
     """Replace a guard that requires multiples of a number by a coordinate that counts the multiples."""
     for guard, (symbol, extent) in product(read.place.guards, read.place.ranges):
-        floor = _divided(guard)
+        floor = _required_quotient(guard)
         found = None if floor is None else bound_of(Ge(floor.p), symbol)
         most = None if floor is None else _largest(floor.p, read.place.ranges)
         if floor is None or found is None or found[0] != 1 or most is None or not is_nonnegative(floor.p - 1):
             continue
-        new = _another(symbol, most // floor.q)
+        new = _new_coordinate(symbol, most // floor.q)
         value = floor.q * new + found[1]
         counted = _with_coordinate(read, guard, symbol, new, value)
         within = (g for g in (ge(value - 1), ge(extent - value)) if not prove(g, counted.place.guards))
-        return _of_multiples(replace(counted, place=counted.place.under(conj(*within))))
+        return _count_multiples(replace(counted, place=counted.place.under(conj(*within))))
     return read
 
 
-def _divided(guard: Cond) -> Floor | None:
+def _required_quotient(guard: Cond) -> Floor | None:
     """Return the quotient whose remainder a guard requires to be 0, if the divisor is a number."""
     floors = [g for g in generators_in(guard.p) if isinstance(g, Floor)] if isinstance(guard, Eq) else []
     for floor in floors:
@@ -385,13 +387,13 @@ def _between(symbol: Symbol, extent: Poly, guards: list[Cond]) -> list[Cond] | N
     return [ge(last - first) for last, first in pairs]
 
 
-def _used(read: Read) -> Ranges:
+def _used_coordinates(read: Read) -> Ranges:
     """Return the coordinates that indices mention, with their ranges."""
     mentioned = {s for index in read.at or () if isinstance(index, Poly) for s in index.free}
     return tuple((symbol, extent) for symbol, extent in read.place.ranges if symbol in mentioned)
 
 
-def _visits(ranges: Ranges, guards: tuple[Cond, ...], doubts: Doubts) -> Poly | None:
+def _count_points(ranges: Ranges, guards: tuple[Cond, ...], doubts: Doubts) -> Poly | None:
     """Return at how many points of ranges conditions hold; None where that is too complex."""
     names = {symbol for symbol, _ in ranges}
     mentioned = {s for guard in guards for s in symbols_of_cond(guard)} | {
@@ -484,7 +486,7 @@ def _is_within(a: IndexValues, b: IndexValues, facts: tuple[Cond, ...]) -> bool:
     return a == b or (b.step == 1 and ends)
 
 
-def _outermost(images: list[_Image], facts: tuple[Cond, ...]) -> list[_Image]:
+def _drop_inner(images: list[_Image], facts: tuple[Cond, ...]) -> list[_Image]:
     """Drop images that lie inside another."""
     kept: list[_Image] = []
     for image in images if len(images) <= _FEW_TOGETHER else ():
@@ -493,7 +495,7 @@ def _outermost(images: list[_Image], facts: tuple[Cond, ...]) -> list[_Image]:
     return kept or images
 
 
-def _joined(images: list[_Image], facts: tuple[Cond, ...]) -> list[_Image]:
+def _merge_boxes(images: list[_Image], facts: tuple[Cond, ...]) -> list[_Image]:
     """Merge pairs of boxes that differ in one dimension and touch or overlap there."""
     for one, other in permutations(images, 2) if len(images) <= _FEW_TOGETHER else ():
         plain = not one.at and not other.at and one.shape == other.shape
@@ -504,7 +506,7 @@ def _joined(images: list[_Image], facts: tuple[Cond, ...]) -> list[_Image]:
                 long = IndexValues(a.first, 1, b.last - a.first + 1)
                 box = (*one.box[: apart[0]], long, *one.box[apart[0] + 1 :])
                 both = _Image(product_of(side.count for side in box), one.shape, box)
-                return _joined([both, *(image for image in images if image not in (one, other))], facts)
+                return _merge_boxes([both, *(image for image in images if image not in (one, other))], facts)
     return images
 
 
@@ -514,7 +516,7 @@ def _continues(a: IndexValues, b: IndexValues, facts: tuple[Cond, ...]) -> bool:
     return a.step == b.step == 1 and all(is_nonnegative(gap, facts) for gap in gaps)
 
 
-def _together(images: list[_Image]) -> Poly | None:
+def _count_union(images: list[_Image]) -> Poly | None:
     """Return how many elements images have together; None where their overlap is unknown."""
     if len(images) <= _FEW_IMAGES and all(a.is_apart(b) for a, b in combinations(images, 2)):
         return total_of(image.count for image in images)
@@ -528,7 +530,7 @@ def _image(read: Read, doubts: Doubts) -> _Image | None:
     if read.at is None:
         return None
     before = len(doubts.asked)
-    found = _told_apart(read, read.at, doubts)
+    found = _separate_elements(read, read.at, doubts)
     if found is None or not _is_defined(found.count, doubts):
         doubts.more(len(doubts.asked) == before)
         return None
@@ -541,12 +543,12 @@ def _is_defined(count: Poly, doubts: Doubts) -> bool:
     return all(is_nonnegative(divisor - 1, doubts.granted) for divisor in divisors)
 
 
-def _told_apart(read: Read, indices: tuple[Poly | Node, ...], doubts: Doubts) -> _Image | None:
+def _separate_elements(read: Read, indices: tuple[Poly | Node, ...], doubts: Doubts) -> _Image | None:
     at = tuple(index for index in indices if isinstance(index, Poly))
     lengths = tuple(
         length for index, length in zip(indices, read.shape, strict=False) if isinstance(index, Poly)
     )
-    ranges = _used(read)
+    ranges = _used_coordinates(read)
     axes = [tuple((s, e) for s, e in ranges if s in index.free) for index in at]
     asked = [guard for guard in read.place.guards if _asks_coordinates(guard)]
     tried = doubts if not asked else Doubts(doubts.facts, least=doubts.least, granted=doubts.granted)
@@ -554,7 +556,7 @@ def _told_apart(read: Read, indices: tuple[Poly | Node, ...], doubts: Doubts) ->
     told = tuple(side for side in sides if side is not None)
     box = told if len(told) == len(at) else None
     if box is not None and not asked:
-        return _boxed(box, at, read, doubts)
+        return _whole_box(box, at, read, doubts)
     spread = [k for k, side in enumerate(sides) if side is None]
     if sides and not asked and all(_is_spread(at[k], list(axes[k]), doubts) for k in spread):
         each = (at_least_none(extent, doubts) for k in spread for _, extent in axes[k])
@@ -562,36 +564,36 @@ def _told_apart(read: Read, indices: tuple[Poly | Node, ...], doubts: Doubts) ->
         there = total(count, (), read.place.over_lengths, doubts.granted)
         return _Image(there, read.shape, None, at, read.place.known, ranges)
     if _is_one_to_one(at, axes, doubts):
-        visits = _visits(ranges, read.place.guards, doubts)
+        visits = _count_points(ranges, read.place.guards, doubts)
         if visits is not None:
             return _Image(visits, read.shape, box, at, read.place.known, ranges)
-    narrow = _narrowed(read, doubts)
+    narrow = _restrict_range(read, doubts)
     if narrow is not read and narrow.at is not None:
-        found = _told_apart(narrow, narrow.at, doubts)
+        found = _separate_elements(narrow, narrow.at, doubts)
         return None if found is None or any(side.is_involved for side in found.box or ()) else found
-    cut = None if box is None else _cut(box, at, asked, doubts)
+    cut = None if box is None else _cut_box(box, at, asked, doubts)
     doubts.join(tried)
     if cut is None or any(side.is_involved for side in cut):
         return None
-    return _boxed(cut, at, read, doubts)
+    return _whole_box(cut, at, read, doubts)
 
 
-def _narrowed(read: Read, doubts: Doubts) -> Read:
+def _restrict_range(read: Read, doubts: Doubts) -> Read:
     """Restrict the range of a coordinate to the values that one guard admits, if there is such a guard."""
     for guard in read.place.guards:
-        for symbol, extent in _used(read) if isinstance(guard, Ge) else ():
+        for symbol, extent in _used_coordinates(read) if isinstance(guard, Ge) else ():
             found = bound_of(guard, symbol)
             if found is None or any(other.kind == "coord" for other in found[1].free):
                 continue
             way, bound = found
             gone = at_least_none(bound - 1 if way == 1 else extent - bound, doubts)
-            left = _another(symbol, extent - gone)
+            left = _new_coordinate(symbol, extent - gone)
             return _with_coordinate(read, guard, symbol, left, left + gone if way == 1 else left)
     return read
 
 
 @lru_cache(maxsize=1 << 10)  # so that equal reads stay equal
-def _another(symbol: Symbol, extent: Poly) -> Poly:
+def _new_coordinate(symbol: Symbol, extent: Poly) -> Poly:
     """Return a new coordinate with another extent, in place of a given one."""
     return coordinate(symbol.name, extent)
 
@@ -630,7 +632,7 @@ def _plain(index: Poly, own: Ranges) -> IndexValues | None:
     return IndexValues(first, abs(step), extent) if step else None
 
 
-def _boxed(box: tuple[IndexValues, ...], at: tuple[Poly, ...], read: Read, doubts: Doubts) -> _Image:
+def _whole_box(box: tuple[IndexValues, ...], at: tuple[Poly, ...], read: Read, doubts: Doubts) -> _Image:
     """Return all elements of a box, under the conditions on lengths of a read."""
     count, over_lengths = product_of(side.count for side in box), read.place.over_lengths
     if not over_lengths:
@@ -687,7 +689,7 @@ def _is_in_rows(index: Poly, own: list[tuple[Symbol, Poly]], doubts: Doubts) -> 
     return is_nonnegative(extent, doubts.granted) and is_nonnegative(gap, doubts.granted)
 
 
-def _cut(
+def _cut_box(
     box: tuple[IndexValues, ...], at: tuple[Poly, ...], guards: list[Cond], doubts: Doubts
 ) -> tuple[IndexValues, ...] | None:
     """Return the part of a box where guards hold; None if a guard does not bound one index."""
@@ -873,15 +875,15 @@ class _Walk(Struct):
                     computed = index_nodes(at) and not self._is_chosen(index_nodes(at))
                     self._note(given.name, Read(tol.type[0].shape, at, place, by_lengths=bool(computed)))
                 self.pending.extend((index, place) for index in index_nodes(at))
-            case ir.Member() | ir.Component() if (begun := self._begun(node, place)) is not None:
-                self._with_turns(*begun, node, place)
+            case ir.Member() | ir.Component() if (begun := self._find_fold(node, place)) is not None:
+                self._visit_part(*begun, node, place)
             case ir.Select(then=then, other=other) if (condition := static_condition(node)) is not None:
                 self._enter(then, place.under(condition))
                 self._enter(other, place.under(negate(condition)))
             case _:
                 self._plain(node, place)
 
-    def _begun(self, node: Node, place: ReadPlace) -> tuple[ir.Fold, ReadPlace, Node] | None:
+    def _find_fold(self, node: Node, place: ReadPlace) -> tuple[ir.Fold, ReadPlace, Node] | None:
         """Find the fold that a node takes a part of, the fold's place, and the same part of the fold's start.
 
         If the fold takes no turn, that part is the value.  The result is None if no item of the start is
@@ -920,7 +922,7 @@ class _Walk(Struct):
                 return False
         return True
 
-    def _with_turns(
+    def _visit_part(
         self, fold: ir.Fold, there: ReadPlace, of_start: Node, node: Node, place: ReadPlace
     ) -> None:
         """Visit a part of a fold, and, where the fold takes no turn, the same part of its start."""

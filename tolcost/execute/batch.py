@@ -107,7 +107,7 @@ def choose(condition: Array, then: Batch, other: Batch) -> Batch:
 
 
 def _chosen(condition: Array, then: Piece, other: Piece, depth: int) -> Piece:
-    then, other = _padded_alike(then, other, depth)
+    then, other = _pad_to_common(then, other, depth)
     picks = condition.reshape(condition.shape + (1,) * (then.data.ndim - depth))
     data = np.where(picks, then.data, other.data)
     if then.fault is None and other.fault is None:
@@ -117,7 +117,7 @@ def _chosen(condition: Array, then: Piece, other: Piece, depth: int) -> Piece:
     return Piece(data, tidy(np.where(picks, *faults)))
 
 
-def _padded_alike(a: Piece, b: Piece, depth: int) -> tuple[Piece, Piece]:
+def _pad_to_common(a: Piece, b: Piece, depth: int) -> tuple[Piece, Piece]:
     """Pad two pieces to a common shape; without a grid their shapes must be equal."""
     left, right = a.data.shape[depth:], b.data.shape[depth:]
     if left == right:
@@ -169,13 +169,13 @@ def concatenate(batches: Sequence[Batch], axis: int) -> Batch:
 
 
 def _concatenated(pieces: Sequence[Piece], axis: int, depth: int) -> Piece:
-    data = _laid_end_to_end([piece.data for piece in pieces], axis, depth)
+    data = _concatenate_arrays([piece.data for piece in pieces], axis, depth)
     if all(piece.fault is None for piece in pieces):
         return Piece(data)
-    return Piece(data, _laid_end_to_end([whole_fault(piece, depth) for piece in pieces], axis, depth))
+    return Piece(data, _concatenate_arrays([whole_fault(piece, depth) for piece in pieces], axis, depth))
 
 
-def _laid_end_to_end(arrays: Sequence[Array], axis: int, depth: int) -> Array:
+def _concatenate_arrays(arrays: Sequence[Array], axis: int, depth: int) -> Array:
     """Concatenate arrays; other grid axes are broadcast, other own axes padded."""
     most = [max(sizes) for sizes in zip(*(array.shape for array in arrays), strict=True)]
     check_size([*most[:axis], sum(array.shape[axis] for array in arrays), *most[axis + 1 :]])
@@ -289,12 +289,14 @@ def clipped(
         bad = (wanted < 1) | (wanted > length)
         if bad.any():
             bad = bad if grid.mask is None else bad & grid.mask
-            fault = first_fault([fault, tidy(_numbered(bad, wanted, length, number))])
+            fault = first_fault([fault, tidy(_number_faults(bad, wanted, length, number))])
         inside.append(np.clip(wanted, 1, max(size, 1)).astype(np.int64) - 1)
     return inside, fault
 
 
-def _numbered(bad: Array, wanted: Array, length: int | Array, number: Callable[[int, int], int]) -> Array:
+def _number_faults(
+    bad: Array, wanted: Array, length: int | Array, number: Callable[[int, int], int]
+) -> Array:
     """Number out-of-range positions; the first few get distinct fault numbers, all later ones share one."""
     wanted, length, _ = np.broadcast_arrays(wanted, length, bad)
     bad = np.broadcast_to(bad, wanted.shape)

@@ -185,7 +185,7 @@ def _at_once(
         return None
     if is_exact(values[-1].pieces[0].data):
         return None
-    new = convert(_laid(values[-1].pieces[0].data, wide), fold.type[0].space)
+    new = convert(_values_at_points(values[-1].pieces[0].data, wide), fold.type[0].space)
     if found.step is None:
         data[tuple(places)] = new
     elif grows(found.step.function, fold.type[0].space) and _member_may_overflow(
@@ -214,10 +214,10 @@ def _places(machine: Machine, at: Indices, values: list[Batch], wide: Grid) -> l
         else as_places(next(computed).pieces[0].data)
         for index in at
     )
-    return [_laid(form, wide) - 1 for form in forms]
+    return [_values_at_points(form, wide) - 1 for form in forms]
 
 
-def _laid(data: Array, wide: Grid) -> Array:
+def _values_at_points(data: Array, wide: Grid) -> Array:
     """Return the numbers at all points that exist, as a vector."""
     full = spread(data.reshape(data.shape or (1,) * wide.depth), tuple(axis.size for axis in wide.axes))
     return full.reshape(-1) if wide.mask is None else full[spread(wide.mask, full.shape)]
@@ -300,7 +300,7 @@ def _attempt(machine: Machine, task: _Task, start: Batch, grid: Grid) -> Batch |
     saved = machine.tally.snapshot()
     try:
         with machine.nested(task.coords):
-            return _reduced(machine, task, start, grid)
+            return _reduce_at_once(machine, task, start, grid)
     except NeedsLoop as need:
         if need.symbols.isdisjoint(task.coords):
             raise
@@ -363,7 +363,7 @@ def _steps(
 # ---- at once ---------------------------------------------------------------------------------
 
 
-def _reduced(machine: Machine, task: _Task, start: Batch, grid: Grid) -> Batch:
+def _reduce_at_once(machine: Machine, task: _Task, start: Batch, grid: Grid) -> Batch:
     wide = grid
     for symbol, extent in zip(task.coords, task.extents, strict=True):
         wide = extend(wide, symbol, poly_on_grid(extent, wide, machine.env))
@@ -372,7 +372,7 @@ def _reduced(machine: Machine, task: _Task, start: Batch, grid: Grid) -> Batch:
     step = task.reduction.step
     accumulator = start.pieces[0]
     for part in split(wide, grid.depth, _limit(machine, task.reduction, wide))[1]:
-        found = _partial(machine, task, part, grid, accumulator.data) if part.points else None
+        found = _fold_part(machine, task, part, grid, accumulator.data) if part.points else None
         if found is not None:
             data = combine(step.function, step.space, accumulator.data, found.data)
             accumulator = Piece(data, first_fault([accumulator.fault, found.fault]))
@@ -387,7 +387,7 @@ def _limit(machine: Machine, reduction: FoldReduction, wide: Grid) -> int:
     return max(1, MAX_ELEMENTS * wide.size // needed)
 
 
-def _partial(machine: Machine, task: _Task, part: Grid, grid: Grid, before: Array) -> Piece | None:
+def _fold_part(machine: Machine, task: _Task, part: Grid, grid: Grid, before: Array) -> Piece | None:
     """Reduce over the points of a part, after ``before``; None if its guard holds nowhere."""
     step, product = task.reduction.step, task.reduction.product
     machine.follow(task.reduction.outside, part, task.element_times)
@@ -405,7 +405,7 @@ def _partial(machine: Machine, task: _Task, part: Grid, grid: Grid, before: Arra
     if grows(step.function, step.space) and _may_overflow(step.function, before, factors, mask, part, grid):
         raise NeedsLoop(frozenset(task.coords))
     if product is None:
-        return _total(GATHERED[step.function], step.space, values[-1].pieces[0], mask, part, grid)
+        return _reduce_part(GATHERED[step.function], step.space, values[-1].pieces[0], mask, part, grid)
     machine.tally.apply("mul", product.space, product.charge, task.element_times * inner.points)
     left, right = values[-2].pieces[0], values[-1].pieces[0]
     return _sum_of_products(step.space, left, right, mask, part, grid)
@@ -438,7 +438,9 @@ def _guarded(machine: Machine, reduction: FoldReduction, part: Grid) -> Grid:
     return restrict(part, cond_on_grid(reduction.condition, part, machine.env))
 
 
-def _total(function: str, space: str, piece: Piece, mask: Array | None, part: Grid, grid: Grid) -> Piece:
+def _reduce_part(
+    function: str, space: str, piece: Piece, mask: Array | None, part: Grid, grid: Grid
+) -> Piece:
     over = tuple(range(grid.depth, part.depth))
     data = convert(piece.data, space)
     if mask is not None:
@@ -466,7 +468,9 @@ def _sum_of_products(
         plain = False
     if not plain:
         data = apply_function("mul", space, space, [left.data, right.data])
-        return _total("add", space, Piece(data, first_fault([left.fault, right.fault])), mask, part, grid)
+        return _reduce_part(
+            "add", space, Piece(data, first_fault([left.fault, right.fault])), mask, part, grid
+        )
     sizes = [axis.size for axis in part.axes]
     a, b = (left.data, right.data) if mask is None else _masked(left.data, right.data, mask)
     total = contract(a, b, space, sizes, frozenset(range(grid.depth, part.depth)))

@@ -41,7 +41,7 @@ from tolcost.spaces import ALL, SPACES, Bounds, bounded_text, bounds_of, narrowe
 # === Values of inputs: given ones are checked against their bounds, random ones are drawn within them.
 
 
-_FEW = 8
+_RANDOM_RANGE = 8
 """The limit of random integers, which are small so that people can check results by eye."""
 
 
@@ -105,7 +105,7 @@ def random_values(
         case "B":
             return rng.integers(0, 2, shape).astype(np.bool_)
         case "Z":
-            first, last = (int(end) for end in _ends(limits, _FEW))
+            first, last = (int(end) for end in _ends(limits, _RANDOM_RANGE))
             drawn = np.asarray(rng.integers(first, last + 1, shape))
             return convert(drawn if limits.zero else np.where(drawn == 0, 1, drawn), part.space)
         case "R":

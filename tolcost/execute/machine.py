@@ -244,10 +244,10 @@ def _assembled(
     blank = each(found, np.zeros_like)
     column = [each(member or blank, lambda array: np.expand_dims(array, grid.depth)) for member in members]
     stacked = concatenate(column, grid.depth)
-    return each(stacked, lambda array: _in_order(array, singly, sizes, grid.depth))
+    return each(stacked, lambda array: _restore_axes(array, singly, sizes, grid.depth))
 
 
-def _in_order(array: Array, singly: Sequence[int], sizes: tuple[int, ...], depth: int) -> Array:
+def _restore_axes(array: Array, singly: Sequence[int], sizes: tuple[int, ...], depth: int) -> Array:
     """Move the axes of coordinates that were visited one by one to their positions."""
     unfolded = array.reshape(array.shape[:depth] + sizes + array.shape[depth + 1 :])
     return np.moveaxis(unfolded, range(depth, depth + len(sizes)), [depth + k for k in singly])
@@ -279,19 +279,19 @@ def _members(
         return None
     limit = max(1, MAX_POINTS // _weight(machine, node, inner))
     cut, parts = split(inner, grid.depth, limit)
-    filled = [_filled(machine, node, part, grid, times) for part in parts]
+    filled = [_evaluate_part(machine, node, part, grid, times) for part in parts]
     example = next(part for part in filled if isinstance(part, Batch))
-    return concatenate(_without_gaps(filled, example), cut)
+    return concatenate(_fill_gaps(filled, example), cut)
 
 
-def _filled(machine: Machine, node: Build, part: Grid, grid: Grid, times: int) -> Batch | Grid:
+def _evaluate_part(machine: Machine, node: Build, part: Grid, grid: Grid, times: int) -> Batch | Grid:
     """Evaluate the body on a part of the grid; a part without points is returned unchanged."""
     if part.points == 0:
         return part
     return fill_axes(machine.visit(node.body, part, times), part, grid.depth)
 
 
-def _without_gaps(parts: Sequence[Batch | Grid], example: Batch) -> list[Batch]:
+def _fill_gaps(parts: Sequence[Batch | Grid], example: Batch) -> list[Batch]:
     """Fill parts without points with zeros."""
     filled = []
     for part in parts:

@@ -676,7 +676,7 @@ def _fitting(types: Type) -> Callable[[RunValue], RunValue]:
     return fitted
 
 
-def _each_time(
+def _plain_rule(
     rule: Callable[[_Reference, Any, list[RunValue], int], RunValue],
 ) -> _Rule:
     """Return a rule for a kind of node without anything to compute in advance."""
@@ -701,18 +701,18 @@ _RULES: Mapping[type, _Rule] = {
     ir.Table: _leaf(_Reference.table),
     ir.Ref: _leaf(lambda machine, node: node.var),
     ir.Lambda: _Reference.function,
-    ir.Where: _each_time(_Reference.where),
+    ir.Where: _plain_rule(_Reference.where),
     ir.Member: _Reference.member,
-    ir.Component: _each_time(_Reference.component),
-    ir.Pack: _each_time(_Reference.pack),
-    ir.Join: _each_time(_Reference.join),
-    ir.Embed: _each_time(_Reference.embed),
+    ir.Component: _plain_rule(_Reference.component),
+    ir.Pack: _plain_rule(_Reference.pack),
+    ir.Join: _plain_rule(_Reference.join),
+    ir.Embed: _plain_rule(_Reference.embed),
     ir.Build: _Reference.build,
     ir.Fold: _Reference.fold,
     ir.Select: _Reference.select,
-    ir.Reshape: _each_time(_Reference.reshape),
-    ir.Convert: _each_time(_Reference.convert),
+    ir.Reshape: _plain_rule(_Reference.reshape),
+    ir.Convert: _plain_rule(_Reference.convert),
     ir.Put: _Reference.put,
-    ir.Filter: _each_time(_Reference.filter),
+    ir.Filter: _plain_rule(_Reference.filter),
 }
 """The rule that translates each kind of node."""

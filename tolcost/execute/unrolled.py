@@ -45,7 +45,7 @@ from tolcost.execute.values import (
 )
 from tolcost.execute.whole_numbers import in_space
 
-_MANY = 1_000
+_ATOMS_KEPT = 1_000
 """Up to this many atoms, all results are kept: they take little memory."""
 
 
@@ -108,7 +108,7 @@ class AtomByAtom:
 
     def outputs(self, unrolled: Unrolled) -> dict[str, OutputValue]:
         """Execute all atoms and return the outputs; long runs drop each result after its last use."""
-        over = _last_uses(unrolled) if len(unrolled.atoms) > _MANY else {}
+        over = _last_uses(unrolled) if len(unrolled.atoms) > _ATOMS_KEPT else {}
         for place, atom in enumerate(unrolled.atoms):
             self.do(atom)
             for used in over.get(place, ()):

@@ -128,9 +128,9 @@ def analyze_graph(model: Model, session: Session, dims: Mapping[str, int] | None
     branch for that one length is tried, and kept if the traversal gets further.
     """
     assumed: frozenset[Cond] = frozenset()
-    cost = _walked(model, session, dims or {}, assumed)
+    cost = _traverse(model, session, dims or {}, assumed)
     for _ in range(_MOST_ASSUMED):
-        stuck = _stuck_at(cost)
+        stuck = _first_uncosted(cost)
         if stuck is None:
             break
         before = reversed(cost.nodes[: stuck[0] + 1])
@@ -139,8 +139,8 @@ def analyze_graph(model: Model, session: Session, dims: Mapping[str, int] | None
         if choice is None:
             break
         assumed |= {choice}
-        other = _walked(model, session, dims or {}, assumed)
-        further = _stuck_at(other)
+        other = _traverse(model, session, dims or {}, assumed)
+        further = _first_uncosted(other)
         if further is not None and further <= stuck:
             break
         cost = other
@@ -154,7 +154,7 @@ def with_forms(cost: GraphCost, told: Mapping[Symbol, Poly]) -> GraphCost:
     return replace(cost, names=names, equal=names.equal)
 
 
-def _walked(model: Model, session: Session, dims: Mapping[str, int], assumed: frozenset[Cond]) -> GraphCost:
+def _traverse(model: Model, session: Session, dims: Mapping[str, int], assumed: frozenset[Cond]) -> GraphCost:
     walk = walk_of(session, model.opsets, Functions(model.functions, model.opsets))
     walk.dims, walk.assumed = dims, assumed
     walk.enter(model.graph)
@@ -175,7 +175,7 @@ def _walked(model: Model, session: Session, dims: Mapping[str, int], assumed: fr
     )
 
 
-def _stuck_at(cost: GraphCost) -> tuple[int, int] | None:
+def _first_uncosted(cost: GraphCost) -> tuple[int, int] | None:
     """Return the first defined node that cannot be costed, and how many operators inside it can."""
     uncosted = (n for n, node in enumerate(cost.nodes) if any(u.defined for u in node.uncosted))
     n = next(uncosted, None)
@@ -193,7 +193,7 @@ def conditions_of(cost: GraphCost) -> tuple[Relied, ...]:
                 continue
             seen.add(id(lowered))
             for condition in lowered.conditions:
-                for now in spelled(_now(condition.condition, cost)):
+                for now in spelled(_rewrite_condition(condition.condition, cost)):
                     if now != TRUE:
                         found.setdefault(now, Relied(now, condition.reason, step.name or step.title))
             for one in lowered.unproved:  # by text, as coordinates differ from node to node
@@ -218,12 +218,14 @@ def _ranges_of_equals(cost: GraphCost) -> Iterator[Relied]:
         most = None if symbol.hi is None or symbol.hi.constant == LARGEST_LENGTH else symbol.hi
         gaps = (form - symbol.lo if symbol.lo is not None else ZERO, ZERO if most is None else most - form)
         for gap in gaps:
-            now = _now(ge(gap), cost)
+            now = _rewrite_condition(ge(gap), cost)
             if now != TRUE and prove(now) is not True:
-                yield Relied(now, f"{visible(symbol.name)} is {to_words(form)}", _taught_by(symbol, cost))
+                yield Relied(
+                    now, f"{visible(symbol.name)} is {to_words(form)}", _first_equating_node(symbol, cost)
+                )
 
 
-def _taught_by(symbol: Symbol, cost: GraphCost) -> str:
+def _first_equating_node(symbol: Symbol, cost: GraphCost) -> str:
     """Return the first node that makes a length equal to another."""
     for step, applied in cost.steps:
         if any(symbol is one or symbol in form.free for one, form in applied.equal.items()):
@@ -239,7 +241,7 @@ def _follows(condition: Cond, restrict: Callable[[Poly], Poly]) -> bool:
     return number is not None and (number >= 0 if isinstance(condition, Ge) else number == 0)
 
 
-def _now(condition: Cond, cost: GraphCost) -> Cond:
+def _rewrite_condition(condition: Cond, cost: GraphCost) -> Cond:
     """Rewrite a condition in the remaining lengths; a bound of a single length stays as it is."""
     now = substitute_cond(condition, cost.equal)
     if not cost.larger or enlarged((now,)):
@@ -321,10 +323,10 @@ def _latest(*levels: NodeDepth) -> NodeDepth:
     numbers = [level for level in levels if isinstance(level, int)]
     if len(numbers) == len(levels):
         return max(numbers)
-    return latest(*map(_depth, levels), larger=_at_most)
+    return latest(*map(_depth, levels), larger=_maximum_or_bound)
 
 
-def _at_most(a: Poly, b: Poly) -> Poly:
+def _maximum_or_bound(a: Poly, b: Poly) -> Poly:
     """Return the maximum of two forms if it is short, else a bound: the larger coefficient of each term.
 
     Nested maxima of many forms once took 47,000 characters.
@@ -379,7 +381,7 @@ class _Depths(Struct):
             self._programs[id(program)] = chain_of(program)
         return self._programs[id(program)]
 
-    def _own_to_depth(self, chain: Iterable[Poly]) -> list[Symbol]:
+    def _symbols_of_depth_alone(self, chain: Iterable[Poly]) -> list[Symbol]:
         """Return the data-dependent symbols that only the depth mentions.
 
         They occur when the other side of a choice has the larger count, so that no other figure shows them.
@@ -397,7 +399,7 @@ class _Depths(Struct):
         if not chain or lowered.data:
             return None
         found = Depth(chain)
-        for symbol in self._own_to_depth(chain):
+        for symbol in self._symbols_of_depth_alone(chain):
             if symbol.hi is None:
                 return None
             found = peak(found, symbol, symbol.hi)

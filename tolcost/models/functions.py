@@ -145,7 +145,7 @@ def _resolved(node: GraphNode, given: Mapping[str, object], key: bytes) -> Graph
         if isinstance(value, Graph):
             inner[name] = value
         elif value is not None:
-            attributes[name] = value  # attributes hold nothing else
+            attributes[name] = value  # type: ignore[assignment]  # attributes hold nothing else
     return node._replace(
         attributes=attributes,
         graphs=inner,

@@ -41,7 +41,7 @@ def why_impossible(
     if node.graphs or not _is_definite(rejected):  # data may decide that a graph is never run
         return None
     lengths = count()
-    inputs = tuple(_loosened(known, lengths) for known in given.inputs)
+    inputs = tuple(_with_free_lengths(known, lengths) for known in given.inputs)
     if inputs == given.inputs:
         return "shapes"
     if any(known is not None and other is None for known, other in zip(given.inputs, inputs, strict=True)):
@@ -54,19 +54,19 @@ def _is_definite(rejected: Rejected) -> bool:
     return isinstance(rejected, Fault) and rejected.definite and not isinstance(rejected, UnexpectedValue)
 
 
-def _loosened(known: Known | None, lengths: Iterable[int]) -> Known | None:
+def _with_free_lengths(known: Known | None, lengths: Iterable[int]) -> Known | None:
     """Replace an input's open lengths by independent ones; None for a static value that mentions some."""
     match known:
         case Tensor(shape=shape, space=space):
-            return Tensor(tuple(d if d.constant is not None else _fresh(lengths) for d in shape), space)
+            return Tensor(tuple(d if d.constant is not None else _free_length(lengths) for d in shape), space)
         case Inputs(items=items):
-            loose = [_loosened(item, lengths) for item in items]
+            loose = [_with_free_lengths(item, lengths) for item in items]
             return None if None in loose else Inputs(tuple(item for item in loose if item is not None))
         case _:
             return None if known is None or symbols_in(known) else known
 
 
-def _fresh(lengths: Iterable[int]) -> Poly:
+def _free_length(lengths: Iterable[int]) -> Poly:
     return length(f"free length {next(iter(lengths))}", 0)
 
 

@@ -34,7 +34,9 @@ def with_shapes(
     inner = {name for node in model.graph.nodes for name in node.outputs} & shapes.keys() - known
     for name in shapes:
         if name not in known and name not in inner:
-            refuse("T0693", f"the model has no input or value {quoted(name)}", hint=_listed(sorted(known)))
+            refuse(
+                "T0693", f"the model has no input or value {quoted(name)}", hint=_list_names(sorted(known))
+            )
     declared = dict(model.graph.declared)
     for name in inner:
         space = declared[name].space if name in declared else "float32"
@@ -42,11 +44,11 @@ def with_shapes(
     told: dict[str, int] = {}
     unlike: set[str] = set()
     for given in model.graph.inputs:
-        for title, number in _told(given, shapes.get(given.name, ())):
+        for title, number in _given_numbers(given, shapes.get(given.name, ())):
             if told.setdefault(title, number) != number:
                 unlike.add(title)
     kept = {title: number for title, number in told.items() if title not in unlike}
-    inputs = tuple(_reshaped(given, shapes.get(given.name), kept) for given in model.graph.inputs)
+    inputs = tuple(_apply_shape(given, shapes.get(given.name), kept) for given in model.graph.inputs)
     return replace(model, graph=replace(model.graph, inputs=inputs, declared=declared)), kept, forms
 
 
@@ -98,7 +100,7 @@ def _without_forms(
     return found, forms
 
 
-def _told(given: Declared, shape: AskedShape) -> Iterator[tuple[str, int]]:
+def _given_numbers(given: Declared, shape: AskedShape) -> Iterator[tuple[str, int]]:
     """Yield the lengths that the model leaves open and to which a shape gives numbers, by name."""
     declared = given.shape or (None,) * len(shape)
     for axis, (before, now) in enumerate(zip(declared, shape, strict=False)):
@@ -106,13 +108,13 @@ def _told(given: Declared, shape: AskedShape) -> Iterator[tuple[str, int]]:
             yield before or place_of(given.name, axis), now
 
 
-def _reshaped(given: Declared, shape: AskedShape | None, told: Collection[str]) -> Declared:
+def _apply_shape(given: Declared, shape: AskedShape | None, told: Collection[str]) -> Declared:
     if shape is None:
         return given
     declared = given.shape if given.shape is not None else (None,) * len(shape)
     if len(declared) != len(shape):
         refuse("T0693", f"{quoted(given.name)} has {len(declared)} dimensions, not {len(shape)}")
-    titles = {title for title, _ in _told(given, shape)} & set(told)
+    titles = {title for title, _ in _given_numbers(given, shape)} & set(told)
     lengths = (
         before if (before or place_of(given.name, axis)) in titles and isinstance(now, int) else now
         for axis, (before, now) in enumerate(zip(declared, shape, strict=True))
@@ -226,10 +228,10 @@ def check_names(model: Model, dims: Iterable[str], known: Collection[str]) -> No
             places = (
                 place_of(given.name, n) for given in model.graph.inputs for n in range(len(given.shape or ()))
             )
-            hint = _listed(sorted(known) or sorted(places))
+            hint = _list_names(sorted(known) or sorted(places))
             raise UnknownLength(Diagnostic("T0412", f"the model has no length {quoted(name)}", hint=hint))
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     shown = ", ".join(map(quoted, names[:12]))
     return f"it has {shown}{', …' if len(names) > 12 else ''}" if names else "it has none"

@@ -330,11 +330,11 @@ def with_sums(steps: Sequence[GraphNode], found: Sequence[Applied], find: Find) 
     sums, summed = Sums(), set[str]()
     result: list[Applied] = []
     for node, applied in zip(reversed(steps), reversed(found), strict=True):
-        result.append(_looked_at(sums, summed, node, applied, find))
+        result.append(_add_macs(sums, summed, node, applied, find))
     return result[::-1]
 
 
-def _looked_at(sums: Sums, summed: set[str], node: GraphNode, applied: Applied, find: Find) -> Applied:
+def _add_macs(sums: Sums, summed: set[str], node: GraphNode, applied: Applied, find: Find) -> Applied:
     lowered = applied.parts[0][0] if len(applied.parts) == 1 else None
     if lowered is None:
         return applied

@@ -71,26 +71,27 @@ def lower(setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Lowere
     If a nested graph cannot be lowered, the most recent choice of a branch is reversed; if a data-dependent
     branch cannot be run at all, every run takes the other.
     """
-    found = _chosen(setting, node, spec, given)
+    found = _lower_with_choices(setting, node, spec, given)
     if not isinstance(found, Rejected) or not spec.branches or given.decided:
         return found
     sides = [
-        _chosen(setting, node, spec, replace(given, inputs=(Cast(side, "bool"),))) for side in (TRUE, FALSE)
+        _lower_with_choices(setting, node, spec, replace(given, inputs=(Cast(side, "bool"),)))
+        for side in (TRUE, FALSE)
     ]
     match sides:
         case (Lowered() as one, Misfit()) | (Misfit(), Lowered() as one):
-            return _bounded(one)
+            return _as_upper_bound(one)
         case _:
             return found
 
 
-def _bounded(lowered: Lowered) -> Lowered:
+def _as_upper_bound(lowered: Lowered) -> Lowered:
     """Mark the cost of the only branch that can run at these lengths as an upper bound."""
     counts = replace(lowered.counts, status="upper bound")
     return replace(lowered, made=Told(counts, lowered.traffic, lowered.outputs))
 
 
-def _chosen(setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Lowered | Rejected:
+def _lower_with_choices(setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Lowered | Rejected:
     written: frozenset[str] = frozenset()
     first: Rejected | None = None
     for _ in range(MOST_CHOICES):
@@ -150,14 +151,14 @@ def _lower(setting: Setting, choices: Choices, node: GraphNode, spec: Spec, give
         node.op,
         node.domain,
         Told(counts, traffic(lowered.program), outputs),
-        _relied(lowered.program.conditions, choices) if node.graphs else lowered.program.conditions,
+        _conditions_of(lowered.program.conditions, choices) if node.graphs else lowered.program.conditions,
         lowered.equal,
         frozenset(_data(counts, outputs)).difference(*inherited),
         lowered.program,
         tuple(titled),
         tuple(choices.met),
         around.inside,
-        any(map(_forgotten, titled.values(), outputs)),
+        any(map(_is_known_by_shape_only, titled.values(), outputs)),
         lowered.open,
         unproved=lowered.program.unproved,
         unlisted=tuple(around.unlisted),
@@ -172,7 +173,7 @@ def _as_data(given: Given) -> Iterator[tuple[str, Tensor]]:
             yield name, tensor
 
 
-def _relied(conditions: Sequence[Condition], choices: Choices) -> tuple[Condition, ...]:
+def _conditions_of(conditions: Sequence[Condition], choices: Choices) -> tuple[Condition, ...]:
     """Return the conditions of an operator with nested graphs, without those of branches not chosen."""
     used = tuple(Condition(c, _OTHERWISE, "case") for c in choices.used)
     general = tuple(c for c in conditions if c.kind == "case")
@@ -204,7 +205,7 @@ def _with_spaces(
     if not any(map(_is_outside, found)):
         return found
     told = output_spaces(node, setting.opsets.get(node.domain), [space_of(known) for known in given.inputs])
-    return tuple(starmap(_told, zip_longest(found, told[: len(found)])))
+    return tuple(starmap(_in_schema_space, zip_longest(found, told[: len(found)])))
 
 
 def _is_outside(known: Known) -> bool:
@@ -213,10 +214,10 @@ def _is_outside(known: Known) -> bool:
     return isinstance(known, Tensor | Cast) and known.space not in CODE_OF_SPACE
 
 
-def _told(known: Known, space: str | None) -> Known:
+def _in_schema_space(known: Known, space: str | None) -> Known:
     """Return a fact in the space from the schema, if the definition's space is not one of ONNX's."""
     if isinstance(known, Inputs):
-        return Inputs(tuple(_told(item, space) for item in known.items))
+        return Inputs(tuple(_in_schema_space(item, space) for item in known.items))
     if space is None or not isinstance(known, Tensor | Cast) or not _is_outside(known):
         return known
     return replace(known, space=space)
@@ -231,29 +232,29 @@ def _known(name: str, value: Value, nodes: Mapping[str, Node]) -> Known:
     if isinstance(value, Missing | str):
         return value
     part = nodes[name].type[0]
-    if is_static(value) and _portable(value) and elements(value) <= MOST_STATIC:
+    if is_static(value) and _is_portable(value) and elements(value) <= MOST_STATIC:
         inner, space = (value.value, value.space) if isinstance(value, Cast) else (value, part.space)
-        return Cast(_plain(inner, kind_of(space)), space)
+        return Cast(_normalise(inner, kind_of(space)), space)
     return Tensor(part.shape, part.space)
 
 
-def _forgotten(value: Value, known: Known) -> bool:
+def _is_known_by_shape_only(value: Value, known: Known) -> bool:
     """Whether a static value is known by its shape only."""
     if isinstance(value, Seq) and isinstance(known, Inputs):
-        return any(map(_forgotten, value.items, known.items))
+        return any(map(_is_known_by_shape_only, value.items, known.items))
     return isinstance(known, Tensor) and is_static(value)
 
 
-def _plain(value: Value, kind: str) -> Value:
+def _normalise(value: Value, kind: str) -> Value:
     """Normalise a static value for other definitions: integers are not fractions, and reals are not integers.
 
     Division of integers differs from that of reals, even of a real that happens to be whole.
     """
     match value:
         case Vec(shape=shape, items=items):
-            return Vec(shape, tuple(_plain(item, kind) for item in items))
+            return Vec(shape, tuple(_normalise(item, kind) for item in items))
         case Cast(value=inner):
-            return _plain(inner, kind)
+            return _normalise(inner, kind)
         case Fraction(denominator=1, numerator=number) if kind == "Z":
             return const(number)
         case Poly(constant=number) if kind == "R":
@@ -262,13 +263,13 @@ def _plain(value: Value, kind: str) -> Value:
             return value
 
 
-def _portable(value: Value) -> bool:
+def _is_portable(value: Value) -> bool:
     """Whether a static value has a meaning outside the program it comes from."""
     match value:
         case Cast(value=inner):
-            return _portable(inner)
+            return _is_portable(inner)
         case Vec(items=items):
-            return all(_portable(item) for item in items)
+            return all(_is_portable(item) for item in items)
         case Data() | View() | Opaque():
             return False
         case _:

@@ -55,7 +55,7 @@ def parameters_of(cost: GraphCost) -> Parameters:
     finder.hold(graph, place)
     for n, step in enumerate(graph.nodes):
         finder.node = n
-        finder.look_at(step, place)
+        finder.analyse_node(step, place)
     return finder.found(place.made_of(graph.outputs))
 
 
@@ -112,12 +112,12 @@ class _Finder:
         """Record the tensors stored in a graph."""
         for name, weight in graph.weights.items():
             place.fixed.add(name)
-            place.carried[name] = self._holding((place.home, name), weight)
+            place.carried[name] = self._record_stored((place.home, name), weight)
 
-    def look_at(self, node: GraphNode, place: _Place) -> None:
+    def analyse_node(self, node: GraphNode, place: _Place) -> None:
         """Record the tensors that a node uses, computes and passes on."""
         if node.held is not None:
-            held = self._holding((place.home, first_output(node.outputs)), node.held)
+            held = self._record_stored((place.home, first_output(node.outputs)), node.held)
             self._give(place, node.outputs[:1], held, fixed=True)
             return
         function = self._functions.called(node)
@@ -134,7 +134,7 @@ class _Finder:
         if fixed:
             self._give(place, node.outputs, used, fixed=True)
             if not used:
-                self._made(node, place)
+                self._record_computed(node, place)
         elif self._is_known(node, place):
             self._give(place, node.outputs, used, fixed=False)
         elif place.deciding is None or place.deciding.isdisjoint(node.outputs):
@@ -142,13 +142,13 @@ class _Finder:
 
     # ---- what holds parameters ----
 
-    def _holding(self, root: Root, weight: Weight) -> Roots:
+    def _record_stored(self, root: Root, weight: Weight) -> Roots:
         shape = weight.shape if weight.nonzero is None else (weight.nonzero,)
         tensor = Tensor(tuple(map(const, shape)), weight.space)
         self._held.add(root)
         return self._root(root, tensor)
 
-    def _made(self, node: GraphNode, place: _Place) -> None:
+    def _record_computed(self, node: GraphNode, place: _Place) -> None:
         """Record a tensor that a node computes from indices and single numbers alone."""
         for name in filter(None, node.outputs):
             tensor = _tensor(place.names.known(name))
@@ -196,7 +196,7 @@ class _Finder:
             walk.hold(weight)
         self.hold(graph, place)
         for node in graph.nodes:
-            self.look_at(node, place)
+            self.analyse_node(node, place)
         passed = place.made_of(graph.outputs)
         self._use(passed)
         return passed
@@ -211,11 +211,11 @@ class _Finder:
         numbers = tuple(around.names.number_of(name) for name in named.values())
         key = (id(body), given, numbers, around.deciding is None)
         if key not in self._called:
-            self._called[key] = self._looked_into(function, body, named, given, around)
+            self._called[key] = self._analyse_function(function, body, named, given, around)
         for name, (carried, fixed) in zip(node.outputs, self._called[key], strict=False):
             self._give(around, (name,), carried, fixed)
 
-    def _looked_into(
+    def _analyse_function(
         self,
         function: ModelFunction,
         body: Sequence[GraphNode],
@@ -225,7 +225,7 @@ class _Finder:
     ) -> tuple[tuple[Roots, bool], ...]:
         """Return the sources of a function's outputs, and whether these depend on none of its inputs."""
         opsets = {**around.opsets, **function.opsets}
-        walk = self._walked(function, body, named, around) if around.deciding is None else None
+        walk = self._traverse_function(function, body, named, around) if around.deciding is None else None
         names = walk.names if walk else around.names
         place = _Place(id(function), (id(body), given), names, opsets)
         place.callers = (*around.callers, id(function))
@@ -240,10 +240,10 @@ class _Finder:
             for name in place.fixed.intersection(named):
                 place.names.meet(name, around.names.number_of(named[name]))
         for node in body:
-            self.look_at(node, place)
+            self.analyse_node(node, place)
         return tuple((place.carried.get(name, _NONE), name in place.fixed) for name in function.outputs)
 
-    def _walked(
+    def _traverse_function(
         self, function: ModelFunction, body: Sequence[GraphNode], named: Mapping[str, str], around: _Place
     ) -> Walk | None:
         """Traverse a function with the facts about its inputs; None where that fails."""

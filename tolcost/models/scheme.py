@@ -101,34 +101,34 @@ class Layout(Struct, frozen=True, eq=False):
 class Instance:
     """A scheme with numbers for its forms; the result is built on demand."""
 
-    __slots__ = ("_told", "layout", "values")
-    _told: Told | None
+    __slots__ = ("_cost", "layout", "values")
+    _cost: Told | None
 
     def __init__(self, layout: Layout, values: Sequence[int]) -> None:
         """Store the numbers."""
         self.layout = layout
         self.values = values
-        self._told = None
+        self._cost = None
 
-    def _made(self) -> Told:
-        if self._told is None:
-            self._told = self.layout.at(list(map(const, self.values)))
-        return self._told
+    def _compute(self) -> Told:
+        if self._cost is None:
+            self._cost = self.layout.at(list(map(const, self.values)))
+        return self._cost
 
     @property
     def counts(self) -> Counts:
         """The counts of the operator."""
-        return self._made().counts
+        return self._compute().counts
 
     @property
     def traffic(self) -> Traffic:
         """The bytes that the operator moves."""
-        return self._made().traffic
+        return self._compute().traffic
 
     @property
     def outputs(self) -> tuple[Known, ...]:
         """The facts about its outputs."""
-        return self._made().outputs
+        return self._compute().outputs
 
     @property
     def shapes(self) -> Iterator[tuple[tuple[int, ...], str]]:
@@ -171,7 +171,7 @@ def layout_of(general: Lowered, forms: tuple[Poly, ...]) -> Layout:
 # === Schemes.
 
 
-_OFTEN = 16
+_USES_BEFORE_COMPILING = 16
 """Uses after which the questions of a scheme are compiled to one function of numbers.
 
 Compilation takes longer than a few evaluations.
@@ -208,9 +208,9 @@ class Scheme(Struct, eq=False):
     layout: Layout | None = None
 
     def lower(
-        self, lengths: Mapping[Symbol, Poly], itself: Callable[[], Lowered | Rejected]
+        self, lengths: Mapping[Symbol, Poly], lower_alone: Callable[[], Lowered | Rejected]
     ) -> Lowered | Rejected | None:
-        """Instantiate the operator at lengths; ``itself`` lowers it alone, as for the first of each case.
+        """Instantiate the operator at lengths; ``lower_alone`` is used for the first of each case.
 
         The result is None where the scheme is known to be wrong: one for a more specific pattern may be
         right.
@@ -223,17 +223,17 @@ class Scheme(Struct, eq=False):
                 return None
             case, instance = self._formulas(lengths) if point is None else self._numbers(point)
         except (AlgebraBudget, NotInteger, KeyError, ZeroDivisionError):  # a share may not divide
-            return itself()
+            return lower_alone()
         holds = self.held.get(case)
         if holds is False or (instance is None and point is None):
             return None
         if instance is None:
-            return itself()
+            return lower_alone()
         if not all(_everywhere(condition, lengths) for condition in self.unproved):
             instance = None
         if instance is not None and holds:
             return instance
-        found = itself()
+        found = lower_alone()
         if holds is None:  # compare the first node of a case
             self.held[case] = instance is not None and same(instance, found)
             self.examples[case] = given
@@ -266,7 +266,7 @@ class Scheme(Struct, eq=False):
         """Return the case of a point, and the operator there if all conditions hold."""
         if self.compiled is None:
             self.uses += 1
-            often = self.uses == _OFTEN
+            often = self.uses == _USES_BEFORE_COMPILING
             if often and not self.chain:
                 self.chain = chain_of(self.general.program)
             conditions = (c.condition for c in self.general.conditions)
@@ -370,10 +370,10 @@ def same(one: Lowered, other: Lowered | Rejected) -> bool:
         return False
     if other.traffic.is_bound() and not one.traffic.is_bound():
         return False
-    return _told(one) == _told(other)
+    return _comparable(one) == _comparable(other)
 
 
-def _told(lowered: Lowered) -> tuple[object, ...]:
+def _comparable(lowered: Lowered) -> tuple[object, ...]:
     counts, traffic = lowered.counts, lowered.traffic
     functions = (dict(counts.histogram), dict(counts.index), dict(counts.atoms), counts.macs, counts.status)
     moved = (dict(traffic.read), dict(traffic.certain), dict(traffic.written), traffic.unsized)

@@ -89,7 +89,7 @@ class Schemes(Struct):
         for pattern in patterns_of(arguments(spec, given, graphs=False)):
             key = (spec, node.asked, node.key, *pattern.key)
             try:
-                found = self._by(key, setting, node, spec, given, pattern)
+                found = self._lower_by_scheme(key, setting, node, spec, given, pattern)
             except Asked:  # the result depends on more than lengths
                 found = None
                 if not isinstance(self.found.get(key), Scheme):
@@ -103,13 +103,13 @@ class Schemes(Struct):
             place = None  # only the most general pattern has this key
         return lowered_alone(setting, node, spec, given)
 
-    def _by(
+    def _lower_by_scheme(
         self, key: PatternKey, setting: Setting, node: GraphNode, spec: Spec, given: Given, pattern: Pattern
     ) -> Lowered | Rejected | None:
         """Lower an operator by the scheme of a pattern; None if there is none, or it is not right here."""
         numbers = pattern.told
 
-        def itself() -> Lowered | Rejected:
+        def lower_alone() -> Lowered | Rejected:
             if not numbers:
                 return lowered_alone(setting, node, spec, given)
             own = [pattern.inputs[n] if n in numbers else known for n, known in enumerate(given.inputs)]
@@ -119,15 +119,15 @@ class Schemes(Struct):
             passes = passes_of(passing(found.program))  # everything that will be needed of its program
             return replace(found, chain=chain_of(found.program), passes=passes)
 
-        if key not in self.found and not self._read(key, setting, node, spec, pattern):
-            self.found[key] = first = First(pattern.lengths, itself())
+        if key not in self.found and not self._read_stored(key, setting, node, spec, pattern):
+            self.found[key] = first = First(pattern.lengths, lower_alone())
             found: Lowered | Rejected | None = first.found
         else:
             scheme = self.found[key]
             if isinstance(scheme, First):
                 general = lowered_alone(setting, node, spec, replace(given, inputs=pattern.inputs))
-                scheme = self.found[key] = held_scheme(scheme, pattern, general)
-            found = None if scheme is None else scheme.lower(pattern.lengths, itself)
+                scheme = self.found[key] = verified_scheme(scheme, pattern, general)
+            found = None if scheme is None else scheme.lower(pattern.lengths, lower_alone)
         if not numbers or not isinstance(found, Lowered):
             return found
         general_inputs = tuple(numbers.get(n, known) for n, known in enumerate(pattern.inputs))
@@ -135,7 +135,9 @@ class Schemes(Struct):
         bare = Setting(setting.library, setting.opsets)  # without anything of the model
         return replace(found, lowered=_program(bare, node, spec, replace(given, inputs=inputs)))
 
-    def _read(self, key: PatternKey, setting: Setting, node: GraphNode, spec: Spec, pattern: Pattern) -> bool:
+    def _read_stored(
+        self, key: PatternKey, setting: Setting, node: GraphNode, spec: Spec, pattern: Pattern
+    ) -> bool:
         """Read the scheme of a pattern from the shipped ones; the result is whether it is among them."""
         stored = setting.library.stored(spec.domain, spec.name).schemes if self.stored else None
         named = pattern_text(node, spec.since, pattern.inputs) if stored else None
@@ -162,7 +164,7 @@ def _program(setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Cal
     return program
 
 
-def held_scheme(first: First, pattern: Pattern, general: Lowered | Rejected) -> Scheme | None:
+def verified_scheme(first: First, pattern: Pattern, general: Lowered | Rejected) -> Scheme | None:
     """Make the scheme of a pattern, and check it against its first node."""
     scheme = scheme_of(general, pattern.lengths)
     if scheme is not None and pattern.told:

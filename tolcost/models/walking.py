@@ -135,7 +135,7 @@ class Walk(Struct):
     _own: Seen = field(default_factory=dict)
     _asked: dict[tuple[str, str, Poly | None, Poly | None], Symbol] = field(default_factory=dict)
     """Numbers in tensors that nodes had to know, by their names and bounds."""
-    taken: dict[str, Symbol | None] = field(default_factory=dict)
+    used_names: dict[str, Symbol | None] = field(default_factory=dict)
     """The names of lengths in use: data-dependent ones with their symbol, those of the inputs with None."""
     _specs: dict[tuple[str, str], Spec | None] = field(default_factory=dict)
     _setting: Setting | None = None
@@ -148,7 +148,7 @@ class Walk(Struct):
         self.plain = {d for given in graph.inputs for d in given.shape or () if isinstance(d, str)}
         for given in graph.inputs:
             self.names.meet(given.name, self._number(given))
-        self.taken |= dict.fromkeys(self.dimensions)
+        self.used_names |= dict.fromkeys(self.dimensions)
         for weight in graph.weights.values():
             self.hold(weight)
 
@@ -230,18 +230,18 @@ class Walk(Struct):
                 if names.moved or names.larger:
                     places = list(map(names.now, places))
             except KeyError:
-                found.append(self._stuck(node))
+                found.append(self._without_input(node))
                 continue
             key = (op, domain, asked, attributes, *places)
             if overloaded:
                 key = (*key, node.overload)
             applied = done.get(key) or own.get(key)
             if applied is None:
-                applied = self._new(node, key, places)
+                applied = self._first_result(node, key, places)
             elif applied.data:
-                applied = self._again(node, applied)
+                applied = self._relabel(node, applied)
             if applied.data:
-                applied = self._told_apart(self._by_entries(node, applied))
+                applied = self._rename_duplicates(self._merge_entries(node, applied))
             if applied.equal:
                 names.adopt(applied.equal)
             if len({*inputs, *free}) < len(inputs) + len(free):
@@ -271,7 +271,7 @@ class Walk(Struct):
         self.assumed_shapes.append(name)
         return self.session.table.number(self._tensor(declared, declared.shape))
 
-    def _stuck(self, node: GraphNode) -> Applied:
+    def _without_input(self, node: GraphNode) -> Applied:
         """Return the result for a node with an unknown input; an undefined input is refused."""
         name = next(n for n in (*node.inputs, *node.free) if n not in self.names.numbers)
         if name not in self.names.unknown:
@@ -283,7 +283,7 @@ class Walk(Struct):
 
     # ---- a node not seen before ----
 
-    def _new(self, node: GraphNode, key: NodeKey, places: Sequence[int]) -> Applied:
+    def _first_result(self, node: GraphNode, key: NodeKey, places: Sequence[int]) -> Applied:
         function = self.functions.called(node)
         if function is not None:
             applied = self._function(node, function, places)
@@ -350,7 +350,7 @@ class Walk(Struct):
         if len(lowered.outputs) < node.asked:
             message = f"{node.shown} gives {len(lowered.outputs)} outputs, not {node.asked}"
             return not_costed(node, Diagnostic("T0664", message))
-        return self._applied(_titled(node, lowered))
+        return self._applied(_name_after_node(node, lowered))
 
     def _given(self, node: GraphNode, places: Sequence[int]) -> Given:
         known = [self.session.table.things[n] for n in places]
@@ -371,10 +371,12 @@ class Walk(Struct):
         names = (*node.inputs, *node.free)
         key = (*key, "once", *map(names.index, names))
         if applied.data or key not in self._own:
-            self._own[key] = self._reading_once(node, spec, places, applied)
+            self._own[key] = self._with_single_read(node, spec, places, applied)
         return self._own[key]
 
-    def _reading_once(self, node: GraphNode, spec: Spec, places: Sequence[int], applied: Applied) -> Applied:
+    def _with_single_read(
+        self, node: GraphNode, spec: Spec, places: Sequence[int], applied: Applied
+    ) -> Applied:
         ((lowered, times),) = applied.parts
         by_itself: Lowered | Rejected = lowered
         if lowered.is_instance:  # in a scheme, each input has lengths of its own
@@ -449,14 +451,16 @@ class Walk(Struct):
         message = f"{node.title} is not costed: {reason or f'it has no definition{before}'}"
         return not_costed(node, Diagnostic("T0678", message, hint=start), defined=False)
 
-    def _again(self, node: GraphNode, applied: Applied) -> Applied:
+    def _relabel(self, node: GraphNode, applied: Applied) -> Applied:
         """Reuse the result for an equal node, with new symbols for data-dependent lengths."""
         ((lowered, _),) = applied.parts
         entries = _entries(node, lowered)
-        fresh = {s: atom(s) if s in entries else _called(s, _fresh_name(s, node.label)) for s in lowered.data}
+        fresh = {
+            s: atom(s) if s in entries else _with_name(s, _fresh_name(s, node.label)) for s in lowered.data
+        }
         return self._applied(renamed(lowered, fresh))
 
-    def _by_entries(self, node: GraphNode, applied: Applied) -> Applied:
+    def _merge_entries(self, node: GraphNode, applied: Applied) -> Applied:
         """Merge symbols of a number in a tensor that an earlier node needed, too: it gets one symbol."""
         if len(applied.parts) != 1:
             return applied
@@ -466,25 +470,25 @@ class Walk(Struct):
             return applied
         return self._applied(renamed(lowered, {s: atom(first.get(s, s)) for s in lowered.data}))
 
-    def _told_apart(self, applied: Applied) -> Applied:
+    def _rename_duplicates(self, applied: Applied) -> Applied:
         """Rename data-dependent lengths whose name is taken, since nodes may have equal names."""
         if len(applied.parts) != 1:
             return applied
         ((lowered, _),) = applied.parts
-        by = {s: s if s.role == "entry" else self._alone(s) for s in lowered.data}
+        by = {s: s if s.role == "entry" else self._unused_symbol(s) for s in lowered.data}
         if all(s is one for s, one in by.items()):
             return applied
         return self._applied(renamed(lowered, {s: atom(one) for s, one in by.items()}))
 
-    def _alone(self, symbol: Symbol) -> Symbol:
+    def _unused_symbol(self, symbol: Symbol) -> Symbol:
         """Return a length under its own name, or with a number appended if another length has the name."""
         name = symbol.name
         for n in count(2):
-            if self.taken.get(name, symbol) is symbol:
+            if self.used_names.get(name, symbol) is symbol:
                 break
             name = f"{symbol.name}_{n}"
-        found = symbol if name == symbol.name else the_symbol(_called(symbol, name))
-        self.taken[name] = found
+        found = symbol if name == symbol.name else the_symbol(_with_name(symbol, name))
+        self.used_names[name] = found
         return found
 
     # ---- functions ----
@@ -496,7 +500,7 @@ class Walk(Struct):
         inner = walk_of(
             self.session, {**self.opsets, **function.opsets}, self.functions, (*self.callers, id(function))
         )
-        inner.assumed, inner.taken = self.assumed, self.taken
+        inner.assumed, inner.used_names = self.assumed, self.used_names
         for name, number in zip(function.inputs, (*places, *[NOTHING] * len(function.inputs)), strict=False):
             inner.names.meet(name, number)
         try:
@@ -531,13 +535,13 @@ def _check_sequence(size: int) -> None:
         check_sequence(size, NOWHERE)
 
 
-def _titled(node: GraphNode, lowered: Lowered) -> Lowered:
+def _name_after_node(node: GraphNode, lowered: Lowered) -> Lowered:
     """Name data-dependent lengths after the node, unless they have a name already."""
     bare = [s for s in lowered.data if s.role == "kept" and s.name == s.base]
     if not bare:
         return lowered
     title = node.label
-    by = {s: _called(s, f"{title}_{s.name}") for s in bare}
+    by = {s: _with_name(s, f"{title}_{s.name}") for s in bare}
     return renamed(lowered, {**{s: atom(s) for s in lowered.data}, **by})
 
 
@@ -547,7 +551,7 @@ def _entries(node: GraphNode, lowered: Lowered) -> set[Symbol]:
     return {s for s in lowered.data if s.role == "entry" and s.base in given}
 
 
-def _called(symbol: Symbol, name: str) -> Poly:
+def _with_name(symbol: Symbol, name: str) -> Poly:
     """Return a symbol like another, with a new name."""
     return data_symbol(name, symbol.lo, symbol.hi, symbol.role, symbol.base)
 

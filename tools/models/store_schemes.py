@@ -57,14 +57,14 @@ class Recording(Schemes):
     """The patterns of the model that is looked at."""
     models: Counter[tuple[Operator, str]] = field(default_factory=Counter)
 
-    def _by(
+    def _lower_by_scheme(
         self, key: PatternKey, setting: Setting, node: GraphNode, spec: Spec, given: Given, pattern: Met
     ) -> Lowered | Rejected | None:
         new = key not in self.found
         try:
-            found = super()._by(key, setting, node, spec, given, pattern)
+            found = super()._lower_by_scheme(key, setting, node, spec, given, pattern)
             if isinstance(self.found[key], First):  # the second node of a pattern makes the scheme
-                found = super()._by(key, setting, node, spec, given, pattern)
+                found = super()._lower_by_scheme(key, setting, node, spec, given, pattern)
         finally:
             text = pattern_text(node, spec.since, pattern.inputs)
             if text is not None:
