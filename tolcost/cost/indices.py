@@ -46,18 +46,18 @@ FEW_TERMS = 8
 """Forms with more terms are no clearer to a reader than the whole dimension."""
 
 
-class Doubts(Struct):
+class ReadAnalysis(Struct):
     """Findings of an analysis of reads: undecided questions about lengths, and data-dependent elements."""
 
     facts: tuple[Cond, ...] = ()
-    met: bool = False
+    inexact: bool = False
     chosen: bool = False
     least: bool = False
     """Whether to count, of data-dependent elements, only those that are read whatever the data."""
-    asked: dict[Poly, None] = field(default_factory=dict)
+    undecided: dict[Poly, None] = field(default_factory=dict)
     """Forms that could not be proved nonnegative."""
     vague: bool = False
-    """Whether the result is inexact for a reason that ``asked`` does not record."""
+    """Whether the result is inexact for a reason that ``undecided`` does not record."""
     granted: tuple[Cond, ...] = ()
     """The conditions of the program; they may prove that a range is never empty."""
     full: dict[Poly, None] = field(default_factory=dict)
@@ -67,11 +67,11 @@ class Doubts(Struct):
         """Whether a form is proved nonnegative; records it as undecided otherwise."""
         found = is_nonnegative(p, self.facts)
         if not found and p.constant is None:
-            self.met = True
-            self.asked[p] = None
+            self.inexact = True
+            self.undecided[p] = None
         return found
 
-    def filled(self, extent: Poly, among: int) -> bool:
+    def assume_nonempty(self, extent: Poly, among: int) -> bool:
         """Assume that a range has an element, if no other may be empty; record it in ``full``.
 
         If that one range is empty, the others still reach as far as the form needs in order to be
@@ -82,16 +82,16 @@ class Doubts(Struct):
         self.full[extent - 1] = None
         return True
 
-    def more(self, met: bool) -> None:
-        """If ``met``, mark the result as inexact for a reason that no single form expresses."""
-        self.met |= met
-        self.vague |= met
+    def mark_inexact(self, inexact: bool) -> None:
+        """Mark the result as inexact, if it is, for a reason that no single form expresses."""
+        self.inexact |= inexact
+        self.vague |= inexact
 
-    def join(self, other: Doubts) -> None:
+    def join(self, other: ReadAnalysis) -> None:
         """Add the undecided questions of another analysis."""
-        self.more(other.vague)
-        self.met |= other.met
-        self.asked |= other.asked
+        self.mark_inexact(other.vague)
+        self.inexact |= other.inexact
+        self.undecided |= other.undecided
         self.full |= other.full
 
 
@@ -126,32 +126,32 @@ class _Stride(Struct, frozen=True):
         return self.step.constant is None, self.step.constant or 0
 
 
-def slope_of(index: Poly, symbol: Symbol, doubts: Doubts) -> Poly | None:
+def slope_of(index: Poly, symbol: Symbol, analysis: ReadAnalysis) -> Poly | None:
     """Return the growth of an index with a coordinate, if it is the same everywhere and its sign is known."""
     parts = affine_parts(index, symbol)
     if parts is None or any(other.kind == "coord" for other in parts[0].free):
         return None
-    told = (is_nonnegative(way * parts[0] - 1, doubts.granted) for way in (1, -1))
+    told = (is_nonnegative(way * parts[0] - 1, analysis.granted) for way in (1, -1))
     return parts[0] if any(told) else None
 
 
-def index_values(index: Poly, given: Ranges, dimension: Poly, doubts: Doubts) -> IndexValues | None:
+def index_values(index: Poly, given: Ranges, dimension: Poly, analysis: ReadAnalysis) -> IndexValues | None:
     """Return the values that an index takes, if they are evenly spaced.
 
     Inside an empty range, the extent of another range may be negative; it is taken as 0.
     """
     index = substitute(index, {symbol: ONE for symbol, extent in given if extent == ONE})
-    own = tuple((symbol, at_least_none(extent, doubts)) for symbol, extent in given if extent != ONE)
+    own = tuple((symbol, at_least_none(extent, analysis)) for symbol, extent in given if extent != ONE)
     parts = _parts(index, [symbol for symbol, _ in own])
-    if parts is None or (len(own) == 1 and slope_of(index, own[0][0], doubts) is None):
-        every = _remainder_values(index, own, doubts) or _dense_values(index, own, dimension, doubts)
-        return every or (_unit_slope_values(index, own[0], dimension, doubts) if len(own) == 1 else None)
+    if parts is None or (len(own) == 1 and slope_of(index, own[0][0], analysis) is None):
+        every = _remainder_values(index, own, analysis) or _dense_values(index, own, dimension, analysis)
+        return every or (_unit_slope_values(index, own[0], dimension, analysis) if len(own) == 1 else None)
     rest, *moving = parts
-    found = [_stride(part, one, doubts) for part, one in zip(moving, own, strict=True)]
+    found = [_stride(part, one, analysis) for part, one in zip(moving, own, strict=True)]
     strides = [stride for stride in found if stride is not None]
     if len(strides) < len(found):
-        return _dense_values(index, own, dimension, doubts)
-    return _combine_strides(rest, strides, doubts)
+        return _dense_values(index, own, dimension, analysis)
+    return _combine_strides(rest, strides, analysis)
 
 
 def _parts(index: Poly, symbols: list[Symbol]) -> list[Poly] | None:
@@ -168,16 +168,16 @@ def _parts(index: Poly, symbols: list[Symbol]) -> list[Poly] | None:
     return [Poly(terms, index.den) for terms in found]
 
 
-def _stride(part: Poly, own: tuple[Symbol, Poly], doubts: Doubts) -> _Stride | None:
+def _stride(part: Poly, own: tuple[Symbol, Poly], analysis: ReadAnalysis) -> _Stride | None:
     symbol, extent = own
-    slope = slope_of(part, symbol, doubts)
+    slope = slope_of(part, symbol, analysis)
     if slope is None:
         factor, rest = _without_factor(part, symbol)
-        side = _remainder_values(rest, (own,), doubts) or _dense_values(rest, (own,), None, doubts)
-        if side is None or not is_nonnegative(factor - 1, doubts.granted):
+        side = _remainder_values(rest, (own,), analysis) or _dense_values(rest, (own,), None, analysis)
+        if side is None or not is_nonnegative(factor - 1, analysis.granted):
             return None
         return _Stride(factor * side.first, factor * side.step, side.count)
-    up = is_nonnegative(slope - 1, doubts.granted)
+    up = is_nonnegative(slope - 1, analysis.granted)
     return _Stride(substitute(part, {symbol: ONE if up else extent}), slope if up else -slope, extent)
 
 
@@ -192,10 +192,10 @@ def _without_factor(part: Poly, symbol: Symbol) -> tuple[Poly, Poly]:
     return factor, rest
 
 
-def _combine_strides(rest: Poly, strides: list[_Stride], doubts: Doubts) -> IndexValues | None:
+def _combine_strides(rest: Poly, strides: list[_Stride], analysis: ReadAnalysis) -> IndexValues | None:
     """Combine the contributions of several coordinates, if no gap of one is left unfilled by the others."""
     first = total_of((rest, *(stride.first for stride in strides)))
-    maybe_empty = [not is_nonnegative(stride.count - 1, doubts.facts) for stride in strides]
+    maybe_empty = [not is_nonnegative(stride.count - 1, analysis.facts) for stride in strides]
     order = sorted(range(len(strides)), key=lambda k: (*strides[k].size, maybe_empty[k]))
     unit = strides[order[0]].step.constant if order else 1
     if unit is None:
@@ -203,10 +203,10 @@ def _combine_strides(rest: Poly, strides: list[_Stride], doubts: Doubts) -> Inde
     reach = ONE
     for k in order:
         gap = _in_units(strides[k].step, unit)
-        if gap is None or not doubts.proved(reach - gap):
+        if gap is None or not analysis.proved(reach - gap):
             return None
         # windows that touch leave no gap even if they are empty
-        if reach != gap and not doubts.filled(strides[k].count, sum(maybe_empty)):
+        if reach != gap and not analysis.assume_nonempty(strides[k].count, sum(maybe_empty)):
             return None
         reach = reach + gap * (strides[k].count - 1)
     return IndexValues(first, unit, reach)
@@ -219,21 +219,23 @@ def _in_units(step: Poly, unit: int) -> Poly | None:
     return const(number // unit) if number % unit == 0 else None
 
 
-def _remainder_values(index: Poly, own: Ranges, doubts: Doubts) -> IndexValues | None:
+def _remainder_values(index: Poly, own: Ranges, analysis: ReadAnalysis) -> IndexValues | None:
     """Return all values of a remainder, if the dividend takes at least as many values as the divisor."""
     names = {symbol for symbol, _ in own}
     for floor in generators_in(index):
         if isinstance(floor, Floor) and names.isdisjoint(floor.q.free):
             first = index - (floor.p - floor.q * atom(floor))
-            divided = index_values(floor.p, own, floor.q, doubts) if names.isdisjoint(first.free) else None
-            if divided and divided.step == 1 and is_nonnegative(divided.count - floor.q, doubts.granted):
+            divided = index_values(floor.p, own, floor.q, analysis) if names.isdisjoint(first.free) else None
+            if divided and divided.step == 1 and is_nonnegative(divided.count - floor.q, analysis.granted):
                 return IndexValues(first, 1, floor.q)
     return None
 
 
-def _dense_values(index: Poly, own: Ranges, dimension: Poly | None, doubts: Doubts) -> IndexValues | None:
+def _dense_values(
+    index: Poly, own: Ranges, dimension: Poly | None, analysis: ReadAnalysis
+) -> IndexValues | None:
     """Return all values between the ends of an index, if no step of a coordinate skips a value."""
-    inside = (*doubts.granted, *(ge(p) for symbol, e in own for p in (atom(symbol) - 1, e - atom(symbol))))
+    inside = (*analysis.granted, *(ge(p) for symbol, e in own for p in (atom(symbol) - 1, e - atom(symbol))))
     first, last, none_counts = dict[Symbol, Poly](), dict[Symbol, Poly](), len(own) == 1
     for symbol, extent in own:
         growth = step_of(index, symbol)
@@ -244,18 +246,18 @@ def _dense_values(index: Poly, own: Ranges, dimension: Poly | None, doubts: Doub
         first[symbol], last[symbol] = (ONE, extent)[::way]
         # a step just before the first value gives an empty range the count 0
         before = substitute(index, {symbol: ONE}) - substitute(index, {symbol: ZERO})
-        none_counts = none_counts and prove(eq(before - way), doubts.granted) is True
-    empty = [extent for _, extent in own if not is_nonnegative(extent - 1, doubts.facts)]
-    if not none_counts and not all(doubts.filled(extent, len(empty)) for extent in empty):
+        none_counts = none_counts and prove(eq(before - way), analysis.granted) is True
+    empty = [extent for _, extent in own if not is_nonnegative(extent - 1, analysis.facts)]
+    if not none_counts and not all(analysis.assume_nonempty(extent, len(empty)) for extent in empty):
         return None
     low = substitute(index, first)
-    count = at_least_none(substitute(index, last) - low + 1, doubts)
-    is_whole = dimension is not None and is_nonnegative(count - dimension, doubts.granted)
+    count = at_least_none(substitute(index, last) - low + 1, analysis)
+    is_whole = dimension is not None and is_nonnegative(count - dimension, analysis.granted)
     return IndexValues(low, 1, dimension if dimension is not None and is_whole else count)
 
 
 def _unit_slope_values(
-    index: Poly, own: tuple[Symbol, Poly], dimension: Poly, doubts: Doubts
+    index: Poly, own: tuple[Symbol, Poly], dimension: Poly, analysis: ReadAnalysis
 ) -> IndexValues | None:
     """Return all values of a dimension, if the index has slope 1 or -1 along it, whatever it does elsewhere.
 
@@ -267,8 +269,8 @@ def _unit_slope_values(
     starts = [ONE, *(found[1] for p in turns if (found := bound_of(Ge(p), symbol)) is not None)]
     new = coordinate(symbol.name, dimension)
     for start in (start for start in starts if all(s.kind != "coord" for s in start.free)):
-        if _is_in(start, extent - dimension + 1, doubts.granted):
-            there = _without_quotients(substitute(index, {symbol: new + start - 1}), doubts.granted)
+        if _is_in(start, extent - dimension + 1, analysis.granted):
+            there = _without_quotients(substitute(index, {symbol: new + start - 1}), analysis.granted)
             if there in (new, dimension + 1 - new):
                 return IndexValues(ONE, 1, dimension)
     return None
@@ -286,9 +288,9 @@ def _is_in(at: Poly, extent: Poly, facts: tuple[Cond, ...]) -> bool:
     return is_nonnegative(at - 1, facts) and is_nonnegative(extent - at, facts)
 
 
-def at_least_none(count: Poly, doubts: Doubts) -> Poly:
+def at_least_none(count: Poly, analysis: ReadAnalysis) -> Poly:
     """Return a number of elements, clipped at 0 unless it is proved nonnegative."""
-    return count if is_nonnegative(count, doubts.granted) else relu(count)
+    return count if is_nonnegative(count, analysis.granted) else relu(count)
 
 
 def _is_small(growth: Poly, facts: tuple[Cond, ...]) -> bool:

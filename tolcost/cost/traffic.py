@@ -84,9 +84,9 @@ from tolcost.atoms.kit import (
 from tolcost.atoms.nodes import Block, Input, Node, Program, Var
 from tolcost.cost.indices import (
     FEW_TERMS,
-    Doubts,
     IndexValues,
     Ranges,
+    ReadAnalysis,
     at_least_none,
     bound_of,
     index_values,
@@ -150,47 +150,47 @@ class Read(Record, frozen=True):
     """Where none of these is negative, the surrounding ranges have an element, as is assumed."""
 
 
-def different_elements(volume: Poly, reads: list[Read], doubts: Doubts) -> Poly:
+def different_elements(volume: Poly, reads: list[Read], analysis: ReadAnalysis) -> Poly:
     """Return how many distinct elements the reads of one input take."""
     if any(read == Read(read.shape) for read in reads):
         return volume
     try:
-        return _count_distinct(volume, reads, doubts)
+        return _count_distinct(volume, reads, analysis)
     except AlgebraBudget:
-        doubts.more(True)
+        analysis.mark_inexact(True)
         return volume
 
 
-def _count_distinct(volume: Poly, reads: list[Read], doubts: Doubts) -> Poly:
-    if doubts.least and any(read.at is not None and index_nodes(read.at) for read in reads):
-        return _lower_bound(reads, doubts)
+def _count_distinct(volume: Poly, reads: list[Read], analysis: ReadAnalysis) -> Poly:
+    if analysis.least and any(read.at is not None and index_nodes(read.at) for read in reads):
+        return _lower_bound(reads, analysis)
     found = _Gathered()
-    first_whole = sorted(_drop_covered(reads, doubts), key=lambda read: read.at is not None)
-    if any(found.takes_all(volume, read, doubts) for read in first_whole):
+    first_whole = sorted(_drop_covered(reads, analysis), key=lambda read: read.at is not None)
+    if any(found.takes_all(volume, read, analysis) for read in first_whole):
         return volume
-    doubts.full |= found.taken
+    analysis.full |= found.taken
     known = list(found.known)
     by_coordinates = _count_union(known)
     if by_coordinates is None:
-        facts = (*doubts.granted, *map(ge, doubts.full))
+        facts = (*analysis.granted, *map(ge, analysis.full))
         by_coordinates = _count_union(_merge_boxes(_drop_inner(known, facts), facts))
     if by_coordinates is None:
-        doubts.more(True)
+        analysis.mark_inexact(True)
         return volume
     every = total_of((by_coordinates, *found.by_data))
     if found.by_data and len(every.terms) <= FEW_TERMS:
         every = minimum(volume, every)
-    elif found.by_data and not doubts.proved(volume - every):
+    elif found.by_data and not analysis.proved(volume - every):
         return volume
     if found.anyway != FALSE:
         every = either(found.anyway, volume, every)
         if len(every.terms) > FEW_TERMS:
-            doubts.more(True)
+            analysis.mark_inexact(True)
             return volume
     elif len(known) == 1 and not found.by_data:
         return every
     # distinct elements cannot exceed the volume; if they provably reach it, the volume is clearer
-    return volume if is_nonnegative(every - volume, doubts.granted) else every
+    return volume if is_nonnegative(every - volume, analysis.granted) else every
 
 
 class _Gathered(Struct):
@@ -202,28 +202,28 @@ class _Gathered(Struct):
     """The condition under which all elements are read."""
     taken: dict[Poly, None] = field(default_factory=dict)
 
-    def takes_all(self, volume: Poly, read: Read, doubts: Doubts) -> bool:
+    def takes_all(self, volume: Poly, read: Read, analysis: ReadAnalysis) -> bool:
         """Record a read; the result is whether all elements count because of it."""
         if read.replaced is not None:
-            gone = _count_replaced(read.replaced, doubts)
+            gone = _count_replaced(read.replaced, analysis)
             here = conj(*read.place.guards)
             self.by_data.append(ZERO if gone is None else either(here, relu(volume - gone), ZERO))
             return gone is None
         if read.at is not None and index_nodes(read.at):
-            doubts.chosen = True
-            doubts.more(read.by_lengths)
-            visits = _count_points(read.place.ranges, read.place.guards, doubts)
+            analysis.chosen = True
+            analysis.mark_inexact(read.by_lengths)
+            visits = _count_points(read.place.ranges, read.place.guards, analysis)
             self.by_data.append(volume if visits is None else visits)
             return False
         if self.anyway != FALSE and prove(self.anyway, (*read.place.over_lengths, *map(ge, read.taken))):
             return False
-        image = _image(read, doubts)
-        if image is None and doubts.met:
+        image = _image(read, analysis)
+        if image is None and analysis.inexact:
             return True
-        read = _eliminate_coordinates(replace(read, at=None), doubts) if image is None else read
+        read = _eliminate_coordinates(replace(read, at=None), analysis) if image is None else read
         here = conj(*read.place.over_lengths) if image is None else FALSE
         if here == TRUE or (image is not None and image.count == volume):
-            doubts.full |= dict.fromkeys(read.taken)
+            analysis.full |= dict.fromkeys(read.taken)
             return True
         self.anyway = disj(self.anyway, here)
         self.known |= {} if image is None else {image: None}
@@ -231,30 +231,30 @@ class _Gathered(Struct):
         return self.anyway == TRUE
 
 
-def _count_replaced(puts: Read, doubts: Doubts) -> Poly | None:
+def _count_replaced(puts: Read, analysis: ReadAnalysis) -> Poly | None:
     """Return how many distinct members are replaced (every visit counts if data decides); None if unknown."""
     assert puts.at is not None
     rows = product_of(puts.shape[len(puts.at) :])
     if index_nodes(puts.at):
         return rows * product_of(extent for _, extent in puts.place.ranges)
-    image = _image(_eliminate_coordinates(puts, replace(doubts, least=True)), doubts)
+    image = _image(_eliminate_coordinates(puts, replace(analysis, least=True)), analysis)
     return None if image is None else rows * image.count
 
 
-def _lower_bound(reads: list[Read], doubts: Doubts) -> Poly:
+def _lower_bound(reads: list[Read], analysis: ReadAnalysis) -> Poly:
     """Return a lower bound on the elements read, where data chooses some: those of one read that is known.
 
     Where one index is data, the others still count: a gathered row has every column read once.
     """
-    images = (_image(read, doubts) for read in _drop_covered(reads, doubts) if read.at is not None)
+    images = (_image(read, analysis) for read in _drop_covered(reads, analysis) if read.at is not None)
     return next((image.count for image in images if image is not None), ZERO)
 
 
-def _drop_covered(reads: list[Read], doubts: Doubts) -> list[Read]:
+def _drop_covered(reads: list[Read], analysis: ReadAnalysis) -> list[Read]:
     """Simplify the places of reads, and drop reads that another read covers under fewer conditions."""
     kept: list[Read] = []
     alike: dict[object, list[ReadPlace]] = {}
-    reached = [_eliminate_coordinates(read, doubts) for read in _merge_opposites(dict.fromkeys(reads))]
+    reached = [_eliminate_coordinates(read, analysis) for read in _merge_opposites(dict.fromkeys(reads))]
     for read in sorted(reached, key=lambda read: (len(read.place.guards), len(read.taken))):
         places = alike.setdefault((read.shape, read.at, read.replaced, _used_coordinates(read)), [])
         if FALSE not in read.place.known and not any(_covers(place, read.place) for place in places):
@@ -289,7 +289,7 @@ def _covers(one: ReadPlace, other: ReadPlace) -> bool:
     return all(guard in other.known or prove(guard, other.over_lengths) for guard in one.guards)
 
 
-def _eliminate_coordinates(read: Read, doubts: Doubts) -> Read:
+def _eliminate_coordinates(read: Read, analysis: ReadAnalysis) -> Read:
     """Eliminate from the conditions of a read the coordinates that its indices do not mention.
 
     A read happens if any value of such a coordinate reaches it.  Where the extent of another range, or a
@@ -297,7 +297,7 @@ def _eliminate_coordinates(read: Read, doubts: Doubts) -> Read:
     from both sides, some value must lie between them.  The coordinate's range is assumed to have an element,
     unless a lower bound is computed.
     """
-    if read.at is not None and index_nodes(read.at) and not doubts.least:
+    if read.at is not None and index_nodes(read.at) and not analysis.least:
         return read  # every visit counts
     read = _count_multiples(read)
     used = {symbol for symbol, _ in _used_coordinates(read)}
@@ -321,17 +321,17 @@ def _eliminate_coordinates(read: Read, doubts: Doubts) -> Read:
         ):
             guards = [*(guard for guard in guards if guard not in asking), *between]
         elif any(guard in own for guard in asking):
-            doubts.more(True)
+            analysis.mark_inexact(True)
             guards = [guard for guard in guards if guard not in own or guard not in asking]
-        if not is_nonnegative(extent - 1, doubts.granted):
+        if not is_nonnegative(extent - 1, analysis.granted):
             guards.append(ge(extent - 1))
             own.add(guards[-1])
     taken = dict.fromkeys(read.taken)
-    if not doubts.least:
+    if not analysis.least:
         noted = [guard for guard in guards if guard in own and not _asks_coordinates(guard)]
         taken |= {guard.p: None for guard in noted if isinstance(guard, Ge)}
         guards = [guard for guard in guards if guard not in noted]
-    asked = tuple(dict.fromkeys(guard for guard in guards if prove(guard, doubts.granted) is not True))
+    asked = tuple(dict.fromkeys(guard for guard in guards if prove(guard, analysis.granted) is not True))
     return replace(read, place=ReadPlace(tuple(ranges), asked, frozenset(asked)), taken=tuple(taken))
 
 
@@ -393,7 +393,7 @@ def _used_coordinates(read: Read) -> Ranges:
     return tuple((symbol, extent) for symbol, extent in read.place.ranges if symbol in mentioned)
 
 
-def _count_points(ranges: Ranges, guards: tuple[Cond, ...], doubts: Doubts) -> Poly | None:
+def _count_points(ranges: Ranges, guards: tuple[Cond, ...], analysis: ReadAnalysis) -> Poly | None:
     """Return at how many points of ranges conditions hold; None where that is too complex."""
     names = {symbol for symbol, _ in ranges}
     mentioned = {s for guard in guards for s in symbols_of_cond(guard)} | {
@@ -403,7 +403,7 @@ def _count_points(ranges: Ranges, guards: tuple[Cond, ...], doubts: Doubts) -> P
         return None
     found = total(ONE, [(symbol, ONE, extent) for symbol, extent in ranges], guards)
     involved = found.height > 1 or any(isinstance(generator, Sum) for generator in generators_in(found))
-    doubts.more(involved)
+    analysis.mark_inexact(involved)
     return None if involved else found
 
 
@@ -525,25 +525,25 @@ def _count_union(images: list[_Image]) -> Poly | None:
     return const(len(set().union(*known))) if len(known) == len(found) else None
 
 
-def _image(read: Read, doubts: Doubts) -> _Image | None:
+def _image(read: Read, analysis: ReadAnalysis) -> _Image | None:
     """Return the elements that a read takes by coordinates alone; None where they cannot be separated."""
     if read.at is None:
         return None
-    before = len(doubts.asked)
-    found = _separate_elements(read, read.at, doubts)
-    if found is None or not _is_defined(found.count, doubts):
-        doubts.more(len(doubts.asked) == before)
+    before = len(analysis.undecided)
+    found = _separate_elements(read, read.at, analysis)
+    if found is None or not _is_defined(found.count, analysis):
+        analysis.mark_inexact(len(analysis.undecided) == before)
         return None
     return found
 
 
-def _is_defined(count: Poly, doubts: Doubts) -> bool:
+def _is_defined(count: Poly, analysis: ReadAnalysis) -> bool:
     """Whether a form has a value even where nothing is read."""
     divisors = [g.q for g in generators_in(count) if isinstance(g, Floor)]
-    return all(is_nonnegative(divisor - 1, doubts.granted) for divisor in divisors)
+    return all(is_nonnegative(divisor - 1, analysis.granted) for divisor in divisors)
 
 
-def _separate_elements(read: Read, indices: tuple[Poly | Node, ...], doubts: Doubts) -> _Image | None:
+def _separate_elements(read: Read, indices: tuple[Poly | Node, ...], analysis: ReadAnalysis) -> _Image | None:
     at = tuple(index for index in indices if isinstance(index, Poly))
     lengths = tuple(
         length for index, length in zip(indices, read.shape, strict=False) if isinstance(index, Poly)
@@ -551,34 +551,38 @@ def _separate_elements(read: Read, indices: tuple[Poly | Node, ...], doubts: Dou
     ranges = _used_coordinates(read)
     axes = [tuple((s, e) for s, e in ranges if s in index.free) for index in at]
     asked = [guard for guard in read.place.guards if _asks_coordinates(guard)]
-    tried = doubts if not asked else Doubts(doubts.facts, least=doubts.least, granted=doubts.granted)
+    tried = (
+        analysis
+        if not asked
+        else ReadAnalysis(analysis.facts, least=analysis.least, granted=analysis.granted)
+    )
     sides = _sides(at, axes, ranges, lengths, tried)
     told = tuple(side for side in sides if side is not None)
     box = told if len(told) == len(at) else None
     if box is not None and not asked:
-        return _whole_box(box, at, read, doubts)
+        return _whole_box(box, at, read, analysis)
     spread = [k for k, side in enumerate(sides) if side is None]
-    if sides and not asked and all(_is_spread(at[k], list(axes[k]), doubts) for k in spread):
-        each = (at_least_none(extent, doubts) for k in spread for _, extent in axes[k])
+    if sides and not asked and all(_is_spread(at[k], list(axes[k]), analysis) for k in spread):
+        each = (at_least_none(extent, analysis) for k in spread for _, extent in axes[k])
         count = product_of((*(side.count for side in told), *each))
-        there = total(count, (), read.place.over_lengths, doubts.granted)
+        there = total(count, (), read.place.over_lengths, analysis.granted)
         return _Image(there, read.shape, None, at, read.place.known, ranges)
-    if _is_one_to_one(at, axes, doubts):
-        visits = _count_points(ranges, read.place.guards, doubts)
+    if _is_one_to_one(at, axes, analysis):
+        visits = _count_points(ranges, read.place.guards, analysis)
         if visits is not None:
             return _Image(visits, read.shape, box, at, read.place.known, ranges)
-    narrow = _restrict_range(read, doubts)
+    narrow = _restrict_range(read, analysis)
     if narrow is not read and narrow.at is not None:
-        found = _separate_elements(narrow, narrow.at, doubts)
+        found = _separate_elements(narrow, narrow.at, analysis)
         return None if found is None or any(side.is_involved for side in found.box or ()) else found
-    cut = None if box is None else _cut_box(box, at, asked, doubts)
-    doubts.join(tried)
+    cut = None if box is None else _cut_box(box, at, asked, analysis)
+    analysis.join(tried)
     if cut is None or any(side.is_involved for side in cut):
         return None
-    return _whole_box(cut, at, read, doubts)
+    return _whole_box(cut, at, read, analysis)
 
 
-def _restrict_range(read: Read, doubts: Doubts) -> Read:
+def _restrict_range(read: Read, analysis: ReadAnalysis) -> Read:
     """Restrict the range of a coordinate to the values that one guard admits, if there is such a guard."""
     for guard in read.place.guards:
         for symbol, extent in _used_coordinates(read) if isinstance(guard, Ge) else ():
@@ -586,7 +590,7 @@ def _restrict_range(read: Read, doubts: Doubts) -> Read:
             if found is None or any(other.kind == "coord" for other in found[1].free):
                 continue
             way, bound = found
-            gone = at_least_none(bound - 1 if way == 1 else extent - bound, doubts)
+            gone = at_least_none(bound - 1 if way == 1 else extent - bound, analysis)
             left = _new_coordinate(symbol, extent - gone)
             return _with_coordinate(read, guard, symbol, left, left + gone if way == 1 else left)
     return read
@@ -612,13 +616,17 @@ def _with_coordinate(read: Read, without: Cond, symbol: Symbol, left: Poly, valu
 
 
 def _sides(
-    at: tuple[Poly, ...], axes: list[Ranges], ranges: Ranges, lengths: tuple[Poly, ...], doubts: Doubts
+    at: tuple[Poly, ...],
+    axes: list[Ranges],
+    ranges: Ranges,
+    lengths: tuple[Poly, ...],
+    analysis: ReadAnalysis,
 ) -> list[IndexValues | None]:
     """Return the values of every index, None where unknown; nothing if the indices share coordinates."""
     apart = sum(map(len, axes)) == len(ranges)
     if not apart or any(symbol.kind == "coord" for _, extent in ranges for symbol in extent.free):
         return []
-    return [_plain(*one[:2]) or index_values(*one, doubts) for one in zip(at, axes, lengths, strict=True)]
+    return [_plain(*one[:2]) or index_values(*one, analysis) for one in zip(at, axes, lengths, strict=True)]
 
 
 def _plain(index: Poly, own: Ranges) -> IndexValues | None:
@@ -632,23 +640,25 @@ def _plain(index: Poly, own: Ranges) -> IndexValues | None:
     return IndexValues(first, abs(step), extent) if step else None
 
 
-def _whole_box(box: tuple[IndexValues, ...], at: tuple[Poly, ...], read: Read, doubts: Doubts) -> _Image:
+def _whole_box(
+    box: tuple[IndexValues, ...], at: tuple[Poly, ...], read: Read, analysis: ReadAnalysis
+) -> _Image:
     """Return all elements of a box, under the conditions on lengths of a read."""
     count, over_lengths = product_of(side.count for side in box), read.place.over_lengths
     if not over_lengths:
         return _Image(count, read.shape, box)
-    there = total(count, (), over_lengths, doubts.granted)
+    there = total(count, (), over_lengths, analysis.granted)
     return _Image(there, read.shape, box, at, frozenset(over_lengths))
 
 
-def _is_one_to_one(at: tuple[Poly, ...], axes: list[Ranges], doubts: Doubts) -> bool:
+def _is_one_to_one(at: tuple[Poly, ...], axes: list[Ranges], analysis: ReadAnalysis) -> bool:
     """Whether distinct coordinates take distinct elements: each index determines some of them in turn."""
     told, left = set[Symbol](), {symbol for own in axes for symbol, _ in own}
     while left:
         found = set[Symbol]()
         for index, own in zip(at, axes, strict=True):
             more = [one for one in own if one[0] not in told]
-            if _is_spread(index, more, doubts) or _is_in_rows(index, more, doubts):
+            if _is_spread(index, more, analysis) or _is_in_rows(index, more, analysis):
                 found |= {symbol for symbol, _ in more}
         if not found:
             return False
@@ -657,23 +667,23 @@ def _is_one_to_one(at: tuple[Poly, ...], axes: list[Ranges], doubts: Doubts) -> 
     return True
 
 
-def _is_spread(index: Poly, own: list[tuple[Symbol, Poly]], doubts: Doubts) -> bool:
+def _is_spread(index: Poly, own: list[tuple[Symbol, Poly]], analysis: ReadAnalysis) -> bool:
     """Whether an index determines several coordinates: each step exceeds everything that smaller ones add."""
-    slopes = [slope_of(index, symbol, doubts) for symbol, _ in own]
+    slopes = [slope_of(index, symbol, analysis) for symbol, _ in own]
     told = [slope for slope in slopes if slope is not None]
-    steps = [slope if is_nonnegative(slope, doubts.granted) else -slope for slope in told]
+    steps = [slope if is_nonnegative(slope, analysis.granted) else -slope for slope in told]
     if len(steps) < len(own):
         return False
     reach = ONE
     order = sorted(range(len(own)), key=lambda k: (steps[k].constant is None, steps[k].constant or 0))
     for k in order:
-        if k != order[0] and not is_nonnegative(steps[k] - reach, doubts.granted):
+        if k != order[0] and not is_nonnegative(steps[k] - reach, analysis.granted):
             return False
         reach = reach + steps[k] * (own[k][1] - 1)
     return True
 
 
-def _is_in_rows(index: Poly, own: list[tuple[Symbol, Poly]], doubts: Doubts) -> bool:
+def _is_in_rows(index: Poly, own: list[tuple[Symbol, Poly]], analysis: ReadAnalysis) -> bool:
     """Whether an index goes through rows in order, each of which begins after the previous one ends.
 
     Rows may differ in length, as those of a packed triangle do: ``i*(i - 1)/2 + j`` where j goes to i.
@@ -686,11 +696,11 @@ def _is_in_rows(index: Poly, own: list[tuple[Symbol, Poly]], doubts: Doubts) -> 
         return False
     begins = parts[1]
     gap = step_of(begins, outer) - extent
-    return is_nonnegative(extent, doubts.granted) and is_nonnegative(gap, doubts.granted)
+    return is_nonnegative(extent, analysis.granted) and is_nonnegative(gap, analysis.granted)
 
 
 def _cut_box(
-    box: tuple[IndexValues, ...], at: tuple[Poly, ...], guards: list[Cond], doubts: Doubts
+    box: tuple[IndexValues, ...], at: tuple[Poly, ...], guards: list[Cond], analysis: ReadAnalysis
 ) -> tuple[IndexValues, ...] | None:
     """Return the part of a box where guards hold; None if a guard does not bound one index."""
     sides = list(box)
@@ -700,7 +710,7 @@ def _cut_box(
         if not found or sides[found[0][0]].step != 1:
             return None
         k, index, times = found[0]
-        sides[k] = _cut_side(sides[k], p - times * index, times, doubts)
+        sides[k] = _cut_side(sides[k], p - times * index, times, analysis)
     return tuple(sides)
 
 
@@ -716,12 +726,12 @@ def _moves(mono: Monomial) -> bool:
     return any(symbol.kind == "coord" for generator in mono for symbol in generator.free)
 
 
-def _cut_side(side: IndexValues, rest: Poly, times: int, doubts: Doubts) -> IndexValues:
+def _cut_side(side: IndexValues, rest: Poly, times: int, analysis: ReadAnalysis) -> IndexValues:
     """Return the values of an index at which ``times * index + rest`` is nonnegative."""
     bound = rest // abs(times)
-    gone = at_least_none(-bound - side.first if times > 0 else side.last - bound, doubts)
+    gone = at_least_none(-bound - side.first if times > 0 else side.last - bound, analysis)
     first = side.first + gone if times > 0 else side.first
-    return IndexValues(first, 1, at_least_none(side.count - gone, doubts))
+    return IndexValues(first, 1, at_least_none(side.count - gone, analysis))
 
 
 # === Traffic.
@@ -765,24 +775,28 @@ def traffic(program: Program, facts: tuple[Cond, ...] = (), same: Mapping[str, s
 
     ``same`` maps an input to another that gets the same value: what both read counts once.
     """
-    doubts = Doubts(facts)
-    read = _read(program, doubts, same)
-    least = _by_space(_read(program, Doubts(facts, least=True), same)) if doubts.chosen else None
+    analysis = ReadAnalysis(facts)
+    read = _read(program, analysis, same)
+    least = _by_space(_read(program, ReadAnalysis(facts, least=True), same)) if analysis.chosen else None
     parts = [part for out in program.outputs for part in out.node.type]
     written = [(part.space, fewer_clips(product_of(part.shape))) for part in parts]
     unsized = sorted({space for space, _ in (*read, *written) if bits_of(space) is None})
-    return Traffic(_by_space(read), _by_space(written), tuple(unsized), doubts.met, least, tuple(doubts.full))
+    return Traffic(
+        _by_space(read), _by_space(written), tuple(unsized), analysis.inexact, least, tuple(analysis.full)
+    )
 
 
 def undecided(program: Program) -> tuple[Cond, ...] | None:
     """Return the conditions that would each make the elements read more exact; None if others might."""
-    doubts = Doubts()
-    _read(program, doubts)
-    return None if doubts.vague or doubts.chosen else tuple(map(ge, doubts.asked))
+    analysis = ReadAnalysis()
+    _read(program, analysis)
+    return None if analysis.vague or analysis.chosen else tuple(map(ge, analysis.undecided))
 
 
-def _read(program: Program, doubts: Doubts, same: Mapping[str, str] = _NONE) -> list[tuple[str, Poly]]:
-    elements = elements_read(program, doubts, same)
+def _read(
+    program: Program, analysis: ReadAnalysis, same: Mapping[str, str] = _NONE
+) -> list[tuple[str, Poly]]:
+    elements = elements_read(program, analysis, same)
     return [moved for given in program.inputs for moved in elements.get(given.name, ())]
 
 
@@ -1033,16 +1047,16 @@ def _put(fold: ir.Fold) -> ir.Put:
 
 
 def elements_read(
-    program: Program, doubts: Doubts | None = None, same: Mapping[str, str] = _NONE
+    program: Program, analysis: ReadAnalysis | None = None, same: Mapping[str, str] = _NONE
 ) -> dict[str, tuple[tuple[str, Poly], ...]]:
     """Return the elements read of each input, by name, with their spaces; unread inputs are missing.
 
     ``same`` maps an input to another that gets the same value; its reads count for that one.
     """
-    doubts = doubts or Doubts()
+    analysis = analysis or ReadAnalysis()
     walk = _Walk()
     complete = walk.run(program)
-    doubts.granted = (*doubts.facts, *(noted.condition for noted in program.conditions))
+    analysis.granted = (*analysis.facts, *(noted.condition for noted in program.conditions))
     for name in walk.found.keys() & same.keys():
         walk.found.setdefault(same[name], []).extend(walk.found.pop(name))
     named = (node.name for node in inner_nodes(roots(program)) if isinstance(node, Input))
@@ -1052,7 +1066,7 @@ def elements_read(
         whole = tuple((part.space, product_of(part.shape)) for part in given.type)
         if complete and given.name in walk.found:
             reads = walk.found[given.name]
-            found[given.name] = tuple((space, different_elements(v, reads, doubts)) for space, v in whole)
+            found[given.name] = tuple((space, different_elements(v, reads, analysis)) for space, v in whole)
         elif not complete and given.name in used:
             found[given.name] = whole
     return found
