@@ -420,9 +420,9 @@ def _bound_domain(domain: SumDomain, symbol: Symbol, most: Poly) -> SumDomain:
 # its accumulators are then variables of one ``JointWork``.  A product that data selects, or that
 # is added outside a fold, does not count, and neither does a square.
 #
-# The sum may be in another node of a model.  For that case ``passing`` finds the inputs that a program's
-# folds add up directly, and the products and inputs that its outputs consist of.  Across nodes, a product
-# with a single number is a scale and does not count, and no additions may lie between.
+# The sum may be in another node of a model.  For that case ``find_mac_flow`` finds the inputs that the folds
+# of a program add up directly, and the products and inputs that its outputs consist of.  Across nodes, a
+# product with a single number is a scale and does not count, and no additions may lie between.
 
 _PRODUCT = ("mul", "data")
 
@@ -509,14 +509,14 @@ class OutputSources(Struct, frozen=True):
     inputs: InputNames
 
 
-class Passing(Struct, frozen=True):
+class MacFlow(Struct, frozen=True):
     """The flow of products through a program: inputs that its folds add up, and elements of its outputs."""
 
     added: InputNames
     outputs: Mapping[str, OutputSources]
 
 
-def passing(program: Program) -> Passing:
+def find_mac_flow(program: Program) -> MacFlow:
     """Find the inputs that a program adds up, and the outputs whose products a later node may add up."""
     found = schedules(program)
     bound = bound_nodes(program, found)
@@ -530,7 +530,7 @@ def passing(program: Program) -> Passing:
         }
         outputs[output.name] = OutputSources(products, _inputs(leaves))
     added = {leaf for one in _all_added(bound, found) for leaf in _direct_operands(one.term, bound)}
-    return Passing(_inputs(added), outputs)
+    return MacFlow(_inputs(added), outputs)
 
 
 def _is_single(node: Node, bound: dict[Var, Node]) -> bool:

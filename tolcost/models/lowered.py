@@ -26,7 +26,7 @@ from tolcost.catalogue.binding import decided_by_data, input_names, is_handed
 from tolcost.catalogue.graph import HOLDS_A_TENSOR, Body, GraphNode, Inside, met, no_function
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.cost import Counts, Traffic, traffic
-from tolcost.cost.count import OutputSources, Passing, count_macs, passing
+from tolcost.cost.count import MacFlow, OutputSources, count_macs, find_mac_flow
 from tolcost.cost.record import counts_with, traffic_with
 from tolcost.diagnostics import Diagnostic
 from tolcost.elaborate import Inputs, Tensor
@@ -34,7 +34,7 @@ from tolcost.elaborate.values import Missing
 from tolcost.models.facts import UNKNOWN, Known, as_tensor, is_value, replaced
 
 
-class Passes(NamedTuple):
+class MacFlowNames(NamedTuple):
     """The flow of products, in names: inputs added up, inputs that outputs copy, outputs with products."""
 
     added: frozenset[str]
@@ -97,7 +97,7 @@ class Lowered(Struct, frozen=True, eq=False):
     """The stored depth of the program, as a maximum of forms."""
     level: int | None = None
     """The depth, where all lengths are numbers and it is known."""
-    passes: Passes | None = None
+    mac_flow: MacFlowNames | None = None
     """The flow of products through the program, where it is stored."""
     unproved: tuple[Condition, ...] = ()
     """Conditions at every coordinate that only a run can check; empty for an instance of a scheme."""
@@ -296,15 +296,15 @@ Find = Callable[[GraphNode], Spec | None]
 class Sums(Struct):
     """A memo of the flow of products in programs, and of nodes whose products are added up elsewhere."""
 
-    passed: dict[Program, tuple[Passing, Passes]] = field(default_factory=dict)
+    passed: dict[Program, tuple[MacFlow, MacFlowNames]] = field(default_factory=dict)
     names: dict[tuple[Spec, int], list[str]] = field(default_factory=dict)
     counted: dict[tuple[Applied, frozenset[Node]], Applied] = field(default_factory=dict)
 
-    def of(self, program: Program) -> tuple[Passing, Passes]:
+    def of(self, program: Program) -> tuple[MacFlow, MacFlowNames]:
         """Return the flow of products through a program, with nodes and in names alone."""
         if program not in self.passed:
-            found = passing(program)
-            self.passed[program] = (found, passes_of(found))
+            found = find_mac_flow(program)
+            self.passed[program] = (found, mac_flow_names(found))
         return self.passed[program]
 
     def values(self, spec: Spec, node: GraphNode) -> dict[str, str]:
@@ -338,18 +338,18 @@ def _add_macs(sums: Sums, summed: set[str], node: GraphNode, applied: Applied, f
     lowered = applied.parts[0][0] if len(applied.parts) == 1 else None
     if lowered is None:
         return applied
-    passes = lowered.passes or sums.of(lowered.program)[1]
-    if not passes.added and summed.isdisjoint(node.outputs):
+    mac_flow = lowered.mac_flow or sums.of(lowered.program)[1]
+    if not mac_flow.added and summed.isdisjoint(node.outputs):
         return applied
     spec = find(node)
     if spec is None:
         return applied
     values = sums.values(spec, node)
-    summed.update([values[name] for name in passes.added if name in values])
+    summed.update([values[name] for name in mac_flow.added if name in values])
     asked = [title for name, title in zip(node.outputs, lowered.titles, strict=False) if name in summed]
-    passed = (name for title in asked for name in passes.outputs.get(title, ()))
+    passed = (name for title in asked for name in mac_flow.outputs.get(title, ()))
     summed.update([values[name] for name in passed if name in values])
-    if passes.products.isdisjoint(asked):
+    if mac_flow.products.isdisjoint(asked):
         return applied
     known = sums.of(lowered.program)[0].outputs
     given = [known[title] for title in asked if title in known]
@@ -357,11 +357,11 @@ def _add_macs(sums: Sums, summed: set[str], node: GraphNode, applied: Applied, f
     return sums.with_products(applied, lowered, products) if products else applied
 
 
-def passes_of(found: Passing) -> Passes:
+def mac_flow_names(found: MacFlow) -> MacFlowNames:
     """Reduce the flow of products through a program to names."""
     outputs = {title: frozenset(given.inputs) for title, given in found.outputs.items()}
     products = frozenset(title for title, given in found.outputs.items() if given.products)
-    return Passes(frozenset(found.added), outputs, products)
+    return MacFlowNames(frozenset(found.added), outputs, products)
 
 
 def _products(given: OutputSources, values: Mapping[str, str]) -> Iterator[Node]:

@@ -42,7 +42,7 @@ from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.values import Cast, Seq, Vec, frozen
 from tolcost.models.facts import Known, changed, forms_in, symbols_in
-from tolcost.models.lowered import Lowered, Made, Passes, Told
+from tolcost.models.lowered import Lowered, MacFlowNames, Made, Told
 from tolcost.models.patterns import Answers, Cases, cases_of, numbers
 
 # === Layout: the positions of a scheme's forms in its result, so that values can take their places.
@@ -196,7 +196,7 @@ class Scheme(Struct, eq=False):
     unproved: tuple[Cond, ...] = ()
     chain: tuple[Poly, ...] = ()
     """The depth, where it is known."""
-    passes: Passes | None = None
+    mac_flow: MacFlowNames | None = None
     """The flow of products through the program, where it is stored."""
     doubts: tuple[Cond, ...] = ()
     """Conditions each of which, if proved for a node, may give more exact forms of the elements read."""
@@ -335,7 +335,7 @@ class Scheme(Struct, eq=False):
             point,
             self.chain if level is None else (),
             level,
-            self.passes,
+            self.mac_flow,
         )
 
 

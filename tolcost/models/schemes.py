@@ -20,10 +20,10 @@ from tolcost.algebra import Poly, Symbol
 from tolcost.atoms.nodes import Program
 from tolcost.catalogue.graph import GraphNode, met
 from tolcost.catalogue.specs import Library, Spec
-from tolcost.cost.count import passing
+from tolcost.cost.count import find_mac_flow
 from tolcost.diagnostics import Rejected
 from tolcost.models.facts import FactTable, Plain, plain_known
-from tolcost.models.lowered import Applied, Given, Lowered, Setting, arguments, passes_of
+from tolcost.models.lowered import Applied, Given, Lowered, Setting, arguments, mac_flow_names
 from tolcost.models.patterns import Asked, Pattern, PatternKey, patterns_of
 from tolcost.models.scheme import Scheme, chain_of, scheme_of
 from tolcost.models.stored_schemes import NO_SCHEME, pattern_text, read_scheme
@@ -116,8 +116,9 @@ class Schemes(Struct):
             found = lowered_alone(setting, node, spec, replace(given, inputs=tuple(own)))
             if isinstance(found, Rejected):
                 return found
-            passes = passes_of(passing(found.program))  # everything that will be needed of its program
-            return replace(found, chain=chain_of(found.program), passes=passes)
+            # everything that will be needed of its program
+            mac_flow = mac_flow_names(find_mac_flow(found.program))
+            return replace(found, chain=chain_of(found.program), mac_flow=mac_flow)
 
         if key not in self.found and not self._read_stored(key, setting, node, spec, pattern):
             self.found[key] = first = First(pattern.lengths, lower_alone())
@@ -168,9 +169,9 @@ def verified_scheme(first: First, pattern: Pattern, general: Lowered | Rejected)
     """Make the scheme of a pattern, and check it against its first node."""
     scheme = scheme_of(general, pattern.lengths)
     if scheme is not None and pattern.told:
-        scheme.chain, scheme.passes = (
+        scheme.chain, scheme.mac_flow = (
             chain_of(scheme.general.program),
-            passes_of(passing(scheme.general.program)),
+            mac_flow_names(find_mac_flow(scheme.general.program)),
         )
     if scheme is not None:
         scheme.lower(first.lengths, lambda: first.found)

@@ -44,7 +44,7 @@ from tolcost.cost import Counts, Traffic
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.values import Cast, Seq, Value, Vec
 from tolcost.models.facts import Known
-from tolcost.models.lowered import Lowered, Passes, Told
+from tolcost.models.lowered import Lowered, MacFlowNames, Told
 from tolcost.models.patterns import Cases, Unread, UnreadInteger
 from tolcost.models.scheme import Scheme, Share, forms_of
 
@@ -354,7 +354,7 @@ def read_scheme(text: str, node: GraphNode, program: Callable[[], Program]) -> S
         tuple(Share(symbol(whole), parts, symbol(part)) for whole, parts, part in data["shares"]),
         tuple(map(reader.condition, data["unproved"])),
         reader.forms(data["chain"]),
-        Passes(
+        MacFlowNames(
             frozenset(data["passes"][0]),
             {title: frozenset(names) for title, names in data["passes"][1].items()},
             frozenset(data["passes"][2]),
