@@ -42,46 +42,46 @@ from tolcost.elaborate.values import LAY_OUT_LIMIT, UNROLL_LIMIT, Cast, Missing,
 from tolcost.models.facts import LEAST, MOST_STATIC, Known, symbols_in
 from tolcost.models.lowered import Lowered, shapes_of
 
-# === Opaque numbers: they stand for known numbers whose value must not be inspected.
+# === Undecided numbers: they stand for known numbers whose value must not be inspected.
 #
-# If an operator is lowered with an opaque number for an input, the result is the same for any number: a
-# decision would have to inspect it, which raises ``Asked``.  Nodes that differ only in such numbers, such as
-# factors and offsets, therefore share one scheme.  Integers that lengths may be computed from become symbols
-# instead.
+# If an operator is lowered with an undecided number for an input, the result is the same for any number: a
+# decision would have to inspect it, which raises ``NumberInspected``.  Nodes that differ only in such
+# numbers, such as factors and offsets, therefore share one scheme.  Integers that lengths may be computed
+# from become symbols instead.
 
 
 INDICES = ("int64", "int32")
 """The spaces of integers that lengths may be computed from."""
 
 
-class Asked(Exception):
-    """Lowering inspected an opaque number."""
+class NumberInspected(Exception):
+    """Lowering inspected an undecided number."""
 
 
-class Unread(Fraction):
+class UndecidedNumber(Fraction):
     """A real number equal to itself, about which nothing else is known.
 
-    >>> Unread() == Unread()
+    >>> UndecidedNumber() == UndecidedNumber()
     Traceback (most recent call last):
-    tolcost.models.patterns.Asked
-    >>> Unread() < 0.5
+    tolcost.models.patterns.NumberInspected
+    >>> UndecidedNumber() < 0.5
     Traceback (most recent call last):
-    tolcost.models.patterns.Asked
+    tolcost.models.patterns.NumberInspected
     """
 
     __slots__ = ()
 
-    def __new__(cls) -> Unread:
+    def __new__(cls) -> UndecidedNumber:
         """Make a number without a value."""
         return object.__new__(cls)
 
     @classmethod
     def from_float(cls, f: float) -> NoReturn:
         """Refuse a comparison with a float, too."""
-        raise Asked
+        raise NumberInspected
 
     def _ask(self) -> NoReturn:
-        raise Asked
+        raise NumberInspected
 
     _numerator = _denominator = property(_ask)  # all methods of ``Fraction`` use these
 
@@ -92,12 +92,12 @@ class Unread(Fraction):
     __hash__ = object.__hash__
 
 
-class UnreadInteger(Poly):
+class UndecidedInteger(Poly):
     """A whole number equal to itself, about which nothing else is known.
 
-    >>> UnreadInteger() + 1
+    >>> UndecidedInteger() + 1
     Traceback (most recent call last):
-    tolcost.models.patterns.Asked
+    tolcost.models.patterns.NumberInspected
     """
 
     __slots__ = ()
@@ -107,7 +107,7 @@ class UnreadInteger(Poly):
         self._key, self._free, self._height = None, frozenset(), 0
 
     def _ask(self) -> NoReturn:
-        raise Asked
+        raise NumberInspected
 
     terms = den = constant = property(_ask)  # all methods of ``Poly`` use these
 
@@ -119,21 +119,23 @@ class UnreadInteger(Poly):
 
 
 @cache
-def unread(place: int, kind: type[Unread | UnreadInteger]) -> Unread | UnreadInteger:
-    """Return the opaque number for an input position of an operator."""
+def undecided_number(
+    place: int, kind: type[UndecidedNumber | UndecidedInteger]
+) -> UndecidedNumber | UndecidedInteger:
+    """Return the undecided number for an input position of an operator."""
     return kind()
 
 
 def without_number(known: Known | None, place: int) -> Cast | None:
-    """Replace a single known number by an opaque one; None for anything else."""
+    """Replace a single known number by an undecided one; None for anything else."""
     if not isinstance(known, Cast):
         return None
     value = known.value
     single = value.items[0] if isinstance(value, Vec) and len(value.items) == 1 else value
     if isinstance(single, Fraction):
-        number = unread(place, Unread)
+        number = undecided_number(place, UndecidedNumber)
     elif isinstance(single, Poly) and single.constant is not None and known.space not in INDICES:
-        number = unread(place, UnreadInteger)
+        number = undecided_number(place, UndecidedInteger)
     else:
         return None
     return Cast(Vec(value.shape, (number,), value.loose) if isinstance(value, Vec) else number, known.space)
@@ -177,7 +179,7 @@ The last two turn only formulas into symbols, and their lower bounds are part of
 class Pattern(Struct, frozen=True, eq=False):
     """The facts about a node's inputs without their lengths, and the lengths by their symbols.
 
-    ``told`` has the inputs with opaque numbers, by position.
+    ``told`` has the inputs with undecided numbers, by position.
     """
 
     key: PatternKey

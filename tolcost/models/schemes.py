@@ -24,7 +24,7 @@ from tolcost.cost.count import find_mac_flow
 from tolcost.diagnostics import Rejected
 from tolcost.models.facts import FactTable, Plain, plain_known
 from tolcost.models.lowered import Applied, Given, Lowered, Setting, arguments, mac_flow_names
-from tolcost.models.patterns import Asked, Pattern, PatternKey, patterns_of
+from tolcost.models.patterns import NumberInspected, Pattern, PatternKey, patterns_of
 from tolcost.models.scheme import Scheme, chain_of, scheme_of
 from tolcost.models.stored_schemes import NO_SCHEME, pattern_text, read_scheme
 
@@ -90,7 +90,7 @@ class Schemes(Struct):
             key = (spec, node.asked, node.key, *pattern.key)
             try:
                 found = self._lower_by_scheme(key, setting, node, spec, given, pattern)
-            except Asked:  # the result depends on more than lengths
+            except NumberInspected:  # the result depends on more than lengths
                 found = None
                 if not isinstance(self.found.get(key), Scheme):
                     self.found[key] = None

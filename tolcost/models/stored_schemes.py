@@ -45,7 +45,7 @@ from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.values import Cast, Seq, Value, Vec
 from tolcost.models.facts import Known
 from tolcost.models.lowered import Lowered, MacFlowNames, Told
-from tolcost.models.patterns import Cases, Unread, UnreadInteger
+from tolcost.models.patterns import Cases, UndecidedInteger, UndecidedNumber
 from tolcost.models.scheme import Scheme, Share, forms_of
 
 # === Forms, conditions and facts as plain data, and back.
@@ -154,9 +154,9 @@ class Writer(Struct):
 
     def _number(self, value: object) -> object:
         match value:
-            case UnreadInteger():
+            case UndecidedInteger():
                 return ["any", "whole"]
-            case Unread():
+            case UndecidedNumber():
                 return ["any"]
             case Poly():
                 return ["form", self.form(value)]
@@ -269,9 +269,9 @@ class Reader:
             case ["form", form]:
                 return self.form(form)
             case ["any"]:
-                return Unread()
+                return UndecidedNumber()
             case ["any", "whole"]:
-                return UnreadInteger()
+                return UndecidedInteger()
             case ["real", over, under]:
                 return Fraction(over, under)
             case ["float", text]:

@@ -27,7 +27,7 @@ from tolcost.diagnostics import Rejected
 from tolcost.models.facts import replaced, symbols_in
 from tolcost.models.lowered import Given, Lowered, Setting
 from tolcost.models.lowering import lower
-from tolcost.models.patterns import Asked, PatternKey, numbers
+from tolcost.models.patterns import NumberInspected, PatternKey, numbers
 from tolcost.models.patterns import Pattern as Met
 from tolcost.models.scheme import Scheme, scheme_of
 from tolcost.models.schemes import First, Schemes
@@ -117,7 +117,7 @@ class Pattern:
         given = tuple(None if known is None else replaced(known, lengths) for known in self.inputs)
         try:
             return lower(self.setting, self.node, self.spec, Given(given, self.node.inputs))
-        except Asked:
+        except NumberInspected:
             return Rejected()
 
 
