@@ -130,7 +130,7 @@ class Walk(Struct):
     """Lengths that an exporter wrote as forms in others, by the text written."""
     declared: Mapping[str, Declared] = field(default_factory=dict)
     assumed_shapes: list[str] = field(default_factory=list)
-    plain: set[str] = field(default_factory=set)
+    dimension_names: set[str] = field(default_factory=set)
     _done: Seen = field(default_factory=dict)
     _own: Seen = field(default_factory=dict)
     _asked: dict[tuple[str, str, Poly | None, Poly | None], Symbol] = field(default_factory=dict)
@@ -145,7 +145,7 @@ class Walk(Struct):
     def enter(self, graph: Graph) -> None:
         """Record the inputs and stored tensors of a graph."""
         self.declared = graph.declared
-        self.plain = {d for given in graph.inputs for d in given.shape or () if isinstance(d, str)}
+        self.dimension_names = {d for given in graph.inputs for d in given.shape or () if isinstance(d, str)}
         for given in graph.inputs:
             self.names.meet(given.name, self._number(given))
         self.used_names |= dict.fromkeys(self.dimensions)
@@ -207,7 +207,7 @@ class Walk(Struct):
         except (Rejected, AlgebraBudget):
             return None
         names = {symbol.name for symbol in found.free}
-        certain = names <= self.plain or not _FORMED.isdisjoint(declared)  # `batch-size` is a name
+        certain = names <= self.dimension_names or not _FORMED.isdisjoint(declared)  # `batch-size` is a name
         if not names or found.den != 1 or not certain:
             return None
         return substitute(found, {s: self._dimension(s.name, 0, s.name) for s in found.free})
