@@ -307,7 +307,7 @@ def collapse(terms: Unsummed, sums: TakenSums, span: Span | None = None) -> dict
     return {item: total_of(listed) for item, listed in parts.items()}
 
 
-def defined(p: Poly, granted: tuple[Cond, ...]) -> Poly:
+def total_on_empty(p: Poly, granted: tuple[Cond, ...]) -> Poly:
     """Return a value to quotients whose divisor may be 0.
 
     Such a quotient occurs only in counts of an empty range, so any value is correct; its divisor becomes at
@@ -316,7 +316,7 @@ def defined(p: Poly, granted: tuple[Cond, ...]) -> Poly:
 
     >>> from tolcost.algebra import length
     >>> n, m = length("n"), length("m", 0)
-    >>> defined(m * (n // m), ())
+    >>> total_on_empty(m * (n // m), ())
     m*floor(n/Max(m, 1))
     """
 
@@ -453,7 +453,7 @@ def _is_square(product: Lambda, bound: dict[Var, Node]) -> bool:
     one, other = product.args
     pairs: list[tuple[Node | Poly, Node | Poly]] = [(one, other)]
     while pairs:
-        a, b = (looked_up(side, bound) for side in pairs.pop())
+        a, b = (resolve_name(side, bound) for side in pairs.pop())
         if a is b:
             continue
         match a, b:
@@ -481,7 +481,7 @@ def _is_square(product: Lambda, bound: dict[Var, Node]) -> bool:
     return True
 
 
-def looked_up(value: Node | Poly, bound: dict[Var, Node]) -> Node | Poly:
+def resolve_name(value: Node | Poly, bound: dict[Var, Node]) -> Node | Poly:
     """Follow a name, through any further names, to the value it is bound to."""
     while isinstance(value, Ref) and value.var in bound:
         value = bound[value.var]
@@ -868,7 +868,7 @@ class ProgramCounter:
     def program(self) -> dict[Counted, Poly]:
         """Return the closed forms of all counts of the program."""
         found = collapse(self._visit(self.schedules.top), self._sums)
-        return {item: defined(poly, self._granted) for item, poly in found.items()}
+        return {item: total_on_empty(poly, self._granted) for item, poly in found.items()}
 
     def data_terms(self, root: Node | Block) -> Unsummed:
         """Return the functions that one visit of a node or block applies to data, as unsummed terms."""

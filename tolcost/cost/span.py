@@ -69,7 +69,7 @@ from tolcost.atoms.kit import (
     static_condition,
 )
 from tolcost.atoms.nodes import Block, Build, Fold, Lambda, Node, Program, Ref, Select, Var, Where
-from tolcost.cost.count import MOST_EFFORT, defined, filter_lengths, looked_up
+from tolcost.cost.count import MOST_EFFORT, filter_lengths, resolve_name, total_on_empty
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.elementary import FUNCTIONS
 from tolcost.records import Record
@@ -343,7 +343,7 @@ class _DepthPass:
         for node in ends:
             self._visit(node)
         deepest = latest(ZERO_DEPTH, *(self._known[node] for node in ends))
-        candidates = tuple(defined(p, self._granted) for p in deepest.candidates)
+        candidates = tuple(total_on_empty(p, self._granted) for p in deepest.candidates)
         return Depth(candidates, deepest.exact, tuple(self._full))
 
     def any_tree(self) -> bool:
@@ -509,7 +509,7 @@ class _DepthPass:
 
 def tree_element(node: Fold, bound: dict[Var, Node]) -> Node | None:
     """Return ``e`` if the step of a fold is exactly ``f(accumulator, e)`` with an associative ``f``."""
-    step = looked_up(node.body.result, bound)
+    step = resolve_name(node.body.result, bound)
     if (
         node.ends is not None
         or not isinstance(step, Lambda)
