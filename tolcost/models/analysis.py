@@ -37,7 +37,7 @@ from tolcost.atoms.nodes import Program
 from tolcost.catalogue.graph import GraphNode, Model, first_output
 from tolcost.cost.span import Depth, later, latest, peak
 from tolcost.diagnostics import visible
-from tolcost.models.facts import Known, Names, bytes_known, enlarged, is_version
+from tolcost.models.facts import Known, ValueTable, bytes_known, enlarged, is_version
 from tolcost.models.functions import Functions
 from tolcost.models.lowered import Applied, Lowered
 from tolcost.models.scheme import chain_of
@@ -71,7 +71,7 @@ class GraphCost(Struct, frozen=True, eq=False, dict=True):
     equal: Mapping[Symbol, Poly]
     dimensions: Mapping[str, Poly]
     assumed: tuple[str, ...]
-    names: Names
+    names: ValueTable
     session: Session
     functions: Functions
     formed: Mapping[str, Poly] = field(default_factory=dict)

@@ -247,7 +247,7 @@ def space_of(known: Known | None) -> str | None:
 # that length with a smaller range replaces it from there on, in each value when it is looked up.
 
 
-class Names(Struct):
+class ValueTable(Struct):
     """The fact numbers of names; ``unknown`` has the names about which nothing is known.
 
     ``equal`` maps eliminated lengths to forms; ``larger`` maps older versions of lengths to the newest.
@@ -263,16 +263,16 @@ class Names(Struct):
     _mentions: dict[Symbol, set[int]] = field(default_factory=dict)
     _met: set[int] = field(default_factory=set)
 
-    def copy(self) -> Names:
+    def copy(self) -> ValueTable:
         """Return an independent copy."""
         mentions = {symbol: set(numbers) for symbol, numbers in self._mentions.items()}
         versions = {name: list(symbols) for name, symbols in self._versions.items()}
-        return Names(
+        return ValueTable(
             self.table, dict(self.numbers), set(self.unknown), dict(self.equal), dict(self.larger),
             dict(self.moved), versions, mentions, set(self._met),
         )  # fmt: skip
 
-    def meet(self, name: str, number: int) -> None:
+    def define(self, name: str, number: int) -> None:
         """Record the fact about a name; each name only once."""
         if not name:
             return
@@ -366,7 +366,7 @@ class Names(Struct):
         oldest = (min(versions, key=_least) for versions in self._versions.values())
         return {symbol: self.larger[symbol] for symbol in oldest}
 
-    def reopened(self) -> Names:
+    def reopened(self) -> ValueTable:
         """Restore the full ranges of lengths: conditions state what nodes require of them."""
         if not self._versions:
             return self
@@ -377,10 +377,10 @@ class Names(Struct):
             if one is not symbol
         }
         equal = {symbol: substitute(form, back) for symbol, form in self.equal.items()}
-        opened = Names(self.table, unknown=set(self.unknown), equal=equal | back)
+        opened = ValueTable(self.table, unknown=set(self.unknown), equal=equal | back)
         for name in self.numbers:
             known = self.known(name)
-            opened.meet(name, NOTHING if known is None else self.table.number(replaced(known, back)))
+            opened.define(name, NOTHING if known is None else self.table.number(replaced(known, back)))
         return opened
 
 

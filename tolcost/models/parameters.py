@@ -18,7 +18,7 @@ from tolcost.catalogue.graph import Graph, GraphNode, ModelFunction, Weight, fir
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Tensor
 from tolcost.models.analysis import GraphCost
-from tolcost.models.facts import Known, Names, as_tensor, is_value
+from tolcost.models.facts import Known, ValueTable, as_tensor, is_value
 from tolcost.models.functions import Inner
 from tolcost.models.walking import MOST_NESTED, Walk, walk_of
 
@@ -69,7 +69,7 @@ class _Place(Struct):
 
     home: object
     owner: object
-    names: Names
+    names: ValueTable
     opsets: Mapping[str, int]
     fixed: set[str] = field(default_factory=lambda: {""})
     carried: dict[str, Roots] = field(default_factory=dict)
@@ -188,7 +188,7 @@ class _Finder:
         place.fixed, place.carried = set(around.fixed), dict(around.carried)
         for name in graph.free:
             if name in around.fixed:
-                walk.names.meet(name, around.names.number_of(name))
+                walk.names.define(name, around.names.number_of(name))
         for given in graph.inputs:
             place.fixed.discard(given.name)
             place.carried.pop(given.name, None)
@@ -238,7 +238,7 @@ class _Finder:
                 self._inner.deciding(body, function.outputs, opsets),
             )
             for name in place.fixed.intersection(named):
-                place.names.meet(name, around.names.number_of(named[name]))
+                place.names.define(name, around.names.number_of(named[name]))
         for node in body:
             self.analyse_node(node, place)
         return tuple((place.carried.get(name, _NONE), name in place.fixed) for name in function.outputs)
@@ -250,7 +250,7 @@ class _Finder:
         callers = (*around.callers, id(function))
         walk = walk_of(self._session, {**around.opsets, **function.opsets}, self._functions, callers)
         for name, outside in named.items():
-            walk.names.meet(name, around.names.number_of(outside))
+            walk.names.define(name, around.names.number_of(outside))
         try:
             walk.run(body)
         except Rejected:  # the call of the function reports the reason

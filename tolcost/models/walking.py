@@ -42,7 +42,7 @@ from tolcost.catalogue.specs import Library, Spec
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, quoted, refuse, visible
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.values import MOST_IN_SEQUENCE, name_around
-from tolcost.models.facts import NOTHING, UNKNOWN, Known, Names, enlarged, pinned, shape_of, space_of
+from tolcost.models.facts import NOTHING, UNKNOWN, Known, ValueTable, enlarged, pinned, shape_of, space_of
 from tolcost.models.functions import Functions
 from tolcost.models.impossible import impossible_types, why_impossible
 from tolcost.models.input_shapes import is_form
@@ -121,7 +121,7 @@ class Walk(Struct):
     session: Session
     opsets: Mapping[str, int]
     functions: Functions
-    names: Names
+    names: ValueTable
     dims: Mapping[str, int] = field(default_factory=dict)
     assumed: frozenset[Cond] = frozenset()
     callers: tuple[int, ...] = ()
@@ -147,14 +147,14 @@ class Walk(Struct):
         self.declared = graph.declared
         self.dimension_names = {d for given in graph.inputs for d in given.shape or () if isinstance(d, str)}
         for given in graph.inputs:
-            self.names.meet(given.name, self._number(given))
+            self.names.define(given.name, self._number(given))
         self.used_names |= dict.fromkeys(self.dimensions)
         for weight in graph.weights.values():
             self.hold(weight)
 
     def hold(self, weight: Weight) -> None:
         """Record a tensor stored in the file."""
-        self.names.meet(weight.name, self._held(weight))
+        self.names.define(weight.name, self._held(weight))
 
     def leave(self, graph: Graph) -> None:
         """Refuse a graph with an output that nothing defines."""
@@ -248,7 +248,7 @@ class Walk(Struct):
                 applied = self._read_once(node, key, places, applied)
             found.append(applied)
             for name, number in zip(outputs, applied.outputs, strict=False):
-                names.meet(name, number if number != UNKNOWN else self._as_declared(name))
+                names.define(name, number if number != UNKNOWN else self._as_declared(name))
         return with_sums(steps, found, self._spec)
 
     def follow(self, node: GraphNode) -> None:
@@ -278,7 +278,7 @@ class Walk(Struct):
             refuse("T0662", f"{node.shown} uses {quoted(name)}, which nothing defines")
         why = Diagnostic("T0679", f"nothing is known of its input {quoted(name)}")
         for output in node.outputs:
-            self.names.meet(output, self._as_declared(output))
+            self.names.define(output, self._as_declared(output))
         return Applied((), (), (Uncosted(node.title, 1, why, waits=name),))
 
     # ---- a node not seen before ----
@@ -502,7 +502,7 @@ class Walk(Struct):
         )
         inner.assumed, inner.used_names = self.assumed, self.used_names
         for name, number in zip(function.inputs, (*places, *[NOTHING] * len(function.inputs)), strict=False):
-            inner.names.meet(name, number)
+            inner.names.define(name, number)
         try:
             found = inner.run(self.functions.nodes(function, node))
         except Rejected as rejected:
@@ -514,7 +514,7 @@ def walk_of(
     session: Session, opsets: Mapping[str, int], functions: Functions, callers: tuple[int, ...] = ()
 ) -> Walk:
     """Make a traversal that has not started."""
-    return Walk(session, opsets, functions, Names(session.table), callers=callers)
+    return Walk(session, opsets, functions, ValueTable(session.table), callers=callers)
 
 
 def _types(known: Sequence[Known | None]) -> list[TensorType | None] | None:
