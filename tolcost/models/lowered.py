@@ -42,7 +42,7 @@ class MacFlowNames(NamedTuple):
     products: frozenset[str]
 
 
-class Made(Protocol):
+class LoweredCost(Protocol):
     """The cost of an operator and the facts about its outputs, stored or computed on demand."""
 
     @property
@@ -58,7 +58,7 @@ class Made(Protocol):
         """The facts about its outputs."""
 
 
-class Told(NamedTuple):
+class ComputedCost(NamedTuple):
     """The computed cost of an operator and the facts about its outputs."""
 
     counts: Counts
@@ -74,7 +74,7 @@ class Lowered(Struct, frozen=True, eq=False):
 
     op: str
     domain: str
-    made: Made
+    made: LoweredCost
     conditions: tuple[Condition, ...]
     equal: Mapping[Symbol, Poly]
     data: frozenset[Symbol]
@@ -190,7 +190,7 @@ def shapes_of(outputs: Sequence[Known]) -> Iterator[tuple[Poly, ...]]:
 
 def renamed(lowered: Lowered, by: Mapping[Symbol, Poly]) -> Lowered:
     """Rename symbols wherever the cost or an output mentions them."""
-    made = Told(
+    made = ComputedCost(
         counts_with(lowered.counts, lambda form: substitute(form, by)),
         traffic_with(lowered.traffic, lambda form: substitute(form, by)),
         tuple(replaced(known, by) for known in lowered.outputs),
@@ -211,7 +211,7 @@ def renamed(lowered: Lowered, by: Mapping[Symbol, Poly]) -> Lowered:
 HELD = Lowered(
     op=HOLDS_A_TENSOR[1],
     domain=HOLDS_A_TENSOR[0],
-    made=Told(Counts({}, {}, dict.fromkeys(ATOMS, ZERO), ZERO, (), "exact"), Traffic({}, {}), ()),
+    made=ComputedCost(Counts({}, {}, dict.fromkeys(ATOMS, ZERO), ZERO, (), "exact"), Traffic({}, {}), ()),
     conditions=(),
     equal={},
     data=frozenset(),
@@ -320,7 +320,7 @@ class Sums(Struct):
         if key not in self.counted:
             macs = lowered.put(count_macs(lowered.program, products))
             counts = replace(lowered.counts, macs=macs)
-            made = Told(counts, lowered.traffic, lowered.outputs)
+            made = ComputedCost(counts, lowered.traffic, lowered.outputs)
             self.counted[key] = replace(applied, parts=((replace(lowered, made=made), 1),))
         return self.counted[key]
 
@@ -386,4 +386,4 @@ def read_once(lowered: Lowered, program: Program, values: Mapping[str, str]) -> 
     if not same:
         return lowered
     moved = traffic(program, tuple(noted.condition for noted in program.conditions), same)
-    return replace(lowered, made=Told(lowered.counts, moved, lowered.outputs))
+    return replace(lowered, made=ComputedCost(lowered.counts, moved, lowered.outputs))

@@ -59,7 +59,7 @@ from tolcost.models.facts import (
     space_of,
     symbols_in,
 )
-from tolcost.models.lowered import Given, Lowered, Setting, Told, arguments
+from tolcost.models.lowered import ComputedCost, Given, Lowered, Setting, arguments
 from tolcost.spaces import kind_of
 
 _OTHERWISE = "the branch for all other lengths does not fit what follows"
@@ -88,7 +88,7 @@ def lower(setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Lowere
 def _as_upper_bound(lowered: Lowered) -> Lowered:
     """Mark the cost of the only branch that can run at these lengths as an upper bound."""
     counts = replace(lowered.counts, status="upper bound")
-    return replace(lowered, made=Told(counts, lowered.traffic, lowered.outputs))
+    return replace(lowered, made=ComputedCost(counts, lowered.traffic, lowered.outputs))
 
 
 def _lower_with_choices(setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Lowered | Rejected:
@@ -150,7 +150,7 @@ def _lower(setting: Setting, choices: Choices, node: GraphNode, spec: Spec, give
     return Lowered(
         node.op,
         node.domain,
-        Told(counts, traffic(lowered.program), outputs),
+        ComputedCost(counts, traffic(lowered.program), outputs),
         _conditions_of(lowered.program.conditions, choices) if node.graphs else lowered.program.conditions,
         lowered.equal,
         frozenset(_data(counts, outputs)).difference(*inherited),

@@ -42,7 +42,7 @@ from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.values import Cast, Seq, Vec, frozen
 from tolcost.models.facts import Known, changed, forms_in, symbols_in
-from tolcost.models.lowered import Lowered, MacFlowNames, Made, Told
+from tolcost.models.lowered import ComputedCost, Lowered, LoweredCost, MacFlowNames
 from tolcost.models.patterns import Answers, Cases, cases_of, numbers
 
 # === Layout: the positions of a scheme's forms in its result, so that values can take their places.
@@ -71,7 +71,7 @@ class Layout(Struct, frozen=True, eq=False):
         """Whether there are at least ``asked`` outputs, and all are tensors."""
         return len(self.shapes) >= asked and None not in self.shapes
 
-    def at(self, values: Sequence[Poly], full: tuple[Poly, ...] = ()) -> Told:
+    def at(self, values: Sequence[Poly], full: tuple[Poly, ...] = ()) -> ComputedCost:
         """Return the result of the scheme for these values of its forms; ``full`` is for its traffic."""
         general = self.general
         counts = Counts(
@@ -90,7 +90,7 @@ class Layout(Struct, frozen=True, eq=False):
             self._output(known, shape, values)
             for known, shape in zip(general.outputs, self.shapes, strict=True)
         ]
-        return Told(counts, traffic, tuple(outputs))
+        return ComputedCost(counts, traffic, tuple(outputs))
 
     def _output(self, known: Known, shape: tuple[int, ...] | None, values: Sequence[Poly]) -> Known:
         if shape is not None and isinstance(known, Tensor):
@@ -102,7 +102,7 @@ class Instance:
     """A scheme with numbers for its forms; the result is built on demand."""
 
     __slots__ = ("_cost", "layout", "values")
-    _cost: Told | None
+    _cost: ComputedCost | None
 
     def __init__(self, layout: Layout, values: Sequence[int]) -> None:
         """Store the numbers."""
@@ -110,7 +110,7 @@ class Instance:
         self.values = values
         self._cost = None
 
-    def _compute(self) -> Told:
+    def _compute(self) -> ComputedCost:
         if self._cost is None:
             self._cost = self.layout.at(list(map(const, self.values)))
         return self._cost
@@ -310,7 +310,7 @@ class Scheme(Struct, eq=False):
 
     def _at(
         self,
-        made: Made,
+        made: LoweredCost,
         lengths: Mapping[Symbol, Poly],
         point: Mapping[Symbol, int],
         level: int | None,
@@ -392,7 +392,7 @@ def scheme_of(general: Lowered | Rejected, symbols: Iterable[Symbol]) -> Scheme 
         if moved.open:
             doubts = undecided(general.program)
         else:
-            general = replace(general, made=Told(general.counts, moved, general.outputs))
+            general = replace(general, made=ComputedCost(general.counts, moved, general.outputs))
     if doubts is None:
         return None
     forms = forms_of(general)

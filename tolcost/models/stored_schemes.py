@@ -44,7 +44,7 @@ from tolcost.cost import Counts, Traffic
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.values import Cast, Seq, Value, Vec
 from tolcost.models.facts import Known
-from tolcost.models.lowered import Lowered, MacFlowNames, Told
+from tolcost.models.lowered import ComputedCost, Lowered, MacFlowNames
 from tolcost.models.patterns import Cases, UndecidedInteger, UndecidedNumber
 from tolcost.models.scheme import Scheme, Share, forms_of
 
@@ -325,7 +325,7 @@ def read_scheme(text: str, node: GraphNode, program: Callable[[], Program]) -> S
     general = Lowered(
         op=node.op,
         domain=node.domain,
-        made=Told(
+        made=ComputedCost(
             Counts(counts, index, atoms, form(data["macs"]), (), "exact"),
             Traffic(
                 read or {},
