@@ -128,7 +128,7 @@ class SumDomain(Struct, frozen=True, cache_hash=True):
 
 EVERYWHERE = SumDomain()
 _FEW_GUARDS = 2
-"""Guards up to which a choice whose bound contains floors is counted as a difference.
+"""Guards up to which a choice is counted as a difference, if its bound has floors or steps other than 1.
 
 Above it, the other side gets the negated bound as a guard, which avoids doubling the terms along a chain of
 choices.

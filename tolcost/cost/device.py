@@ -24,7 +24,7 @@ the error measured on operators and models that were not used for the fit.  All 
     start = 4.0
     rate = 800_000
     error = 0.05                       # median, on operators that it was not fitted on; may be missing
-    [fitted.operators]                 # what an operator is; others are products or streams
+    [fitted.operators]                 # the pattern of an operator; others are products or streams
     Softmax = { pattern = "normalise", kernels = 1, passes = 1 }
 """
 

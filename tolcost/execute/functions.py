@@ -87,7 +87,7 @@ def apply_function(function: str, space: str, result: str, args: Sequence[Array]
 def apply_checked(
     function: str, space: str, result: str, args: Sequence[Array]
 ) -> tuple[Array, Array | None]:
-    """Apply a function; the second result tells which results that must be whole numbers are wrong.
+    """Apply a function; the second result marks errors among results that must be whole numbers.
 
     >>> apply_checked("neg", "Z", "Z", [np.array([5])])
     (array([-5]), None)

@@ -160,7 +160,7 @@ def plain_arrays(program: Program, dims: Mapping[str, int], seed: int) -> Arrays
     }
 
 
-# === What a program is given.
+# === Inputs of a run.
 
 
 MAX_RANK = 32

@@ -140,7 +140,7 @@ class _Finder:
         elif place.deciding is None or place.deciding.isdisjoint(node.outputs):
             self._use(used)
 
-    # ---- what holds parameters ----
+    # ---- sources of parameters ----
 
     def _record_stored(self, root: Root, weight: Weight) -> Roots:
         shape = weight.shape if weight.nonzero is None else (weight.nonzero,)

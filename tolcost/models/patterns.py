@@ -179,7 +179,7 @@ The last two turn only formulas into symbols, and their lower bounds are part of
 class Pattern(Struct, frozen=True, eq=False):
     """The facts about a node's inputs without their lengths, and the lengths by their symbols.
 
-    ``told`` has the inputs with undecided numbers, by position.
+    ``told`` has the original inputs that undecided numbers replace, by position.
     """
 
     key: PatternKey

@@ -1,4 +1,4 @@
-"""The server: lists the tools, and answers a call by running its command in a process of its own."""
+"""The server: lists the tools, and answers each call by running its command in a separate process."""
 
 from __future__ import annotations
 

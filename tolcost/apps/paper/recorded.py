@@ -144,7 +144,7 @@ def _rows(file: Path) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(file.read_text(encoding="utf-8"))))
 
 
-# === PolyBench: the closed forms of ``specs/polybench`` beside what DaCe counts for the same kernels.
+# === PolyBench: the closed forms of ``specs/polybench`` beside the counts of DaCe for these kernels.
 
 
 RECORDED = "data/polybench.toml"
