@@ -63,7 +63,7 @@ def exported(
 def newest_opset() -> int | None:
     """Return the newest opset that torch's exporter and onnx both know; None: torch's own choice.
 
-    torch's own choice is years old: an attention is one operator from opset 23 on, and several before it, with
+    torch's own choice is years old: attention is one operator from opset 23 on, and several before it, with
     bytes for all scores.  torch publishes its newest opset nowhere, so a private constant is read.
     """
     from onnx import defs
