@@ -101,7 +101,7 @@ class Choices(Struct):
                 return condition
 
     def _equation(self, condition: Cond) -> Cond:
-        equation = next((side for side in (condition, negate(condition)) if _pins(side)), None)
+        equation = next((side for side in (condition, negate(condition)) if _is_special(side)), None)
         if equation is None:
             return condition
         if equation not in self.assumed and cond_text(equation) not in self.written:
@@ -111,9 +111,18 @@ class Choices(Struct):
         return TRUE if equation == condition else FALSE
 
 
-def _pins(condition: Cond) -> bool:
-    """Whether a condition leaves a single value: an equation, or a bound at the end of a range."""
-    return isinstance(condition, Eq) or (isinstance(condition, Ge) and bounds(condition.p)[1] == 0)
+def _is_special(condition: Cond) -> bool:
+    """Whether a length in general does not fulfil a condition: an equation, or a bound from above.
+
+    A bound at the end of a range leaves a single value, as an equation does; any other one leaves the smaller
+    part of the range of a length, which grows to the largest that there is.
+    """
+    if not isinstance(condition, Ge):
+        return isinstance(condition, Eq)
+    low, high = bounds(condition.p)
+    if low is None or high is None:
+        return high == 0
+    return high == 0 or (len(condition.p.free) == 1 and high < -low)
 
 
 class Surroundings(Struct, frozen=True):

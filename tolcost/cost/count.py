@@ -425,6 +425,7 @@ def _bound_domain(domain: SumDomain, symbol: Symbol, most: Poly) -> SumDomain:
 # product with a single number is a scale and does not count, and no additions may lie between.
 
 _PRODUCT = ("mul", "data")
+_SUMS = ("add", "sub")
 
 
 def accumulated_products(program: Program, found: Schedules) -> set[Node]:
@@ -582,7 +583,8 @@ def _is_carried(node: Node, accumulator: Var | JointWork) -> bool:
 
 
 def _sum_of(node: Lambda) -> tuple[Node, ...]:
-    return node.args if node.function == "add" and node.charge == "data" else ()
+    """Return the terms of a sum or a difference; hardware subtracts a product in the same step, too."""
+    return node.args if node.function in _SUMS and node.charge == "data" else ()
 
 
 def _additions(result: Node, bound: dict[Var, Node]) -> list[tuple[Node, tuple[Node, ...]]]:
