@@ -1,10 +1,9 @@
-"""The grammar at work: its parse table, the precedence of operators, and the nodes that its rules make.
+"""The grammar: its parse table, the precedence of operators, and the nodes that its rules build.
 
-The table is made from ``grammar.lark`` by Lark, kept beside it, and loaded without Lark.  Building the LALR
-table and importing Lark take longer than reading a small program, so the table is stored as
-``parse_table.json``.  It records which grammar it was made from: after an edit of the grammar the
-stored table is out of date, and Lark builds a fresh one in memory.  ``python -m
-tolcost.syntax.grammar`` stores it again.
+Lark builds the parse table from ``grammar.lark``. Importing Lark and building an LALR table take longer than
+reading a small program, so the table is stored as ``parse_table.json`` and loaded without Lark. It records a
+digest of its grammar: after an edit of the grammar the stored table is out of date, and Lark builds a fresh
+table in memory. ``python -m tolcost.syntax.grammar`` stores it again.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ END = "$END"
 
 
 class Production(NamedTuple):
-    """What a rule does: take ``size`` values, make one of them by ``action``, go on as ``symbol``."""
+    """A reduction: pop ``size`` values, combine them by ``action``, and continue as ``symbol``."""
 
     action: str | None
     size: int
@@ -44,9 +43,9 @@ class Production(NamedTuple):
 class ParseTable(Struct, frozen=True, eq=False):
     """An LALR(1) automaton.
 
-    The first state is 0.  ``moves[state][symbol]`` is the next state if it is not
-    negative, else ``~index`` of a reduction.
-    ``terminals`` holds (name, pattern) in the order in which a contextual lexer has to try them.
+    The first state is 0. ``moves[state][symbol]`` is the next state if it is non-negative, else ``~index`` of
+    a production to reduce by. ``terminals`` holds (name, pattern) in the order in which a contextual lexer
+    must try them.
     """
 
     terminals: tuple[tuple[str, str], ...]
@@ -57,7 +56,7 @@ class ParseTable(Struct, frozen=True, eq=False):
 
 @cache
 def parse_table() -> ParseTable:
-    """The table of the grammar, stored or built."""
+    """Load the stored table, or build one if the stored table is missing or out of date."""
     grammar = GRAMMAR.read_text("utf-8")
     try:
         stored = json.loads(STORED.read_text("utf-8"))
@@ -67,12 +66,12 @@ def parse_table() -> ParseTable:
 
 
 def fingerprint(grammar: str) -> str:
-    """What a stored table and its grammar have in common."""
+    """Return the digest that ties a stored table to its grammar."""
     return hashlib.sha256(grammar.encode()).hexdigest()
 
 
 def encode(grammar: str) -> dict[str, Any]:
-    """The table of a grammar as plain data, made by Lark; a conflict in the grammar is an error."""
+    """Build the table of a grammar with Lark, as plain data; a conflict in the grammar is an error."""
     from lark import Lark
 
     with _no_conflicts():
@@ -95,7 +94,7 @@ def encode(grammar: str) -> dict[str, Any]:
 
 @contextmanager
 def _no_conflicts() -> Iterator[None]:
-    """Lark settles shift/reduce conflicts by itself and only logs them; here they are errors."""
+    """Turn shift/reduce conflicts into errors: Lark resolves them by itself and only logs them."""
     import logging
 
     from lark import logger
@@ -118,7 +117,7 @@ def _by_name(actions: dict[str, Any]) -> list[tuple[str, Any]]:
 
 
 def _numbered(states: dict[int, dict[str, Any]], start: int) -> dict[int, int]:
-    """Numbers for the states in the order in which they are reached: Lark's own differ from run to run."""
+    """Number the states in the order in which they are reached; Lark's numbers differ from run to run."""
     numbers = {start: 0}
     for state in (waiting := [start]):
         for _, (_, target) in _by_name(states[state]):
@@ -129,7 +128,7 @@ def _numbered(states: dict[int, dict[str, Any]], start: int) -> dict[int, int]:
 
 
 def _trial_order(terminal: Any) -> tuple[int, int, int, str]:
-    """Lark's own order: by priority, then the longer pattern first."""
+    """Return a sort key for Lark's own order: by priority, then longer patterns first."""
     pattern = terminal.pattern
     return -terminal.priority, -pattern.max_width, -len(pattern.value), terminal.name
 
@@ -144,7 +143,7 @@ def _decode(data: dict[str, Any]) -> ParseTable:
 
 
 def store() -> None:
-    """Write the table of the present grammar beside it."""
+    """Write the table of the current grammar beside it."""
     data = encode(GRAMMAR.read_text("utf-8"))
     STORED.write_text(json.dumps(data, separators=(",", ":"), ensure_ascii=True) + "\n", "utf-8")
 
@@ -155,8 +154,8 @@ if __name__ == "__main__":
 
 # === The precedence of infix and prefix operators: one table for the parser and the formatter.
 #
-# The grammar reads a row of operators and operands; ``group`` turns it into a tree.  It keeps its own
-# stack, so neither a sum of 100,000 terms nor 100,000 minus signs in a row exhaust Python's.
+# The grammar reads a row of operators and operands; ``group`` turns it into a tree. It keeps its own stack,
+# so neither a sum of 100,000 terms nor 100,000 minus signs in a row overflow Python's.
 
 
 LAMBDA, OR, AND, NOT, COMPARE, RANGE, SUM, PRODUCT, SIGN, POWER, POSTFIX = range(11)
@@ -170,7 +169,7 @@ PREFIX_LEVELS = {"not": NOT, "-": SIGN, "+": SIGN}
 
 
 class Sign(Struct, frozen=True):
-    """An operator in a row, and where it stands."""
+    """An operator in a row, with its place in the source."""
 
     op: str
     span: Span
@@ -181,7 +180,7 @@ Misuse: TypeAlias = Callable[[Sign, Sign], None]
 
 
 class _Open(Struct, eq=False):
-    """An operator still waiting for its right operand; ``first`` is None for a prefix."""
+    """An operator that waits for its right operand; ``first`` is None for a prefix operator."""
 
     level: int
     sign: Sign
@@ -189,7 +188,7 @@ class _Open(Struct, eq=False):
     rest: list[tuple[str, Expr]] = field(default_factory=list)
 
     def close(self, last: Expr) -> Expr:
-        """The finished expression, now that the last operand is known."""
+        """Build the expression, now that its last operand is complete."""
         if self.first is None:
             op = cast(Literal["-", "+", "not"], self.sign.op)
             return Unary(op, last, Span(last.span.source, self.sign.span.start, last.span.end))
@@ -203,9 +202,9 @@ class _Open(Struct, eq=False):
 
 
 def group(row: Sequence[Expr | Sign], misuse: Misuse) -> Expr:
-    """The tree of a row of operands, prefix and infix operators.
+    """Build the tree of a row of operands, prefix operators and infix operators.
 
-    ``misuse`` is told of two operators of a level that does not associate, as in ``a < b < c``.
+    ``misuse`` is called with two operators of a level that does not associate, as in ``a < b < c``.
     """
     waiting: list[_Open] = []
     operand: Expr | None = None
@@ -234,18 +233,18 @@ def _infix(sign: Sign, operand: Expr, waiting: list[_Open], misuse: Misuse) -> N
 
 
 def _close(waiting: list[_Open], operand: Expr, level: int) -> Expr:
-    """Finish what binds tighter than ``level``."""
+    """Complete the waiting operators that bind tighter than ``level``."""
     while waiting and waiting[-1].level > level:
         operand = waiting.pop().close(operand)
     return operand
 
 
-# === What the grammar's rules make of their parts: the nodes of the tree.
+# === Rule actions: the nodes of the tree.
 #
-# An alias of ``grammar.lark`` is an entry of ``_LISTS``, or of ``_NODES`` where a rule's values are a node's
-# fields, or else a method of ``Builder``.  All get the values of the rule's symbols (for a token, its text)
-# and where the rule's text starts and ends.  Nothing here recurses: the parser acts when the parts of a rule
-# are complete, and rows and lists are built flat.
+# An alias of ``grammar.lark`` is an entry of ``_LISTS``, or of ``_NODES`` if the rule's values are a node's
+# fields, or else a method of ``Builder``. Each gets the values of the rule's symbols (for a token, its text)
+# and the offsets at which the rule's text starts and ends. Nothing here recurses: the parser calls an action
+# when the parts of its rule are complete, and rows and lists are built flat.
 
 
 RuleValues: TypeAlias = list[Any]
@@ -256,7 +255,7 @@ _ESCAPES = {"n": "\n", "t": "\t", '"': '"', "'": "'", "\\": "\\"}
 
 
 class _Paren(Struct, frozen=True, eq=False):
-    """``(e)``: an operand whose parentheses still matter to what may follow; None for ``()``."""
+    """``(e)``, which may turn out to be the parameters of a lambda; ``value`` is None for ``()``."""
 
     value: tree.Expr | None
     span: Span
@@ -269,33 +268,33 @@ class _Named(Struct, frozen=True, eq=False):
 
 
 class _OperatorRow(Struct, frozen=True, eq=False):
-    """Operands and operators in the order in which they stand, not grouped yet."""
+    """Operands and operators in source order, not grouped yet."""
 
     items: list[tree.Expr | Sign]
 
 
 class _Prefixed(Struct, frozen=True, eq=False):
-    """An operand and the prefix operators before it, from the inside out."""
+    """An operand and the prefix operators before it, innermost first."""
 
     items: list[tree.Expr | Sign]
 
 
 class _Links(Struct, eq=False):
-    """A composition that may still go on."""
+    """A composition that later links may extend."""
 
     functions: list[tree.Expr]
     span: Span
 
 
 class _Declared(Struct, frozen=True, eq=False):
-    """The name of an input, perhaps marked optional or variadic."""
+    """The name of an input with its mark: ``?`` for optional, ``...`` for variadic."""
 
     name: str
     mark: str = ""
 
 
 _UNFINISHED = {_Paren, _OperatorRow, _Prefixed, _Links}
-"""Operands that are no nodes yet."""
+"""Types of intermediate operands, which must be converted before they can enter the tree."""
 
 
 def _extended(row: RuleValues, more: RuleValues) -> RuleValues:
@@ -311,7 +310,7 @@ _LISTS: dict[str, RuleAction] = {
     "inner": lambda _, v, *__: v[1],
     "nothing": lambda _, v, *__: [],
 }
-"""Rules that make lists, which grow in place, and what stands between brackets."""
+"""Actions of rules that make lists, which grow in place, and of rules that unwrap brackets."""
 
 _NODES: dict[str, Callable[[RuleValues, Span], object]] = {
     "use": lambda v, at: tree.Use(tuple(v[1]), at),
@@ -336,14 +335,14 @@ _NODES: dict[str, Callable[[RuleValues, Span], object]] = {
     "capacity": lambda v, at: tree.CapacityOf(v[1], at),
     "zero_tol": lambda v, at: tree.ZeroTol(tuple(v[2]) if len(v) > 3 else (), at),
 }
-"""Rules whose values are the fields of a node."""
+"""Actions of rules whose values are the fields of a node."""
 
 
 class Builder:
-    """Makes the nodes of one source and collects the mistakes found on the way."""
+    """Builds the nodes of one source and collects the mistakes found on the way."""
 
     def __init__(self, source: Source) -> None:
-        """Start with nothing."""
+        """Start without diagnostics."""
         self.source = source
         self.diagnostics: list[Diagnostic] = []
 
@@ -361,11 +360,11 @@ class Builder:
         labels: tuple[Label, ...] = (),
         fix: Fix | None = None,
     ) -> None:
-        if len(self.diagnostics) < tree.MAX_ERRORS:  # one statement can have thousands
+        if len(self.diagnostics) < tree.MAX_ERRORS:  # one statement can have thousands of mistakes
             self.diagnostics.append(Diagnostic(code, message, span, labels, hint, fix=fix))
 
     def _plain(self, value: Any) -> tree.Expr:
-        """An operand as a node."""
+        """Convert an intermediate operand into a node."""
         if type(value) not in _UNFINISHED:
             return cast(tree.Expr, value)
         if isinstance(value, _Links):
@@ -390,16 +389,16 @@ class Builder:
     # ---- expressions
 
     def finish(self, values: RuleValues, start: int, end: int) -> tree.Expr:
-        """A whole expression: its row of operators grouped."""
+        """Build a whole expression by grouping its row of operators."""
         value = values[0]
-        if type(value) not in _UNFINISHED:  # as most are
+        if type(value) not in _UNFINISHED:  # most operands are nodes already
             return cast(tree.Expr, value)
         if isinstance(value, _Prefixed):
             return group(value.items[::-1], self._chained)
         return group(value.items, self._chained) if isinstance(value, _OperatorRow) else self._plain(value)
 
     def row(self, values: RuleValues, start: int, end: int) -> _OperatorRow:
-        """One more operator and operand."""
+        """Append an operator and an operand to the row."""
         left, sign, right = values
         if not isinstance(left, _OperatorRow):
             first, left = left, _OperatorRow([])
@@ -415,7 +414,7 @@ class Builder:
             row.items.append(self._plain(operand))
 
     def prefixed(self, values: RuleValues, start: int, end: int) -> _Prefixed:
-        """An operand with an operator before it."""
+        """Put a prefix operator before an operand."""
         sign, operand = values
         if not isinstance(operand, _Prefixed):
             operand = _Prefixed([self._plain(operand)])
@@ -499,7 +498,7 @@ class Builder:
         return tree.Numeral(text, self._span(start, end))
 
     def text(self, values: RuleValues, start: int, end: int) -> tree.Text:
-        """A string literal."""
+        """Build a string literal."""
         value = values[0][1:-1]
         return tree.Text(
             self._unescaped(value, start + 1) if "\\" in value else value, self._span(start, end)
@@ -602,7 +601,7 @@ class Builder:
 
 
 def action(alias: str) -> RuleAction:
-    """What is done when the parts of a rule are complete."""
+    """Return the action of a rule, by its alias in the grammar."""
     node = _NODES.get(alias)
     if node is None:
         return _LISTS.get(alias) or cast(RuleAction, getattr(Builder, alias))
@@ -610,7 +609,7 @@ def action(alias: str) -> RuleAction:
 
 
 def _names_of(items: tuple[tree.Expr, ...]) -> tuple[str, ...] | None:
-    """The names that some expressions are, if all of them are names."""
+    """Return the names in ``items``, or None unless every item is a plain name."""
     names = [item.name for item in items if isinstance(item, tree.Name)]
     return (*names,) if len(names) == len(items) else None
 
