@@ -1,7 +1,7 @@
-"""Conditions on integers: comparisons with 0, and their conjunctions, disjunctions, negations.
+"""Conditions on integers: comparisons with 0, and their conjunctions, disjunctions and negations.
 
-The constructors decide what needs no proof, tighten by divisibility and push negation down,
-so ``Not`` only ever holds an ``Eq``.  Whether a condition always holds is for ``prove``.
+The constructors decide conditions that need no proof, tighten the others by divisibility, and push negation
+inward, so that ``Not`` only ever holds an ``Eq``. ``prove`` decides whether a condition always holds.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from tolcost.algebra.poly import (
 
 
 class Truth(Struct, frozen=True, eq=False):
-    """A condition that is decided: there are two, ``TRUE`` and ``FALSE``, and no others are made."""
+    """A decided condition: ``TRUE`` or ``FALSE``, the only two instances."""
 
     value: bool
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle by value, so that the copy is one of the two."""
+        """Pickle the value, so that the copy is one of the two instances."""
         return (truth, (self.value,))
 
     def __copy__(self) -> Self:
-        """Give this very object: there are two."""
+        """Return the object itself: there are only two."""
         return self
 
 
@@ -58,13 +58,13 @@ class Eq(Struct, frozen=True):
 
 
 class And(Struct, frozen=True):
-    """All of several."""
+    """A conjunction."""
 
     parts: tuple[Cond, ...]
 
 
 class Or(Struct, frozen=True):
-    """At least one of several."""
+    """A disjunction."""
 
     parts: tuple[Cond, ...]
 
@@ -84,16 +84,17 @@ Constraints: TypeAlias = tuple[Constraint, ...]
 SignedCases: TypeAlias = dict[frozenset[Constraint], int]
 
 _MAX_CASES = 512
+"""The most conjunctions into which an indicator is split: their number doubles with every disjunction."""
 _ALWAYS: SignedCases = {frozenset(): 1}
 
 
 def truth(value: bool) -> Cond:
-    """Give the decided condition."""
+    """Return the decided condition of this value."""
     return TRUE if value else FALSE
 
 
 def ge(p: Poly | int) -> Cond:
-    """Say that ``p >= 0``.
+    """Build the condition ``p >= 0``.
 
     >>> from tolcost.algebra.poly import length
     >>> ge(2 * length("n") - 5)
@@ -101,7 +102,8 @@ def ge(p: Poly | int) -> Cond:
     """
     given = p if isinstance(p, Poly) else const(p)
     low, high = numerator_range(given)
-    if low is not None and low >= 0:  # as of most lengths, which are not worth tightening
+    # most conditions on lengths are decided here, before the effort of tightening them
+    if low is not None and low >= 0:
         return TRUE
     value = _tightened(given)
     if value is not given:
@@ -112,7 +114,7 @@ def ge(p: Poly | int) -> Cond:
 
 
 def _tightened(p: Poly) -> Poly:
-    """Divide by the common divisor, rounding the constant down; take a lone floor apart."""
+    """Divide by the content, rounding the constant down; remove a lone floor or clip."""
     terms = p.terms
     common = gcd(*[coef for mono, coef in terms.items() if mono])
     if not common:
@@ -125,7 +127,9 @@ def _tightened(p: Poly) -> Poly:
 
 
 def _to_multiple(p: Poly) -> Poly:
-    """Round the constant down to a multiple of what divides all else: powers are multiples of their base.
+    """Round the constant down to a multiple of the other terms' common divisor.
+
+    A power is a multiple of its base if its exponent is at least 1.
 
     >>> from tolcost.algebra.poly import length
     >>> from tolcost.algebra.powers import powers
@@ -135,19 +139,21 @@ def _to_multiple(p: Poly) -> Poly:
     number, common = p.terms.get(UNIT, 0), 0
     for mono, coef in p.terms.items() if number else ():
         common = gcd(common, coef * _divisor(mono)) if mono else common
-        if common == 1:  # as of most
+        if common == 1:  # the usual case
             return p
     return p - number % common if number else p
 
 
 def _divisor(mono: Monomial) -> int:
-    """A number that divides a product: the bases of powers whose exponents are at least 1."""
+    """Return a number that divides a product: the bases of powers whose exponents are at least 1."""
     powers = [g for g in mono if isinstance(g, Exponential) and g.p.den == 1]
     return prod(g.base for g in powers if (numerator_range(g.p)[0] or 0) >= 1)
 
 
 def _over_lengths(p: Poly) -> Poly:
-    """Divide by lengths of at least 1 that are in every term: the sign is that of the rest.
+    """Divide by the positive lengths that occur in every term; they do not change the sign.
+
+    A coordinate is kept: where it occurs, its range is not empty.
 
     A coordinate stays: where it stands, its range is not empty.
 
@@ -170,9 +176,9 @@ def _is_positive_length(generator: Generator) -> bool:
 
 
 def _without_clip(p: Poly) -> Poly:
-    """Rewrite ``relu(a) + r >= 0`` as ``a + r >= 0`` where r < 0, and the same with a minus.
+    """Rewrite ``relu(a) + r >= 0`` as ``a + r >= 0`` if r < 0, and the corresponding case with a minus sign.
 
-    The clip of ``-a`` is the clip of a less a, so either may be the one that can go.
+    Since the clip of ``-a`` is the clip of a minus a, either form may be the one that loses its clip.
     """
     clips = [(g, coef) for mono, coef in p.terms.items() for g in mono if isinstance(g, Relu)]
     if len(clips) != 1 or (clips[0][0],) not in p.terms:
@@ -188,7 +194,7 @@ def _without_clip(p: Poly) -> Poly:
 
 
 def _without_floor(p: Poly) -> Poly:
-    """Rewrite ``floor(a/c) + r >= 0`` as ``a + c*r >= 0``, and the same with a minus."""
+    """Rewrite ``floor(a/c) + r >= 0`` as ``a + c*r >= 0``, and the corresponding case with a minus sign."""
     floors = {g for mono in p.terms for g in mono if isinstance(g, Floor)}
     if len(floors) != 1:
         return p
@@ -205,7 +211,7 @@ def _without_floor(p: Poly) -> Poly:
 
 
 def eq(p: Poly | int) -> Cond:
-    """Say that ``p == 0``."""
+    """Build the condition ``p == 0``."""
     value = as_poly(p)
     common = gcd(*(coef for mono, coef in value.terms.items() if mono))
     offset = value.terms.get(UNIT, 0)
@@ -230,7 +236,7 @@ def eq(p: Poly | int) -> Cond:
 
 
 def _clip_of_negative(p: Poly) -> Poly | None:
-    """Give u where p is a multiple of ``relu(-u)``, which is written ``relu(u) - u``."""
+    """Return u if p is a multiple of ``relu(-u)``, which is written ``relu(u) - u``."""
     clips = [g for mono in p.terms for g in mono if isinstance(g, Relu)]
     coef = p.terms.get((clips[0],)) if len(clips) == 1 else None
     if coef is None or p - scale(atom(clips[0]) - clips[0].p, coef) != 0:
@@ -239,17 +245,20 @@ def _clip_of_negative(p: Poly) -> Poly | None:
 
 
 def conj(*conds: Cond) -> Cond:
-    """Say that all hold."""
+    """Build the conjunction."""
     return _joined(conds, And, TRUE, FALSE)
 
 
 def disj(*conds: Cond) -> Cond:
-    """Say that at least one holds."""
+    """Build the disjunction."""
     return _joined(conds, Or, FALSE, TRUE)
 
 
 def _joined(conds: tuple[Cond, ...], kind: type[And] | type[Or], neutral: Cond, decisive: Cond) -> Cond:
-    """Join conditions of which one may decide, as two opposites do, and another changes nothing."""
+    """Join conditions.
+
+    ``decisive`` decides the result, as do two opposite parts, and ``neutral`` drops out.
+    """
     parts: dict[Cond, None] = {}
     for cond in conds:
         if cond is decisive:
@@ -262,15 +271,16 @@ def _joined(conds: tuple[Cond, ...], kind: type[And] | type[Or], neutral: Cond, 
 
 
 def conjuncts(conds: Iterable[Cond]) -> Iterator[Cond]:
-    """Give the parts of what holds together."""
+    """Yield the parts of conditions that hold together; conjunctions are flattened."""
     for cond in conds:
         yield from cond.parts if isinstance(cond, And) else (cond,)
 
 
 def _contradictory(parts: dict[Cond, None]) -> bool:
-    """Whether one part says the opposite of another; negating what nests would take a power of its depth.
+    """Whether a part is the negation of another.
 
-    Of an inequality without floors only one of the same symbols may say the opposite.
+    Nested parts are not negated, because that takes exponential time. An inequality without floors is negated
+    only if another inequality has the same symbols, because only that one can be its opposite.
     """
     if len(parts) < 2:
         return False
@@ -284,7 +294,7 @@ def _contradictory(parts: dict[Cond, None]) -> bool:
 
 
 def exclude_each_other(a: Cond, b: Cond) -> bool:
-    """Whether two conditions are seen not to hold together by a bound of each, as ``i == 3`` and ``i >= 5``.
+    """Whether two conditions cannot hold together because a bound of each adds up to a negative number.
 
     >>> from tolcost.algebra.poly import length
     >>> n, m = length("n"), length("m")
@@ -298,7 +308,7 @@ def exclude_each_other(a: Cond, b: Cond) -> bool:
 
 
 def _never_negative(cond: Cond) -> tuple[Poly, ...]:
-    """What is at least 0 where a condition holds, bound by bound."""
+    """Return expressions that are non-negative where a condition holds, one for each of its bounds."""
     match cond:
         case Ge(p=p):
             return (p,)
@@ -311,7 +321,7 @@ def _never_negative(cond: Cond) -> tuple[Poly, ...]:
 
 
 def _few(parts: tuple[Cond, ...]) -> tuple[Cond, ...]:
-    """Refuse a condition that grows without end."""
+    """Refuse a condition with more than ``MAX_PARTS`` leaves."""
     if sum(map(_leaves, parts)) > MAX_PARTS:
         raise AlgebraBudget(f"a condition has more than {MAX_PARTS} parts")
     return parts
@@ -322,12 +332,13 @@ def _leaves(cond: Cond) -> int:
 
 
 def negate(cond: Cond) -> Cond:
-    """Say the opposite; over the integers, not ``p >= 0`` is ``-p - 1 >= 0``."""
+    """Build the negation; over the integers, the negation of ``p >= 0`` is ``-p - 1 >= 0``."""
     match cond:
         case Truth(value=value):
             return truth(not value)
         case Ge(p=p):
-            return ge(-p - 1) if p.height else Ge(-p - 1)  # what is open and tight is so the other way round
+            # a tight, undecided inequality has a tight, undecided negation
+            return ge(-p - 1) if p.height else Ge(-p - 1)
         case Eq():
             return Not(cond)
         case Not(part=part):
@@ -339,7 +350,7 @@ def negate(cond: Cond) -> Cond:
 
 
 def _opposite(parts: tuple[Cond, ...], kind: type[And] | type[Or]) -> Cond | None:
-    """Negate inequalities that are joined: they do not contradict each other, and nor do their opposites."""
+    """Negate joined inequalities directly: they do not contradict each other, nor do their negations."""
     if not all(isinstance(part, Ge) for part in parts):
         return None
     opposites = tuple(map(negate, parts))
@@ -347,13 +358,13 @@ def _opposite(parts: tuple[Cond, ...], kind: type[And] | type[Or]) -> Cond | Non
 
 
 def map_cond(cond: Cond, change: Callable[[Poly], Poly]) -> Cond:
-    """Rebuild a condition with every polynomial in it changed."""
+    """Rebuild a condition after changing every polynomial in it."""
     match cond:
         case Truth():
             return cond
         case Ge(p=p) | Eq(p=p):
             changed = change(p)
-            if changed is p:  # as of most: it is what it was made of before
+            if changed is p:  # most polynomials are unchanged, and so is their condition
                 return cond
             return ge(changed) if isinstance(cond, Ge) else eq(changed)
         case Not(part=part):
@@ -365,7 +376,7 @@ def map_cond(cond: Cond, change: Callable[[Poly], Poly]) -> Cond:
 
 
 def polys_of(cond: Cond) -> tuple[Poly, ...]:
-    """Give the polynomials a condition is about."""
+    """Return the polynomials of a condition."""
     match cond:
         case Truth():
             return ()
@@ -378,7 +389,7 @@ def polys_of(cond: Cond) -> tuple[Poly, ...]:
 
 
 def symbols_of_cond(cond: Cond) -> frozenset[Symbol]:
-    """Give the symbols that occur free in a condition."""
+    """Return the symbols that occur free in a condition."""
     if isinstance(cond, (Ge, Eq)):
         return cond.p.free
     parts = cond.parts if isinstance(cond, (And, Or)) else (cond.part,) if isinstance(cond, Not) else ()

@@ -1,11 +1,11 @@
-"""Linear arithmetic: whether a polynomial stays above -1 because of what is known, by elimination.
+"""Linear arithmetic: prove that a polynomial stays above -1 by eliminating unknowns (Fourier and Motzkin).
 
-A product of generators counts as one unknown.  To show a goal, it is assumed to be at most -1, and the
-unknowns are removed one after the other: each lower bound of one is held against each of its upper bounds
-(Fourier and Motzkin).  Where a number that would have to be at least 0 comes out negative, the assumption
-was wrong.  A clip is split into its two cases; of a logarithm or a power a few chords are known, so that
-``n*log(n)`` is below ``n**2``.  Where all is linear, what is not shown here is not shown by
-``prove`` either, whose other means are for products and floors.
+A product of generators counts as one unknown. To prove a goal, assume that it is at most -1 and remove the
+unknowns one after the other: each lower bound of an unknown is combined with each of its upper bounds. If a
+number that would have to be non-negative turns out negative, the assumption was wrong. A clip is split into
+its two cases; a logarithm or a power is bounded by a few chords, so that ``n*log(n)`` is below ``n**2``. If
+everything is linear, a goal that fails here cannot be proved by ``prove`` either, whose other methods handle
+products and floors.
 """
 
 from __future__ import annotations
@@ -31,22 +31,25 @@ from tolcost.algebra.poly import (
 )
 
 _MOST_UNKNOWNS = 16
+"""The most unknowns of a system: eliminating each may square the number of bounds."""
 _MOST_CLIPS = 3
+"""The most clips that are split: each doubles the number of systems to solve."""
 _MOST_PAIRS = 200
+"""The most pairs of bounds combined in one step; a system that needs more is left open."""
 _PAIRS_LIKE_A_TERM = 8
-"""So many pairs take as long as one term of a goal."""
+"""The number of pairs of bounds that take as long as one term of a goal, as a unit of effort."""
 _CHORDS = (0, 1, 2)
-"""A power is above its chord from ``k`` to ``k + 1``, and a logarithm below the one that mirrors it."""
+"""A power is above its chord from ``k`` to ``k + 1``, and a logarithm below the mirrored chord."""
 _LARGEST = 1 << 64
-"""Factors that are larger than this, taken from step to step, would grow beyond measure."""
+"""The largest factor: factors multiply from step to step, and would grow exponentially."""
 
 Coefficients: TypeAlias = tuple[int, ...]
 Rows: TypeAlias = dict[Coefficients, int]
-"""Sums that are at least 0: a factor for each unknown, and the least number that is added to them."""
+"""Non-negative sums: the coefficients of the unknowns, with the least constant seen for them."""
 
 
 def follows(goal: Poly, known: Iterable[Poly]) -> bool | None:
-    """Whether a goal is above -1 wherever the known ones are at least 0; ``None`` where that is left open.
+    """Whether a goal is above -1 wherever the known expressions are non-negative; ``None`` if left open.
 
     >>> from tolcost.algebra.poly import coordinate, length
     >>> n = length("n"); i = coordinate("i", n); j = coordinate("j", n - i)
@@ -65,21 +68,21 @@ def follows(goal: Poly, known: Iterable[Poly]) -> bool | None:
 
 
 def _side(clip: Relu, above: bool) -> tuple[Poly, Poly]:
-    """What is at least 0 besides, where the argument of a clip is at least 0, or where it is at most 0."""
+    """Return the expressions that are non-negative in one case of a clip: its argument positive, or not."""
     return (clip.p, clip.p - atom(clip)) if above else (-clip.p, -atom(clip))
 
 
 class _System:
-    """What is told to be at least 0, and what is so by the meaning of every unknown that comes up."""
+    """The given non-negative expressions, and the defining inequalities of every unknown in them."""
 
     def __init__(self, told: list[Poly]) -> None:
         self.told = told
         self.columns: dict[Monomial, int] = {}
         self.clips: list[Relu] = []
         self.grown: dict[Poly, list[tuple[int, Poly]]] = {}
-        """By exponent: what is raised to it, and the power."""
+        """For each exponent, the bases raised to it so far, each with its power."""
         self.is_linear = True
-        for p in told:  # which grows
+        for p in told:  # the list grows inside the loop
             for mono in p.terms:
                 if mono and mono not in self.columns and len(self.columns) <= _MOST_UNKNOWNS:
                     self.columns[mono] = len(self.columns)
@@ -105,7 +108,7 @@ class _System:
         return [*ends, *_beside_chords(mono), *self._beside_powers(mono)]
 
     def _beside_powers(self, mono: Monomial) -> list[Poly]:
-        """How far powers of one exponent are apart at least: as far as at its least value."""
+        """Bound from below the distance of powers with one exponent, by their distance at its least value."""
         powers = [factor for factor in mono if isinstance(factor, Exponential) and not factor.whole]
         if len(powers) < len(mono) or len({power.p for power in powers}) > 1:
             return []
@@ -135,7 +138,7 @@ class _System:
 
 
 def _beside_chords(mono: Monomial) -> list[Poly]:
-    """On which side of lines a product is, for its first logarithm or power."""
+    """Bound a product by chords of its first logarithm or power."""
     for place, factor in enumerate(mono):
         if isinstance(factor, Log2 | Exponential):
             others = poly({mono[:place] + mono[place + 1 :]: 1})
@@ -153,7 +156,7 @@ def _chords(curve: Log2 | Exponential) -> list[Poly]:
 
 
 def _halved(power: Exponential) -> list[Poly]:
-    """How large a power of 2 is at most, its exponent counting halvings: less than twice what is halved."""
+    """Bound a power of 2 whose exponent counts halvings: it is less than twice the number that is halved."""
     symbol = only_symbol(power.p)
     most = power.p if symbol is None or symbol.hi is None else symbol.hi
     for mono in most.terms:
@@ -165,7 +168,7 @@ def _halved(power: Exponential) -> list[Poly]:
 
 
 def _keep(rows: Rows, factors: list[int], number: int) -> None:
-    """Add a row in lowest terms: unknowns are integers, so that the number is rounded down."""
+    """Add a row in lowest terms; as unknowns are integers, the constant is rounded down."""
     common = gcd(*factors)
     if common > 1:
         factors, number = [factor // common for factor in factors], number // common
@@ -174,7 +177,7 @@ def _keep(rows: Rows, factors: list[int], number: int) -> None:
 
 
 def _contradictory(rows: Rows) -> bool | None:
-    """Whether no numbers make all rows at least 0; ``None`` where finding out takes too long."""
+    """Whether no numbers make all rows non-negative; ``None`` if finding out takes too long."""
     width = len(next(iter(rows)))
     left, nothing = set(range(width)), (0,) * width
     while rows.get(nothing, 0) >= 0:
@@ -190,13 +193,13 @@ def _contradictory(rows: Rows) -> bool | None:
 
 
 def _pairs(rows: Rows, column: int) -> int:
-    """How many pairs there are of a row that bounds an unknown from below and one that does so from above."""
+    """Count the pairs of a lower and an upper bound of an unknown."""
     factors = [row[column] for row in rows]
     return sum(factor > 0 for factor in factors) * sum(factor < 0 for factor in factors)
 
 
 def _without(rows: Rows, column: int) -> Rows:
-    """Remove an unknown: each of its lower bounds is at most each of its upper ones."""
+    """Eliminate an unknown: combine each of its lower bounds with each of its upper bounds."""
     kept = {row: number for row, number in rows.items() if not row[column]}
     lower = [(row, number) for row, number in rows.items() if row[column] > 0]
     upper = [(row, number) for row, number in rows.items() if row[column] < 0]

@@ -1,4 +1,4 @@
-"""Reading the text form: a tokenizer and a recursive descent, nothing is ever executed.
+"""Parser of the text form of expressions: a tokenizer and recursive descent; nothing is ever executed.
 
 Text may come from anywhere, so its length, depth, numbers and exponents are limited.
 """
@@ -37,7 +37,7 @@ class _Token(Struct, frozen=True):
 
 
 class _Ratio(Struct, frozen=True):
-    """A value while reading: only inside ``floor`` may a division be by anything but a number."""
+    """A quotient while reading: a divisor that is not a number is allowed only inside ``floor``."""
 
     top: Poly
     bottom: Poly = ONE
@@ -51,18 +51,18 @@ class _Reader(Struct):
     depth: int = 0
 
     def peek(self) -> str:
-        """Give the next sign or word, quoted names aside."""
+        """Return the text of the next token; an empty text for a quoted name."""
         token = self.tokens[self.at]
         return "" if token.kind == "quoted" else token.text
 
     def take(self) -> _Token:
-        """Give the next token and move on."""
+        """Return the next token and advance."""
         token = self.tokens[self.at]
         self.at += 1
         return token
 
     def expect(self, text: str) -> None:
-        """Move over a sign that has to come next."""
+        """Consume a sign that must come next."""
         if self.peek() != text:
             self.fail(f"expected `{text}`")
         self.at += 1
@@ -74,7 +74,7 @@ class _Reader(Struct):
 
 
 def parse_text(text: str, symbols: Mapping[str, Poly] | None = None) -> Poly:
-    """Read an expression; names not given are lengths.
+    """Parse an expression; names that are not given are lengths.
 
     >>> parse_text("n*(n + 1)/2") == parse_text("n**2/2 + n/2")
     True
@@ -108,7 +108,7 @@ def _tokens(source: Source) -> tuple[_Token, ...]:
 
 
 def _whole(reader: _Reader, value: _Ratio) -> Poly:
-    """Turn a value into a polynomial: what it was divided by must be a number."""
+    """Convert a quotient into a polynomial; its divisor must be a number."""
     divisor = value.bottom.constant
     if divisor is None or divisor == 0:
         reader.fail("division by something that is not a number, outside `floor`")
@@ -133,7 +133,7 @@ def _sum(reader: _Reader) -> _Ratio:
 
 
 def _added(parts: list[_Ratio]) -> _Ratio:
-    """Add in halves: a long sum costs no more than it must."""
+    """Add in halves, so that a long sum does not copy its growing prefix for every term."""
     if len(parts) == 1:
         return parts[0]
     middle = len(parts) // 2
@@ -199,7 +199,7 @@ def _named(reader: _Reader, name: str) -> Poly:
 
 
 def unquoted(text: str) -> str:
-    """Give the name that stands in backquotes."""
+    """Return the name inside backquotes."""
     return _ESCAPE.sub(lambda m: chr(min(int(m[1], 16), 0x10FFFF)) if m[1] else m[2], text[1:-1])
 
 
@@ -225,12 +225,12 @@ def _call(reader: _Reader, function: str) -> _Ratio:
 
 
 def _is_logarithm(reader: _Reader) -> bool:
-    """Whether ``log(`` comes next: no name is ever followed by a bracket."""
+    """Whether ``log(`` follows; a name is never followed by a bracket."""
     return reader.peek() == "log" and reader.tokens[reader.at + 1].text == "("
 
 
 def _logarithm(reader: _Reader) -> Poly:
-    """Read the rest of ``ceiling(log(p, 2))``."""
+    """Parse the rest of ``ceiling(log(p, 2))``."""
     reader.at += 2
     inside = _whole(reader, _sum(reader))
     for sign in (",", "2", ")", ")"):
@@ -245,7 +245,7 @@ def _rounded(reader: _Reader, function: str, value: _Ratio) -> Poly:
 
 
 def _read_sum(reader: _Reader) -> Poly:
-    """Read ``Sum(body, (name, lo, hi))``: the range comes last but is needed first."""
+    """Parse ``Sum(body, (name, lo, hi))``: the range comes last but is needed first."""
     reader.expect("(")
     start = reader.at
     _skip_argument(reader)
@@ -271,7 +271,7 @@ def _read_sum(reader: _Reader) -> Poly:
 
 
 def _skip_argument(reader: _Reader) -> None:
-    """Move to the comma that ends an argument."""
+    """Advance to the comma that ends an argument."""
     depth = 0
     while depth or reader.peek() != ",":
         token = reader.take()

@@ -1,9 +1,9 @@
-"""What settles a question at a glance, so that most need no search: signs prove, sample points refute.
+"""Quick checks, so that most questions need no search: signs prove, sample points refute.
 
-The sign of every coefficient may show that a polynomial is never negative, and which way it moves
-with a symbol.  A goal that fails at one of a few fixed points, where every symbol has an admissible
-value, has no proof; finding none says nothing.  The value of a symbol depends on the symbol and the
-point alone, so it is kept with the symbol.
+The signs of all coefficients may show that a polynomial is non-negative, or that it rises or falls with a
+symbol. A goal that fails at one of a few fixed sample points, at which every symbol has an admissible value,
+has no proof; if it holds at all of them, the check says nothing. The value of a symbol depends only on the
+symbol and the point, so it is kept with the symbol.
 """
 
 from __future__ import annotations
@@ -36,29 +36,36 @@ from tolcost.algebra.poly import (
 )
 
 _MAX_SHIFTED = 400
+"""The most terms that expanding around lower bounds may produce."""
 _DEEP = 8
+"""Symbols that others bound through more levels are sampled outermost first, without recursion."""
 FEW, MANY = 16, 40
-"""How many points to look at first, and when more is at stake."""
+"""The number of sample points for a first look, and for a thorough one."""
 _ALONE = 4
-"""How many points are looked at one by one: most goals fail at one of the first."""
+"""The number of points that are evaluated one by one: most goals fail at one of the first."""
 _NEAR = 1000
-"""How far above the lower bound the upper one may be to be looked at, too."""
+"""The largest distance of the bounds at which points near the upper bound are sampled, too."""
 _MOST_TERMS = 200
-"""What is longer than this no search looks at either."""
+"""Longer polynomials are not evaluated; a search would not handle them either."""
 _FIXED = 4
-"""So many points are not drawn by lot: all is small at the first, large at the second, then in the middle of
-its range, and at the last one coordinates are small in long ranges."""
-_LARGE = range(1, 2)
-"""The point at which all is large."""
-_SPREADS = (1, 100, 4, 300, 3, 12, 5, 1000)
-"""How far from its lower bound half of the symbols may be, by point; the others are next to it.
+"""The number of points that are not pseudo-random.
 
-Facts such as that a window fits into a length hold where that is in the hundreds, and at no point with less.
+All symbols are small at the first, large at the second, and in the middle of their ranges at the third; at
+the last, coordinates of long ranges are small.
+"""
+_LARGE = range(1, 2)
+"""The point at which all symbols are large."""
+_SPREADS = (1, 100, 4, 300, 3, 12, 5, 1000)
+"""The largest distance of a symbol from its lower bound, by point.
+
+Half of the symbols use it, others are next to it.
+
+Facts such as that a window fits into a length hold only where the length is in the hundreds.
 """
 
 
 def obvious(goal: Poly) -> bool | None:
-    """Settle by numbers and signs; ``None`` where they do not settle it."""
+    """Decide ``goal > -1`` by numbers and signs; ``None`` if they do not decide it."""
     if not goal.terms:
         return True
     low, high = numerator_range(goal)
@@ -68,7 +75,7 @@ def obvious(goal: Poly) -> bool | None:
         return False
     degree = max(map(len, goal.terms))
     if any(coef < 0 and len(mono) == degree for mono, coef in goal.terms.items()):
-        return None  # what follows leaves these as they are
+        return None  # shifting leaves the terms of highest degree as they are
     shifted = _counted_from_lower_bounds(goal)
     if shifted is not None and all(coef > 0 or not mono for mono, coef in shifted.terms.items()):
         return shifted.terms.get(UNIT, 0) > -shifted.den or None
@@ -76,7 +83,7 @@ def obvious(goal: Poly) -> bool | None:
 
 
 def _counted_from_lower_bounds(goal: Poly) -> Poly | None:
-    """Replace every generator by its least value and a new one that is at least 0."""
+    """Substitute its least value plus a new non-negative generator for every generator."""
     if len(goal.terms) == 1:
         return None
     shifts: dict[Generator, int] = {}
@@ -102,7 +109,7 @@ def _shifted(terms: dict[Monomial, int], generator: Generator, least: int) -> di
         result[mono] = get(mono, 0) + coef
         times = mono.count(generator)
         rest = tuple([g for g in mono if g is not generator]) if times else mono
-        for k in range(1, times + 1):  # (g + least)**times, highest power of g first
+        for k in range(1, times + 1):  # expand (g + least)**times, the highest power of g first
             coef = coef * (times - k + 1) // k * least
             part = monomial_product(rest, (generator,) * (times - k))
             result[part] = get(part, 0) + coef
@@ -110,7 +117,7 @@ def _shifted(terms: dict[Monomial, int], generator: Generator, least: int) -> di
 
 
 def direction(p: Poly, symbol: Symbol) -> int | None:
-    """Give 1 if p never falls as the symbol grows, -1 if it never rises, ``None`` if unknown."""
+    """Return 1 if p never falls as the symbol grows, -1 if it never rises, ``None`` if unknown."""
     ways = set[int]()
     for mono, coef in p.terms.items():
         touched = [g for g in mono if symbol in g.free]
@@ -145,7 +152,7 @@ def _generator_direction(generator: Generator, symbol: Symbol) -> int | None:
 
 
 def refuted(goal: Poly, known: tuple[Poly, ...], points: int = MANY) -> bool:
-    """Whether the goal is at most -1 at some point where everything known is at least 0.
+    """Whether the goal is at most -1 at some sample point where all known expressions are non-negative.
 
     >>> from tolcost.algebra.poly import length
     >>> n = length("n")
@@ -161,7 +168,7 @@ def refuted(goal: Poly, known: tuple[Poly, ...], points: int = MANY) -> bool:
 
 
 def undecided(cond: Cond, facts: tuple[Cond, ...]) -> bool:
-    """Whether a condition holds at one point and fails at another, facts holding at both.
+    """Whether a condition holds at one point and fails at another, with the facts holding at both.
 
     >>> from tolcost.algebra.conditions import ge
     >>> from tolcost.algebra.poly import length
@@ -173,7 +180,8 @@ def undecided(cond: Cond, facts: tuple[Cond, ...]) -> bool:
         return True
     seen: bool | None = None
     at = _FIXED
-    points = MANY if isinstance(cond, (And, Or)) else FEW  # their proofs take longest
+    # their proofs take longest, so more points are worth it
+    points = MANY if isinstance(cond, (And, Or)) else FEW
     for index, holds in enumerate(_truths(cond, points)):
         if index == _FIXED and seen is not None and at < 2 and _turns(cond, facts, at, seen):
             return True
@@ -185,9 +193,10 @@ def undecided(cond: Cond, facts: tuple[Cond, ...]) -> bool:
 
 
 def _turns(cond: Cond, facts: tuple[Cond, ...], index: int, holds: bool) -> bool:
-    """Whether a condition is another one when a symbol goes to an end of its range, all else being as it is.
+    """Whether moving one symbol to an end of its range, from point ``index``, changes the condition.
 
-    Facts that hold at few points make it hard to find a second one: this is next to one where they do.
+    If the facts hold at few points, a second one is hard to find by sampling; this one is next to a point
+    where they hold.
     """
     asked = polys_of(cond)
     told = [*asked, *(p for fact in facts for p in polys_of(fact))]
@@ -205,18 +214,18 @@ def _turns(cond: Cond, facts: tuple[Cond, ...], index: int, holds: bool) -> bool
 
 
 def _is_linear(p: Poly, symbol: Symbol) -> bool:
-    """Whether a symbol is in a polynomial alone, if at all."""
+    """Whether a symbol occurs in a polynomial only linearly, if at all."""
     return symbol not in p.free or all(
         mono == (symbol,) or not any(symbol in g.free for g in mono) for mono in p.terms
     )
 
 
 _held: tuple[tuple[Cond, ...], dict[int, bool]] = ((), {})
-"""The facts that were asked of last, and whether they hold together, by point: a block asks of its own."""
+"""The facts of the last question and whether they all hold, by point; most questions share their facts."""
 
 
 def _facts_hold(facts: tuple[Cond, ...], index: int) -> bool:
-    """Whether all facts hold at one of the points."""
+    """Whether all facts hold at a sample point."""
     global _held
     known, found = _held
     if known is not facts:
@@ -231,10 +240,10 @@ def _all_true(facts: tuple[Cond, ...], index: int, moved: tuple[Symbol, int] | N
 
 
 def range_decides_nothing(cond: Ge | Eq) -> bool:
-    """Whether the range of what is compared is exact, and has values on both sides.
+    """Whether numeric bounds show that the condition holds at one point and fails at another.
 
-    So it is with a sum of symbols that are bounded by numbers alone: each takes both ends, whatever the
-    others do, and with 1 or -1 in front of all of them the sum takes every value in between.
+    This is so for a sum of symbols with numeric bounds: each symbol attains both ends independently of the
+    others, and if all coefficients are 1 or -1, the sum attains every value in between.
     """
     p = cond.p
     for mono, coef in p.terms.items():
@@ -245,7 +254,7 @@ def range_decides_nothing(cond: Ge | Eq) -> bool:
             return False
         least, most = generator_range(symbol)
         if least is not None and most is not None and least > most:
-            return False  # of what never is, everything is true
+            return False  # in an empty domain every condition holds
         if coef not in (1, -1) and isinstance(cond, Eq):
             return False
     low, high = numerator_range(p)
@@ -255,7 +264,7 @@ def range_decides_nothing(cond: Ge | Eq) -> bool:
 
 
 def compares_alike(cond: Ge | Eq) -> bool:
-    """Whether two coordinates of one range are compared that is long enough, somewhere, for either answer."""
+    """Whether two coordinates of one range are compared, which may be long enough for both answers."""
     match [(mono, coef) for mono, coef in cond.p.terms.items() if mono]:
         case [((Symbol(kind="coord") as one,), 1 | -1 as a), ((Symbol(kind="coord") as other,), b)]:
             if a != -b or one.lo is None or one.hi is None or (one.lo, one.hi) != (other.lo, other.hi):
@@ -267,7 +276,7 @@ def compares_alike(cond: Ge | Eq) -> bool:
 
 
 def _truths(cond: Cond, points: int) -> Iterator[bool | None]:
-    """Whether a condition holds, at one point after the other."""
+    """Yield whether a condition holds, point by point."""
     if not isinstance(cond, (Ge, Eq)) or len(cond.p.terms) > _MOST_TERMS:
         return (_truth(cond, index) for index in range(points))
     tops = _numerators(cond.p, points)
@@ -277,9 +286,10 @@ def _truths(cond: Cond, points: int) -> Iterator[bool | None]:
 
 
 def _truth(cond: Cond, index: int, moved: tuple[Symbol, int] | None = None) -> bool | None:
-    """Whether a condition holds at one of the points; ``None`` where it has no value.
+    """Whether a condition holds at a point; ``None`` if it cannot be evaluated there.
 
-    ``moved`` is a symbol that is beside it, and how far; it is in no product, and bounds no other.
+    ``moved`` is a symbol and its distance from its value at the point; it occurs only linearly and bounds no
+    other symbol.
     """
     match cond:
         case Ge(p=p) | Eq(p=p):
@@ -309,7 +319,7 @@ def _all_hold(known: tuple[Poly, ...], index: int) -> bool:
 
 
 def _numerator(p: Poly, index: int) -> int | None:
-    """Give ``p * p.den`` at one of the points; ``None`` where it has no value."""
+    """Return ``p * p.den`` at a point; ``None`` if it cannot be evaluated there."""
     total = 0
     for mono, coef in p.terms.items():
         for generator in mono:
@@ -325,7 +335,7 @@ def _numerator(p: Poly, index: int) -> int | None:
 
 
 def _numerators(p: Poly, points: int) -> Iterator[int | None]:
-    """Give ``p * p.den`` at one point after the other: the first few by themselves, the others at once."""
+    """Yield ``p * p.den`` point by point: the first few one by one, the others computed together."""
     for index in range(_ALONE):
         yield _numerator(p, index)
     totals = [0] * (points - _ALONE)
@@ -344,9 +354,9 @@ def _numerators(p: Poly, points: int) -> Iterator[int | None]:
 
 
 def _sampled(generator: Generator, index: int) -> tuple[int | None, ...]:
-    """The values of a generator at the points up to this one, and at as many more as are known already."""
+    """Extend the samples of a generator to the given point, at least doubling their number."""
     if isinstance(generator, Symbol) and generator.depth > _DEEP:
-        for symbol in behind(generator):  # from the outside in, so that no recursion gets deep
+        for symbol in behind(generator):  # outermost first, so that the recursion stays shallow
             if len(symbol.samples) <= index:
                 _sampled(symbol, index)
     known = generator.samples
@@ -376,7 +386,7 @@ def _samples(generator: Generator, points: range) -> Sequence[int | None]:
 
 
 def _values(p: Poly, points: range) -> Sequence[int | None]:
-    """Give a polynomial at some of the points; ``None`` where it has no value."""
+    """Return the values of a polynomial at the points; ``None`` where it has none."""
     constant = p.constant
     if constant is not None:
         return (constant,) * len(points)
@@ -385,10 +395,10 @@ def _values(p: Poly, points: range) -> Sequence[int | None]:
 
 
 def _chosen(symbol: Symbol, points: range) -> Sequence[int | None]:
-    """Choose values between the bounds, where these have values."""
+    """Choose values between the bounds, at points where the bounds have values."""
     below, above = symbol.lo is None, symbol.hi is None
     seed = crc32(b"%d" % symbol.serial, crc32(symbol.name.encode())) if points.stop > _FIXED else 0
-    if not symbol.depth:  # numbers bound it
+    if not symbol.depth:  # bounded by numbers
         return _between_numbers(*generator_range(symbol), points, seed)
     nowhere = (None,) * len(points)
     lows = nowhere if symbol.lo is None else _values(symbol.lo, points)
@@ -401,23 +411,23 @@ def _chosen(symbol: Symbol, points: range) -> Sequence[int | None]:
     ]
 
 
-@lru_cache(maxsize=1 << 8)  # most lengths have one range, and at first one seed
+@lru_cache(maxsize=1 << 8)  # most lengths share one range and, at the fixed points, one seed
 def _between_numbers(low: int | None, high: int | None, points: range, seed: int) -> Sequence[int | None]:
     return tuple([_between(low, high, index, seed) for index in points])
 
 
 def _between(low: int | None, high: int | None, index: int, seed: int) -> int | None:
-    """Choose a value near the lower bound, or near the upper one where that is near.
+    """Choose a value near the lower bound, or near the upper bound if that is close to it.
 
-    At the first point everything is as small as it can be, at the second one large: most that can be true
-    or false is one here and the other there.  In the middle of all ranges many conditions hold together; at
-    the beginning of long ones those fail that are about neighbours.
+    At the first point everything is as small as possible, at the second large: most conditions that can be
+    both true and false differ between these two. In the middle of all ranges many conditions hold together;
+    at the beginning of long ranges, conditions on neighbours fail.
     """
     if index < _FIXED:
         noise, spread = 0, _SPREADS[index]
         offset = spread - 1
     else:
-        noise = (seed * (2 * index + 1) & 0xFFFFFFFF) >> 11  # its upper bits are as good as drawn by lot
+        noise = (seed * (2 * index + 1) & 0xFFFFFFFF) >> 11  # the upper bits are random enough
         spread = _SPREADS[index % len(_SPREADS)] if noise & 2048 else 2
         offset = noise % spread
     if low is None:

@@ -1,8 +1,8 @@
-"""Forms where conditions hold: what the conditions settle is no longer written.
+"""Forms under conditions: simplify a form by what its conditions imply.
 
-A condition on one symbol that comes to a bound makes its range smaller; the form is made again with that
-range, which settles clips and floors without a search, and put back in terms of the symbol as it was.  What
-several symbols decide together is for a proof.
+A condition on one symbol that amounts to a bound narrows the symbol's range. The form is rebuilt over the
+narrower range, which decides clips and floors without a search, and then expressed in the original symbol
+again. Conditions on several symbols are left to proofs.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ from tolcost.algebra.rebuild import (
 )
 
 _TRIED = 512
-"""Values of a symbol that are tried for the least one that a condition allows."""
+"""The most values of a symbol that are tried for the least one that satisfies a condition."""
 
 
 def weaker_bounds(conds: Iterable[Cond]) -> set[Cond]:
-    """The bounds among some conditions that others say more strictly, as ``n >= 3`` does beside ``n >= 5``.
+    """Return the bounds that other conditions imply, like ``n >= 3`` beside ``n >= 5``.
 
     >>> from tolcost.algebra.poly import length
     >>> n, m = length("n"), length("m")
@@ -62,7 +62,7 @@ def weaker_bounds(conds: Iterable[Cond]) -> set[Cond]:
 
 
 def spelled(cond: Cond) -> tuple[Cond, ...]:
-    """A condition in parts, where they say the same as plain bounds.
+    """Split a condition into plain bounds, if they are equivalent to it.
 
     >>> from tolcost.algebra.conditions import eq
     >>> from tolcost.algebra.poly import length
@@ -86,7 +86,7 @@ def spelled(cond: Cond) -> tuple[Cond, ...]:
 
 
 def _clips_apart(p: Poly) -> Cond | None:
-    """Where two clips of the same are so far apart: ``relu(x + d) - relu(x)`` is d from ``x == 0`` on.
+    """Solve an equation on the distance of two clips: ``relu(x + d) - relu(x)`` is d exactly if ``x >= 0``.
 
     >>> from tolcost.algebra.poly import length
     >>> n, m = length("n"), length("m")
@@ -99,7 +99,7 @@ def _clips_apart(p: Poly) -> Cond | None:
         return None
     up, down = found[1], found[-1]
     rest = p - relu(up) + relu(down)
-    if (up + down).constant is not None:  # the larger of 0 and -x is the larger of 0 and x, less x
+    if (up + down).constant is not None:  # relu(-x) is relu(x) - x
         rest, down = rest - down, -down
     most, number = (up - down).constant, rest.constant
     if most is None or number is None or most == 0:
@@ -113,7 +113,7 @@ def _clips_apart(p: Poly) -> Cond | None:
 
 @lru_cache(maxsize=256)
 def _least_value(p: Poly) -> Cond | None:
-    """The bound that ``p >= 0`` comes to: no value below fulfils it, and from there on it is proved."""
+    """Return the bound equivalent to ``p >= 0``: smaller values fail, and all others provably satisfy it."""
     (symbol,) = p.free
     least = generator_range(symbol)[0]
     if least is None or symbol.kind == "coord" or has_sum(p):
@@ -130,7 +130,11 @@ def _least_value(p: Poly) -> Cond | None:
 
 
 def restricting(facts: tuple[Cond, ...]) -> Callable[[Poly], Poly]:
-    """What leaves out of forms the clips and floors that facts settle: the same wherever these hold.
+    """Return a function that removes the clips and floors that the facts decide.
+
+    Values are equal where they hold.
+
+    Generators that several forms share are simplified once.
 
     What stands in several forms is settled once.
 
@@ -152,7 +156,7 @@ def restricting(facts: tuple[Cond, ...]) -> Callable[[Poly], Poly]:
 
 
 def _length(p: Poly) -> tuple[int, int]:
-    """How much there is to read: floors, clips and the like, then all terms."""
+    """Measure the length of a form: its floors, clips and other calls, then all its terms."""
     made = [generator for generator in generators_in(p) if not isinstance(generator, Symbol)]
     return len(made), sum(
         len(mono) + 1 for form in (p, *(f for g in made for f in g.parts)) for mono in form.terms
@@ -161,7 +165,7 @@ def _length(p: Poly) -> tuple[int, int]:
 
 @lru_cache(maxsize=256)
 def _known(facts: tuple[Cond, ...]) -> tuple[dict[Symbol, Poly], tuple[Cond, ...]]:
-    """Symbols as themselves in the range that facts leave them, and the other facts in terms of them."""
+    """Return the symbols with the ranges that facts leave them, and the other facts over these symbols."""
     parts = tuple(part for fact in facts for part in spelled(fact))
     narrow = _narrowed(parts)
     others = (map_cond(part, lambda form: rebuild(form, narrow, QUICK)) for part in parts)
@@ -169,7 +173,10 @@ def _known(facts: tuple[Cond, ...]) -> tuple[dict[Symbol, Poly], tuple[Cond, ...
 
 
 def _narrowed(facts: Iterable[Cond]) -> dict[Symbol, Poly]:
-    """Symbols that facts bound by numbers, each as itself with the range that is left, unless nothing is."""
+    """Return the symbols that facts bound by numbers, each with the narrowed range.
+
+    Nothing if a range is empty.
+    """
     ranges: dict[Symbol, tuple[int | None, int | None]] = {}
     for symbol, least, most in (bound for fact in facts for bound in _bound(fact)):
         low, high = ranges.get(symbol, generator_range(symbol))
@@ -182,14 +189,14 @@ def _narrowed(facts: Iterable[Cond]) -> dict[Symbol, Poly]:
 
 
 def _bound(fact: Cond) -> Iterator[tuple[Symbol, int | None, int | None]]:
-    """The symbol that a fact bounds by numbers, from below or above or both."""
+    """Yield the symbol that a fact bounds by numbers, with its lower and upper bound."""
     if not isinstance(fact, (Ge, Eq)) or fact.p.height or len(fact.p.free) != 1:
         return
     (symbol,) = fact.p.free
     low, high = (
         (atom(symbol) - fact.p).constant,
         (atom(symbol) + fact.p).constant,
-    )  # slopes are divided by already
+    )  # conditions are already divided by their content
     if isinstance(fact, Ge):
         yield symbol, low, high
     else:
@@ -197,14 +204,14 @@ def _bound(fact: Cond) -> Iterator[tuple[Symbol, int | None, int | None]]:
 
 
 def _within(symbol: Symbol, low: int | None, high: int | None) -> Poly:
-    """A symbol in a smaller range; a bound that other symbols tell stays."""
+    """Return the symbol with a narrower range; a symbolic bound stays."""
     lo = symbol.lo if low is None or is_symbolic(symbol.lo) else const(low)
     hi = symbol.hi if high is None or is_symbolic(symbol.hi) else const(high)
     return atom(symbol_of(symbol.name, symbol.serial, symbol.role, lo, hi, symbol.base))
 
 
 def _rules(facts: tuple[Cond, ...]) -> Rules:
-    """Floors and clips as they are where facts hold."""
+    """Return rules that rebuild floors and clips using the facts."""
 
     def settled(generator: Generator) -> Poly | None:
         if not isinstance(generator, Floor) or generator.q.constant is not None:
@@ -229,7 +236,7 @@ def _rules(facts: tuple[Cond, ...]) -> Rules:
 
 
 def without_factors(p: Poly) -> Poly:
-    """Divide by what all terms share and is at least 1: the quotient has the same sign."""
+    """Divide by the positive factors that all terms share: the quotient has the same sign."""
     if len(p.terms) < 2 or UNIT in p.terms:
         return p
     shared = frozenset.intersection(*map(frozenset, p.terms))

@@ -1,7 +1,7 @@
-"""Sums over nested ranges under conditions, in closed form where there is one.
+"""Sums over nested ranges under conditions, in closed form where possible.
 
-Guards are split into signed conjunctions and coordinates into groups that have nothing to do
-with each other; ``eliminate`` does each group.  What it cannot do stays an unevaluated sum.
+Guards are split into signed conjunctions, and coordinates into independent groups; ``eliminate`` sums each
+group. A sum that it cannot do stays unevaluated.
 """
 
 from __future__ import annotations
@@ -43,21 +43,23 @@ from tolcost.algebra.poly import (
 from tolcost.algebra.prove import holds_at_ends
 from tolcost.algebra.rebuild import QUICK, Rules, opaque_sum, rebuild, size_of
 
+"""The standard name of summed coordinates."""
 _STANDARD = "#"
 _MANY_TERMS = 3
+"""Summands with more terms are summed once per distinct product of summed generators."""
 _MOST_EFFORT = 100_000
-"""What one sum may take, cases and proofs and sums inside of it together."""
+"""The effort for one sum, including its cases, proofs and inner sums."""
 _FEW_RANGES = 8
-"""At most so many at once: with each the degree grows, and nothing here counts what that takes."""
+"""The most ranges that are summed without cases: each raises the degree, which no effort limit counts."""
 MOST_FACTORS = 600
-"""The longest closed form over connected coordinates, some 15,000 letters: nobody can read a longer one."""
+"""The most factors of a closed form over connected coordinates: about 15,000 characters, hardly readable."""
 _MOST_TOGETHER = 2_000
-"""The longest of several together; what is a product of sums is shown as one."""
+"""The most factors of several groups together; a product of sums is shown as a product."""
 _MOST_OPEN = 2_400
-"""The longest sum that is left open; a longer one comes of many conditions together."""
+"""The most factors of a sum that stays open; longer ones arise from many conditions together."""
 _Form = tuple[tuple[int, tuple[tuple[int, int], ...]], ...]
 _Solved = dict[_Form, list[tuple[Problem, Poly]]]
-"""Problems and what they came to, by their form."""
+"""Problems already solved with their results, by their form."""
 
 
 def total(
@@ -66,7 +68,9 @@ def total(
     guards: Sequence[Cond] = (),
     facts: Sequence[Cond] = (),
 ) -> Poly:
-    """Sum over nested ranges, inner ones last, where all guards hold; an empty range gives 0.
+    """Sum over nested ranges, innermost last, where all guards hold; an empty range gives 0.
+
+    Facts concern only symbols that are not summed over; a condition on a coordinate is a guard.
 
     Facts are about what is not summed over; a condition on a coordinate is a guard.
 
@@ -89,9 +93,9 @@ def _plain(
     guards: Sequence[Cond],
     facts: Sequence[Cond],
 ) -> Poly | None:
-    """Sum where no cases are to be told apart: there are no floors, and guards only say where ranges end.
+    """Sum without case distinctions: there are no floors, and guards only state where ranges end.
 
-    What is known of a coordinate are its own bounds, so these have to be the ends of the range.
+    Proofs know a coordinate by its own bounds, so these must be the ends of its range.
     """
     left = _inequalities(guards)
     if left is None or len(over) > _FEW_RANGES:
@@ -112,7 +116,7 @@ def _plain(
 
 
 def _plain_sum(body: Poly, symbol: Symbol, lo: Poly, hi: Poly, clips: list[Poly]) -> Poly | None:
-    """Sum over one range.  If it may be empty, and only multiplies, its length is added to the clips."""
+    """Sum over one range; if it may be empty and is only a factor, append its clipped length to the clips."""
     if _has_length(lo, hi):
         try:
             return sum_range(body, symbol, lo, hi)
@@ -125,14 +129,14 @@ def _plain_sum(body: Poly, symbol: Symbol, lo: Poly, hi: Poly, clips: list[Poly]
 
 
 def _inequalities(guards: Sequence[Cond]) -> list[Poly] | None:
-    """Give what guards say is at least 0, if that is all that they say and it has no floors."""
+    """Return the non-negative expressions that guards state, None if they state more or have floors."""
     parts = list(conjuncts(guards))
     found = [part.p for part in parts if isinstance(part, Ge) and part.p.den == 1 and not part.p.height]
     return found if len(found) == len(parts) else None
 
 
 def _guarded_ends(symbol: Symbol, lo: Poly, hi: Poly, guards: list[Poly]) -> tuple[Poly, Poly] | None:
-    """Give the ends of a range under guards on its coordinate, if it is plain which are the tightest."""
+    """Return the ends of a range under guards on its coordinate, if it is obvious which are the tightest."""
     for p in guards:
         slope = p.terms.get((symbol,))
         rest = Poly({mono: coef for mono, coef in p.terms.items() if mono != (symbol,)})
@@ -148,7 +152,7 @@ def _guarded_ends(symbol: Symbol, lo: Poly, hi: Poly, guards: list[Poly]) -> tup
 
 
 def _has_length(lo: Poly, hi: Poly) -> bool:
-    """Whether it is plain that a range does not end before it begins: it may be empty."""
+    """Whether the length of a range is obviously non-negative; the range may be empty."""
     last = hi - lo
     least = range_of(last)[0]
     return (least is not None and least >= -1) or holds_at_ends(last + 1)
@@ -161,18 +165,18 @@ def _total(body: Poly, ranges: tuple[SummedRange, ...], guard: Cond, facts: tupl
         with limited(_MOST_EFFORT):
             closed = _in_closed_form(problem, guard)
     except OutOfEffort:
-        spend(0)  # what a sum around this one may look at is its own matter
+        spend(0)  # raises if the effort of a surrounding sum is exhausted, too
         return _as_it_stands(problem, guard)
     if size_of(closed) <= _MOST_TOGETHER:
         return closed
     try:
         return min(closed, _as_it_stands(problem, guard), key=size_of)
-    except AlgebraBudget:  # what the conditions would be in the summand is longer still
+    except AlgebraBudget:  # with its conditions in the summand the sum would be longer still
         return closed
 
 
 def _in_closed_form(problem: Problem, guard: Cond) -> Poly:
-    """Sum case by case."""
+    """Sum each case of the guard separately."""
     parts = []
     for constraints, times in signed_cases(guard).items():
         ordered = tuple(sorted(constraints, key=lambda a: (isinstance(a, Ge), a.p.key)))
@@ -195,7 +199,7 @@ def sum_over(body: Poly, symbol: Symbol, lo: Poly, hi: Poly) -> Poly:
 
 
 CLOSED = Rules(floordiv, relu, sum_over)
-"""How forms are made anew that something was put into: sums in closed form, too."""
+"""Rules that use proofs, and evaluate sums to closed form."""
 
 
 def _standard(
@@ -204,9 +208,9 @@ def _standard(
     guard: Cond,
     facts: tuple[Cond, ...],
 ) -> tuple[Poly, tuple[SummedRange, ...], Cond]:
-    """Rename the coordinates to standard ones: sums that differ in names only are done once.
+    """Rename the coordinates to standard names, so that sums that differ only in names are computed once.
 
-    A standard coordinate carries the range it runs over as its own bounds, which proofs rely on.
+    A standard coordinate has its range as its own bounds, on which proofs rely.
     """
     used = body.free.union(symbols_of_cond(guard), *(symbols_of_cond(fact) for fact in facts))
     used = used.union(*(as_poly(end).free for _, lo, hi in over for end in (lo, hi)))
@@ -225,7 +229,7 @@ def _standard(
 
 
 def _by_components(problem: Problem) -> Poly:
-    """Remove one group of connected coordinates after another."""
+    """Eliminate one group of connected coordinates after another."""
     body, left, constraints = problem.body, problem.ranges, problem.constraints
     solved: _Solved = {}
     while left:
@@ -239,7 +243,7 @@ def _by_components(problem: Problem) -> Poly:
 
 
 def _connected(ranges: tuple[SummedRange, ...], constraints: Constraints, body: Poly) -> frozenset[Symbol]:
-    """Give the coordinates linked to the innermost one by bounds, conditions, floors or clips."""
+    """Return the coordinates linked to the innermost one by bounds, conditions, floors or clips."""
     symbols = frozenset(r.symbol for r in ranges)
     links = [a.p.free & symbols for a in constraints]
     links += [((r.lo.free | r.hi.free) & symbols) | {r.symbol} for r in ranges]
@@ -253,7 +257,7 @@ def _connected(ranges: tuple[SummedRange, ...], constraints: Constraints, body: 
 
 
 def _removed(problem: Problem, solved: _Solved) -> Poly:
-    """Remove all coordinates; parts of the summand without a closed form stay sums."""
+    """Eliminate all coordinates; parts of the summand without a closed form stay sums."""
     symbols = frozenset(r.symbol for r in problem.ranges)
     if problem.body.free.isdisjoint(symbols) and problem.body != ONE:
         return multiply(problem.body, _removed(_with_body(problem, ONE), solved))
@@ -270,7 +274,7 @@ def _removed(problem: Problem, solved: _Solved) -> Poly:
         return result
     except OutOfEffort:
         raise
-    except (NoClosedForm, AlgebraBudget, ZeroDivisionError):  # a divisor may vanish at an end of a range
+    except (NoClosedForm, AlgebraBudget, ZeroDivisionError):  # a divisor may be 0 at an end of a range
         pass
     rows: dict[frozenset[Generator], Terms] = {}
     for mono, coef in problem.body.terms.items():
@@ -283,9 +287,11 @@ def _removed(problem: Problem, solved: _Solved) -> Poly:
 
 
 def _short(closed: Poly, problem: Problem) -> Poly:
-    """Sum in closed form over the innermost range alone, or over none, where the form for all is too long.
+    """Replace a closed form that is too long by a sum that is partly in closed form, or by an open sum.
 
-    A polynomial is not: it has factors, as all that is counted over triangles does.
+    Of the partly closed sum, only the innermost range is in closed form.
+
+    A polynomial is never too long: it is shown in factors, like the counts over triangles.
     """
     if not closed.height or size_of(closed) <= MOST_FACTORS:
         return closed
@@ -303,7 +309,7 @@ def _with_body(problem: Problem, body: Poly) -> Problem:
 
 
 def _coefficients(body: Poly, symbols: frozenset[Symbol]) -> dict[Monomial, Poly]:
-    """Give what each product of summed things is multiplied by."""
+    """Return the coefficient of each product of generators that depend on the symbols."""
     rows: dict[Monomial, Terms] = {}
     for mono, coef in body.terms.items():
         part = tuple(g for g in mono if g.free & symbols)
@@ -313,7 +319,7 @@ def _coefficients(body: Poly, symbols: frozenset[Symbol]) -> dict[Monomial, Poly
 
 
 def _unevaluated(problem: Problem) -> Poly:
-    """Leave everything as sums inside sums, with the conditions in the summand."""
+    """Leave everything as nested sums, with the conditions in the summand."""
     body = problem.body
     for a in problem.constraints:
         body = multiply(body, indicator(a, problem.facts))
@@ -327,7 +333,7 @@ def _unevaluated(problem: Problem) -> Poly:
 
 
 def _known_result(problem: Problem, solved: _Solved) -> Poly | None:
-    """Give the result of a problem that differs from one already solved in the names of lengths only.
+    """Return the result of a problem that differs from a solved one only in the names of lengths.
 
     >>> from tolcost.algebra.poly import ONE, coordinate, length, the_symbol
     >>> from tolcost.algebra.eliminate import SummedRange
@@ -346,24 +352,24 @@ def _known_result(problem: Problem, solved: _Solved) -> Poly | None:
         other = {a: b for a, b in pairs.found.items() if a not in summed and a is not b}
         if about.isdisjoint(other) and all(_like(a, b) for a, b in other.items()):
             renamed = {a: atom(b) for a, b in other.items()}
-            return rebuild(result, renamed, QUICK)  # the form it would have had
+            return rebuild(result, renamed, QUICK)  # the form that the sum itself would have
     return None
 
 
 def _form(problem: Problem) -> _Form:
-    """What problems have in common that differ in names only: the numbers in them, in order."""
+    """Return the numbers of a problem in order, which problems that differ only in names share."""
     ends = (end for r in problem.ranges for end in (r.lo, r.hi))
     polys = (problem.body, *(a.p for a in problem.constraints), *ends)
     return tuple((p.den, tuple((coef, len(mono)) for mono, coef in p.terms.items())) for p in polys)
 
 
 def _like(a: Symbol, b: Symbol) -> bool:
-    """Whether what is known of one symbol is known of the other: bounds that are the same numbers."""
+    """Whether the same is known of both symbols: equal roles, and equal numeric bounds."""
     return a.role == b.role and a.depth == b.depth == 0 and a.lo == b.lo and a.hi == b.hi
 
 
 class _Pairs:
-    """Which symbol of one problem stands where which of the other does, so far."""
+    """A partial one-to-one map from the symbols of one problem to those of another."""
 
     def __init__(self) -> None:
         self.found: dict[Symbol, Symbol] = {}
@@ -386,7 +392,7 @@ class _Pairs:
         )
 
     def polys(self, a: Poly, b: Poly) -> bool:
-        """Whether two polynomials have the same form, term by term in the order they were made in."""
+        """Whether two polynomials have the same form, term by term in the order in which they were built."""
         if a.den != b.den or len(a.terms) != len(b.terms):
             return False
         for (mono, coef), (other, against) in zip(a.terms.items(), b.terms.items(), strict=True):
@@ -405,7 +411,7 @@ class _Pairs:
         return all(self.polys(p, q) for p, q in zip(a.parts, b.parts, strict=True))
 
     def symbols(self, a: Symbol, b: Symbol) -> bool:
-        """Whether two symbols can be a pair, which they are from now on."""
+        """Whether two symbols can be a pair; if so, record the pair."""
         known = self.found.get(a)
         if known is not None or b in self.taken:
             return known is b
