@@ -155,8 +155,6 @@ def _over_lengths(p: Poly) -> Poly:
 
     A coordinate is kept: where it occurs, its range is not empty.
 
-    A coordinate stays: where it stands, its range is not empty.
-
     >>> from tolcost.algebra.poly import length
     >>> n, k = length("n"), length("k")
     >>> _over_lengths(k * n * n - 2 * n)

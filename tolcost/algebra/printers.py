@@ -330,10 +330,8 @@ class _Builder(Struct, frozen=True, eq=False):
 def _with_mirrored_floors(p: Poly) -> Poly:
     """Mirror a floor where that cancels terms or minus signs.
 
-    A floor is mirrored only if it occurs in one term, or beside its mirror image. A difference such as "n
-    minus every third" stays as it is.
-
-    It stands in one term, or beside its mirror.  What is left after every third is told as such.
+    A floor is mirrored only if it occurs in one term, or beside its mirror image. A difference such as
+    ``n - floor(n/3)`` stays as it is.
 
     >>> n = length("n")
     >>> [_with_mirrored_floors(p) for p in (2 * n // 3, n - n // 3, 2 * n // 3 - n, n // 2 + (n + 1) // 2)]
@@ -436,9 +434,6 @@ def for_reading(split: Factored) -> Factored:
 
     Factors with more negative than positive terms are negated if that leaves no minus sign in front, and a
     minus sign in front moves into a factor that has terms of both signs.
-
-    Factors with more minuses than pluses are turned around where that leaves no minus in front, and
-    a minus in front goes into a factor that has terms of both signs.
 
     >>> from tolcost.algebra.poly import length
     >>> k, n, m = length("k"), length("n"), length("m")
@@ -900,8 +895,6 @@ def name_latex(name: str) -> str:
     r"""Set a letter, optionally with a numeric index, as a variable; set any other name upright and escaped.
 
     Different names look different: ``n_2`` is not ``n2``, and a name that is cut off ends with a checksum.
-
-    Different names look different: ``n_2`` is not ``n2``, and what is cut off a long one leaves a number.
 
     >>> print(name_latex("n"), name_latex("n_2"), name_latex("n2"), name_latex("batch_size"))
     n n_{2} \mathrm{n2} \mathrm{batch\_size}

@@ -363,9 +363,6 @@ def holds_at_ends(goal: Poly) -> bool:
     Symbols are replaced from the innermost outward, so that their bounds can cancel against other terms. In
     an empty range every condition holds, so ranges need not be known to be non-empty.
 
-    Symbols are replaced from the innermost out, so that what bounds one may cancel against the rest.  What a
-    range without values says is true of all of them, so it need not be known that there is one.
-
     >>> from tolcost.algebra.poly import coordinate, length
     >>> n = length("n"); i = coordinate("i", n); j = coordinate("j", n - i)
     >>> holds_at_ends(n - i - j), holds_at_ends(n - i - j - 1)

@@ -242,9 +242,6 @@ def opaque_sum(body: Poly, x: Symbol, lo: Poly, hi: Poly) -> Poly:
     Factors common to all terms and free of the binder move before the sum, and so does a minus sign. A sum
     over a few numbers is written out.
 
-    What all terms share and does not move stands in front, and so does a minus.  Over a few numbers it is
-    written out.
-
     >>> from tolcost.algebra.poly import length
     >>> n, i = length("n"), coordinate("i", 3)
     >>> opaque_sum(quick_relu(2 * n * i - 5 * n), the_symbol(i), ONE, const(3))

@@ -136,8 +136,6 @@ def restricting(facts: tuple[Cond, ...]) -> Callable[[Poly], Poly]:
 
     Generators that several forms share are simplified once.
 
-    What stands in several forms is settled once.
-
     >>> from tolcost.algebra.poly import length
     >>> n = length("n")
     >>> restricting((ge(n - 5), ge(8 - n)))(relu(n - 3) + (n + 3) // 4)

@@ -72,8 +72,6 @@ def total(
 
     Facts concern only symbols that are not summed over; a condition on a coordinate is a guard.
 
-    Facts are about what is not summed over; a condition on a coordinate is a guard.
-
     >>> from tolcost.algebra.poly import coordinate, length, the_symbol
     >>> n = length("n"); i = coordinate("i", n); j = coordinate("j", i)
     >>> total(1, [(the_symbol(i), 1, n), (the_symbol(j), 1, i)])

@@ -1,8 +1,9 @@
-"""Applying a program again in the same elaboration: a copy of what it came to, over other values.
+"""Repeated application of a program in one elaboration: copy the earlier result, over other values.
 
-The body of a loop is elaborated several times until what it carries is settled, and its nodes are much alike.
-What a program comes to depends on what is static, and on the types of what is data; so the second time its
-atoms are copied.  Only those are that relied on nothing, and looked at nothing but what they were given.
+The body of a loop is elaborated several times until the loop-carried values reach a fixpoint, and its nodes
+are often similar. The result of a program depends on its static inputs and on the types of its data inputs;
+so the second time its atoms are copied. This is done only for programs that recorded no condition and
+inspected nothing but their inputs.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from tolcost.elaborate.values import (
 
 
 class Before(Struct, frozen=True, eq=False):
-    """What a program came to: the values that it was given as data, what it bound, and its results."""
+    """The result of a program: its data inputs, the bindings it made, and its results."""
 
     data: tuple[Node, ...]
     bindings: Bindings
@@ -39,7 +40,7 @@ class Before(Struct, frozen=True, eq=False):
 
 
 Remembered = dict[object, Before | None]
-"""What programs came to in an elaboration; None where that is no matter of what they were given."""
+"""The results of programs in one elaboration; None if a result does not depend on the inputs alone."""
 
 
 def applied(
@@ -49,7 +50,7 @@ def applied(
     inputs: Sequence[Value | None],
     apply: Callable[[], tuple[Value, ...]],
 ) -> tuple[Value, ...]:
-    """What a program comes to; it is known by what distinguishes it from others but for its inputs."""
+    """Apply a program, or copy its earlier result; ``program`` identifies it apart from its inputs."""
     data = [value.node for value in inputs if isinstance(value, Data)]
     places = list(map(_place, data))
     kinds = [_kind(value, places) for value in inputs]
@@ -74,7 +75,7 @@ def applied(
 
 
 def _place(node: Node) -> object:
-    """What data is of: a variable, one component of it, or an input."""
+    """Identify the place that data comes from: a variable, one component of it, or an input."""
     match node:
         case ir.Ref(var=var):
             return var
@@ -85,7 +86,10 @@ def _place(node: Node) -> object:
 
 
 def _kind(value: Value | None, places: list[object]) -> object:
-    """All of an input that a program can look at, and which of them are one; None where there is more."""
+    """Return a key of all that a program can inspect of an input, and of aliasing.
+
+    None if it can inspect more.
+    """
     match value:
         case None:
             return ()
@@ -111,7 +115,7 @@ def _static(value: Value) -> object:
 
 
 def _copies(value: Value) -> bool:
-    """Whether a result can be had again with other atoms in it."""
+    """Whether a result can be copied with other atoms in it."""
     match value:
         case Data():
             return True
@@ -124,7 +128,7 @@ def _copies(value: Value) -> bool:
 
 
 def _copied(env: Env, before: Before, data: Sequence[Node]) -> tuple[Value, ...] | None:
-    """The same over other data; None where there was more than it was given."""
+    """Copy a result over other data; None if it depends on more than its inputs."""
     pairs = list(zip(before.data, data, strict=True))
     copy = Copy(dict(pairs), {old.var: new for old, new in pairs if isinstance(old, Ref)}, {})
     try:
@@ -137,36 +141,36 @@ def _copied(env: Env, before: Before, data: Sequence[Node]) -> tuple[Value, ...]
 
 
 class Copy(Struct):
-    """What became of nodes and variables; variables that are bound in what is copied are new."""
+    """A copy under construction: the new nodes and variables by the old ones."""
 
     done: dict[Node, Node]
     vars: dict[Var, Node]
     works: dict[JointWork, JointWork]
 
     def bindings(self, bindings: Bindings) -> Bindings:
-        """Those of a block, under new variables."""
+        """Copy the bindings of a block, under new variables."""
         return tuple([(self.bound(var), self.node(node)) for var, node in bindings])
 
     def bound(self, var: Var) -> Var:
-        """A new variable in place of one."""
+        """Make a new variable in place of the given one."""
         work = None if var.work is None else self.works.setdefault(var.work, JointWork())
         new = Var(var.name, var.type, work)
         self.vars[var] = Ref(new, new.type)
         return new
 
     def block(self, block: Block) -> Block:
-        """A block."""
+        """Copy a block."""
         return Block(self.bindings(block.bindings), self.node(block.result))
 
     def node(self, node: Node) -> Node:
-        """A node; what is shared stays shared."""
+        """Copy a node; nodes that are shared stay shared."""
         found = self.done.get(node)
         if found is None:
             found = self.done[node] = self.fresh(node)
         return found
 
     def fresh(self, node: Node) -> Node:
-        """A node that is not done yet."""
+        """Copy a node that is not copied yet."""
         match node:
             case ir.Ref(var=var):
                 return self.vars[var]
@@ -182,7 +186,7 @@ class Copy(Struct):
                 return rebuild(node, [self.node(child) for child in children(node)])
 
     def value(self, value: Value) -> Value:
-        """A result."""
+        """Copy a result."""
         match value:
             case Data(node=node):
                 return Data(self.node(node))

@@ -1,4 +1,4 @@
-"""Applying an elementary function to values of any kind: static, data, whole ToLs; and changes of space."""
+"""Application of elementary functions to values of any kind (static, data, whole ToLs); changes of space."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ _ORDER = ("B", "Z", "R", "C", "S")
 
 
 def apply(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value:
-    """An elementary function of some values; ToLs combine element by element, a scalar spreads."""
+    """Apply an elementary function; ToLs combine element by element, and scalars are broadcast."""
     env.context.tick(span)
     kinds = set(map(type, args))
     if Data not in kinds:
         found = fold_plain(env, name, args, kinds, span)
         if found is not None:
             return found
-    elif all(map(_is_plain_number, args)):  # as most are
+    elif all(map(_is_plain_number, args)):  # the usual case
         return Data(_lambda(env, name, args, span))
     space = None
     if Cast in kinds and all(is_static(a) and not isinstance(a, Opaque) for a in args):
@@ -66,7 +66,7 @@ def apply(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value:
 
 
 def _in_space(env: Env, value: Value, space: str | None) -> Value:
-    """What was computed of statics that came in a space, in that space; reals stay exact."""
+    """Give a value computed from statics with an explicit space that space; reals stay exact."""
     if space is None:
         return value
     if isinstance(value, Opaque):
@@ -75,7 +75,10 @@ def _in_space(env: Env, value: Value, space: str | None) -> Value:
 
 
 def _space_of_casts(name: str, args: tuple[Value, ...]) -> str | None:
-    """The machine type of a function of statics some of which came in one; None if it is no longer one."""
+    """Return the machine type of a function of statics with explicit spaces.
+
+    None if it leaves machine types.
+    """
     domain = reduce(join_spaces, [space for a in args if (space := cast_of(a)) is not None])
     others = [space_of(a) for a in args if cast_of(a) is None]
     space = result_space(name, widened(name, domain, others))
@@ -83,7 +86,7 @@ def _space_of_casts(name: str, args: tuple[Value, ...]) -> str | None:
 
 
 def divide(env: Env, args: tuple[Value, ...], span: Span) -> Value:
-    """``/``: floor division between static integers, real division between anything else."""
+    """Divide: floor division between static integers, real division otherwise."""
     if Data in map(type, args):
         return apply(env, "div", args, span)
     x, y = (plain(a) for a in args)
@@ -94,7 +97,7 @@ def divide(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     if isinstance(x, Poly) and isinstance(y, Poly):
         return _in_space(env, integer_division(env, span, x, y), told)
     if not all(is_static(a) and kind_of(space) in "ZB" for a, space in zip(args, spaces, strict=True)):
-        return apply(env, "div", args, span)  # as it is in wider spaces
+        return apply(env, "div", args, span)  # integers without an explicit space divide in the same way
     env.context.asked += 1
     x, y = _entries_for_numbers((x, y))
     if _is_tol(x) or _is_tol(y):
@@ -119,7 +122,7 @@ def _is_tol(value: Value) -> bool:
 
 
 def _is_plain_number(value: Value) -> bool:
-    """Whether a value is one number that is known, as most are, or that is data."""
+    """Whether a value is a single number, known or data."""
     return is_numeric(value.node.type) if isinstance(value, Data) else type(value) in _NUMBERS
 
 
@@ -127,7 +130,7 @@ _NUMBERS: set[type] = {Poly, Fraction, float}
 
 
 def _entries_for_numbers(args: tuple[Value, ...]) -> tuple[Value, ...]:
-    """Let a loose vector of one entry stand for its entry beside anything that is not its like."""
+    """Replace loose vectors of one entry by their entries, next to arguments of other kinds only."""
     if not any(isinstance(a, (Data, Opaque)) for a in args) or any(
         _is_tol(a) and not (isinstance(a, Vec) and a.shape == (1,) and a.loose) for a in args
     ):
@@ -139,7 +142,7 @@ def _entries_for_numbers(args: tuple[Value, ...]) -> tuple[Value, ...]:
 
 
 def check_numbers(env: Env, name: str, args: tuple[Value, ...], span: Span) -> None:
-    """A function applies to numbers and to ToLs of them."""
+    """Reject arguments that are neither numbers nor ToLs of numbers."""
     for a in args:
         if isinstance(a, _NO_NUMBERS):
             materialise(env, a, span)
@@ -155,14 +158,14 @@ def check_numbers(env: Env, name: str, args: tuple[Value, ...], span: Span) -> N
 
 
 def check_condition(name: str, condition: Value, span: Span) -> None:
-    """A condition is a truth value or a number: text has no 0."""
+    """Reject a text as a condition: a condition is a truth value or a number."""
     if kind_of(space_of(condition)) == "S":
         hint = """compare it: `mode == "linear"`"""
         fail("T0405", f"`{name}` goes by a condition, and this is text", span, hint=hint)
 
 
 _WHOLE = ("floor", "ceil", "round", "trunc")
-"""What these make of a static real is a whole number, whether it is known or not."""
+"""Functions whose result on a static real is an integer, whether it is known or not."""
 
 _NO_NUMBERS = (Missing, Seq, Closure, Builtin, Native)
 
@@ -183,7 +186,7 @@ def _apply_numbers(env: Env, name: str, args: tuple[Value, ...], span: Span) -> 
 
 
 def _instead(name: str, spaces: tuple[str, ...]) -> str:
-    """What to do with values that a function does not apply to."""
+    """Suggest what to do with values that a function does not apply to."""
     if "S" in map(kind_of, spaces):
         return "texts can be compared with one another, by `==` and `!=`"
     if "R" in FUNCTIONS[name].kinds:
@@ -212,7 +215,7 @@ SpaceNames = tuple[str, ...]
 
 
 def _spaces(args: tuple[Value, ...]) -> tuple[SpaceNames, SpaceNames]:
-    """The spaces of those arguments that are data, and of those that are static."""
+    """Return the spaces of the data arguments, and those of the static arguments."""
     data: list[str] = []
     statics: list[str] = []
     for a in args:
@@ -225,7 +228,7 @@ def _spaces(args: tuple[Value, ...]) -> tuple[SpaceNames, SpaceNames]:
 
 @lru_cache(maxsize=1 << 10)
 def _kinds(name: str, data: SpaceNames, statics: SpaceNames) -> tuple[str, Type] | None:
-    """The space a function of such arguments computes in, and the type of its result; None if it has none."""
+    """Return the space in which a function computes, and its result's type; None if it does not apply."""
     domain = _domain(name, data, statics)
     texts = {kind_of(space) == "S" for space in (*data, *statics)}
     if not takes(name, domain) or len(texts) > 1:
@@ -239,9 +242,9 @@ def takes(name: str, domain: str) -> bool:
 
 
 def _domain(name: str, data: SpaceNames, statics: SpaceNames) -> str:
-    """The space a function computes in: that of its data, widened by what its numbers need.
+    """Return the space in which a function computes: that of its data, widened to hold its static numbers.
 
-    Where nothing is data, it is that of the machine types among the numbers.
+    Without data, it is the space of the machine types among the numbers.
     """
     told = tuple([space for space in statics if SPACES[space].finite]) if not data else ()
     domain, *others = data or told or statics[:1] or ("R",)
@@ -251,7 +254,7 @@ def _domain(name: str, data: SpaceNames, statics: SpaceNames) -> str:
 
 
 def widened(name: str, domain: str, statics: Iterable[str]) -> str:
-    """A space widened to hold some numbers, and as the function needs it."""
+    """Widen a space to hold static numbers, and as the function requires."""
     for space in statics:
         if _ORDER.index(kind_of(space)) > _ORDER.index(kind_of(domain)):
             domain = join_spaces(domain, space)
@@ -264,7 +267,7 @@ def widened(name: str, domain: str, statics: Iterable[str]) -> str:
 
 
 def result_space(name: str, domain: str) -> str:
-    """The space of the result of a function that computes in ``domain``."""
+    """Return the space of the result of a function that computes in ``domain``."""
     rule = FUNCTIONS[name].rule
     if rule in ("compare", "test"):
         return "B"
@@ -276,7 +279,7 @@ def result_space(name: str, domain: str) -> str:
 def static_node(
     name: str, args: tuple[Node, ...], space: str, span: Span, result: str | None = None
 ) -> Lambda:
-    """A function of static nodes: free."""
+    """Build a function of static nodes, which is free."""
     return Lambda(name, args, space, numeric_type(result or space), "static", span)
 
 
@@ -315,7 +318,7 @@ def _at(env: Env, args: tuple[Value, ...], at: tuple[Value, ...], span: Span) ->
 
 
 def common_shape(env: Env, name: str, args: tuple[Value, ...], span: Span) -> tuple[Poly, ...]:
-    """The shape that all the ToLs among the arguments have."""
+    """Return the common shape of the ToLs among the arguments."""
     shapes = [shape_of(env, a, span) for a in args if _is_tol(a)]
     shape = shapes[0]
     for other in shapes[1:]:
@@ -337,11 +340,14 @@ def common_shape(env: Env, name: str, args: tuple[Value, ...], span: Span) -> tu
     return shape
 
 
-# === What is static in another space: known numbers are converted while compiling, the others by a free node.
+# === Static values in another space: known numbers are converted at compile time, others by a free node.
 
 
 def static_in(env: Env, value: Value, space: str, span: Span) -> Value:
-    """A static value without components in another space; where that is a machine type, told so."""
+    """Convert a static value without components to another space.
+
+    A machine type becomes its explicit space.
+    """
     inner = plain(value)
     if isinstance(inner, View):
         found = _view(env, inner, space, span) if space != space_of(value) else inner
@@ -351,7 +357,7 @@ def static_in(env: Env, value: Value, space: str, span: Span) -> Value:
 
 
 def number_in(env: Env, value: Value, space: str, span: Span) -> Value:
-    """A number in a space that holds it; what is static stays as it is where it is of that kind anyway."""
+    """Convert a number to a space that holds it; a static number of that kind stays as it is."""
     if isinstance(value, Data):
         return Data(in_spaces(value.node, (space,)))
     alike = kind_of(space_of(value)) == kind_of(space)
@@ -359,7 +365,7 @@ def number_in(env: Env, value: Value, space: str, span: Span) -> Value:
 
 
 def _view(env: Env, value: View, space: str, span: Span) -> Value:
-    """A static ToL, laid out in another space, or its entries converted where they are looked at."""
+    """Convert a static ToL: lay it out in the other space, or convert its entries on access."""
     if value.laid is not None:
         parts = with_spaces(value.laid.type, (space,))
         return as_static(env, Convert(value.laid, parts, span=span))
@@ -393,7 +399,7 @@ def _number(env: Env, value: Value, space: str, span: Span) -> Value:
 
 
 def _whole(env: Env, value: Fraction | Quotient | float, space: str, span: Span) -> Value:
-    """A static real rounded; only a run can tell what a formula rounds to."""
+    """Round a static real; the rounding of a formula is left to a run."""
     if isinstance(value, float):
         return const(round(value)) if math.isfinite(value) else value
     whole = apply(env, "round", (value,), span)
@@ -401,7 +407,7 @@ def _whole(env: Env, value: Fraction | Quotient | float, space: str, span: Span)
 
 
 def _complex(env: Env, value: Value, space: str, span: Span) -> Value:
-    """A number as a complex one, where it is a number already: the root of -1 is no real."""
+    """Convert a number to complex if it is known: the root of -1 is not a real number."""
     number = value.constant if isinstance(value, Poly) else value
     if isinstance(number, (int, float, Fraction)):
         return complex(number)

@@ -1,8 +1,7 @@
-"""``where``: choosing between two values by a condition that is known, partly known, or data.
+"""``where`` and ``choose``: a choice between two values by a condition that is known, undecided, or data.
 
-A decided condition evaluates one side.  A condition on lengths or coordinates that cannot be
-decided evaluates both, each knowing its side of the condition, and merges them.  A
-condition on data is an elementary function.
+A decided condition evaluates one side. An undecided condition on lengths or coordinates evaluates both sides,
+each with its case as a fact, and merges them. A condition on data is an elementary function.
 """
 
 from __future__ import annotations
@@ -101,16 +100,16 @@ from tolcost.elaborate.values import (
 from tolcost.spaces import join_spaces
 from tolcost.syntax import tree
 
-# === Two cases as one value: which of them holds is a condition on lengths or coordinates that stays open.
+# === Merging two cases into one value, under an undecided condition on lengths or coordinates.
 #
-# What agrees is kept, formulas merge, and the rest becomes a Select.
+# Equal parts are kept, formulas merge, and everything else becomes a Select.
 
 
 Side = tuple[Env, Value]
 
 
 def merge(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> Value:
-    """One value that is ``then`` where the condition holds and ``other`` elsewhere."""
+    """Merge two values: ``then`` where the condition holds, and ``other`` elsewhere."""
     then_env, other_env = then[0], other[0]
     sides = (then[1], other[1])
     if any(map(cast_of, sides)) and all(map(is_static, sides)):
@@ -149,7 +148,7 @@ def merge(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> Val
     if is_static(a) and is_static(b):
         merged = _merge_static(env, condition, then, other, span)
         if merged is not None:
-            # What a static side is made of is free, and may be looked into from outside of its case.
+            # The parts of a static side are free, and may be read outside their case.
             env.scope.absorb(then_env.scope)
             env.scope.absorb(other_env.scope)
             return merged
@@ -159,7 +158,7 @@ def merge(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> Val
 def choose_sequence(
     env: Env, condition: Cond | Node, then: Side, other: Side, span: Span, free: bool = True
 ) -> Value:
-    """Sequences of one length, chosen as one list so that each side is computed once."""
+    """Choose between sequences of equal length, as one list, so that each side is computed once."""
     (then_env, a), (other_env, b) = then, other
     left, right = leaves(a), leaves(b)
     if len(left) != len(right):
@@ -175,7 +174,7 @@ def choose_sequence(
 
 
 def _grouped(parts: Iterator[Value], sizes: Iterable[int]) -> Iterator[Value]:
-    """Components one after the other as numbers, ToLs, and lists of so many."""
+    """Group consecutive components into values of the given capacities."""
     for size in sizes:
         yield next(parts) if size == 1 else Pieces(tuple(islice(parts, size)))
 
@@ -183,7 +182,7 @@ def _grouped(parts: Iterator[Value], sizes: Iterable[int]) -> Iterator[Value]:
 def _merge_each(
     env: Env, condition: Cond, then: Side, other: Side, pairs: Iterable[tuple[Value, Value]], span: Span
 ) -> tuple[Value, ...]:
-    """Static entries one by one; what they are made of is free, and computed whichever case holds."""
+    """Merge static entries one by one; their parts are free, and computed in both cases."""
     for side, _ in (then, other):
         env.scope.absorb(side.scope)
     found = []
@@ -197,7 +196,7 @@ def _merge_each(
 
 
 def _ranks(env: Env, value: Value, span: Span) -> tuple[int, ...]:
-    """The ranks of a value: of a list, of all its ToLs, and so of a sequence."""
+    """Return the ranks of all ToLs in a value, including those in lists and sequences."""
     found: list[int] = []
     for leaf in leaves(value):
         value = plain(leaf)
@@ -207,7 +206,7 @@ def _ranks(env: Env, value: Value, span: Span) -> tuple[int, ...]:
 
 
 def _general(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> Value | None:
-    """Of two cases that differ in rank, the one for lengths in general; the other is for one length alone."""
+    """If two cases differ in rank and one holds for a single length only, assume the other and record it."""
     for holds, (side_env, value) in ((negate(condition), other), (condition, then)):
         equation = _equation(negate(holds))
         if equation is not None and not any(s.kind == "coord" for s in equation.free):
@@ -218,7 +217,7 @@ def _general(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> 
 
 
 def alike(a: Value, b: Value) -> tuple[Value, Value]:
-    """Two values of which one may be a coordinate vector of one entry, standing for that entry."""
+    """Replace a loose vector of one entry by its entry, where the other value is not a ToL."""
     return _entry_beside(a, b), _entry_beside(b, a)
 
 
@@ -261,7 +260,7 @@ def _merge_elements(
 
 
 def merge_integers(condition: Cond, a: Poly, b: Poly) -> Poly:
-    """A formula for both cases; where an equality makes them agree, the general one."""
+    """Return one formula for both cases; if an equality makes them agree, the more general one."""
     if a == b:
         return a
     if _agree(condition, a, b):
@@ -272,7 +271,7 @@ def merge_integers(condition: Cond, a: Poly, b: Poly) -> Poly:
 
 
 def _agree(condition: Cond, a: Poly, b: Poly) -> bool:
-    """Whether two formulas are equal where a condition holds: it makes something 0, or bounds a length."""
+    """Whether two formulas are equal where a condition holds, either an equation or a bound on a length."""
     equation = _equation(condition)
     try:
         if equation is None:
@@ -287,7 +286,7 @@ def _agree(condition: Cond, a: Poly, b: Poly) -> bool:
 
 
 def _agree_within(condition: Cond, a: Poly, b: Poly) -> bool:
-    """The same for a condition ``s <= c`` on a length: in its smaller range, floors of it may be numbers."""
+    """Whether two formulas are equal under ``s <= c``: in that range, floors of s may become numbers."""
     if not isinstance(condition, Ge):
         return False
     symbol = next(iter(condition.p.free))
@@ -298,7 +297,7 @@ def _agree_within(condition: Cond, a: Poly, b: Poly) -> bool:
 
 
 def _equation(condition: Cond) -> Poly | None:
-    """What must be 0 for a condition to hold, if it comes to that: ``n <= 1`` does for a length."""
+    """Return the polynomial that is 0 if and only if a condition holds, as for ``n <= 1`` on a length."""
     match condition:
         case Eq(p=p):
             return p
@@ -309,7 +308,7 @@ def _equation(condition: Cond) -> Poly | None:
 
 
 def _at_equality(p: Poly, symbol: Symbol, value: Poly) -> Poly:
-    """A formula where a length has a certain value; a coordinate left with one place is that place."""
+    """Substitute a value for a length; a coordinate whose range shrinks to one place becomes that place."""
     swap = {symbol: value}
     for s in p.free:
         if s.kind == "coord" and s.lo is not None and s.hi is not None:
@@ -339,9 +338,9 @@ def _merged_shape(
 
 
 def select(env: Env, condition: Cond | Node, then: Side, other: Side, span: Span, free: bool = True) -> Value:
-    """A choice the program makes; of statics, by something static (``free``), it stays static.
+    """Build a Select; if the condition is static (``free``) and both values are, the result stays static.
 
-    A condition on data is computed, and counts, even if both sides are one value.
+    A condition on data is computed, and counts, even if both sides are equal.
     """
     (then_env, a), (other_env, b) = then, other
     if isinstance(a, Seq) or isinstance(b, Seq):
@@ -358,7 +357,7 @@ def select(env: Env, condition: Cond | Node, then: Side, other: Side, span: Span
 
 
 def align(then_env: Env, a: Value, other_env: Env, b: Value, span: Span) -> tuple[Node, Node]:
-    """Two values as nodes whose components have the same spaces."""
+    """Materialise two values with equal spaces for each component."""
     left, right = materialise(then_env, a, span), materialise(other_env, b, span)
     _check_capacities(len(left.type), len(right.type), span)
     spaces = joined_spaces(left.type, right.type)
@@ -366,21 +365,24 @@ def align(then_env: Env, a: Value, other_env: Env, b: Value, span: Span) -> tupl
 
 
 def _check_capacities(left: int, right: int, span: Span) -> None:
-    """Two cases have as many components."""
+    """Reject two cases with different numbers of components."""
     if left != right:
         fail("T0315", f"lists of capacity {left} and {right} in the two cases", span, kind=Misfit)
 
 
-# === Choosing.
+# === The forms ``where`` and ``choose``.
 
 
 MOST_CASES = 40
-"""How deeply choices may nest whose conditions cannot be decided while compiling."""
+"""The deepest nesting of choices with conditions that stay undecided at compile time.
+
+Both sides are elaborated at every level, so the work doubles with each.
+"""
 
 
 @form("where")
 def where_form(env: Env, expr: tree.Call) -> Value | Results:
-    """``where(c, a, b)`` with its branches unevaluated."""
+    """Evaluate ``where(c, a, b)``; the branches are not evaluated yet."""
     condition = plain(entry(evaluate(env, expr.args[0])))
     holds = truth(condition)
     if holds is not None:
@@ -398,7 +400,7 @@ def where_form(env: Env, expr: tree.Call) -> Value | Results:
 
 @form("choose")
 def choose_form(env: Env, expr: tree.Call) -> Value | Results:
-    """``choose(c, a, b)``: as ``where``, but of a condition on data only the side taken is computed."""
+    """Evaluate ``choose(c, a, b)``: like ``where``, but a condition on data computes only the side taken."""
     condition = plain(entry(evaluate(env, expr.args[0])))
     holds = truth(condition)
     if holds is not None:
@@ -417,7 +419,7 @@ def _static_choice(env: Env, condition: Cond, expr: tree.Call) -> Value | Result
         fail("T0508", f"choices nest more than {MOST_CASES} deep on conditions that stay open", expr.span)
     sides = []
     for side in (then, other):
-        if isinstance(side, tree.Numeral):  # the same whatever holds
+        if isinstance(side, tree.Numeral):  # a literal does not depend on the condition
             sides.append((env.building(env.scope.inner()), evaluate(env, side)))
             continue
         fact = condition if side is then else negate(condition)
@@ -434,10 +436,10 @@ def _static_choice(env: Env, condition: Cond, expr: tree.Call) -> Value | Result
 
 
 def _only_case(env: Env, condition: Cond, case: tree.Expr, fault: Fault, span: Span) -> Value | Results:
-    """The value of one case, where the other, at ``span``, is a fault whatever the lengths.
+    """Return the value of one case if the other, at ``span``, is a fault for all lengths.
 
-    That its condition holds everywhere is a condition on lengths; where these do not tell, a run stops
-    where it does not hold.
+    Its condition must hold everywhere: this becomes a condition on lengths, or, if lengths do not decide it,
+    a run stops where it fails.
     """
 
     def refuse() -> NoReturn:
@@ -474,7 +476,7 @@ def _opaque_choice(env: Env, condition: Value, expr: tree.Call) -> Value:
         sides.append((inner, entry(evaluate(inner, side))))
     (ea, a), (eb, b) = sides
     if free and is_static(a) and is_static(b) and a == b:
-        env.context.asked += 1  # no node will tell of a condition that would count if it were data
+        env.context.asked += 1  # no node remains to show that the condition would count if it were data
         return a
     if isinstance(a, Seq) and isinstance(b, Seq):
         if any(isinstance(item, Missing) for item in (*a.items, *b.items)):
@@ -485,14 +487,14 @@ def _opaque_choice(env: Env, condition: Value, expr: tree.Call) -> Value:
 
 
 def _filled(a: Value, b: Value) -> Value:
-    """Sequences with what is missing in one taken from the other."""
+    """Fill the missing entries of one sequence from the other."""
     assert isinstance(a, Seq)
     assert isinstance(b, Seq)
     return Seq(tuple(y if isinstance(x, Missing) else x for x, y in zip(a.items, b.items, strict=True)))
 
 
 def _evened(then_env: Env, a: Value, other_env: Env, b: Value, span: Span) -> tuple[Value, Value]:
-    """Two sequences; a number in one is a vector of one entry where it is that in the other."""
+    """Reshape scalars to length-1 vectors where the other branch has one, so that the ranks match."""
     left, right = leaves(a), leaves(b)
     if len(left) != len(right):
         return a, b
@@ -510,14 +512,14 @@ def _as_entry_of(env: Env, value: Value, other_env: Env, other: Value, span: Spa
 
 
 def choose_by_data(env: Env, condition: Value, then: Value, other: Value, span: Span) -> Value:
-    """``where`` with a condition on data: one elementary function per condition."""
+    """Choose by a condition on data: one elementary function per condition."""
     check_numbers(env, "where", (condition,), span)
     then, other = alike(then, other)
     shape = shape_of(env, condition, span)
     if not shape:
         return _where(env, condition, then, other, span)
     for side in (then, other):
-        if isinstance(side, Seq):  # its members need not be numbers
+        if isinstance(side, Seq):  # members of a sequence need not be numbers
             materialise(env, side, span)
     numbers = known(shape)
     bound = tuple(bind_data(env, v) for v in (condition, then, other))
@@ -542,7 +544,7 @@ def _choose_entry(env: Env, values: tuple[Value, ...], at: tuple[Value, ...], sp
 
 
 def _entry_there(env: Env, value: Value, at: tuple[Value, ...], span: Span) -> Value:
-    """An element, of each component of a list; a number stands at every place."""
+    """Return the element at a coordinate, of each component of a list; a scalar is broadcast."""
     value = apart(env, value)
     if isinstance(value, Pieces):
         return Pieces(tuple(_entry_there(env, item, at, span) for item in value.items))

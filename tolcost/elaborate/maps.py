@@ -1,7 +1,7 @@
-"""Bodies under coordinates: what a ``map`` computes at each, and one step of a ``reduce``.
+"""Bodies under coordinates: the body of a ``map``, and a step of a ``reduce``.
 
-A small static domain is mapped entry by entry.  Otherwise the body is elaborated once under
-fresh coordinates: a static result stays a formula, a data result becomes a Build.
+A small static domain is mapped entry by entry. Otherwise the body is elaborated once, under fresh
+coordinates: a static result stays a formula, and a data result becomes a Build.
 """
 
 from __future__ import annotations
@@ -73,20 +73,20 @@ from tolcost.spaces import SPACES
 from tolcost.syntax import tree
 
 MOST_UNROLLED = 50_000
-"""So many entries are taken one by one in all; maps in maps multiply."""
+"""The most entries that all maps of a program unroll together, because nested maps multiply."""
 _ANY_NUMBER = "a bare name or *name takes any number of coordinates"
 _A_NUMBER = "this is a number; `map` and `reduce` take a ToL number by number, and x[i] is a row of x"
 
 
 class CoordinateNames(Struct, frozen=True, eq=False):
-    """How coordinates are named: ``[i, j]``, ``[n, *o]``, or one name for all of them."""
+    """The names of coordinates: ``[i, j]``, ``[n, *o]``, or one name for all of them."""
 
     names: tuple[str, ...] = ()
     rest: str | None = None
     span: Span | None = None
 
     def bind(self, at: tuple[Value, ...], span: Span) -> dict[str, Lazy | Value]:
-        """The names with their coordinates."""
+        """Return the names with their coordinates."""
         if len(self.names) > len(at) or (self.rest is None and self.names and len(self.names) != len(at)):
             hint = _ANY_NUMBER if at else _A_NUMBER
             fail(
@@ -103,7 +103,7 @@ class CoordinateNames(Struct, frozen=True, eq=False):
 
 
 def pattern_of(expr: tree.Expr | None) -> CoordinateNames:
-    """The coordinate names an iterator argument gives."""
+    """Return the coordinate names that an iterator argument gives."""
     match expr:
         case None:
             return CoordinateNames()
@@ -111,7 +111,7 @@ def pattern_of(expr: tree.Expr | None) -> CoordinateNames:
             return CoordinateNames(rest=name, span=span)
         case tree.Bracket(items=items, span=span):
             names = [item.name for item in items if isinstance(item, tree.Name)]
-            if len(names) == len(items):  # as in most
+            if len(names) == len(items):  # the usual case
                 return CoordinateNames(tuple(names), None, span)
             rest = [
                 item.value.name
@@ -126,7 +126,7 @@ def pattern_of(expr: tree.Expr | None) -> CoordinateNames:
 
 
 def hints(pattern: CoordinateNames, rank: int) -> tuple[str, ...]:
-    """Names for fresh coordinates, after what the program calls them."""
+    """Return names for fresh coordinates, preferably the program's own."""
     named = pattern.names[:rank]
     more = rank - len(named)
     if not more:
@@ -136,7 +136,7 @@ def hints(pattern: CoordinateNames, rank: int) -> tuple[str, ...]:
 
 
 def fresh(env: Env, pattern: CoordinateNames, shape: Shape) -> tuple[Shape, Env]:
-    """Fresh coordinates for a shape, and the block under them."""
+    """Make fresh coordinates for a shape, and the block under them."""
     return inside(env, hints(pattern, len(shape)), shape)
 
 
@@ -144,7 +144,7 @@ def fresh(env: Env, pattern: CoordinateNames, shape: Shape) -> tuple[Shape, Env]
 
 
 class MapBody(Struct, frozen=True, eq=False):
-    """What to compute at each coordinate of a map."""
+    """The body of a map, with its domain."""
 
     env: Env
     over: Value
@@ -153,7 +153,7 @@ class MapBody(Struct, frozen=True, eq=False):
     span: Span
 
     def at(self, env: Env, at: tuple[Value, ...]) -> Value:
-        """The body's value at a coordinate, its bindings going to the block of ``env``."""
+        """Return the body's value at a coordinate; its bindings go to the block of ``env``."""
         inner, item = _entered(self, env, at)
         if is_functional(inner, self.expr):
             function = function_of(inner, self.expr)
@@ -164,14 +164,14 @@ class MapBody(Struct, frozen=True, eq=False):
         return entry(evaluate(inner, self.expr))
 
     def is_one_value(self, env: Env) -> bool:
-        """Whether the body is written without the element and its coordinates."""
+        """Whether the body uses neither the element nor its coordinates."""
         named = self.pattern.names or self.pattern.rest is not None
         return not named and not has_star(self.expr) and not is_functional(env, self.expr)
 
 
 @form("map")
 def map_form(env: Env, expr: tree.Call) -> Value:
-    """``map(t, f, iter)``."""
+    """Evaluate ``map(t, f, iter)``."""
     outer = env.indexing(False)
     over = apart(outer, bind_data(outer, evaluate(outer, expr.args[0])))
     pattern = pattern_of(expr.args[2] if len(expr.args) == 3 else None)
@@ -188,17 +188,17 @@ def map_form(env: Env, expr: tree.Call) -> Value:
 
 
 def _component_map(env: Env, body: MapBody, j: int, shape: tuple[Poly, ...]) -> Value:
-    """The map of a function of numbers over one component of lists."""
+    """Map a function of numbers over one component of a list."""
     numbers = bind_data(env, pick_component(env, body.over, j, body.span))
     return map_value(env, replace(body, over=numbers), shape)
 
 
 def map_value(env: Env, body: MapBody, shape: tuple[Poly, ...]) -> Value:
-    """The map of a body over a shape.
+    """Map a body over a shape.
 
-    A static map over a small known domain is laid out, a data one is not.  Which it is shows only
-    when the body is elaborated; a body that gave data before is taken to do so again, and is
-    elaborated under coordinates plain, so that nested maps are not elaborated twice at each level.
+    A static map over a small known domain is laid out, a data map is not. Elaborating the body shows which it
+    is; a body that gave data before is assumed to do so again, and is elaborated under coordinates at once,
+    so that nested maps are not elaborated twice at each level.
     """
     numbers = known(shape)
     if numbers is None or not is_static(body.over):
@@ -215,7 +215,7 @@ def map_value(env: Env, body: MapBody, shape: tuple[Poly, ...]) -> Value:
 
 
 def _quickly(env: Env, body: MapBody, shape: tuple[Poly, ...]) -> Value | None:
-    """The map under coordinates if it is data after all."""
+    """Map under coordinates; return None unless the result is data."""
     try:
         value = under_coordinates(env, shape, body.at, body.pattern, body.span)
     except Rejected:
@@ -224,7 +224,7 @@ def _quickly(env: Env, body: MapBody, shape: tuple[Poly, ...]) -> Value | None:
 
 
 def _entry_by_entry(env: Env, body: MapBody, shape: tuple[int, ...]) -> Value | None:
-    """A static map over a known domain, laid out; None if an entry turns out to be data."""
+    """Lay a static map over a known domain out; None if an entry turns out to be data."""
     size = prod(shape)
     if size == 0:
         return _nothing(env, body, shape)
@@ -251,7 +251,7 @@ def _entry_by_entry(env: Env, body: MapBody, shape: tuple[int, ...]) -> Value | 
 
 
 def _together(shape: tuple[int, ...], items: list[Value]) -> Value | None:
-    """Entries as one ToL; lists become a list of ToLs, one for each component."""
+    """Assemble entries into one ToL; lists become a list of ToLs, one for each component."""
     capacities = {len(item.items) if isinstance(item, Pieces) else None for item in items}
     if capacities != {None}:
         columns = [item.items for item in items if isinstance(item, Pieces)]
@@ -266,7 +266,10 @@ def _together(shape: tuple[int, ...], items: list[Value]) -> Value | None:
 
 
 def _nothing(env: Env, body: MapBody, shape: tuple[int, ...]) -> Value | None:
-    """A map over nothing: a vector without entries in the space of its elements, unless they were data."""
+    """Map over an empty domain: return an empty vector in the space of its elements.
+
+    None if they are data.
+    """
     coords, inner = inside(env, hints(body.pattern, len(shape)), tuple(map(const, shape)))
     with env.context.attempt(inner.scope):
         try:
@@ -283,7 +286,7 @@ def _nothing(env: Env, body: MapBody, shape: tuple[int, ...]) -> Value | None:
 
 
 def _nested(shape: tuple[int, ...], items: list[Value]) -> Vec | None:
-    """Entries that are vectors of one shape become further dimensions."""
+    """Flatten entries that are vectors of one shape, which become further dimensions."""
     if not any(isinstance(item, (Vec, View)) for item in items):
         return Vec(shape, tuple(items))
     inner = {item.shape if isinstance(item, Vec) else None for item in items}
@@ -296,7 +299,7 @@ def _nested(shape: tuple[int, ...], items: list[Value]) -> Vec | None:
 
 
 def under_coordinates(env: Env, shape: Shape, at: At, pattern: CoordinateNames, span: Span) -> Value:
-    """A ToL of a shape whose elements a function gives; what of it is static stays a formula."""
+    """Build a ToL whose elements a function computes; its static components stay formulas."""
     coords, inner = fresh(env, pattern, shape)
     try:
         with env.context.attempt(inner.scope) as trial:
@@ -325,7 +328,7 @@ def under_coordinates(env: Env, shape: Shape, at: At, pattern: CoordinateNames, 
 
 
 def _interleaved(laid: Node, views: list[Value], free: tuple[bool, ...]) -> Pieces:
-    """A list of which some components are static, and a node has the others."""
+    """Assemble a list from static components and the components that a node computes."""
     size = len(free) - sum(free)
     computed = iter([component(laid, j + 1) if size > 1 else laid for j in range(size)])
     static = iter(views)
@@ -335,11 +338,11 @@ def _interleaved(laid: Node, views: list[Value], free: tuple[bool, ...]) -> Piec
 def _static_view(
     env: Env, at: At, shape: Shape, coords: Shape, found: Value, place: int, span: Span
 ) -> Value:
-    """A static map of symbolic lengths: its element at given coordinates, by substitution.
+    """Return a static map of symbolic lengths as a view, whose elements are found by substitution.
 
-    Of a body that is a list it is the component at a ``place``, counted from 0.
+    If the body is a list, it is the component at ``place``, counted from 0.
     """
-    if not coords:  # over a number there is one element
+    if not coords:  # a number has one element
         return found
     symbols = tuple(the_symbol(c) for c in coords)
     value = plain(found)
@@ -360,7 +363,7 @@ def _static_view(
 
     space = space_of(found)
     laid = View((*shape, *inner_shape), get, True, space, capacity=capacity(value))
-    # an entry that only a run tells has its space from its node, and a number may stand in its place
+    # an entry that only a run determines has its space from its node, and a number may replace it
     return recast(laid, space) if SPACES[space].finite else laid
 
 
@@ -369,41 +372,41 @@ class Step(Protocol):
 
     @property
     def pattern(self) -> CoordinateNames:
-        """How the program names the coordinates."""
+        """The names that the program gives the coordinates."""
 
     @property
     def span(self) -> Span:
-        """Where the fold is written."""
+        """The place of the fold in the program."""
 
     def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
-        """The next accumulator; bindings go to the block of ``env``."""
+        """Return the next accumulator; bindings go to the block of ``env``."""
 
     def confirm(self) -> None:
-        """Object to a fold made of this step, if what it was based on has turned out otherwise."""
+        """Raise an exception if the fold relied on an assumption that the last step refuted."""
 
 
 class WrappedStep(Struct, frozen=True, eq=False):
-    """A step seen as one on another accumulator."""
+    """A step wrapped to work on another accumulator."""
 
     step: Step
 
     @property
     def pattern(self) -> CoordinateNames:
-        """How the program names the coordinates."""
+        """The names that the program gives the coordinates."""
         return self.step.pattern
 
     @property
     def span(self) -> Span:
-        """Where the fold is written."""
+        """The place of the fold in the program."""
         return self.step.span
 
     def confirm(self) -> None:
-        """Object if the step itself does."""
+        """Confirm the wrapped step."""
         self.step.confirm()
 
 
 class WrittenStep(Struct, frozen=True, eq=False):
-    """One step of a ``reduce``, as it is written."""
+    """One step of a ``reduce``, as the program defines it."""
 
     env: Env
     over: Value
@@ -412,14 +415,17 @@ class WrittenStep(Struct, frozen=True, eq=False):
     span: Span
 
     def looks_at_elements(self) -> bool:
-        """Whether the step may use the elements, and not only where they are; unless it is plain, it does."""
+        """Whether the step may use the elements, not only their coordinates.
+
+        It may, unless its syntax shows otherwise.
+        """
         if isinstance(self.expr, tree.Arrow) and len(self.expr.params) in (2, 3):
             element, inside = self.expr.params[1], tree.inner_nodes(self.expr.body)
             return any(isinstance(node, tree.Name) and node.name == element for node in inside)
         return True
 
     def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
-        """The next accumulator; bindings go to the block of ``env``."""
+        """Return the next accumulator; bindings go to the block of ``env``."""
         inner, item = _entered(self, env, at)
         if not is_functional(inner, self.expr):
             fail(
@@ -436,11 +442,11 @@ class WrittenStep(Struct, frozen=True, eq=False):
         return entry(call_values(inner, function, args, self.span))
 
     def confirm(self) -> None:
-        """A step as it is written is based on nothing else."""
+        """Do nothing: the program's own step relies on no assumption."""
 
 
 def position(at: tuple[Value, ...], shape: tuple[Poly, ...]) -> Poly:
-    """How many steps came before a coordinate, in row-major order."""
+    """Return the number of steps before a coordinate, in row-major order."""
     found = const(0)
     for c, d in zip(at, shape, strict=True):
         assert isinstance(c, Poly)
@@ -449,9 +455,10 @@ def position(at: tuple[Value, ...], shape: tuple[Poly, ...]) -> Poly:
 
 
 def _entered(body: MapBody | WrittenStep, env: Env, at: tuple[Value, ...]) -> tuple[Env, Lazy | Value]:
-    """The environment of a body at a coordinate, building the block of ``env``, and the element there."""
+    """Return the environment of a body at a coordinate, binding in the block of ``env``, and the element."""
     item: Lazy | Value | None = laid_at(body.over, at)
-    if item is None or not isinstance(item, (Poly, Cond, str)):  # it may have to be computed, once and there
+    # it may need computation, which happens once, in this block
+    if item is None or not isinstance(item, (Poly, Cond, str)):
         item = Lazy("", env, lambda here: element(here, body.over, at, body.span, checked=True))
     names = body.pattern.bind(at, body.span)
     return Env(env.context, env.scope, names, body.env, Element(item, at)), item

@@ -1,7 +1,7 @@
-"""Bounds of static numbers that only running tells, by the functions that they are computed with.
+"""Bounds of static numbers whose value only a run determines, from the functions that compute them.
 
-An index that is clipped to its dimension needs no check in a run: ``max(min(k, n), 1)`` lies between 1
-and n, whatever k is.
+An index that is clipped to its dimension needs no check at run time: ``max(min(k, n), 1)`` lies between 1 and
+n for every k.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from tolcost.elaborate.values import Env
 from tolcost.spaces import SPACES, kind_of
 
 _MANY_BITS = 32
-"""Whole numbers of so many bits are taken to hold what lengths decide."""
+"""Integers of at least this many bits are assumed not to wrap at values that lengths decide."""
 
 _WHOLE = {"floor", "ceil", "round", "trunc"}
 _CLIPS = {("max", True): any, ("max", False): all, ("min", True): all, ("min", False): any}
-"""Whether one operand has to keep to a bound, or all of them: a lower one (True), or an upper one."""
+"""Whether any operand, or every operand, must respect a bound: a lower bound (True) or an upper bound."""
 
 
 def is_within(env: Env, node: Node, low: Poly, high: Poly) -> bool:
-    """Whether a number is seen to lie between two whole numbers, both included."""
+    """Whether a number is shown to lie between two integers, both included."""
     bounds = _Bounds(env, facts_here(env), {})
     return bounds.keeps(node, low, True) and bounds.keeps(node, high, False)
 
 
 class _Bounds(Struct, frozen=True, eq=False):
-    """What is known here; ``bound`` are names of blocks inside."""
+    """The facts that hold here, and the bindings of the blocks entered so far (``bound``)."""
 
     env: Env
     facts: tuple[Cond, ...]
     bound: dict[Var, Node]
 
     def keeps(self, node: Node, end: Poly, lower: bool) -> bool:
-        """Whether a number keeps to a whole number as its lower bound, or as its upper one."""
+        """Whether a number respects an integer as its lower bound, or as its upper bound."""
         match node:
             case ir.Number(value=value):
                 return self._number(value, end, lower)
@@ -90,13 +90,13 @@ class _Bounds(Struct, frozen=True, eq=False):
 
 
 def _whole(node: Node) -> Poly | None:
-    """The whole number that a node is, if it is known."""
+    """Return the integer that a node is, if it is known."""
     value = node.value if isinstance(node, ir.Number) else None
     return value if isinstance(value, Poly) else None
 
 
 def _keeps_order(node: ir.Convert) -> bool:
-    """Whether a conversion neither wraps nor takes bits for others."""
+    """Whether a conversion keeps the order of numbers: it neither wraps nor reinterprets bits."""
     space = SPACES[node.type[0].space]
     wide = not space.finite or kind_of(node.type[0].space) == "R" or (space.bits or 0) >= _MANY_BITS
     return wide and not node.bits

@@ -1,7 +1,7 @@
-"""What a step of a fold seems to make of its accumulator, by how it is written.
+"""A guess of the accumulator's growth and binding times, from the syntax of a fold's step.
 
-Nothing is elaborated for it, and nothing relies on it: whoever asks takes it for a guess, and has the step
-itself bear it out.
+Nothing is elaborated for it, and nothing relies on it: callers treat it as a guess, which elaborating the
+step must confirm.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tolcost.elaborate.values import Closure, Env, Lazy, Value, is_static, singl
 from tolcost.syntax import tree
 
 _Needs = frozenset[int]
-"""The components of an accumulator that something is made of, by number; 0 stands for data."""
+"""The components of an accumulator that an expression depends on, by number; 0 stands for data."""
 
 _NOTHING: _Needs = frozenset()
 _DATA: _Needs = frozenset((0,))
@@ -23,9 +23,11 @@ _Names = Mapping[str, _Needs]
 
 
 def outlook(step: Step, size: int) -> tuple[tuple[bool, ...], tuple[int, ...]] | None:
-    """What a step seems to make of an accumulator of so many components; None where that is not written.
+    """Guess the effect of a step on an accumulator of ``size`` components.
 
-    Of each component: whether it seems to be data after a step, and how many entries longer.
+    None if the syntax does not show it.
+
+    For each component: whether it seems to be data after a step, and by how many entries it grows.
     """
     if not isinstance(step, WrittenStep) or not isinstance(step.expr, tree.Arrow):
         return None
@@ -45,16 +47,16 @@ def outlook(step: Step, size: int) -> tuple[tuple[bool, ...], tuple[int, ...]] |
 
 
 class _Reading(Struct):
-    """What was found so far of names and functions, by identity, while one step is read."""
+    """The results for names and functions so far, by identity, during one reading of a step."""
 
     whole: _Needs
     element: _Needs
     places: Mapping[str, int]
-    """Components by number, as they are written."""
+    """Components by number, in decimal notation."""
     found: dict[int, _Needs] = field(default_factory=dict)
 
     def components(self, env: Env, names: _Names, expr: tree.Expr, size: int) -> Iterator[tuple[_Needs, int]]:
-        """What each component of an expression needs, and how many entries are put beside those it has."""
+        """Yield, for each component of an expression, what it depends on and how many entries it gains."""
         match expr:
             case tree.BlockExpr(statements=statements, result=result):
                 yield from self.components(env, self._defined(env, names, statements), result, size)
@@ -77,7 +79,7 @@ class _Reading(Struct):
                 yield self.needs(env, names, expr), 0
 
     def needs(self, env: Env, names: _Names, expr: tree.Expr) -> _Needs:
-        """What an expression is made of; where data is a part of it, that alone matters."""
+        """Return what an expression depends on; once it depends on data, nothing else matters."""
         match expr:
             case tree.Name(name=name):
                 return names[name] if name in names else self._named(env.nearest(name))
@@ -115,7 +117,7 @@ class _Reading(Struct):
         return found
 
     def _defined(self, env: Env, names: _Names, statements: tuple[tree.Define | tree.Unpack, ...]) -> _Names:
-        """The names with those that statements define; each may use those before it."""
+        """Add the names that statements define; each may use the names before it."""
         inner = dict(names)
         for statement in statements:
             match statement:
@@ -129,7 +131,7 @@ class _Reading(Struct):
         return inner
 
     def _named(self, value: Lazy | Value | None) -> _Needs:
-        """What something needs that is defined around the step."""
+        """Return what a value defined outside the step depends on."""
         match value:
             case Lazy(value=None, expr=None) | None:
                 return _NOTHING
@@ -143,9 +145,9 @@ class _Reading(Struct):
                 return _NOTHING if is_static(value) else _DATA  # type: ignore[arg-type]
 
     def _once(self, env: Env, expr: tree.Expr, params: tuple[str, ...]) -> _Needs:
-        """What something defined elsewhere needs, each looked at once."""
+        """Return what an expression defined elsewhere depends on; each is read once."""
         key = id(expr)
         if key not in self.found:
-            self.found[key] = _NOTHING  # while it is looked at: it may be defined in terms of itself
+            self.found[key] = _NOTHING  # meanwhile, since it may be defined in terms of itself
             self.found[key] = self.needs(env, dict.fromkeys(params, _NOTHING), expr)
         return self.found[key]

@@ -1,4 +1,4 @@
-"""Folds: what ``reduce`` becomes, by what is known of its domain, its start and its step."""
+"""Folds: the lowering of ``reduce``, by what is known of its domain, its start and its step."""
 
 from __future__ import annotations
 
@@ -69,11 +69,14 @@ from tolcost.syntax import tree
 
 _NO_TOL = (Seq, str, Spaces)
 _FEW = 16
-"""So many steps are sooner taken one by one than summed."""
+"""The number of steps up to which running them one by one is cheaper than finding a sum."""
 
 
 class _NotAList(Rejected):
-    """A sequence of sequences or lists, or one whose length changes: only steps one by one will do."""
+    """Raised for an accumulator that is a sequence of sequences or lists, or of changing length.
+
+    Such a fold has no IR; its steps must be run one by one.
+    """
 
     def __init__(self, span: Span) -> None:
         message = "this accumulator is a sequence that cannot be a list, so the steps must be few and known"
@@ -81,10 +84,10 @@ class _NotAList(Rejected):
 
 
 class _Listwise(WrappedStep, frozen=True):
-    """A step whose accumulator is a sequence, seen as one on a list of the same values."""
+    """A step whose accumulator is a sequence, as a step on a list of the same values."""
 
     def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
-        """The next list."""
+        """Return the next list."""
         result = self.step.at(env, Seq(components(accumulator)), at)
         if not isinstance(result, Seq):
             raise _NotAList(self.span)
@@ -93,12 +96,12 @@ class _Listwise(WrappedStep, frozen=True):
 
 @form("reduce")
 def reduce_form(env: Env, expr: tree.Call) -> Value:
-    """``reduce(t, f, init, iter)``."""
+    """Evaluate ``reduce(t, f, init, iter)``."""
     return fold_value(env.indexing(False), *written_fold(env, expr))
 
 
 def written_fold(env: Env, expr: tree.Call) -> tuple[WrittenStep, Value, tuple[Poly, ...]]:
-    """The step of a fold as it is written, what it starts from, and the shape it runs over."""
+    """Return the step of a fold, its start, and the shape of its domain."""
     outer = env.indexing(False)
     over = apart(outer, bind_data(outer, evaluate(outer, expr.args[0])))
     start = entry(evaluate(outer, expr.args[2]))
@@ -108,7 +111,7 @@ def written_fold(env: Env, expr: tree.Call) -> tuple[WrittenStep, Value, tuple[P
 
 
 def fold_value(env: Env, step: WrittenStep, start: Value, shape: tuple[Poly, ...]) -> Value:
-    """The fold of a step over a shape."""
+    """Fold a step over a shape."""
     if isinstance(step.over, Seq):
         return _stepped_through(env, step, start, [(n + 1,) for n in range(len(step.over.items))])
     numbers = known(shape)
@@ -128,12 +131,12 @@ def fold_value(env: Env, step: WrittenStep, start: Value, shape: tuple[Poly, ...
         mode = env.scope.mode
         if mode.tables:
             raise
-        # Too long to be taken entry by entry: tables are looked up instead.
+        # The domain is too long to unroll: look tables up instead.
         return fold_value(env.in_mode(replace(mode, tables=True)), step, start, shape)
 
 
 def _fold(env: Env, step: WrittenStep, start: Value, shape: tuple[Poly, ...]) -> Value:
-    """The fold, by what it starts from."""
+    """Choose the kind of fold by its start."""
     maybe_free = _partly_static(step.over) or not step.looks_at_elements()
     all_free = maybe_free and is_static(start)
     if all_free and not (isinstance(start, Pieces) and may_be_known(step, start.items)):
@@ -148,7 +151,7 @@ def _fold(env: Env, step: WrittenStep, start: Value, shape: tuple[Poly, ...]) ->
 
 
 def _list_fold(env: Env, step: Step, start: Pieces, shape: tuple[Poly, ...], all_free: bool) -> Value:
-    """A fold of a list; a few steps of which nothing is data are taken one by one."""
+    """Fold a list; if nothing is data and the steps are few, run them one by one."""
     numbers = known(shape)
     if not all_free or numbers is None or math.prod(numbers) > UNROLL_LIMIT:
         return fold_list(env, step, start.items, shape, maybe_free=True)
@@ -165,12 +168,12 @@ def _list_fold(env: Env, step: Step, start: Pieces, shape: tuple[Poly, ...], all
 
 
 def _partly_static(over: Value) -> bool:
-    """Whether a step may look at something static in its element."""
+    """Whether a step may read something static from its element."""
     return any(map(is_static, over.items)) if isinstance(over, Pieces) else is_static(over)
 
 
 def _sequence_fold(env: Env, step: Step, start: Seq, shape: tuple[Poly, ...]) -> Value:
-    """A fold whose accumulator is a sequence of tensors, as one on a list of the same tensors."""
+    """Fold a sequence of tensors as a list of these tensors."""
     if not start.items or any(isinstance(item, Seq) or capacity(item) > 1 for item in start.items):
         raise _NotAList(step.span)
     bound = bind_data(env, fold_list(env, _Listwise(step), start.items, shape))
@@ -178,7 +181,7 @@ def _sequence_fold(env: Env, step: Step, start: Seq, shape: tuple[Poly, ...]) ->
 
 
 def _entry_by_entry(env: Env, step: Step, start: Value, points: list[tuple[int, ...]]) -> Value:
-    """Run the steps one by one; all of them are one piece of work, as with more than can be run so."""
+    """Run the steps one by one, as one joint piece of work, as a fold of more steps would be."""
     return _stepped_through(env, step, start, points, JointWork())
 
 
@@ -187,8 +190,9 @@ def _stepped_through(
 ) -> Value:
     """Run the steps one by one.
 
-    An accumulator is as late as its start and its steps together, and in a space that holds all of them: one
-    that turns out to be data, or real, at some step is so from the start, as in a fold of unknown length.
+    An accumulator is static only if its start and every step's result are, and its space holds all of them.
+    If it becomes data, or real, at some step, the fold is repeated with that kind from the start, as in a
+    fold of unknown length.
     """
     outer = env.building(env.scope.inner())
     with env.context.attempt(outer.scope) as trial:
@@ -216,28 +220,28 @@ def _stepped(
 
 
 class _Kind(NamedTuple):
-    """What a fold carries at one place: numbers that are ``late``, or static, in a space."""
+    """The kind of one loop-carried value: whether it is data (``late``), and its space."""
 
     late: bool
     space: str
 
 
 Kinds: TypeAlias = tuple[_Kind, ...]
-"""Of each component of an accumulator, and of each member of a sequence."""
+"""The kinds of all components of an accumulator, or of all members of a sequence."""
 
 
 class _OfKinds(WrappedStep, frozen=True):
-    """A step, what it gives of the kinds that all the steps have together."""
+    """A step whose results are converted to the kinds that all steps have in common."""
 
     kinds: Kinds
 
     def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
-        """The next accumulator."""
+        """Return the next accumulator."""
         return _of_kinds(env, self.step.at(env, accumulator, at), self.kinds, self.span)
 
 
 def _kinds_of_all(values: list[Value]) -> Kinds:
-    """The kinds that hold an accumulator at every step; none if it is not always made alike."""
+    """Return the kinds that hold the accumulator at every step; nothing if its structure changes."""
     every = [*map(_kinds, values)]
     if len(set(map(len, every))) > 1:
         return ()
@@ -261,7 +265,7 @@ def _kinds(value: Value) -> Kinds:
 
 
 def _of_kinds(env: Env, value: Value, kinds: Kinds, span: Span) -> Value:
-    """A value of these kinds; the same object if it is."""
+    """Convert a value to the given kinds; return the same object if nothing changes."""
     if not kinds:
         return value
     if isinstance(value, (Pieces, Seq)):
@@ -284,7 +288,7 @@ def _of_kinds(env: Env, value: Value, kinds: Kinds, span: Span) -> Value:
 
 
 def _carried(env: Env, step: WrittenStep, over: Vec) -> WrittenStep:
-    """A step over the entries of a bracket: if one of them is data, all of them are."""
+    """Make a step over a bracket treat all entries as data if one of them is."""
     if over.static or not step.looks_at_elements():
         return step
     items = tuple(_late(env, item, step.span) for item in over.items)
@@ -292,7 +296,7 @@ def _carried(env: Env, step: WrittenStep, over: Vec) -> WrittenStep:
 
 
 def _late(env: Env, value: Value, span: Span) -> Value:
-    """A static number as data; anything else as it is."""
+    """Convert a static number to data; return any other value as it is."""
     number = isinstance(plain(value), (Poly, Cond, Fraction, float, complex, Quotient, Opaque))
     return Data(materialise(env, value, span)) if number else value
 
@@ -301,9 +305,9 @@ def _late(env: Env, value: Value, span: Span) -> Value:
 
 
 def _static_fold(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
-    """A fold of statics: by numbers, a sum in closed form, or a free Fold.
+    """Fold statics: by numbers, by a sum in closed form, or by a free Fold.
 
-    The data fold if a step turns out to be data; None if nothing in the IR stands for it.
+    Returns the data fold if a step turns out to be data, and None if the IR cannot express the fold.
     """
     free = _probe(env, step, start, shape)
     if free is None or not is_static(free):
@@ -318,23 +322,23 @@ def _static_fold(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) ->
     if numbers is not None and size <= UNROLL_LIMIT:
         return _entry_by_entry(env, step, start, grid(numbers))
     if isinstance(start, _NO_TOL):
-        return None  # too long to take one by one, and nothing in the IR stands for them
+        return None  # too long to run step by step, and not expressible in the IR
     steady = None if isinstance(start, (Pieces, Vec, View)) else _steady(env, step, start, shape)
     return free if steady is None else _like(env, steady, free)
 
 
 class _Spaced(WrappedStep, frozen=True):
-    """A step of statics, what it gives in the spaces of the fold that it is a step of."""
+    """A step of statics whose results take the spaces of the whole fold."""
 
     like: Value
 
     def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
-        """The next accumulator."""
+        """Return the next accumulator."""
         return _in_spaces_of(env, self.step.at(env, accumulator, at), self.like, self.span)
 
 
 def _in_spaces_of(env: Env, value: Value, like: Value, span: Span) -> Value:
-    """A static value in the spaces of another; of a list, each component."""
+    """Convert a static value to the spaces of another, component by component."""
     if isinstance(value, Pieces) and isinstance(like, Pieces) and len(value.items) == len(like.items):
         pairs = zip(value.items, like.items, strict=True)
         return Pieces(tuple(_in_spaces_of(env, item, other, span) for item, other in pairs))
@@ -342,7 +346,7 @@ def _in_spaces_of(env: Env, value: Value, like: Value, span: Span) -> Value:
 
 
 def _static_in(env: Env, value: Value, space: str, span: Span) -> Value:
-    """A static value without components in a space; the same object if it is, and anything else as it is."""
+    """Convert a static value without components to a space; return the same object if nothing changes."""
     inner = plain(value)
     if not is_static(value) or isinstance(inner, (*_NO_TOL, Pieces)):
         return value
@@ -351,20 +355,20 @@ def _static_in(env: Env, value: Value, space: str, span: Span) -> Value:
 
 
 def _like(env: Env, value: Value, folded: Value) -> Value:
-    """What a fold of statics comes to, in the machine type that the fold would have."""
+    """Give the result of a static fold the machine type that the fold has."""
     space = space_of(folded)
     return recast(held(env, value, space), space) if SPACES[space].finite else value
 
 
 def _probe(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
-    """The fold as a free one, if its steps stay static."""
+    """Build the fold as a free one, to find out whether its steps stay static."""
     if isinstance(start, _NO_TOL):
         return _probe_words(env, step, start, shape)
     return fold_under_coordinates(env, step, start, shape, maybe_free=True)
 
 
 def _probe_words(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
-    """Sequences and text have no IR, so only the first step can tell whether a fold of them is static."""
+    """Probe a fold of sequences or texts: without IR, only the first step shows whether it is static."""
     inner = env.building(env.scope.inner())
     with env.context.attempt(inner.scope):
         value = step.at(inner, start, tuple(const(1) for _ in shape))
@@ -372,7 +376,7 @@ def _probe_words(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) ->
 
 
 def _steady(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
-    """A fold that reaches its final value at the first step, such as a maximum of equal numbers."""
+    """Return the result of a fold that is final after the first step, such as a maximum of equal numbers."""
     if prove(ge(product_of(shape) - 1), facts_here(env)) is not True:
         return None
     coords, inner = fresh(env, step.pattern, shape)
@@ -389,9 +393,9 @@ def _steady(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Valu
 
 
 def _closed(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
-    """A fold of numbers as a formula: a sum of what each step adds, or a power of what each multiplies by.
+    """Return a fold of numbers in closed form: a sum of increments, or a power of a factor.
 
-    A machine type wraps what is multiplied in it before long: that is no power.
+    Repeated multiplication soon wraps in a machine type, so there it is not a power.
     """
     accumulator, first = data_symbol("accumulator", None, None), plain(start)
     symbol = the_symbol(accumulator)

@@ -84,7 +84,7 @@ from tolcost.spaces import join_spaces
 
 
 def as_entry(env: Env, value: Value, span: Span) -> Value:
-    """A value as a ToL of one entry: a new first dimension of length 1."""
+    """Return a ToL with a new first dimension of length 1, whose only entry is the value."""
     value = apart(env, value)
     if isinstance(value, Pieces):
         return each(value, lambda item: as_entry(env, item, span))
@@ -92,7 +92,7 @@ def as_entry(env: Env, value: Value, span: Span) -> Value:
 
 
 def join_values(env: Env, left: Value, right: Value, d: int, span: Span) -> Value:
-    """Two ToLs one after the other along dimension ``d``."""
+    """Join two ToLs along dimension ``d``."""
     lefts, rights = component_shapes(env, left, span), component_shapes(env, right, span)
     for a, b in zip(lefts, rights, strict=False):
         _check_joined(env, a, b, d, span)
@@ -110,7 +110,7 @@ def join_values(env: Env, left: Value, right: Value, d: int, span: Span) -> Valu
 
 
 def _check_joined(env: Env, a: Shape, b: Shape, d: int, span: Span) -> None:
-    """Two shapes have one rank, and agree in all dimensions but the one that is joined along."""
+    """Require two shapes to have equal rank, and equal lengths except along the joined dimension."""
     if len(a) != len(b) or not 1 <= d <= len(a):
         fail(
             "T0312",
@@ -134,7 +134,7 @@ def _check_joined(env: Env, a: Shape, b: Shape, d: int, span: Span) -> None:
 
 
 def reshape_value(env: Env, value: Value, shape: tuple[Poly, ...], span: Span) -> Value:
-    """The same elements, row-major, under another shape."""
+    """Return the same elements, row-major, under another shape."""
     check_rank(shape, span)
     if isinstance(value, Pieces):
         return each(value, lambda item: reshape_value(env, item, shape, span))
@@ -168,7 +168,7 @@ def _part(env: Env, span: Span, value: Value, at: tuple[Value, ...], to: Shape |
 
 
 def _box(env: Env, value: Value, low: Shape, high: Shape, span: Span) -> Value:
-    """What lies between two corners."""
+    """Return the box between two corners."""
     shape = shape_of(env, value, span)
     if not len(low) == len(high) == len(shape):
         fail(
@@ -193,13 +193,16 @@ def _box(env: Env, value: Value, low: Shape, high: Shape, span: Span) -> Value:
 
 
 def _box_of_component(env: Env, item: Value, low: Shape, high: Shape, span: Span) -> Value:
-    """A component of a list may have dimensions of its own: all of them is in the part."""
+    """Box a component of a list; its further dimensions are kept whole."""
     own = shape_of(env, item, span)[len(low) :]
     return _box(env, item, (*low, *(const(1) for _ in own)), (*high, *own), span)
 
 
 def _shifted(env: Env, index: Value, by: Poly, span: Span) -> Value:
-    """An index into a part as one into the whole; where it is data, moving it is nobody's work."""
+    """Shift an index into a part to an index into the whole.
+
+    The addition is free even if the index is data.
+    """
     if isinstance(index, Poly):
         return index + by
     if by == const(0):
@@ -295,7 +298,7 @@ def _reshape(env: Env, span: Span, value: Value, wanted: Shape) -> Value:
         rest = product_of(tuple(d for n, d in enumerate(wanted) if n != open_places[0]))
         filled = _share(env, product_of(shape), rest, span)
         wanted = tuple(filled if n == open_places[0] else d for n, d in enumerate(wanted))
-    for length in wanted:  # two that are below 0 would make as many elements
+    for length in wanted:  # two negative lengths would have the right product
         require_length(env, length, span)
     return reshape_value(env, value, wanted, span)
 
@@ -374,7 +377,7 @@ def _put(env: Env, span: Span, value: Value, at: tuple[Value, ...], given: Value
         and all(isinstance(a, Poly) and a.constant is not None for a in at)
     ):
         value = lay_out(value, known(shape) or (), env, span)
-    # data makes a ToL data as a whole; entries of brackets in which something is data are told apart already
+    # data turns a static ToL into data; in a bracket that contains data, entries are already separate
     entrywise = isinstance(value, Vec) and (value.loose or not value.static or is_static(new))
     if isinstance(value, Vec) and entrywise and len(value.shape) == 1:
         place = at[0].constant if isinstance(at[0], Poly) else None
@@ -425,7 +428,7 @@ def _wrong_shape(new: Shape, old: Shape, span: Span) -> NoReturn:
     )
 
 
-# === Primitives that keep some rows of a ToL: filter, and repeat, which keeps them several times.
+# === Primitives that keep some rows of a ToL: filter, and repeat, which may keep a row several times.
 
 
 @primitive("filter", anything, tol, elements=(0,))
@@ -469,14 +472,14 @@ def _repeat(env: Env, span: Span, given: Value, counts: Value, most: Poly) -> Va
 
 
 def _check_count(env: Env, count: Poly, most: Poly, span: Span) -> None:
-    """An entry stays 0 times at the least, and ``most`` times at the most."""
+    """Require a count to lie between 0 and ``most``."""
     text = f"an entry is to stay {count} times, which has to be from 0 to {most}"
     require(env, ge(count), "an entry stays 0 times at the least", span, text, code="T0320")
     require(env, ge(most - count), f"an entry stays {most} times at the most", span, text, code="T0320")
 
 
 def _same_count(env: Env, counts: Value, span: Span) -> Poly | None:
-    """How often entries stay, if that is the same for all of them."""
+    """Return how often entries are repeated, if it is equally often for all of them."""
     shape = shape_of(env, counts, span)
     if known(shape) is not None:
         first, *others = integers(env, counts, span) or (None,)
@@ -489,7 +492,7 @@ def _same_count(env: Env, counts: Value, span: Span) -> Poly | None:
 
 
 def _repeat_alike(env: Env, value: Value, size: Poly, often: Poly, most: Poly, span: Span) -> Value:
-    """Every row equally often: another dimension that no element depends on, and none of its own."""
+    """Repeat every row equally often: add a dimension on which no element depends, and merge it."""
     if isinstance(value, Pieces):
         return each(value, lambda item: _repeat_alike(env, item, size, often, most, span))
     _check_count(env, often, most, span)
@@ -505,7 +508,7 @@ def _repeat_alike(env: Env, value: Value, size: Poly, often: Poly, most: Poly, s
 
 
 def _length(env: Env, value: Value, marks: Value, problem: str, span: Span) -> Poly:
-    """How many entries there are to keep or not; as many as there are marks."""
+    """Return the number of entries, which must equal the number of marks."""
     shapes, marked = component_shapes(env, value, span), shape_of(env, marks, span)
     sizes = [shape[0] if shape else const(1) for shape in shapes]
     if len(marked) == 1:
@@ -522,7 +525,7 @@ def _length(env: Env, value: Value, marks: Value, problem: str, span: Span) -> P
 
 
 def _kept(env: Env, value: Value, marks: Value, most: Poly, repeats: bool, span: Span) -> Value:
-    """The entries that data keeps: a length of its own, of which only the most is known."""
+    """Filter or repeat by data: the result has a new length, of which only the maximum is known."""
     node, marked = materialise(env, value, span), materialise(env, marks, span)
     env.context.names += 1
     name = env.context.own_name(f"z{env.context.names}")
@@ -564,7 +567,7 @@ def _decided(env: Env, mark: Value, span: Span) -> bool:
 
 
 def _rows(env: Env, value: Value, kept: list[Poly], span: Span) -> Value:
-    """Some of the rows of a ToL, or entries of a sequence, by number."""
+    """Select rows of a ToL, or entries of a sequence, by number."""
     if isinstance(value, Pieces):
         return each(value, lambda item: _rows(env, item, kept, span))
     if isinstance(value, Seq):
@@ -580,7 +583,7 @@ def _rows(env: Env, value: Value, kept: list[Poly], span: Span) -> Value:
 
 
 def _same_everywhere(env: Env, mask: Value, span: Span) -> bool | None:
-    """Whether a mask of any length keeps everything (or nothing), whatever the place."""
+    """Whether a mask keeps everything (True) or nothing (False) at every place; None if it varies."""
     if not isinstance(mask, View) or len(mask.shape) != 1:
         return None
     place, scope = env.scope.under(("i",), mask.shape)
@@ -590,7 +593,7 @@ def _same_everywhere(env: Env, mask: Value, span: Span) -> bool | None:
 
 
 def _nothing_of(env: Env, value: Value, span: Span) -> Value:
-    """A ToL of the same rank without entries."""
+    """Return a ToL of the same rank without entries."""
     rest = shape_of(env, value, span)[1:]
     return View(
         (const(0), *rest),

@@ -1,7 +1,8 @@
-"""How many turns a loop takes: for how many of them the condition that each turn gives holds.
+"""Trip counts: the number of iterations of a loop whose step computes the condition of the next iteration.
 
-A turn is a step of a fold whose accumulator starts with a condition.  Where the condition is known at every
-turn (its other values are, by induction), the algebra tells when it fails for the first time.
+An iteration ("turn") is a step of a fold whose accumulator starts with a condition. If the condition is known
+at every turn (because the other loop-carried values are, by induction), the algebra finds the turn at which
+it first fails.
 """
 
 from __future__ import annotations
@@ -69,31 +70,31 @@ from tolcost.elaborate.values import (
 from tolcost.syntax import tree
 
 MOST_TAKEN = 512
-"""So many turns are taken one by one, where nothing follows from one for the next."""
+"""The most turns that are elaborated one by one, if no induction over the turns succeeds."""
 
 MOST_TRIED = 20_000
-"""So many turns are tried one by one, where the condition has no simple form."""
+"""The most turns at which a condition without a simple form is evaluated one by one."""
 
 NO_LIMIT = LARGEST_LENGTH - 1
-"""A loop that may take so many turns has no limit."""
+"""The limit from which on a loop counts as unlimited."""
 
 
 NO_END = "no end"
-"""What is said of a condition that holds at every turn."""
+"""The result for a condition that holds at every turn."""
 
 Turns = Poly | str | None
-"""A number of turns, ``NO_END``, or nothing that could be told."""
+"""A number of turns, ``NO_END``, or None if it is unknown."""
 
 TURN = data_symbol("turn", 0, LARGEST_LENGTH)
-"""How many turns came before one that may be any."""
+"""The number of turns before an arbitrary one."""
 
 
 @form("trips")
 def trips_form(env: Env, expr: tree.Call) -> Value:
-    """``trips(t, f, init, iter)``: how many turns a loop takes, and whether it takes exactly so many.
+    """Evaluate ``trips(t, f, init, iter)``: the trip count of a loop, and whether it is exact.
 
-    A turn is written as a step of ``reduce``; the first entry of ``init``, and of the result of a turn,
-    is the condition of the next one.  Where data decides the number, finding it computes the conditions.
+    A turn is written like a step of ``reduce``; the first entry of ``init``, and of the result of a turn, is
+    the condition of the next turn. If data decides the trip count, finding it computes the conditions.
     """
     loop = _written_loop(env, expr)
     turns, exact = loop.counted(env, env.context.turns_name)
@@ -105,13 +106,13 @@ def trips_form(env: Env, expr: tree.Call) -> Value:
 
 @form("tripcount")
 def tripcount_form(env: Env, expr: tree.Call) -> Value:
-    """``tripcount(t, f, init, iter)``: as ``trips``, for a loop whose own steps compute the condition."""
+    """Evaluate ``tripcount(t, f, init, iter)``: ``trips`` for a loop whose steps compute the condition."""
     loop = _written_loop(env, expr)
     return loop.result(*loop.counted(env, lambda: "turns"))
 
 
 class _Loop(Struct, frozen=True, eq=False):
-    """A loop as it is written: its turn, with the first condition, what it carries, and its limit."""
+    """A loop: its turn with the first condition, the loop-carried values, and its limit."""
 
     turn: _Turn
     carried: tuple[Value, ...]
@@ -119,13 +120,13 @@ class _Loop(Struct, frozen=True, eq=False):
 
     @property
     def go(self) -> Cond | None:
-        """The condition of the first turn; None where data decides."""
+        """The condition of the first turn; None if data decides it."""
         return truth(self.turn.go)
 
     def counted(self, env: Env, name: Callable[[], str]) -> tuple[Poly, bool]:
-        """Return how many turns are taken once the first is, and whether exactly so many.
+        """Return the trip count, given that the first turn is taken, and whether it is exact.
 
-        ``name`` gives a number of turns that data decides its name.
+        ``name`` names a trip count that data decides.
         """
         held = Held(None, certain=False)
         if self.shape[0] != const(0) and self.go is not FALSE:
@@ -133,7 +134,7 @@ class _Loop(Struct, frozen=True, eq=False):
         return _turns(env, self.shape[0], held, name)
 
     def result(self, turns: Poly, exact: bool) -> Value:
-        """Return the list that the loop's form gives."""
+        """Return the list that is the value of the form."""
         if self.go is None:
             is_open = any(symbol.kind == "data" for symbol in turns.free)
             return Pieces((turns, TRUE if exact and is_open else FALSE))
@@ -152,7 +153,7 @@ def _written_loop(env: Env, expr: tree.Call) -> _Loop:
 
 
 def _components_of(env: Env, items: Sequence[Value], sizes: Sequence[int], span: Span) -> tuple[Value, ...]:
-    """Return values one by one, and lists by their components: each is known, or not, by itself."""
+    """Split lists into components, so that each can be known or not by itself."""
     return tuple(
         value
         for item, size in zip(items, sizes, strict=True)
@@ -161,14 +162,17 @@ def _components_of(env: Env, items: Sequence[Value], sizes: Sequence[int], span:
 
 
 class Held(Struct, frozen=True):
-    """At how many turns the condition holds; where that is not ``certain``, it may fail before."""
+    """The number of turns at which the condition holds.
+
+    If it is not ``certain``, the condition may fail before.
+    """
 
     turns: Turns
     certain: bool
 
 
 def _turns(env: Env, limit: Poly, held: Held, name: Callable[[], str]) -> tuple[Poly, bool]:
-    """How many turns are taken, and whether exactly so many: what nothing limits is a symbol."""
+    """Return the trip count, and whether it is exact; a trip count that data decides is a symbol."""
     number = limit.constant
     endless = number is not None and number >= NO_LIMIT
     if isinstance(held.turns, Poly):
@@ -184,25 +188,25 @@ def _turns(env: Env, limit: Poly, held: Held, name: Callable[[], str]) -> tuple[
     return data_symbol(full, 0, most, "turns", base), True
 
 
-# ---- the work of finding out ------------------------------------------------------------------
+# ---- the work of finding the trip count --------------------------------------------------------
 
 
 class _TurnWithCondition(WrappedStep, frozen=True, eq=False):
-    """A turn seen as a step on a list: the condition, and what the loop carries."""
+    """A turn as a step on a list: the condition, and the loop-carried values."""
 
     turn: _Turn
 
     def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
-        """The next list."""
+        """Return the next list."""
         go, *parts = components(accumulator)
         carried = self.turn.from_condition(env, go, parts, at)
         return as_list((*self.turn.said, *components(carried)))
 
 
 def compute_conditions(env: Env, loop: _Loop, turns: Symbol) -> None:
-    """Bind the fold that computes the conditions of a loop, by which data decides its number of turns.
+    """Bind the fold that computes the conditions of a loop whose trip count data decides.
 
-    Of what the loop carries it has what conditions depend on.  Conditions that are static are no work.
+    It contains only the loop-carried values that the conditions depend on. Static conditions are no work.
     """
     step = _TurnWithCondition(loop.turn.step, loop.turn)
     start = (loop.turn.go, *loop.carried)
@@ -217,7 +221,7 @@ def compute_conditions(env: Env, loop: _Loop, turns: Symbol) -> None:
 
 
 def _fold_of(env: Env, condition: Value, span: Span) -> Fold:
-    """Return the fold that a value is the first component of."""
+    """Return the fold whose first component a value is."""
     node = condition.node if isinstance(condition, Data) else None
     while node is not None and not isinstance(node, Fold):
         match node:
@@ -233,7 +237,7 @@ def _fold_of(env: Env, condition: Value, span: Span) -> Fold:
 
 
 def _defining(fold: Fold, turns: Symbol) -> Fold:
-    """Return a fold without what its first component, a condition, does not depend on."""
+    """Restrict a fold to the components that its first component, the condition, depends on."""
     body, var = fold.body, fold.accumulator
     items = body.result.items if isinstance(body.result, Pack) else ()
     if len(items) != len(fold.type):
@@ -255,30 +259,33 @@ def _defining(fold: Fold, turns: Symbol) -> Fold:
 
 
 def _components_read(node: Node, body: Block, accumulator: Var) -> list[int]:
-    """Return which components of an accumulator a value depends on; all, where it is read as a whole."""
+    """Return the components of an accumulator that a value depends on.
+
+    All of them if it is read as a whole.
+    """
     nodes = list(inner_nodes((node,), dict(body.bindings)))
     parts = [one for one in nodes if isinstance(one, Component) and is_ref(one.value, accumulator)]
     whole = len({part.value for part in parts}) < len({one for one in nodes if is_ref(one, accumulator)})
     return [*range(1, len(accumulator.type) + 1)] if whole else [part.j for part in parts]
 
 
-# ---- the condition after a turn that may be any -----------------------------------------------
+# ---- the condition after an arbitrary turn -----------------------------------------------------
 
 
 class _Turn(WrappedStep, frozen=True):
-    """A turn of a loop, seen as a step on what it carries; ``said`` is the condition it gave last."""
+    """A turn of a loop, as a step on the loop-carried values; ``said`` is the condition it computed last."""
 
     go: Value
     sizes: tuple[int, ...]
-    """How many components each carried value has: a list is carried component by component."""
+    """The number of components of each loop-carried value: a list is carried component by component."""
     said: list[Value] = field(default_factory=list)
 
     def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
-        """What the loop carries after a turn."""
+        """Return the loop-carried values after a turn."""
         return self.from_condition(env, self.go, components(accumulator), at)
 
     def from_condition(self, env: Env, go: Value, parts: Iterable[Value], at: tuple[Value, ...]) -> Value:
-        """The same, given the condition of the turn as well."""
+        """Return the loop-carried values after a turn, given its condition."""
         left = iter(parts)
         carried = [next(left) if size == 1 else Pieces(tuple(islice(left, size))) for size in self.sizes]
         result = self.step.at(env, Seq((go, *carried)), at)
@@ -289,7 +296,7 @@ class _Turn(WrappedStep, frozen=True):
 
 
 def _held(env: Env, turn: _Turn, start: tuple[Value, ...], shape: tuple[Poly, ...]) -> Held:
-    """At how many turns the condition holds, as far as it follows from what is known at every turn."""
+    """Find out at how many turns the condition holds, from what induction shows about every turn."""
     coords, inner = fresh(env, turn.pattern, shape)
     with env.context.attempt(inner.scope):
         try:
@@ -302,7 +309,7 @@ def _held(env: Env, turn: _Turn, start: tuple[Value, ...], shape: tuple[Poly, ..
 
 
 def _turn_by_turn(env: Env, turn: _Turn, carried: tuple[Value, ...], limit: Poly) -> Held:
-    """The same where nothing follows from one turn for the next, but every turn is a matter of numbers."""
+    """Find out at how many turns the condition holds by running turns whose values are numbers."""
     last = LARGEST_LENGTH if limit.constant is None else limit.constant
     try:
         for done in range(min(last, MOST_TAKEN)):
@@ -320,7 +327,7 @@ def _turn_by_turn(env: Env, turn: _Turn, carried: tuple[Value, ...], limit: Poly
 
 
 def _necessary(value: Value) -> tuple[Cond, bool]:
-    """A condition without which a value does not hold, and whether that is all of it."""
+    """Return a condition that is necessary for a value to be true, and whether it is also sufficient."""
     if isinstance(value, Unknown):
         ends = value.otherwise is not None and truth(value.otherwise) is FALSE
         return (value.needs if ends else TRUE), False
@@ -329,18 +336,18 @@ def _necessary(value: Value) -> tuple[Cond, bool]:
 
 
 def truth(value: Value) -> Cond | None:
-    """The condition that a value of one entry is; None where only data decides."""
+    """Return the condition that a value of one entry is; None if data decides it."""
     inner = plain(value)
     if isinstance(inner, Vec) and len(inner.items) == 1:
         inner = plain(inner.items[0])
     return inner if isinstance(inner, Cond) else None
 
 
-# ---- when a condition fails for the first time ------------------------------------------------
+# ---- the first turn at which a condition fails -------------------------------------------------
 
 
 def leading(condition: Cond, turn: Symbol) -> Turns:
-    """At how many turns, from turn 0 on, a condition holds before it fails for the first time.
+    """Return at how many turns, from turn 0 on, a condition holds before it first fails.
 
     >>> from tolcost.algebra import data_symbol, length, the_symbol
     >>> k = data_symbol("k", 0, 100)
@@ -362,7 +369,7 @@ def leading(condition: Cond, turn: Symbol) -> Turns:
 
 
 def _comparison(p: Poly) -> Cond | None:
-    """The comparison that ``p`` is 1 or 0 by, where it is a truth that was made a number."""
+    """Return the comparison whose truth value, converted to a number, is ``p``."""
     clips = {part.p for mono in p.terms for part in mono if isinstance(part, Relu)}
     tried = (ge(q) for clip in clips for q in (clip, clip - 1, -clip, -clip - 1))
     return next((c for c in tried if indicator(c) in (p, -p)), None)
@@ -376,7 +383,7 @@ def _first_to_end(found: list[Turns]) -> Turns:
 
 
 def _while_positive(p: Poly, turn: Symbol) -> Turns:
-    """The same of ``p >= 0``, where p changes by the same number each turn."""
+    """Return at how many turns ``p >= 0`` holds, if p changes by a constant with each turn."""
     at_first = substitute(p, {turn: const(0)})
     change = substitute(p, {turn: const(1)}) - at_first
     slope = change.constant
@@ -394,7 +401,7 @@ def _while_positive(p: Poly, turn: Symbol) -> Turns:
 
 
 def _one_by_one(condition: Cond, turn: Symbol) -> Turns:
-    """The same of a condition on nothing but the turn."""
+    """Return at how many turns a condition on the turn alone holds, by evaluating it turn by turn."""
     if not symbols_of_cond(condition) <= {turn}:
         return None
     failed = (k for k in range(MOST_TRIED) if not evaluate_cond(condition, {turn: k}))
