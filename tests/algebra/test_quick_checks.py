@@ -25,8 +25,8 @@ from tolcost.algebra import (
 from tolcost.algebra.conditions import And, Eq, Ge, Or
 from tolcost.algebra.quick_checks import (
     MANY,
-    _counted_from_lower_bounds,
     _numerator,
+    _shift_to_lower_bounds,
     direction,
     obvious,
     range_decides_nothing,
@@ -65,7 +65,7 @@ def points() -> list[dict[Symbol, int]]:
 @given(PLAIN)
 def test_counting_from_the_least_changes_no_value(terms: list[tuple[int, list[str]]]) -> None:
     goal = plain(terms)
-    shifted = _counted_from_lower_bounds(goal)
+    shifted = _shift_to_lower_bounds(goal)
     for point in points() if shifted is not None else ():
         less = {symbol: value - LOW[symbol.name] for symbol, value in point.items()}
         assert evaluate(goal, point) == evaluate(shifted, less)

@@ -52,7 +52,7 @@ _MAX_EXPONENT_CASES = 16
 """The most values of an exponent that are proved one by one."""
 _MAX_POINTS = 1_500
 """The most points at which two expressions are evaluated to find a witness."""
-_AT_FIRST = 64
+_POINTS_BEFORE_PROOF = 64
 """The number of points evaluated before a proof is tried.
 
 Most differences show there, and a proof usually makes the other points unnecessary.
@@ -140,15 +140,15 @@ def compare(a: Poly | int, b: Poly | int, facts: tuple[Cond, ...] = ()) -> Order
     gap = tidied(right - left, facts)
     if not gap.terms:
         return EQUAL
-    points = _differing(left, right, facts)
-    below, above = _sides(islice(points, _AT_FIRST))
+    points = _evaluate_both(left, right, facts)
+    below, above = _witnesses(islice(points, _POINTS_BEFORE_PROOF))
     if above is None and never_negative(gap, facts):
         if below is None and never_negative(-gap, facts):
             return EQUAL
-        return Order(never_above=True, below=below or _first(points, below=True))
+        return Order(never_above=True, below=below or _first_witness(points, below=True))
     if below is None and never_negative(-gap, facts):
-        return Order(never_below=True, above=above or _first(points, below=False))
-    return Order(False, False, *_sides(points, below, above))
+        return Order(never_below=True, above=above or _first_witness(points, below=False))
+    return Order(False, False, *_witnesses(points, below, above))
 
 
 def never_negative(gap: Poly, facts: tuple[Cond, ...]) -> bool:
@@ -222,11 +222,11 @@ def _residues(steps: dict[Symbol, int]) -> Iterator[dict[Symbol, Poly | int]]:
     for offsets in product(*(range(steps[s]) for s in symbols)):
         values: dict[Symbol, Poly | int] = {}
         for symbol, offset in zip(symbols, offsets, strict=True):
-            values[symbol] = _in_class(symbol, steps[symbol], offset)
+            values[symbol] = _as_residue_class(symbol, steps[symbol], offset)
         yield values
 
 
-def _in_class(symbol: Symbol, step: int, offset: int) -> Poly:
+def _as_residue_class(symbol: Symbol, step: int, offset: int) -> Poly:
     """Write a symbol as a residue class, counted from its lower bound if it has one."""
     if symbol.lo is None:
         return data_symbol(symbol.name, None, None) * step + offset
@@ -255,7 +255,7 @@ def residue_steps(p: Poly) -> dict[Symbol, int]:
     return {} if bounding & set(steps) else {symbol: steps[symbol] for symbol in ordered}
 
 
-def _differing(left: Poly, right: Poly, facts: tuple[Cond, ...]) -> Iterator[Witness | None]:
+def _evaluate_both(left: Poly, right: Poly, facts: tuple[Cond, ...]) -> Iterator[Witness | None]:
     """Evaluate both expressions at admissible points; yield None where they are equal."""
     at_left, at_right = prepared(left), prepared(right)
     for point in _points(left.free | right.free, facts):
@@ -266,11 +266,11 @@ def _differing(left: Poly, right: Poly, facts: tuple[Cond, ...]) -> Iterator[Wit
         yield None if values[0] == values[1] else Witness(tuple(point.items()), *values)
 
 
-def _first(points: Iterable[Witness | None], below: bool) -> Witness | None:
+def _first_witness(points: Iterable[Witness | None], below: bool) -> Witness | None:
     return next((point for point in points if point and (point.left < point.right) is below), None)
 
 
-def _sides(
+def _witnesses(
     points: Iterable[Witness | None], below: Witness | None = None, above: Witness | None = None
 ) -> tuple[Witness | None, Witness | None]:
     """Return the first point where left is below right, and the first where it is above."""

@@ -105,7 +105,7 @@ def ge(p: Poly | int) -> Cond:
     # most conditions on lengths are decided here, before the effort of tightening them
     if low is not None and low >= 0:
         return TRUE
-    value = _tightened(given)
+    value = _tighten(given)
     if value is not given:
         low, high = numerator_range(value)
         if low is not None and low >= 0:
@@ -113,7 +113,7 @@ def ge(p: Poly | int) -> Cond:
     return FALSE if high is not None and high < 0 else Ge(value)
 
 
-def _tightened(p: Poly) -> Poly:
+def _tighten(p: Poly) -> Poly:
     """Divide by the content, rounding the constant down; remove a lone floor or clip."""
     terms = p.terms
     common = gcd(*[coef for mono, coef in terms.items() if mono])
@@ -122,18 +122,18 @@ def _tightened(p: Poly) -> Poly:
     if common > 1 or p.den > 1:
         p = Poly({mono: coef // common for mono, coef in terms.items() if coef // common})
     if UNIT not in p.terms:
-        p = _over_lengths(p)
-    return _without_clip(_without_floor(_to_multiple(p))) if p.height else p
+        p = _divide_by_lengths(p)
+    return _remove_clip(_remove_floor(_round_to_multiple(p))) if p.height else p
 
 
-def _to_multiple(p: Poly) -> Poly:
+def _round_to_multiple(p: Poly) -> Poly:
     """Round the constant down to a multiple of the other terms' common divisor.
 
     A power is a multiple of its base if its exponent is at least 1.
 
     >>> from tolcost.algebra.poly import length
     >>> from tolcost.algebra.powers import powers
-    >>> _to_multiple(2 * length("n") - powers(2, length("p")) - 1)
+    >>> _round_to_multiple(2 * length("n") - powers(2, length("p")) - 1)
     2*n - 2**p - 2
     """
     number, common = p.terms.get(UNIT, 0), 0
@@ -150,20 +150,20 @@ def _divisor(mono: Monomial) -> int:
     return prod(g.base for g in powers if (numerator_range(g.p)[0] or 0) >= 1)
 
 
-def _over_lengths(p: Poly) -> Poly:
+def _divide_by_lengths(p: Poly) -> Poly:
     """Divide by the positive lengths that occur in every term; they do not change the sign.
 
     A coordinate is kept: where it occurs, its range is not empty.
 
     >>> from tolcost.algebra.poly import length
     >>> n, k = length("n"), length("k")
-    >>> _over_lengths(k * n * n - 2 * n)
+    >>> _divide_by_lengths(k * n * n - 2 * n)
     k*n - 2
     """
     first, *others = p.terms
     shared = set(first).intersection(*others)
     for generator in filter(_is_positive_length, shared):
-        return _over_lengths(divided(p, generator))
+        return _divide_by_lengths(divided(p, generator))
     return p
 
 
@@ -173,7 +173,7 @@ def _is_positive_length(generator: Generator) -> bool:
     return (generator_range(generator)[0] or 0) >= 1
 
 
-def _without_clip(p: Poly) -> Poly:
+def _remove_clip(p: Poly) -> Poly:
     """Rewrite ``relu(a) + r >= 0`` as ``a + r >= 0`` if r < 0, and the corresponding case with a minus sign.
 
     Since the clip of ``-a`` is the clip of a minus a, either form may be the one that loses its clip.
@@ -187,11 +187,11 @@ def _without_clip(p: Poly) -> Poly:
     for one, other in ((idle, active), (active, idle)):
         low, high = numerator_range(one)
         if (high is not None and high < 0) if coef > 0 else (low is not None and low >= 0):
-            return _tightened(other)
+            return _tighten(other)
     return p
 
 
-def _without_floor(p: Poly) -> Poly:
+def _remove_floor(p: Poly) -> Poly:
     """Rewrite ``floor(a/c) + r >= 0`` as ``a + c*r >= 0``, and the corresponding case with a minus sign."""
     floors = {g for mono in p.terms for g in mono if isinstance(g, Floor)}
     if len(floors) != 1:
@@ -204,8 +204,8 @@ def _without_floor(p: Poly) -> Poly:
     if len(rest.terms) < len(p.terms) - 1:
         return p
     if coef == 1:
-        return _tightened(floor.p + rest * floor.q)
-    return _tightened((rest + 1) * floor.q - 1 - floor.p)
+        return _tighten(floor.p + rest * floor.q)
+    return _tighten((rest + 1) * floor.q - 1 - floor.p)
 
 
 def eq(p: Poly | int) -> Cond:
@@ -221,7 +221,7 @@ def eq(p: Poly | int) -> Cond:
         common = -common
     value = Poly({mono: coef // common for mono, coef in value.terms.items()})
     if not offset:
-        value = _over_lengths(value)
+        value = _divide_by_lengths(value)
         if not value.free:
             return FALSE
     low, high = numerator_range(value)
@@ -244,15 +244,15 @@ def _clip_of_negative(p: Poly) -> Poly | None:
 
 def conj(*conds: Cond) -> Cond:
     """Build the conjunction."""
-    return _joined(conds, And, TRUE, FALSE)
+    return _join(conds, And, TRUE, FALSE)
 
 
 def disj(*conds: Cond) -> Cond:
     """Build the disjunction."""
-    return _joined(conds, Or, FALSE, TRUE)
+    return _join(conds, Or, FALSE, TRUE)
 
 
-def _joined(conds: tuple[Cond, ...], kind: type[And] | type[Or], neutral: Cond, decisive: Cond) -> Cond:
+def _join(conds: tuple[Cond, ...], kind: type[And] | type[Or], neutral: Cond, decisive: Cond) -> Cond:
     """Join conditions.
 
     ``decisive`` decides the result, as do two opposite parts, and ``neutral`` drops out.
@@ -263,9 +263,9 @@ def _joined(conds: tuple[Cond, ...], kind: type[And] | type[Or], neutral: Cond, 
             return decisive
         if cond is not neutral:
             parts.update(dict.fromkeys(cond.parts if isinstance(cond, kind) else (cond,)))
-    if _contradictory(parts):
+    if _has_opposites(parts):
         return decisive
-    return next(iter(parts), neutral) if len(parts) < 2 else kind(_few(tuple(parts)))
+    return next(iter(parts), neutral) if len(parts) < 2 else kind(_check_size(tuple(parts)))
 
 
 def conjuncts(conds: Iterable[Cond]) -> Iterator[Cond]:
@@ -274,7 +274,7 @@ def conjuncts(conds: Iterable[Cond]) -> Iterator[Cond]:
         yield from cond.parts if isinstance(cond, And) else (cond,)
 
 
-def _contradictory(parts: dict[Cond, None]) -> bool:
+def _has_opposites(parts: dict[Cond, None]) -> bool:
     """Whether a part is the negation of another.
 
     Nested parts are not negated, because that takes exponential time. An inequality without floors is negated
@@ -301,11 +301,11 @@ def exclude_each_other(a: Cond, b: Cond) -> bool:
     >>> exclude_each_other(conj(ge(m), ge(m - n)), ge(n - m - 1)), exclude_each_other(eq(n - 3), ge(n - m))
     (True, False)
     """
-    sums = (p + q for p in _never_negative(a) for q in _never_negative(b))
+    sums = (p + q for p in _nonnegative_forms(a) for q in _nonnegative_forms(b))
     return any(both.constant is not None and both.constant < 0 for both in sums)
 
 
-def _never_negative(cond: Cond) -> tuple[Poly, ...]:
+def _nonnegative_forms(cond: Cond) -> tuple[Poly, ...]:
     """Return expressions that are non-negative where a condition holds, one for each of its bounds."""
     match cond:
         case Ge(p=p):
@@ -313,12 +313,12 @@ def _never_negative(cond: Cond) -> tuple[Poly, ...]:
         case Eq(p=p):
             return p, -p
         case And(parts=parts):
-            return tuple(p for part in parts for p in _never_negative(part))
+            return tuple(p for part in parts for p in _nonnegative_forms(part))
         case _:
             return ()
 
 
-def _few(parts: tuple[Cond, ...]) -> tuple[Cond, ...]:
+def _check_size(parts: tuple[Cond, ...]) -> tuple[Cond, ...]:
     """Refuse a condition with more than ``MAX_PARTS`` leaves."""
     if sum(map(_leaves, parts)) > MAX_PARTS:
         raise AlgebraBudget(f"a condition has more than {MAX_PARTS} parts")
@@ -342,12 +342,12 @@ def negate(cond: Cond) -> Cond:
         case Not(part=part):
             return part
         case And(parts=parts):
-            return _opposite(parts, Or) or disj(*map(negate, parts))
+            return _negate_inequalities(parts, Or) or disj(*map(negate, parts))
         case Or(parts=parts):
-            return _opposite(parts, And) or conj(*map(negate, parts))
+            return _negate_inequalities(parts, And) or conj(*map(negate, parts))
 
 
-def _opposite(parts: tuple[Cond, ...], kind: type[And] | type[Or]) -> Cond | None:
+def _negate_inequalities(parts: tuple[Cond, ...], kind: type[And] | type[Or]) -> Cond | None:
     """Negate joined inequalities directly: they do not contradict each other, nor do their negations."""
     if not all(isinstance(part, Ge) for part in parts):
         return None

@@ -142,7 +142,7 @@ def put(problem: Problem, x: Symbol, value: Poly, rules: Rules, extra: tuple[Con
 
 def pruned(problem: Problem) -> Problem | None:
     """Drop conditions that always hold; ``None`` if one never holds or nothing is summed."""
-    joined = _with_joint_congruences(problem.constraints, [r.symbol for r in problem.ranges])
+    joined = _combine_congruences(problem.constraints, [r.symbol for r in problem.ranges])
     if joined is None or not problem.body.terms:
         return None
     constraints = list(joined)
@@ -169,11 +169,11 @@ class Congruence(Struct, frozen=True):
 _NEVER = Congruence(0, ZERO)
 
 
-def _with_joint_congruences(constraints: Constraints, coordinates: Sequence[Symbol]) -> Constraints | None:
+def _combine_congruences(constraints: Constraints, coordinates: Sequence[Symbol]) -> Constraints | None:
     """Combine the congruences of each coordinate; None if they never hold together."""
     for x in coordinates:
         found = _congruences_of(x, constraints, coordinates)
-        joint = _joined(found.values())
+        joint = _combine(found.values())
         if _NEVER in joint:
             return None
         if len(joint) < len(found):
@@ -215,10 +215,10 @@ def _congruence(p: Poly, x: Symbol) -> Congruence | None:
     residue, odd = divmod(-rest, times)
     if odd or not 0 <= residue < modulus:
         return _NEVER
-    return _solution(slope, residue - parts[1], modulus)
+    return _solve_congruence(slope, residue - parts[1], modulus)
 
 
-def _solution(slope: int, residue: Poly, modulus: int) -> Congruence | None:
+def _solve_congruence(slope: int, residue: Poly, modulus: int) -> Congruence | None:
     """Solve ``slope * x == residue`` modulo ``modulus``; None if symbols decide whether there is a solution.
 
     The residue of the solution is normalised to at most 0, whatever its symbols are, so that the number of
@@ -236,27 +236,27 @@ def _solution(slope: int, residue: Poly, modulus: int) -> Congruence | None:
     return Congruence(step, poly(turned))
 
 
-def _joined(congruences: Iterable[Congruence]) -> list[Congruence]:
+def _combine(congruences: Iterable[Congruence]) -> list[Congruence]:
     """Combine congruences that fit each other."""
     joint: list[Congruence] = []
     for one in congruences:
-        both = ((at, _both(other, one)) for at, other in enumerate(joint))
+        both = ((at, _combine_two(other, one)) for at, other in enumerate(joint))
         at, found = next(((at, found) for at, found in both if found is not None), (len(joint), one))
         joint[at : at + 1] = [found]
     return joint
 
 
-def _both(one: Congruence, other: Congruence) -> Congruence | None:
+def _combine_two(one: Congruence, other: Congruence) -> Congruence | None:
     """Return the conjunction of two congruences; None if symbols decide whether they fit.
 
     >>> def residues(*pairs: tuple[int, int]) -> list[Congruence]:
     ...     return [Congruence(modulus, as_poly(residue)) for modulus, residue in pairs]
-    >>> _both(*residues((4, 1), (6, 3))), _both(*residues((4, 1), (6, 2)))
+    >>> _combine_two(*residues((4, 1), (6, 3))), _combine_two(*residues((4, 1), (6, 2)))
     (Congruence(modulus=12, residue=-3), Congruence(modulus=0, residue=0))
     """
     if _NEVER in (one, other):
         return _NEVER
-    turns = _solution(one.modulus, other.residue - one.residue, other.modulus)
+    turns = _solve_congruence(one.modulus, other.residue - one.residue, other.modulus)
     if turns is None or turns == _NEVER:
         return turns
     return Congruence(one.modulus * turns.modulus, one.residue + turns.residue * one.modulus)
@@ -312,12 +312,12 @@ def _undominated(bounds: tuple[Poly, ...], facts: tuple[Cond, ...], way: int) ->
 
 def dominating(found: Found, remaining: frozenset[Symbol], facts: tuple[Cond, ...]) -> list[Competing]:
     """Split into cases by which bound is tightest, if that depends on remaining coordinates."""
-    lows = _winners(_fixed_as_one(found.lows, remaining, facts, 1), 1)
-    highs = _winners(_fixed_as_one(found.highs, remaining, facts, -1), -1)
+    lows = _winners(_merge_fixed(found.lows, remaining, facts, 1), 1)
+    highs = _winners(_merge_fixed(found.highs, remaining, facts, -1), -1)
     return [Competing((low,), (high,), a + b) for (low, a), (high, b) in product(lows, highs)]
 
 
-def _fixed_as_one(
+def _merge_fixed(
     bounds: tuple[Poly, ...], remaining: frozenset[Symbol], facts: tuple[Cond, ...], way: int
 ) -> tuple[Poly, ...]:
     """Merge the bounds that depend on no remaining coordinate into one, with a clip."""
@@ -448,7 +448,7 @@ def _geometric(body: Poly, x: Symbol, lo: Poly, hi: Poly) -> Poly | None:
         at_last, at_first = (_power_at(part, x, at) for at in (hi, lo - 1))
         if ratio is None or ratio == 1 or at_last is None or at_first is None:
             return None
-        factors = _summed_factors(powers_of(poly(terms, body.den), x), ratio)
+        factors = _antidifference_factors(powers_of(poly(terms, body.den), x), ratio)
         last = multiply(at_last, total_of(multiply(q, hi**k) for k, q in factors.items()))
         first = multiply(at_first, total_of(multiply(q, (lo - 1) ** k) for k, q in factors.items()))
         sums.append(last - first)
@@ -478,7 +478,7 @@ def _power_at(part: tuple[Exponential, ...], x: Symbol, at: Poly) -> Poly | None
     return product_of(found)
 
 
-def _summed_factors(coefficients: Mapping[int, Poly], ratio: Fraction) -> dict[int, Poly]:
+def _antidifference_factors(coefficients: Mapping[int, Poly], ratio: Fraction) -> dict[int, Poly]:
     """Return ``q`` with ``q(x)*r**x - q(x - 1)*r**(x - 1) == p(x)*r**x``, as coefficients of powers of x."""
     found: dict[int, Poly] = {}
     back = 1 / ratio
@@ -508,14 +508,14 @@ def _by_blocks(body: Poly, floor: Floor, x: Symbol, lo: Poly, hi: Poly) -> Poly 
         blocks = floordiv(end, floor.q)
         start = atom(block) * floor.q
         whole = antidifference(in_y, y, start + floor.q - 1) - antidifference(in_y, y, start - 1)
-        before = antidifference(whole, block, blocks - 1) + _zeroth(whole, block)
+        before = antidifference(whole, block, blocks - 1) + _value_at_zero(whole, block)
         tail = antidifference(in_y, y, end - 1) - antidifference(in_y, y, start - 1)
         return before + replace_generator(tail, block, blocks, PROVED)
 
     return up_to(last + 1) - up_to(first)
 
 
-def _zeroth(p: Poly, generator: Generator) -> Poly:
+def _value_at_zero(p: Poly, generator: Generator) -> Poly:
     """Return the value at 0, which a sum that starts at 1 leaves out."""
     return powers_of(p, generator).get(0, ZERO)
 
@@ -560,7 +560,7 @@ def _by_residues(body: Poly, period: int, x: Symbol, lo: Poly, hi: Poly) -> Poly
         t = the_symbol(turn)
         if any(t in g.free and g is not t for mono in there.terms for g in mono):
             return opaque_sum(body, x, lo, hi)
-        parts.append(antidifference(there, t, last) + _zeroth(there, t))
+        parts.append(antidifference(there, t, last) + _value_at_zero(there, t))
     return total_of(parts)
 
 
@@ -581,10 +581,10 @@ def eliminate(problem: Problem, work: Work) -> Poly:
         return ZERO
     if not left.ranges:
         return gated(left.body, left.constraints, left.facts)
-    short = _worth_writing_out(left)
+    short = _range_to_write_out(left)
     if short is not None:
-        return _written_out(left, short, work)
-    chosen = _chosen(left)
+        return _write_out(left, short, work)
+    chosen = _choose_range(left)
     for way in (_by_equality, _by_congruence, _by_condition_residues, _by_clip):
         done = way(left, chosen, work)
         if done is not None:
@@ -592,12 +592,12 @@ def eliminate(problem: Problem, work: Work) -> Poly:
     return _by_bounds(left, chosen, work)
 
 
-def _hard(p: Poly, x: Symbol) -> set[Generator]:
+def _parts_over(p: Poly, x: Symbol) -> set[Generator]:
     """Return the floors, clips and sums at the outer level that depend on x."""
     return {g for mono in p.terms for g in mono if g is not x and x in g.free}
 
 
-def _worth_writing_out(problem: Problem) -> SummedRange | None:
+def _range_to_write_out(problem: Problem) -> SummedRange | None:
     """Return the shortest constant range that a condition ties to others, or that a floor or clip uses."""
     best: tuple[int, SummedRange] | None = None
     symbols = frozenset(r.symbol for r in problem.ranges)
@@ -606,12 +606,12 @@ def _worth_writing_out(problem: Problem) -> SummedRange | None:
         if span is None or span >= _MAX_ENUMERATED or (best is not None and best[0] <= span):
             continue
         tied = any(r.symbol in a.p.free and (a.p.free & symbols != {r.symbol}) for a in problem.constraints)
-        if tied or any(_hard(p, r.symbol) for p in (problem.body, *(a.p for a in problem.constraints))):
+        if tied or any(_parts_over(p, r.symbol) for p in (problem.body, *(a.p for a in problem.constraints))):
             best = (span, r)
     return best[1] if best else None
 
 
-def _written_out(problem: Problem, r: SummedRange, work: Work) -> Poly:
+def _write_out(problem: Problem, r: SummedRange, work: Work) -> Poly:
     span = (r.hi - r.lo).constant or 0
     parts = []
     for k in range(span + 1):
@@ -619,7 +619,7 @@ def _written_out(problem: Problem, r: SummedRange, work: Work) -> Poly:
     return total_of(parts)
 
 
-def _chosen(problem: Problem) -> SummedRange:
+def _choose_range(problem: Problem) -> SummedRange:
     """Choose a coordinate that no other range depends on: one that an equality fixes, else the simplest."""
     bounding = frozenset[Symbol]().union(*(r.lo.free | r.hi.free for r in problem.ranges))
     open_ = [(k, r) for k, r in enumerate(problem.ranges) if r.symbol not in bounding]
@@ -690,7 +690,7 @@ def _by_congruence(problem: Problem, r: SummedRange, work: Work) -> Poly | None:
 
 def _by_condition_residues(problem: Problem, r: SummedRange, work: Work) -> Poly | None:
     """Sum over residue classes if a condition contains floors of the coordinate."""
-    hard = {g for a in problem.constraints for g in _hard(a.p, r.symbol)}
+    hard = {g for a in problem.constraints for g in _parts_over(a.p, r.symbol)}
     floors: set[Generator] = {g for g in hard if isinstance(g, Floor)}
     period = common_period(floors, r.symbol) if floors else None
     if period is None or period == 1:
@@ -710,7 +710,7 @@ def _by_clip(problem: Problem, r: SummedRange, work: Work) -> Poly | None:
     clip = _innermost_clip(problem.body, r.symbol)
     if clip is None:
         return None
-    active = _active(clip, r, problem.facts)
+    active = _activity_condition(clip, r, problem.facts)
     if not isinstance(active, Ge) or affine_parts(active.p, r.symbol) is None:
         return None
     outer = {mono: coef for mono, coef in problem.body.terms.items() if clip in mono}
@@ -724,7 +724,7 @@ def _by_clip(problem: Problem, r: SummedRange, work: Work) -> Poly | None:
     return eliminate(extended(problem, rest), work) + eliminate(busy, work)
 
 
-def _active(clip: Relu, r: SummedRange, facts: tuple[Cond, ...]) -> Cond:
+def _activity_condition(clip: Relu, r: SummedRange, facts: tuple[Cond, ...]) -> Cond:
     """Return the condition under which a clip counts: argument at least 1, or at least 0 if that is simpler.
 
     It is simpler if the argument is 0 at one end of the range only. The last of several blocks may be
@@ -765,7 +765,7 @@ def _by_bounds(problem: Problem, r: SummedRange, work: Work) -> Poly:
         raise NoClosedForm
     known = problem.facts + others
     whole = Competing(found.lows, found.highs, ())
-    if remaining and not _hard(body, x) and prove(ge(_count(*_tightest(whole, known))), known):
+    if remaining and not _parts_over(body, x) and prove(ge(_count(*_tightest(whole, known))), known):
         return _between(outer, x, whole, work)  # the range is never empty, so clips express it without cases
     pieces = dominating(found, remaining, known)
     return total_of(_between(outer, x, piece, work) for piece in pieces)

@@ -243,11 +243,11 @@ def _sum_product(generators: tuple[Generator, ...], loops: _Loops) -> int:
     for generator in generators:
         if not isinstance(generator, Sum) or generator.free:
             raise AlgebraBudget("a sum does not come down to numbers")
-        result *= _last_resort(generator, loops)
+        result *= _sum_without_closed_form(generator, loops)
     return result
 
 
-def _last_resort(left: Sum, loops: _Loops) -> int:
+def _sum_without_closed_form(left: Sum, loops: _Loops) -> int:
     """Sum a body without a closed form even in numbers."""
     lo, hi = evaluate(left.lo, {}), evaluate(left.hi, {})
     by_steps = _by_euclid(left.body, left.symbol, lo, hi)
@@ -294,17 +294,17 @@ def prepared(p: Poly) -> PointFunction:
     """
     constant = p.terms.get(UNIT, 0)
     if p.den == 1 and p.height == 0 and all(len(mono) <= 1 for mono in p.terms):
-        return _prepared_line(constant, [(coef, mono[0]) for mono, coef in p.terms.items() if mono])
-    rows = tuple((coef, tuple(map(_prepared_part, mono))) for mono, coef in p.terms.items() if mono)
+        return _prepare_linear(constant, [(coef, mono[0]) for mono, coef in p.terms.items() if mono])
+    rows = tuple((coef, tuple(map(_prepare_generator, mono))) for mono, coef in p.terms.items() if mono)
     if p.den != 1:
-        return _exact_quotient(_prepared_total(constant, rows), p)
+        return _exact_quotient(_prepare_total(constant, rows), p)
     if len(rows) == 1 and rows[0][0] == 1 and len(rows[0][1]) == 1:
         (part,) = rows[0][1]
         return (lambda values: part(values) + constant) if constant else part
-    return _prepared_total(constant, rows)
+    return _prepare_total(constant, rows)
 
 
-def _prepared_line(constant: int, rows: list[tuple[int, Generator]]) -> PointFunction:
+def _prepare_linear(constant: int, rows: list[tuple[int, Generator]]) -> PointFunction:
     """Prepare a polynomial of degree 1, the usual case: a constant, and symbols with a factor each."""
     if not rows:
         return lambda values: constant
@@ -321,7 +321,7 @@ def _prepared_line(constant: int, rows: list[tuple[int, Generator]]) -> PointFun
     return value
 
 
-def _prepared_total(constant: int, rows: tuple[tuple[int, tuple[PointFunction, ...]], ...]) -> PointFunction:
+def _prepare_total(constant: int, rows: tuple[tuple[int, tuple[PointFunction, ...]], ...]) -> PointFunction:
     def value(values: Mapping[Symbol, int]) -> int:
         total = constant
         for product, parts in rows:
@@ -343,12 +343,12 @@ def _exact_quotient(top: PointFunction, p: Poly) -> PointFunction:
     return value
 
 
-def _prepared_part(generator: Generator) -> PointFunction:
+def _prepare_generator(generator: Generator) -> PointFunction:
     match generator:
         case Symbol():
             return itemgetter(generator)
         case Floor(p=p, q=q):
-            return _prepared_floor(prepared(p), prepared(q), q)
+            return _prepare_floor(prepared(p), prepared(q), q)
         case Relu(p=p):
             inside = prepared(p)
             return lambda values: max(inside(values), 0)
@@ -362,7 +362,7 @@ def _prepared_part(generator: Generator) -> PointFunction:
             return lambda values: _generator_at(generator, values)
 
 
-def _prepared_floor(top: PointFunction, bottom: PointFunction, q: Poly) -> PointFunction:
+def _prepare_floor(top: PointFunction, bottom: PointFunction, q: Poly) -> PointFunction:
     divisor = q.constant
     if divisor is not None and divisor >= 1:
         return lambda values: top(values) // divisor
@@ -398,13 +398,13 @@ def prepared_cond(cond: Cond) -> PointCondition:
             holds = prepared_cond(part)
             return lambda values: not holds(values)
         case And(parts=parts):
-            return _every(tuple(map(prepared_cond, parts)))
+            return _prepare_conjunction(tuple(map(prepared_cond, parts)))
         case Or(parts=parts):
-            none = _every(tuple(prepared_cond(Not(part)) for part in parts))
+            none = _prepare_conjunction(tuple(prepared_cond(Not(part)) for part in parts))
             return lambda values: not none(values)
 
 
-def _every(parts: tuple[PointCondition, ...]) -> PointCondition:
+def _prepare_conjunction(parts: tuple[PointCondition, ...]) -> PointCondition:
     def value(values: Mapping[Symbol, int]) -> bool:
         for holds in parts:  # noqa: SIM110 - a loop is quicker than a generator
             if not holds(values):
@@ -459,7 +459,7 @@ class _Writer:
 
     def form(self, form: Poly) -> str:
         if len(form.terms) > _MOST_TERMS:
-            return self._called(form)
+            return self._call_prepared(form)
         rows = ("*".join((repr(coef), *map(self._generator, mono))) for mono, coef in form.terms.items())
         total = "+".join(rows) or "0"
         return f"({total})" if form.den == 1 else f"exact({total}, {form.den})"
@@ -489,19 +489,19 @@ class _Writer:
     def _text(self, generator: Generator) -> str:
         match generator:
             case Symbol():
-                return f"values[{self._named(generator)}]"
+                return f"values[{self._bind_name(generator)}]"
             case Floor(p=p, q=q) if (q.constant or 0) >= 1:
                 return f"{self.form(p)}//{q.constant}"
             case Relu(p=p):
                 return f"max({self.form(p)}, 0)"
             case _:
-                return self._called(atom(generator))
+                return self._call_prepared(atom(generator))
 
-    def _called(self, form: Poly) -> str:
+    def _call_prepared(self, form: Poly) -> str:
         """Call the prepared function of a form that is not written out."""
-        return f"{self._named(prepared(form))}(values)"
+        return f"{self._bind_name(prepared(form))}(values)"
 
-    def _named(self, thing: object) -> str:
+    def _bind_name(self, thing: object) -> str:
         name = f"n{len(self.names)}"
         self.names[name] = thing
         return name

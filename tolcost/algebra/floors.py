@@ -54,7 +54,7 @@ from tolcost.algebra.poly import (
 
 EVERYTHING: Interval = (None, None)
 _UNIT: Interval = (1, 1)
-_DEEP = 8
+_MAX_RECURSION = 8
 """Symbols that others bound through more levels get their ranges outermost first, without recursion."""
 
 
@@ -119,7 +119,7 @@ def _monomial_range(mono: Monomial) -> Interval:
             low = low * least
             high = None if high is None or most is None else high * most
         else:
-            low, high = _times((low, high), (least, most))
+            low, high = _multiply_ranges((low, high), (least, most))
         if index > 8 and high is not None and high.bit_length() > MAX_BITS:
             return EVERYTHING
     if len(mono) == 2 and mono[0] is mono[1] and (low is None or low < 0):
@@ -127,7 +127,7 @@ def _monomial_range(mono: Monomial) -> Interval:
     return low, high
 
 
-def _times(a: Interval, b: Interval) -> Interval:
+def _multiply_ranges(a: Interval, b: Interval) -> Interval:
     """Multiply two ranges of any sign."""
     ends = [_end_product(x, y) for x in _ends(a) for y in _ends(b)]
     low, high = min(ends), max(ends)
@@ -150,14 +150,14 @@ def _end_product(x: int | float, y: int | float) -> int | float:
 def generator_range(generator: Generator) -> Interval:
     """Return the range of a generator; it is computed once and kept with the generator."""
     if generator.interval is None:
-        if isinstance(generator, Symbol) and generator.depth > _DEEP:
+        if isinstance(generator, Symbol) and generator.depth > _MAX_RECURSION:
             for symbol in behind(generator):  # outermost first, so that the recursion stays shallow
                 generator_range(symbol)
-        remember_interval(generator, _compute(generator))
+        remember_interval(generator, _compute_range(generator))
     return generator.interval or EVERYTHING
 
 
-def _compute(generator: Generator) -> Interval:
+def _compute_range(generator: Generator) -> Interval:
     match generator:
         case Symbol(lo=lo, hi=hi):
             return (None if lo is None else range_of(lo)[0]), (None if hi is None else range_of(hi)[1])
@@ -242,7 +242,7 @@ def _floor_by_number(p: Poly, divisor: int) -> Poly:
     subtracted = _only_subtracted_floor(p) if divisor == 2 and p.height else None
     # modulo 2, -1 and 1 are equal: the sign would be lost below, and nested ceilings would not merge
     if subtracted:
-        return _merged_ceiling(subtracted, poly(p.terms) + atom(subtracted), divisor)
+        return _merge_ceiling(subtracted, poly(p.terms) + atom(subtracted), divisor)
     whole: Terms = {}
     rest: Terms = {}
     even: Terms = {}
@@ -258,7 +258,7 @@ def _floor_by_number(p: Poly, divisor: int) -> Poly:
     known = add(Poly(whole), poly(even, divisor)) if even else Poly(whole)
     if not rest or (len(rest) == 1 and UNIT in rest):
         return known
-    return add(known, _reduced_floor(rest, divisor))
+    return add(known, _floor_of_remainders(rest, divisor))
 
 
 def _least_factor(mono: Monomial) -> int:
@@ -270,7 +270,7 @@ def _least_factor(mono: Monomial) -> int:
     return factor
 
 
-def _reduced_floor(rest: Terms, divisor: int) -> Poly:
+def _floor_of_remainders(rest: Terms, divisor: int) -> Poly:
     """Floor of terms whose coefficients lie between 0 and the divisor, and which are not constant."""
     offset = rest.pop(UNIT, 0)
     common = gcd(divisor, *rest.values())
@@ -283,18 +283,18 @@ def _reduced_floor(rest: Terms, divisor: int) -> Poly:
     if offset:
         rest[UNIT] = offset
     if _is_mostly_above_half(rest, divisor):
-        both, other = _mirrored(rest, divisor)
-        return subtract(both, _reduced_floor(other, divisor))
+        both, other = _mirror(rest, divisor)
+        return subtract(both, _floor_of_remainders(other, divisor))
     top = Poly(rest)
     low, high = numerator_range(top)
     if low is not None and high is not None:
         if low // divisor == high // divisor:
             return const(low // divisor)
-        both, other = _mirrored(rest, divisor)
+        both, other = _mirror(rest, divisor)
         least, most = numerator_range(Poly(other))
         if least is not None and most is not None and least // divisor == most // divisor:
             return subtract(both, const(least // divisor))
-    merged = _merged(top, divisor)
+    merged = _merge_inner_floor(top, divisor)
     return atom(floor_of(top, const(divisor))) if merged is None else merged
 
 
@@ -307,7 +307,7 @@ def _is_mostly_above_half(top: Terms, divisor: int) -> bool:
     return 2 * top[min(apart, key=lambda mono: tuple(g.key for g in mono))] > divisor
 
 
-def _mirrored(top: Terms, divisor: int) -> tuple[Poly, Terms]:
+def _mirror(top: Terms, divisor: int) -> tuple[Poly, Terms]:
     """Return the sum of a floor and its mirror image, and the numerator of the mirror image.
 
     The two numerators add up to the divisor times the sum, plus the divisor minus one: where one floor rounds
@@ -331,12 +331,12 @@ def mirrored_floor(floor: Floor) -> Poly | None:
     divisor = floor.q.constant
     if divisor is None:
         return None
-    both, other = _mirrored(dict(floor.p.terms), divisor)
+    both, other = _mirror(dict(floor.p.terms), divisor)
     normal = subtract(both, quick_floordiv(Poly(other), floor.q))
     return subtract(both, atom(floor_of(Poly(other), floor.q))) if normal == atom(floor) else normal
 
 
-def _merged(top: Poly, divisor: int) -> Poly | None:
+def _merge_inner_floor(top: Poly, divisor: int) -> Poly | None:
     """Merge the one floor of coefficient 1 or -1 into the floor around it.
 
     ``None`` if there is none or several.
@@ -351,10 +351,10 @@ def _merged(top: Poly, divisor: int) -> Poly | None:
         return quick_floordiv(floor.p, floor.q * divisor) if coef == 1 and not others.terms else None
     if coef == 1:
         return quick_floordiv(floor.p + others * floor.q, floor.q * divisor)
-    return _merged_ceiling(floor, others, divisor) + atom(floor)
+    return _merge_ceiling(floor, others, divisor) + atom(floor)
 
 
-def _merged_ceiling(floor: Floor, others: Poly, divisor: int) -> Poly:
+def _merge_ceiling(floor: Floor, others: Poly, divisor: int) -> Poly:
     """Floor of ``(others - floor) / divisor``; a floor with a minus sign is a ceiling."""
     return quick_floordiv(others * floor.q - floor.p + floor.q - 1, floor.q * divisor)
 
@@ -497,7 +497,7 @@ def shared_monomial(p: Poly) -> Monomial:
 
 def _floor_by_poly(p: Poly, q: Poly) -> Poly:
     p, q = scale(p, p.den * q.den), scale(q, p.den * q.den)
-    p, q = _cancelled(p, q)
+    p, q = _cancel(p, q)
     if q.constant is not None:
         return quick_floordiv(p, q)
     whole, rest = _divide(p, q, stop_early=False)
@@ -536,7 +536,7 @@ def _lone_floor(p: Poly) -> Floor | None:
     return mono[0] if lone and isinstance(mono[0], Floor) else None
 
 
-def _cancelled(p: Poly, q: Poly) -> tuple[Poly, Poly]:
+def _cancel(p: Poly, q: Poly) -> tuple[Poly, Poly]:
     """Divide both by the numbers and the positive generators that they share."""
     common = gcd(*q.terms.values(), *(coef for mono, coef in p.terms.items() if mono))
     if common > 1:

@@ -40,7 +40,7 @@ _PAIRS_LIKE_A_TERM = 8
 """The number of pairs of bounds that take as long as one term of a goal, as a unit of effort."""
 _CHORDS = (0, 1, 2)
 """A power is above its chord from ``k`` to ``k + 1``, and a logarithm below the mirrored chord."""
-_LARGEST = 1 << 64
+_LARGEST_FACTOR = 1 << 64
 """The largest factor: factors multiply from step to step, and would grow exponentially."""
 
 Coefficients: TypeAlias = tuple[int, ...]
@@ -60,14 +60,14 @@ def follows(goal: Poly, known: Iterable[Poly]) -> bool | None:
     if len(system.columns) > _MOST_UNKNOWNS:
         return None
     for above in product((True, False), repeat=len(system.clips)):
-        sides = [side for clip, way in zip(system.clips, above, strict=True) for side in _side(clip, way)]
-        contradictory = _contradictory(system.rows((*system.told, *sides)))
+        sides = [side for clip, way in zip(system.clips, above, strict=True) for side in _in_case(clip, way)]
+        contradictory = _is_infeasible(system.rows((*system.told, *sides)))
         if not contradictory:
             return False if contradictory is False and system.is_linear else None
     return True
 
 
-def _side(clip: Relu, above: bool) -> tuple[Poly, Poly]:
+def _in_case(clip: Relu, above: bool) -> tuple[Poly, Poly]:
     """Return the expressions that are non-negative in one case of a clip: its argument positive, or not."""
     return (clip.p, clip.p - atom(clip)) if above else (-clip.p, -atom(clip))
 
@@ -86,9 +86,9 @@ class _System:
             for mono in p.terms:
                 if mono and mono not in self.columns and len(self.columns) <= _MOST_UNKNOWNS:
                     self.columns[mono] = len(self.columns)
-                    told += self._meaning(mono)
+                    told += self._defining_inequalities(mono)
 
-    def _meaning(self, mono: Monomial) -> list[Poly]:
+    def _defining_inequalities(self, mono: Monomial) -> list[Poly]:
         match mono:
             case (Symbol(lo=lo, hi=hi) as symbol,):
                 least = [] if lo is None else [atom(symbol) - lo]
@@ -105,9 +105,9 @@ class _System:
         one = poly({mono: 1})
         low, high = numerator_range(one)
         ends = ([] if low is None else [one - low]) + ([] if high is None else [high - one])
-        return [*ends, *_beside_chords(mono), *self._beside_powers(mono)]
+        return [*ends, *_bound_by_chords(mono), *self._bound_distance_of_powers(mono)]
 
-    def _beside_powers(self, mono: Monomial) -> list[Poly]:
+    def _bound_distance_of_powers(self, mono: Monomial) -> list[Poly]:
         """Bound from below the distance of powers with one exponent, by their distance at its least value."""
         powers = [factor for factor in mono if isinstance(factor, Exponential) and not factor.whole]
         if len(powers) < len(mono) or len({power.p for power in powers}) > 1:
@@ -133,11 +133,11 @@ class _System:
                     factors[self.columns[mono]] = factor
                 else:
                     number = factor
-            _keep(rows, factors, number)
+            _add_row(rows, factors, number)
         return rows
 
 
-def _beside_chords(mono: Monomial) -> list[Poly]:
+def _bound_by_chords(mono: Monomial) -> list[Poly]:
     """Bound a product by chords of its first logarithm or power."""
     for place, factor in enumerate(mono):
         if isinstance(factor, Log2 | Exponential):
@@ -151,11 +151,11 @@ def _chords(curve: Log2 | Exponential) -> list[Poly]:
     p, value = curve.p, atom(curve)
     if isinstance(curve, Exponential):
         above = [value - curve.base**k * (1 + (curve.base - 1) * (p - k)) for k in _CHORDS]
-        return [*above, *_halved(curve)]
+        return [*above, *_bound_of_halvings(curve)]
     return [p - 1 + 2**k * (k - value) for k in _CHORDS] if (range_of(p)[0] or 0) >= 1 else []
 
 
-def _halved(power: Exponential) -> list[Poly]:
+def _bound_of_halvings(power: Exponential) -> list[Poly]:
     """Bound a power of 2 whose exponent counts halvings: it is less than twice the number that is halved."""
     symbol = only_symbol(power.p)
     most = power.p if symbol is None or symbol.hi is None else symbol.hi
@@ -167,7 +167,7 @@ def _halved(power: Exponential) -> list[Poly]:
     return []
 
 
-def _keep(rows: Rows, factors: list[int], number: int) -> None:
+def _add_row(rows: Rows, factors: list[int], number: int) -> None:
     """Add a row in lowest terms; as unknowns are integers, the constant is rounded down."""
     common = gcd(*factors)
     if common > 1:
@@ -176,34 +176,34 @@ def _keep(rows: Rows, factors: list[int], number: int) -> None:
     rows[key] = min(number, rows.get(key, number))
 
 
-def _contradictory(rows: Rows) -> bool | None:
+def _is_infeasible(rows: Rows) -> bool | None:
     """Whether no numbers make all rows non-negative; ``None`` if finding out takes too long."""
     width = len(next(iter(rows)))
     left, nothing = set(range(width)), (0,) * width
     while rows.get(nothing, 0) >= 0:
         if not left:
             return False
-        pairs, column = min((_pairs(rows, column), column) for column in left)
-        if pairs > _MOST_PAIRS or max((abs(row[column]) for row in rows), default=0) > _LARGEST:
+        pairs, column = min((_count_pairs(rows, column), column) for column in left)
+        if pairs > _MOST_PAIRS or max((abs(row[column]) for row in rows), default=0) > _LARGEST_FACTOR:
             return None
         spend(1 + pairs // _PAIRS_LIKE_A_TERM)
         left.remove(column)
-        rows = _without(rows, column)
+        rows = _eliminate(rows, column)
     return True
 
 
-def _pairs(rows: Rows, column: int) -> int:
+def _count_pairs(rows: Rows, column: int) -> int:
     """Count the pairs of a lower and an upper bound of an unknown."""
     factors = [row[column] for row in rows]
     return sum(factor > 0 for factor in factors) * sum(factor < 0 for factor in factors)
 
 
-def _without(rows: Rows, column: int) -> Rows:
+def _eliminate(rows: Rows, column: int) -> Rows:
     """Eliminate an unknown: combine each of its lower bounds with each of its upper bounds."""
     kept = {row: number for row, number in rows.items() if not row[column]}
     lower = [(row, number) for row, number in rows.items() if row[column] > 0]
     upper = [(row, number) for row, number in rows.items() if row[column] < 0]
     for (low, a), (high, b) in product(lower, upper):
         p, q = -high[column], low[column]
-        _keep(kept, [p * x + q * y for x, y in zip(low, high, strict=True)], p * a + q * b)
+        _add_row(kept, [p * x + q * y for x, y in zip(low, high, strict=True)], p * a + q * b)
     return kept

@@ -129,15 +129,15 @@ def _sum(reader: _Reader) -> _Ratio:
         value = _product(reader)
         parts.append(_Ratio(-value.top, value.bottom) if minus else value)
     reader.depth -= 1
-    return _added(parts)
+    return _add_in_halves(parts)
 
 
-def _added(parts: list[_Ratio]) -> _Ratio:
+def _add_in_halves(parts: list[_Ratio]) -> _Ratio:
     """Add in halves, so that a long sum does not copy its growing prefix for every term."""
     if len(parts) == 1:
         return parts[0]
     middle = len(parts) // 2
-    a, b = _added(parts[:middle]), _added(parts[middle:])
+    a, b = _add_in_halves(parts[:middle]), _add_in_halves(parts[middle:])
     if a.bottom == b.bottom:
         return _Ratio(a.top + b.top, a.bottom)
     return _Ratio(a.top * b.bottom + b.top * a.bottom, a.bottom * b.bottom)
@@ -178,11 +178,11 @@ def _item(reader: _Reader) -> _Ratio:
         case "number":
             return _Ratio(const(int(token.text)))
         case "quoted":
-            return _Ratio(_named(reader, unquoted(token.text)))
+            return _Ratio(_length_named(reader, unquoted(token.text)))
         case "name" if token.text in RESERVED:
             return _call(reader, token.text)
         case "name":
-            return _Ratio(_named(reader, token.text))
+            return _Ratio(_length_named(reader, token.text))
         case "sign" if token.text == "(":
             value = _sum(reader)
             reader.expect(")")
@@ -192,7 +192,7 @@ def _item(reader: _Reader) -> _Ratio:
             reader.fail("expected a number, a name or `(`")
 
 
-def _named(reader: _Reader, name: str) -> Poly:
+def _length_named(reader: _Reader, name: str) -> Poly:
     if name not in reader.names:
         reader.names[name] = length(name)
     return reader.names[name]
@@ -215,7 +215,7 @@ def _call(reader: _Reader, function: str) -> _Ratio:
         arguments.append(_sum(reader))
     reader.expect(")")
     if function in ("floor", "ceiling") and len(arguments) == 1:
-        return _Ratio(_rounded(reader, function, arguments[0]))
+        return _Ratio(_round(reader, function, arguments[0]))
     if function in ("Max", "Min"):
         result = _whole(reader, arguments[0])
         for other in arguments[1:]:
@@ -238,7 +238,7 @@ def _logarithm(reader: _Reader) -> Poly:
     return ceil_log2(inside)
 
 
-def _rounded(reader: _Reader, function: str, value: _Ratio) -> Poly:
+def _round(reader: _Reader, function: str, value: _Ratio) -> Poly:
     if value.bottom.constant == 0:
         reader.fail("division by 0")
     return (floordiv if function == "floor" else ceildiv)(value.top, value.bottom)

@@ -57,13 +57,13 @@ def floordiv(p: Poly | int, q: Poly | int) -> Poly:
     (floor((n + 3)/4), 1)
     """
     plain = quick_floordiv(p, q)
-    return map_generators(plain, _settled_floor) if plain.height else plain
+    return map_generators(plain, _decide_floor) if plain.height else plain
 
 
 define_floordiv(floordiv)
 
 
-def _settled_floor(generator: Generator) -> Poly | None:
+def _decide_floor(generator: Generator) -> Poly | None:
     """Return the value of a floor by an expression if a proof finds it."""
     if not isinstance(generator, Floor) or generator.q.constant is not None:
         return None
@@ -91,20 +91,20 @@ def relu(p: Poly | int, facts: tuple[Cond, ...] = ()) -> Poly:
     """
     value = as_poly(p)
     known = value.constant
-    return _clipped(value, facts) if known is None else as_poly(max(known, 0))
+    return _clip(value, facts) if known is None else as_poly(max(known, 0))
 
 
 @lru_cache(maxsize=1 << 12)  # similar programs build equal clips
-def _clipped(value: Poly, facts: tuple[Cond, ...]) -> Poly:
+def _clip(value: Poly, facts: tuple[Cond, ...]) -> Poly:
     if is_nonnegative(value, facts):
         return value
     if is_nonnegative(-value, facts):
         return ZERO
-    flat = _flattened(value, facts)
+    flat = _drop_inner_clip(value, facts)
     return canonical_relu(value) if flat is None else relu(flat, facts)
 
 
-def _flattened(p: Poly, facts: tuple[Cond, ...]) -> Poly | None:
+def _drop_inner_clip(p: Poly, facts: tuple[Cond, ...]) -> Poly | None:
     """Drop an inner clip that the outer clip makes redundant; ``None`` if there is none."""
     for mono, coef in p.terms.items():
         if len(mono) == 1 and isinstance(mono[0], Relu) and coef > 0:
@@ -206,7 +206,7 @@ def _tidied(p: Poly, facts: tuple[Cond, ...], decided: Decided) -> Poly:
     better = []
     for mono, coef in p.terms.items():
         clips = [(k, g) for k, g in enumerate(mono) if isinstance(g, Relu)]
-        found = _uncrowded(mono, clips, facts, decided) if len(clips) > 1 else None
+        found = _drop_implied_clip(mono, clips, facts, decided) if len(clips) > 1 else None
         if found is None:
             kept[mono] = coef
         else:
@@ -217,7 +217,7 @@ def _tidied(p: Poly, facts: tuple[Cond, ...], decided: Decided) -> Poly:
     return result if result == p else _tidied(result, facts, decided)
 
 
-def _uncrowded(
+def _drop_implied_clip(
     mono: Monomial, clips: list[tuple[int, Relu]], facts: tuple[Cond, ...], decided: Decided
 ) -> Poly | None:
     """Rewrite ``relu(a) * relu(b)`` as ``relu(a) * b`` if ``b >= a``: then b is positive wherever a is."""
@@ -231,11 +231,11 @@ def _uncrowded(
 def _decides(small: Relu, large: Relu, facts: tuple[Cond, ...], decided: Decided) -> bool:
     """Whether one clip is proved never to exceed another; each pair is decided once."""
     if (small, large) not in decided:
-        decided[small, large] = small is large or _never_above(small, large, facts)
+        decided[small, large] = small is large or _is_proved_below(small, large, facts)
     return decided[small, large]
 
 
-def _never_above(small: Relu, large: Relu, facts: tuple[Cond, ...]) -> bool:
+def _is_proved_below(small: Relu, large: Relu, facts: tuple[Cond, ...]) -> bool:
     """Whether a proof shows it.
 
     Without common symbols or facts, either clip can be the larger, so none is tried.
@@ -264,13 +264,13 @@ def fewer_clips(p: Poly) -> Poly:
         parts = powers_of(p, clip)
         if set(parts) - {0, 1}:
             continue
-        instead = _without_clip(clip, parts[1], ordered)
+        instead = _remove_clip(clip, parts[1], ordered)
         if instead is not None:
             return fewer_clips(tidied(total_of((parts.get(0, ZERO), instead))))
     return p
 
 
-def _without_clip(clip: Relu, factor: Poly, clips: list[Relu]) -> Poly | None:
+def _remove_clip(clip: Relu, factor: Poly, clips: list[Relu]) -> Poly | None:
     """Rewrite a clip times a factor without the clip, or with another clip; None if neither is possible."""
     if _vanishes_below(clip.p, factor):
         return multiply(factor, clip.p)

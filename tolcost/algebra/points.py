@@ -43,16 +43,16 @@ class Admissible(Struct, frozen=True):
         point = dict(known or {})
         if not all(_choose(point, *one, low) for one in zip(self.chosen, offsets, strict=False)):
             return None
-        told = self._follow(point)
+        told = self._add_determined(point)
         for symbol in self.others:
             if symbol not in point:
                 if not _choose(point, symbol, others, low):
                     return None
-                told |= self._follow(point)
+                told |= self._add_determined(point)
         inside = all(_is_in_range(symbol, point) for symbol in told)
         return point if inside and hold_at(self.facts, point) else None
 
-    def _follow(self, point: Assignment) -> set[Symbol]:
+    def _add_determined(self, point: Assignment) -> set[Symbol]:
         """Add the symbols that equations determine at this point, and return them."""
         if not self.equations:
             return set()
@@ -78,12 +78,12 @@ def admissible(symbols: Iterable[Symbol], facts: Sequence[Cond]) -> Admissible:
         bounds_first({*wanted, *(s for fact in facts for s in symbols_of_cond(fact))}) if facts else wanted
     )
     bounding = {other for symbol in every for end in _ends(symbol) for other in end.free}
-    follow = set(_dependent(equations, bounding, frozenset(wanted)))
+    follow = set(_determined_symbols(equations, bounding, frozenset(wanted)))
     chosen = tuple(symbol for symbol in wanted if symbol not in follow)
     return Admissible(chosen, tuple(s for s in every if s not in chosen), equations, tuple(facts))
 
 
-def _dependent(
+def _determined_symbols(
     equations: Iterable[Poly], bounding: set[Symbol], wanted: frozenset[Symbol]
 ) -> Iterator[Symbol]:
     """Yield a symbol for each equation that determines it whatever the other symbols are.

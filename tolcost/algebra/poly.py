@@ -245,10 +245,10 @@ class _Interned:
             if found is None:  # the previous object with these fields is no longer in use
                 self._known[identity], found = kept, made
             if len(self._known) > self._room:
-                self._sweep()
+                self._drop_unused()
             return found
 
-    def _sweep(self) -> None:
+    def _drop_unused(self) -> None:
         """Drop the entries of generators that are no longer in use."""
         for identity in [identity for identity, known in self._known.items() if known() is None]:
             del self._known[identity]

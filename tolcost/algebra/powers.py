@@ -32,7 +32,7 @@ from tolcost.algebra.poly import (
     total_of,
 )
 
-_MOST_FALLEN = 64
+_LARGEST_SHIFT = 64
 """The largest distance below 0 by which an exponent is shifted to make its power an integer."""
 
 
@@ -63,7 +63,7 @@ def _prime_power(base: int, exponent: Poly) -> Poly:
     least = least_value(exponent) or 0
     # so far below 0 the bounds are too weak to be used; the caller guarantees that the exponent is not
     # negative
-    if abs(least) > _MOST_FALLEN:
+    if abs(least) > _LARGEST_SHIFT:
         least = 0
     return product_of((_number_power(base, least), atom(power_of(base, exponent - least, True))))
 

@@ -209,14 +209,14 @@ class _Builder(Struct, frozen=True, eq=False):
 
     def formula(self, p: Poly) -> ShownFormula:
         """Return the tree of an expression."""
-        return self._tree(self._shown(p))
+        return self._tree(self._displayed_form(p))
 
-    def _shown(self, p: Poly) -> Poly:
+    def _displayed_form(self, p: Poly) -> Poly:
         """Return the form of an expression that is displayed, found once."""
         if not p.height:
             return p
         if p not in self.shown:
-            self.shown[p] = self._with_extremes(_with_mirrored_floors(p))
+            self.shown[p] = self._replace_clips(_mirror_floors(p))
         return self.shown[p]
 
     def _tree(self, shown: Poly) -> ShownFormula:
@@ -232,7 +232,7 @@ class _Builder(Struct, frozen=True, eq=False):
         found = product_and_rest(p)
         return None if found is None else self.factors(found[0], self.total(found[1]))
 
-    def _with_extremes(self, p: Poly) -> Poly:
+    def _replace_clips(self, p: Poly) -> Poly:
         """Replace clips by minima or maxima where that cancels terms or minus signs.
 
         The maximum of many is a sum of nested clips: working inward from the outside, the last replacement
@@ -244,31 +244,31 @@ class _Builder(Struct, frozen=True, eq=False):
             return p
         inwards = sorted(clips, key=lambda g: -g.p.height)[:_MAX_CLIPS]
         orders = (clips, inwards, inwards[::-1]) if len(clips) <= _MAX_CLIPS else (inwards, inwards[::-1])
-        return min((self._without(p, order) for order in dict.fromkeys(map(tuple, orders))), key=_effort)
+        return min((self._replace_all(p, order) for order in dict.fromkeys(map(tuple, orders))), key=_effort)
 
-    def _without(self, p: Poly, clips: Iterable[Relu]) -> Poly:
+    def _replace_all(self, p: Poly, clips: Iterable[Relu]) -> Poly:
         for clip in clips:
             if any(clip in mono for mono in p.terms):
-                p = min((p, *(_with(p, clip, instead) for instead in self._extremes(clip))), key=_effort)
+                p = min((p, *(_replace(p, clip, instead) for instead in self._extremes(clip))), key=_effort)
         return p
 
     def _extremes(self, clip: Relu) -> tuple[Poly, ...]:
         """Return ways to write a clip: by a minimum, a maximum, or the opposite's clip, each as a symbol."""
         if clip not in self.extremes:
-            inside = dict.fromkeys((clip.p, self._shown(clip.p)))
-            self.extremes[clip] = tuple(way for one in inside for way in self._sides(one))
+            inside = dict.fromkeys((clip.p, self._displayed_form(clip.p)))
+            self.extremes[clip] = tuple(way for one in inside for way in self._ways_to_write(one))
         return self.extremes[clip]
 
-    def _sides(self, inside: Poly) -> Iterator[Poly]:
+    def _ways_to_write(self, inside: Poly) -> Iterator[Poly]:
         less = Poly({mono: -coef for mono, coef in inside.terms.items() if coef < 0})
         more = inside + less
         if less.terms and more.terms:
             sides = self.formula(more), self.formula(less)
-            yield more - self._named(_extreme("Min", *sides))
-            yield self._named(_extreme("Max", *sides)) - less
-            yield inside + self._named(ClipCall(self.formula(-inside)))
+            yield more - self._symbol_for(_merge_extremes("Min", *sides))
+            yield self._symbol_for(_merge_extremes("Max", *sides)) - less
+            yield inside + self._symbol_for(ClipCall(self.formula(-inside)))
 
-    def _named(self, call: ShownOperand) -> Poly:
+    def _symbol_for(self, call: ShownOperand) -> Poly:
         """Return a symbol that stands for a call in place of a clip; its name sorts after all others."""
         symbol = length(f"~{self.text.operand(call)}", None, None)
         self.done[the_symbol(symbol)] = call
@@ -306,10 +306,10 @@ class _Builder(Struct, frozen=True, eq=False):
 
     def _operand(self, generator: Generator) -> ShownOperand:
         if generator not in self.done:
-            self.done[generator] = self._made(generator)
+            self.done[generator] = self._make_operand(generator)
         return self.done[generator]
 
-    def _made(self, generator: Generator) -> ShownOperand:
+    def _make_operand(self, generator: Generator) -> ShownOperand:
         match generator:
             case Symbol():
                 return ShownName(self.names.get(generator, generator.name))
@@ -327,14 +327,14 @@ class _Builder(Struct, frozen=True, eq=False):
                 return SumCall(inner.formula(body), binder, self.formula(lo), self.formula(hi))
 
 
-def _with_mirrored_floors(p: Poly) -> Poly:
+def _mirror_floors(p: Poly) -> Poly:
     """Mirror a floor where that cancels terms or minus signs.
 
     A floor is mirrored only if it occurs in one term, or beside its mirror image. A difference such as
     ``n - floor(n/3)`` stays as it is.
 
     >>> n = length("n")
-    >>> [_with_mirrored_floors(p) for p in (2 * n // 3, n - n // 3, 2 * n // 3 - n, n // 2 + (n + 1) // 2)]
+    >>> [_mirror_floors(p) for p in (2 * n // 3, n - n // 3, 2 * n // 3 - n, n // 2 + (n + 1) // 2)]
     [floor(2*n/3), n - floor(n/3), -floor((n + 2)/3), n]
     """
     floors = {g for mono in p.terms for g in mono if isinstance(g, Floor)}
@@ -344,7 +344,7 @@ def _with_mirrored_floors(p: Poly) -> Poly:
             continue
         beside = any(not floors.isdisjoint(mono) for mono in instead.terms)
         if beside or sum(floor in mono for mono in p.terms) == 1:
-            p = min(p, _with(p, floor, instead), key=lambda form: _effort(form)[:2])
+            p = min(p, _replace(p, floor, instead), key=lambda form: _effort(form)[:2])
     return p
 
 
@@ -353,20 +353,20 @@ def _is_share(floor: Floor) -> bool:
     return UNIT not in floor.p.terms and set(floor.p.terms.values()) == {1}
 
 
-def _with(p: Poly, generator: Generator, instead: Poly) -> Poly:
+def _replace(p: Poly, generator: Generator, instead: Poly) -> Poly:
     """Replace a generator of an expression."""
     parts = powers_of(p, generator)
     kept = parts.pop(0, ZERO)
     return total_of([kept, *(multiply(part, instead**times) for times, part in parts.items())])
 
 
-def _extreme(name: Literal["Min", "Max"], left: ShownFormula, right: ShownFormula) -> ExtremeCall:
+def _merge_extremes(name: Literal["Min", "Max"], left: ShownFormula, right: ShownFormula) -> ExtremeCall:
     """Build the minimum or maximum of two, merging operands of that kind; the longest comes first."""
-    several = sorted((_among(name, left), _among(name, right)), key=len, reverse=True)
+    several = sorted((_extreme_operands(name, left), _extreme_operands(name, right)), key=len, reverse=True)
     return ExtremeCall(name, tuple(dict.fromkeys(chain(*several))))
 
 
-def _among(name: Literal["Min", "Max"], shown: ShownFormula) -> tuple[ShownFormula, ...]:
+def _extreme_operands(name: Literal["Min", "Max"], shown: ShownFormula) -> tuple[ShownFormula, ...]:
     """Return the operands of an expression that is a minimum or maximum, or the expression itself."""
     match shown.total:
         case Total(terms=(SignedTerm(number=1, powers=((ExtremeCall() as inner, 1),)),), den=1):
@@ -414,7 +414,7 @@ def factored(p: Poly) -> Factored:
     found: dict[Poly, int] = {}
     while rest.constant is None and len(rest.terms) <= _MAX_SPLIT:
         step = _linear_factor(rest) if len(rest.terms) <= _MAX_TERMS else None
-        step = step or _factor_apart(rest)
+        step = step or _free_factor(rest)
         if step is None:
             break
         factor, rest = step
@@ -491,24 +491,24 @@ def _effort(p: Poly) -> tuple[int, int, int]:
     return len(p.terms), sum(number < 0 for number in numbers), sum(map(abs, numbers))
 
 
-def _factor_apart(p: Poly) -> tuple[Poly, Poly] | None:
+def _free_factor(p: Poly) -> tuple[Poly, Poly] | None:
     """Return a factor that lacks some symbol, with the quotient, as for a window's width and height.
 
     >>> from tolcost.algebra.poly import length
     >>> h, w, r = length("h"), length("w"), length("r")
-    >>> _factor_apart(9 * h * w - 6 * h - 6 * w + 4), _factor_apart(1 - 2 * h - 2 * w + 4 * h * w)
+    >>> _free_factor(9 * h * w - 6 * h - 6 * w + 4), _free_factor(1 - 2 * h - 2 * w + 4 * h * w)
     ((3*w - 2, 3*h - 2), (2*w - 1, 2*h - 1))
-    >>> _factor_apart((h * r - 1) * (w * r - 1) * (h - w)) is None, _factor_apart((h * r - 2) * (w * r - 2))
+    >>> _free_factor((h * r - 1) * (w * r - 1) * (h - w)) is None, _free_factor((h * r - 2) * (w * r - 2))
     (False, (r*w - 2, h*r - 2))
     """
-    for candidate in _in_all_rows(p):
+    for candidate in _free_factor_candidates(p):
         quotient = exact_quotient(p, candidate)
         if quotient is not None:
             return candidate, quotient
     return None
 
 
-def _in_all_rows(p: Poly) -> Iterator[Poly]:
+def _free_factor_candidates(p: Poly) -> Iterator[Poly]:
     """Yield candidates for a factor free of some symbol: a divisor of all coefficients of its powers.
 
     So the factors of the shortest coefficient are tried; a coefficient of one term has no factor of several
@@ -702,12 +702,12 @@ def cond_text(cond: Cond, names: Mapping[Symbol, str] | None = None) -> str:
         case Not(part=part):
             return f"not ({cond_text(part, names)})"
         case And(parts=parts):
-            return " and ".join(_bracketed(part, names) for part in parts)
+            return " and ".join(_bracket_junction(part, names) for part in parts)
         case Or(parts=parts):
-            return " or ".join(_bracketed(part, names) for part in parts)
+            return " or ".join(_bracket_junction(part, names) for part in parts)
 
 
-def _bracketed(cond: Cond, names: Mapping[Symbol, str] | None) -> str:
+def _bracket_junction(cond: Cond, names: Mapping[Symbol, str] | None) -> str:
     text = cond_text(cond, names)
     return f"({text})" if isinstance(cond, (And, Or)) else text
 

@@ -202,7 +202,7 @@ def with_remainders(goal: Poly, known: tuple[Poly, ...]) -> tuple[Poly, tuple[Po
     """
     floors = (g for g in generators_in(goal) if isinstance(g, Floor))
     for floor in sorted(floors, key=lambda g: g.key):
-        symbol = _divided(floor)
+        symbol = _dividend_coordinate(floor)
         if symbol is not None and floor.q.constant is None and _has_product(goal, floor):
             quotient = data_symbol("quotient", *generator_range(floor))
             rest = data_symbol("remainder", 0, floor.q - 1)
@@ -221,7 +221,7 @@ def bounds_kept(symbol: Symbol, value: Poly) -> list[Poly]:
     return low if symbol.hi is None else [*low, symbol.hi - value]
 
 
-def _divided(floor: Floor) -> Symbol | None:
+def _dividend_coordinate(floor: Floor) -> Symbol | None:
     """Return the coordinate in a dividend, if it occurs with factor 1 and nowhere else in the floor."""
     single = [mono[0] for mono, coef in floor.p.terms.items() if len(mono) == 1 and coef == floor.p.den]
     for symbol in single:
@@ -241,24 +241,24 @@ def _by_floors(goal: Poly, known: tuple[Poly, ...], fuel: Fuel, uses: int) -> bo
     floors = sorted({g for mono in goal.terms for g in mono if isinstance(g, Floor)}, key=lambda g: g.key)
     if not floors:
         return False
-    paired = _paired(goal, floors)
+    paired = _pair_floors(goal, floors)
     if paired is not None and above(paired, known, fuel, uses):
         return True
     for floor in floors:
-        relaxed = _relaxed(goal, floor)
+        relaxed = _relax_floor(goal, floor)
         if relaxed is not None:
             return above(relaxed, known, fuel, uses)
-    definitions = tuple(fact for floor in floors for fact in _definition(floor) if fact not in known)
+    definitions = tuple(fact for floor in floors for fact in _defining_bounds(floor) if fact not in known)
     return _by_known(goal, definitions + known, fuel, uses) if definitions else False
 
 
-def _definition(floor: Floor) -> tuple[Poly, ...]:
+def _defining_bounds(floor: Floor) -> tuple[Poly, ...]:
     """Return the non-negative expressions that define a floor: the remainder, and what it lacks to q - 1."""
     rest = floor.p - multiply(floor.q, atom(floor))
     return rest, floor.q - 1 - rest
 
 
-def _paired(goal: Poly, floors: list[Floor]) -> Poly | None:
+def _pair_floors(goal: Poly, floors: list[Floor]) -> Poly | None:
     """Use ``floor(a/c) - floor(b/c) >= floor((a - b)/c)`` on the first pair of floors where it applies."""
     for up in floors:
         for down in floors:
@@ -270,7 +270,7 @@ def _paired(goal: Poly, floors: list[Floor]) -> Poly | None:
     return None
 
 
-def _relaxed(goal: Poly, floor: Floor) -> Poly | None:
+def _relax_floor(goal: Poly, floor: Floor) -> Poly | None:
     """Bound one floor by a fraction; only if its divisor is constant and its factor has a known sign."""
     step = floor.q.constant
     if step is None:
@@ -322,7 +322,7 @@ def without_ordered_clips(goal: Poly) -> Poly:
 
 def above_beyond_least(goal: Poly, known: tuple[Poly, ...], fuel: Fuel) -> bool:
     """Treat the least value of one symbol separately: ``z*z >= z`` holds at 0, and from 1 on."""
-    for symbol in sorted(_curved(goal), key=lambda s: s.key):
+    for symbol in sorted(_symbols_of_higher_power(goal), key=lambda s: s.key):
         if symbol.lo is not None and symbol.lo.constant is not None:
             least = rebuild(goal, {symbol: symbol.lo}, QUICK)
             beyond = atom(symbol) - symbol.lo - 1
@@ -330,7 +330,7 @@ def above_beyond_least(goal: Poly, known: tuple[Poly, ...], fuel: Fuel) -> bool:
     return False
 
 
-def _curved(goal: Poly) -> set[Symbol]:
+def _symbols_of_higher_power(goal: Poly) -> set[Symbol]:
     """Return the symbols that occur in a positive term with a higher power than in some negative term."""
     most: dict[Symbol, int] = {}
     least: dict[Symbol, int] = {}
@@ -369,7 +369,7 @@ def holds_at_ends(goal: Poly) -> bool:
     (True, False)
     """
     factors: Exponents = {}
-    number = _added(factors, goal, 1)
+    number = _add_multiple(factors, goal, 1)
     return number is not None and _is_least(factors, number + goal.den - 1, _MOST_SPLIT)
 
 
@@ -380,7 +380,7 @@ def _is_least(factors: Exponents, number: int, clips: int) -> bool:
         factor = factors.pop(inner)
         if isinstance(inner, Symbol):
             end = inner.lo if factor > 0 else inner.hi
-            more = None if end is None or end.den > 1 else _added(factors, end, factor)
+            more = None if end is None or end.den > 1 else _add_multiple(factors, end, factor)
             if more is None:
                 return False
             number += more
@@ -396,11 +396,11 @@ def _is_least_of_clip(clip: Relu, factor: int, factors: Exponents, number: int, 
     idle = _is_least(dict(factors), number, clips)
     if idle == (factor > 0):
         return idle
-    more = _added(factors, clip.p, factor) if clip.p.den == 1 else None
+    more = _add_multiple(factors, clip.p, factor) if clip.p.den == 1 else None
     return more is not None and _is_least(factors, number + more, clips)
 
 
-def _added(factors: Exponents, p: Poly, times: int) -> int | None:
+def _add_multiple(factors: Exponents, p: Poly, times: int) -> int | None:
     """Add a multiple of a polynomial's generators; return its constant, or None if it has products."""
     number = 0
     for mono, coef in p.terms.items():
@@ -425,12 +425,12 @@ def _depth(generator: Generator) -> float:
 # === Proofs of conditions.
 
 
-_FUEL = 300
+_FULL_FUEL = 300
 _MOST_NESTED = 6
 """The deepest nesting that is searched: the time grows with every level, and programs seldom nest deeper."""
 _LITTLE_FUEL = 8
 """Enough fuel for most goals that have a proof."""
-_FOR_POINTS = 16
+_POINT_EFFORT = 16
 """The effort of a question before its search begins, for sample points and equations."""
 _MOST_CASES = 16
 """The most cases into which disjunctive facts split a question."""
@@ -452,12 +452,12 @@ def prove(cond: Cond, facts: tuple[Cond, ...] = ()) -> bool | None:
         return None
     if cond in facts or (isinstance(cond, Ge) and holds_at_ends(cond.p)):
         return True
-    return _searched(cond, facts)
+    return _search(cond, facts)
 
 
 # loops are elaborated until they reach a fixpoint and repeat their questions, and so do similar programs
 @lru_cache(maxsize=1 << 14)
-def _searched(cond: Cond, facts: tuple[Cond, ...]) -> bool | None:
+def _search(cond: Cond, facts: tuple[Cond, ...]) -> bool | None:
     if _nests(cond, _MOST_NESTED) or undecided(cond, facts):
         return None
     useful = relevant(facts, cond)
@@ -587,7 +587,7 @@ def _nonnegative(p: Poly, facts: tuple[Cond, ...]) -> bool:
     if holds_at_ends(p) or any(holds_at_ends(p - fact.p) for fact in facts if isinstance(fact, Ge)):
         return True
     try:
-        found = _found(p, facts)
+        found = _search_nonnegative(p, facts)
     except OutOfEffort:
         raise
     except (AlgebraBudget, ZeroDivisionError, RecursionError):  # too large, or a divisor vanishes
@@ -596,10 +596,10 @@ def _nonnegative(p: Poly, facts: tuple[Cond, ...]) -> bool:
     return _holds(Ge(p), ()) if found is None and facts else found is True
 
 
-def _found(p: Poly, facts: tuple[Cond, ...]) -> bool | None:
+def _search_nonnegative(p: Poly, facts: tuple[Cond, ...]) -> bool | None:
     """Whether a search shows ``p >= 0``; ``None`` if it finds neither a proof nor a point that refutes it."""
-    spend(_FOR_POINTS)
-    goal, known = _solved(p, facts)
+    spend(_POINT_EFFORT)
+    goal, known = _apply_equalities(p, facts)
     if refuted(goal, known, FEW):
         return False
     if above(goal, known, Fuel(_LITTLE_FUEL)):
@@ -612,14 +612,14 @@ def _found(p: Poly, facts: tuple[Cond, ...]) -> bool | None:
     if never_negative(without_ordered_clips(goal)):
         return True
     apart = with_remainders(goal, known)
-    if apart is not None and (follows(*apart) or above(*apart, Fuel(_FUEL))):
+    if apart is not None and (follows(*apart) or above(*apart, Fuel(_FULL_FUEL))):
         return True
-    if above(goal, known, Fuel(_FUEL)) or above_beyond_least(goal, known, Fuel(_FUEL)):
+    if above(goal, known, Fuel(_FULL_FUEL)) or above_beyond_least(goal, known, Fuel(_FULL_FUEL)):
         return True
     return any(above(*by_excess, Fuel(_LITTLE_FUEL)) for by_excess in _by_excess(goal, known)) or None
 
 
-def _solved(p: Poly, facts: tuple[Cond, ...]) -> tuple[Poly, tuple[Poly, ...]]:
+def _apply_equalities(p: Poly, facts: tuple[Cond, ...]) -> tuple[Poly, tuple[Poly, ...]]:
     """Use equalities to remove symbols; return the goal and the known non-negative expressions."""
     known: list[Poly] = []
     equal: list[Poly] = []
@@ -635,21 +635,21 @@ def _solved(p: Poly, facts: tuple[Cond, ...]) -> tuple[Poly, tuple[Poly, ...]]:
         f = equal.pop()
         solution = _solution(f)
         if solution is None:
-            known += (f, -f, *_multiples(f, facts))
+            known += (f, -f, *_bounds_by_divisibility(f, facts))
             continue
         symbol, value = solution
-        known += bounds_kept(symbol, value) + _bounded_by(symbol, p)
+        known += bounds_kept(symbol, value) + _bounds_mentioning(symbol, p)
         p, *rest = (rebuild(x, {symbol: value}, QUICK) for x in (p, *known, *equal))
         known, equal = rest[: len(known)], rest[len(known) :]
     return p, tuple(f for f in known if f.constant is None)
 
 
-def _multiples(f: Poly, facts: tuple[Cond, ...]) -> list[Poly]:
+def _bounds_by_divisibility(f: Poly, facts: tuple[Cond, ...]) -> list[Poly]:
     """Derive bounds from ``f == 0`` by divisibility: a multiple of 2 that is at least 1 is at least 2.
 
     >>> from tolcost.algebra.poly import length
     >>> k = length("k")
-    >>> _multiples(k - 3 * quick_floordiv(k, const(3)), ())[0]
+    >>> _bounds_by_divisibility(k - 3 * quick_floordiv(k, const(3)), ())[0]
     floor(k/3) - 1
     """
     found: list[Poly] = []
@@ -674,7 +674,7 @@ def _by_excess(goal: Poly, known: tuple[Poly, ...]) -> Iterator[tuple[Poly, tupl
     for fact in known:
         solution = _solution(fact - _EXCESS)
         if solution is not None and solution[0] in curved:
-            kept = (*known, *bounds_kept(*solution), *_bounded_by(solution[0], goal))
+            kept = (*known, *bounds_kept(*solution), *_bounds_mentioning(solution[0], goal))
             lifted, *rest = (rebuild(p, dict([solution]), QUICK) for p in (goal, *kept))
             yield lifted, tuple(p for p in rest if p.constant is None)
 
@@ -689,7 +689,7 @@ def _solution(f: Poly) -> tuple[Symbol, Poly] | None:
     return None
 
 
-def _bounded_by(symbol: Symbol, p: Poly) -> list[Poly]:
+def _bounds_mentioning(symbol: Symbol, p: Poly) -> list[Poly]:
     """State the bounds of coordinates that mention a symbol, so that they survive its replacement."""
     found = []
     for other in sorted(p.free, key=lambda s: s.key):

@@ -37,23 +37,23 @@ from tolcost.algebra.poly import (
 
 _MAX_SHIFTED = 400
 """The most terms that expanding around lower bounds may produce."""
-_DEEP = 8
+_MAX_RECURSION = 8
 """Symbols that others bound through more levels are sampled outermost first, without recursion."""
 FEW, MANY = 16, 40
 """The number of sample points for a first look, and for a thorough one."""
-_ALONE = 4
+_SINGLE_POINTS = 4
 """The number of points that are evaluated one by one: most goals fail at one of the first."""
-_NEAR = 1000
+_NEAR_UPPER_BOUND = 1000
 """The largest distance of the bounds at which points near the upper bound are sampled, too."""
 _MOST_TERMS = 200
 """Longer polynomials are not evaluated; a search would not handle them either."""
-_FIXED = 4
+_FIXED_POINTS = 4
 """The number of points that are not pseudo-random.
 
 All symbols are small at the first, large at the second, and in the middle of their ranges at the third; at
 the last, coordinates of long ranges are small.
 """
-_LARGE = range(1, 2)
+_LARGE_POINT = range(1, 2)
 """The point at which all symbols are large."""
 _SPREADS = (1, 100, 4, 300, 3, 12, 5, 1000)
 """The largest distance of a symbol from its lower bound, by point.
@@ -76,13 +76,13 @@ def obvious(goal: Poly) -> bool | None:
     degree = max(map(len, goal.terms))
     if any(coef < 0 and len(mono) == degree for mono, coef in goal.terms.items()):
         return None  # shifting leaves the terms of highest degree as they are
-    shifted = _counted_from_lower_bounds(goal)
+    shifted = _shift_to_lower_bounds(goal)
     if shifted is not None and all(coef > 0 or not mono for mono, coef in shifted.terms.items()):
         return shifted.terms.get(UNIT, 0) > -shifted.den or None
     return None
 
 
-def _counted_from_lower_bounds(goal: Poly) -> Poly | None:
+def _shift_to_lower_bounds(goal: Poly) -> Poly | None:
     """Substitute its least value plus a new non-negative generator for every generator."""
     if len(goal.terms) == 1:
         return None
@@ -98,11 +98,11 @@ def _counted_from_lower_bounds(goal: Poly) -> Poly | None:
         return None
     terms = dict(goal.terms)
     for generator, least in shifts.items():
-        terms = _shifted(terms, generator, least)
+        terms = _expand_shift(terms, generator, least)
     return poly(terms, goal.den)
 
 
-def _shifted(terms: dict[Monomial, int], generator: Generator, least: int) -> dict[Monomial, int]:
+def _expand_shift(terms: dict[Monomial, int], generator: Generator, least: int) -> dict[Monomial, int]:
     result: dict[Monomial, int] = {}
     get = result.get
     for mono, coef in terms.items():
@@ -179,20 +179,20 @@ def undecided(cond: Cond, facts: tuple[Cond, ...]) -> bool:
     if not facts and isinstance(cond, (Ge, Eq)) and compares_alike(cond):
         return True
     seen: bool | None = None
-    at = _FIXED
+    at = _FIXED_POINTS
     # their proofs take longest, so more points are worth it
     points = MANY if isinstance(cond, (And, Or)) else FEW
     for index, holds in enumerate(_truths(cond, points)):
-        if index == _FIXED and seen is not None and at < 2 and _turns(cond, facts, at, seen):
+        if index == _FIXED_POINTS and seen is not None and at < 2 and _turns_at_end(cond, facts, at, seen):
             return True
         if holds is not None and holds is not seen and _facts_hold(facts, index):
-            if seen is not None or (index > 1 and _turns(cond, facts, index, holds)):
+            if seen is not None or (index > 1 and _turns_at_end(cond, facts, index, holds)):
                 return True
             seen, at = holds, index
     return False
 
 
-def _turns(cond: Cond, facts: tuple[Cond, ...], index: int, holds: bool) -> bool:
+def _turns_at_end(cond: Cond, facts: tuple[Cond, ...], index: int, holds: bool) -> bool:
     """Whether moving one symbol to an end of its range, from point ``index``, changes the condition.
 
     If the facts hold at few points, a second one is hard to find by sampling; this one is next to a point
@@ -269,7 +269,7 @@ def compares_alike(cond: Ge | Eq) -> bool:
         case [((Symbol(kind="coord") as one,), 1 | -1 as a), ((Symbol(kind="coord") as other,), b)]:
             if a != -b or one.lo is None or one.hi is None or (one.lo, one.hi) != (other.lo, other.hi):
                 return False
-            ((low,), (high,)) = (_values(end, _LARGE) for end in (one.lo, one.hi))
+            ((low,), (high,)) = (_values(end, _LARGE_POINT) for end in (one.lo, one.hi))
             return low is not None and high is not None and high - low > abs(cond.p.terms.get(UNIT, 0))
         case _:
             return False
@@ -325,7 +325,7 @@ def _numerator(p: Poly, index: int) -> int | None:
         for generator in mono:
             samples = generator.samples
             if len(samples) <= index:
-                samples = _sampled(generator, index)
+                samples = _extend_samples(generator, index)
             value = samples[index]
             if value is None:
                 return None
@@ -336,31 +336,31 @@ def _numerator(p: Poly, index: int) -> int | None:
 
 def _numerators(p: Poly, points: int) -> Iterator[int | None]:
     """Yield ``p * p.den`` point by point: the first few one by one, the others computed together."""
-    for index in range(_ALONE):
+    for index in range(_SINGLE_POINTS):
         yield _numerator(p, index)
-    totals = [0] * (points - _ALONE)
+    totals = [0] * (points - _SINGLE_POINTS)
     for mono, coef in p.terms.items():
         values = [coef] * len(totals)
         for generator in mono:
             samples = generator.samples
             if len(samples) < points:
-                samples = _sampled(generator, points - 1)
+                samples = _extend_samples(generator, points - 1)
             if None in samples:
-                yield from (_numerator(p, index) for index in range(_ALONE, points))
+                yield from (_numerator(p, index) for index in range(_SINGLE_POINTS, points))
                 return
-            values = list(map(mul, values, samples[_ALONE:points]))
+            values = list(map(mul, values, samples[_SINGLE_POINTS:points]))
         totals = list(map(add, totals, values))
     yield from totals
 
 
-def _sampled(generator: Generator, index: int) -> tuple[int | None, ...]:
+def _extend_samples(generator: Generator, index: int) -> tuple[int | None, ...]:
     """Extend the samples of a generator to the given point, at least doubling their number."""
-    if isinstance(generator, Symbol) and generator.depth > _DEEP:
+    if isinstance(generator, Symbol) and generator.depth > _MAX_RECURSION:
         for symbol in behind(generator):  # outermost first, so that the recursion stays shallow
             if len(symbol.samples) <= index:
-                _sampled(symbol, index)
+                _extend_samples(symbol, index)
     known = generator.samples
-    samples = (*known, *_samples(generator, range(len(known), max(index + 1, 2 * len(known), _FIXED))))
+    samples = (*known, *_samples(generator, range(len(known), max(index + 1, 2 * len(known), _FIXED_POINTS))))
     remember_samples(generator, samples)
     return samples
 
@@ -368,7 +368,7 @@ def _sampled(generator: Generator, index: int) -> tuple[int | None, ...]:
 def _samples(generator: Generator, points: range) -> Sequence[int | None]:
     match generator:
         case Symbol():
-            return _chosen(generator, points)
+            return _choose_values(generator, points)
         case Floor(p=p, q=q):
             parts = zip(_values(p, points), _values(q, points), strict=True)
             return [None if a is None or b is None or b < 1 else a // b for a, b in parts]
@@ -394,17 +394,17 @@ def _values(p: Poly, points: range) -> Sequence[int | None]:
     return tops if den == 1 else [None if top is None or top % den else top // den for top in tops]
 
 
-def _chosen(symbol: Symbol, points: range) -> Sequence[int | None]:
+def _choose_values(symbol: Symbol, points: range) -> Sequence[int | None]:
     """Choose values between the bounds, at points where the bounds have values."""
     below, above = symbol.lo is None, symbol.hi is None
-    seed = crc32(b"%d" % symbol.serial, crc32(symbol.name.encode())) if points.stop > _FIXED else 0
+    seed = crc32(b"%d" % symbol.serial, crc32(symbol.name.encode())) if points.stop > _FIXED_POINTS else 0
     if not symbol.depth:  # bounded by numbers
         return _between_numbers(*generator_range(symbol), points, seed)
     nowhere = (None,) * len(points)
     lows = nowhere if symbol.lo is None else _values(symbol.lo, points)
     highs = nowhere if symbol.hi is None else _values(symbol.hi, points)
     return [
-        _between(low, high, index, seed)
+        _choose_value(low, high, index, seed)
         if (below or low is not None) and (above or high is not None)
         else None
         for index, low, high in zip(points, lows, highs, strict=True)
@@ -413,17 +413,17 @@ def _chosen(symbol: Symbol, points: range) -> Sequence[int | None]:
 
 @lru_cache(maxsize=1 << 8)  # most lengths share one range and, at the fixed points, one seed
 def _between_numbers(low: int | None, high: int | None, points: range, seed: int) -> Sequence[int | None]:
-    return tuple([_between(low, high, index, seed) for index in points])
+    return tuple([_choose_value(low, high, index, seed) for index in points])
 
 
-def _between(low: int | None, high: int | None, index: int, seed: int) -> int | None:
+def _choose_value(low: int | None, high: int | None, index: int, seed: int) -> int | None:
     """Choose a value near the lower bound, or near the upper bound if that is close to it.
 
     At the first point everything is as small as possible, at the second large: most conditions that can be
     both true and false differ between these two. In the middle of all ranges many conditions hold together;
     at the beginning of long ranges, conditions on neighbours fail.
     """
-    if index < _FIXED:
+    if index < _FIXED_POINTS:
         noise, spread = 0, _SPREADS[index]
         offset = spread - 1
     else:
@@ -437,8 +437,8 @@ def _between(low: int | None, high: int | None, index: int, seed: int) -> int | 
         return low + offset
     if high < low:
         return None
-    if noise & 1024 and high - low < _NEAR:
+    if noise & 1024 and high - low < _NEAR_UPPER_BOUND:
         return high - offset % (high - low + 1)
-    if index < _FIXED and high - low < _NEAR:
+    if index < _FIXED_POINTS and high - low < _NEAR_UPPER_BOUND:
         return (low, high, (low + high) // 2, low)[index]
     return min(low + offset, high)

@@ -94,13 +94,13 @@ def _substitute(p: Poly, new: _Change, done: dict[Generator, Poly]) -> Poly:
             return None
         found = done.get(generator)
         if found is None:
-            found = done[generator] = _replaced(generator, new, done)
+            found = done[generator] = _rebuild_generator(generator, new, done)
         return found
 
     return map_generators(p, change)
 
 
-def _replaced(generator: Generator, new: _Change, done: dict[Generator, Poly]) -> Poly:
+def _rebuild_generator(generator: Generator, new: _Change, done: dict[Generator, Poly]) -> Poly:
     match generator:
         case Symbol():
             return new.given[generator]
@@ -113,10 +113,10 @@ def _replaced(generator: Generator, new: _Change, done: dict[Generator, Poly]) -
         case Exponential(base=base, p=p):
             return powers(base, _substitute(p, new, done))
         case Sum():
-            return _sum_replaced(generator, new, done)
+            return _rebuild_sum(generator, new, done)
 
 
-def _sum_replaced(generator: Sum, new: _Change, done: dict[Generator, Poly]) -> Poly:
+def _rebuild_sum(generator: Sum, new: _Change, done: dict[Generator, Poly]) -> Poly:
     """Substitute below the binder, too."""
     lo, hi = _substitute(generator.lo, new, done), _substitute(generator.hi, new, done)
     relevant = [new.given[symbol] for symbol in generator.free if symbol in new.given]
@@ -201,10 +201,10 @@ def _times_monomial(p: Poly, mono: Monomial, coef: int, den: int) -> Poly:
 
 def replace_generator(p: Poly, old: Generator, new: Poly, rules: Rules) -> Poly:
     """Replace one generator by a polynomial, at any depth except inside sums."""
-    return _with_generator(p, old, rules, {old: new})
+    return _replace_in(p, old, rules, {old: new})
 
 
-def _with_generator(p: Poly, old: Generator, rules: Rules, done: dict[Generator, Poly | None]) -> Poly:
+def _replace_in(p: Poly, old: Generator, rules: Rules, done: dict[Generator, Poly | None]) -> Poly:
     """Replace one generator; ``done`` holds the generators already rebuilt, so that each is rebuilt once."""
 
     def change(generator: Generator) -> Poly | None:
@@ -215,16 +215,16 @@ def _with_generator(p: Poly, old: Generator, rules: Rules, done: dict[Generator,
     def changed(generator: Generator) -> Poly | None:
         match generator:
             case Floor(p=top, q=bottom):
-                a, b = (_with_generator(part, old, rules, done) for part in (top, bottom))
+                a, b = (_replace_in(part, old, rules, done) for part in (top, bottom))
                 return None if a is top and b is bottom else rules.floor(a, b)
             case Relu(p=inside):
-                c = _with_generator(inside, old, rules, done)
+                c = _replace_in(inside, old, rules, done)
                 return None if c is inside else rules.clip(c)
             case Log2(p=inside):
-                c = _with_generator(inside, old, rules, done)
+                c = _replace_in(inside, old, rules, done)
                 return None if c is inside else ceil_log2(c)
             case Exponential(base=base, p=inside):
-                c = _with_generator(inside, old, rules, done)
+                c = _replace_in(inside, old, rules, done)
                 return None if c is inside else powers(base, c)
             case Symbol() | Sum():
                 return None
@@ -232,7 +232,7 @@ def _with_generator(p: Poly, old: Generator, rules: Rules, done: dict[Generator,
     return map_generators(p, change) if p.height >= old.height else p
 
 
-_FEW_NUMBERS = 16
+_WRITTEN_OUT = 16
 """A sum over at most this many numbers is written out: its terms usually combine."""
 
 
@@ -250,28 +250,28 @@ def opaque_sum(body: Poly, x: Symbol, lo: Poly, hi: Poly) -> Poly:
     if not body.terms:
         return ZERO
     first, last = lo.constant, hi.constant
-    if first is not None and last is not None and last - first < _FEW_NUMBERS:
-        safe = _never_by_zero(body, x)
+    if first is not None and last is not None and last - first < _WRITTEN_OUT:
+        safe = _make_divisors_positive(body, x)
         return total_of([rebuild(safe, {x: const(number)}, QUICK) for number in range(first, last + 1)])
     known: dict[Generator, int] = {}
     height = 1 + max(_sum_depth(part, known) for part in (body, lo, hi))
     binder = symbol_of("_", -height, "coord", lo, hi)
-    inside = _never_by_zero(body if binder is x else rebuild(body, {x: atom(binder)}, QUICK), binder)
+    inside = _make_divisors_positive(body if binder is x else rebuild(body, {x: atom(binder)}, QUICK), binder)
     if not inside.terms:  # the binder's bounds have decided a clip
         return ZERO
     content = gcd(*inside.terms.values()) * (-1 if leading_coefficient(inside) < 0 else 1)
     front, primitive = ONE, Poly({mono: coef // content for mono, coef in inside.terms.items()})
-    while still := [g for g in _shared(primitive) if binder in primitive.free - g.free]:
+    while still := [g for g in _shared_generators(primitive) if binder in primitive.free - g.free]:
         front, primitive = multiply(front, atom(still[0])), divided(primitive, still[0])
     return scale(multiply(front, atom(sum_of(primitive, binder, lo, hi))), content, inside.den)
 
 
-def _shared(p: Poly) -> list[Generator]:
+def _shared_generators(p: Poly) -> list[Generator]:
     """Return the generators that occur in all terms."""
     return sorted(frozenset.intersection(*map(frozenset, p.terms)), key=lambda g: g.key)
 
 
-def _never_by_zero(body: Poly, x: Symbol) -> Poly:
+def _make_divisors_positive(body: Poly, x: Symbol) -> Poly:
     """Make the divisors of a summand positive, also where a gate excludes part of the range."""
     for generator in {g for mono in body.terms for g in mono if isinstance(g, Floor) and x in g.q.free}:
         if (range_of(generator.q)[0] or 0) < 1:

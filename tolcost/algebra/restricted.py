@@ -42,7 +42,7 @@ from tolcost.algebra.rebuild import (
     rebuilding,
 )
 
-_TRIED = 512
+_MOST_TRIED = 512
 """The most values of a symbol that are tried for the least one that satisfies a condition."""
 
 
@@ -74,10 +74,10 @@ def spelled(cond: Cond) -> tuple[Cond, ...]:
         case And(parts=parts):
             return tuple(one for part in parts for one in spelled(part))
         case Ge(p=p) if p.height and len(p.free) == 1:
-            bound = _least_value(p)
+            bound = _equivalent_bound(p)
             return (cond,) if bound is None else (bound,)
         case Eq(p=p) if p.height:
-            apart = _clips_apart(p)
+            apart = _solve_clip_distance(p)
             ends = (ge(p), ge(-p)) if apart is None else (apart,)
             plain = not any(form.height for end in ends for form in polys_of(end))
             return ends if plain else (cond,)
@@ -85,12 +85,12 @@ def spelled(cond: Cond) -> tuple[Cond, ...]:
             return (cond,)
 
 
-def _clips_apart(p: Poly) -> Cond | None:
+def _solve_clip_distance(p: Poly) -> Cond | None:
     """Solve an equation on the distance of two clips: ``relu(x + d) - relu(x)`` is d exactly if ``x >= 0``.
 
     >>> from tolcost.algebra.poly import length
     >>> n, m = length("n"), length("m")
-    >>> [_clips_apart(relu(n - m + 2) - relu(n - m) - k) for k in (0, 1, 2)]
+    >>> [_solve_clip_distance(relu(n - m + 2) - relu(n - m) - k) for k in (0, 1, 2)]
     [Ge(p=m - n - 2), Eq(p=m - n - 1), Ge(p=n - m)]
     """
     clips = {mono[0]: coef for mono, coef in p.terms.items() if len(mono) == 1}
@@ -112,7 +112,7 @@ def _clips_apart(p: Poly) -> Cond | None:
 
 
 @lru_cache(maxsize=256)
-def _least_value(p: Poly) -> Cond | None:
+def _equivalent_bound(p: Poly) -> Cond | None:
     """Return the bound equivalent to ``p >= 0``: smaller values fail, and all others provably satisfy it."""
     (symbol,) = p.free
     least = generator_range(symbol)[0]
@@ -120,12 +120,12 @@ def _least_value(p: Poly) -> Cond | None:
         return None
     value = prepared(p)
     try:
-        first = next((x for x in range(least, least + _TRIED) if value({symbol: x}) >= 0), None)
+        first = next((x for x in range(least, least + _MOST_TRIED) if value({symbol: x}) >= 0), None)
     except (AlgebraBudget, NotInteger, ZeroDivisionError):
         return None
     if first is None or is_symbolic(symbol.lo):
         return None
-    beyond = rebuild(p, {symbol: _within(symbol, first, None)}, PROVED)
+    beyond = rebuild(p, {symbol: _narrow(symbol, first, None)}, PROVED)
     return ge(atom(symbol) - first) if is_nonnegative(beyond) else None
 
 
@@ -141,7 +141,7 @@ def restricting(facts: tuple[Cond, ...]) -> Callable[[Poly], Poly]:
     >>> restricting((ge(n - 5), ge(8 - n)))(relu(n - 3) + (n + 3) // 4)
     n - 1
     """
-    narrow, others = _known(facts)
+    narrow, others = _narrow_symbols(facts)
     values = {s: atom(s) for fact in others for s in symbols_of_cond(fact)} | narrow
     settle = rebuilding(values, _rules(others))
     as_before = rebuilding({the_symbol(new): atom(old) for old, new in narrow.items()}, QUICK)
@@ -162,31 +162,31 @@ def _length(p: Poly) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=256)
-def _known(facts: tuple[Cond, ...]) -> tuple[dict[Symbol, Poly], tuple[Cond, ...]]:
+def _narrow_symbols(facts: tuple[Cond, ...]) -> tuple[dict[Symbol, Poly], tuple[Cond, ...]]:
     """Return the symbols with the ranges that facts leave them, and the other facts over these symbols."""
     parts = tuple(part for fact in facts for part in spelled(fact))
-    narrow = _narrowed(parts)
+    narrow = _narrowed_ranges(parts)
     others = (map_cond(part, lambda form: rebuild(form, narrow, QUICK)) for part in parts)
     return narrow, tuple(other for other in others if not isinstance(other, Truth))
 
 
-def _narrowed(facts: Iterable[Cond]) -> dict[Symbol, Poly]:
+def _narrowed_ranges(facts: Iterable[Cond]) -> dict[Symbol, Poly]:
     """Return the symbols that facts bound by numbers, each with the narrowed range.
 
     Nothing if a range is empty.
     """
     ranges: dict[Symbol, tuple[int | None, int | None]] = {}
-    for symbol, least, most in (bound for fact in facts for bound in _bound(fact)):
+    for symbol, least, most in (bound for fact in facts for bound in _numeric_bounds(fact)):
         low, high = ranges.get(symbol, generator_range(symbol))
         low = least if low is None else low if least is None else max(low, least)
         high = most if high is None else high if most is None else min(high, most)
         ranges[symbol] = low, high
     if any(low is not None and high is not None and low > high for low, high in ranges.values()):
         return {}
-    return {symbol: _within(symbol, *ends) for symbol, ends in ranges.items()}
+    return {symbol: _narrow(symbol, *ends) for symbol, ends in ranges.items()}
 
 
-def _bound(fact: Cond) -> Iterator[tuple[Symbol, int | None, int | None]]:
+def _numeric_bounds(fact: Cond) -> Iterator[tuple[Symbol, int | None, int | None]]:
     """Yield the symbol that a fact bounds by numbers, with its lower and upper bound."""
     if not isinstance(fact, (Ge, Eq)) or fact.p.height or len(fact.p.free) != 1:
         return
@@ -201,7 +201,7 @@ def _bound(fact: Cond) -> Iterator[tuple[Symbol, int | None, int | None]]:
         yield from ((symbol, value, value) for value in (low, high) if value is not None)
 
 
-def _within(symbol: Symbol, low: int | None, high: int | None) -> Poly:
+def _narrow(symbol: Symbol, low: int | None, high: int | None) -> Poly:
     """Return the symbol with a narrower range; a symbolic bound stays."""
     lo = symbol.lo if low is None or is_symbolic(symbol.lo) else const(low)
     hi = symbol.hi if high is None or is_symbolic(symbol.hi) else const(high)

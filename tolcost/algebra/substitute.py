@@ -72,7 +72,7 @@ def solve(
         open_before, todo, left = len(left), left, []
         for equation in todo:
             unknown = equation.free.difference(known)
-            found = _unknown(substitute(equation, dict(known))) if len(unknown) == 1 else None
+            found = _linear_unknown(substitute(equation, dict(known))) if len(unknown) == 1 else None
             if found is None:
                 left += [equation] if unknown else []
                 continue
@@ -93,7 +93,7 @@ def equations_in(conditions: Iterable[Cond]) -> list[Poly]:
 
 
 def _is_never_above_0(p: Poly) -> bool:
-    found = _unknown(p)
+    found = _linear_unknown(p)
     if found is None:
         return False
     symbol, factor, rest = found
@@ -101,20 +101,20 @@ def _is_never_above_0(p: Poly) -> bool:
     return factor < 0 and least is not None and factor * least + rest == 0
 
 
-def _unknown(p: Poly) -> tuple[Symbol, int, int] | None:
+def _linear_unknown(p: Poly) -> tuple[Symbol, int, int] | None:
     """Return symbol, factor and constant of a linear expression in one symbol, or of one with an exponent.
 
     An equation with its unknown in an exponent is replaced by a linear equation with the same solution.
     """
     if len(p.free) == 1 and any(isinstance(g, Exponential) for mono in p.terms for g in mono):
-        return _unknown_exponent(p)
+        return _solve_exponent(p)
     if len(p.free) != 1 or p.height or max(map(len, p.terms)) != 1:
         return None
     (symbol,) = p.free
     return symbol, p.terms[symbol,], p.terms.get(UNIT, 0)
 
 
-def _unknown_exponent(p: Poly) -> tuple[Symbol, int, int]:
+def _solve_exponent(p: Poly) -> tuple[Symbol, int, int]:
     """Solve for a symbol in an exponent by trial.
 
     Return ``2*symbol + 1 == 0``, which has no solution, if none fits.

@@ -77,15 +77,15 @@ def total(
     >>> total(1, [(the_symbol(i), 1, n), (the_symbol(j), 1, i)])
     n*(n + 1)/2
     """
-    plain = _plain(as_poly(body), over, guards, facts)
+    plain = _sum_without_cases(as_poly(body), over, guards, facts)
     if plain is not None:
         return plain
     summed = {symbol for symbol, _, _ in over}
     known = tuple(fact for fact in facts if not symbols_of_cond(fact) & summed)
-    return _total(*_standard(as_poly(body), over, conj(*guards), known), known)
+    return _sum_renamed(*_rename_coordinates(as_poly(body), over, conj(*guards), known), known)
 
 
-def _plain(
+def _sum_without_cases(
     body: Poly,
     over: Sequence[tuple[Symbol, Poly | int, Poly | int]],
     guards: Sequence[Cond],
@@ -104,7 +104,7 @@ def _plain(
         if body.height or symbol.hi != hi or symbol.lo != lo or hi.height or lo.height:
             return None
         ends = _guarded_ends(symbol, lo, hi, [p for p in left if symbol in p.free])
-        summed = None if ends is None else _plain_sum(body, symbol, *ends, clips)
+        summed = None if ends is None else _sum_one_range(body, symbol, *ends, clips)
         if summed is None:
             return None
         body, left = summed, [p for p in left if symbol not in p.free]
@@ -113,7 +113,7 @@ def _plain(
     return tidied(reduce(multiply, clips, body)) if clips else body
 
 
-def _plain_sum(body: Poly, symbol: Symbol, lo: Poly, hi: Poly, clips: list[Poly]) -> Poly | None:
+def _sum_one_range(body: Poly, symbol: Symbol, lo: Poly, hi: Poly, clips: list[Poly]) -> Poly | None:
     """Sum over one range; if it may be empty and is only a factor, append its clipped length to the clips."""
     if _has_length(lo, hi):
         try:
@@ -157,18 +157,18 @@ def _has_length(lo: Poly, hi: Poly) -> bool:
 
 
 @lru_cache(maxsize=1 << 12)
-def _total(body: Poly, ranges: tuple[SummedRange, ...], guard: Cond, facts: tuple[Cond, ...]) -> Poly:
+def _sum_renamed(body: Poly, ranges: tuple[SummedRange, ...], guard: Cond, facts: tuple[Cond, ...]) -> Poly:
     problem = Problem(body, ranges, (), facts)
     try:
         with limited(_MOST_EFFORT):
             closed = _in_closed_form(problem, guard)
     except OutOfEffort:
         spend(0)  # raises if the effort of a surrounding sum is exhausted, too
-        return _as_it_stands(problem, guard)
+        return _leave_open(problem, guard)
     if size_of(closed) <= _MOST_TOGETHER:
         return closed
     try:
-        return min(closed, _as_it_stands(problem, guard), key=size_of)
+        return min(closed, _leave_open(problem, guard), key=size_of)
     except AlgebraBudget:  # with its conditions in the summand the sum would be longer still
         return closed
 
@@ -183,7 +183,7 @@ def _in_closed_form(problem: Problem, guard: Cond) -> Poly:
     return fewer_clips(tidied(total_of(parts), problem.facts))
 
 
-def _as_it_stands(problem: Problem, guard: Cond) -> Poly:
+def _leave_open(problem: Problem, guard: Cond) -> Poly:
     """Leave a sum open, with its condition in the summand."""
     open_ = _unevaluated(_with_body(problem, multiply(problem.body, indicator(guard, problem.facts))))
     if size_of(open_) > _MOST_OPEN:
@@ -200,7 +200,7 @@ CLOSED = Rules(floordiv, relu, sum_over)
 """Rules that use proofs, and evaluate sums to closed form."""
 
 
-def _standard(
+def _rename_coordinates(
     body: Poly,
     over: Sequence[tuple[Symbol, Poly | int, Poly | int]],
     guard: Cond,
@@ -236,7 +236,7 @@ def _by_components(problem: Problem) -> Poly:
         constraints = tuple(a for a in constraints if not a.p.free & group)
         inner = tuple(r for r in left if r.symbol in group)
         left = tuple(r for r in left if r.symbol not in group)
-        body = _removed(Problem(body, inner, mine, problem.facts), solved)
+        body = _eliminate_group(Problem(body, inner, mine, problem.facts), solved)
     return gated(body, constraints, problem.facts)
 
 
@@ -254,20 +254,20 @@ def _connected(ranges: tuple[SummedRange, ...], constraints: Constraints, body: 
         group = grown
 
 
-def _removed(problem: Problem, solved: _Solved) -> Poly:
+def _eliminate_group(problem: Problem, solved: _Solved) -> Poly:
     """Eliminate all coordinates; parts of the summand without a closed form stay sums."""
     symbols = frozenset(r.symbol for r in problem.ranges)
     if problem.body.free.isdisjoint(symbols) and problem.body != ONE:
-        return multiply(problem.body, _removed(_with_body(problem, ONE), solved))
+        return multiply(problem.body, _eliminate_group(_with_body(problem, ONE), solved))
     by_part = _coefficients(problem.body, symbols)
     if len(problem.body.terms) > max(_MANY_TERMS, 2 * len(by_part)):
-        sums = {part: _removed(_with_body(problem, Poly({part: 1})), solved) for part in by_part}
+        sums = {part: _eliminate_group(_with_body(problem, Poly({part: 1})), solved) for part in by_part}
         return total_of(multiply(factor, sums[part]) for part, factor in by_part.items())
     result = _known_result(problem, solved)
     if result is not None:
         return result
     try:
-        result = _short(eliminate(problem, Work(CLOSED)), problem)
+        result = _shorten(eliminate(problem, Work(CLOSED)), problem)
         solved.setdefault(_form(problem), []).append((problem, result))
         return result
     except OutOfEffort:
@@ -281,10 +281,10 @@ def _removed(problem: Problem, solved: _Solved) -> Poly:
     if len(rows) < 2:
         return _unevaluated(problem)
     apart = (_with_body(problem, poly(terms, problem.body.den)) for terms in rows.values())
-    return total_of(_removed(part, solved) for part in apart)
+    return total_of(_eliminate_group(part, solved) for part in apart)
 
 
-def _short(closed: Poly, problem: Problem) -> Poly:
+def _shorten(closed: Poly, problem: Problem) -> Poly:
     """Replace a closed form that is too long by a sum that is partly in closed form, or by an open sum.
 
     Of the partly closed sum, only the innermost range is in closed form.
@@ -296,7 +296,7 @@ def _short(closed: Poly, problem: Problem) -> Poly:
     *outer, inner = problem.ranges
     found = _unevaluated(problem)
     if outer:
-        body = _removed(Problem(problem.body, (inner,), problem.constraints, problem.facts), {})
+        body = _eliminate_group(Problem(problem.body, (inner,), problem.constraints, problem.facts), {})
         by_steps = _unevaluated(Problem(body, tuple(outer), (), problem.facts))
         found = by_steps if size_of(by_steps) <= MOST_FACTORS else found
     return min(closed, found, key=size_of)
@@ -348,7 +348,7 @@ def _known_result(problem: Problem, solved: _Solved) -> Poly | None:
             continue
         summed = {r.symbol for r in before.ranges}
         other = {a: b for a, b in pairs.found.items() if a not in summed and a is not b}
-        if about.isdisjoint(other) and all(_like(a, b) for a, b in other.items()):
+        if about.isdisjoint(other) and all(_have_equal_bounds(a, b) for a, b in other.items()):
             renamed = {a: atom(b) for a, b in other.items()}
             return rebuild(result, renamed, QUICK)  # the form that the sum itself would have
     return None
@@ -361,7 +361,7 @@ def _form(problem: Problem) -> _Form:
     return tuple((p.den, tuple((coef, len(mono)) for mono, coef in p.terms.items())) for p in polys)
 
 
-def _like(a: Symbol, b: Symbol) -> bool:
+def _have_equal_bounds(a: Symbol, b: Symbol) -> bool:
     """Whether the same is known of both symbols: equal roles, and equal numeric bounds."""
     return a.role == b.role and a.depth == b.depth == 0 and a.lo == b.lo and a.hi == b.hi
 

@@ -21,7 +21,7 @@ from tolcost.algebra.sympy_form import SympyExpr, sympy_symbols
 SumScope: TypeAlias = tuple[Symbol, Poly] | Cond
 """A coordinate with its extent (it runs from 1), or a condition."""
 
-_FEW = 20
+_WRITTEN_OUT_TERMS = 20
 """The most terms of a sum that is written out."""
 
 
@@ -57,14 +57,14 @@ class SympySums(Struct):
             symbol, extent = self._symbol(scope[0]), self.poly(scope[1])
             inside = [cond for cond in pending if self.cond(cond).has(symbol)]
             pending = [cond for cond in pending if cond not in inside]
-            expr = self._summed(expr, symbol, extent, inside)
+            expr = self._sum_one(expr, symbol, extent, inside)
         assert len(self._facts) == known
         result = _where(expr, [self.cond(cond) for cond in pending])
         if key:
             self._taken[key] = result
         return result
 
-    def _summed(
+    def _sum_one(
         self, expr: SympyExpr, x: sympy.Symbol, extent: SympyExpr, conditions: Sequence[Cond]
     ) -> SympyExpr:
         """Sum over one coordinate: conditions on it alone become bounds, others a Piecewise."""
@@ -78,7 +78,7 @@ class SympySums(Struct):
                 high.extend(bounds[1])
         first = low[0] if len(low) == 1 else sympy.Max(*low)
         last = high[0] if len(high) == 1 else sympy.Min(*high)
-        steps = self._clipped(last - first + 1)
+        steps = self._clip_length(last - first + 1)
         # Factors stay outside: sympy moves a condition out of a sum that is part of a product.
         factor, inner = _where(expr, left).as_independent(x, as_Add=False)
         if inner == 1:
@@ -88,10 +88,10 @@ class SympySums(Struct):
         if inner.is_polynomial(x):
             powers = sympy.Add.make_args(sympy.expand(inner))
             return factor * sympy.Add(*(sympy.Sum(power, over).doit() for power in powers))
-        few = steps.is_Integer and steps <= _FEW
+        few = steps.is_Integer and steps <= _WRITTEN_OUT_TERMS
         return factor * (sympy.Sum(inner, over).doit() if few else sympy.Sum(inner, over))
 
-    def _clipped(self, length: SympyExpr) -> SympyExpr:
+    def _clip_length(self, length: SympyExpr) -> SympyExpr:
         """Return the number of steps of a range, at least 0."""
         return length if self._is_known(length) else sympy.Max(length, 0)
 
@@ -177,7 +177,7 @@ class SympySums(Struct):
         If the result is not an integer, describe it instead.
         """
         known = {self.symbols[s]: sympy.Integer(value) for s, value in values.items() if s in self.symbols}
-        found = _written_out(expr.xreplace(known))
+        found = _write_out(expr.xreplace(known))
         if found.is_Integer:
             return int(found)
         return "a variable left its sum" if found.free_symbols else "no integer"
@@ -198,14 +198,14 @@ def is_closed(expr: SympyExpr) -> bool:
     return not expr.has(sympy.Sum)
 
 
-def _written_out(expr: SympyExpr) -> SympyExpr:
+def _write_out(expr: SympyExpr) -> SympyExpr:
     """Write out sums between numbers, outermost first: sympy starts inside, at bounds still symbolic."""
     if isinstance(expr, sympy.Sum):
         *inner, (x, first, last) = expr.limits
         rest = sympy.Sum(expr.function, *inner) if inner else expr.function
         steps = (rest.xreplace({x: sympy.Integer(k)}) for k in range(int(first), int(last) + 1))
-        return sympy.Add(*map(_written_out, steps))
-    return expr.func(*map(_written_out, expr.args)) if expr.has(sympy.Sum) else expr
+        return sympy.Add(*map(_write_out, steps))
+    return expr.func(*map(_write_out, expr.args)) if expr.has(sympy.Sum) else expr
 
 
 def _where(expr: SympyExpr, conditions: Sequence[sympy.Basic]) -> SympyExpr:

@@ -96,13 +96,13 @@ def broadcast(values: Mapping[_K, int | Sequence[int] | Ints]) -> tuple[dict[_K,
     >>> columns["n"].tolist(), shape
     ([8, 8, 8], (3,))
     """
-    arrays = [_whole(str(name), np.asarray(value)) for name, value in values.items()]
+    arrays = [_check_integers(str(name), np.asarray(value)) for name, value in values.items()]
     together = np.broadcast_arrays(*arrays)
     columns = (_column(array.reshape(-1)) for array in together)
     return dict(zip(values, columns, strict=True)), together[0].shape
 
 
-def _whole(name: str, array: Ints) -> Ints:
+def _check_integers(name: str, array: Ints) -> Ints:
     """Return the array; reject values that are not integers, as Python does, instead of converting them."""
     for value in () if array.dtype.kind in "iu" else array.flat:
         try:
@@ -149,7 +149,7 @@ def _poly(p: Poly, table: _Table) -> Ints:
     quotient = top // p.den
     if (quotient * p.den != top).any():
         raise NotInteger(f"{p} is not an integer at some point")
-    return _narrowed(quotient)
+    return _as_int64(quotient)
 
 
 def _numerator(p: Poly, table: _Table) -> Ints:
@@ -206,7 +206,7 @@ def _two_limbs(p: Poly, table: _Table, columns: Mapping[Generator, Ints]) -> Int
     return exact
 
 
-def _narrowed(column: Ints) -> Ints:
+def _as_int64(column: Ints) -> Ints:
     if column.dtype == object and _largest(column) < _INT64:
         return column.astype(np.int64)
     return column
@@ -214,18 +214,18 @@ def _narrowed(column: Ints) -> Ints:
 
 def _generator(generator: Generator, table: _Table) -> Ints:
     if generator not in table.done:
-        table.done[generator] = _compute(generator, table)
+        table.done[generator] = _compute_column(generator, table)
     return table.done[generator]
 
 
-def _compute(generator: Generator, table: _Table) -> Ints:
+def _compute_column(generator: Generator, table: _Table) -> Ints:
     match generator:
         case Symbol():
             if generator not in table.columns:
                 raise UnboundSymbol(generator)
             return np.ascontiguousarray(table.columns[generator])
         case Relu(p=p):
-            return np.maximum(_narrowed(_poly(p, table)), 0)
+            return np.maximum(_as_int64(_poly(p, table)), 0)
         case Floor(p=p, q=q):
             return _floor(p, q, table)
         case Log2(p=p):
@@ -237,11 +237,11 @@ def _compute(generator: Generator, table: _Table) -> Ints:
 
 
 def _floor(p: Poly, q: Poly, table: _Table) -> Ints:
-    top, bottom = _narrowed(_poly(p, table)), _narrowed(_poly(q, table))
+    top, bottom = _as_int64(_poly(p, table)), _as_int64(_poly(q, table))
     if (bottom < 1).any():
         raise NotInteger(f"a divisor, {q}, is not positive at some point")
     if object in (top.dtype, bottom.dtype):
-        return _narrowed(top.astype(object) // bottom.astype(object))
+        return _as_int64(top.astype(object) // bottom.astype(object))
     return top // bottom
 
 

@@ -61,10 +61,10 @@ def rebuild(node: _N, operands: Sequence[Node], **fields: Any) -> _N:
     """Return the node with other operands; ``fields`` are other fields to change, such as its type."""
     if tuple(operands) != children(node):
         fields.update(_OPERAND_FIELDS[type(node)](node, operands))
-    return _changed(node, fields)
+    return _with_fields(node, fields)
 
 
-def _changed(node: _N, fields: Mapping[str, Any]) -> _N:
+def _with_fields(node: _N, fields: Mapping[str, Any]) -> _N:
     """Return the node with other fields, or the node itself if all of them are unchanged."""
     for name, value in fields.items():
         if getattr(node, name) is not value:
@@ -271,7 +271,7 @@ def schedules(program: Program) -> Schedules:
     top = schedule_program(program)
     found: list[tuple[Block, Schedule]] = []
     entered: set[Block] = set()
-    pending: list[tuple[Block, Schedule | None]] = [(block, None) for block in _entered(top)]
+    pending: list[tuple[Block, Schedule | None]] = [(block, None) for block in _blocks_entered(top)]
     while pending:
         block, plan = pending.pop()
         if plan is not None:
@@ -280,7 +280,7 @@ def schedules(program: Program) -> Schedules:
             entered.add(block)
             plan = schedule_block(block)
             pending.append((block, plan))
-            pending += [(inner, None) for inner in _entered(plan)]
+            pending += [(inner, None) for inner in _blocks_entered(plan)]
     return Schedules(tuple(found), top)
 
 
@@ -292,7 +292,7 @@ def bound_nodes(program: Program, found: Schedules) -> dict[Var, Node]:
     return bound
 
 
-def _entered(plan: Schedule) -> list[Block]:
+def _blocks_entered(plan: Schedule) -> list[Block]:
     return [region.block for node, *_ in plan.of(REGIONS) for region in REGIONS[type(node)](node)]
 
 
@@ -384,11 +384,11 @@ def restate(node: _N, poly: Callable[[Poly], Poly], cond: Callable[[Cond], Cond]
     name = STATIC_FIELD.get(type(node))
     if name is not None:
         held = getattr(node, name)
-        fields[name] = _restated(held, part) if isinstance(held, tuple) else part(held)
-    return _changed(node, fields)
+        fields[name] = _map_parts(held, part) if isinstance(held, tuple) else part(held)
+    return _with_fields(node, fields)
 
 
-def _restated(parts: tuple[Any, ...], part: Callable[[Any], Any]) -> tuple[Any, ...]:
+def _map_parts(parts: tuple[Any, ...], part: Callable[[Any], Any]) -> tuple[Any, ...]:
     """Map the parts of a tuple; return the same tuple if no part changes."""
     fresh = tuple(map(part, parts))
     return parts if all(map(operator.is_, fresh, parts)) else fresh
@@ -398,10 +398,10 @@ def restated_type(types: Type, poly: Callable[[Poly], Poly]) -> Type:
     """Return a type with every length mapped."""
 
     def restated(part: ir.Part) -> ir.Part:
-        shape = _restated(part.shape, poly)
+        shape = _map_parts(part.shape, poly)
         return part if shape is part.shape else ir.Part(shape, part.space)
 
-    return _restated(types, restated)
+    return _map_parts(types, restated)
 
 
 def program_symbols(program: Program) -> frozenset[Symbol]:

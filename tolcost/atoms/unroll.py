@@ -149,13 +149,13 @@ def unroll(
     return Unrolled(tuple(machine.atoms), tuple(outputs), machine.lengths)
 
 
-def _truths(value: _Value) -> _Value:
+def _as_truth_values(value: _Value) -> _Value:
     """Cast numbers to truth values: every number except 0 is true."""
     parts = tuple((shape, "B") for shape, _ in value.parts)
     return _Value(CastOperand(value.operand, ("B",) * len(parts)), parts)
 
 
-def _refused(message: str, span: Span = NOWHERE, hint: str | None = None) -> Rejected:
+def _rejection(message: str, span: Span = NOWHERE, hint: str | None = None) -> Rejected:
     return Rejected(Diagnostic("T0510", message, span, hint=hint))
 
 
@@ -206,7 +206,7 @@ class _Unroller:
         """Stop before the result becomes too large."""
         self.left -= count
         if self.left < 0:
-            raise _refused("unrolled, the program has too many atoms; try smaller lengths")
+            raise _rejection("unrolled, the program has too many atoms; try smaller lengths")
 
     # ---- static values ---------------------------------------------------------------------
 
@@ -214,13 +214,13 @@ class _Unroller:
         try:
             return evaluate(p, self.env)
         except UnboundSymbol as missing:
-            raise _refused(f"to unroll, every length has to be given: {missing}") from None
+            raise _rejection(f"to unroll, every length has to be given: {missing}") from None
 
     def holds(self, condition: Cond) -> bool:
         try:
             return evaluate_cond(condition, self.env)
         except UnboundSymbol as missing:
-            raise _refused(f"to unroll, every length has to be given: {missing}") from None
+            raise _rejection(f"to unroll, every length has to be given: {missing}") from None
 
     def types(self, types: Type) -> _Parts:
         return tuple((tuple(max(self.integer(s), 0) for s in part.shape), part.space) for part in types)
@@ -299,7 +299,7 @@ class _Unroller:
         """Keep the rows that a mask selects, each as often as the mask says."""
         tol, mask = args
         why_not = "a length that depends on data cannot be unrolled"
-        marks = self.seen(mask if node.repeats else _truths(mask), why_not, node.span)
+        marks = self.seen(mask if node.repeats else _as_truth_values(mask), why_not, node.span)
         if node.repeats:
             self.check_counts(node, marks)
         rows = [k for k, n in enumerate(marks, start=1) for _ in range(n)]
@@ -327,7 +327,7 @@ class _Unroller:
         """Return the data that decides how to continue; without data, reject the program."""
         if self.look is None:
             hint = "`where(c, a, b)` at every element is the same for all data; `tolcost run` goes by values"
-            raise _refused(why_not, span, hint)
+            raise _rejection(why_not, span, hint)
         return self.look(self.atoms, value.operand)
 
     def apply(self, node: ir.Lambda | ir.Where, args: list[_Value]) -> _Value:
@@ -385,7 +385,7 @@ class _Unroller:
     def select(self, node: ir.Select, args: list[_Value]) -> _Value:
         if isinstance(node.condition, Node):
             (chosen,) = self.seen(
-                _truths(args[0]), "a choice by a computed value cannot be unrolled", node.span
+                _as_truth_values(args[0]), "a choice by a computed value cannot be unrolled", node.span
             )
         else:
             chosen = self.holds(node.condition)

@@ -64,7 +64,7 @@ def lay_out(stream: Stream) -> str:
     >>> lay_out(["f(", LinePlace.OPEN, "a,", LinePlace.SOFT, "b", LinePlace.CLOSE, ")"])
     'f(a, b)'
     """
-    needs = _needs(stream)
+    needs = _break_needs(stream)
     lines: list[str] = []
     line: list[str] = []
     column = indent = 0
@@ -92,7 +92,7 @@ def lay_out(stream: Stream) -> str:
     return "\n".join([*lines, "".join(line).rstrip()])
 
 
-def _needs(stream: Stream) -> list[int]:
+def _break_needs(stream: Stream) -> list[int]:
     """For each soft break, the columns up to the next possible break at its level, or to its level's end."""
     needs = [0] * len(stream)
     total = nearest = 0
@@ -153,9 +153,9 @@ def spell(first: Iterable[Fragment], blocks: Blocks) -> Stream:
         part = waiting.pop()
         match part:
             case ExprSlot():
-                waiting.extend(reversed(_parts(part)))
+                waiting.extend(reversed(_spell_slot(part)))
             case tree.BlockExpr():
-                waiting.extend(reversed(blocks(part) or _block(part)))
+                waiting.extend(reversed(blocks(part) or _spell_block_on_one_line(part)))
             case _:
                 stream.append(part)
     return stream
@@ -180,7 +180,7 @@ def separated(parts: Iterable[list[Fragment]]) -> list[Fragment]:
     return row
 
 
-def _parts(slot: ExprSlot) -> list[Fragment]:
+def _spell_slot(slot: ExprSlot) -> list[Fragment]:
     expr = slot.expr
     if _level(expr) < slot.level or _fragile(expr, slot):
         return ["(", LinePlace.OPEN, ExprSlot(expr, item=True), LinePlace.CLOSE, ")"]
@@ -208,7 +208,7 @@ def _fragile(expr: tree.Expr, slot: ExprSlot) -> bool:
     return isinstance(expr, tree.Name) and not slot.item and (expr.name in _WORDS or expr.name[-1] in "*+-")
 
 
-def _listed(opening: str, items: tuple[tree.Expr, ...], closing: str) -> list[Fragment]:
+def _spell_list(opening: str, items: tuple[tree.Expr, ...], closing: str) -> list[Fragment]:
     return [
         opening,
         LinePlace.OPEN,
@@ -218,7 +218,7 @@ def _listed(opening: str, items: tuple[tree.Expr, ...], closing: str) -> list[Fr
     ]
 
 
-def _base(expr: tree.Expr, links: bool = False) -> list[Fragment]:
+def _spell_base(expr: tree.Expr, links: bool = False) -> list[Fragment]:
     """Spell the operand of an index, a dot or a power.
 
     ``tol[`` would be read as a ToL of zeros, so ``tol`` gets parentheses; so do compositions and numbers
@@ -245,20 +245,20 @@ def _spliceable(expr: tree.Expr) -> bool:
             return True
 
 
-def _called(function: tree.Expr) -> list[Fragment]:
+def _spell_callee(function: tree.Expr) -> list[Fragment]:
     """Spell the function of a call. ``*(`` would be read as a splice, so ``*`` gets parentheses."""
     if isinstance(function, tree.Name) and function.name in _WORDS:
         return [function.name]
     return ["(*)"] if isinstance(function, tree.Star) else [ExprSlot(function, POSTFIX)]
 
 
-def _link(function: tree.Expr) -> list[Fragment]:
+def _spell_link(function: tree.Expr) -> list[Fragment]:
     if isinstance(function, tree.Name) and not _fragile(function, ExprSlot(function)):
         return [".", function.name]
     return [".(", ExprSlot(function, item=True), ")"]
 
 
-def _block(block: tree.BlockExpr) -> list[Fragment]:
+def _spell_block_on_one_line(block: tree.BlockExpr) -> list[Fragment]:
     """Spell a block on one line."""
     row: list[Fragment] = ["{ ", LinePlace.OPEN]
     for statement in block.statements:
@@ -266,18 +266,18 @@ def _block(block: tree.BlockExpr) -> list[Fragment]:
     return [*row, ExprSlot(block.result), LinePlace.CLOSE, " }"]
 
 
-def _call(call: tree.Call) -> list[Fragment]:
+def _spell_call(call: tree.Call) -> list[Fragment]:
     row: list[list[Fragment]] = [[ExprSlot(a, item=True)] for a in call.args]
     row += [[f"{name}: ", ExprSlot(value, item=True)] for name, value in call.named]
-    return [*_called(call.function), "(", LinePlace.OPEN, *separated(row), LinePlace.CLOSE, ")"]
+    return [*_spell_callee(call.function), "(", LinePlace.OPEN, *separated(row), LinePlace.CLOSE, ")"]
 
 
-def _compose(expr: tree.Compose) -> list[Fragment]:
+def _spell_composition(expr: tree.Compose) -> list[Fragment]:
     first, *others = expr.functions
-    return [*_base(first, links=True), *(part for f in others for part in _link(f))]
+    return [*_spell_base(first, links=True), *(part for f in others for part in _spell_link(f))]
 
 
-def _infix(expr: tree.Infix) -> list[Fragment]:
+def _spell_infix(expr: tree.Infix) -> list[Fragment]:
     level = _level(expr) + 1
     row: list[Fragment] = [LinePlace.OPEN, ExprSlot(expr.first, level)]
     for op, operand in expr.rest:
@@ -285,13 +285,13 @@ def _infix(expr: tree.Infix) -> list[Fragment]:
     return [*row, LinePlace.CLOSE]
 
 
-def _range(expr: tree.RangeExpr) -> list[Fragment]:
+def _spell_range(expr: tree.RangeExpr) -> list[Fragment]:
     # `3...n` would be read as `3` and an ellipsis, so a number that ends in a dot gets parentheses
     in_dot = isinstance(expr.low, tree.Numeral) and expr.low.text.endswith(".")
     return [ExprSlot(expr.low, POSTFIX + in_dot), "..", ExprSlot(expr.high, SUM + 1)]
 
 
-def _arrow(expr: tree.Arrow) -> list[Fragment]:
+def _spell_arrow(expr: tree.Arrow) -> list[Fragment]:
     params = f"({', '.join(expr.params)}) =>"
     return [LinePlace.OPEN, params, LinePlace.SOFT, ExprSlot(expr.body), LinePlace.CLOSE]
 
@@ -303,21 +303,21 @@ _SPELLINGS: dict[type, Callable[[Any], list[Fragment]]] = {
     tree.Star: lambda e: ["*"],
     tree.OperatorName: lambda e: [e.op],
     tree.Splice: lambda e: ["*", ExprSlot(e.value, POSTFIX if _spliceable(e.value) else POSTFIX + 1)],
-    tree.Bracket: lambda e: _listed("[", e.items, "]"),
-    tree.Tuple: lambda e: _listed("(", e.items, ")"),
-    tree.ZeroTol: lambda e: _listed("tol[", e.items, "]"),
-    tree.Subscript: lambda e: [*_base(e.base), *_listed("[", e.items, "]")],
-    tree.ListSubscript: lambda e: [*_base(e.base), *_listed("[", (e.item,), "]'")],
+    tree.Bracket: lambda e: _spell_list("[", e.items, "]"),
+    tree.Tuple: lambda e: _spell_list("(", e.items, ")"),
+    tree.ZeroTol: lambda e: _spell_list("tol[", e.items, "]"),
+    tree.Subscript: lambda e: [*_spell_base(e.base), *_spell_list("[", e.items, "]")],
+    tree.ListSubscript: lambda e: [*_spell_base(e.base), *_spell_list("[", (e.item,), "]'")],
     tree.ShapeOf: lambda e: ["|", ExprSlot(e.value), "|"],
     tree.CapacityOf: lambda e: ["|", ExprSlot(e.value), "|'"],
     tree.Unary: lambda e: [f"{e.op} " if e.op == "not" else e.op, ExprSlot(e.value, PREFIX_LEVELS[e.op])],
-    tree.Power: lambda e: [*_base(e.base), "^", ExprSlot(e.exponent, POWER)],
+    tree.Power: lambda e: [*_spell_base(e.base), "^", ExprSlot(e.exponent, POWER)],
     tree.BlockExpr: lambda e: [e],
-    tree.Call: _call,
-    tree.Compose: _compose,
-    tree.Infix: _infix,
-    tree.RangeExpr: _range,
-    tree.Arrow: _arrow,
+    tree.Call: _spell_call,
+    tree.Compose: _spell_composition,
+    tree.Infix: _spell_infix,
+    tree.RangeExpr: _spell_range,
+    tree.Arrow: _spell_arrow,
 }
 """How to spell each kind of expression, without parentheses around it."""
 
@@ -337,13 +337,13 @@ def format_program(program: tree.Module) -> str:
     >>> format_program(parse(Source("demo", "y:=map(x,mul(*,a [1]))  // twice")))
     'y := map(x, mul(*, a[1]))  // twice\n'
     """
-    several = [block for statement in program.statements for block in _broken(statement)]
-    writer = _Arranger({id(block) for block in several}, *_attach(program, several))
+    several = [block for statement in program.statements for block in _multiline_blocks(statement)]
+    writer = _Arranger({id(block) for block in several}, *_assign_comments(program, several))
     text = lay_out(spell(writer.rows(TOP, program.statements), writer.block))
     return text + "\n" if text else ""
 
 
-def _broken(statement: tree.Statement) -> list[tree.BlockExpr]:
+def _multiline_blocks(statement: tree.Statement) -> list[tree.BlockExpr]:
     """Return the blocks of a statement that take several lines.
 
     These are all of its blocks if the statement is too long for one line, else those that the author spread.
@@ -351,7 +351,7 @@ def _broken(statement: tree.Statement) -> list[tree.BlockExpr]:
     found = _blocks(statement) if _may_hold_block(statement) else []
     if not found:
         return []
-    too_long = _width(spell(_statement(statement), lambda _: None)) > WIDTH
+    too_long = _width(spell(_spell_statement(statement), lambda _: None)) > WIDTH
     return found if too_long else [block for block in found if _is_spread(block)]
 
 
@@ -416,7 +416,7 @@ class _Arranger(Struct, frozen=True):
         _new_line(row, item)
         for comment in self.inside.get(item.span.start, []):
             row += [comment.text, LinePlace.HARD]
-        row += _statement(item) if isinstance(item, tree.Statement) else [ExprSlot(item)]
+        row += _spell_statement(item) if isinstance(item, tree.Statement) else [ExprSlot(item)]
 
 
 def _new_line(row: list[Fragment], item: tree.Statement | tree.Expr | tree.Comment) -> None:
@@ -432,7 +432,7 @@ def _new_line(row: list[Fragment], item: tree.Statement | tree.Expr | tree.Comme
         row.append(LinePlace.HARD)
 
 
-def _statement(statement: tree.Statement) -> list[Fragment]:
+def _spell_statement(statement: tree.Statement) -> list[Fragment]:
     match statement:
         case tree.Define() | tree.Unpack():
             return definition(statement)
@@ -450,21 +450,21 @@ def _statement(statement: tree.Statement) -> list[Fragment]:
         case tree.ZerosDecl(name=name, shape=shape):
             return [f"tol {name} = ", ExprSlot(shape)]
         case tree.InputDecl():
-            return _input(statement)
+            return _spell_input(statement)
 
 
-def _input(statement: tree.InputDecl) -> list[Fragment]:
+def _spell_input(statement: tree.InputDecl) -> list[Fragment]:
     mark = "?" if statement.optional else "..." if statement.variadic else ""
     row: list[Fragment] = [f"{statement.kind} {statement.name}{mark}: {statement.space}"]
     if statement.shape:
-        lengths = [_length(length) for length in statement.shape]
+        lengths = [_spell_length(length) for length in statement.shape]
         row += [" [", LinePlace.OPEN, *separated(lengths), LinePlace.CLOSE, "]"]
     if statement.default is not None:
         row += [" = ", ExprSlot(statement.default)]
     return row
 
 
-def _length(length: tree.Expr | tree.Ellipsis) -> list[Fragment]:
+def _spell_length(length: tree.Expr | tree.Ellipsis) -> list[Fragment]:
     return ["..."] if isinstance(length, tree.Ellipsis) else [ExprSlot(length, item=True)]
 
 
@@ -484,7 +484,7 @@ def _blocks(statement: tree.Statement) -> list[tree.BlockExpr]:
     return [node for node in tree.inner_nodes(statement) if isinstance(node, tree.BlockExpr)]
 
 
-def _attach(program: tree.Module, several: Iterable[tree.BlockExpr]) -> tuple[Comments, Comments]:
+def _assign_comments(program: tree.Module, several: Iterable[tree.BlockExpr]) -> tuple[Comments, Comments]:
     """Assign each comment to a block or to a line; ``several`` are the blocks that take several lines."""
     # (start, -end, 0 for a line or 1 for a block): in this order a holder comes before what it contains
     holders = [(s.span.start, -s.span.end, 0) for s in program.statements]

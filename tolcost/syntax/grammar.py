@@ -79,7 +79,7 @@ def encode(grammar: str) -> dict[str, Any]:
     table = lark.parser.parser._parse_table
     rules = sorted(lark.rules, key=str)
     order = {rule: ~index for index, rule in enumerate(rules)}
-    states = _numbered(table.states, table.start_states["statement"])
+    states = _number_states(table.states, table.start_states["statement"])
     return {
         "grammar": fingerprint(grammar),
         "terminals": [[t.name, t.pattern.to_regexp()] for t in sorted(lark.terminals, key=_trial_order)],
@@ -116,7 +116,7 @@ def _by_name(actions: dict[str, Any]) -> list[tuple[str, Any]]:
     return sorted(actions.items(), key=lambda item: item[0])
 
 
-def _numbered(states: dict[int, dict[str, Any]], start: int) -> dict[int, int]:
+def _number_states(states: dict[int, dict[str, Any]], start: int) -> dict[int, int]:
     """Number the states in the order in which they are reached; Lark's numbers differ from run to run."""
     numbers = {start: 0}
     for state in (waiting := [start]):
@@ -214,12 +214,12 @@ def group(row: Sequence[Expr | Sign], misuse: Misuse) -> Expr:
         elif item.prefix:
             waiting.append(_Open(PREFIX_LEVELS[item.op], item))
         elif operand is not None:
-            _infix(item, operand, waiting, misuse)
+            _push_infix(item, operand, waiting, misuse)
     assert operand is not None
     return _close(waiting, operand, LAMBDA)
 
 
-def _infix(sign: Sign, operand: Expr, waiting: list[_Open], misuse: Misuse) -> None:
+def _push_infix(sign: Sign, operand: Expr, waiting: list[_Open], misuse: Misuse) -> None:
     level = BINARY_LEVELS[sign.op]
     operand = _close(waiting, operand, level)
     top = waiting[-1] if waiting else None
@@ -297,7 +297,7 @@ _UNFINISHED = {_Paren, _OperatorRow, _Prefixed, _Links}
 """Types of intermediate operands, which must be converted before they can enter the tree."""
 
 
-def _extended(row: RuleValues, more: RuleValues) -> RuleValues:
+def _extend(row: RuleValues, more: RuleValues) -> RuleValues:
     row.extend(more)
     return row
 
@@ -305,8 +305,8 @@ def _extended(row: RuleValues, more: RuleValues) -> RuleValues:
 _LISTS: dict[str, RuleAction] = {
     "one": lambda _, v, *__: v,
     "pair": lambda _, v, *__: [v[0], v[2]],
-    "more": lambda _, v, *__: _extended(v[0], [v[2]]),
-    "joined": lambda _, v, *__: _extended(v[0], v[2]),
+    "more": lambda _, v, *__: _extend(v[0], [v[2]]),
+    "joined": lambda _, v, *__: _extend(v[0], v[2]),
     "inner": lambda _, v, *__: v[1],
     "nothing": lambda _, v, *__: [],
 }
@@ -351,7 +351,7 @@ class Builder:
     def _span(self, start: int, end: int) -> Span:
         return Span(self.source, start, end)
 
-    def _complain(
+    def _report(
         self,
         code: str,
         message: str,
@@ -373,18 +373,18 @@ class Builder:
             return cast(tree.Expr, value)
         if value.value is None:
             hint = "write `() => …` for a function without parameters"
-            self._complain("T0105", "`()` is not a value", value.span, hint)
+            self._report("T0105", "`()` is not a value", value.span, hint)
             return tree.Tuple((), value.span)
         return value.value
 
-    def _chained(self, first: Sign, second: Sign) -> None:
+    def _refuse_chain(self, first: Sign, second: Sign) -> None:
         span, here = second.span, (Label(first.span, "the first one is here"),)
         if first.op == "..":
             hint = "put one of the ranges in parentheses"
-            self._complain("T0107", "a range has two ends", span, hint, here)
+            self._report("T0107", "a range has two ends", span, hint, here)
         else:
             hint = "compare two at a time: `a < b and b < c`"
-            self._complain("T0106", "comparisons cannot be chained", span, hint, here)
+            self._report("T0106", "comparisons cannot be chained", span, hint, here)
 
     # ---- expressions
 
@@ -394,8 +394,10 @@ class Builder:
         if type(value) not in _UNFINISHED:  # most operands are nodes already
             return cast(tree.Expr, value)
         if isinstance(value, _Prefixed):
-            return group(value.items[::-1], self._chained)
-        return group(value.items, self._chained) if isinstance(value, _OperatorRow) else self._plain(value)
+            return group(value.items[::-1], self._refuse_chain)
+        return (
+            group(value.items, self._refuse_chain) if isinstance(value, _OperatorRow) else self._plain(value)
+        )
 
     def row(self, values: RuleValues, start: int, end: int) -> _OperatorRow:
         """Append an operator and an operand to the row."""
@@ -439,7 +441,7 @@ class Builder:
         fix = (
             Fix(f"Write `({value.name})`", span, f"({value.name})") if isinstance(value, tree.Name) else None
         )
-        self._complain("T0112", "these are not parameters", span, hint, fix=fix)
+        self._report("T0112", "these are not parameters", span, hint, fix=fix)
         return ()
 
     def index(self, values: RuleValues, start: int, end: int) -> tree.Subscript:
@@ -451,7 +453,7 @@ class Builder:
         items, span = values[2], self._span(start, end)
         if len(items) > 1:
             hint = "the components of a list are numbered from 1"
-            self._complain("T0113", "a list has one index", items[1].span, hint)
+            self._report("T0113", "a list has one index", items[1].span, hint)
         return tree.ListSubscript(self._plain(values[0]), items[0], span)
 
     def call(self, values: RuleValues, start: int, end: int) -> tree.Call:
@@ -471,10 +473,10 @@ class Builder:
             if not isinstance(arg, _Named):
                 if seen:
                     hint = "write the arguments without a name first"
-                    self._complain("T0114", "this argument follows a named one", arg.span, hint)
+                    self._report("T0114", "this argument follows a named one", arg.span, hint)
             elif arg.name in seen:
                 first = (Label(seen[arg.name], "the first one is here"),)
-                self._complain("T0115", f"{quoted(arg.name)} is given twice", arg.span, labels=first)
+                self._report("T0115", f"{quoted(arg.name)} is given twice", arg.span, labels=first)
             else:
                 seen[arg.name] = arg.span
 
@@ -493,22 +495,20 @@ class Builder:
         text = values[0]
         if len(text) > MAX_DIGITS:
             message = f"a number of {len(text):,} digits; {MAX_DIGITS:,} are the most"
-            self._complain("T0513", message, self._span(start, end))
+            self._report("T0513", message, self._span(start, end))
             text = "0"
         return tree.Numeral(text, self._span(start, end))
 
     def text(self, values: RuleValues, start: int, end: int) -> tree.Text:
         """Build a string literal."""
         value = values[0][1:-1]
-        return tree.Text(
-            self._unescaped(value, start + 1) if "\\" in value else value, self._span(start, end)
-        )
+        return tree.Text(self._unescape(value, start + 1) if "\\" in value else value, self._span(start, end))
 
-    def _unescaped(self, text: str, start: int) -> str:
+    def _unescape(self, text: str, start: int) -> str:
         def replace(match: re.Match[str]) -> str:
             if match[1] not in _ESCAPES:
                 span = self._span(start + match.start(), start + match.end())
-                self._complain("T0116", "there is no such escape", span, r"the escapes are \\ \" \' \n \t")
+                self._report("T0116", "there is no such escape", span, r"the escapes are \\ \" \' \n \t")
             return _ESCAPES.get(match[1], "")
 
         return _ESCAPE.sub(replace, text)
@@ -523,15 +523,15 @@ class Builder:
         for line in lines:
             if not isinstance(line, (tree.Define, tree.Unpack)):
                 hint = "name it, or remove it: only the last line of a block is its value"
-                self._complain("T0117", "this value is not used", line.span, hint)
+                self._report("T0117", "this value is not used", line.span, hint)
         defined = (*(line for line in lines if isinstance(line, (tree.Define, tree.Unpack))),)
         for line in (*defined, last):
             if isinstance(line, tree.Define) and line.output:
                 hint = "write `=` here, and `:=` outside of the block"
-                self._complain("T0118", "an output inside a block", line.span, hint)
+                self._report("T0118", "an output inside a block", line.span, hint)
         if isinstance(last, (tree.Define, tree.Unpack)):
             hint = "end the block with the expression that is its value"
-            self._complain("T0119", "a block ends with its value", last.span, hint)
+            self._report("T0119", "a block ends with its value", last.span, hint)
             last = last.value
         return tree.BlockExpr(defined, last, self._span(start, end))
 
@@ -541,7 +541,7 @@ class Builder:
         """``operator Name 13``."""
         since = values[2] if len(values) > 2 else None
         if since is not None and not (since.isdecimal() and len(since) < 10):
-            self._complain("T0108", "a version is a whole number", self._span(end - len(since), end))
+            self._report("T0108", "a version is a whole number", self._span(end - len(since), end))
             since = None
         return tree.Operator(values[1], int(since) if since else None, self._span(start, end))
 
@@ -555,7 +555,7 @@ class Builder:
         span = self._span(start, end)
         for again in [entry for entry in shape if isinstance(entry, tree.Ellipsis)][1:]:
             hint = "how many lengths each of two stands for could not be told: name the lengths on one side"
-            self._complain("T0130", "`...` stands once in a shape", again.span, hint)
+            self._report("T0130", "`...` stands once in a shape", again.span, hint)
         return tree.InputDecl(kind, name, values[3], shape, mark == "?", mark == "...", default, span)
 
     def declare_default(self, values: RuleValues, start: int, end: int) -> tree.InputDecl:
@@ -567,7 +567,7 @@ class Builder:
         kind, declared, _, shape = values
         if kind != "tol" or declared.mark:
             hint = f"write `{kind} {declared.name}{declared.mark}: R` and then the shape or the default"
-            self._complain("T0104", "an input needs a space", self._span(start, shape.span.start), hint)
+            self._report("T0104", "an input needs a space", self._span(start, shape.span.start), hint)
         return tree.ZerosDecl(declared.name, shape, self._span(start, end))
 
     def zeros_filled(self, values: RuleValues, start: int, end: int) -> tree.ZerosDecl:
@@ -575,7 +575,7 @@ class Builder:
         kind, declared, _, shape = values
         hint = f"drop `{kind}` to define an output, or write `=` and a shape to declare zeros"
         span = self._span(start, start + len(kind))
-        self._complain("T0109", f"`{kind}` cannot stand before `:=`", span, hint)
+        self._report("T0109", f"`{kind}` cannot stand before `:=`", span, hint)
         return tree.ZerosDecl(declared.name, shape, self._span(start, end))
 
     def output(self, values: RuleValues, start: int, end: int) -> tree.Statement:
@@ -594,9 +594,9 @@ class Builder:
             case tree.Tuple(items) if (names := _names_of(items)) is not None:
                 if output:
                     hint = "name the outputs one by one"
-                    self._complain("T0110", "a list of names cannot be an output", target.span, hint)
+                    self._report("T0110", "a list of names cannot be an output", target.span, hint)
                 return tree.Unpack(names, value, span)
-        self._complain("T0111", "this cannot be defined", target.span, _definition_hint(target))
+        self._report("T0111", "this cannot be defined", target.span, _definition_hint(target))
         return tree.Define("", None, value, output, False, span)
 
 

@@ -19,9 +19,9 @@ from tolcost.syntax import tree
 from tolcost.syntax.syntax_errors import ARGUMENTS, CALLS, MEMBERS, QUOTIENT, TYPES
 from tolcost.syntax.tree import MAX_NAME_ERRORS
 
-_MOST_HINTS = 30
+_MISTAKES_WITH_HINTS = 30
 _MOST_CANDIDATES = 5000
-_MOST_STEPS = 6
+_CYCLE_STEPS_SHOWN = 6
 
 
 class Signature(Struct, frozen=True):
@@ -309,7 +309,7 @@ class Declarations(Struct, eq=False):
 
         Give up after many mistakes, when searching each time would take too long.
         """
-        return None if len(self.found) > _MOST_HINTS else similar(name, candidates)
+        return None if len(self.found) > _MISTAKES_WITH_HINTS else similar(name, candidates)
 
 
 def similar(name: str, candidates: Iterable[str]) -> str | None:
@@ -392,7 +392,7 @@ def cycles(definitions: Iterable[Definition]) -> list[Diagnostic]:
                 del open_[path.pop()]
                 rest.pop()
             elif needed in open_:
-                found.append(_told(path[open_[needed] :]))
+                found.append(_cycle_diagnostic(path[open_[needed] :]))
                 done.update(path[open_[needed] :])
             else:
                 open_[needed] = len(path)
@@ -401,14 +401,14 @@ def cycles(definitions: Iterable[Definition]) -> list[Diagnostic]:
     return found
 
 
-def _told(cycle: list[Definition]) -> Diagnostic:
+def _cycle_diagnostic(cycle: list[Definition]) -> Diagnostic:
     first = cycle[0]
     following = [*cycle[1:], first]
-    steps = [*cycle[:_MOST_STEPS], *cycle[-1:]] if len(cycle) > _MOST_STEPS else cycle
+    steps = [*cycle[:_CYCLE_STEPS_SHOWN], *cycle[-1:]] if len(cycle) > _CYCLE_STEPS_SHOWN else cycle
     way = " → ".join(quoted(d.name) for d in [*steps, first])
     labels = tuple(
         Label(d.needs[after], f"{quoted(d.name)} needs {quoted(after.name)}")
-        for d, after in list(zip(cycle, following, strict=True))[1:_MOST_STEPS]
+        for d, after in list(zip(cycle, following, strict=True))[1:_CYCLE_STEPS_SHOWN]
     )
     message = f"{quoted(first.name)} is defined in terms of itself"
     message += f": {way}" if len(cycle) > 1 else ""
@@ -446,7 +446,7 @@ def resolve(
     >>> [d.message for d in resolve(parse(Source("demo", "tol x: R [n]\ny := map(x, exq(*))")))]
     ['there is no function `exq`']
     """
-    resolver = _resolved(program, known)
+    resolver = _resolve_program(program, known)
     resolver.check_output(program)
     resolver.tell_unknown({name.lower(): name for name in others} if resolver.unknown else {})
     found = [*resolver.found, *cycles(resolver.definitions)]
@@ -473,7 +473,7 @@ def occurrences(program: tree.Module, known: KnownNames | None = None) -> tuple[
     >>> [(one.name, one.sort, len(one.uses)) for one in found][2:]
     [('y', 'value', 0), ('f', 'function', 1), ('x', 'parameter', 1)]
     """
-    uses = _resolved(program, known).uses
+    uses = _resolve_program(program, known).uses
     filled = {place for one, places in uses.items() if one.fills for place in places}
     found = [
         Occurrences(one.name, one.sort, one.place, tuple(places), one.span)
@@ -504,7 +504,7 @@ def unused(program: tree.Module) -> tuple[Diagnostic, ...]:
     )
 
 
-def _resolved(program: tree.Module, known: KnownNames | None) -> _Resolver:
+def _resolve_program(program: tree.Module, known: KnownNames | None) -> _Resolver:
     resolver = _Resolver(known or {})
     top = resolver.declare_all(program)
     for definition in top.names.values():
@@ -536,11 +536,11 @@ class _Resolver(Declarations):
             case _:
                 pass
         if isinstance(statement, (tree.Define, tree.Unpack)):
-            self._body(statement, scope)
+            self._queue_body(statement, scope)
         else:
-            self._later(tree.children(statement), scope)
+            self._queue(tree.children(statement), scope)
 
-    def _body(self, statement: tree.Define | tree.Unpack, scope: NameScope) -> None:
+    def _queue_body(self, statement: tree.Define | tree.Unpack, scope: NameScope) -> None:
         """Queue the value of a definition, to be visited in the scope of its parameters."""
         params = (statement.params or ()) if isinstance(statement, tree.Define) else ()
         first, *others = statement.names if isinstance(statement, tree.Unpack) else (statement.name,)
@@ -560,72 +560,72 @@ class _Resolver(Declarations):
             expr, scope = self.waiting.pop()
             self._visit(expr, scope)
 
-    def _later(self, exprs: Iterable[tree.Expr | tree.Ellipsis], scope: NameScope) -> None:
+    def _queue(self, exprs: Iterable[tree.Expr | tree.Ellipsis], scope: NameScope) -> None:
         self.waiting.extend([(expr, scope) for expr in exprs])
 
     def _visit(self, expr: tree.Expr | tree.Ellipsis, scope: NameScope) -> None:
         match expr:
             case tree.Name():
-                self._value(expr, scope)
+                self._visit_value(expr, scope)
             case tree.Numeral():
                 pass
             case tree.Star() if not scope.star:
                 hint = "`*` is the current element of a `map` or `reduce`"
                 self.tell("T0206", "`*` stands outside of any `map` or `reduce`", expr.span, hint)
             case tree.Call():
-                self._call(expr, scope)
+                self._visit_call(expr, scope)
             case tree.Compose(functions=functions):
-                self._composed(functions, scope)
+                self._visit_composition(functions, scope)
             case tree.Arrow(params=params, body=body):
                 self.unique(params, expr.span)
-                self._later((body,), NameScope(scope, scope.star, None, self._parameters(params, expr.span)))
+                self._queue((body,), NameScope(scope, scope.star, None, self._parameters(params, expr.span)))
             case tree.BlockExpr():
-                self._block(expr, NameScope(scope, scope.star))
+                self._visit_block(expr, NameScope(scope, scope.star))
             case tree.ListSubscript(item=tree.Splice(span=span)):
                 self.tell("T0207", "a list has one index, so nothing can be spliced there", span)
             case _:
-                self._later(tree.children(expr), scope)
+                self._queue(tree.children(expr), scope)
 
-    def _block(self, block: tree.BlockExpr, inner: NameScope) -> None:
+    def _visit_block(self, block: tree.BlockExpr, inner: NameScope) -> None:
         for statement in block.statements:
             self.declare(statement, inner)
         for definition in inner.names.values():
             self.uses.setdefault(definition, [])
         for statement in block.statements:
-            self._body(statement, inner)
-        self._later((block.result,), inner)
+            self._queue_body(statement, inner)
+        self._queue((block.result,), inner)
 
-    def _value(self, name: tree.Name, scope: NameScope) -> None:
+    def _visit_value(self, name: tree.Name, scope: NameScope) -> None:
         for definition, owner in scope.lookups(name.name):
-            self._note(owner, definition, name.span)
+            self._record_use(owner, definition, name.span)
             return
         if not is_global(name.name, self.known) and name.name not in self.spaces:
-            self._unknown(name, scope, is_function=False)
+            self._remember_unknown(name, scope, is_function=False)
 
-    def _call(self, call: tree.Call, scope: NameScope) -> None:
+    def _visit_call(self, call: tree.Call, scope: NameScope) -> None:
         signature = None
         function = call.function
         if isinstance(function, tree.Name):
-            signature = self._function(function, scope, call)
+            signature = self._resolve_function(function, scope, call)
         else:
-            self._later((function,), scope)
+            self._queue((function,), scope)
         place = BINDERS.get(function.name) if isinstance(function, tree.Name) else None
         if place is not None and signature is not None:
-            self._bound(call, place, scope)
+            self._visit_binder(call, place, scope)
         else:
-            self._later((a for a in call.args if not isinstance(a, tree.Star)), scope)
-        self._later((value for _, value in call.named), scope)
+            self._queue((a for a in call.args if not isinstance(a, tree.Star)), scope)
+        self._queue((value for _, value in call.named), scope)
 
-    def _composed(self, functions: tuple[tree.Expr, ...], scope: NameScope) -> None:
+    def _visit_composition(self, functions: tuple[tree.Expr, ...], scope: NameScope) -> None:
         last = functions[-1]
         member = last.name if isinstance(last, tree.Name) else ""
         for function in functions:
             if isinstance(function, tree.Name):
-                self._function(function, scope, None, MEMBERS.get(member))
+                self._resolve_function(function, scope, None, MEMBERS.get(member))
             else:
-                self._later((function,), scope)
+                self._queue((function,), scope)
 
-    def _bound(self, call: tree.Call, place: int, scope: NameScope) -> None:
+    def _visit_binder(self, call: tree.Call, place: int, scope: NameScope) -> None:
         """Visit a call from ``BINDERS``.
 
         Its body sees ``*`` and the coordinates that a later argument names.
@@ -633,11 +633,11 @@ class _Resolver(Declarations):
         coordinates = call.args[place] if len(call.args) > place else None
         names = self._coordinates(coordinates)
         self.unique((n.name for n in names), coordinates.span if coordinates else call.span)
-        bound = self._local(Definition(n.name, "coordinate", n.span) for n in names)
+        bound = self._make_scope(Definition(n.name, "coordinate", n.span) for n in names)
         for index, arg in enumerate(call.args[:place]):
             inner = NameScope(scope, True, None, bound) if index == 1 else scope
             if not isinstance(arg, tree.Star) or inner.star:
-                self._later((arg,), inner)
+                self._queue((arg,), inner)
 
     def _coordinates(self, expr: tree.Expr | None) -> list[tree.Name]:
         items = expr.items if isinstance(expr, tree.Bracket) else (expr,) if expr is not None else ()
@@ -651,7 +651,7 @@ class _Resolver(Declarations):
                 self.tell("T0214", "coordinates are named here", inner.span, hint)
         return names
 
-    def _function(
+    def _resolve_function(
         self, name: tree.Name, scope: NameScope, call: tree.Call | None, hint: str | None = None
     ) -> Signature | None:
         """Resolve a name in call position to the nearest function.
@@ -662,25 +662,25 @@ class _Resolver(Declarations):
         for definition, owner in scope.lookups(name.name):
             builtin = name.name in BUILTINS or name.name in self.known
             if definition.maybe_function and not (definition.sort == "value" and builtin):
-                self._note(owner, definition, name.span)
+                self._record_use(owner, definition, name.span)
                 if definition.arity is not None:
-                    self._count(name, Signature(definition.arity, definition.arity), call, definition)
+                    self._check_count(name, Signature(definition.arity, definition.arity), call, definition)
                 return None
             hidden = hidden or definition
         signature = self.known.get(name.name) or BUILTINS.get(name.name)
         if signature is not None:
-            self._count(name, signature, call, None)
+            self._check_count(name, signature, call, None)
         elif hidden is not None or name.name in CONSTANTS:
             label = (Label(hidden.place, f"this {hidden.sort}"),) if hidden else ()
             indexed = hidden is not None and hidden.sort in ("input", "zeros") and len(name.name) < 40
             hint = hint or (f"an element is selected with `{name.name}[i]`" if indexed else None)
-            fix = _indexed(name, call) if indexed and call is not None else None
+            fix = _index_fix(name, call) if indexed and call is not None else None
             self.tell("T0205", f"{quoted(name.name)} is not a function", name.span, hint, label, fix)
         elif name.name not in self.known:
-            self._unknown(name, scope, is_function=True)
+            self._remember_unknown(name, scope, is_function=True)
         return signature
 
-    def _count(
+    def _check_count(
         self, name: tree.Name, signature: Signature, call: tree.Call | None, own: Definition | None
     ) -> None:
         if call is None:
@@ -692,7 +692,7 @@ class _Resolver(Declarations):
             meant = self.similar(wrong[0], sorted(signature.named))
             none = None if signature.named else "only operators have named arguments"
             hint = f"did you mean `{meant}`?" if meant else none
-            self.tell("T0208", message, call.span, hint, label, _renamed(call, wrong[0], meant))
+            self.tell("T0208", message, call.span, hint, label, _rename_fix(call, wrong[0], meant))
         count = len(call.args)
         if any(isinstance(a, tree.Splice) for a in call.args):
             return
@@ -701,7 +701,7 @@ class _Resolver(Declarations):
             hint = ARGUMENTS.get(name.name) if own is None and count < signature.low else None
             self.tell("T0203", message, call.span, hint, label)
 
-    def _unknown(self, name: tree.Name, scope: NameScope, is_function: bool) -> None:
+    def _remember_unknown(self, name: tree.Name, scope: NameScope, is_function: bool) -> None:
         """Remember the first mention of an unknown name."""
         first = self.unknown.get(name.name)
         if first is None or name.span.start < first[1].span.start:
@@ -732,22 +732,22 @@ class _Resolver(Declarations):
         return f"{coordinate if len(name) == 1 else ''}{outside}"
 
     def _parameters(self, names: Iterable[str], span: Span) -> dict[str, Definition]:
-        return self._local(Definition(name, "parameter", span) for name in names)
+        return self._make_scope(Definition(name, "parameter", span) for name in names)
 
-    def _local(self, definitions: Iterable[Definition]) -> dict[str, Definition]:
+    def _make_scope(self, definitions: Iterable[Definition]) -> dict[str, Definition]:
         """Build the names of a new scope."""
         found = {definition.name: definition for definition in definitions}
         self.uses.update((definition, []) for definition in found.values())
         return found
 
-    def _note(self, owner: Definition | None, needed: Definition, span: Span) -> None:
+    def _record_use(self, owner: Definition | None, needed: Definition, span: Span) -> None:
         """Record a mention of a definition and the owner's need for it, unless the owner fills its zeros."""
         self.uses.setdefault(needed, []).append(span)
         if owner is not None and not (owner is needed and owner.fills):
             owner.needs.setdefault(needed, span)
 
 
-def _indexed(name: tree.Name, call: tree.Call) -> Fix | None:
+def _index_fix(name: tree.Name, call: tree.Call) -> Fix | None:
     """Suggest brackets for a call of something that is not a function: an element was meant."""
     span = Span(call.span.source, name.span.end, call.span.end)
     inside = span.text.strip()
@@ -756,7 +756,7 @@ def _indexed(name: tree.Name, call: tree.Call) -> Fix | None:
     return Fix("Write `[ ]`", span, f"[{inside[1:-1]}]")
 
 
-def _renamed(call: tree.Call, wrong: str, meant: str | None) -> Fix | None:
+def _rename_fix(call: tree.Call, wrong: str, meant: str | None) -> Fix | None:
     """Suggest the right name for a named argument."""
     span = call.span
     place = re.compile(rf"(?<!\w){re.escape(wrong)}(?=\s*:)").search(span.source.text, span.start, span.end)
@@ -800,14 +800,14 @@ def rounded_quotients(program: tree.Module) -> tuple[Diagnostic, ...]:
     chains = (
         node for s in program.statements for node in tree.inner_nodes(s) if isinstance(node, tree.Infix)
     )
-    return tuple(found for chain in chains if (found := _rounded(chain)) is not None)
+    return tuple(found for chain in chains if (found := _rounding_warning(chain)) is not None)
 
 
-def _rounded(chain: tree.Infix) -> Diagnostic | None:
+def _rounding_warning(chain: tree.Infix) -> Diagnostic | None:
     """Multiply out the leading literals of a product; warn at the first quotient that leaves a remainder."""
-    worth = _whole(chain.first)
+    worth = _integer_literal(chain.first)
     for sign, operand in chain.rest:
-        number = _whole(operand)
+        number = _integer_literal(operand)
         if worth is None or number is None or sign not in ("*", "/") or (sign == "/" and number == 0):
             return None
         if sign == "/" and worth % number:
@@ -819,7 +819,7 @@ def _rounded(chain: tree.Infix) -> Diagnostic | None:
     return None
 
 
-def _whole(expr: tree.Expr) -> int | None:
+def _integer_literal(expr: tree.Expr) -> int | None:
     return int(expr.text) if isinstance(expr, tree.Numeral) and expr.text.isdecimal() else None
 
 

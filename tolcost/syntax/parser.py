@@ -170,7 +170,7 @@ class _Parser:
             if kind in _BRACKETS:
                 self._bracket(kind, start)
             states.append(move)
-            values.append(word if (word := text[start:end]).isascii() else _composed(kind, word))
+            values.append(word if (word := text[start:end]).isascii() else _normalize_accents(kind, word))
             starts.append(start)
             state, last, previous = move, end, (kind, start, end)
             tokens += 1
@@ -239,19 +239,19 @@ def _too_deep(span: Span) -> Diagnostic:
     return Diagnostic("T0511", f"nested more than {MAX_DEPTH} levels deep", span, hint="name the inner parts")
 
 
-def _composed(kind: str, word: str) -> str:
+def _normalize_accents(kind: str, word: str) -> str:
     """Normalize the accents of a name (NFC), so that it is the same name in either encoding."""
     return word if kind == "STRING" else unicodedata.normalize("NFC", word)
 
 
-_OFTEN = 512
+_COMPILE_AFTER = 512
 """How often a state is scanned before its terminals are compiled into one regular expression.
 
 Compiling takes long and pays off only in a state that long programs meet often.
 """
 
 
-class _Found(NamedTuple):
+class _TerminalMatch(NamedTuple):
     """A terminal found in the text, with the interface of a regular expression's match."""
 
     lastgroup: str
@@ -267,9 +267,9 @@ class _OneByOne:
 
     def __init__(self, scanners: _Scanners, state: int, terminals: list[tuple[str, str, str | None]]) -> None:
         self.scanners, self.state, self.terminals = scanners, state, terminals
-        self.left = _OFTEN
+        self.left = _COMPILE_AFTER
 
-    def match(self, text: str, pos: int) -> _Found | None:
+    def match(self, text: str, pos: int) -> _TerminalMatch | None:
         self.left -= 1
         if self.left < 0 and len(self.terminals) > 1:
             named = "|".join(f"(?P<{name}>{pattern})" for name, pattern, _ in self.terminals)
@@ -279,9 +279,9 @@ class _OneByOne:
             if plain is None:
                 found = _terminal(pattern).match(text, start)
                 if found is not None:
-                    return _Found(name, start, found.end())
+                    return _TerminalMatch(name, start, found.end())
             elif text.startswith(plain, start):
-                return _Found(name, start, start + len(plain))
+                return _TerminalMatch(name, start, start + len(plain))
         return None
 
 
@@ -291,7 +291,7 @@ def _terminal(pattern: str) -> re.Pattern[str]:
 
 
 @cache
-def _plain(pattern: str) -> str | None:
+def _fixed_text(pattern: str) -> str | None:
     """Return the only text that a pattern matches; None if it matches several."""
     text = pattern.replace("\\", "")
     return text if re.escape(text) == pattern else None
@@ -303,7 +303,7 @@ class _Scanners(dict[int, "_OneByOne | re.Pattern[str]"]):
     def __missing__(self, state: int) -> _OneByOne | re.Pattern[str]:
         table = parse_table()
         moves = table.moves[state]
-        possible = [(name, look, _plain(look)) for name, look in table.terminals if name in moves]
+        possible = [(name, look, _fixed_text(look)) for name, look in table.terminals if name in moves]
         self[state] = _OneByOne(self, state, possible)
         return self[state]
 
@@ -355,7 +355,7 @@ _FIRST_WORD = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*", re.MULTILINE)
 _REMARK = re.compile(r"^#.*", re.MULTILINE)
 
 
-class _Piece(NamedTuple):
+class _RawStatement(NamedTuple):
     """A statement that is not parsed yet: its first word, its offsets, and the words it mentions."""
 
     word: str
@@ -369,9 +369,9 @@ class _LibraryFile:
 
     def __init__(self, source: Source) -> None:
         self._name, self._statements = source.name, Statements(source)
-        self.pieces = tuple(_pieces(source.text))
+        self.pieces = tuple(_raw_statements(source.text))
 
-    def statement(self, piece: _Piece) -> tree.Statement:
+    def statement(self, piece: _RawStatement) -> tree.Statement:
         """Return a statement, parsed once."""
         found = self._statements.between(piece.start, piece.end)
         if found is None:
@@ -383,14 +383,14 @@ class _LibraryFile:
         return (self.statement(piece) for piece in self.pieces if piece.word == "use")
 
 
-def _pieces(text: str) -> Iterator[_Piece]:
+def _raw_statements(text: str) -> Iterator[_RawStatement]:
     starts = [(match[0], match.start()) for match in _FIRST_WORD.finditer(text)]
     ends = [*(start for _, start in starts[1:]), len(text)]
     for (word, start), end in zip(starts, ends, strict=True):
-        yield _Piece(word, start, end, _mentioned(text[start:end]))
+        yield _RawStatement(word, start, end, _words_in(text[start:end]))
 
 
-def _mentioned(text: str) -> frozenset[str]:
+def _words_in(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(_REMARK.sub("", text)))
 
 
@@ -418,7 +418,7 @@ class Definitions:
 
     def parsed(self, name: str, source: Source) -> tuple[tree.Operator, tree.Module, tuple[tree.Module, ...]]:
         """Return the header of a definition, its program, and the library files that it uses."""
-        program = self._parsed(source)
+        program = self._parse_once(source)
         header = next((s for s in program.statements if isinstance(s, tree.Operator)), None)
         if header is None or header.name != name:
             problem = f"{source.name} must start with `operator {name}`"
@@ -434,12 +434,12 @@ class Definitions:
         The definition has not changed since its head was stored, and its names were resolved then, so they
         are not resolved again. Other statements of the library files are not parsed.
         """
-        program = self._parsed(source)
-        words = _mentioned(source.text)
+        program = self._parse_once(source)
+        words = _words_in(source.text)
         uses = [s for s in program.statements if isinstance(s, tree.Use)]
-        return program, tuple(self._needed(n, s, words) for s in uses for n in s.names)
+        return program, tuple(self._reachable_part(n, s, words) for s in uses for n in s.names)
 
-    def _needed(self, name: str, asked: tree.Use, words: frozenset[str]) -> tree.Module:
+    def _reachable_part(self, name: str, asked: tree.Use, words: frozenset[str]) -> tree.Module:
         """Return the statements of a library file and of the files it uses that ``words`` can reach."""
         order: dict[str, None] = {}
         self._gather(name, asked, order, (), lambda name, use: self._in_pieces(name, use).uses())
@@ -457,7 +457,7 @@ class Definitions:
             self._files[name] = _LibraryFile(self._library_source(name, asked))
         return self._files[name]
 
-    def _parsed(self, source: Source) -> tree.Module:
+    def _parse_once(self, source: Source) -> tree.Module:
         """Parse a file once: it may be read both for its program and for its signature."""
         key = (source.name, source.text)
         if key not in self._read:
@@ -467,7 +467,7 @@ class Definitions:
     def check_names(self, program: tree.Module, library: Sequence[tree.Module]) -> None:
         """Reject a program that mentions a name that neither it, its libraries nor an operator defines."""
         known = {name: found for file in library for name, found in signatures(file).items()}
-        for name in _called(program.span.source.text, self._callable()):
+        for name in _callables_in(program.span.source.text, self._callable()):
             found = self._signature(name)
             if found is not None:
                 known.setdefault(*found)
@@ -512,14 +512,14 @@ class Definitions:
     def _signature(self, name: str) -> tuple[str, Signature] | None:
         """Return the signature of an operator; its file is read once."""
         if name not in self._signatures:
-            self._signatures[name] = operator_signature(self._parsed(self._callable_file(name)))
+            self._signatures[name] = operator_signature(self._parse_once(self._callable_file(name)))
         return self._signatures[name]
 
     def needs(self, source: Source) -> tuple[frozenset[str], frozenset[str]]:
         """Return the library files that a definition uses, and the operators that it or they may call."""
         order = self._order(source)
         texts = (source.text, *(self._sources[name].span.source.text for name in order))
-        return frozenset(order), frozenset().union(*(_called(text, self._callable()) for text in texts))
+        return frozenset(order), frozenset().union(*(_callables_in(text, self._callable()) for text in texts))
 
     def files(self, source: Source) -> tuple[Source, ...]:
         """Return the library files that a definition uses, directly or through other library files."""
@@ -527,12 +527,12 @@ class Definitions:
 
     def _order(self, source: Source) -> dict[str, None]:
         order: dict[str, None] = {}
-        for statement in self._parsed(source).statements:
+        for statement in self._parse_once(source).statements:
             if isinstance(statement, tree.Use):
                 for name in statement.names:
                     self._gather(name, statement, order, (), self._statements_of)
         return order
 
 
-def _called(text: str, known: Iterable[str]) -> set[str]:
+def _callables_in(text: str, known: Iterable[str]) -> set[str]:
     return set(_WORD.findall(text)).intersection(known)

@@ -164,26 +164,26 @@ class Unexpected(Exception):
         self.mistake = mistake
 
 
-def _put(text: str, span: Span) -> Fix:
+def _write_fix(text: str, span: Span) -> Fix:
     """Suggest writing a text in place of a span, or inserting it if the span is empty."""
     title = f"Insert `{text}`" if span.start == span.end else f"Write `{text.strip()}`"
     return Fix(title, span, text)
 
 
-def _remove(span: Span) -> Fix:
+def _remove_fix(span: Span) -> Fix:
     return Fix(f"Remove `{span.text.strip()}`", span, "")
 
 
-def _word(text: str, span: Span) -> Fix:
+def _write_word_fix(text: str, span: Span) -> Fix:
     """Suggest writing a text, with spaces where it would run into a neighbouring word."""
     before, after = span.source.text[span.start - 1 : span.start], span.source.text[span.end : span.end + 1]
     left, right = (" " if text.isalpha() and beside.isalnum() else "" for beside in (before, after))
-    return _put(f"{left}{text}{right}", span)
+    return _write_fix(f"{left}{text}{right}", span)
 
 
 def resume(mistake: Mistake) -> int:
     """Return the offset at which the next statement seems to start."""
-    line = _interrupting(mistake)
+    line = _swallowed_line(mistake)
     if line is not None:
         return line
     match = _START.search(mistake.source.text, max(mistake.found.start, mistake.statement + 1))
@@ -198,14 +198,14 @@ def describe(mistake: Mistake) -> Diagnostic:
 # ---- explanations ------------------------------------------------------------------------
 
 
-def _interrupting(mistake: Mistake) -> int | None:
+def _swallowed_line(mistake: Mistake) -> int | None:
     """Return the start of the current line if it looks like a statement that the broken one has swallowed."""
     line = mistake.source.text.rfind("\n", 0, mistake.found.start) + 1
     return line if line > mistake.statement and _START.match(mistake.source.text, line) else None
 
 
 def _unclosed(m: Mistake) -> Diagnostic | None:
-    line = _interrupting(m)
+    line = _swallowed_line(m)
     if not m.brackets or (m.found.kind != END and line is None):
         return None
     opening = m.brackets[-1]
@@ -215,7 +215,7 @@ def _unclosed(m: Mistake) -> Diagnostic | None:
     end = m.found.start if line is None else line
     label = Label(Span(m.source, end, end), f"`{_CLOSERS[character]}` was expected before this")
     last = Span(m.source, m.previous.end, m.previous.end)
-    fix = _put(_CLOSERS[character], last) if line is None or m.previous.end <= line else None
+    fix = _write_fix(_CLOSERS[character], last) if line is None or m.previous.end <= line else None
     slashes = _quotient(m, opening.end)
     if slashes is not None:
         label = Label(slashes, "this begins a comment")
@@ -231,7 +231,7 @@ def _quotient(m: Mistake, start: int) -> Span | None:
 
 def _cut_short(m: Mistake) -> Diagnostic | None:
     """Recognize ``x = a +`` followed by another statement."""
-    line = _interrupting(m)
+    line = _swallowed_line(m)
     if line is None:
         return None
     code = m.source.text[:line].rstrip()
@@ -244,16 +244,16 @@ def _bracket(m: Mistake) -> Diagnostic | None:
     if m.text not in (")", "]", "}"):
         return None
     if not m.brackets:
-        return Diagnostic("T0103", f"`{m.text}` closes nothing", m.here, fix=_remove(m.here))
+        return Diagnostic("T0103", f"`{m.text}` closes nothing", m.here, fix=_remove_fix(m.here))
     opening = _OPENING[m.brackets[-1].kind]
     if _CLOSERS[opening] != m.text:
         label = Label(m.at(m.brackets[-1]), f"this is still open; `{_CLOSERS[opening]}` closes it")
-        fix = _put(_CLOSERS[opening], m.here)
+        fix = _write_fix(_CLOSERS[opening], m.here)
         return Diagnostic("T0103", f"`{m.text}` does not close `{opening}`", m.here, (label,), fix=fix)
     if m.previous.kind == "COMMA":
         hint = "remove the comma, or write what is missing"
         message = f"nothing follows the comma before `{m.text}`"
-        return Diagnostic("T0129", message, m.at(m.previous), hint=hint, fix=_remove(m.at(m.previous)))
+        return Diagnostic("T0129", message, m.at(m.previous), hint=hint, fix=_remove_fix(m.at(m.previous)))
     if m.text == "}" and m.previous.kind == "LBRACE":
         hint = "end the block with the expression that is its value"
         return Diagnostic("T0119", "a block ends with its value", m.at(m.previous), hint=hint)
@@ -277,7 +277,7 @@ def _quote(m: Mistake) -> Diagnostic | None:
         return None
     end = m.source.text.find("\n", m.found.start)
     span = Span(m.source, m.found.start, end if end >= 0 else len(m.source.text))
-    hint, fix = f"close it with {m.text}", _put(m.text, Span(m.source, span.end, span.end))
+    hint, fix = f"close it with {m.text}", _write_fix(m.text, Span(m.source, span.end, span.end))
     return Diagnostic("T0120", "the text does not end on this line", span, hint=hint, fix=fix)
 
 
@@ -287,7 +287,7 @@ def _number(m: Mistake) -> Diagnostic | None:
     hint = "a name cannot start with a digit; a product is written with `*`: `2*n`"
     digits = re.match(r"[0-9]+(?=[^\W\d])", m.text)
     at = m.here.start + (digits.end() if digits else 0)
-    fix = _put("*", Span(m.source, at, at)) if digits else None
+    fix = _write_fix("*", Span(m.source, at, at)) if digits else None
     return Diagnostic("T0133", "this is neither a number nor a name", m.here, hint=hint, fix=fix)
 
 
@@ -308,7 +308,7 @@ def _foreign(m: Mistake) -> Diagnostic | None:
 
 
 def _not_ours(text: str, span: Span) -> Diagnostic:
-    hint, fix = f"use {_FOREIGN[text]}", _word(_MEANT[text], span)
+    hint, fix = f"use {_FOREIGN[text]}", _write_word_fix(_MEANT[text], span)
     return Diagnostic("T0128", f"`{text}` is not part of the language", span, hint=hint, fix=fix)
 
 
@@ -376,7 +376,7 @@ def _pair(m: Mistake) -> Diagnostic | None:
     if text not in PAIRS:
         return None
     hint, meant = PAIRS[text]
-    fix = None if meant is None else _put(meant, span)
+    fix = None if meant is None else _write_fix(meant, span)
     return Diagnostic("T0128", f"`{text}` is not part of the language", span, hint=hint, fix=fix)
 
 
@@ -388,7 +388,7 @@ def _point(m: Mistake) -> Diagnostic | None:
         or not m.source.text[m.here.end : m.here.end + 1].isdecimal()
     ):
         return None
-    fix = _put("0", Span(m.source, m.here.start, m.here.start))
+    fix = _write_fix("0", Span(m.source, m.here.start, m.here.start))
     return Diagnostic("T0133", "a number begins with a digit", m.here, hint="write `0.5`", fix=fix)
 
 
@@ -396,7 +396,7 @@ def _undeclared(m: Mistake) -> Diagnostic | None:
     """Recognize ``x: R [n]``, which lacks its first word."""
     if m.text != ":" or m.brackets or m.previous.kind != "NAME" or m.previous.start != m.statement:
         return None
-    fix = _put("tol ", Span(m.source, m.statement, m.statement))
+    fix = _write_fix("tol ", Span(m.source, m.statement, m.statement))
     hint = f"`tol {m.before}: R [n]` declares an input"
     return Diagnostic(
         "T0104", "a declaration begins with `tol`, `static` or `attr`", m.here, hint=hint, fix=fix
@@ -433,7 +433,7 @@ def _bare(m: Mistake) -> Diagnostic | None:
     fix = None
     if compared := re.match(r"\w+\s*==", m.source.text[m.statement : m.statement + 80]):
         hint, end = "`=` defines, `==` compares", m.statement + compared.end()
-        fix = _put("=", Span(m.source, end - 2, end))
+        fix = _write_fix("=", Span(m.source, end - 2, end))
     return Diagnostic("T0123", "a value without a name", span, hint=hint, fix=fix)
 
 
@@ -457,7 +457,7 @@ def _slice(m: Mistake) -> Diagnostic | None:
 
 def _generic(m: Mistake) -> Diagnostic:
     wanted = [_WORDS[name] for name in _WORDS if name in m.expected]
-    hint = f"{_listed(wanted)} could stand here" if 0 < len(wanted) <= 6 else None
+    hint = f"{_join_with_or(wanted)} could stand here" if 0 < len(wanted) <= 6 else None
     if m.found.kind == END:
         return Diagnostic("T0101", "the statement ends too early", m.at(m.previous), hint=hint)
     return Diagnostic("T0101", f"`{m.text}` is not expected here", m.here, hint=hint)
@@ -470,7 +470,7 @@ _WORDS = {
 }  # fmt: skip
 
 
-def _listed(words: list[str]) -> str:
+def _join_with_or(words: list[str]) -> str:
     return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
