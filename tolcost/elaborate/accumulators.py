@@ -98,7 +98,7 @@ def leans_on(block: Block, var: Var, free: Components) -> bool:
     """
     inside = tuple(inner_nodes(roots(block)))
     static = [node for node in inside if type(node) in _STATIC and _STATIC[type(node)](node)]
-    static += [part for node in inside if isinstance(node, ir.Fold) for part in _free_parts(node, free)]
+    static += [part for node in inside if isinstance(node, ir.Fold) for part in _static_parts(node, free)]
     if not static:
         return False
     bound = dict(block.bindings)
@@ -111,7 +111,7 @@ def leans_on(block: Block, var: Var, free: Components) -> bool:
     return any(is_ref(node, var) for node in inner_nodes(static, bound))
 
 
-def _free_parts(fold: ir.Fold, free: Components) -> Iterator[Node]:
+def _static_parts(fold: ir.Fold, free: Components) -> Iterator[Node]:
     """Yield the static components of an accumulator's start, and of the result of a step."""
     chosen = [(fold.accumulator, j) in free for j, _ in enumerate(fold.type, start=1)]
     if any(chosen):
@@ -120,7 +120,7 @@ def _free_parts(fold: ir.Fold, free: Components) -> Iterator[Node]:
             yield from compress(apart, chosen) if len(apart) == len(chosen) else (whole,)
 
 
-def _rounds(node: ir.Convert) -> bool:
+def _may_round(node: ir.Convert) -> bool:
     """Whether a conversion rounds data, while it leaves a static value as it is."""
     pairs = zip(node.value.type, node.type, strict=True)
     return node.is_written and any(kind_of(p.space) + kind_of(q.space) == "RZ" for p, q in pairs)
@@ -128,7 +128,7 @@ def _rounds(node: ir.Convert) -> bool:
 
 _STATIC: Mapping[type, Callable[[Any], bool]] = {
     **dict.fromkeys((ir.Lambda, ir.Where), lambda node: node.charge == "static"),
-    ir.Convert: _rounds,
+    ir.Convert: _may_round,
     ir.Select: lambda node: bool(children(node)),
 }
 """Whether a node is static, for the kinds of nodes that may be."""
@@ -141,7 +141,7 @@ def _is_number(node: Node) -> bool:
     return isinstance(node, ir.Number)
 
 
-class _Differs(Exception):
+class _WouldDiffer(Exception):
     """Raised for a node that differs if an operand is in another space: a conversion may have to round."""
 
 
@@ -152,7 +152,7 @@ def retyped(block: Block, old: Var, new: Var, free: Components) -> Block | None:
     """
     try:
         return _Retype({old: new}, free).block(block)
-    except _Differs:
+    except _WouldDiffer:
         return None
 
 
@@ -184,22 +184,22 @@ class _Retype(Struct):
         found = self.done.get(node)
         if found is None:
             change = _CHANGES.get(type(node))
-            found = self.done[node] = self._over_others(node) if change is None else change(self, node)
+            found = self.done[node] = self._rebuild_children(node) if change is None else change(self, node)
         return found
 
-    def _over_others(self, node: Node) -> Node:
+    def _rebuild_children(self, node: Node) -> Node:
         operands = children(node)
         args = tuple(map(self.node, operands))
         if args == operands:
             return node
-        return self._lambda(node, args) if isinstance(node, ir.Lambda) else _over(node, args)
+        return self._lambda(node, args) if isinstance(node, ir.Lambda) else _rebuild_over(node, args)
 
     def _lambda(self, node: ir.Lambda, args: Operands) -> Node:
         spaces = tuple([arg.type[0].space for arg in args])
         written = tuple([isinstance(arg, ir.Number) for arg in args])
         domain = _domain(node.function, spaces, tuple(map(self.is_static, args)), written)
         if not takes(node.function, domain):
-            raise _Differs
+            raise _WouldDiffer
         ready = tuple([in_spaces(arg, (domain,)) if _is_number(arg) else arg for arg in args])
         kind = numeric_type(result_space(node.function, domain))
         return ir.Lambda(node.function, ready, domain, kind, node.charge, node.span, node.of)
@@ -238,11 +238,11 @@ class _Retype(Struct):
         body = self.block(node.body)
         if body is node.body:
             return node
-        return replace(node, body=body, type=_spaced(node.type, body.result.type))
+        return replace(node, body=body, type=_with_spaces_of(node.type, body.result.type))
 
     def _select(self, node: ir.Select) -> Node:
         chosen = tuple(self.node(child) for child in children(node))
-        _keep(chosen, children(node))
+        _require_unchanged(chosen, children(node))
         then, other = self.block(node.then), self.block(node.other)
         spaces = joined_spaces(then.result.type, other.result.type)
         then, other = (Block(side.bindings, in_spaces(side.result, spaces)) for side in (then, other))
@@ -277,7 +277,7 @@ _CHANGES: Mapping[type, Callable[[_Retype, Any], Node]] = {
 # ---- spaces that follow from those of operands -------------------------------------------------
 
 
-def _over(node: Node, args: Operands) -> Node:
+def _rebuild_over(node: Node, args: Operands) -> Node:
     """Rebuild a node over other operands.
 
     By default it takes the spaces of the first, the others being indices.
@@ -285,19 +285,19 @@ def _over(node: Node, args: Operands) -> Node:
     rule = _RULES.get(type(node))
     if rule:
         return rule(node, args)
-    _keep(args[1:], children(node)[1:])
-    return rebuild(node, args, type=_spaced(node.type, args[0].type))
+    _require_unchanged(args[1:], children(node)[1:])
+    return rebuild(node, args, type=_with_spaces_of(node.type, args[0].type))
 
 
-def _keep(args: Operands, before: Operands) -> None:
+def _require_unchanged(args: Operands, before: Operands) -> None:
     """Require conditions and indices to keep their spaces: in another space they might be invalid."""
     if any(arg.type != was.type for arg, was in zip(args, before, strict=True)):
-        raise _Differs
+        raise _WouldDiffer
 
 
 def _where(node: ir.Where, args: Operands) -> Node:
     condition, then, other = args
-    _keep((condition,), children(node)[:1])
+    _require_unchanged((condition,), children(node)[:1])
     spaces = joined_spaces(then.type, other.type)
     ready = (condition, in_spaces(then, spaces), in_spaces(other, spaces))
     return rebuild(node, ready, space=spaces[0], type=with_spaces(node.type, spaces))
@@ -310,12 +310,12 @@ def _component(node: ir.Component, args: Operands) -> Node:
 def _convert(node: ir.Convert, args: Operands) -> Node:
     """Join spaces in a conversion that the compiler inserted; one that the program asks for may round now."""
     if node.is_written:
-        raise _Differs
+        raise _WouldDiffer
     return in_spaces(args[0], joined_spaces(node.type, args[0].type))
 
 
 def _put(node: ir.Put, args: Operands) -> Node:
-    _keep(args[1:-1], children(node)[1:-1])
+    _require_unchanged(args[1:-1], children(node)[1:-1])
     spaces = joined_spaces(args[0].type, args[-1].type)
     ready = (in_spaces(args[0], spaces), *args[1:-1], in_spaces(args[-1], spaces))
     return rebuild(node, ready, type=with_spaces(node.type, spaces))
@@ -347,14 +347,14 @@ def _joined_type(left: Type, right: Type) -> Type:
     return with_spaces(left, joined_spaces(left, right))
 
 
-def _spaced(parts: Type, like: Type) -> Type:
+def _with_spaces_of(parts: Type, like: Type) -> Type:
     return with_spaces(parts, spaces_of(like))
 
 
 # === Folds and their accumulators.
 
 
-_PASSES = 8
+_MOST_PASSES = 8
 """The most elaborations of a step, besides one for each component that may become data."""
 _shape = attrgetter("shape")
 _STEPS = data_symbol("steps")
@@ -416,7 +416,7 @@ def fold_under_coordinates(
     syntax shows to become data are assumed to be data at once, and the elaborated step must confirm it.
     """
     begin = materialise(env, start, step.span)
-    free = _free_at_first(start, len(begin.type)) if maybe_free else (False,) * len(begin.type)
+    free = _initially_static(start, len(begin.type)) if maybe_free else (False,) * len(begin.type)
     steady = tuple([(const(0),) * len(p.shape) for p in begin.type])
     listed = isinstance(start, Pieces)
     late: Free = ()
@@ -429,17 +429,17 @@ def fold_under_coordinates(
     if longer and tuple(map(len, longer)) == tuple(map(len, steady)) and (any(late) or any(map(any, longer))):
         by = tuple(tuple(more * _STEPS for more in row) for row in longer)
         try:
-            return _settled(env, step, begin, shape, _Growth(begin.type, by), listed, free, late)
-        except (Rejected, NeedsUnrolling, _OnlySeemed):
+            return _elaborate_fold(env, step, begin, shape, _Growth(begin.type, by), listed, free, late)
+        except (Rejected, NeedsUnrolling, _NeedNotBeData):
             pass
-    return _settled(env, step, begin, shape, _Growth(begin.type, steady), listed, free)
+    return _elaborate_fold(env, step, begin, shape, _Growth(begin.type, steady), listed, free)
 
 
-class _OnlySeemed(Exception):
+class _NeedNotBeData(Exception):
     """A component was assumed to be data, but it need not be."""
 
 
-def _settled(
+def _elaborate_fold(
     env: Env,
     step: Step,
     begin: Node,
@@ -454,15 +454,15 @@ def _settled(
     ``late`` components are assumed to be data before a step made them so.
     """
     first, free = free, tuple(map(gt, free, late)) if late else free
-    for _ in range(_PASSES + len(free)):
+    for _ in range(_MOST_PASSES + len(free)):
         body = _Pass(env, step, shape, growth, listed, free, late)
         try:
             with env.context.attempt(body.inner.scope) as trial:
                 result = body.run()
                 settled = body.settle()
                 if any(late) and (body.has_asked or not body.makes_data(first, late)):
-                    raise _OnlySeemed
-                left = _still_free(result, body.accumulator, free)
+                    raise _NeedNotBeData
+                left = _static_after_step(result, body.accumulator, free)
                 # This component is static only if one that just became data was static; re-elaborate with the
                 # smaller set.
                 fewer = left != free and (
@@ -482,32 +482,32 @@ def _settled(
             if not mode.checked:
                 raise
             unchecked = env.in_mode(replace(mode, checked=False))
-            growth = _longer(_Pass(unchecked, step, shape, growth, listed, free), refused)
+            growth = _lengthen(_Pass(unchecked, step, shape, growth, listed, free), refused)
     fail("T0326", "the accumulator's shape does not settle", step.span, hint=_HINT)
 
 
-def _free_at_first(start: Value, size: int) -> Free:
+def _initially_static(start: Value, size: int) -> Free:
     if isinstance(start, Pieces) and len(start.items) == size:
         return tuple(map(is_static, start.items))
     return (is_static(start),) * size
 
 
-def _still_free(result: Value, accumulator: Value, free: Free) -> Free:
+def _static_after_step(result: Value, accumulator: Value, free: Free) -> Free:
     """Return which components of an accumulator are still static after a step."""
     if isinstance(result, Pieces) and len(result.items) == len(free):
         left = tuple(f and is_static(item) for f, item in zip(free, result.items, strict=True))
-        return _handed_on(result, accumulator, left) if isinstance(accumulator, Pieces) else left
+        return _propagate_data(result, accumulator, left) if isinstance(accumulator, Pieces) else left
     return free if is_static(result) else (False,) * len(free)
 
 
-def _handed_on(result: Pieces, accumulator: Pieces, free: Free) -> Free:
+def _propagate_data(result: Pieces, accumulator: Pieces, free: Free) -> Free:
     """Propagate data through components that a step copies from others, without another trial."""
     late = {id(item) for item, f in zip(accumulator.items, free, strict=True) if not f}
     left = tuple(f and id(item) not in late for f, item in zip(free, result.items, strict=True))
-    return free if left == free else _handed_on(result, accumulator, left)
+    return free if left == free else _propagate_data(result, accumulator, left)
 
 
-def _longer(body: _Pass, refused: OutOfRange) -> _Growth:
+def _lengthen(body: _Pass, refused: OutOfRange) -> _Growth:
     """Improve the guess of an accumulator that is too short for an access in a step."""
     try:
         with body.env.context.attempt(body.inner.scope):
@@ -575,7 +575,7 @@ def _same_shapes(left: Type, right: Type) -> bool:
     return [*map(_shape, left)] == [*map(_shape, right)]
 
 
-def _chosen(var: Var, chosen: Free) -> set[tuple[Var, int]]:
+def _component_keys(var: Var, chosen: Free) -> set[tuple[Var, int]]:
     """Return the chosen components of an accumulator."""
     return {(var, j) for j, one in enumerate(chosen, start=1) if one}
 
@@ -596,7 +596,7 @@ class _Pass:
         self.env, self.step, self.shape, self.growth = env, step, shape, growth
         self.coords, self.inner = fresh(env, step.pattern, shape)
         self.var = Var("accumulator", growth.after(lambda: position(self.coords, shape)))
-        env.context.free_components |= _chosen(self.var, free)
+        env.context.free_components |= _component_keys(self.var, free)
         self.accumulator = _as_value(self.inner, Ref(self.var, self.var.type), listed, free, late)
         self.block: Block
         self.has_asked = False
@@ -611,7 +611,7 @@ class _Pass:
 
     def settle(self) -> _Growth:
         """Return the accumulator's type that the result of the step suggests."""
-        return _adjust(self.inner, self.growth, self.block.result, self.coords, self.shape, self.step)
+        return _growth_of_step(self.inner, self.growth, self.block.result, self.coords, self.shape, self.step)
 
     def makes_data(self, free: Free, late: Free) -> bool:
         """Whether these static components become data in a step, only because other components are data."""
@@ -633,15 +633,15 @@ class _Pass:
         whole = self.env.scope.bind(fold)
         if all(free):
             return _as_value(self.env, whole, True, free)
-        alone = iter(self._free_alone(begin, growth, free))
+        alone = iter(self._fold_static_alone(begin, growth, free))
         parts = (next(alone) if f else Data(component(whole, j + 1)) for j, f in enumerate(free))
         return Pieces(tuple(parts))
 
-    def _free_alone(self, begin: Node, growth: _Growth, free: Free) -> tuple[Value, ...]:
+    def _fold_static_alone(self, begin: Node, growth: _Growth, free: Free) -> tuple[Value, ...]:
         """Fold the static components of a list without the others, on which they cannot depend."""
         own = (True,) * sum(free)
         var = Var(self.var.name, tuple(compress(self.var.type, free)))
-        self.env.context.free_components |= _chosen(var, own)
+        self.env.context.free_components |= _component_keys(var, own)
         body = those_alone(self.block, self.var, var, free)
         start = pack(tuple(component(begin, j + 1) for j, f in enumerate(free) if f))
         fold = self.env.scope.bind(self._fold(var, body, start, growth.of(free)))
@@ -656,11 +656,11 @@ class _Pass:
         """
         spaces, old = spaces_of(growth.parts), spaces_of(self.var.type)
         while again or old != spaces:
-            spaces = _handed_on_too(spaces, self.block.result, self.var)
+            spaces = _propagate_spaces(spaces, self.block.result, self.var)
             wider = Var(self.var.name, with_spaces(self.var.type, spaces))
             around = self.env.context.free_components
-            around -= _chosen(self.var, (True,) * len(free))
-            around |= _chosen(self.var, free) | _chosen(wider, free)
+            around -= _component_keys(self.var, (True,) * len(free))
+            around |= _component_keys(self.var, free) | _component_keys(wider, free)
             differs = self.has_asked and old != spaces
             body = None if differs else retyped(self.block, self.var, wider, around)
             if body is None:
@@ -675,12 +675,12 @@ class _Pass:
         spaces = spaces_of(var.type)
         body = Block(block.bindings, in_spaces(block.result, spaces))
         kind = with_spaces(growth.after(lambda: product_of(self.shape)), spaces)
-        start = in_spaces(_spread(begin, growth.parts, self.env, self.step), spaces)
+        start = in_spaces(_broadcast_scalars(begin, growth.parts, self.env, self.step), spaces)
         symbols = tuple(map(the_symbol, self.coords))
         return Fold(symbols, self.shape, var, start, body, kind, self.step.span, self.env.context.node)
 
 
-class _Alone(Copy):
+class _RestrictedCopy(Copy):
     """A copy of a body restricted to some components; variables bound around it stay."""
 
     accumulator: Var
@@ -722,10 +722,10 @@ def those_alone(block: Block, old: Var, new: Var, chosen: Free) -> Block:
         if len(places) > 1
         else {places[0]: whole}
     )
-    return _Alone({}, {}, {}, old, parts).block(needed)
+    return _RestrictedCopy({}, {}, {}, old, parts).block(needed)
 
 
-def _handed_on_too(spaces: tuple[str, ...], result: Node, accumulator: Var) -> tuple[str, ...]:
+def _propagate_spaces(spaces: tuple[str, ...], result: Node, accumulator: Var) -> tuple[str, ...]:
     """Widen the spaces of components that a step copies from other components."""
     items = result.items if isinstance(result, Pack) and len(result.items) == len(spaces) else ()
     found = list(spaces)
@@ -733,7 +733,7 @@ def _handed_on_too(spaces: tuple[str, ...], result: Node, accumulator: Var) -> t
         if isinstance(item, Component) and is_ref(item.value, accumulator):
             found[k] = join_spaces(found[k], found[item.j - 1])
     wider = tuple(found)
-    return wider if wider == spaces else _handed_on_too(wider, result, accumulator)
+    return wider if wider == spaces else _propagate_spaces(wider, result, accumulator)
 
 
 def _as_value(env: Env, node: Node, listed: bool, free: Free, late: Free = ()) -> Value:
@@ -748,7 +748,7 @@ def _as_value(env: Env, node: Node, listed: bool, free: Free, late: Free = ()) -
     return as_static(env, node) if free[0] else Data(node)
 
 
-def _adjust(
+def _growth_of_step(
     env: Env, growth: _Growth, node: Node, coords: tuple[Poly, ...], shape: tuple[Poly, ...], step: Step
 ) -> _Growth:
     """Return the accumulator's type that the step's result suggests."""
@@ -802,7 +802,7 @@ def _grow(env: Env, want: Poly, now: Poly, grows: Poly, coords: tuple[Poly, ...]
     if steady and (verdict is False or prove(ge(difference - 1)) is True) and grows == const(0):
         return difference * _STEPS
     if verdict is not True and not steady:
-        by_form = _by_form(difference, coords) if grows == const(0) else None
+        by_form = _growth_by_formula(difference, coords) if grows == const(0) else None
         if by_form is not None:
             return by_form
         fail(
@@ -816,7 +816,7 @@ def _grow(env: Env, want: Poly, now: Poly, grows: Poly, coords: tuple[Poly, ...]
     return grows
 
 
-def _by_form(difference: Poly, coords: tuple[Poly, ...]) -> Poly | None:
+def _growth_by_formula(difference: Poly, coords: tuple[Poly, ...]) -> Poly | None:
     """Return how much longer a length is after ``_STEPS``, if its growth up to a coordinate shows it.
 
     The step at coordinate s is the s-th: from a length of ``2^(p - s)`` after it follows one of ``2^p`` at
@@ -831,7 +831,7 @@ def _by_form(difference: Poly, coords: tuple[Poly, ...]) -> Poly | None:
         return None
 
 
-def _spread(begin: Node, parts: Type, env: Env, step: Step) -> Node:
+def _broadcast_scalars(begin: Node, parts: Type, env: Env, step: Step) -> Node:
     """Broadcast the scalars of a start that become ToLs in a step."""
     if _same_shapes(begin.type, parts):  # the usual case
         return begin
@@ -840,13 +840,13 @@ def _spread(begin: Node, parts: Type, env: Env, step: Step) -> Node:
         return begin
     value = env.scope.bind(begin)
     if len(parts) == 1:
-        return _everywhere(value, parts[0], env, step)
+        return _broadcast_to(value, parts[0], env, step)
     items = [component(value, j + 1) for j in range(len(parts))]
     every = zip(items, parts, grown, strict=True)
-    return pack(tuple(_everywhere(item, part, env, step) if grows else item for item, part, grows in every))
+    return pack(tuple(_broadcast_to(item, part, env, step) if grows else item for item, part, grows in every))
 
 
-def _everywhere(value: Node, part: Part, env: Env, step: Step) -> Node:
+def _broadcast_to(value: Node, part: Part, env: Env, step: Step) -> Node:
     """Broadcast a number to a ToL."""
     coords, scope = env.scope.under([f"i{n + 1}" for n in range(len(part.shape))], part.shape)
     return build(coords, part.shape, scope.block(value), step.span)

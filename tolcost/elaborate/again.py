@@ -52,8 +52,8 @@ def applied(
 ) -> tuple[Value, ...]:
     """Apply a program, or copy its earlier result; ``program`` identifies it apart from its inputs."""
     data = [value.node for value in inputs if isinstance(value, Data)]
-    places = list(map(_place, data))
-    kinds = [_kind(value, places) for value in inputs]
+    places = list(map(_origin_of, data))
+    kinds = [_input_key(value, places) for value in inputs]
     if None in kinds:
         return apply()
     context, scope = env.context, env.scope
@@ -63,18 +63,18 @@ def applied(
     key = (program, *kinds, *surrounding)
     if key in known:
         before = known[key]
-        found = None if before is None else _copied(env, before, data)
+        found = None if before is None else _copy(env, before, data)
         return apply() if found is None else found
     start, looked = len(scope.bindings), (context.looked, context.names, len(context.warnings))
     results = apply()
     alone = looked == (context.looked, context.names, len(context.warnings))
     known[key] = None
-    if alone and all(map(_copies, results)):
+    if alone and all(map(_can_copy, results)):
         known[key] = Before(tuple(data), tuple(scope.bindings[start:]), results)
     return results
 
 
-def _place(node: Node) -> object:
+def _origin_of(node: Node) -> object:
     """Identify the place that data comes from: a variable, one component of it, or an input."""
     match node:
         case ir.Ref(var=var):
@@ -85,7 +85,7 @@ def _place(node: Node) -> object:
             return node
 
 
-def _kind(value: Value | None, places: list[object]) -> object:
+def _input_key(value: Value | None, places: list[object]) -> object:
     """Return a key of all that a program can inspect of an input, and of aliasing.
 
     None if it can inspect more.
@@ -94,15 +94,15 @@ def _kind(value: Value | None, places: list[object]) -> object:
         case None:
             return ()
         case Data(node=(ir.Ref() | ir.Component(value=ir.Ref())) as node):
-            return (type(node), places.index(_place(node)), node.type)
+            return (type(node), places.index(_origin_of(node)), node.type)
         case Data(node=ir.Input(within=()) as node):
-            return (ir.Ref, places.index(_place(node)), node.type)
+            return (ir.Ref, places.index(_origin_of(node)), node.type)
         case Data() | Seq() | Unknown() | View() | Opaque():
             return None
         case Missing():
             return ()
         case Cast(value=inner, space=space):
-            found = _kind(inner, places)
+            found = _input_key(inner, places)
             return None if found is None else (space, found)
         case Vec(items=items):
             return None if any(isinstance(item, View | Opaque | Vec) for item in items) else _static(value)
@@ -114,20 +114,20 @@ def _static(value: Value) -> object:
     return ("static", frozen(value)) if is_static(value) else None
 
 
-def _copies(value: Value) -> bool:
+def _can_copy(value: Value) -> bool:
     """Whether a result can be copied with other atoms in it."""
     match value:
         case Data():
             return True
         case Cast(value=inner):
-            return _copies(inner)
+            return _can_copy(inner)
         case Vec(items=items):
-            return all(map(_copies, items))
+            return all(map(_can_copy, items))
         case _:
             return is_static(value) and not isinstance(value, View | Opaque | Seq)
 
 
-def _copied(env: Env, before: Before, data: Sequence[Node]) -> tuple[Value, ...] | None:
+def _copy(env: Env, before: Before, data: Sequence[Node]) -> tuple[Value, ...] | None:
     """Copy a result over other data; None if it depends on more than its inputs."""
     pairs = list(zip(before.data, data, strict=True))
     copy = Copy(dict(pairs), {old.var: new for old, new in pairs if isinstance(old, Ref)}, {})

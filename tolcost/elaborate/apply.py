@@ -41,7 +41,7 @@ from tolcost.elaborate.values import (
 from tolcost.elementary import FUNCTIONS
 from tolcost.spaces import SPACES, closed_space, join_spaces, kind_of
 
-_ORDER = ("B", "Z", "R", "C", "S")
+_FAMILY_ORDER = ("B", "Z", "R", "C", "S")
 
 
 def apply(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value:
@@ -61,11 +61,11 @@ def apply(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value:
         args = _entries_for_numbers(args)
         if any(map(_is_tol, args)):
             check_numbers(env, name, args, span)
-            return _in_space(env, _apply_elementwise(env, name, args, span), space)
-    return _in_space(env, _apply_numbers(env, name, args, span), space)
+            return _give_space(env, _apply_elementwise(env, name, args, span), space)
+    return _give_space(env, _apply_numbers(env, name, args, span), space)
 
 
-def _in_space(env: Env, value: Value, space: str | None) -> Value:
+def _give_space(env: Env, value: Value, space: str | None) -> Value:
     """Give a value computed from statics with an explicit space that space; reals stay exact."""
     if space is None:
         return value
@@ -95,15 +95,15 @@ def divide(env: Env, args: tuple[Value, ...], span: Span) -> Value:
         return apply(env, "div", args, span)
     told = next((space for space in spaces if SPACES[space].finite), None)
     if isinstance(x, Poly) and isinstance(y, Poly):
-        return _in_space(env, integer_division(env, span, x, y), told)
+        return _give_space(env, integer_division(env, span, x, y), told)
     if not all(is_static(a) and kind_of(space) in "ZB" for a, space in zip(args, spaces, strict=True)):
         return apply(env, "div", args, span)  # integers without an explicit space divide in the same way
     env.context.asked += 1
     x, y = _entries_for_numbers((x, y))
     if _is_tol(x) or _is_tol(y):
-        return _in_space(env, _apply_elementwise(env, "/", (x, y), span), told)
+        return _give_space(env, _apply_elementwise(env, "/", (x, y), span), told)
     if isinstance(x, Poly) and isinstance(y, Poly):
-        return _in_space(env, integer_division(env, span, x, y), told)
+        return _give_space(env, integer_division(env, span, x, y), told)
     whole = apply(env, "floor", (apply(env, "div", (x, y), span),), span)
     space = told or "Z"
     return Opaque(in_spaces(materialise(env, whole, span), (space,)), space)
@@ -185,7 +185,7 @@ def _apply_numbers(env: Env, name: str, args: tuple[Value, ...], span: Span) -> 
     return Data(_lambda(env, name, args, span))
 
 
-def _instead(name: str, spaces: tuple[str, ...]) -> str:
+def _suggest(name: str, spaces: tuple[str, ...]) -> str:
     """Suggest what to do with values that a function does not apply to."""
     if "S" in map(kind_of, spaces):
         return "texts can be compared with one another, by `==` and `!=`"
@@ -198,7 +198,7 @@ def _lambda(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Lambda:
     kinds = _kinds(name, *_spaces(args))
     if kinds is None:
         spaces = tuple(dict.fromkeys(map(space_of, args)))
-        fail("T0405", f"`{name}` does not apply to {' and '.join(spaces)}", span, hint=_instead(name, spaces))
+        fail("T0405", f"`{name}` does not apply to {' and '.join(spaces)}", span, hint=_suggest(name, spaces))
     domain, result = kinds
     nodes = tuple(
         [
@@ -256,7 +256,7 @@ def _domain(name: str, data: SpaceNames, statics: SpaceNames) -> str:
 def widened(name: str, domain: str, statics: Iterable[str]) -> str:
     """Widen a space to hold static numbers, and as the function requires."""
     for space in statics:
-        if _ORDER.index(kind_of(space)) > _ORDER.index(kind_of(domain)):
+        if _FAMILY_ORDER.index(kind_of(space)) > _FAMILY_ORDER.index(kind_of(domain)):
             domain = join_spaces(domain, space)
     rule = FUNCTIONS[name].rule
     if rule == "real" and kind_of(domain) in ("B", "Z"):
@@ -295,7 +295,7 @@ def _apply_elementwise(env: Env, name: str, args: tuple[Value, ...], span: Span)
         return Vec(
             numbers,
             tuple(
-                _apply_numbers(env, name, _at(env, bound, tuple(const(n) for n in at), span), span)
+                _apply_numbers(env, name, _each_at(env, bound, tuple(const(n) for n in at), span), span)
                 for at in grid(numbers, span)
             ),
             loose,
@@ -303,17 +303,17 @@ def _apply_elementwise(env: Env, name: str, args: tuple[Value, ...], span: Span)
     if all(is_static(a) for a in args):
         return View(
             shape,
-            lambda here, at: _apply_numbers(here, name, _at(here, args, at, span), span),
+            lambda here, at: _apply_numbers(here, name, _each_at(here, args, at, span), span),
             True,
             result_space(name, _domain(name, *_spaces(args))) if name != "/" else "Z",
         )
     bound = tuple(bind_data(env, a) for a in args)
     return lay(
-        env, shape, lambda here, at: _apply_numbers(here, name, _at(here, bound, at, span), span), span
+        env, shape, lambda here, at: _apply_numbers(here, name, _each_at(here, bound, at, span), span), span
     )
 
 
-def _at(env: Env, args: tuple[Value, ...], at: tuple[Value, ...], span: Span) -> tuple[Value, ...]:
+def _each_at(env: Env, args: tuple[Value, ...], at: tuple[Value, ...], span: Span) -> tuple[Value, ...]:
     return tuple(element(env, a, at, span, checked=True) if _is_tol(a) else a for a in args)
 
 
@@ -350,9 +350,9 @@ def static_in(env: Env, value: Value, space: str, span: Span) -> Value:
     """
     inner = plain(value)
     if isinstance(inner, View):
-        found = _view(env, inner, space, span) if space != space_of(value) else inner
+        found = _convert_view(env, inner, space, span) if space != space_of(value) else inner
     else:
-        found = held(env, _number(env, inner, space, span), space)
+        found = held(env, _convert_number(env, inner, space, span), space)
     return recast(found, space) if SPACES[space].finite else found
 
 
@@ -364,7 +364,7 @@ def number_in(env: Env, value: Value, space: str, span: Span) -> Value:
     return value if alike else static_in(env, value, space, span)
 
 
-def _view(env: Env, value: View, space: str, span: Span) -> Value:
+def _convert_view(env: Env, value: View, space: str, span: Span) -> Value:
     """Convert a static ToL: lay it out in the other space, or convert its entries on access."""
     if value.laid is not None:
         parts = with_spaces(value.laid.type, (space,))
@@ -376,9 +376,9 @@ def _view(env: Env, value: View, space: str, span: Span) -> Value:
     return View(value.shape, entry, True, kind_of(space))
 
 
-def _number(env: Env, value: Value, space: str, span: Span) -> Value:
+def _convert_number(env: Env, value: Value, space: str, span: Span) -> Value:
     if isinstance(value, Vec):
-        items = tuple(_number(env, plain(item), space, span) for item in value.items)
+        items = tuple(_convert_number(env, plain(item), space, span) for item in value.items)
         return Vec(value.shape, items, value.loose)
     kind = kind_of(space)
     match value:
@@ -387,26 +387,26 @@ def _number(env: Env, value: Value, space: str, span: Span) -> Value:
         case Poly() if kind == "R":
             return Fraction(value.constant) if value.constant is not None else Quotient(value, const(1))
         case Fraction() | Quotient() | float() if kind == "Z":
-            return _whole(env, value, space, span)
+            return _round_real(env, value, space, span)
         case _ if isinstance(value, Cond) and kind in "ZR":
-            return _number(env, indicator(value), space, span) if kind == "R" else indicator(value)
+            return _convert_number(env, indicator(value), space, span) if kind == "R" else indicator(value)
         case _ if kind == "B" and not isinstance(value, Cond):
             return truth(value) or value
         case _ if kind == "C":
-            return _complex(env, value, space, span)
+            return _convert_to_complex(env, value, space, span)
         case _:
             return value
 
 
-def _whole(env: Env, value: Fraction | Quotient | float, space: str, span: Span) -> Value:
+def _round_real(env: Env, value: Fraction | Quotient | float, space: str, span: Span) -> Value:
     """Round a static real; the rounding of a formula is left to a run."""
     if isinstance(value, float):
         return const(round(value)) if math.isfinite(value) else value
     whole = apply(env, "round", (value,), span)
-    return _number(env, whole, space, span) if isinstance(whole, Opaque) else whole
+    return _convert_number(env, whole, space, span) if isinstance(whole, Opaque) else whole
 
 
-def _complex(env: Env, value: Value, space: str, span: Span) -> Value:
+def _convert_to_complex(env: Env, value: Value, space: str, span: Span) -> Value:
     """Convert a number to complex if it is known: the root of -1 is not a real number."""
     number = value.constant if isinstance(value, Poly) else value
     if isinstance(number, (int, float, Fraction)):

@@ -120,7 +120,7 @@ def merge(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> Val
     if a is b:
         return a
     if _ranks(env, a, span) != _ranks(env, b, span):
-        general = _general(env, condition, then, other, span)
+        general = _assume_general_case(env, condition, then, other, span)
         if general is not None:
             return general
     if isinstance(a, Seq) and isinstance(b, Seq):
@@ -170,10 +170,10 @@ def choose_sequence(
     chosen = select(env, condition, (then_env, Pieces(left)), (other_env, Pieces(right)), span, free)
     node = env.scope.bind(materialise(env, chosen, span))
     parts = components(env, Data(node), span)
-    return regrown(a, _grouped(iter(parts), map(capacity, left)))
+    return regrown(a, _group_components(iter(parts), map(capacity, left)))
 
 
-def _grouped(parts: Iterator[Value], sizes: Iterable[int]) -> Iterator[Value]:
+def _group_components(parts: Iterator[Value], sizes: Iterable[int]) -> Iterator[Value]:
     """Group consecutive components into values of the given capacities."""
     for size in sizes:
         yield next(parts) if size == 1 else Pieces(tuple(islice(parts, size)))
@@ -205,7 +205,7 @@ def _ranks(env: Env, value: Value, span: Span) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _general(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> Value | None:
+def _assume_general_case(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> Value | None:
     """If two cases differ in rank and one holds for a single length only, assume the other and record it."""
     for holds, (side_env, value) in ((negate(condition), other), (condition, then)):
         equation = _equation(negate(holds))
@@ -263,14 +263,14 @@ def merge_integers(condition: Cond, a: Poly, b: Poly) -> Poly:
     """Return one formula for both cases; if an equality makes them agree, the more general one."""
     if a == b:
         return a
-    if _agree(condition, a, b):
+    if _agree_where(condition, a, b):
         return b
-    if _agree(negate(condition), a, b):
+    if _agree_where(negate(condition), a, b):
         return a
     return either(condition, a, b)
 
 
-def _agree(condition: Cond, a: Poly, b: Poly) -> bool:
+def _agree_where(condition: Cond, a: Poly, b: Poly) -> bool:
     """Whether two formulas are equal where a condition holds, either an equation or a bound on a length."""
     equation = _equation(condition)
     try:
@@ -480,30 +480,30 @@ def _opaque_choice(env: Env, condition: Value, expr: tree.Call) -> Value:
         return a
     if isinstance(a, Seq) and isinstance(b, Seq):
         if any(isinstance(item, Missing) for item in (*a.items, *b.items)):
-            return _filled(*(entry(evaluate(env, side)) for side in expr.args[1:]))
-        a, b = _evened(ea, a, eb, b, expr.span)
+            return _fill_missing(*(entry(evaluate(env, side)) for side in expr.args[1:]))
+        a, b = _match_ranks(ea, a, eb, b, expr.span)
         return choose_sequence(env, node, (ea, a), (eb, b), expr.span, free)
     return select(env, node, (ea, a), (eb, b), expr.span, free)
 
 
-def _filled(a: Value, b: Value) -> Value:
+def _fill_missing(a: Value, b: Value) -> Value:
     """Fill the missing entries of one sequence from the other."""
     assert isinstance(a, Seq)
     assert isinstance(b, Seq)
     return Seq(tuple(y if isinstance(x, Missing) else x for x, y in zip(a.items, b.items, strict=True)))
 
 
-def _evened(then_env: Env, a: Value, other_env: Env, b: Value, span: Span) -> tuple[Value, Value]:
+def _match_ranks(then_env: Env, a: Value, other_env: Env, b: Value, span: Span) -> tuple[Value, Value]:
     """Reshape scalars to length-1 vectors where the other branch has one, so that the ranks match."""
     left, right = leaves(a), leaves(b)
     if len(left) != len(right):
         return a, b
-    first = [_as_entry_of(then_env, x, other_env, y, span) for x, y in zip(left, right, strict=True)]
-    second = [_as_entry_of(other_env, y, then_env, x, span) for x, y in zip(left, right, strict=True)]
+    first = [_match_rank(then_env, x, other_env, y, span) for x, y in zip(left, right, strict=True)]
+    second = [_match_rank(other_env, y, then_env, x, span) for x, y in zip(left, right, strict=True)]
     return regrown(a, iter(first)), regrown(b, iter(second))
 
 
-def _as_entry_of(env: Env, value: Value, other_env: Env, other: Value, span: Span) -> Value:
+def _match_rank(env: Env, value: Value, other_env: Env, other: Value, span: Span) -> Value:
     alone = not shape_of(env, value, span) and [d.constant for d in shape_of(other_env, other, span)] == [1]
     return reshape_value(env, value, (const(1),), span) if alone else value
 
@@ -517,7 +517,7 @@ def choose_by_data(env: Env, condition: Value, then: Value, other: Value, span: 
     then, other = alike(then, other)
     shape = shape_of(env, condition, span)
     if not shape:
-        return _where(env, condition, then, other, span)
+        return _make_where(env, condition, then, other, span)
     for side in (then, other):
         if isinstance(side, Seq):  # members of a sequence need not be numbers
             materialise(env, side, span)
@@ -532,10 +532,10 @@ def choose_by_data(env: Env, condition: Value, then: Value, other: Value, span: 
 
 
 def _choose_entry(env: Env, values: tuple[Value, ...], at: tuple[Value, ...], span: Span) -> Value:
-    condition, then, other = (_entry_there(env, v, at, span) for v in values)
+    condition, then, other = (_entry_at(env, v, at, span) for v in values)
     holds = truth(condition)
     if holds is None:
-        return _where(env, condition, then, other, span)
+        return _make_where(env, condition, then, other, span)
     holds = decide(env, holds)
     if holds is TRUE or holds is FALSE:
         return then if holds is TRUE else other
@@ -543,15 +543,15 @@ def _choose_entry(env: Env, values: tuple[Value, ...], at: tuple[Value, ...], sp
     return merge(env, holds, (sides[0], then), (sides[1], other), span)
 
 
-def _entry_there(env: Env, value: Value, at: tuple[Value, ...], span: Span) -> Value:
+def _entry_at(env: Env, value: Value, at: tuple[Value, ...], span: Span) -> Value:
     """Return the element at a coordinate, of each component of a list; a scalar is broadcast."""
     value = apart(env, value)
     if isinstance(value, Pieces):
-        return Pieces(tuple(_entry_there(env, item, at, span) for item in value.items))
+        return Pieces(tuple(_entry_at(env, item, at, span) for item in value.items))
     return element(env, value, at, span) if shape_of(env, value, span) else value
 
 
-def _where(env: Env, condition: Value, then: Value, other: Value, span: Span) -> Value:
+def _make_where(env: Env, condition: Value, then: Value, other: Value, span: Span) -> Value:
     left, right = align(env, then, env, other, span)
     parts: list[Part] = []
     for p, q in zip(left.type, right.type, strict=True):

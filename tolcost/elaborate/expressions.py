@@ -166,7 +166,7 @@ def dimensions(env: Env, items: tuple[tree.Expr, ...], span: Span) -> tuple[Poly
 def as_length(env: Env, value: Value, span: Span) -> Poly:
     """Convert a value to a length."""
     if not isinstance(value, Poly):
-        value = _number_of(value)
+        value = _unwrap_number(value)
         if isinstance(value, Fraction) and value.denominator == 1:
             value = const(value.numerator)
     if not isinstance(value, Poly):
@@ -193,17 +193,17 @@ def _bracket(env: Env, expr: tree.Bracket) -> Value:
         check_size(len(values), expr.span)
         return Vec((len(values),), tuple(values))
     entries, space = in_one_tol(env, values, expr.span)
-    return recast(_bracketed(env, list(zip(spliced, entries, strict=True)), expr), space)
+    return recast(_make_bracket(env, list(zip(spliced, entries, strict=True)), expr), space)
 
 
-def _bracketed(env: Env, pieces: list[tuple[bool, Value]], expr: tree.Bracket) -> Value:
+def _make_bracket(env: Env, pieces: list[tuple[bool, Value]], expr: tree.Bracket) -> Value:
     if pieces and all(isinstance(value, Spaces) and not spliced for spliced, value in pieces):
         return Spaces(tuple(name for _, value in pieces if isinstance(value, Spaces) for name in value.names))
     if all(_plain_entry(env, spliced, value, expr.span) for spliced, value in pieces):
         items = [e for spliced, v in pieces for e in (spread(env, v, expr.span) if spliced else (v,))]
         check_size(len(items), expr.span)
         return Vec((len(items),), tuple(items))
-    return _stack(env, pieces, expr)
+    return _stack_entries(env, pieces, expr)
 
 
 def _plain_entry(env: Env, spliced: bool, value: Value, span: Span) -> bool:
@@ -218,7 +218,7 @@ def _plain_entry(env: Env, spliced: bool, value: Value, span: Span) -> bool:
     return len(shape) == 1 and (isinstance(value, Vec) or static)
 
 
-def _stack(env: Env, pieces: list[tuple[bool, Value]], expr: tree.Bracket) -> Value:
+def _stack_entries(env: Env, pieces: list[tuple[bool, Value]], expr: tree.Bracket) -> Value:
     """Stack ToLs: a splice contributes its entries, any other value is one entry."""
     if all(isinstance(v, Vec) and not spliced for spliced, v in pieces):
         rows = [v for _, v in pieces if isinstance(v, Vec)]
@@ -250,7 +250,7 @@ def _index(env: Env, expr: tree.Subscript) -> Value:
     base = evaluate(env.indexing(False), expr.base)
     at = entries(env.indexing(True), expr.items, expr.span)
     if isinstance(base, Spaces):
-        place = _whole(Vec((len(at),), at), expr.span)
+        place = _known_integer(Vec((len(at),), at), expr.span)
         if not 1 <= place <= len(base.names):
             fail("T0302", f"index {place} is outside 1..{len(base.names)}", expr.span, kind=OutOfRange)
         return Spaces((base.names[place - 1],))
@@ -261,14 +261,14 @@ def _index(env: Env, expr: tree.Subscript) -> Value:
         raise
 
 
-def _number_of(value: Value) -> Value:
+def _unwrap_number(value: Value) -> Value:
     """Replace a vector of one entry by its entry, where a number is needed."""
     value = plain(value)
     return value.items[0] if isinstance(value, Vec) and len(value.items) == 1 else value
 
 
-def _whole(value: Value, span: Span) -> int:
-    value = value if isinstance(value, Poly) else _number_of(value)
+def _known_integer(value: Value, span: Span) -> int:
+    value = value if isinstance(value, Poly) else _unwrap_number(value)
     if isinstance(value, Poly) and value.constant is not None:
         return value.constant
     fail("T0313", "this index must be a number known while compiling", span)
@@ -277,7 +277,7 @@ def _whole(value: Value, span: Span) -> int:
 @evaluates(tree.ListSubscript)
 def _list_index(env: Env, expr: tree.ListSubscript) -> Value:
     base = results(env.indexing(False), expr.base)
-    j = _whole(evaluate(env.indexing(False), expr.item), expr.span)
+    j = _known_integer(evaluate(env.indexing(False), expr.item), expr.span)
     return pick_result(env, base, j, expr.span)
 
 
@@ -304,7 +304,7 @@ def _range(env: Env, expr: tree.RangeExpr) -> Value:
 
 
 def _integer(env: Env, expr: tree.Expr) -> Poly:
-    value = _number_of(evaluate(env, expr))
+    value = _unwrap_number(evaluate(env, expr))
     if not isinstance(value, Poly):
         fail("T0310", "the end of a range must be an integer known while compiling", expr.span)
     return value
@@ -514,7 +514,7 @@ def is_functional(env: Env, expr: tree.Expr | None) -> bool:
     if isinstance(expr, tree.Call):
         written = expr.function
         found = env.nearest(written.name) if isinstance(written, tree.Name) else None
-        if isinstance(found, Closure) and _gives_function(found):
+        if isinstance(found, Closure) and _returns_function(found):
             return True
         is_form = isinstance(written, tree.Name) and written.name in FORMS
         return not is_form and env.star is None and _takes_star(expr)
@@ -526,7 +526,7 @@ def is_functional(env: Env, expr: tree.Expr | None) -> bool:
 _FUNCTIONS_AS_WRITTEN = (tree.Arrow, tree.OperatorName, tree.Compose)
 
 
-def _gives_function(found: Closure) -> bool:
+def _returns_function(found: Closure) -> bool:
     """Whether the body of a function is a function, as written: ``scale(c) = (v) => v * c``."""
     head = found.body.function if isinstance(found.body, tree.Call) else found.body
     passed = isinstance(head, tree.Name) and head.name in found.params

@@ -57,10 +57,10 @@ class Induction(Struct, frozen=True, eq=False):
         """Return the component after some steps."""
         if not any(self.changes):
             return self.start
-        entries = _entries(self.start)
+        entries = _known_entries(self.start)
         assert entries is not None
         shape, items = entries
-        moved = tuple([_after(i, change, steps) for i, change in zip(items, self.changes, strict=True)])
+        moved = tuple([_entry_after(i, change, steps) for i, change in zip(items, self.changes, strict=True)])
         return recast(Vec(shape, moved) if shape else moved[0], cast_of(self.start))
 
 
@@ -75,7 +75,7 @@ class Advance(Struct, frozen=True):
         return self.factor != 1 or bool(self.more.terms)
 
 
-def _after(entry: Value, change: Advance, steps: Poly) -> Value:
+def _entry_after(entry: Value, change: Advance, steps: Poly) -> Value:
     """Return an entry after some steps."""
     if not change:
         return entry
@@ -136,9 +136,9 @@ class InductiveStep(WrappedStep, frozen=True):
         self.kept.clear()
         for j in places:
             if j in self.known:
-                if _same(env, after[j], self.known[j].after(done + 1)):
+                if _are_equal(env, after[j], self.known[j].after(done + 1)):
                     self.kept[j] = self.known[j]
-            elif j not in self.barred and _same_data(env.scope, before[j], after[j]):
+            elif j not in self.barred and _are_same_data(env.scope, before[j], after[j]):
                 self.kept[j] = Induction(self.start[j])
         return as_list(tuple(item for j, item in enumerate(after) if j not in self.known))
 
@@ -177,7 +177,7 @@ def fold_list(env: Env, step: Step, start: Items, shape: tuple[Poly, ...], maybe
             candidates = candidates.without(refuted.kept)
         except Rejected as refused:
             if not candidates.ways:
-                found = _peeled(env, step, start, shape, maybe_free)
+                found = _peel(env, step, start, shape, maybe_free)
                 if found is None:
                     raise refused
                 return found
@@ -195,7 +195,7 @@ def may_be_known(step: Step, start: Items) -> bool:
 
 def _is_whole(value: Value) -> bool:
     """Whether a value is a known integer, or a few of them."""
-    found = _entries(value)
+    found = _known_entries(value)
     return found is not None and all(isinstance(entry, Poly) for entry in found[1])
 
 
@@ -207,7 +207,7 @@ class _LaterStep(WrappedStep, frozen=True):
         return self.step.at(env, accumulator, tuple(c + 1 for c in at if isinstance(c, Poly)))
 
 
-def _peeled(env: Env, step: Step, start: Items, shape: tuple[Poly, ...], maybe_free: bool) -> Value | None:
+def _peel(env: Env, step: Step, start: Items, shape: tuple[Poly, ...], maybe_free: bool) -> Value | None:
     """Peel off the first step of a fold, if it changes a rank and so differs from the others.
 
     A component that turns out to be data, or wider, is made so from the start, which changes the first step;
@@ -219,7 +219,7 @@ def _peeled(env: Env, step: Step, start: Items, shape: tuple[Poly, ...], maybe_f
         return None
     inner = env.building(env.scope.inner())
     with env.context.attempt(inner.scope) as trial:
-        found = _first_apart(inner, step, start, shape[0], maybe_free)
+        found = _first_and_rest(inner, step, start, shape[0], maybe_free)
         if found is None:
             return None
         bound = bind_data(inner, found)
@@ -231,11 +231,11 @@ def _peeled(env: Env, step: Step, start: Items, shape: tuple[Poly, ...], maybe_f
     if settled:
         env.scope.absorb(inner.scope)
         return bound
-    late = tuple([a if is_static(b) else _carried_on(env, b, a, step.span) for a, b in pairs])
-    return _peeled(env, step, late, shape, maybe_free)
+    late = tuple([a if is_static(b) else _carry_on(env, b, a, step.span) for a, b in pairs])
+    return _peel(env, step, late, shape, maybe_free)
 
 
-def _first_apart(env: Env, step: Step, start: Items, size: Poly, maybe_free: bool) -> Value | None:
+def _first_and_rest(env: Env, step: Step, start: Items, size: Poly, maybe_free: bool) -> Value | None:
     """Elaborate the first step, and the fold of the others; None if the first step changes no rank."""
     inner = env.building(env.scope.inner())
     try:
@@ -246,7 +246,7 @@ def _first_apart(env: Env, step: Step, start: Items, size: Poly, maybe_free: boo
             if ranks[0] == ranks[1]:
                 return None
             pairs = zip(start, after, strict=True)
-            after = tuple([_carried_on(inner, first, item, step.span) for first, item in pairs])
+            after = tuple([_carry_on(inner, first, item, step.span) for first, item in pairs])
             trial.keep()
     except (Rejected, NeedsUnrolling):
         return None
@@ -254,7 +254,7 @@ def _first_apart(env: Env, step: Step, start: Items, size: Poly, maybe_free: boo
     return fold_list(env, _LaterStep(step), after, (size - 1,), maybe_free)
 
 
-def _carried_on(env: Env, start: Value, after: Value, span: Span) -> Value:
+def _carry_on(env: Env, start: Value, after: Value, span: Span) -> Value:
     """Carry the result of the first step on: data if the start is data, and in a space that holds both."""
     space = join_spaces(space_of(start), space_of(after))
     if not (is_static(start) and is_static(after)):
@@ -293,7 +293,7 @@ def components(accumulator: Value) -> Items:
 
 def follow(env: Env, step: Step, start: Items, shape: tuple[Poly, ...], coords: tuple[Poly, ...]) -> None:
     """Elaborate a step at symbolic coordinates, where only facts that hold at every step are known."""
-    unknown: Items = tuple(item if _entries(item) else Unknown() for item in start)
+    unknown: Items = tuple(item if _known_entries(item) else Unknown() for item in start)
     guess = guessed(env, step, unknown, shape)
     handed_on = {j: (Induction(start[j]),) for j in guess.handed_on}
     candidates = InductionCandidates({**guess.candidates.ways, **handed_on})
@@ -319,7 +319,7 @@ class Guess(Struct, frozen=True, eq=False):
 
 def guessed(env: Env, step: Step, start: Items, shape: tuple[Poly, ...]) -> Guess:
     """Guess what holds at every step from the result of the first step."""
-    if not any(map(_entries, start)):
+    if not any(map(_known_entries, start)):
         return Guess()
     _, inner = fresh(env, step.pattern, shape)
     try:
@@ -327,16 +327,16 @@ def guessed(env: Env, step: Step, start: Items, shape: tuple[Poly, ...]) -> Gues
             result = step.at(inner, as_list(start), tuple(const(1) for _ in shape))
             after = [pick_component(inner, result, j + 1, step.span) for j in range(len(start))]
             pairs = list(zip(start, after, strict=True))
-            found = {j: _advancing(inner, a, b) for j, (a, b) in enumerate(pairs)}
-            handed_on = frozenset(j for j, (a, b) in enumerate(pairs) if _same_data(inner.scope, a, b))
-            longer = tuple(_more(inner, a, b) for a, b in pairs)
+            found = {j: _possible_inductions(inner, a, b) for j, (a, b) in enumerate(pairs)}
+            handed_on = frozenset(j for j, (a, b) in enumerate(pairs) if _are_same_data(inner.scope, a, b))
+            longer = tuple(_length_growth(inner, a, b) for a, b in pairs)
     except (Rejected, NeedsUnrolling):
         return Guess()
     ways = {j: inductions for j, inductions in found.items() if inductions}
     return Guess(InductionCandidates(ways), handed_on - ways.keys(), longer)
 
 
-def _more(env: Env, before: Value, after: Value) -> tuple[int, ...]:
+def _length_growth(env: Env, before: Value, after: Value) -> tuple[int, ...]:
     """Return the growth of a component's lengths in one step, where it is a number."""
     if isinstance(before, Unknown) or isinstance(after, Unknown):
         return ()
@@ -346,29 +346,29 @@ def _more(env: Env, before: Value, after: Value) -> tuple[int, ...]:
     return tuple(max((b - a).constant or 0, 0) for a, b in zip(old, new, strict=True))
 
 
-def _advancing(env: Env, start: Value, now: Value) -> tuple[Induction, ...]:
+def _possible_inductions(env: Env, start: Value, now: Value) -> tuple[Induction, ...]:
     """Return possible inductions from a component's first two values: a constant increment or factor.
 
     Repeated multiplication soon wraps in a machine type, which only a run can follow; so factors are not
     tried there.
     """
-    before, after = _entries(start), _entries(now, env)
+    before, after = _known_entries(start), _known_entries(now, env)
     if before is None or after is None or before[0] != after[0] or cast_of(start) != cast_of(now):
         return ()
     pairs = list(zip(before[1], after[1], strict=True))
-    added = [_added(a, b) for a, b in pairs]
-    multiplied = [_multiplied(a, b) for a, b in pairs] if cast_of(start) is None else [None]
+    added = [_increment_of(a, b) for a, b in pairs]
+    multiplied = [_factor_of(a, b) for a, b in pairs] if cast_of(start) is None else [None]
     every = dict.fromkeys(tuple(changes) for changes in (added, multiplied))
     return tuple(Induction(start, changes) for changes in every if None not in changes)  # type: ignore[arg-type]
 
 
-def _added(before: Value, after: Value) -> Advance | None:
+def _increment_of(before: Value, after: Value) -> Advance | None:
     if isinstance(before, Poly) and isinstance(after, Poly):
         return Advance(more=after - before)
     return Advance() if before == after else None
 
 
-def _multiplied(before: Value, after: Value) -> Advance | None:
+def _factor_of(before: Value, after: Value) -> Advance | None:
     if before == after:
         return Advance()
     if not isinstance(before, Poly) or not isinstance(after, Poly) or not before.terms:
@@ -378,15 +378,15 @@ def _multiplied(before: Value, after: Value) -> Advance | None:
     return Advance(factor) if factor is not None and factor > 1 else None
 
 
-def _same(env: Env, left: Value, right: Value) -> bool:
+def _are_equal(env: Env, left: Value, right: Value) -> bool:
     """Whether two values are known and equal."""
     if isinstance(right, Data):
-        return _same_data(env.scope, left, right)
-    a, b = _entries(left, env), _entries(right, env)
+        return _are_same_data(env.scope, left, right)
+    a, b = _known_entries(left, env), _known_entries(right, env)
     return a is not None and a == b and cast_of(left) == cast_of(right)
 
 
-def _entries(value: Value, env: Env | None = None) -> tuple[tuple[int, ...], Items] | None:
+def _known_entries(value: Value, env: Env | None = None) -> tuple[tuple[int, ...], Items] | None:
     """Return the shape and entries of a value that is known and small."""
     inner = plain(value)
     if isinstance(inner, View) and inner.static and env is not None:
@@ -403,23 +403,23 @@ def _entries(value: Value, env: Env | None = None) -> tuple[tuple[int, ...], Ite
     return shape, entries
 
 
-def _same_data(scope: Scope, left: Value, right: Value) -> bool:
+def _are_same_data(scope: Scope, left: Value, right: Value) -> bool:
     """Whether two values are the same computed or given data."""
     if isinstance(left, Unknown):
         return left is right
     if not isinstance(left, Data) or not isinstance(right, Data):
         return False
-    return _origin(scope, left.node) == _origin(scope, right.node)
+    return _resolve_origin(scope, left.node) == _resolve_origin(scope, right.node)
 
 
-def _origin(scope: Scope, node: Node) -> tuple[object, int]:
+def _resolve_origin(scope: Scope, node: Node) -> tuple[object, int]:
     """Resolve a node to the variable or node that it names, and the number of its component, 0 for all."""
     match node:
         case Ref(var=var):
             named = scope.named(var)
-            return _origin(scope, named) if isinstance(named, (Ref, Component)) else (var, 0)
+            return _resolve_origin(scope, named) if isinstance(named, (Ref, Component)) else (var, 0)
         case Component(value=value, j=j):
-            whole, part = _origin(scope, value)
+            whole, part = _resolve_origin(scope, value)
             return (whole, j) if part == 0 else (node, 0)
         case _:
             return node, 0

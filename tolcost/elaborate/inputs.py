@@ -82,7 +82,7 @@ def arguments(
     declared = {s.name: s for s in program.statements if isinstance(s, tree.InputDecl)}
     found: dict[str, Argument] = {}
     for name, shape in (shapes or {}).items():
-        found[name] = _shaped(program, _declaration(declared, name), shape)
+        found[name] = _shaped_argument(program, _declaration(declared, name), shape)
     for name, value in (attrs or {}).items():
         statement = _declaration(declared, name)
         if name in found:
@@ -91,11 +91,11 @@ def arguments(
             hint = "say `static` or `attr` in the program if its value is known while compiling"
             fail("T0412", f"{quoted(name)} is data: it has no value yet", statement.span, hint)
         found[name] = static_value(value, statement)
-        _one_meaning(found, statement)
+        _check_least_values(found, statement)
     return found
 
 
-def _one_meaning(found: Mapping[str, Argument], statement: tree.InputDecl) -> None:
+def _check_least_values(found: Mapping[str, Argument], statement: tree.InputDecl) -> None:
     """Reject a name that has different least values in different arguments."""
     lengths = {symbol for argument in found.values() for d in _polys(argument) for symbol in d.free}
     seen: set[str] = set()
@@ -127,7 +127,7 @@ def _declaration(declared: Mapping[str, tree.InputDecl], name: str) -> tree.Inpu
     return declared[name]
 
 
-def _shaped(
+def _shaped_argument(
     program: tree.Module, statement: tree.InputDecl, shape: PlainShape | Sequence[PlainShape]
 ) -> Argument:
     if statement.kind != "tol" and statement.name not in asked_known(program):
@@ -199,7 +199,7 @@ def static_value(value: PlainValue, statement: tree.InputDecl) -> Value:
     """Convert a plain value to a static value of the declared space."""
     value = value.tolist() if hasattr(value, "tolist") else value  # NumPy's numbers and arrays
     if kind_of_declared(statement.space) == "Z" and isinstance(value, (bool, float, Fraction)):
-        value = _whole(value, statement)
+        value = _integer_value(value, statement)
     match value:
         case bool():
             return TRUE if value else FALSE
@@ -210,29 +210,29 @@ def static_value(value: PlainValue, statement: tree.InputDecl) -> Value:
         case Fraction() | float():
             return value
         case str():
-            return value if kind_of_declared(statement.space) == "S" else _named(value, statement)
+            return value if kind_of_declared(statement.space) == "S" else _length_named(value, statement)
         case tuple() | list():
             return _vector(value, statement)
         case _:
-            _no_value(f"an object of type {type(value).__name__}", statement)
+            _reject_value(f"an object of type {type(value).__name__}", statement)
 
 
-def _whole(value: bool | float | Fraction, statement: tree.InputDecl) -> int:
+def _integer_value(value: bool | float | Fraction, statement: tree.InputDecl) -> int:
     """Convert a number to an equal integer; reject any other number."""
     if (isinstance(value, float) and not math.isfinite(value)) or value != int(value):
-        _no_value(str(value), statement)
+        _reject_value(str(value), statement)
     return int(value)
 
 
-def _no_value(text: str, statement: tree.InputDecl) -> NoReturn:
+def _reject_value(text: str, statement: tree.InputDecl) -> NoReturn:
     hint = f"{quoted(statement.name)} is declared in {statement.space}"
     fail("T0412", f"{quoted(text)} is no value for {quoted(statement.name)}", statement.span, hint)
 
 
-def _named(name: str, statement: tree.InputDecl) -> Poly:
+def _length_named(name: str, statement: tree.InputDecl) -> Poly:
     if named := _AT_LEAST.fullmatch(name):
         return length(named[1], int(named[2] or 1))
-    _no_value(name, statement)
+    _reject_value(name, statement)
 
 
 def _vector(values: Sequence[PlainValue], statement: tree.InputDecl) -> Vec:
@@ -422,7 +422,7 @@ class InputBinder(Struct, frozen=True, eq=False):
     def _symbolic_vector(self, statement: tree.InputDecl) -> Value:
         sizes = [d.constant for d in self._declared_shape(statement)]
         if len(sizes) > 1 or None in sizes:
-            _not_given(statement)
+            _reject_unknown(statement)
         if not sizes:
             return length_for(statement, statement.name)
         count = sizes[0] or 0
@@ -436,12 +436,12 @@ class InputBinder(Struct, frozen=True, eq=False):
             self.env.context.lengths.add(statement.name)
             return length_for(statement, statement.name)
         if kind in ("B", "S"):
-            _not_given(statement)
+            _reject_unknown(statement)
         node = self._input(statement, statement.name, (Part((), statement.space),))
         return Opaque(node, statement.space)
 
 
-def _not_given(statement: tree.InputDecl) -> NoReturn:
+def _reject_unknown(statement: tree.InputDecl) -> NoReturn:
     message = f"the value of `{statement.name}` must be known while compiling"
     fail("T0413", message, statement.span, hint=f"give it: --attr {statement.name}=...")
 
@@ -495,15 +495,15 @@ def declared_spaces(env: Env, program: tree.Module) -> dict[str, Lazy | Value]:
     spaces: dict[str, Lazy | Value] = {}
     for statement in program.statements:
         if isinstance(statement, tree.SpaceDecl):
-            found = _made_of(spaces, (statement.space,))
+            found = _base_spaces(spaces, (statement.space,))
             within = tuple(_with_bounds(env, statement, b) for b in found.within)
             spaces[statement.name] = Spaces(found.names, within)
         elif isinstance(statement, tree.ListDecl):
-            spaces[statement.name] = _made_of(spaces, statement.spaces)
+            spaces[statement.name] = _base_spaces(spaces, statement.spaces)
     return spaces
 
 
-def _made_of(known: Mapping[str, Lazy | Value], names: tuple[str, ...]) -> Spaces:
+def _base_spaces(known: Mapping[str, Lazy | Value], names: tuple[str, ...]) -> Spaces:
     found = [known.get(name, Spaces((name,), (bounds_of(name),))) for name in names]
     lists = [one for one in found if isinstance(one, Spaces)]
     return Spaces(

@@ -419,21 +419,21 @@ def _side_by_side(env: Env, slices: list[Value], place: int, work: JointWork, sp
         return Pieces(tuple(_side_by_side(env, list(column), place, work, span) for column in columns))
     if all(not shape_of(env, s, span) and capacity(s) == 1 for s in slices):
         known = all(map(is_static, slices))
-        return Vec((len(slices),), tuple(slices if known else _even(env, slices, work, span)))
+        return Vec((len(slices),), tuple(slices if known else _as_data_of_one_space(env, slices, work, span)))
     nodes = [materialise(env, piece, span) for piece in slices]
     for node in nodes:
         _check_alike(env, nodes[0].type, node.type, span)
-    return made_of(env, join_all([_thickened(node, place) for node in nodes], place + 1), *slices)
+    return made_of(env, join_all([_insert_dimension(node, place) for node in nodes], place + 1), *slices)
 
 
-def _even(env: Env, numbers: list[Value], work: JointWork, span: Span) -> list[Value]:
+def _as_data_of_one_space(env: Env, numbers: list[Value], work: JointWork, span: Span) -> list[Value]:
     """Turn numbers of which some are data into data of one space, as parts of one joint work."""
     space = reduce(join_spaces, map(space_of, numbers))
     nodes = [in_spaces(materialise(env, number, span), (space,)) for number in numbers]
-    return [Data(_part_of(env, node, work)) for node in nodes]
+    return [Data(_bind_as_part(env, node, work)) for node in nodes]
 
 
-def _part_of(env: Env, node: Node, work: JointWork) -> Node:
+def _bind_as_part(env: Env, node: Node, work: JointWork) -> Node:
     bound = type(node) is Ref and node.var.work is work
     return node if bound else env.scope.bind(node, work=work)
 
@@ -449,7 +449,7 @@ def _check_alike(env: Env, first: Type, other: Type, span: Span) -> None:
                 unify(env, x, y, "the members of a ToL must have one shape", span)
 
 
-def _thickened(node: Node, place: int) -> Node:
+def _insert_dimension(node: Node, place: int) -> Node:
     """Insert a dimension of length 1 into a ToL."""
     parts = tuple(Part((*p.shape[:place], const(1), *p.shape[place:]), p.space) for p in node.type)
     return Reshape(node, parts)
@@ -507,10 +507,10 @@ Integers may decide lengths, so their values are worth the work of elaborating e
 def element(env: Env, value: Value, at: tuple[Value, ...], span: Span, checked: bool = False) -> Value:
     """Return the element at a full coordinate, or the slice at a partial one."""
     found = laid_at(value, at)
-    return _sought(env, value, at, span, checked) if found is None else found
+    return _find_element(env, value, at, span, checked) if found is None else found
 
 
-def _of_each(env: Env, value: Pieces, at: tuple[Value, ...], span: Span, checked: bool) -> Value:
+def _element_of_each(env: Env, value: Pieces, at: tuple[Value, ...], span: Span, checked: bool) -> Value:
     """Return the elements of the components of a list, each of which has a shape of its own."""
     if at and not any(shape_of(env, item, span) for item in value.items):
         size = len(value.items)
@@ -520,11 +520,11 @@ def _of_each(env: Env, value: Pieces, at: tuple[Value, ...], span: Span, checked
     return Pieces(tuple(element(env, item, at, span, checked) for item in value.items))
 
 
-def _sought(env: Env, value: Value, at: tuple[Value, ...], span: Span, checked: bool) -> Value:
+def _find_element(env: Env, value: Value, at: tuple[Value, ...], span: Span, checked: bool) -> Value:
     """Return an element that is not a plain entry of a vector."""
     value = apart(env, value)
     if isinstance(value, Pieces):
-        return _of_each(env, value, at, span, checked)
+        return _element_of_each(env, value, at, span, checked)
     shape = shape_of(env, value, span)
     if len(at) > len(shape):
         fail(
@@ -538,9 +538,9 @@ def _sought(env: Env, value: Value, at: tuple[Value, ...], span: Span, checked: 
         return value
     left = TRUE if checked else check_indices(env, at, shape, span)
     if left is not TRUE and is_static(value) and len(at) == len(shape):
-        return _where_there(env, left, _sought(env, value, at, span, checked=True), span)
+        return _element_where_in_range(env, left, _find_element(env, value, at, span, checked=True), span)
     if isinstance(value, Cast):
-        return _of_told_space(env, value, at, shape, span)
+        return _element_in_space(env, value, at, shape, span)
     if len(at) < len(shape):
         return _slice(env, value, at, shape, span)
     match value:
@@ -548,7 +548,7 @@ def _sought(env: Env, value: Value, at: tuple[Value, ...], span: Span, checked: 
             return _entry(env, value, at, span)
         case View(get=get, static=static):
             if static and not all(isinstance(a, Poly) for a in at):
-                return _looked_up(env, value, at, span)
+                return _look_up(env, value, at, span)
             return get(env, at)
         case Data(node=node):
             return Data(member(env, node, at, span))
@@ -558,7 +558,7 @@ def _sought(env: Env, value: Value, at: tuple[Value, ...], span: Span, checked: 
             fail("T0303", "this value has no elements", span, kind=Misfit)
 
 
-def _where_there(env: Env, condition: Cond, value: Value, span: Span) -> Value:
+def _element_where_in_range(env: Env, condition: Cond, value: Value, span: Span) -> Value:
     """Return an element of a view where the index is in range; elsewhere a run stops when it is read.
 
     An element whose index is a node is read from a materialised ToL, and checked like all members.
@@ -585,7 +585,7 @@ def not_there(env: Env, like: Node, span: Span) -> Node:
     return pack(tuple(map(part_of, like.type)))
 
 
-def _of_told_space(env: Env, value: Cast, at: tuple[Value, ...], shape: Shape, span: Span) -> Value:
+def _element_in_space(env: Env, value: Cast, at: tuple[Value, ...], shape: Shape, span: Span) -> Value:
     """Return an element or a slice, in the explicit space of its ToL."""
     if all(map(is_static, at)):
         found = element(env, value.value, at, span, checked=True)
@@ -593,7 +593,7 @@ def _of_told_space(env: Env, value: Cast, at: tuple[Value, ...], shape: Shape, s
             return Opaque(in_spaces(found.node, (value.space,)), value.space)
         return recast(found, value.space)
     if len(at) == len(shape):
-        return _looked_up(env, value, at, span)
+        return _look_up(env, value, at, span)
     return _slice(env, value, at, shape, span)
 
 
@@ -620,7 +620,7 @@ def check_indices(env: Env, at: tuple[Value, ...], shape: Shape, span: Span) -> 
     for index, extent in zip(at, shape, strict=False):
         index = plain(index)
         if isinstance(index, Opaque):
-            _leave_to_run(env, index.node, extent, span)
+            _record_run_check(env, index.node, extent, span)
         elif isinstance(index, Poly) and not is_seen_inside(env, index, extent):
             left.append(check_index(env, index, extent, span, lambda: f"of shape {shape_text(shape)}"))
     return conj(*left)
@@ -632,7 +632,7 @@ def _index_at(span: Span) -> Poly:
     return data_symbol("index", None, None, "coord")
 
 
-def _leave_to_run(env: Env, node: Node, extent: Poly, span: Span) -> None:
+def _record_run_check(env: Env, node: Node, extent: Poly, span: Span) -> None:
     """Record that an index is checked at run time, unless its computation keeps it in range."""
     scope = env.scope
     if not scope.never and scope.mode.checked and not is_within(env, node, const(1), extent):
@@ -688,11 +688,11 @@ def _entry(env: Env, value: Vec, at: tuple[Value, ...], span: Span) -> Value:
     if all(item == value.items[0] for item in value.items) and is_static_indexed(value, at):
         return value.items[0] if value.items else const(0)  # an empty ToL has no elements to visit
     if not env.scope.mode.tables:
-        _ask_to_unroll(at, _longest(value), span)
-    return _looked_up(env, value, at, span)
+        _ask_to_unroll(at, _longest_unrolled(value), span)
+    return _look_up(env, value, at, span)
 
 
-def _longest(value: Vec) -> int:
+def _longest_unrolled(value: Vec) -> int:
     """Return the longest coordinate range to unroll for reading a vector.
 
     Integers may decide lengths, reals do not. If some entries are data, every entry is elaborated by itself.
@@ -711,7 +711,7 @@ def _ask_to_unroll(at: tuple[Value, ...], longest: int, span: Span) -> None:
                 raise NeedsUnrolling(symbol, span)
 
 
-def _looked_up(env: Env, value: Value, at: tuple[Value, ...], span: Span) -> Value:
+def _look_up(env: Env, value: Value, at: tuple[Value, ...], span: Span) -> Value:
     """Read a static ToL at an index that is not a number, from its layout."""
     found = member(env, materialise(env, value, span), at, span)
     return as_static(env, found) if is_static_indexed(value, at) else Data(found)

@@ -154,7 +154,7 @@ class MapBody(Struct, frozen=True, eq=False):
 
     def at(self, env: Env, at: tuple[Value, ...]) -> Value:
         """Return the body's value at a coordinate; its bindings go to the block of ``env``."""
-        inner, item = _entered(self, env, at)
+        inner, item = _enter(self, env, at)
         if is_functional(inner, self.expr):
             function = function_of(inner, self.expr)
             args: tuple[Lazy | Value, ...] = (item,)
@@ -204,7 +204,7 @@ def map_value(env: Env, body: MapBody, shape: tuple[Poly, ...]) -> Value:
     if numbers is None or not is_static(body.over):
         return under_coordinates(env, shape, body.at, body.pattern, body.span)
     if id(body.expr) in env.context.gave_data:
-        value = _quickly(env, body, shape)
+        value = _map_as_data(env, body, shape)
         if value is not None:
             return value
     laid_out = _entry_by_entry(env, body, numbers)
@@ -214,7 +214,7 @@ def map_value(env: Env, body: MapBody, shape: tuple[Poly, ...]) -> Value:
     return under_coordinates(env, shape, body.at, body.pattern, body.span)
 
 
-def _quickly(env: Env, body: MapBody, shape: tuple[Poly, ...]) -> Value | None:
+def _map_as_data(env: Env, body: MapBody, shape: tuple[Poly, ...]) -> Value | None:
     """Map under coordinates; return None unless the result is data."""
     try:
         value = under_coordinates(env, shape, body.at, body.pattern, body.span)
@@ -227,7 +227,7 @@ def _entry_by_entry(env: Env, body: MapBody, shape: tuple[int, ...]) -> Value | 
     """Lay a static map over a known domain out; None if an entry turns out to be data."""
     size = prod(shape)
     if size == 0:
-        return _nothing(env, body, shape)
+        return _map_over_nothing(env, body, shape)
     if size > UNROLL_LIMIT:
         return None
     env.context.unrolled += size
@@ -247,25 +247,25 @@ def _entry_by_entry(env: Env, body: MapBody, shape: tuple[int, ...]) -> Value | 
                 break
         trial.keep()
     env.scope.absorb(outer.scope)
-    return _together(shape, items) if shape else items[0]
+    return _assemble(shape, items) if shape else items[0]
 
 
-def _together(shape: tuple[int, ...], items: list[Value]) -> Value | None:
+def _assemble(shape: tuple[int, ...], items: list[Value]) -> Value | None:
     """Assemble entries into one ToL; lists become a list of ToLs, one for each component."""
     capacities = {len(item.items) if isinstance(item, Pieces) else None for item in items}
     if capacities != {None}:
         columns = [item.items for item in items if isinstance(item, Pieces)]
         if len(capacities) > 1:
             return None
-        parts = [_together(shape, list(column)) for column in zip(*columns, strict=True)]
+        parts = [_assemble(shape, list(column)) for column in zip(*columns, strict=True)]
         return None if None in parts else Pieces(tuple(p for p in parts if p is not None))
     if any(isinstance(item, Seq) for item in items):
         return None
-    laid_out = _nested(shape, [plain(item) for item in items])
+    laid_out = _flatten(shape, [plain(item) for item in items])
     return None if laid_out is None else recast(laid_out, told_together(items))
 
 
-def _nothing(env: Env, body: MapBody, shape: tuple[int, ...]) -> Value | None:
+def _map_over_nothing(env: Env, body: MapBody, shape: tuple[int, ...]) -> Value | None:
     """Map over an empty domain: return an empty vector in the space of its elements.
 
     None if they are data.
@@ -285,7 +285,7 @@ def _nothing(env: Env, body: MapBody, shape: tuple[int, ...]) -> Value | None:
     return Vec(shape, ()) if space == "Z" else recast(Vec(shape, ()), space)
 
 
-def _nested(shape: tuple[int, ...], items: list[Value]) -> Vec | None:
+def _flatten(shape: tuple[int, ...], items: list[Value]) -> Vec | None:
     """Flatten entries that are vectors of one shape, which become further dimensions."""
     if not any(isinstance(item, (Vec, View)) for item in items):
         return Vec(shape, tuple(items))
@@ -324,10 +324,10 @@ def under_coordinates(env: Env, shape: Shape, at: At, pattern: CoordinateNames, 
     views = [_static_view(env, at, shape, coords, v, j, span) for j, v in enumerate(items) if free[j]]
     if laid is None:
         return Pieces(tuple(views)) if isinstance(value, Pieces) else views[0]
-    return _interleaved(env.scope.bind(laid), views, free)
+    return _interleave(env.scope.bind(laid), views, free)
 
 
-def _interleaved(laid: Node, views: list[Value], free: tuple[bool, ...]) -> Pieces:
+def _interleave(laid: Node, views: list[Value], free: tuple[bool, ...]) -> Pieces:
     """Assemble a list from static components and the components that a node computes."""
     size = len(free) - sum(free)
     computed = iter([component(laid, j + 1) if size > 1 else laid for j in range(size)])
@@ -426,7 +426,7 @@ class WrittenStep(Struct, frozen=True, eq=False):
 
     def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
         """Return the next accumulator; bindings go to the block of ``env``."""
-        inner, item = _entered(self, env, at)
+        inner, item = _enter(self, env, at)
         if not is_functional(inner, self.expr):
             fail(
                 "T0406",
@@ -454,7 +454,7 @@ def position(at: tuple[Value, ...], shape: tuple[Poly, ...]) -> Poly:
     return found
 
 
-def _entered(body: MapBody | WrittenStep, env: Env, at: tuple[Value, ...]) -> tuple[Env, Lazy | Value]:
+def _enter(body: MapBody | WrittenStep, env: Env, at: tuple[Value, ...]) -> tuple[Env, Lazy | Value]:
     """Return the environment of a body at a coordinate, binding in the block of ``env``, and the element."""
     item: Lazy | Value | None = laid_at(body.over, at)
     # it may need computation, which happens once, in this block

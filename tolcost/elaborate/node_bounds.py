@@ -43,33 +43,33 @@ class _Bounds(Struct, frozen=True, eq=False):
         """Whether a number respects an integer as its lower bound, or as its upper bound."""
         match node:
             case ir.Number(value=value):
-                return self._number(value, end, lower)
+                return self._number_keeps(value, end, lower)
             case ir.Ref(var=var):
                 named = self.bound.get(var) or self.env.scope.named(var)
                 return named is not None and self.keeps(named, end, lower)
             case ir.Lambda():
-                return self._function(node, end, lower)
+                return self._function_keeps(node, end, lower)
             case ir.Convert(value=value) if _keeps_order(node):
                 return self.keeps(value, end, lower)
             case ir.Select(then=then, other=other):
-                return self._block(then, end, lower) and self._block(other, end, lower)
+                return self._block_keeps(then, end, lower) and self._block_keeps(other, end, lower)
             case ir.Where(then=then, other=other):
                 return self.keeps(then, end, lower) and self.keeps(other, end, lower)
             case _:
                 return False
 
-    def _block(self, block: Block, end: Poly, lower: bool) -> bool:
+    def _block_keeps(self, block: Block, end: Poly, lower: bool) -> bool:
         self.bound.update(block.bindings)
         return self.keeps(block.result, end, lower)
 
-    def _number(self, value: ir.Constant, end: Poly, lower: bool) -> bool:
+    def _number_keeps(self, value: ir.Constant, end: Poly, lower: bool) -> bool:
         if isinstance(value, (Fraction, float)) and isfinite(value):
             value = const(floor(value) if lower else ceil(value))
         if not isinstance(value, Poly):
             return False
         return proved(ge(value - end if lower else end - value), self.facts) is True
 
-    def _function(self, node: ir.Lambda, end: Poly, lower: bool) -> bool:
+    def _function_keeps(self, node: ir.Lambda, end: Poly, lower: bool) -> bool:
         clips = _CLIPS.get((node.function, lower))
         if clips is not None:
             return clips([self.keeps(arg, end, lower) for arg in node.args])
@@ -78,18 +78,18 @@ class _Bounds(Struct, frozen=True, eq=False):
         if node.function not in ("add", "sub", "mod"):
             return False
         first, second = node.args
-        if node.function == "add" and _whole(first) is not None:
+        if node.function == "add" and _integer_of(first) is not None:
             first, second = second, first
-        number = _whole(second)
+        number = _integer_of(second)
         if number is None:
             return False
         if node.function == "mod":
-            positive = self._number(number, const(1), True)
-            return positive and self._number(const(0) if lower else number - 1, end, lower)
+            positive = self._number_keeps(number, const(1), True)
+            return positive and self._number_keeps(const(0) if lower else number - 1, end, lower)
         return self.keeps(first, end - number if node.function == "add" else end + number, lower)
 
 
-def _whole(node: Node) -> Poly | None:
+def _integer_of(node: Node) -> Poly | None:
     """Return the integer that a node is, if it is known."""
     value = node.value if isinstance(node, ir.Number) else None
     return value if isinstance(value, Poly) else None

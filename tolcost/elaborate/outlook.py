@@ -59,7 +59,7 @@ class _Reading(Struct):
         """Yield, for each component of an expression, what it depends on and how many entries it gains."""
         match expr:
             case tree.BlockExpr(statements=statements, result=result):
-                yield from self.components(env, self._defined(env, names, statements), result, size)
+                yield from self.components(env, self._define(env, names, statements), result, size)
             case tree.Call(function=tree.Name(name=name), args=args) if name not in names and isinstance(
                 function := env.nearest(name), Closure
             ):
@@ -74,7 +74,7 @@ class _Reading(Struct):
                 apart = [row.items if isinstance(row, tree.Tuple) else (row,) for row in rows]
                 for j, column in enumerate(zip(*apart, strict=False), start=1):
                     own = frozenset((j,)) if kept is self.whole else kept
-                    yield own | self._together(env, names, column), len(rows)
+                    yield own | self._union_of_needs(env, names, column), len(rows)
             case _:
                 yield self.needs(env, names, expr), 0
 
@@ -82,19 +82,19 @@ class _Reading(Struct):
         """Return what an expression depends on; once it depends on data, nothing else matters."""
         match expr:
             case tree.Name(name=name):
-                return names[name] if name in names else self._named(env.nearest(name))
+                return names[name] if name in names else self._needs_of_value(env.nearest(name))
             case tree.Numeral():
                 return _NOTHING
             case tree.Infix(first=first, rest=rest):
-                return self._together(env, names, (first, *[operand for _, operand in rest]))
+                return self._union_of_needs(env, names, (first, *[operand for _, operand in rest]))
             case tree.Call(function=function, args=args):
-                return self._together(env, names, (function, *args))
+                return self._union_of_needs(env, names, (function, *args))
             case tree.ListSubscript(base=base, item=tree.Numeral(text=text)) if text in self.places:
                 needed = self.needs(env, names, base)
                 return frozenset((self.places[text],)) if needed is self.whole else needed
             case tree.Subscript(base=base, items=items):
                 needed = self.needs(env, names, base)
-                at = self._together(env, names, items)
+                at = self._union_of_needs(env, names, items)
                 return needed if at <= needed else needed | at
             case tree.Star():
                 return self.element
@@ -103,11 +103,11 @@ class _Reading(Struct):
             case tree.Arrow(params=params, body=body):
                 return self.needs(env, {**names, **dict.fromkeys(params, _NOTHING)}, body)
             case tree.BlockExpr(statements=statements, result=result):
-                return self.needs(env, self._defined(env, names, statements), result)
+                return self.needs(env, self._define(env, names, statements), result)
             case _:
-                return self._together(env, names, tree.children(expr))
+                return self._union_of_needs(env, names, tree.children(expr))
 
-    def _together(self, env: Env, names: _Names, exprs: Iterable[tree.Expr]) -> _Needs:
+    def _union_of_needs(self, env: Env, names: _Names, exprs: Iterable[tree.Expr]) -> _Needs:
         found = _NOTHING
         for expr in exprs:
             needed = self.needs(env, names, expr)
@@ -116,7 +116,7 @@ class _Reading(Struct):
             found |= needed
         return found
 
-    def _defined(self, env: Env, names: _Names, statements: tuple[tree.Define | tree.Unpack, ...]) -> _Names:
+    def _define(self, env: Env, names: _Names, statements: tuple[tree.Define | tree.Unpack, ...]) -> _Names:
         """Add the names that statements define; each may use the names before it."""
         inner = dict(names)
         for statement in statements:
@@ -130,21 +130,21 @@ class _Reading(Struct):
                         inner[part] = frozenset((j,)) if needed is self.whole else needed
         return inner
 
-    def _named(self, value: Lazy | Value | None) -> _Needs:
+    def _needs_of_value(self, value: Lazy | Value | None) -> _Needs:
         """Return what a value defined outside the step depends on."""
         match value:
             case Lazy(value=None, expr=None) | None:
                 return _NOTHING
             case Lazy(value=None, expr=expr, env=env) if expr is not None:
-                return self._once(env, expr, ())
+                return self._needs_once(env, expr, ())
             case Lazy(value=found) if found is not None:
                 return _NOTHING if is_static(single(found)) else _DATA
             case Closure(params=params, body=body, env=env):
-                return self._once(env, body, params)
+                return self._needs_once(env, body, params)
             case _:
                 return _NOTHING if is_static(value) else _DATA  # type: ignore[arg-type]
 
-    def _once(self, env: Env, expr: tree.Expr, params: tuple[str, ...]) -> _Needs:
+    def _needs_once(self, env: Env, expr: tree.Expr, params: tuple[str, ...]) -> _Needs:
         """Return what an expression defined elsewhere depends on; each is read once."""
         key = id(expr)
         if key not in self.found:

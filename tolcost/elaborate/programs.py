@@ -111,7 +111,7 @@ class _Finish(Struct, eq=False):
     def node(self, node: Node, use: Charge) -> Node:
         """Rewrite a node for its use: as a value (``data``) or as a coordinate (``index``)."""
         if type(node) is ir.Ref and not self.restates:  # the usual case
-            self._use(node.var, use)
+            self._note_use(node.var, use)
             return node
         found = self.seen.get((node, use))
         if found is None:
@@ -119,12 +119,12 @@ class _Finish(Struct, eq=False):
         return found
 
     def _rewrite(self, node: Node, use: Charge) -> Node:
-        stated = self._stated(node) if self.restates else node
+        stated = self._in_remaining_lengths(node) if self.restates else node
         kind = type(stated)
         if kind is ir.Number or kind is ir.Table:
             return stated
         if type(stated) is ir.Ref:
-            self._use(stated.var, use)
+            self._note_use(stated.var, use)
             var = self.var(stated.var)
             return stated if var is stated.var else ir.Ref(var, stated.type)
         if type(stated) is Input:
@@ -135,7 +135,7 @@ class _Finish(Struct, eq=False):
         fresh = tuple(map(self.node, operands, used))
         return rebuild(stated, fresh, **fields) if fields or fresh != operands else stated
 
-    def _use(self, var: Var, use: Charge) -> None:
+    def _note_use(self, var: Var, use: Charge) -> None:
         self.used.add(var)
         if var.work is not None:
             self.works.add(var.work)
@@ -181,7 +181,7 @@ class _Finish(Struct, eq=False):
 
     # ---- lengths found equal -----------------------------------------------------------------
 
-    def _stated(self, node: Node) -> Node:
+    def _in_remaining_lengths(self, node: Node) -> Node:
         """Rewrite a node in the lengths that remain after equal ones were merged."""
         if self.equal:
             return restate(node, self._poly, self._cond)
@@ -243,9 +243,9 @@ _USES: Mapping[type, Callable[[int], list[Charge]]] = {
 
 
 Needs = frozenset[object]
-_MOST = 20
-_THIS = "this is computed again at every step of the {} around it, and never changes"
-_CALLED = "an operator computes the same again at every step of this {}"
+_MOST_WARNINGS = 20
+_REPEATED_HERE = "this is computed again at every step of the {} around it, and never changes"
+_REPEATED_BY_CALL = "an operator computes the same again at every step of this {}"
 
 
 def repeated_work(program: Program, source: Source) -> tuple[Diagnostic, ...]:
@@ -260,12 +260,12 @@ def repeated_work(program: Program, source: Source) -> tuple[Diagnostic, ...]:
                 finder.needs[node], finder.works[node] = finder.facts(node)
     own = sorted((span for span in finder.repeated if span.source == source), key=lambda s: (s.start, -s.end))
     largest = [span for n, span in enumerate(own) if all(span.end > other.end for other in own[:n])]
-    again = (_again(span, _THIS.format(finder.repeated[span])) for span in largest)
-    called = (_again(span, _CALLED.format(what)) for span, what in finder.called.items())
-    return (*again, *called)[:_MOST]
+    again = (_warn_again(span, _REPEATED_HERE.format(finder.repeated[span])) for span in largest)
+    called = (_warn_again(span, _REPEATED_BY_CALL.format(what)) for span, what in finder.called.items())
+    return (*again, *called)[:_MOST_WARNINGS]
 
 
-def _again(span: Span, what: str) -> Diagnostic:
+def _warn_again(span: Span, what: str) -> Diagnostic:
     hint = "give it a name outside, and it counts once"
     return Diagnostic("T0420", what, span, hint=hint, severity="warning")
 
@@ -281,7 +281,7 @@ class _Finder(Struct, eq=False):
 
     def facts(self, node: Node) -> tuple[Needs, bool]:
         """Return the needs of a node, and whether it works on data, given both for its parts."""
-        needs = set(_own_needs(node))
+        needs = set(_needs_of_node(node))
         works = isinstance(node, (ir.Lambda, ir.Where)) and node.charge == "data"
         for child in children(node):
             needs |= self.needs[child]
@@ -293,11 +293,11 @@ class _Finder(Struct, eq=False):
         if isinstance(node, (ir.Build, ir.Fold)):
             own = {*node.coords, *((node.accumulator,) if isinstance(node, ir.Fold) else ())}
             if any(extent != 1 for extent in node.extents):
-                self._look(node, node.body, own)
+                self._report_invariant_parts(node, node.body, own)
             needs -= own
         return frozenset(needs), works
 
-    def _look(self, around: ir.Build | ir.Fold, body: Block, own: set[object]) -> None:
+    def _report_invariant_parts(self, around: ir.Build | ir.Fold, body: Block, own: set[object]) -> None:
         """Record the largest parts of a body that need nothing that the body itself binds."""
         changing = set(own)
         for var, node in body.bindings:
@@ -329,7 +329,7 @@ def _changes(needs: Needs, changing: set[object]) -> bool:
     return not changing.isdisjoint(needs) or any(isinstance(need, ir.Lambda) for need in needs)
 
 
-def _own_needs(node: Node) -> frozenset[object]:
+def _needs_of_node(node: Node) -> frozenset[object]:
     """Return the coordinates and variables that a node itself mentions; a random number needs itself."""
     if isinstance(node, ir.Ref):
         return frozenset((node.var,))
@@ -379,7 +379,7 @@ def elaborate(
     try:
         asked = [s for s in program.statements if isinstance(s, tree.Define) and s.output]
         top.names["outputs"] = const(outputs if outputs is not None else max(len(asked), 1))
-        seen = (*_around(top, around), *_known_data(top, data or {})) if around or data else ()
+        seen = (*_bind_surrounding(top, around), *_bind_known_data(top, data or {})) if around or data else ()
         env, inputs = _enter(top, program, dict(given or {}), library)
         _force_in_order(env, program)
         values = _results(env, program, outputs)
@@ -391,11 +391,11 @@ def elaborate(
         where = program.span if budget.span is NOWHERE else budget.span
         fail("T0504", f"a formula grows too large: {budget}", where)
     return Elaborated(
-        done, values, tuple(context.warnings), context.notes.equal, tuple(context.open), _named(env)
+        done, values, tuple(context.warnings), context.notes.equal, tuple(context.open), _named_values(env)
     )
 
 
-def _named(env: Env) -> dict[str, Value]:
+def _named_values(env: Env) -> dict[str, Value]:
     """Return the values, as far as computed, of a program's definitions, inputs and declared lengths."""
     named: dict[str, Value] = {}
     for names in (env.parent.names if env.parent is not None else {}, env.names):
@@ -423,7 +423,7 @@ def _symbols(env: Env, inputs: Iterable[InputNode]) -> tuple[Symbol, ...]:
     return tuple([s for s in found if s.kind == "length" and s not in env.context.notes.equal])
 
 
-def _around(top: Env, around: Mapping[str, Argument] | None) -> tuple[InputNode, ...]:
+def _bind_surrounding(top: Env, around: Mapping[str, Argument] | None) -> tuple[InputNode, ...]:
     """Bind the values of a surrounding graph for the graphs inside; its tensors become inputs."""
     nodes: list[InputNode] = []
 
@@ -441,7 +441,7 @@ def _around(top: Env, around: Mapping[str, Argument] | None) -> tuple[InputNode,
     return tuple(nodes)
 
 
-def _known_data(top: Env, data: Mapping[str, Tensor]) -> tuple[InputNode, ...]:
+def _bind_known_data(top: Env, data: Mapping[str, Tensor]) -> tuple[InputNode, ...]:
     """Make inputs of known values of a surrounding graph, for programs that need not know them."""
     nodes = {name: InputNode(name_around(name), (Part(t.shape, t.space),)) for name, t in data.items()}
     top.context.as_data.update((name, Data(node)) for name, node in nodes.items())
@@ -528,10 +528,10 @@ def _outputs(env: Env, values: tuple[tuple[str, Value], ...]) -> Iterable[Output
         elif isinstance(value, Missing):
             continue
         else:
-            yield Output(name, materialise(env, value, _written(env, name)))
+            yield Output(name, materialise(env, value, _place_of_output(env, name)))
 
 
-def _written(env: Env, name: str) -> Span:
+def _place_of_output(env: Env, name: str) -> Span:
     """Return the place of the expression that defines an output."""
     found = env.names.get(name)
     return found.expr.span if isinstance(found, Lazy) and found.expr is not None else NOWHERE

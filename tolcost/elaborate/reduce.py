@@ -68,7 +68,7 @@ from tolcost.spaces import SPACES, join_spaces
 from tolcost.syntax import tree
 
 _NO_TOL = (Seq, str, Spaces)
-_FEW = 16
+_FEW_STEPS = 16
 """The number of steps up to which running them one by one is cheaper than finding a sum."""
 
 
@@ -83,7 +83,7 @@ class _NotAList(Rejected):
         super().__init__(Diagnostic("T0331", message, span))
 
 
-class _Listwise(WrappedStep, frozen=True):
+class _ListStep(WrappedStep, frozen=True):
     """A step whose accumulator is a sequence, as a step on a list of the same values."""
 
     def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
@@ -113,12 +113,12 @@ def written_fold(env: Env, expr: tree.Call) -> tuple[WrittenStep, Value, tuple[P
 def fold_value(env: Env, step: WrittenStep, start: Value, shape: tuple[Poly, ...]) -> Value:
     """Fold a step over a shape."""
     if isinstance(step.over, Seq):
-        return _stepped_through(env, step, start, [(n + 1,) for n in range(len(step.over.items))])
+        return _run_steps(env, step, start, [(n + 1,) for n in range(len(step.over.items))])
     numbers = known(shape)
     few = numbers is not None and math.prod(numbers) <= UNROLL_LIMIT
     over = plain(step.over)
     if few and isinstance(over, Vec):
-        return _entry_by_entry(env, _carried(env, step, over), start, grid(numbers or ()))
+        return _entry_by_entry(env, _as_data_if_any(env, step, over), start, grid(numbers or ()))
     try:
         return _fold(env, step, start, shape)
     except _NotAList:
@@ -162,7 +162,7 @@ def _list_fold(env: Env, step: Step, start: Pieces, shape: tuple[Poly, ...], all
             trial.keep()
     if is_static(found):
         begin = _in_spaces_of(env, start, found, step.span)
-        return _entry_by_entry(env, _Spaced(step, found), begin, grid(numbers))
+        return _entry_by_entry(env, _SpacedStep(step, found), begin, grid(numbers))
     env.scope.absorb(inner.scope)
     return found
 
@@ -176,16 +176,16 @@ def _sequence_fold(env: Env, step: Step, start: Seq, shape: tuple[Poly, ...]) ->
     """Fold a sequence of tensors as a list of these tensors."""
     if not start.items or any(isinstance(item, Seq) or capacity(item) > 1 for item in start.items):
         raise _NotAList(step.span)
-    bound = bind_data(env, fold_list(env, _Listwise(step), start.items, shape))
+    bound = bind_data(env, fold_list(env, _ListStep(step), start.items, shape))
     return Seq(tuple(pick_component(env, bound, j + 1, step.span) for j in range(len(start.items))))
 
 
 def _entry_by_entry(env: Env, step: Step, start: Value, points: list[tuple[int, ...]]) -> Value:
     """Run the steps one by one, as one joint piece of work, as a fold of more steps would be."""
-    return _stepped_through(env, step, start, points, JointWork())
+    return _run_steps(env, step, start, points, JointWork())
 
 
-def _stepped_through(
+def _run_steps(
     env: Env, step: Step, start: Value, points: list[tuple[int, ...]], work: JointWork | None = None
 ) -> Value:
     """Run the steps one by one.
@@ -196,20 +196,20 @@ def _stepped_through(
     """
     outer = env.building(env.scope.inner())
     with env.context.attempt(outer.scope) as trial:
-        values = _stepped(outer, step, start, points, work)
+        values = _run_once(outer, step, start, points, work)
         kinds = _kinds_of_all(values)
-        again = isinstance(step, _OfKinds) and step.kinds == kinds
-        settled = again or all(_of_kinds(outer, value, kinds, step.span) is value for value in values)
+        again = isinstance(step, _KindStep) and step.kinds == kinds
+        settled = again or all(_to_kinds(outer, value, kinds, step.span) is value for value in values)
         if settled:
             trial.keep()
     if settled:
         env.scope.absorb(outer.scope)
         return values[-1]
-    inner, first = step.step if isinstance(step, _OfKinds) else step, _of_kinds(env, start, kinds, step.span)
-    return _stepped_through(env, _OfKinds(inner, kinds), first, points, work)
+    inner, first = step.step if isinstance(step, _KindStep) else step, _to_kinds(env, start, kinds, step.span)
+    return _run_steps(env, _KindStep(inner, kinds), first, points, work)
 
 
-def _stepped(
+def _run_once(
     env: Env, step: Step, start: Value, points: list[tuple[int, ...]], work: JointWork | None
 ) -> list[Value]:
     values = [start if work is None else bind_data(env, start, work=work)]
@@ -230,14 +230,14 @@ Kinds: TypeAlias = tuple[_Kind, ...]
 """The kinds of all components of an accumulator, or of all members of a sequence."""
 
 
-class _OfKinds(WrappedStep, frozen=True):
+class _KindStep(WrappedStep, frozen=True):
     """A step whose results are converted to the kinds that all steps have in common."""
 
     kinds: Kinds
 
     def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
         """Return the next accumulator."""
-        return _of_kinds(env, self.step.at(env, accumulator, at), self.kinds, self.span)
+        return _to_kinds(env, self.step.at(env, accumulator, at), self.kinds, self.span)
 
 
 def _kinds_of_all(values: list[Value]) -> Kinds:
@@ -245,10 +245,10 @@ def _kinds_of_all(values: list[Value]) -> Kinds:
     every = [*map(_kinds, values)]
     if len(set(map(len, every))) > 1:
         return ()
-    return tuple([reduce(_wider, column) for column in zip(*every, strict=True)])
+    return tuple([reduce(_join_kinds, column) for column in zip(*every, strict=True)])
 
 
-def _wider(one: _Kind, other: _Kind) -> _Kind:
+def _join_kinds(one: _Kind, other: _Kind) -> _Kind:
     return one if one == other else _Kind(one.late or other.late, join_spaces(one.space, other.space))
 
 
@@ -264,14 +264,14 @@ def _kinds(value: Value) -> Kinds:
             return (_Kind(not is_static(value), space_of(value)),)
 
 
-def _of_kinds(env: Env, value: Value, kinds: Kinds, span: Span) -> Value:
+def _to_kinds(env: Env, value: Value, kinds: Kinds, span: Span) -> Value:
     """Convert a value to the given kinds; return the same object if nothing changes."""
     if not kinds:
         return value
     if isinstance(value, (Pieces, Seq)):
         sizes = [len(_kinds(item)) for item in value.items]
         places = zip(value.items, accumulate(sizes, initial=0), sizes, strict=False)
-        items = [_of_kinds(env, item, kinds[first : first + size], span) for item, first, size in places]
+        items = [_to_kinds(env, item, kinds[first : first + size], span) for item, first, size in places]
         return value if all(map(is_, items, value.items)) else type(value)(tuple(items))
     if isinstance(value, Data):
         node = in_spaces(value.node, tuple(kind.space for kind in kinds))
@@ -280,22 +280,22 @@ def _of_kinds(env: Env, value: Value, kinds: Kinds, span: Span) -> Value:
     if not late:
         return _static_in(env, value, space, span)
     if isinstance(value, Vec) and not value.static:
-        items = [_of_kinds(env, item, kinds, span) for item in value.items]
+        items = [_to_kinds(env, item, kinds, span) for item in value.items]
         return value if all(map(is_, items, value.items)) else Vec(value.shape, tuple(items), value.loose)
     if not is_static(value) and space_of(value) == space:
         return value
     return value if isinstance(value, _NO_TOL) else Data(in_spaces(materialise(env, value, span), (space,)))
 
 
-def _carried(env: Env, step: WrittenStep, over: Vec) -> WrittenStep:
+def _as_data_if_any(env: Env, step: WrittenStep, over: Vec) -> WrittenStep:
     """Make a step over a bracket treat all entries as data if one of them is."""
     if over.static or not step.looks_at_elements():
         return step
-    items = tuple(_late(env, item, step.span) for item in over.items)
+    items = tuple(_as_data(env, item, step.span) for item in over.items)
     return replace(step, over=Vec(over.shape, items, over.loose))
 
 
-def _late(env: Env, value: Value, span: Span) -> Value:
+def _as_data(env: Env, value: Value, span: Span) -> Value:
     """Convert a static number to data; return any other value as it is."""
     number = isinstance(plain(value), (Poly, Cond, Fraction, float, complex, Quotient, Opaque))
     return Data(materialise(env, value, span)) if number else value
@@ -312,22 +312,22 @@ def _static_fold(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) ->
     free = _probe(env, step, start, shape)
     if free is None or not is_static(free):
         return free
-    start, step = _in_spaces_of(env, start, free, step.span), _Spaced(step, free)
+    start, step = _in_spaces_of(env, start, free, step.span), _SpacedStep(step, free)
     numbers = known(shape)
     size = UNROLL_LIMIT + 1 if numbers is None else math.prod(numbers)
-    if isinstance(plain(start), Poly) and size > _FEW:
-        closed = _closed(env, step, start, shape)
+    if isinstance(plain(start), Poly) and size > _FEW_STEPS:
+        closed = _fold_in_closed_form(env, step, start, shape)
         if closed is not None:
-            return _like(env, closed, free)
+            return _in_fold_space(env, closed, free)
     if numbers is not None and size <= UNROLL_LIMIT:
         return _entry_by_entry(env, step, start, grid(numbers))
     if isinstance(start, _NO_TOL):
         return None  # too long to run step by step, and not expressible in the IR
-    steady = None if isinstance(start, (Pieces, Vec, View)) else _steady(env, step, start, shape)
-    return free if steady is None else _like(env, steady, free)
+    steady = None if isinstance(start, (Pieces, Vec, View)) else _fold_final_at_once(env, step, start, shape)
+    return free if steady is None else _in_fold_space(env, steady, free)
 
 
-class _Spaced(WrappedStep, frozen=True):
+class _SpacedStep(WrappedStep, frozen=True):
     """A step of statics whose results take the spaces of the whole fold."""
 
     like: Value
@@ -354,7 +354,7 @@ def _static_in(env: Env, value: Value, space: str, span: Span) -> Value:
     return value if even and space_of(value) == space else static_in(env, value, space, span)
 
 
-def _like(env: Env, value: Value, folded: Value) -> Value:
+def _in_fold_space(env: Env, value: Value, folded: Value) -> Value:
     """Give the result of a static fold the machine type that the fold has."""
     space = space_of(folded)
     return recast(held(env, value, space), space) if SPACES[space].finite else value
@@ -363,11 +363,11 @@ def _like(env: Env, value: Value, folded: Value) -> Value:
 def _probe(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
     """Build the fold as a free one, to find out whether its steps stay static."""
     if isinstance(start, _NO_TOL):
-        return _probe_words(env, step, start, shape)
+        return _probe_first_step(env, step, start, shape)
     return fold_under_coordinates(env, step, start, shape, maybe_free=True)
 
 
-def _probe_words(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
+def _probe_first_step(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
     """Probe a fold of sequences or texts: without IR, only the first step shows whether it is static."""
     inner = env.building(env.scope.inner())
     with env.context.attempt(inner.scope):
@@ -375,7 +375,7 @@ def _probe_words(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) ->
     return start if known(shape) is not None and is_static(value) else None
 
 
-def _steady(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
+def _fold_final_at_once(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
     """Return the result of a fold that is final after the first step, such as a maximum of equal numbers."""
     if prove(ge(product_of(shape) - 1), facts_here(env)) is not True:
         return None
@@ -392,7 +392,7 @@ def _steady(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Valu
     return value
 
 
-def _closed(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
+def _fold_in_closed_form(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
     """Return a fold of numbers in closed form: a sum of increments, or a power of a factor.
 
     Repeated multiplication soon wraps in a machine type, so there it is not a power.

@@ -228,7 +228,7 @@ def _convert(env: Env, span: Span, value: Value, target: Spaces) -> Value:
     if len(spaces) < len(node.type):
         target = Spaces(spaces * len(node.type), target.within * len(node.type))
     if not is_static(value) and _rounds(env, node, target):
-        return _rounded(env, span, node, target)
+        return _convert_rounding(env, span, node, target)
     parts = tuple(Part(p.shape, s) for p, s in zip(node.type, target.names, strict=True))
     kept = all(bounds == bounds_of(p.space) for bounds, p in zip(target.within, node.type, strict=True))
     free = kept or all(bounds is ALL for bounds in target.within)
@@ -245,7 +245,7 @@ def _rounds(env: Env, node: Node, target: Spaces) -> bool:
     return not is_whole(env.scope, node)
 
 
-def _rounded(env: Env, span: Span, node: Node, target: Spaces) -> Value:
+def _convert_rounding(env: Env, span: Span, node: Node, target: Spaces) -> Value:
     """Convert values by rounding, component by component: an elementary function of each element."""
     if len(target.names) == 1:
         return _convert(env, span, apply(env, "round", (Data(node),), span), target)
@@ -307,9 +307,9 @@ def _exact(env: Env, span: Span, a: Poly, b: Poly) -> Value:
         return found
     if a.constant is not None and b.constant is not None:
         fail("T0321", f"{b.constant} does not divide {a.constant}", span, kind=Misfit, definite=True)
-    symbol = _divided(a, b)
+    symbol = _divided_length(a, b)
     if symbol is not None:
-        name = (_divided(written, b) or symbol).name
+        name = (_divided_length(written, b) or symbol).name
         share = length(env.context.unused(f"{name}_share"))
         env.context.record(eq(written - b * share), "divides", "the length divides", span)
         env.context.adopt(symbol, b * share)
@@ -319,7 +319,7 @@ def _exact(env: Env, span: Span, a: Poly, b: Poly) -> Value:
     return quotient
 
 
-def _divided(a: Poly, b: Poly) -> Symbol | None:
+def _divided_length(a: Poly, b: Poly) -> Symbol | None:
     """Return the length that is divided, if the divisor is the same at every coordinate."""
     if b.constant == 0 or any(s.kind != "length" for s in a.free | b.free):
         return None
@@ -361,7 +361,7 @@ def _agree(env: Env, span: Span, left: Shape, right: Shape) -> Value:
             message = f"lengths {to_text(a)} and {to_text(b)} differ, but must agree"
             fail("T0301", message, span, kind=Misfit, definite=True)
         if equal is not TRUE:
-            _rely(env, span, equal, "equal", "lengths that are said twice agree")
+            _record_assumption(env, span, equal, "equal", "lengths that are said twice agree")
     return left[0] if len(left) == 1 else Vec((len(left),), left)
 
 
@@ -395,18 +395,18 @@ def _oneof(env: Env, span: Span, value: Value, allowed: tuple[Value, ...]) -> Va
     if any(equal is TRUE for equal in found):
         return value
     if any(equal is not FALSE for equal in found):
-        _rely(env, span, disj(*found), "range", "the value is one of some")
+        _record_assumption(env, span, disj(*found), "range", "the value is one of some")
         return value
     source = env.context.argument_named(value)
     given = "" if source is None else f" is given for {quoted(source)}, and"
-    listed = ", ".join(dict.fromkeys(map(_shown, allowed)))
+    listed = ", ".join(dict.fromkeys(map(_show, allowed)))
     names = [one for one in allowed if isinstance(one, str)]
     meant = similar(value, names) if isinstance(value, str) else None
-    hint = None if meant is None else f"did you mean {_shown(meant)}?"
-    none = f"{_shown(value)}{given} is none of {listed}"
+    hint = None if meant is None else f"did you mean {_show(meant)}?"
+    none = f"{_show(value)}{given} is none of {listed}"
     fail(
         "T0350",
-        none if allowed else f"there is nothing that {_shown(value)} could be",
+        none if allowed else f"there is nothing that {_show(value)} could be",
         span,
         hint,
         kind=UnexpectedValue if isinstance(value, str) else Fault,
@@ -426,12 +426,12 @@ def _different(env: Env, span: Span, value: Value) -> Value:
         if equal is TRUE:
             twice = a
         elif equal is not FALSE:
-            _rely(env, span, negate(equal), "differ", "the entries differ")
+            _record_assumption(env, span, negate(equal), "differ", "the entries differ")
     if twice is None:
         return value
     source = env.context.argument_named(value)
-    listed = f"stands twice in [{', '.join(map(_shown, entries))}]"
-    told = f"{_shown(twice)} {listed}" if source is None else f"{quoted(source)} has {_shown(twice)} twice"
+    listed = f"stands twice in [{', '.join(map(_show, entries))}]"
+    told = f"{_show(twice)} {listed}" if source is None else f"{quoted(source)} has {_show(twice)} twice"
     fail("T0351", told, span, kind=UnexpectedValue if isinstance(twice, str) else Fault, definite=True)
 
 
@@ -447,13 +447,13 @@ def _equal(env: Env, span: Span, a: Value, b: Value) -> Cond:
     return decide(env, equal)
 
 
-def _rely(env: Env, span: Span, condition: Cond, kind: ConditionKind, reason: str) -> None:
+def _record_assumption(env: Env, span: Span, condition: Cond, kind: ConditionKind, reason: str) -> None:
     """Record a condition that must hold wherever this place is reached."""
     here = [negate(fact) for fact in env.scope.facts]
     env.context.record(disj(condition, *here), kind, reason, span)
 
 
-def _shown(value: Value) -> str:
+def _show(value: Value) -> str:
     match plain(value):
         case str() as text:
             return quoted(text, '"')

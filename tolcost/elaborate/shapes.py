@@ -157,7 +157,7 @@ def unify(env: Env, left: Poly, right: Poly, what: Said, span: Span, but: Said |
     if solved is not None:
         symbol, value = solved
         context.adopt(symbol, value)
-        if _contradicted(context):
+        if _has_contradiction(context):
             refuse(definite=True)
         return settle(context, left)
     if not any(s.kind == "coord" for s in (left - right).free):
@@ -165,7 +165,7 @@ def unify(env: Env, left: Poly, right: Poly, what: Said, span: Span, but: Said |
     return left
 
 
-def _contradicted(context: Context) -> bool:
+def _has_contradiction(context: Context) -> bool:
     """Whether a recorded equality is false, now that another length is known."""
     notes = context.notes
     equal = (c for c, told in notes.conditions.items() if told.kind == "equal")
@@ -256,11 +256,11 @@ def require_length(
     told = message or (lambda: f"this length is negative: {to_text(value)}")
     before = len(env.context.notes.unproved)
     if require(env, condition, reason, span, told):
-        return maximum(value, 0) if _only_visited(env, condition) else value
+        return maximum(value, 0) if _holds_only_if_visited(env, condition) else value
     return value if len(env.context.notes.unproved) == before else maximum(value, 0)
 
 
-def _only_visited(env: Env, condition: Cond) -> bool:
+def _holds_only_if_visited(env: Env, condition: Cond) -> bool:
     """Whether a condition on lengths, proved here, may fail where lengths make a range around it empty."""
     scope = env.scope
     if not scope.visited or any(s.kind == "coord" for s in symbols_of_cond(condition)):
@@ -323,14 +323,14 @@ def worst_case(condition: Cond) -> Cond | None:
     Where given lengths make the range of a coordinate empty, the condition holds, too.
     """
     try:
-        return _at_worst(condition)
+        return _reduce_to_worst(condition)
     except ZeroDivisionError:
         return None
 
 
-def _at_worst(condition: Cond) -> Cond | None:
+def _reduce_to_worst(condition: Cond) -> Cond | None:
     if isinstance(condition, Eq) and any(s.kind == "coord" for s in condition.p.free):
-        above, below = _at_worst(ge(condition.p)), _at_worst(ge(-condition.p))
+        above, below = _reduce_to_worst(ge(condition.p)), _reduce_to_worst(ge(-condition.p))
         return None if above is None or below is None else conj(above, below)
     if isinstance(condition, Not) and isinstance(condition.part, Eq):
         return _nowhere_zero(condition.part.p)
@@ -568,14 +568,14 @@ def _labels(env: Env, expr: tree.Expr, value: Value) -> Iterator[Label]:
     told = f"has shape {shape_text(shape)}" if shape else "is a number"
     if isinstance(value, Pieces):
         told = f"is a list of {len(value.items)}"
-    declared = _declared(env, expr.name) if isinstance(expr, tree.Name) else None
+    declared = _declaration_of(env, expr.name) if isinstance(expr, tree.Name) else None
     if isinstance(expr, tree.Name) and declared is not None:
         yield Label(declared, f"`{expr.name}` {told}")
     else:
         yield Label(expr.span, f"this {told}")
 
 
-def _declared(env: Env, name: str) -> Span | None:
+def _declaration_of(env: Env, name: str) -> Span | None:
     """Return the place where a name is defined in the text, if it is."""
     found = env.nearest(name)
     if isinstance(found, Lazy) and found.expr is not None:
@@ -698,16 +698,16 @@ def check_within(
             for item in items:
                 check_within(env, item, space, bounds, span, name)
         case Poly(constant=None) as form:
-            _require(env, form, space, bounds, span)
+            _require_bounds(env, form, space, bounds, span)
         case Poly(constant=number) if number is not None and number not in bounds:
-            _outside(number, space, bounds, span, name)
+            _reject_outside(number, space, bounds, span, name)
         case Fraction() | float() as number if number not in bounds:
-            _outside(number, space, bounds, span, name)
+            _reject_outside(number, space, bounds, span, name)
         case _:
             pass
 
 
-def _outside(
+def _reject_outside(
     number: int | float | Fraction, space: str, bounds: Bounds, span: Span, name: str | None
 ) -> None:
     shown = number if not isinstance(number, Fraction) else float(number)
@@ -717,7 +717,7 @@ def _outside(
     fail(BOUNDS_CODE, text, span, hint, kind=UnexpectedValue if name else Fault, definite=True)
 
 
-def _require(env: Env, form: Poly, space: str, bounds: Bounds, span: Span) -> None:
+def _require_bounds(env: Env, form: Poly, space: str, bounds: Bounds, span: Span) -> None:
     conditions = [
         *([ge(form - bounds.lo)] if isinstance(bounds.lo, int) else []),
         *([ge(bounds.hi - form)] if isinstance(bounds.hi, int) else []),

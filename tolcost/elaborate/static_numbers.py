@@ -130,7 +130,7 @@ def _real(x: Real) -> Value:
 # ---- order -------------------------------------------------------------------------------
 
 
-_NO_LENGTH = 1 << 62
+_SENTINEL = 1 << 62
 """Integers from this size on are sentinels, such as the end of a slice that goes up to the end.
 
 Forms of lengths are assumed to stay below, as they do for every tensor that exists.
@@ -146,7 +146,7 @@ def beyond_lengths(form: Poly) -> int:
     (-1, 0)
     """
     offset = form.terms.get(UNIT, 0)
-    if abs(offset) < _NO_LENGTH * form.den or form.constant is not None:
+    if abs(offset) < _SENTINEL * form.den or form.constant is not None:
         return 0
     grows = any(isinstance(one, Exponential) for one in generators_in(form))
     return 0 if grows else 1 if offset > 0 else -1
@@ -164,12 +164,12 @@ def at_least(env: Env, x: Real, y: Real) -> Cond | None:
         if isinstance(value, float) and math.isinf(value):
             return TRUE if value * way > 0 else FALSE
     p, q = as_pair(x), as_pair(y)
-    if p is None or q is None or not (_positive(env, p[1]) and _positive(env, q[1])):
+    if p is None or q is None or not (_is_positive(env, p[1]) and _is_positive(env, q[1])):
         return None
     return decide(env, ge(p[0] * q[1] - q[0] * p[1]))
 
 
-def _positive(env: Env, p: Poly) -> bool:
+def _is_positive(env: Env, p: Poly) -> bool:
     return prove(ge(p - 1), facts_here(env)) is True
 
 
@@ -209,7 +209,7 @@ def whole_by(
             case Poly():
                 return x
             case Quotient(over=over, under=under):
-                return formula(over, under) if _positive(env, under) else None
+                return formula(over, under) if _is_positive(env, under) else None
             case _:
                 return const(number(x)) if isinstance(x, Fraction) or math.isfinite(x) else x
 
@@ -236,7 +236,7 @@ def rounding(whole: Callable[[Fraction], int]) -> Callable[[Env, Span, Real], Va
 def truncated(env: Env, span: Span, x: Real) -> Value | None:
     """Round towards 0: down if positive, up if negative."""
     if isinstance(x, Quotient) and x.under != const(1):
-        if not _positive(env, x.under):
+        if not _is_positive(env, x.under):
             return None
         down, up, facts = floordiv(x.over, x.under), ceildiv(x.over, x.under), facts_here(env)
         return maximum(down, const(0), facts) + minimum(up, const(0), facts)
@@ -295,7 +295,7 @@ def held(env: Env, value: Value, space: str) -> Value:
         case View(get=get, static=True, laid=None) if kind_of(space) == "Z":
             return replace(value, get=lambda here, at: held(here, plain(get(here, at)), space))
         case Poly() if kind_of(space) == "Z":
-            return _wrapped(env, value, space)
+            return _wrap(env, value, space)
         case Fraction() if space in _FORMATS:
             return rounded(value, *_FORMATS[space])
         case float() if space in _FORMATS and isfinite(value):
@@ -304,7 +304,7 @@ def held(env: Env, value: Value, space: str) -> Value:
             return value
 
 
-def _wrapped(env: Env, value: Poly, space: str) -> Poly:
+def _wrap(env: Env, value: Poly, space: str) -> Poly:
     """Wrap an integer to the bits of a machine type."""
     kept = SPACES[space]
     bits, low, high, number = kept.bits or 0, int(kept.lo or 0), int(kept.hi or 0), value.constant
@@ -346,7 +346,7 @@ _INTEGERS: set[type] = {Poly}
 _TEXTS: set[type] = {str}
 _CONDITIONS: set[type] = set(get_args(Cond))
 
-_LARGE = 1 << 62
+_SAFE = 1 << 62
 """Integers below this, and their sums, are far from the limits, so that no check is needed."""
 
 MOST_BITS = 14_000
@@ -368,10 +368,10 @@ def fold_integers(env: Env, name: str, numbers: tuple[Any, ...], span: Span) -> 
     """Evaluate a function of two integers; if both are known and not large, nothing must be proved."""
     x, y = numbers
     a, b = x.constant, y.constant
-    if a is not None and b is not None and -_LARGE < a < _LARGE > b > -_LARGE and name in _OF_INTEGERS:
+    if a is not None and b is not None and -_SAFE < a < _SAFE > b > -_SAFE and name in _OF_INTEGERS:
         return _OF_INTEGERS[name](a, b)
     if name in _OF_FORMULAS:
-        return _bounded(_OF_FORMULAS[name](x, y), span)
+        return _check_bits(_OF_FORMULAS[name](x, y), span)
     return fold_by_rule(env, name, numbers, span)
 
 
@@ -400,10 +400,10 @@ def fold_by_rule(env: Env, name: str, numbers: tuple[Value, ...], span: Span) ->
         found = rule(env, span, *numbers)
     except ZeroDivisionError:
         fail("T0306", "division by a length that is 0", span, definite=True)
-    return None if found is None else _bounded(found, span)
+    return None if found is None else _check_bits(found, span)
 
 
-def _bounded(value: Value, span: Span) -> Value:
+def _check_bits(value: Value, span: Span) -> Value:
     """Reject a static number that grows beyond ``MOST_BITS``."""
     exact = value.constant if isinstance(value, Poly) else value
     if exact is None:
@@ -527,7 +527,7 @@ def _number_to_power(env: Env, base: int | None, exponent: Poly) -> Value | None
     return powers(base, exponent) if env.scope.never or is_nonnegative(exponent, facts_here(env)) else None
 
 
-def _opposite(condition: Cond | None) -> Cond | None:
+def _negate(condition: Cond | None) -> Cond | None:
     return None if condition is None else negate(condition)
 
 
@@ -575,10 +575,10 @@ _RULES: dict[str, Callable[..., Value | None]] = {
     "pow": _power,
     "ge": lambda env, span, x, y: at_least(env, x, y),
     "le": lambda env, span, x, y: at_least(env, y, x),
-    "lt": lambda env, span, x, y: _opposite(at_least(env, x, y)),
-    "gt": lambda env, span, x, y: _opposite(at_least(env, y, x)),
+    "lt": lambda env, span, x, y: _negate(at_least(env, x, y)),
+    "gt": lambda env, span, x, y: _negate(at_least(env, y, x)),
     "eq": lambda env, span, x, y: same_number(env, x, y),
-    "ineq": lambda env, span, x, y: _opposite(same_number(env, x, y)),
+    "ineq": lambda env, span, x, y: _negate(same_number(env, x, y)),
     "max": lambda env, span, x, y: _extreme(env, x, y, maximum, first_if=True),
     "min": lambda env, span, x, y: _extreme(env, x, y, minimum, first_if=False),
     "floor": whole_by(floordiv, math.floor),

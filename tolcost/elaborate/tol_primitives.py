@@ -182,11 +182,11 @@ def _box(env: Env, value: Value, low: Shape, high: Shape, span: Span) -> Value:
     if isinstance(value, (Seq, Vec)) and len(shape) == 1:
         a, b = low[0].constant, high[0].constant
         if a is not None and b is not None:
-            return _cut(env, value, a, b, span)
+            return _cut_vector(env, value, a, b, span)
     size = tuple([_box_length(env, a, b, d, span) for a, b, d in zip(low, high, shape, strict=True)])
 
     def get(env: Env, at: tuple[Value, ...]) -> Value:
-        moved = tuple([_shifted(env, k, a - 1, span) for a, k in zip(low, at, strict=True)])
+        moved = tuple([_shift_index(env, k, a - 1, span) for a, k in zip(low, at, strict=True)])
         return element(env, value, moved, span, checked=True)
 
     return View(size, get, is_static(value), space_of(value), capacity=capacity(value))
@@ -198,7 +198,7 @@ def _box_of_component(env: Env, item: Value, low: Shape, high: Shape, span: Span
     return _box(env, item, (*low, *(const(1) for _ in own)), (*high, *own), span)
 
 
-def _shifted(env: Env, index: Value, by: Poly, span: Span) -> Value:
+def _shift_index(env: Env, index: Value, by: Poly, span: Span) -> Value:
     """Shift an index into a part to an index into the whole.
 
     The addition is free even if the index is data.
@@ -213,7 +213,7 @@ def _shifted(env: Env, index: Value, by: Poly, span: Span) -> Value:
     return Opaque(moved, space) if is_static(index) else Data(moved)
 
 
-def _cut(env: Env, value: Seq | Vec, a: int, b: int, span: Span) -> Value:
+def _cut_vector(env: Env, value: Seq | Vec, a: int, b: int, span: Span) -> Value:
     n = len(value.items)
     if not (a >= 1 and b <= n) and b >= a:
         fail("T0302", f"part {a}..{b} of something of length {n}", span, kind=OutOfRange, definite=True)
@@ -296,14 +296,14 @@ def _reshape(env: Env, span: Span, value: Value, wanted: Shape) -> Value:
         fail("T0319", "a shape can leave only one length open with -1", span, kind=Misfit)
     if open_places:
         rest = product_of(tuple(d for n, d in enumerate(wanted) if n != open_places[0]))
-        filled = _share(env, product_of(shape), rest, span)
+        filled = _open_length(env, product_of(shape), rest, span)
         wanted = tuple(filled if n == open_places[0] else d for n, d in enumerate(wanted))
     for length in wanted:  # two negative lengths would have the right product
         require_length(env, length, span)
     return reshape_value(env, value, wanted, span)
 
 
-def _share(env: Env, whole: Poly, rest: Poly, span: Span) -> Poly:
+def _open_length(env: Env, whole: Poly, rest: Poly, span: Span) -> Poly:
     anything = "-1 beside a length of 0 could be anything"
     if rest.constant == 0:
         fail("T0319", anything, span, kind=Misfit)
@@ -438,7 +438,7 @@ def _filter(env: Env, span: Span, given: Value, mask: Value) -> Value:
     check_condition("filter", mask, span)
     if is_static(mask):
         return _filter_static(env, value, mask, span)
-    return _kept(env, given, mask, size, False, span)
+    return _keep_by_data(env, given, mask, size, False, span)
 
 
 @primitive("repeat", anything, tol, integer, elements=(0,))
@@ -446,14 +446,14 @@ def _repeat(env: Env, span: Span, given: Value, counts: Value, most: Poly) -> Va
     value = tol(env, given, span)
     size = _length(env, value, counts, "`repeat` needs one count per entry", span)
     if not is_static(counts):
-        return _kept(env, given, counts, size * most, True, span)
-    often = _same_count(env, counts, span)
+        return _keep_by_data(env, given, counts, size * most, True, span)
+    often = _common_count(env, counts, span)
     if (
         often is not None
         and not isinstance(value, Seq)
         and (None in (size.constant, often.constant) or not shape_of(env, counts, span))
     ):
-        return _repeat_alike(env, value, size, often, most, span)
+        return _repeat_equally(env, value, size, often, most, span)
     if often is None and known(shape_of(env, counts, span)) is None:
         text = (
             f"how often each of {size} entries stays depends on its place, and so does where the next begin"
@@ -468,7 +468,7 @@ def _repeat(env: Env, span: Span, given: Value, counts: Value, most: Poly) -> Va
         fail("T0320", "how often entries stay is not known while compiling, and differs", span)
     check_size(sum(count or 0 for count in times), span)
     rows = [const(n) for n, count in enumerate(times, start=1) for _ in range(count or 0)]
-    return _rows(env, value, rows, span)
+    return _select_rows(env, value, rows, span)
 
 
 def _check_count(env: Env, count: Poly, most: Poly, span: Span) -> None:
@@ -478,7 +478,7 @@ def _check_count(env: Env, count: Poly, most: Poly, span: Span) -> None:
     require(env, ge(most - count), f"an entry stays {most} times at the most", span, text, code="T0320")
 
 
-def _same_count(env: Env, counts: Value, span: Span) -> Poly | None:
+def _common_count(env: Env, counts: Value, span: Span) -> Poly | None:
     """Return how often entries are repeated, if it is equally often for all of them."""
     shape = shape_of(env, counts, span)
     if known(shape) is not None:
@@ -491,10 +491,10 @@ def _same_count(env: Env, counts: Value, span: Span) -> Poly | None:
     return found if isinstance(found, Poly) and place.free.isdisjoint(found.free) else None
 
 
-def _repeat_alike(env: Env, value: Value, size: Poly, often: Poly, most: Poly, span: Span) -> Value:
+def _repeat_equally(env: Env, value: Value, size: Poly, often: Poly, most: Poly, span: Span) -> Value:
     """Repeat every row equally often: add a dimension on which no element depends, and merge it."""
     if isinstance(value, Pieces):
-        return each(value, lambda item: _repeat_alike(env, item, size, often, most, span))
+        return each(value, lambda item: _repeat_equally(env, item, size, often, most, span))
     _check_count(env, often, most, span)
     bound, rest = bind_data(env, value), shape_of(env, value, span)[1:]
     wide = View(
@@ -524,7 +524,7 @@ def _length(env: Env, value: Value, marks: Value, problem: str, span: Span) -> P
     return sizes[0]
 
 
-def _kept(env: Env, value: Value, marks: Value, most: Poly, repeats: bool, span: Span) -> Value:
+def _keep_by_data(env: Env, value: Value, marks: Value, most: Poly, repeats: bool, span: Span) -> Value:
     """Filter or repeat by data: the result has a new length, of which only the maximum is known."""
     node, marked = materialise(env, value, span), materialise(env, marks, span)
     env.context.names += 1
@@ -537,9 +537,9 @@ def _kept(env: Env, value: Value, marks: Value, most: Poly, repeats: bool, span:
 def _filter_static(env: Env, value: Value, mask: Value, span: Span) -> Value:
     if isinstance(value, Pieces):
         return each(value, lambda item: _filter_static(env, item, mask, span))
-    everywhere = _same_everywhere(env, mask, span)
+    everywhere = _decide_everywhere(env, mask, span)
     if everywhere is not None and not isinstance(value, (Vec, Seq)):
-        return value if everywhere else _nothing_of(env, value, span)
+        return value if everywhere else _empty_like(env, value, span)
     marked = shape_of(env, mask, span)
     if len(marked) != 1:
         fail("T0320", f"a filter needs one mark per entry: a vector, not shape {shape_text(marked)}", span)
@@ -551,14 +551,14 @@ def _filter_static(env: Env, value: Value, mask: Value, span: Span) -> Value:
         fail("T0320", text, span, hint=hint)
     if shape_of(env, mask, span)[0].constant == 0:
         return value
-    marks = [_decided(env, mark, span) for mark in spread(env, mask, span)]
+    marks = [_decide_mark(env, mark, span) for mark in spread(env, mask, span)]
     if len(shape_of(env, value, span)) > 1 or capacity(value) > 1:
-        return _rows(env, value, [const(n) for n, mark in enumerate(marks, start=1) if mark], span)
+        return _select_rows(env, value, [const(n) for n, mark in enumerate(marks, start=1) if mark], span)
     kept = tuple(item for item, mark in zip(spread(env, value, span), marks, strict=True) if mark)
     return Seq(kept) if isinstance(value, Seq) else Vec((len(kept),), kept)
 
 
-def _decided(env: Env, mark: Value, span: Span) -> bool:
+def _decide_mark(env: Env, mark: Value, span: Span) -> bool:
     holds = truth(mark)
     decided = None if holds is None else decide(env, holds)
     if decided is not TRUE and decided is not FALSE:
@@ -566,10 +566,10 @@ def _decided(env: Env, mark: Value, span: Span) -> bool:
     return decided is TRUE
 
 
-def _rows(env: Env, value: Value, kept: list[Poly], span: Span) -> Value:
+def _select_rows(env: Env, value: Value, kept: list[Poly], span: Span) -> Value:
     """Select rows of a ToL, or entries of a sequence, by number."""
     if isinstance(value, Pieces):
-        return each(value, lambda item: _rows(env, item, kept, span))
+        return each(value, lambda item: _select_rows(env, item, kept, span))
     if isinstance(value, Seq):
         return Seq(tuple(value.items[(row.constant or 1) - 1] for row in kept))
     order, bound = Vec((len(kept),), tuple(kept)), bind_data(env, value)
@@ -582,7 +582,7 @@ def _rows(env: Env, value: Value, kept: list[Poly], span: Span) -> Value:
     return View(shape, get, is_static(value), space_of(value), capacity=capacity(value))
 
 
-def _same_everywhere(env: Env, mask: Value, span: Span) -> bool | None:
+def _decide_everywhere(env: Env, mask: Value, span: Span) -> bool | None:
     """Whether a mask keeps everything (True) or nothing (False) at every place; None if it varies."""
     if not isinstance(mask, View) or len(mask.shape) != 1:
         return None
@@ -592,7 +592,7 @@ def _same_everywhere(env: Env, mask: Value, span: Span) -> bool | None:
     return decided is TRUE if decided is TRUE or decided is FALSE else None
 
 
-def _nothing_of(env: Env, value: Value, span: Span) -> Value:
+def _empty_like(env: Env, value: Value, span: Span) -> Value:
     """Return a ToL of the same rank without entries."""
     rest = shape_of(env, value, span)[1:]
     return View(

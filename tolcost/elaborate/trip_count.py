@@ -130,8 +130,8 @@ class _Loop(Struct, frozen=True, eq=False):
         """
         held = Held(None, certain=False)
         if self.shape[0] != const(0) and self.go is not FALSE:
-            held = _held(env, self.turn, self.carried, self.shape)
-        return _turns(env, self.shape[0], held, name)
+            held = _count_held_turns(env, self.turn, self.carried, self.shape)
+        return _trip_count(env, self.shape[0], held, name)
 
     def result(self, turns: Poly, exact: bool) -> Value:
         """Return the list that is the value of the form."""
@@ -171,7 +171,7 @@ class Held(Struct, frozen=True):
     certain: bool
 
 
-def _turns(env: Env, limit: Poly, held: Held, name: Callable[[], str]) -> tuple[Poly, bool]:
+def _trip_count(env: Env, limit: Poly, held: Held, name: Callable[[], str]) -> tuple[Poly, bool]:
     """Return the trip count, and whether it is exact; a trip count that data decides is a symbol."""
     number = limit.constant
     endless = number is not None and number >= NO_LIMIT
@@ -217,7 +217,7 @@ def compute_conditions(env: Env, loop: _Loop, turns: Symbol) -> None:
         found = fold_list(env.in_mode(mode), step, start, (atom(turns),), maybe_free=True)
     condition = pick_component(env, bind_data(env, found), 1, step.span)
     if not is_static(condition):
-        env.scope.bind(_defining(_fold_of(env, condition, step.span), turns))
+        env.scope.bind(_restrict_to_condition(_fold_of(env, condition, step.span), turns))
 
 
 def _fold_of(env: Env, condition: Value, span: Span) -> Fold:
@@ -236,7 +236,7 @@ def _fold_of(env: Env, condition: Value, span: Span) -> Fold:
     return node
 
 
-def _defining(fold: Fold, turns: Symbol) -> Fold:
+def _restrict_to_condition(fold: Fold, turns: Symbol) -> Fold:
     """Restrict a fold to the components that its first component, the condition, depends on."""
     body, var = fold.body, fold.accumulator
     items = body.result.items if isinstance(body.result, Pack) else ()
@@ -295,20 +295,20 @@ class _Turn(WrappedStep, frozen=True):
         return as_list(_components_of(env, result.items[1 : len(carried) + 1], self.sizes, self.span))
 
 
-def _held(env: Env, turn: _Turn, start: tuple[Value, ...], shape: tuple[Poly, ...]) -> Held:
+def _count_held_turns(env: Env, turn: _Turn, start: tuple[Value, ...], shape: tuple[Poly, ...]) -> Held:
     """Find out at how many turns the condition holds, from what induction shows about every turn."""
     coords, inner = fresh(env, turn.pattern, shape)
     with env.context.attempt(inner.scope):
         try:
             follow(inner, turn, start, shape, coords)
         except (Rejected, NeedsUnrolling):
-            return _turn_by_turn(inner, turn, start, shape[0])
-    condition, certain = _necessary(turn.said[0])
+            return _count_turn_by_turn(inner, turn, start, shape[0])
+    condition, certain = _necessary_condition(turn.said[0])
     now = substitute_cond(condition, {the_symbol(coords[0]): TURN + 1})
     return Held(leading(now, the_symbol(TURN)), certain)
 
 
-def _turn_by_turn(env: Env, turn: _Turn, carried: tuple[Value, ...], limit: Poly) -> Held:
+def _count_turn_by_turn(env: Env, turn: _Turn, carried: tuple[Value, ...], limit: Poly) -> Held:
     """Find out at how many turns the condition holds by running turns whose values are numbers."""
     last = LARGEST_LENGTH if limit.constant is None else limit.constant
     try:
@@ -326,7 +326,7 @@ def _turn_by_turn(env: Env, turn: _Turn, carried: tuple[Value, ...], limit: Poly
     return Held(NO_END, certain=True) if last <= MOST_TAKEN else Held(None, certain=False)
 
 
-def _necessary(value: Value) -> tuple[Cond, bool]:
+def _necessary_condition(value: Value) -> tuple[Cond, bool]:
     """Return a condition that is necessary for a value to be true, and whether it is also sufficient."""
     if isinstance(value, Unknown):
         ends = value.otherwise is not None and truth(value.otherwise) is FALSE
@@ -356,16 +356,16 @@ def leading(condition: Cond, turn: Symbol) -> Turns:
     """
     match condition:
         case Ge(p=p):
-            found = _while_positive(p, turn)
-            return _one_by_one(condition, turn) if found is None else found
+            found = _count_while_nonnegative(p, turn)
+            return _count_by_trial(condition, turn) if found is None else found
         case And(parts=parts):
-            return _first_to_end([leading(part, turn) for part in parts])
+            return _earliest_end([leading(part, turn) for part in parts])
         case Not(part=Eq(p=p)) if (compared := _comparison(p)) is not None:
             return leading(compared, turn)
         case _ if prove(condition) is True:
             return NO_END
         case _:
-            return _one_by_one(condition, turn)
+            return _count_by_trial(condition, turn)
 
 
 def _comparison(p: Poly) -> Cond | None:
@@ -375,14 +375,14 @@ def _comparison(p: Poly) -> Cond | None:
     return next((c for c in tried if indicator(c) in (p, -p)), None)
 
 
-def _first_to_end(found: list[Turns]) -> Turns:
+def _earliest_end(found: list[Turns]) -> Turns:
     if any(turns is None for turns in found):
         return None
     ends = [turns for turns in found if isinstance(turns, Poly)]
     return reduce(minimum, ends) if ends else NO_END
 
 
-def _while_positive(p: Poly, turn: Symbol) -> Turns:
+def _count_while_nonnegative(p: Poly, turn: Symbol) -> Turns:
     """Return at how many turns ``p >= 0`` holds, if p changes by a constant with each turn."""
     at_first = substitute(p, {turn: const(0)})
     change = substitute(p, {turn: const(1)}) - at_first
@@ -400,7 +400,7 @@ def _while_positive(p: Poly, turn: Symbol) -> Turns:
             return None
 
 
-def _one_by_one(condition: Cond, turn: Symbol) -> Turns:
+def _count_by_trial(condition: Cond, turn: Symbol) -> Turns:
     """Return at how many turns a condition on the turn alone holds, by evaluating it turn by turn."""
     if not symbols_of_cond(condition) <= {turn}:
         return None

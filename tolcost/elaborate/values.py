@@ -616,7 +616,7 @@ class Context(Struct, eq=False):
 
     def turns_name(self) -> str:
         """Return the name of the trip count of another loop: ``turns``, ``turns2``, ..."""
-        for notes in self._lasting():
+        for notes in self._lasting_notes():
             notes.loops = (*notes.loops, self.title)
         many = self.notes.loops.count(self.title)
         return "turns" if many == 1 else f"turns{many}"
@@ -650,23 +650,23 @@ class Context(Struct, eq=False):
         """
         self.looked += 1
         local = any(s.kind == "coord" for s in symbols_of_cond(condition))
-        for notes in self._lasting():
+        for notes in self._lasting_notes():
             kept = notes.unproved if local else notes.conditions
             kept.setdefault(condition, Condition(condition, reason, kind, span))
 
     def adopt(self, symbol: Symbol, value: Poly) -> None:
         """From now on, replace a length by a form."""
         self.looked += 1
-        for notes in self._lasting():
+        for notes in self._lasting_notes():
             notes.adopt(symbol, value)
 
     def agree(self, equation: Cond) -> None:
         """From now on, assume an equation."""
         self.looked += 1
-        for notes in self._lasting():
+        for notes in self._lasting_notes():
             notes.agreed = (*notes.agreed, equation)
 
-    def _lasting(self) -> Iterator[Notes]:
+    def _lasting_notes(self) -> Iterator[Notes]:
         """Yield the current notes, and those that trials outside the current level will restore."""
         yield self.notes
         for trial in self.trials[self.level :]:
@@ -686,10 +686,10 @@ class Context(Struct, eq=False):
         levels = self.trials[-1].levels
         found = levels.get(scope)
         if found is None:
-            found = levels[scope] = self._counted_level(scope)
+            found = levels[scope] = self._find_level(scope)
         return found
 
-    def _counted_level(self, scope: Scope) -> int:
+    def _find_level(self, scope: Scope) -> int:
         above = set()
         here: Scope | None = scope
         while here is not None:
@@ -835,7 +835,7 @@ def force_results(lazy: Lazy, span: Span = NOWHERE) -> Value | Results:
         context.level = context.level_of(lazy.env.scope)
         lazy.busy = True
         try:
-            found = lazy.compute(_naming(lazy))
+            found = lazy.compute(_naming_env(lazy))
             lazy.value = found if isinstance(found, Results) else bind_data(lazy.env, found, lazy.name)
         except AlgebraBudget as budget:
             if lazy.expr is not None and budget.span is NOWHERE:
@@ -847,7 +847,7 @@ def force_results(lazy: Lazy, span: Span = NOWHERE) -> Value | Results:
     return lazy.value
 
 
-def _naming(lazy: Lazy) -> Env:
+def _naming_env(lazy: Lazy) -> Env:
     """Return the environment to compute a value in.
 
     A value that the program names is computed under ``naming``.
