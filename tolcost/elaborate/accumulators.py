@@ -167,13 +167,13 @@ class _Retype(Struct):
     def block(self, block: Block) -> Block:
         bindings = []
         for var, node in block.bindings:
-            fresh = self.node(node)
-            if fresh is not node:
-                self.vars[var] = Var(var.name, fresh.type, var.work)
+            new = self.node(node)
+            if new is not node:
+                self.vars[var] = Var(var.name, new.type, var.work)
             bound = self.vars.get(var, var)
-            if self.is_static(fresh):
+            if self.is_static(new):
                 self.static.add(bound)
-            bindings.append((bound, fresh))
+            bindings.append((bound, new))
         result = self.node(block.result)
         same = result is block.result and tuple(bindings) == block.bindings
         return block if same else Block(tuple(bindings), result)

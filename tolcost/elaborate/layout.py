@@ -682,9 +682,9 @@ def _entry(env: Env, value: Vec, at: tuple[Value, ...], span: Span) -> Value:
     numbers = [a.constant if isinstance(a, Poly) else None for a in at]
     if all(n is not None for n in numbers):
         offset = _offset(value.shape, [n for n in numbers if n is not None])
-        inside = 0 <= offset < len(value.items)
+        is_there = 0 <= offset < len(value.items)
         # out of range only in blocks that are never visited
-        return value.items[offset] if inside else const(0)
+        return value.items[offset] if is_there else const(0)
     if all(item == value.items[0] for item in value.items) and is_static_indexed(value, at):
         return value.items[0] if value.items else const(0)  # an empty ToL has no elements to visit
     if not env.scope.mode.tables:

@@ -420,8 +420,8 @@ class WrittenStep(Struct, frozen=True, eq=False):
         It may, unless its syntax shows otherwise.
         """
         if isinstance(self.expr, tree.Arrow) and len(self.expr.params) in (2, 3):
-            element, inside = self.expr.params[1], tree.inner_nodes(self.expr.body)
-            return any(isinstance(node, tree.Name) and node.name == element for node in inside)
+            element, nodes = self.expr.params[1], tree.inner_nodes(self.expr.body)
+            return any(isinstance(node, tree.Name) and node.name == element for node in nodes)
         return True
 
     def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:

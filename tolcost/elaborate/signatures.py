@@ -53,8 +53,8 @@ def primitive(
                 args = (Data(materialise(env, args[0], span)), *args[1:])
             given, space = list(args), None
             if elements and any(map(cast_of, args)):
-                apart, space = in_one_tol(env, [args[k] for k in elements], span)
-                for k, one in zip(elements, apart, strict=True):
+                values, space = in_one_tol(env, [args[k] for k in elements], span)
+                for k, one in zip(elements, values, strict=True):
                     given[k] = one
             result = run(env, span, *[take(env, a, span) for take, a in zip(parameters, given, strict=False)])
             return recast(result, space)
