@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from tolcost.algebra.conditions import FALSE, Cond
 from tolcost.algebra.evaluate import evaluate, prepared
-from tolcost.algebra.piecewise import floordiv, tidied
+from tolcost.algebra.piecewise import floordiv, normalise_clips
 from tolcost.algebra.points import Assignment, admissible, hold_at, in_ranges
 from tolcost.algebra.poly import (
     AlgebraBudget,
@@ -137,7 +137,7 @@ def compare(a: Poly | int, b: Poly | int, facts: tuple[Cond, ...] = ()) -> Order
     ('less', 'crosses')
     """
     left, right = as_poly(a), as_poly(b)
-    gap = tidied(right - left, facts)
+    gap = normalise_clips(right - left, facts)
     if not gap.terms:
         return EQUAL
     points = _evaluate_both(left, right, facts)

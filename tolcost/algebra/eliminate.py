@@ -21,14 +21,14 @@ from tolcost.algebra.effort import spend
 from tolcost.algebra.piecewise import (
     PROVED,
     floordiv,
-    gated,
     indicator,
     maximum,
     minimum,
     mod,
+    normalise_clips,
     relu,
     sign,
-    tidied,
+    zero_unless,
 )
 from tolcost.algebra.poly import (
     ONE,
@@ -106,7 +106,7 @@ class Work(Struct, eq=False):
             raise NoClosedForm
 
 
-def posed(
+def make_problem(
     body: Poly, ranges: tuple[SummedRange, ...], conds: Sequence[Cond], facts: tuple[Cond, ...]
 ) -> Problem:
     """Make a problem under conditions some of which may be decided already."""
@@ -115,12 +115,14 @@ def posed(
     return Problem(body, ranges, tuple(dict.fromkeys(c for c in conds if isinstance(c, (Ge, Eq)))), facts)
 
 
-def extended(problem: Problem, body: Poly, *conds: Cond) -> Problem:
+def with_conditions(problem: Problem, body: Poly, *conds: Cond) -> Problem:
     """Return the problem with another summand and further conditions."""
-    return posed(body, problem.ranges, (*problem.constraints, *conds), problem.facts)
+    return make_problem(body, problem.ranges, (*problem.constraints, *conds), problem.facts)
 
 
-def put(problem: Problem, x: Symbol, value: Poly, rules: Rules, extra: tuple[Cond, ...] = ()) -> Problem:
+def substitute_range(
+    problem: Problem, x: Symbol, value: Poly, rules: Rules, extra: tuple[Cond, ...] = ()
+) -> Problem:
     """Replace a coordinate by an expression everywhere, and drop its range.
 
     Coordinates whose ranges change are renamed, so that each symbol carries its own bounds.
@@ -137,10 +139,10 @@ def put(problem: Problem, x: Symbol, value: Poly, rules: Rules, extra: tuple[Con
             symbol = the_symbol(new)
         ranges.append(SummedRange(symbol, lo, hi))
     conds = [map_cond(c, lambda p: rebuild(p, values, rules)) for c in (*extra, *problem.constraints)]
-    return posed(rebuild(problem.body, values, rules), tuple(ranges), conds, problem.facts)
+    return make_problem(rebuild(problem.body, values, rules), tuple(ranges), conds, problem.facts)
 
 
-def pruned(problem: Problem) -> Problem | None:
+def drop_proved(problem: Problem) -> Problem | None:
     """Drop conditions that always hold; ``None`` if one never holds or nothing is summed."""
     joined = _combine_congruences(problem.constraints, [r.symbol for r in problem.ranges])
     if joined is None or not problem.body.terms:
@@ -310,7 +312,7 @@ def _undominated(bounds: tuple[Poly, ...], facts: tuple[Cond, ...], way: int) ->
     return tuple(kept)
 
 
-def dominating(found: Found, remaining: frozenset[Symbol], facts: tuple[Cond, ...]) -> list[Competing]:
+def cases_of_tightest(found: Found, remaining: frozenset[Symbol], facts: tuple[Cond, ...]) -> list[Competing]:
     """Split into cases by which bound is tightest, if that depends on remaining coordinates."""
     lows = _winners(_merge_fixed(found.lows, remaining, facts, 1), 1)
     highs = _winners(_merge_fixed(found.highs, remaining, facts, -1), -1)
@@ -323,10 +325,10 @@ def _merge_fixed(
     """Merge the bounds that depend on no remaining coordinate into one, with a clip."""
     fixed = [b for b in bounds if not b.free & remaining]
     moving = tuple(b for b in bounds if b.free & remaining)
-    return (*moving, reduce(lambda a, b: tighter(a, b, facts, way), fixed)) if fixed else moving
+    return (*moving, reduce(lambda a, b: tighter_bound(a, b, facts, way), fixed)) if fixed else moving
 
 
-def tighter(a: Poly, b: Poly, facts: tuple[Cond, ...], way: int) -> Poly:
+def tighter_bound(a: Poly, b: Poly, facts: tuple[Cond, ...], way: int) -> Poly:
     """Return the larger of two lower bounds (way 1), or the smaller of two upper bounds (way -1)."""
     return maximum(a, b, facts) if way > 0 else minimum(a, b, facts)
 
@@ -576,11 +578,11 @@ _MAX_POWERS = 2_000
 def eliminate(problem: Problem, work: Work) -> Poly:
     """Eliminate all coordinates, or raise ``NoClosedForm``."""
     work.step(problem.body)
-    left = pruned(problem)
+    left = drop_proved(problem)
     if left is None:
         return ZERO
     if not left.ranges:
-        return gated(left.body, left.constraints, left.facts)
+        return zero_unless(left.body, left.constraints, left.facts)
     short = _range_to_write_out(left)
     if short is not None:
         return _write_out(left, short, work)
@@ -615,7 +617,7 @@ def _write_out(problem: Problem, r: SummedRange, work: Work) -> Poly:
     span = (r.hi - r.lo).constant or 0
     parts = []
     for k in range(span + 1):
-        parts.append(eliminate(put(problem, r.symbol, r.lo + k, work.rules), work))
+        parts.append(eliminate(substitute_range(problem, r.symbol, r.lo + k, work.rules), work))
     return total_of(parts)
 
 
@@ -653,7 +655,7 @@ def _by_equality(problem: Problem, r: SummedRange, work: Work) -> Poly | None:
         left = Problem(problem.body, problem.ranges, others, problem.facts)
         if _divides(left, x):  # outside the range the value is gated away, but no divisor may vanish there
             value = r.lo + relu(value - r.lo)
-        return eliminate(put(left, x, value, work.rules, extra), work)
+        return eliminate(substitute_range(left, x, value, work.rules, extra), work)
     return None
 
 
@@ -683,7 +685,7 @@ def _by_congruence(problem: Problem, r: SummedRange, work: Work) -> Poly | None:
     turn = coordinate("t", high, low)
     others = tuple(a for a in problem.constraints if a != cond)
     left = Problem(problem.body, problem.ranges, others, problem.facts)
-    there = put(left, x, turn * step + first, work.rules)
+    there = substitute_range(left, x, turn * step + first, work.rules)
     ranges = (*there.ranges, SummedRange(the_symbol(turn), low, high))
     return eliminate(Problem(there.body, ranges, there.constraints, there.facts), work)
 
@@ -699,7 +701,7 @@ def _by_condition_residues(problem: Problem, r: SummedRange, work: Work) -> Poly
     for residue in range(period):
         last = floordiv(r.hi - r.lo - residue, period)
         turn = coordinate("t", last, 0)
-        there = put(problem, r.symbol, turn * period + r.lo + residue, work.rules)
+        there = substitute_range(problem, r.symbol, turn * period + r.lo + residue, work.rules)
         ranges = (*there.ranges, SummedRange(the_symbol(turn), ZERO, last))
         parts.append(eliminate(Problem(there.body, ranges, there.constraints, there.facts), work))
     return total_of(parts)
@@ -717,11 +719,13 @@ def _by_clip(problem: Problem, r: SummedRange, work: Work) -> Poly | None:
     inside = poly(outer, problem.body.den)
     rest = problem.body - inside
     if any(clip in _nested_clips(g) for mono in problem.body.terms for g in mono if g is not clip):
-        idle = extended(problem, replace_generator(problem.body, clip, ZERO, work.rules), negate(active))
-        busy = extended(problem, replace_generator(problem.body, clip, clip.p, work.rules), active)
+        idle = with_conditions(
+            problem, replace_generator(problem.body, clip, ZERO, work.rules), negate(active)
+        )
+        busy = with_conditions(problem, replace_generator(problem.body, clip, clip.p, work.rules), active)
         return eliminate(idle, work) + eliminate(busy, work)
-    busy = extended(problem, replace_generator(inside, clip, clip.p, work.rules), active)
-    return eliminate(extended(problem, rest), work) + eliminate(busy, work)
+    busy = with_conditions(problem, replace_generator(inside, clip, clip.p, work.rules), active)
+    return eliminate(with_conditions(problem, rest), work) + eliminate(busy, work)
 
 
 def _activity_condition(clip: Relu, r: SummedRange, facts: tuple[Cond, ...]) -> Cond:
@@ -767,14 +771,14 @@ def _by_bounds(problem: Problem, r: SummedRange, work: Work) -> Poly:
     whole = Competing(found.lows, found.highs, ())
     if remaining and not _parts_over(body, x) and prove(ge(_count(*_tightest(whole, known))), known):
         return _between(outer, x, whole, work)  # the range is never empty, so clips express it without cases
-    pieces = dominating(found, remaining, known)
+    pieces = cases_of_tightest(found, remaining, known)
     return total_of(_between(outer, x, piece, work) for piece in pieces)
 
 
 def _tightest(piece: Competing, known: tuple[Cond, ...]) -> tuple[Poly, Poly]:
     """Return the largest lower and the smallest upper bound."""
-    lo = reduce(lambda a, b: tighter(a, b, known, 1), piece.lows)
-    return lo, reduce(lambda a, b: tighter(a, b, known, -1), piece.highs)
+    lo = reduce(lambda a, b: tighter_bound(a, b, known, 1), piece.lows)
+    return lo, reduce(lambda a, b: tighter_bound(a, b, known, -1), piece.highs)
 
 
 def _count(lo: Poly, hi: Poly) -> Poly:
@@ -783,7 +787,7 @@ def _count(lo: Poly, hi: Poly) -> Poly:
 
 def _between(outer: Problem, x: Symbol, piece: Competing, work: Work) -> Poly:
     """Sum between bounds that no longer compete in the remaining coordinates."""
-    there = pruned(extended(outer, outer.body, *piece.conds))
+    there = drop_proved(with_conditions(outer, outer.body, *piece.conds))
     if there is None:
         return ZERO
     known = there.facts + there.constraints
@@ -805,7 +809,7 @@ def _between(outer: Problem, x: Symbol, piece: Competing, work: Work) -> Poly:
     if any(isinstance(g, Sum) and g.free & remaining for mono in summed.terms for g in mono):
         raise NoClosedForm
     bound = (ge(count),) if not verdict and count.free & remaining else ()
-    return eliminate(extended(there, tidied(summed, known), *bound), work)
+    return eliminate(with_conditions(there, normalise_clips(summed, known), *bound), work)
 
 
 def _clipped_sum(body: Poly, x: Symbol, lo: Poly, hi: Poly, facts: tuple[Cond, ...]) -> Poly:

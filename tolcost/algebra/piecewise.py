@@ -173,10 +173,10 @@ def either(cond: Cond, a: Poly, b: Poly) -> Poly:
         return b + indicator(cond) * (a - b)
     b = simplify(b, (negate(cond),))
     gap = simplify(a - b, (cond,))
-    return b + (gated(gap, (cond,), ()) if isinstance(cond, (Ge, Eq)) else indicator(cond) * gap)
+    return b + (zero_unless(gap, (cond,), ()) if isinstance(cond, (Ge, Eq)) else indicator(cond) * gap)
 
 
-def gated(body: Poly, constraints: Constraints, facts: tuple[Cond, ...]) -> Poly:
+def zero_unless(body: Poly, constraints: Constraints, facts: tuple[Cond, ...]) -> Poly:
     """Return the body where all conditions hold, and 0 elsewhere."""
     for a in constraints:
         verdict = prove(a, facts)
@@ -196,12 +196,12 @@ def _gate(body: Poly, a: Cond, facts: tuple[Cond, ...]) -> Poly:
     return multiply(body, indicator(a, facts))
 
 
-def tidied(p: Poly, facts: tuple[Cond, ...] = ()) -> Poly:
+def normalise_clips(p: Poly, facts: tuple[Cond, ...] = ()) -> Poly:
     """Replace one of two clips in a product by its argument if the other clip being non-zero implies it."""
-    return _tidied(p, facts, {})
+    return _normalise_clips(p, facts, {})
 
 
-def _tidied(p: Poly, facts: tuple[Cond, ...], decided: Decided) -> Poly:
+def _normalise_clips(p: Poly, facts: tuple[Cond, ...], decided: Decided) -> Poly:
     kept: Terms = {}
     better = []
     for mono, coef in p.terms.items():
@@ -214,7 +214,7 @@ def _tidied(p: Poly, facts: tuple[Cond, ...], decided: Decided) -> Poly:
     if not better:
         return p
     result = total_of((poly(kept, p.den), *better))
-    return result if result == p else _tidied(result, facts, decided)
+    return result if result == p else _normalise_clips(result, facts, decided)
 
 
 def _drop_implied_clip(
@@ -266,7 +266,7 @@ def fewer_clips(p: Poly) -> Poly:
             continue
         instead = _remove_clip(clip, parts[1], ordered)
         if instead is not None:
-            return fewer_clips(tidied(total_of((parts.get(0, ZERO), instead))))
+            return fewer_clips(normalise_clips(total_of((parts.get(0, ZERO), instead))))
     return p
 
 

@@ -68,9 +68,9 @@ from tolcost.algebra.quick_checks import (
     MANY,
     compares_alike,
     direction,
+    is_refuted,
     obvious,
     range_decides_nothing,
-    refuted,
     undecided,
 )
 from tolcost.algebra.rebuild import QUICK, generators_in, rebuild, replace_generator
@@ -600,14 +600,14 @@ def _search_nonnegative(p: Poly, facts: tuple[Cond, ...]) -> bool | None:
     """Whether a search shows ``p >= 0``; ``None`` if it finds neither a proof nor a point that refutes it."""
     spend(_POINT_EFFORT)
     goal, known = _apply_equalities(p, facts)
-    if refuted(goal, known, FEW):
+    if is_refuted(goal, known, FEW):
         return False
     if above(goal, known, Fuel(_LITTLE_FUEL)):
         return True
     linear = follows(goal, known)
     if linear is not None:
         return linear
-    if refuted(goal, known, MANY):
+    if is_refuted(goal, known, MANY):
         return False
     if never_negative(without_ordered_clips(goal)):
         return True

@@ -151,12 +151,12 @@ def _generator_direction(generator: Generator, symbol: Symbol) -> int | None:
             return None
 
 
-def refuted(goal: Poly, known: tuple[Poly, ...], points: int = MANY) -> bool:
+def is_refuted(goal: Poly, known: tuple[Poly, ...], points: int = MANY) -> bool:
     """Whether the goal is at most -1 at some sample point where all known expressions are non-negative.
 
     >>> from tolcost.algebra.poly import length
     >>> n = length("n")
-    >>> refuted(n - 3, ()), refuted(n - 3, (n - 4,)), refuted(n - 1, ())
+    >>> is_refuted(n - 3, ()), is_refuted(n - 3, (n - 4,)), is_refuted(n - 1, ())
     (True, False, False)
     """
     if len(goal.terms) > _MOST_TERMS:

@@ -74,7 +74,7 @@ def rebuild(p: Poly, values: Mapping[Symbol, Poly | int], rules: Rules) -> Poly:
     return _substitute(p, _Change(given, rules), {})
 
 
-def rebuilding(values: Mapping[Symbol, Poly | int], rules: Rules) -> Callable[[Poly], Poly]:
+def rebuilder(values: Mapping[Symbol, Poly | int], rules: Rules) -> Callable[[Poly], Poly]:
     """Return a function that substitutes in many forms and rebuilds each shared generator once."""
     new = _Change({symbol: as_poly(value) for symbol, value in values.items()}, rules)
     done: dict[Generator, Poly] = {}

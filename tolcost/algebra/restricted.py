@@ -39,7 +39,7 @@ from tolcost.algebra.rebuild import (
     map_generators,
     opaque_sum,
     rebuild,
-    rebuilding,
+    rebuilder,
 )
 
 _MOST_TRIED = 512
@@ -143,8 +143,8 @@ def restricting(facts: tuple[Cond, ...]) -> Callable[[Poly], Poly]:
     """
     narrow, others = _narrow_symbols(facts)
     values = {s: atom(s) for fact in others for s in symbols_of_cond(fact)} | narrow
-    settle = rebuilding(values, _rules(others))
-    as_before = rebuilding({the_symbol(new): atom(old) for old, new in narrow.items()}, QUICK)
+    settle = rebuilder(values, _rules(others))
+    as_before = rebuilder({the_symbol(new): atom(old) for old, new in narrow.items()}, QUICK)
 
     def restricted(p: Poly) -> Poly:
         found = as_before(settle(p)) if p.height else p

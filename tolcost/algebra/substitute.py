@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from tolcost.algebra.conditions import Cond, Eq, Ge, map_cond
 from tolcost.algebra.poly import UNIT, ZERO, Exponential, Generator, Poly, Symbol, atom
-from tolcost.algebra.rebuild import rebuild, rebuilding, replace_generator
+from tolcost.algebra.rebuild import rebuild, rebuilder, replace_generator
 from tolcost.algebra.sums import CLOSED
 
 _MOST_HALVINGS = 64
@@ -30,7 +30,7 @@ def substitute(p: Poly, values: Mapping[Symbol, Poly | int]) -> Poly:
 
 def substituting(values: Mapping[Symbol, Poly | int]) -> Callable[[Poly], Poly]:
     """Return a function that substitutes ``values`` in many forms and rewrites what they share only once."""
-    return rebuilding(values, CLOSED)
+    return rebuilder(values, CLOSED)
 
 
 def step_of(p: Poly, symbol: Symbol) -> Poly:

@@ -22,7 +22,15 @@ from tolcost.algebra.conditions import (
 from tolcost.algebra.effort import OutOfEffort, limited, spend
 from tolcost.algebra.eliminate import NoClosedForm, Problem, SummedRange, Work, eliminate, sum_range
 from tolcost.algebra.floors import range_of
-from tolcost.algebra.piecewise import PROVED, fewer_clips, floordiv, gated, indicator, relu, tidied
+from tolcost.algebra.piecewise import (
+    PROVED,
+    fewer_clips,
+    floordiv,
+    indicator,
+    normalise_clips,
+    relu,
+    zero_unless,
+)
 from tolcost.algebra.poly import (
     ONE,
     AlgebraBudget,
@@ -110,7 +118,7 @@ def _sum_without_cases(
         body, left = summed, [p for p in left if symbol not in p.free]
     if left or (clips and (facts or body.constant is None)):
         return None
-    return tidied(reduce(multiply, clips, body)) if clips else body
+    return normalise_clips(reduce(multiply, clips, body)) if clips else body
 
 
 def _sum_one_range(body: Poly, symbol: Symbol, lo: Poly, hi: Poly, clips: list[Poly]) -> Poly | None:
@@ -180,7 +188,7 @@ def _in_closed_form(problem: Problem, guard: Cond) -> Poly:
         ordered = tuple(sorted(constraints, key=lambda a: (isinstance(a, Ge), a.p.key)))
         case = Problem(problem.body, problem.ranges, ordered, problem.facts)
         parts.append(scale(_by_components(case), times))
-    return fewer_clips(tidied(total_of(parts), problem.facts))
+    return fewer_clips(normalise_clips(total_of(parts), problem.facts))
 
 
 def _leave_open(problem: Problem, guard: Cond) -> Poly:
@@ -237,7 +245,7 @@ def _by_components(problem: Problem) -> Poly:
         inner = tuple(r for r in left if r.symbol in group)
         left = tuple(r for r in left if r.symbol not in group)
         body = _eliminate_group(Problem(body, inner, mine, problem.facts), solved)
-    return gated(body, constraints, problem.facts)
+    return zero_unless(body, constraints, problem.facts)
 
 
 def _connected(ranges: tuple[SummedRange, ...], constraints: Constraints, body: Poly) -> frozenset[Symbol]:
@@ -321,7 +329,7 @@ def _unevaluated(problem: Problem) -> Poly:
     body = problem.body
     for a in problem.constraints:
         body = multiply(body, indicator(a, problem.facts))
-    body = tidied(body, problem.facts)
+    body = normalise_clips(body, problem.facts)
     for r in reversed(problem.ranges):
         if r.symbol in body.free:
             body = opaque_sum(body, r.symbol, r.lo, r.hi)
