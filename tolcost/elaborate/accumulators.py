@@ -42,21 +42,21 @@ from tolcost.atoms.kit import (
 )
 from tolcost.atoms.nodes import Block, Component, Fold, Node, Pack, Part, Ref, Type, Var
 from tolcost.diagnostics import Rejected
-from tolcost.elaborate.again import Copy
-from tolcost.elaborate.apply import result_space, takes, widened
+from tolcost.elaborate.again import SubprogramCopy
+from tolcost.elaborate.apply import result_space, takes, widen_space
 from tolcost.elaborate.layout import (
     as_static,
-    build,
     in_spaces,
     joined_spaces,
+    make_build,
     materialise,
     pack,
     spaces_of,
     with_spaces,
 )
-from tolcost.elaborate.maps import Step, fresh, position
-from tolcost.elaborate.outlook import outlook
-from tolcost.elaborate.shapes import component, facts_here, settle, shape_text, unify
+from tolcost.elaborate.maps import Step, fresh_coordinates, position
+from tolcost.elaborate.outlook import guess_growth
+from tolcost.elaborate.shapes import component, facts_here, shape_text, substitute_equal_lengths, unify
 from tolcost.elaborate.values import (
     Data,
     Env,
@@ -91,7 +91,7 @@ Free = tuple[bool, ...]
 """Which components of an accumulator, or operands, are static."""
 
 
-def leans_on(block: Block, var: Var, free: Components) -> bool:
+def depends_statically_on(block: Block, var: Var, free: Components) -> bool:
     """Whether a static part of a block depends on a variable, so that the block would differ with data.
 
     ``free`` are the components of accumulators that are static.
@@ -145,7 +145,7 @@ class _WouldDiffer(Exception):
     """Raised for a node that differs if an operand is in another space: a conversion may have to round."""
 
 
-def retyped(block: Block, old: Var, new: Var, free: Components) -> Block | None:
+def retype(block: Block, old: Var, new: Var, free: Components) -> Block | None:
     """Change the spaces of a variable, and all spaces that follow; None if more than spaces would change.
 
     ``free`` are the static components of the variable, and of accumulators around it.
@@ -340,7 +340,7 @@ def _domain(function: str, spaces: tuple[str, ...], static: Free, written: Free)
     data = [space for space, free, _ in every if not free]
     told = [space for space, _, number in every if not number]
     numbers = [space for space, free, number in every if free and (kind_of(space) in "RC" or not number)]
-    return widened(function, reduce(join_spaces, data or told or spaces[:1]), numbers)
+    return widen_space(function, reduce(join_spaces, data or told or spaces[:1]), numbers)
 
 
 def _joined_type(left: Type, right: Type) -> Type:
@@ -421,7 +421,7 @@ def fold_under_coordinates(
     listed = isinstance(start, Pieces)
     late: Free = ()
     if any(free) and (listed or begin.type[0].shape):
-        seems = outlook(step, len(free))
+        seems = guess_growth(step, len(free))
         if seems is not None:
             late = tuple(map(and_, free, seems[0]))
             pairs = zip(seems[1], steady, strict=True)
@@ -466,7 +466,9 @@ def _elaborate_fold(
                 # This component is static only if one that just became data was static; re-elaborate with the
                 # smaller set.
                 fewer = left != free and (
-                    any(left) or body.has_asked or leans_on(body.block, body.var, env.context.free_components)
+                    any(left)
+                    or body.has_asked
+                    or depends_statically_on(body.block, body.var, env.context.free_components)
                 )
                 if not fewer and settled.by == growth.by and _same_shapes(settled.parts, growth.parts):
                     if body.widen(settled, left, again=left != free):
@@ -594,7 +596,7 @@ class _Pass:
         late: Free = (),
     ) -> None:
         self.env, self.step, self.shape, self.growth = env, step, shape, growth
-        self.coords, self.inner = fresh(env, step.pattern, shape)
+        self.coords, self.inner = fresh_coordinates(env, step.pattern, shape)
         self.var = Var("accumulator", growth.after(lambda: position(self.coords, shape)))
         env.context.free_components |= _component_keys(self.var, free)
         self.accumulator = _as_value(self.inner, Ref(self.var, self.var.type), listed, free, late)
@@ -642,7 +644,7 @@ class _Pass:
         own = (True,) * sum(free)
         var = Var(self.var.name, tuple(compress(self.var.type, free)))
         self.env.context.free_components |= _component_keys(var, own)
-        body = those_alone(self.block, self.var, var, free)
+        body = restrict_to_components(self.block, self.var, var, free)
         start = pack(tuple(component(begin, j + 1) for j, f in enumerate(free) if f))
         fold = self.env.scope.bind(self._fold(var, body, start, growth.of(free)))
         found = _as_value(self.env, fold, True, own)
@@ -662,7 +664,7 @@ class _Pass:
             around -= _component_keys(self.var, (True,) * len(free))
             around |= _component_keys(self.var, free) | _component_keys(wider, free)
             differs = self.has_asked and old != spaces
-            body = None if differs else retyped(self.block, self.var, wider, around)
+            body = None if differs else retype(self.block, self.var, wider, around)
             if body is None:
                 return False
             old, again = spaces, False
@@ -680,7 +682,7 @@ class _Pass:
         return Fold(symbols, self.shape, var, start, body, kind, self.step.span, self.env.context.node)
 
 
-class _RestrictedCopy(Copy):
+class _RestrictedCopy(SubprogramCopy):
     """A copy of a body restricted to some components; variables bound around it stay."""
 
     accumulator: Var
@@ -706,10 +708,10 @@ class _RestrictedCopy(Copy):
             case Ref(var=var) if var not in self.vars:
                 return node
             case _:
-                return Copy.fresh(self, node)
+                return SubprogramCopy.fresh(self, node)
 
 
-def those_alone(block: Block, old: Var, new: Var, chosen: Free) -> Block:
+def restrict_to_components(block: Block, old: Var, new: Var, chosen: Free) -> Block:
     """Restrict a body to chosen components, which must not depend on the others."""
     assert isinstance(block.result, Pack)
     results = tuple(compress(block.result.items, chosen))
@@ -794,7 +796,7 @@ def _check_steady(shape: tuple[Poly, ...], coords: tuple[Poly, ...], step: Step)
 
 
 def _grow(env: Env, want: Poly, now: Poly, grows: Poly, coords: tuple[Poly, ...], step: Step) -> Poly:
-    difference = settle(env.context, now) - settle(env.context, want)
+    difference = substitute_equal_lengths(env.context, now) - substitute_equal_lengths(env.context, want)
     if difference == const(0):
         return grows
     verdict = prove(eq(difference), facts_here(env))
@@ -849,4 +851,4 @@ def _broadcast_scalars(begin: Node, parts: Type, env: Env, step: Step) -> Node:
 def _broadcast_to(value: Node, part: Part, env: Env, step: Step) -> Node:
     """Broadcast a number to a ToL."""
     coords, scope = env.scope.under([f"i{n + 1}" for n in range(len(part.shape))], part.shape)
-    return build(coords, part.shape, scope.block(value), step.span)
+    return make_build(coords, part.shape, scope.block(value), step.span)

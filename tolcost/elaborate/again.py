@@ -31,7 +31,7 @@ from tolcost.elaborate.values import (
 )
 
 
-class Before(Struct, frozen=True, eq=False):
+class EarlierResult(Struct, frozen=True, eq=False):
     """The result of a program: its data inputs, the bindings it made, and its results."""
 
     data: tuple[Node, ...]
@@ -39,7 +39,7 @@ class Before(Struct, frozen=True, eq=False):
     results: tuple[Value, ...]
 
 
-Remembered = dict[object, Before | None]
+Remembered = dict[object, EarlierResult | None]
 """The results of programs in one elaboration; None if a result does not depend on the inputs alone."""
 
 
@@ -59,7 +59,7 @@ def applied(
     context, scope = env.context, env.scope
     equal = tuple(context.notes.equal.items())
     place = (scope.depth, scope.facts, scope.mode, scope.naming)
-    surrounding = (*place, env.in_index, equal, context.notes.agreed)
+    surrounding = (*place, env.in_index, equal, context.notes.data_equations)
     key = (program, *kinds, *surrounding)
     if key in known:
         before = known[key]
@@ -70,7 +70,7 @@ def applied(
     alone = looked == (context.looked, context.names, len(context.warnings))
     known[key] = None
     if alone and all(map(_can_copy, results)):
-        known[key] = Before(tuple(data), tuple(scope.bindings[start:]), results)
+        known[key] = EarlierResult(tuple(data), tuple(scope.bindings[start:]), results)
     return results
 
 
@@ -127,10 +127,10 @@ def _can_copy(value: Value) -> bool:
             return is_static(value) and not isinstance(value, View | Opaque | Seq)
 
 
-def _copy(env: Env, before: Before, data: Sequence[Node]) -> tuple[Value, ...] | None:
+def _copy(env: Env, before: EarlierResult, data: Sequence[Node]) -> tuple[Value, ...] | None:
     """Copy a result over other data; None if it depends on more than its inputs."""
     pairs = list(zip(before.data, data, strict=True))
-    copy = Copy(dict(pairs), {old.var: new for old, new in pairs if isinstance(old, Ref)}, {})
+    copy = SubprogramCopy(dict(pairs), {old.var: new for old, new in pairs if isinstance(old, Ref)}, {})
     try:
         bindings = copy.bindings(before.bindings)
         results = tuple(map(copy.value, before.results))
@@ -140,7 +140,7 @@ def _copy(env: Env, before: Before, data: Sequence[Node]) -> tuple[Value, ...] |
     return results
 
 
-class Copy(Struct):
+class SubprogramCopy(Struct):
     """A copy under construction: the new nodes and variables by the old ones."""
 
     done: dict[Node, Node]

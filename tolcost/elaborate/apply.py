@@ -11,9 +11,9 @@ from tolcost.algebra import Cond, Poly, const, indicator
 from tolcost.atoms.kit import is_numeric, numeric_type
 from tolcost.atoms.nodes import Convert, Lambda, Node, Type
 from tolcost.diagnostics import Span
-from tolcost.elaborate.layout import as_static, element, grid, in_spaces, lay, materialise, with_spaces
+from tolcost.elaborate.layout import as_static, element, emit_map, grid, in_spaces, materialise, with_spaces
 from tolcost.elaborate.shapes import capacity, known, shape_of, shape_text, space_of, unify
-from tolcost.elaborate.static_numbers import fold_plain, fold_static, held, integer_division, truth
+from tolcost.elaborate.static_numbers import fit_to_space, fold_plain, fold_static, integer_division, truth
 from tolcost.elaborate.values import (
     Builtin,
     Cast,
@@ -71,7 +71,7 @@ def _give_space(env: Env, value: Value, space: str | None) -> Value:
         return value
     if isinstance(value, Opaque):
         return Opaque(in_spaces(value.node, (space,)), space)
-    return recast(held(env, value, space) if kind_of(space) == "Z" else value, space)
+    return recast(fit_to_space(env, value, space) if kind_of(space) == "Z" else value, space)
 
 
 def _space_of_casts(name: str, args: tuple[Value, ...]) -> str | None:
@@ -81,7 +81,7 @@ def _space_of_casts(name: str, args: tuple[Value, ...]) -> str | None:
     """
     domain = reduce(join_spaces, [space for a in args if (space := cast_of(a)) is not None])
     others = [space_of(a) for a in args if cast_of(a) is None]
-    space = result_space(name, widened(name, domain, others))
+    space = result_space(name, widen_space(name, domain, others))
     return space if SPACES[space].finite else None
 
 
@@ -250,10 +250,10 @@ def _domain(name: str, data: SpaceNames, statics: SpaceNames) -> str:
     domain, *others = data or told or statics[:1] or ("R",)
     for space in others:
         domain = join_spaces(domain, space)
-    return widened(name, domain, statics)
+    return widen_space(name, domain, statics)
 
 
-def widened(name: str, domain: str, statics: Iterable[str]) -> str:
+def widen_space(name: str, domain: str, statics: Iterable[str]) -> str:
     """Widen a space to hold static numbers, and as the function requires."""
     for space in statics:
         if _FAMILY_ORDER.index(kind_of(space)) > _FAMILY_ORDER.index(kind_of(domain)):
@@ -308,7 +308,7 @@ def _apply_elementwise(env: Env, name: str, args: tuple[Value, ...], span: Span)
             result_space(name, _domain(name, *_spaces(args))) if name != "/" else "Z",
         )
     bound = tuple(bind_data(env, a) for a in args)
-    return lay(
+    return emit_map(
         env, shape, lambda here, at: _apply_numbers(here, name, _each_at(here, bound, at, span), span), span
     )
 
@@ -352,7 +352,7 @@ def static_in(env: Env, value: Value, space: str, span: Span) -> Value:
     if isinstance(inner, View):
         found = _convert_view(env, inner, space, span) if space != space_of(value) else inner
     else:
-        found = held(env, _convert_number(env, inner, space, span), space)
+        found = fit_to_space(env, _convert_number(env, inner, space, span), space)
     return recast(found, space) if SPACES[space].finite else found
 
 

@@ -37,19 +37,18 @@ from tolcost.diagnostics import Span
 from tolcost.elaborate.apply import check_condition, check_numbers
 from tolcost.elaborate.layout import (
     element,
+    emit_map,
     grid,
     in_spaces,
     index_node,
     joined_spaces,
-    lay,
     leaves,
     made_of,
     materialise,
     not_there,
-    regrown,
+    rebuild_sequence,
 )
 from tolcost.elaborate.shapes import (
-    apart,
     at_all_places,
     capacity,
     component_shapes,
@@ -58,13 +57,14 @@ from tolcost.elaborate.shapes import (
     facts_here,
     is_local,
     is_reached,
+    joint_space,
     known,
     label_operands,
     shape_of,
     shape_text,
     solve,
     space_of,
-    told_together,
+    split_if_uneven,
     unify,
 )
 from tolcost.elaborate.static_numbers import as_number, truth
@@ -114,7 +114,7 @@ def merge(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> Val
     sides = (then[1], other[1])
     if any(map(cast_of, sides)) and all(map(is_static, sides)):
         found = merge(env, condition, (then_env, plain(then[1])), (other_env, plain(other[1])), span)
-        return recast(found, told_together(sides))
+        return recast(found, joint_space(sides))
     a, b = alike(then[1], other[1])
     then, other = (then_env, a), (other_env, b)
     if a is b:
@@ -170,7 +170,7 @@ def choose_sequence(
     chosen = select(env, condition, (then_env, Pieces(left)), (other_env, Pieces(right)), span, free)
     node = env.scope.bind(materialise(env, chosen, span))
     parts = components(env, Data(node), span)
-    return regrown(a, _group_components(iter(parts), map(capacity, left)))
+    return rebuild_sequence(a, _group_components(iter(parts), map(capacity, left)))
 
 
 def _group_components(parts: Iterator[Value], sizes: Iterable[int]) -> Iterator[Value]:
@@ -500,7 +500,7 @@ def _match_ranks(then_env: Env, a: Value, other_env: Env, b: Value, span: Span) 
         return a, b
     first = [_match_rank(then_env, x, other_env, y, span) for x, y in zip(left, right, strict=True)]
     second = [_match_rank(other_env, y, then_env, x, span) for x, y in zip(left, right, strict=True)]
-    return regrown(a, iter(first)), regrown(b, iter(second))
+    return rebuild_sequence(a, iter(first)), rebuild_sequence(b, iter(second))
 
 
 def _match_rank(env: Env, value: Value, other_env: Env, other: Value, span: Span) -> Value:
@@ -528,7 +528,7 @@ def choose_by_data(env: Env, condition: Value, then: Value, other: Value, span: 
         entries = tuple(_choose_entry(env, bound, tuple(const(n) for n in at), span) for at in places)
         if all(capacity(one) == 1 and not shape_of(env, one, span) for one in entries):  # a vector of numbers
             return Vec(numbers, entries)
-    return lay(env, shape, lambda here, at: _choose_entry(here, bound, at, span), span)
+    return emit_map(env, shape, lambda here, at: _choose_entry(here, bound, at, span), span)
 
 
 def _choose_entry(env: Env, values: tuple[Value, ...], at: tuple[Value, ...], span: Span) -> Value:
@@ -545,7 +545,7 @@ def _choose_entry(env: Env, values: tuple[Value, ...], at: tuple[Value, ...], sp
 
 def _entry_at(env: Env, value: Value, at: tuple[Value, ...], span: Span) -> Value:
     """Return the element at a coordinate, of each component of a list; a scalar is broadcast."""
-    value = apart(env, value)
+    value = split_if_uneven(env, value)
     if isinstance(value, Pieces):
         return Pieces(tuple(_entry_at(env, item, at, span) for item in value.items))
     return element(env, value, at, span) if shape_of(env, value, span) else value

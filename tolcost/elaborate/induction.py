@@ -19,9 +19,9 @@ from tolcost.atoms.nodes import Component, Node, Ref
 from tolcost.diagnostics import NOWHERE, Rejected, Span
 from tolcost.elaborate.accumulators import Longer, fold_under_coordinates
 from tolcost.elaborate.apply import static_in
-from tolcost.elaborate.layout import in_spaces, lay_out, materialise
-from tolcost.elaborate.maps import Step, WrappedStep, fresh, position
-from tolcost.elaborate.outlook import outlook
+from tolcost.elaborate.layout import expand, in_spaces, materialise
+from tolcost.elaborate.maps import Step, WrappedStep, fresh_coordinates, position
+from tolcost.elaborate.outlook import guess_growth
 from tolcost.elaborate.shapes import facts_here, pick_component, shape_of, space_of
 from tolcost.elaborate.shapes import known as numbers_of
 from tolcost.elaborate.values import (
@@ -160,7 +160,7 @@ class InductiveStep(WrappedStep, frozen=True):
 
 def fold_list(env: Env, step: Step, start: Items, shape: tuple[Poly, ...], maybe_free: bool = False) -> Value:
     """Build the fold of a list; components that are known at every step are not computed."""
-    guess = guessed(env, step, start, shape)
+    guess = guess_from_first_step(env, step, start, shape)
     if guess.handed_on:  # usually every step copies the components that the first step copies
         given = {**guess.candidates.known, **{j: Induction(start[j]) for j in guess.handed_on}}
         try:
@@ -186,7 +186,7 @@ def fold_list(env: Env, step: Step, start: Items, shape: tuple[Poly, ...], maybe
 
 def may_be_known(step: Step, start: Items) -> bool:
     """Whether the syntax of a step suggests that some component may be known at every step."""
-    seems = outlook(step, len(start))
+    seems = guess_growth(step, len(start))
     if seems is None:
         return True
     every = zip(start, *seems, strict=True)
@@ -266,7 +266,7 @@ def _fold_rest(env: Env, step: InductiveStep, maybe_free: bool, longer: Longer) 
     """Build the fold of the components that are not known, and add those that are."""
     rest, steps = step.rest(), product_of(step.shape)
     if not rest:
-        coords, inner = fresh(env, step.pattern, step.shape)
+        coords, inner = fresh_coordinates(env, step.pattern, step.shape)
         with env.context.attempt(inner.scope) as trial:
             step.at(inner, Pieces(()), coords)
             step.confirm()
@@ -291,10 +291,12 @@ def components(accumulator: Value) -> Items:
     return accumulator.items if isinstance(accumulator, Pieces) else (accumulator,)
 
 
-def follow(env: Env, step: Step, start: Items, shape: tuple[Poly, ...], coords: tuple[Poly, ...]) -> None:
+def elaborate_any_step(
+    env: Env, step: Step, start: Items, shape: tuple[Poly, ...], coords: tuple[Poly, ...]
+) -> None:
     """Elaborate a step at symbolic coordinates, where only facts that hold at every step are known."""
     unknown: Items = tuple(item if _known_entries(item) else Unknown() for item in start)
-    guess = guessed(env, step, unknown, shape)
+    guess = guess_from_first_step(env, step, unknown, shape)
     handed_on = {j: (Induction(start[j]),) for j in guess.handed_on}
     candidates = InductionCandidates({**guess.candidates.ways, **handed_on})
     while True:
@@ -317,11 +319,11 @@ class Guess(Struct, frozen=True, eq=False):
     longer: Longer = ()
 
 
-def guessed(env: Env, step: Step, start: Items, shape: tuple[Poly, ...]) -> Guess:
+def guess_from_first_step(env: Env, step: Step, start: Items, shape: tuple[Poly, ...]) -> Guess:
     """Guess what holds at every step from the result of the first step."""
     if not any(map(_known_entries, start)):
         return Guess()
-    _, inner = fresh(env, step.pattern, shape)
+    _, inner = fresh_coordinates(env, step.pattern, shape)
     try:
         with env.context.attempt(inner.scope):
             result = step.at(inner, as_list(start), tuple(const(1) for _ in shape))
@@ -393,7 +395,7 @@ def _known_entries(value: Value, env: Env | None = None) -> tuple[tuple[int, ...
         numbers = numbers_of(inner.shape)
         if numbers is None or prod(numbers) > MOST_ENTRIES:
             return None
-        inner = lay_out(inner, numbers, env, NOWHERE)
+        inner = expand(inner, numbers, env, NOWHERE)
     shape, items = (inner.shape, inner.items) if isinstance(inner, Vec) else ((), (inner,))
     entries = tuple(map(plain, items))
     if len(entries) > MOST_ENTRIES or not all(

@@ -48,7 +48,6 @@ from tolcost.elaborate.shapes import (
     AT_LEAST_1,
     INSIDE,
     Shape,
-    apart,
     capacity,
     check_component,
     check_index,
@@ -56,12 +55,13 @@ from tolcost.elaborate.shapes import (
     components,
     decide,
     is_seen_inside,
+    joint_space,
     known,
     pick_component,
     shape_of,
     shape_text,
     space_of,
-    told_together,
+    split_if_uneven,
     unify,
 )
 from tolcost.elaborate.values import (
@@ -143,9 +143,9 @@ def in_one_tol(env: Env, values: Sequence[Value], span: Span) -> tuple[list[Valu
     Next to data that is not known entry by entry, a value with an explicit space is laid out in it.
     """
     if all(map(is_static, values)) or all(map(_entrywise, values)):
-        return [*map(plain, values)], told_together(values)
+        return [*map(plain, values)], joint_space(values)
     laid: list[Value] = [Data(materialise(env, v, span)) if isinstance(v, Cast) else v for v in values]
-    return laid, told_together(values)
+    return laid, joint_space(values)
 
 
 def _entrywise(value: Value) -> bool:
@@ -193,7 +193,7 @@ def build_from(env: Env, shape: Shape, value: View, span: Span, space: str | Non
     numbers = known(shape)
     if numbers is not None and value.static and math.prod(numbers) <= TABLE_LIMIT:
         told = value.space if 0 in numbers else None  # no entry shows the space
-        return _vec_node(env, lay_out(value, numbers, env, span), span, space or told)
+        return _vec_node(env, expand(value, numbers, env, span), span, space or told)
 
     def at(inner: Env, coords: tuple[Value, ...]) -> Value:
         entry = value.get(inner, coords)
@@ -202,10 +202,10 @@ def build_from(env: Env, shape: Shape, value: View, span: Span, space: str | Non
         node = materialise(inner, entry, span, space)
         return Opaque(in_spaces(node, (space,) * len(node.type)), space)
 
-    return materialise(env, lay(env, shape, at, span), span)
+    return materialise(env, emit_map(env, shape, at, span), span)
 
 
-def build(coords: Shape, extents: Shape, body: Block, span: Span) -> Node:
+def make_build(coords: Shape, extents: Shape, body: Block, span: Span) -> Node:
     """Build a ToL over coordinates that are given as polynomials of one symbol each."""
     if not coords and not body.bindings:
         return body.result
@@ -252,7 +252,7 @@ def check_sequence(size: int, span: Span) -> None:
         fail("T0502", f"a sequence of {size:,} has more than {MOST_IN_SEQUENCE:,} entries", span)
 
 
-def lay_out(value: View, shape: tuple[int, ...], env: Env, span: Span) -> Vec:
+def expand(value: View, shape: tuple[int, ...], env: Env, span: Span) -> Vec:
     """Lay a view of known lengths out, entry by entry."""
     items = tuple(value.get(env, tuple(const(a) for a in at)) for at in grid(shape, span))
     return Vec(shape, items)
@@ -396,7 +396,7 @@ LaySlice = Callable[[Env, Shape, At], Value]
 """Lays out the rest of a domain when one of its dimensions is unrolled."""
 
 
-def unrolled(env: Env, at: At, shape: Shape, place: int, span: Span, lay_slice: LaySlice) -> Value:
+def unroll_dimension(env: Env, at: At, shape: Shape, place: int, span: Span, lay_slice: LaySlice) -> Value:
     """Unroll one dimension of a domain, because a table is indexed by it.
 
     Each entry counts as work, as it would under coordinates.
@@ -462,17 +462,17 @@ def _slice_of(env: Env, at: At, rest: Shape, place: int, k: Poly, lay_slice: Lay
     return lay_slice(env, rest, lambda inner, coords: at(inner, (*coords[:place], k, *coords[place:])))
 
 
-def lay(env: Env, shape: Shape, at: At, span: Span) -> Value:
+def emit_map(env: Env, shape: Shape, at: At, span: Span) -> Value:
     """Lay out a ToL whose elements a function computes."""
-    coords, inner = inside(env, tuple(f"i{n + 1}" for n in range(len(shape))), shape)
+    coords, inner = bind_coordinates(env, tuple(f"i{n + 1}" for n in range(len(shape))), shape)
     try:
         with env.context.attempt(inner.scope) as trial:
             node = materialise(inner, at(inner, coords), span)
             trial.keep()
-        return Data(build(coords, shape, inner.scope.block(node), span))
+        return Data(make_build(coords, shape, inner.scope.block(node), span))
     except NeedsUnrolling as needs:
         place = own_place(needs, coords)
-        return unrolled(env, at, shape, place, span, lambda e, rest, a: lay(e, rest, a, span))
+        return unroll_dimension(env, at, shape, place, span, lambda e, rest, a: emit_map(e, rest, a, span))
 
 
 def own_place(needs: NeedsUnrolling, coords: tuple[Poly, ...]) -> int:
@@ -483,7 +483,7 @@ def own_place(needs: NeedsUnrolling, coords: tuple[Poly, ...]) -> int:
     raise needs
 
 
-def inside(env: Env, names: tuple[str, ...], shape: Shape) -> tuple[Shape, Env]:
+def bind_coordinates(env: Env, names: tuple[str, ...], shape: Shape) -> tuple[Shape, Env]:
     """Bind coordinates of a shape; in the block under them, no length of the shape is 0."""
     # most lengths are at least 1
     facts = [decide(env, ge(d - 1)) for d in shape if (range_of(d)[0] or 0) < 1]
@@ -506,7 +506,7 @@ Integers may decide lengths, so their values are worth the work of elaborating e
 
 def element(env: Env, value: Value, at: tuple[Value, ...], span: Span, checked: bool = False) -> Value:
     """Return the element at a full coordinate, or the slice at a partial one."""
-    found = laid_at(value, at)
+    found = entry_at(value, at)
     return _find_element(env, value, at, span, checked) if found is None else found
 
 
@@ -522,7 +522,7 @@ def _element_of_each(env: Env, value: Pieces, at: tuple[Value, ...], span: Span,
 
 def _find_element(env: Env, value: Value, at: tuple[Value, ...], span: Span, checked: bool) -> Value:
     """Return an element that is not a plain entry of a vector."""
-    value = apart(env, value)
+    value = split_if_uneven(env, value)
     if isinstance(value, Pieces):
         return _element_of_each(env, value, at, span, checked)
     shape = shape_of(env, value, span)
@@ -580,7 +580,7 @@ def not_there(env: Env, like: Node, span: Span) -> Node:
         table = Table((const(0),), (Part((const(1),), part.space),), span)
         coords, scope = env.scope.under([f"i{n + 1}" for n in range(len(part.shape))], part.shape)
         member_of = Member(table, (const(0),), numeric_type(part.space), span)
-        return build(coords, part.shape, scope.block(member_of), span)
+        return make_build(coords, part.shape, scope.block(member_of), span)
 
     return pack(tuple(map(part_of, like.type)))
 
@@ -597,7 +597,7 @@ def _element_in_space(env: Env, value: Cast, at: tuple[Value, ...], shape: Shape
     return _slice(env, value, at, shape, span)
 
 
-def laid_at(value: Value, at: tuple[Value, ...]) -> Value | None:
+def entry_at(value: Value, at: tuple[Value, ...]) -> Value | None:
     """Return the entry of a vector at a full coordinate of numbers in range; None in all other cases."""
     if not isinstance(value, Vec) or len(at) != len(value.shape):
         return None
@@ -761,10 +761,10 @@ def leaves(value: Value) -> tuple[Value, ...]:
     return (value,)
 
 
-def regrown(like: Value, parts: Iterator[Value]) -> Value:
+def rebuild_sequence(like: Value, parts: Iterator[Value]) -> Value:
     """Return a sequence of the same structure with other tensors."""
     if isinstance(like, Seq):
-        return Seq(tuple(regrown(item, parts) for item in like.items))
+        return Seq(tuple(rebuild_sequence(item, parts) for item in like.items))
     return next(parts)
 
 

@@ -24,28 +24,28 @@ from tolcost.elaborate.expressions import (
 )
 from tolcost.elaborate.layout import (
     At,
-    build,
+    bind_coordinates,
     check_even,
     element,
+    entry_at,
     grid,
-    inside,
-    laid_at,
+    make_build,
     materialise,
     own_place,
     pack,
-    unrolled,
+    unroll_dimension,
 )
 from tolcost.elaborate.shapes import (
     Shape,
-    apart,
     capacity,
     component,
+    domain_shape,
+    joint_space,
     known,
     pick_component,
     shape_of,
     space_of,
-    told_together,
-    walked_shape,
+    split_if_uneven,
 )
 from tolcost.elaborate.values import (
     UNROLL_LIMIT,
@@ -125,7 +125,7 @@ def pattern_of(expr: tree.Expr | None) -> CoordinateNames:
     fail("T0323", "the coordinates must be names: i, [i, j] or [n, *o]", expr.span)
 
 
-def hints(pattern: CoordinateNames, rank: int) -> tuple[str, ...]:
+def coordinate_names(pattern: CoordinateNames, rank: int) -> tuple[str, ...]:
     """Return names for fresh coordinates, preferably the program's own."""
     named = pattern.names[:rank]
     more = rank - len(named)
@@ -135,9 +135,9 @@ def hints(pattern: CoordinateNames, rank: int) -> tuple[str, ...]:
     return (*named, *[stem if more == 1 else f"{stem}{n + 1}" for n in range(more)])
 
 
-def fresh(env: Env, pattern: CoordinateNames, shape: Shape) -> tuple[Shape, Env]:
+def fresh_coordinates(env: Env, pattern: CoordinateNames, shape: Shape) -> tuple[Shape, Env]:
     """Make fresh coordinates for a shape, and the block under them."""
-    return inside(env, hints(pattern, len(shape)), shape)
+    return bind_coordinates(env, coordinate_names(pattern, len(shape)), shape)
 
 
 # ---- map ---------------------------------------------------------------------------------
@@ -173,12 +173,12 @@ class MapBody(Struct, frozen=True, eq=False):
 def map_form(env: Env, expr: tree.Call) -> Value:
     """Evaluate ``map(t, f, iter)``."""
     outer = env.indexing(False)
-    over = apart(outer, bind_data(outer, evaluate(outer, expr.args[0])))
+    over = split_if_uneven(outer, bind_data(outer, evaluate(outer, expr.args[0])))
     pattern = pattern_of(expr.args[2] if len(expr.args) == 3 else None)
     body = MapBody(outer, over, expr.args[1], pattern, expr.span)
     if isinstance(over, Seq):
         return Seq(tuple(bind_data(outer, body.at(outer, (const(n + 1),))) for n in range(len(over.items))))
-    shape = walked_shape(outer, over, expr.span)
+    shape = domain_shape(outer, over, expr.span)
     try:
         return map_value(outer, body, shape)
     except ListForNumber:
@@ -262,7 +262,7 @@ def _assemble(shape: tuple[int, ...], items: list[Value]) -> Value | None:
     if any(isinstance(item, Seq) for item in items):
         return None
     laid_out = _flatten(shape, [plain(item) for item in items])
-    return None if laid_out is None else recast(laid_out, told_together(items))
+    return None if laid_out is None else recast(laid_out, joint_space(items))
 
 
 def _map_over_nothing(env: Env, body: MapBody, shape: tuple[int, ...]) -> Value | None:
@@ -270,7 +270,9 @@ def _map_over_nothing(env: Env, body: MapBody, shape: tuple[int, ...]) -> Value 
 
     None if they are data.
     """
-    coords, inner = inside(env, hints(body.pattern, len(shape)), tuple(map(const, shape)))
+    coords, inner = bind_coordinates(
+        env, coordinate_names(body.pattern, len(shape)), tuple(map(const, shape))
+    )
     with env.context.attempt(inner.scope):
         try:
             entry_ = body.at(inner, coords)
@@ -300,7 +302,7 @@ def _flatten(shape: tuple[int, ...], items: list[Value]) -> Vec | None:
 
 def under_coordinates(env: Env, shape: Shape, at: At, pattern: CoordinateNames, span: Span) -> Value:
     """Build a ToL whose elements a function computes; its static components stay formulas."""
-    coords, inner = fresh(env, pattern, shape)
+    coords, inner = fresh_coordinates(env, pattern, shape)
     try:
         with env.context.attempt(inner.scope) as trial:
             value = at(inner, coords)
@@ -308,10 +310,10 @@ def under_coordinates(env: Env, shape: Shape, at: At, pattern: CoordinateNames, 
             free = tuple([is_static(item) and not isinstance(item, Seq) for item in items])
             data = [materialise(inner, v, span) for v, f in zip(items, free, strict=True) if not f]
             trial.keep()
-        laid = build(coords, shape, inner.scope.block(pack(tuple(data))), span) if data else None
+        laid = make_build(coords, shape, inner.scope.block(pack(tuple(data))), span) if data else None
     except NeedsUnrolling as needs:
         place = own_place(needs, coords)
-        return unrolled(
+        return unroll_dimension(
             env,
             at,
             shape,
@@ -456,7 +458,7 @@ def position(at: tuple[Value, ...], shape: tuple[Poly, ...]) -> Poly:
 
 def _enter(body: MapBody | WrittenStep, env: Env, at: tuple[Value, ...]) -> tuple[Env, Lazy | Value]:
     """Return the environment of a body at a coordinate, binding in the block of ``env``, and the element."""
-    item: Lazy | Value | None = laid_at(body.over, at)
+    item: Lazy | Value | None = entry_at(body.over, at)
     # it may need computation, which happens once, in this block
     if item is None or not isinstance(item, (Poly, Cond, str)):
         item = Lazy("", env, lambda here: element(here, body.over, at, body.span, checked=True))

@@ -14,7 +14,7 @@ from msgspec import Struct
 from tolcost.algebra import Cond, Poly, const, ge
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.nodes import Block, Node, Var
-from tolcost.elaborate.shapes import facts_here, proved
+from tolcost.elaborate.shapes import facts_here, try_prove
 from tolcost.elaborate.values import Env
 from tolcost.spaces import SPACES, kind_of
 
@@ -67,7 +67,7 @@ class _Bounds(Struct, frozen=True, eq=False):
             value = const(floor(value) if lower else ceil(value))
         if not isinstance(value, Poly):
             return False
-        return proved(ge(value - end if lower else end - value), self.facts) is True
+        return try_prove(ge(value - end if lower else end - value), self.facts) is True
 
     def _function_keeps(self, node: ir.Lambda, end: Poly, lower: bool) -> bool:
         clips = _CLIPS.get((node.function, lower))

@@ -22,7 +22,7 @@ _DATA: _Needs = frozenset((0,))
 _Names = Mapping[str, _Needs]
 
 
-def outlook(step: Step, size: int) -> tuple[tuple[bool, ...], tuple[int, ...]] | None:
+def guess_growth(step: Step, size: int) -> tuple[tuple[bool, ...], tuple[int, ...]] | None:
     """Guess the effect of a step on an accumulator of ``size`` components.
 
     None if the syntax does not show it.

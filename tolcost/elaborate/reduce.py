@@ -31,17 +31,17 @@ from tolcost.elaborate.accumulators import fold_under_coordinates
 from tolcost.elaborate.apply import static_in
 from tolcost.elaborate.induction import as_list, components, fold_list, may_be_known
 from tolcost.elaborate.layout import grid, in_spaces, materialise
-from tolcost.elaborate.maps import Step, WrappedStep, WrittenStep, fresh, pattern_of
+from tolcost.elaborate.maps import Step, WrappedStep, WrittenStep, fresh_coordinates, pattern_of
 from tolcost.elaborate.shapes import (
-    apart,
     capacity,
+    domain_shape,
     facts_here,
     known,
     pick_component,
     space_of,
-    walked_shape,
+    split_if_uneven,
 )
-from tolcost.elaborate.static_numbers import held
+from tolcost.elaborate.static_numbers import fit_to_space
 from tolcost.elaborate.values import (
     UNROLL_LIMIT,
     Data,
@@ -103,11 +103,11 @@ def reduce_form(env: Env, expr: tree.Call) -> Value:
 def written_fold(env: Env, expr: tree.Call) -> tuple[WrittenStep, Value, tuple[Poly, ...]]:
     """Return the step of a fold, its start, and the shape of its domain."""
     outer = env.indexing(False)
-    over = apart(outer, bind_data(outer, evaluate(outer, expr.args[0])))
+    over = split_if_uneven(outer, bind_data(outer, evaluate(outer, expr.args[0])))
     start = entry(evaluate(outer, expr.args[2]))
     pattern = pattern_of(expr.args[3] if len(expr.args) == 4 else None)
     step = WrittenStep(outer, over, expr.args[1], pattern, expr.span)
-    return step, bind_data(outer, start), walked_shape(outer, over, expr.span)
+    return step, bind_data(outer, start), domain_shape(outer, over, expr.span)
 
 
 def fold_value(env: Env, step: WrittenStep, start: Value, shape: tuple[Poly, ...]) -> Value:
@@ -357,7 +357,7 @@ def _static_in(env: Env, value: Value, space: str, span: Span) -> Value:
 def _in_fold_space(env: Env, value: Value, folded: Value) -> Value:
     """Give the result of a static fold the machine type that the fold has."""
     space = space_of(folded)
-    return recast(held(env, value, space), space) if SPACES[space].finite else value
+    return recast(fit_to_space(env, value, space), space) if SPACES[space].finite else value
 
 
 def _probe(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
@@ -379,7 +379,7 @@ def _fold_final_at_once(env: Env, step: Step, start: Value, shape: tuple[Poly, .
     """Return the result of a fold that is final after the first step, such as a maximum of equal numbers."""
     if prove(ge(product_of(shape) - 1), facts_here(env)) is not True:
         return None
-    coords, inner = fresh(env, step.pattern, shape)
+    coords, inner = fresh_coordinates(env, step.pattern, shape)
     with env.context.attempt(inner.scope) as trial:
         value = plain(step.at(inner, start, coords))
         if not isinstance(value, (Poly, Cond, Fraction, float)):
@@ -399,7 +399,7 @@ def _fold_in_closed_form(env: Env, step: Step, start: Value, shape: tuple[Poly, 
     """
     accumulator, first = data_symbol("accumulator", None, None), plain(start)
     symbol = the_symbol(accumulator)
-    coords, inner = fresh(env, step.pattern, shape)
+    coords, inner = fresh_coordinates(env, step.pattern, shape)
     with env.context.attempt(inner.scope) as trial:
         value = plain(step.at(inner, accumulator, coords))
         if not isinstance(value, Poly):

@@ -36,16 +36,16 @@ from tolcost.elaborate.apply import apply, static_in
 from tolcost.elaborate.layout import describe, integers, made_of, materialise
 from tolcost.elaborate.shapes import (
     Shape,
-    apart,
     capacity,
     check_within,
     component_shapes,
     components,
     decide,
     require,
-    settle,
     shape_of,
     space_of,
+    split_if_uneven,
+    substitute_equal_lengths,
     unify,
 )
 from tolcost.elaborate.signatures import (
@@ -263,7 +263,7 @@ def _convert_each(env: Env, span: Span, items: tuple[Value, ...], target: Spaces
 @primitive("bitcast", anything, space_name)
 def _bitcast(env: Env, span: Span, value: Value, target: str) -> Value:
     """Reinterpret the bits as elements of another space of the same width; free."""
-    node = materialise(env, apart(env, value), span)
+    node = materialise(env, split_if_uneven(env, value), span)
     for part in node.type:
         if SPACES[part.space].bits is None or SPACES[part.space].bits != SPACES[target].bits:
             fail("T0415", f"{part.space} and {target} do not have the same number of bits", span)
@@ -301,7 +301,7 @@ def _exact(env: Env, span: Span, a: Poly, b: Poly) -> Value:
 
     If that is undecided, assume it as a condition.
     """
-    written, a, b = a, settle(env.context, a), settle(env.context, b)
+    written, a, b = a, substitute_equal_lengths(env.context, a), substitute_equal_lengths(env.context, b)
     found = exact_div(a, b)
     if found is not None:
         return found

@@ -69,7 +69,7 @@ from tolcost.spaces import ALL, SPACES, Bounds, bounded_text, join_spaces
 from tolcost.syntax import tree
 
 
-def settle(context: Context, p: Poly) -> Poly:
+def substitute_equal_lengths(context: Context, p: Poly) -> Poly:
     """Replace every length that was found equal to another."""
     equal = context.notes.equal
     while equal and not equal.keys().isdisjoint(p.free):
@@ -77,16 +77,16 @@ def settle(context: Context, p: Poly) -> Poly:
     return p
 
 
-Said = str | Callable[[], str]
+LazyMessage = str | Callable[[], str]
 """A message, or a function that makes it: most messages are never needed."""
 
 
-def said(message: Said) -> str:
+def message_text(message: LazyMessage) -> str:
     """Return the text of a message."""
     return message if isinstance(message, str) else message()
 
 
-def proved(condition: Cond, facts: tuple[Cond, ...] = ()) -> bool | None:
+def try_prove(condition: Cond, facts: tuple[Cond, ...] = ()) -> bool | None:
     """Prove or refute a condition; None also if a divisor in it can be 0."""
     try:
         return prove(condition, facts)
@@ -111,7 +111,7 @@ def decide(env: Env, condition: Cond) -> Cond:
     before = env.context.left_open
     if facts is before[1] and condition == before[0]:  # a choice repeats the question of its condition
         return condition
-    verdict = proved(condition, facts)
+    verdict = try_prove(condition, facts)
     if verdict is None:
         env.context.left_open = (condition, facts)
         if _LENGTHS.issuperset(map(_kind, symbols_of_cond(condition))):
@@ -123,28 +123,29 @@ def decide(env: Env, condition: Cond) -> Cond:
 def facts_here(env: Env) -> tuple[Cond, ...]:
     """Return the facts that hold in the current block."""
     notes, facts = env.context.notes, env.scope.facts
-    if notes.agreed:
-        facts = (*facts, *notes.agreed)
+    if notes.data_equations:
+        facts = (*facts, *notes.data_equations)
     return tuple(substitute_cond(fact, notes.equal) for fact in facts) if notes.equal else facts
 
 
-def unify(env: Env, left: Poly, right: Poly, what: Said, span: Span, but: Said | None = None) -> Poly:
+def unify(
+    env: Env, left: Poly, right: Poly, what: LazyMessage, span: Span, but: LazyMessage | None = None
+) -> Poly:
     """Make two lengths equal: prove it, or adopt it as an equation, or reject the program.
 
     ``what`` describes the equation, and ``but`` adds to it in the message on lengths that differ.
     """
     context = env.context
-    left, right = settle(context, left), settle(context, right)
+    left, right = substitute_equal_lengths(context, left), substitute_equal_lengths(context, right)
     if left == right:
         return left
-    verdict = proved(eq(left - right), facts_here(env))
+    verdict = try_prove(eq(left - right), facts_here(env))
     if verdict is True:
         return left
 
     def refuse(definite: bool = False) -> NoReturn:
-        message = (
-            f"lengths {to_text(left)} and {to_text(right)} differ, but {said(what if but is None else but)}"
-        )
+        reason = message_text(what if but is None else but)
+        message = f"lengths {to_text(left)} and {to_text(right)} differ, but {reason}"
         fail("T0301", message, span, kind=Misfit, definite=definite)
 
     if verdict is False:
@@ -153,13 +154,13 @@ def unify(env: Env, left: Poly, right: Poly, what: Said, span: Span, but: Said |
     everywhere = at_all_places(env, eq(left - right), refuse)
     if everywhere is TRUE:
         return left
-    context.record(everywhere, "equal", said(what), span)
+    context.record(everywhere, "equal", message_text(what), span)
     if solved is not None:
         symbol, value = solved
         context.adopt(symbol, value)
         if _has_contradiction(context):
             refuse(definite=True)
-        return settle(context, left)
+        return substitute_equal_lengths(context, left)
     if not any(s.kind == "coord" for s in (left - right).free):
         context.agree(eq(left - right))
     return left
@@ -192,7 +193,7 @@ def require(
     condition: Cond,
     reason: str,
     span: Span,
-    message: Said,
+    message: LazyMessage,
     kind: ConditionKind = "range",
     code: str = "T0302",
     hint: str | None = None,
@@ -211,7 +212,7 @@ def required(
     condition: Cond,
     reason: str,
     span: Span,
-    message: Said,
+    message: LazyMessage,
     kind: ConditionKind = "range",
     code: str = "T0302",
     hint: str | None = None,
@@ -224,10 +225,10 @@ def required(
     if verdict is TRUE or env.scope.never or not env.scope.mode.checked:
         return verdict if verdict is TRUE else FALSE
     if verdict is FALSE:
-        fail(code, said(message), span, hint, kind=OutOfRange, definite=True)
+        fail(code, message_text(message), span, hint, kind=OutOfRange, definite=True)
 
     def refuse() -> NoReturn:
-        fail(code, said(message), span, hint, kind=OutOfRange)
+        fail(code, message_text(message), span, hint, kind=OutOfRange)
 
     everywhere = at_all_places(env, verdict, refuse)
     if everywhere is not TRUE:
@@ -241,7 +242,11 @@ def is_local(condition: Cond) -> bool:
 
 
 def require_length(
-    env: Env, value: Poly, span: Span, reason: str = "a length is not negative", message: Said | None = None
+    env: Env,
+    value: Poly,
+    span: Span,
+    reason: str = "a length is not negative",
+    message: LazyMessage | None = None,
 ) -> Poly:
     """Require a formula to be a length, and return it, clipped at 0 where it may be negative.
 
@@ -266,7 +271,7 @@ def _holds_only_if_visited(env: Env, condition: Cond) -> bool:
     if not scope.visited or any(s.kind == "coord" for s in symbols_of_cond(condition)):
         return False
     kept = [f for f in scope.facts if f not in scope.visited]
-    return proved(condition, (*kept, *env.context.notes.agreed)) is not True
+    return try_prove(condition, (*kept, *env.context.notes.data_equations)) is not True
 
 
 def at_all_places(env: Env, condition: Cond, refuse: Callable[[], NoReturn]) -> Cond:
@@ -289,14 +294,14 @@ def at_all_places(env: Env, condition: Cond, refuse: Callable[[], NoReturn]) -> 
 def _is_broken(condition: Cond, worst: Cond | None, facts: tuple[Cond, ...]) -> bool:
     """Whether a condition fails at some coordinate for all lengths: at the worst one, or else at an end."""
     if worst is None:
-        return any(proved(_at_end(condition, is_last), facts) is False for is_last in (True, False))
-    return worst is FALSE or (worst != condition and proved(worst, facts) is False)
+        return any(try_prove(_at_end(condition, is_last), facts) is False for is_last in (True, False))
+    return worst is FALSE or (worst != condition and try_prove(worst, facts) is False)
 
 
 def is_reached(condition: Cond, facts: tuple[Cond, ...]) -> bool:
     """Whether a condition holds at the first or the last of all coordinates, together with the facts."""
     whole = conj(condition, *facts)
-    return any(proved(_at_end(whole, is_last), facts) is True for is_last in (False, True))
+    return any(try_prove(_at_end(whole, is_last), facts) is True for is_last in (False, True))
 
 
 def _at_end(condition: Cond, is_last: bool) -> Cond:
@@ -307,7 +312,7 @@ def _at_end(condition: Cond, is_last: bool) -> Cond:
     found = condition
     while coordinates := [s for s in symbols_of_cond(found) if s.kind == "coord"]:
         symbol = max(coordinates, key=lambda s: s.depth)
-        if symbol.lo is None or symbol.hi is None or proved(ge(symbol.hi - symbol.lo)) is not True:
+        if symbol.lo is None or symbol.hi is None or try_prove(ge(symbol.hi - symbol.lo)) is not True:
             return condition
         try:
             found = substitute_cond(found, {symbol: symbol.hi if is_last else symbol.lo})
@@ -342,18 +347,18 @@ def _reduce_to_worst(condition: Cond) -> Cond | None:
         coordinates = [s for s in p.free if s.kind == "coord"]
         if not coordinates:
             found = condition if p is condition.p else ge(p)
-            return found if idle is FALSE or proved(found, (idle,)) is True else disj(found, idle)
+            return found if idle is FALSE or try_prove(found, (idle,)) is True else disj(found, idle)
         symbol = max(coordinates, key=lambda s: (s.depth, s.key))  # the other coordinates may bound it
         slope = step_of(p, symbol)
         if symbol.lo is None or symbol.hi is None:
             return None
-        if proved(ge(symbol.hi - symbol.lo)) is not True:
+        if try_prove(ge(symbol.hi - symbol.lo)) is not True:
             idle = disj(idle, ge(symbol.lo - symbol.hi - 1))
             if any(s.kind != "length" for s in symbols_of_cond(idle)):
                 return None
-        if proved(ge(slope)) is True and symbol.lo is not None:
+        if try_prove(ge(slope)) is True and symbol.lo is not None:
             p = substitute(p, {symbol: symbol.lo})
-        elif proved(ge(-slope)) is True and symbol.hi is not None:
+        elif try_prove(ge(-slope)) is True and symbol.hi is not None:
             p = substitute(p, {symbol: symbol.hi})
         else:
             least = _with_least_remainder(p, symbol, symbol.hi - symbol.lo + 1)
@@ -395,7 +400,7 @@ def _is_square_from_0_on(p: Poly, symbol: Symbol) -> bool:
     if bend is None or bend <= 0 or first is None:
         return False
     lowest = -(first // bend)  # from there on it does not fall
-    return proved(ge(substitute(p, {symbol: lowest}))) is True
+    return try_prove(ge(substitute(p, {symbol: lowest}))) is True
 
 
 def _with_least_remainder(p: Poly, symbol: Symbol, count: Poly) -> Poly | None:
@@ -404,7 +409,7 @@ def _with_least_remainder(p: Poly, symbol: Symbol, count: Poly) -> Poly | None:
         step = step_of(floor.p, symbol)
         if step.constant not in (1, -1) or symbol in floor.q.free:
             continue
-        if proved(ge(count - floor.q)) is not True:
+        if try_prove(ge(count - floor.q)) is not True:
             continue
         remainder = floor.p - floor.q * floordiv(floor.p, floor.q)
         for rest, least in ((p - remainder, const(0)), (p + remainder, 1 - floor.q)):
@@ -418,11 +423,11 @@ INSIDE = "an index stays inside its dimension"
 """The reasons of the conditions on an index."""
 
 
-def check_index(env: Env, index: Poly, extent: Poly, span: Span, where: Said) -> Cond:
+def check_index(env: Env, index: Poly, extent: Poly, span: Span, where: LazyMessage) -> Cond:
     """Check that an index is within its dimension; return the condition that is left for a run to check."""
 
     def message() -> str:
-        beside = f"index {to_text(index)} is outside 1..{to_text(extent)} {said(where)}".rstrip()
+        beside = f"index {to_text(index)} is outside 1..{to_text(extent)} {message_text(where)}".rstrip()
         place = index.constant
         if place is None or place > 0:
             return beside
@@ -433,7 +438,7 @@ def check_index(env: Env, index: Poly, extent: Poly, span: Span, where: Said) ->
     to_end = required(env, ge(extent - index), INSIDE, span, message)
     notes = env.context.notes
     if (
-        from_1 is TRUE and to_end is TRUE and not notes.equal and not notes.agreed
+        from_1 is TRUE and to_end is TRUE and not notes.equal and not notes.data_equations
     ):  # these equations may be discarded with a trial
         env.scope.in_range.add((index, extent))
     return conj(*filter(is_local, (from_1, to_end)))
@@ -465,9 +470,9 @@ def shape_of(env: Env, value: Value, span: Span) -> Shape:
     if isinstance(value, Poly):
         return ()
     if isinstance(value, Data):
-        return settled(env, value.node.type[0].shape)
+        return substitute_in_shape(env, value.node.type[0].shape)
     if isinstance(value, View):
-        return settled(env, value.shape)
+        return substitute_in_shape(env, value.shape)
     match value:
         case Vec(shape=shape):
             return tuple([const(d) for d in shape])
@@ -492,9 +497,11 @@ def shape_of(env: Env, value: Value, span: Span) -> Shape:
             return ()
 
 
-def settled(env: Env, shape: Shape) -> Shape:
+def substitute_in_shape(env: Env, shape: Shape) -> Shape:
     """Replace every length in a shape that was found equal to another."""
-    return tuple([settle(env.context, d) for d in shape]) if env.context.notes.equal else shape
+    if not env.context.notes.equal:
+        return shape
+    return tuple([substitute_equal_lengths(env.context, length) for length in shape])
 
 
 def space_of(value: Value) -> str:
@@ -523,7 +530,7 @@ def space_of(value: Value) -> str:
             return "Z"
 
 
-def told_together(values: Iterable[Value]) -> str | None:
+def joint_space(values: Iterable[Value]) -> str | None:
     """Return the machine type of values of which some are static with an explicit space; otherwise None."""
     values = tuple(values)
     if Cast not in map(type, values):
@@ -646,12 +653,12 @@ def component_shapes(env: Env, value: Value, span: Span) -> list[Shape]:
         case Pieces(items=items):
             return [shape_of(env, item, span) for item in items]
         case Data(node=node):
-            return [settled(env, part.shape) for part in node.type]
+            return [substitute_in_shape(env, part.shape) for part in node.type]
         case _:
             return [shape_of(env, value, span)] * capacity(value)
 
 
-def walked_shape(env: Env, value: Value, span: Span) -> Shape:
+def domain_shape(env: Env, value: Value, span: Span) -> Shape:
     """Return the domain of a map or reduce: the shape of the first ToL, with which others must begin."""
     first, *others = component_shapes(env, value, span)
     for other in others:
@@ -665,7 +672,7 @@ def _has_one_shape(parts: Type) -> bool:
     return len(parts) == 1 or all(part.shape == parts[0].shape for part in parts)
 
 
-def apart(env: Env, value: Value) -> Value:
+def split_if_uneven(env: Env, value: Value) -> Value:
     """Split a data list into components if its ToLs have different shapes.
 
     Return any other value as it is.

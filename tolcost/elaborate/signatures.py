@@ -8,7 +8,7 @@ from typing import Any
 from tolcost.algebra import Poly
 from tolcost.diagnostics import Span
 from tolcost.elaborate.layout import describe, in_one_tol, integers, materialise, spread
-from tolcost.elaborate.shapes import apart
+from tolcost.elaborate.shapes import split_if_uneven
 from tolcost.elaborate.values import (
     PRIMITIVES,
     Data,
@@ -78,7 +78,7 @@ def tol(env: Env, value: Value, span: Span) -> Value:
     value = plain(value)
     if isinstance(value, (Missing, Spaces)) or is_function(value):
         fail("T0403", f"{describe(value)} stands where a ToL is needed", span)
-    return apart(env, value)
+    return split_if_uneven(env, value)
 
 
 def no_sequence(env: Env, value: Value, span: Span) -> Value:

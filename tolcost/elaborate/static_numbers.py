@@ -283,23 +283,23 @@ Wider formats are printed as written.
 """
 
 
-def held(env: Env, value: Value, space: str) -> Value:
+def fit_to_space(env: Env, value: Value, space: str) -> Value:
     """Return a static value as a machine type holds it; a value that is not a number yet stays as it is."""
     if not SPACES[space].finite:
         return value
     match value:
         case Vec(items=items):
-            kept = tuple([held(env, item, space) for item in items])
+            kept = tuple([fit_to_space(env, item, space) for item in items])
             same = all(a is b for a, b in zip(kept, items, strict=True))
             return value if same else Vec(value.shape, kept, value.loose)
         case View(get=get, static=True, laid=None) if kind_of(space) == "Z":
-            return replace(value, get=lambda here, at: held(here, plain(get(here, at)), space))
+            return replace(value, get=lambda here, at: fit_to_space(here, plain(get(here, at)), space))
         case Poly() if kind_of(space) == "Z":
             return _wrap(env, value, space)
         case Fraction() if space in _FORMATS:
-            return rounded(value, *_FORMATS[space])
+            return round_to_digits(value, *_FORMATS[space])
         case float() if space in _FORMATS and isfinite(value):
-            return rounded(Fraction(value), *_FORMATS[space])
+            return round_to_digits(Fraction(value), *_FORMATS[space])
         case _:
             return value
 
@@ -315,10 +315,10 @@ def _wrap(env: Env, value: Poly, space: str) -> Poly:
     return mod(value - low, const(2**bits)) + low
 
 
-def rounded(value: Fraction, digits: int, least: int, most: int) -> Fraction | float:
+def round_to_digits(value: Fraction, digits: int, least: int, most: int) -> Fraction | float:
     """Round to a number of binary digits, to even in a tie; infinite beyond the largest exponent.
 
-    >>> rounded(Fraction(1, 10), 11, -14, 15), rounded(Fraction(70000), 11, -14, 15)
+    >>> round_to_digits(Fraction(1, 10), 11, -14, 15), round_to_digits(Fraction(70000), 11, -14, 15)
     (Fraction(819, 8192), inf)
     """
     if not value:

@@ -31,12 +31,12 @@ from tolcost.elaborate.layout import (
     check_sequence,
     check_size,
     element,
+    expand,
     in_spaces,
     index_node,
     integers,
     join_nodes,
     joined_spaces,
-    lay_out,
     made_of,
     materialise,
     number,
@@ -45,11 +45,11 @@ from tolcost.elaborate.layout import (
 )
 from tolcost.elaborate.shapes import (
     Shape,
-    apart,
     capacity,
     component_shapes,
     components,
     decide,
+    domain_shape,
     each,
     known,
     pick_component,
@@ -58,8 +58,8 @@ from tolcost.elaborate.shapes import (
     shape_of,
     shape_text,
     space_of,
+    split_if_uneven,
     unify,
-    walked_shape,
 )
 from tolcost.elaborate.signatures import anything, integer, no_sequence, primitive, tol, vector
 from tolcost.elaborate.static_numbers import truth
@@ -85,7 +85,7 @@ from tolcost.spaces import join_spaces
 
 def as_entry(env: Env, value: Value, span: Span) -> Value:
     """Return a ToL with a new first dimension of length 1, whose only entry is the value."""
-    value = apart(env, value)
+    value = split_if_uneven(env, value)
     if isinstance(value, Pieces):
         return each(value, lambda item: as_entry(env, item, span))
     return reshape_value(env, value, (const(1), *shape_of(env, value, span)), span)
@@ -274,7 +274,7 @@ def _tile(env: Env, span: Span, given: Value) -> Value:
     for other in component_shapes(env, value, span)[1:]:
         if len(other) != len(shape):
             fail("T0318", "`tile` takes no list of ToLs of different ranks", span, kind=Misfit)
-    walked_shape(env, value, span)
+    domain_shape(env, value, span)
 
     def get(env: Env, at: tuple[Value, ...]) -> Value:
         pieces = [element(env, value, (*at, const(j)), span, checked=True) for j in range(1, size + 1)]
@@ -376,7 +376,7 @@ def _put(env: Env, span: Span, value: Value, at: tuple[Value, ...], given: Value
         and len(shape) == 1
         and all(isinstance(a, Poly) and a.constant is not None for a in at)
     ):
-        value = lay_out(value, known(shape) or (), env, span)
+        value = expand(value, known(shape) or (), env, span)
     # data turns a static ToL into data; in a bracket that contains data, entries are already separate
     entrywise = isinstance(value, Vec) and (value.loose or not value.static or is_static(new))
     if isinstance(value, Vec) and entrywise and len(value.shape) == 1:

@@ -46,10 +46,10 @@ from tolcost.algebra import (
 from tolcost.atoms.kit import inner_nodes, is_ref
 from tolcost.atoms.nodes import Block, Component, Fold, Node, Pack, Ref, Var
 from tolcost.diagnostics import Rejected, Span
-from tolcost.elaborate.accumulators import those_alone
-from tolcost.elaborate.induction import as_list, components, fold_list, follow
+from tolcost.elaborate.accumulators import restrict_to_components
+from tolcost.elaborate.induction import as_list, components, elaborate_any_step, fold_list
 from tolcost.elaborate.layout import pack
-from tolcost.elaborate.maps import WrappedStep, fresh
+from tolcost.elaborate.maps import WrappedStep, fresh_coordinates
 from tolcost.elaborate.reduce import written_fold
 from tolcost.elaborate.shapes import capacity, component, pick_component
 from tolcost.elaborate.values import (
@@ -128,7 +128,7 @@ class _Loop(Struct, frozen=True, eq=False):
 
         ``name`` names a trip count that data decides.
         """
-        held = Held(None, certain=False)
+        held = HeldTurns(None, certain=False)
         if self.shape[0] != const(0) and self.go is not FALSE:
             held = _count_held_turns(env, self.turn, self.carried, self.shape)
         return _trip_count(env, self.shape[0], held, name)
@@ -161,7 +161,7 @@ def _components_of(env: Env, items: Sequence[Value], sizes: Sequence[int], span:
     )
 
 
-class Held(Struct, frozen=True):
+class HeldTurns(Struct, frozen=True):
     """The number of turns at which the condition holds.
 
     If it is not ``certain``, the condition may fail before.
@@ -171,7 +171,7 @@ class Held(Struct, frozen=True):
     certain: bool
 
 
-def _trip_count(env: Env, limit: Poly, held: Held, name: Callable[[], str]) -> tuple[Poly, bool]:
+def _trip_count(env: Env, limit: Poly, held: HeldTurns, name: Callable[[], str]) -> tuple[Poly, bool]:
     """Return the trip count, and whether it is exact; a trip count that data decides is a symbol."""
     number = limit.constant
     endless = number is not None and number >= NO_LIMIT
@@ -253,7 +253,7 @@ def _restrict_to_condition(fold: Fold, turns: Symbol) -> Fold:
         return replace(fold, ends=turns)
     alone = Var(var.name, tuple(compress(var.type, chosen)))
     start = pack(tuple(component(fold.start, j) for j in sorted(needed)))
-    inside = those_alone(body, var, alone, chosen)
+    inside = restrict_to_components(body, var, alone, chosen)
     kind = tuple(compress(fold.type, chosen))
     return replace(fold, ends=turns, accumulator=alone, start=start, body=inside, type=kind)
 
@@ -295,20 +295,20 @@ class _Turn(WrappedStep, frozen=True):
         return as_list(_components_of(env, result.items[1 : len(carried) + 1], self.sizes, self.span))
 
 
-def _count_held_turns(env: Env, turn: _Turn, start: tuple[Value, ...], shape: tuple[Poly, ...]) -> Held:
+def _count_held_turns(env: Env, turn: _Turn, start: tuple[Value, ...], shape: tuple[Poly, ...]) -> HeldTurns:
     """Find out at how many turns the condition holds, from what induction shows about every turn."""
-    coords, inner = fresh(env, turn.pattern, shape)
+    coords, inner = fresh_coordinates(env, turn.pattern, shape)
     with env.context.attempt(inner.scope):
         try:
-            follow(inner, turn, start, shape, coords)
+            elaborate_any_step(inner, turn, start, shape, coords)
         except (Rejected, NeedsUnrolling):
             return _count_turn_by_turn(inner, turn, start, shape[0])
     condition, certain = _necessary_condition(turn.said[0])
     now = substitute_cond(condition, {the_symbol(coords[0]): TURN + 1})
-    return Held(leading(now, the_symbol(TURN)), certain)
+    return HeldTurns(leading(now, the_symbol(TURN)), certain)
 
 
-def _count_turn_by_turn(env: Env, turn: _Turn, carried: tuple[Value, ...], limit: Poly) -> Held:
+def _count_turn_by_turn(env: Env, turn: _Turn, carried: tuple[Value, ...], limit: Poly) -> HeldTurns:
     """Find out at how many turns the condition holds by running turns whose values are numbers."""
     last = LARGEST_LENGTH if limit.constant is None else limit.constant
     try:
@@ -318,12 +318,12 @@ def _count_turn_by_turn(env: Env, turn: _Turn, carried: tuple[Value, ...], limit
                 case Truth(value=True):
                     continue
                 case Truth():
-                    return Held(const(done), certain=True)
+                    return HeldTurns(const(done), certain=True)
                 case _:
-                    return Held(None, certain=False)
+                    return HeldTurns(None, certain=False)
     except (Rejected, NeedsUnrolling):
-        return Held(None, certain=False)
-    return Held(NO_END, certain=True) if last <= MOST_TAKEN else Held(None, certain=False)
+        return HeldTurns(None, certain=False)
+    return HeldTurns(NO_END, certain=True) if last <= MOST_TAKEN else HeldTurns(None, certain=False)
 
 
 def _necessary_condition(value: Value) -> tuple[Cond, bool]:

@@ -460,40 +460,42 @@ class OperatorDefinition(Protocol):
         """The library files whose definitions it uses."""
 
 
-class Notes:
+class RecordedConditions:
     """The assumptions of the result: conditions on lengths and on coordinates, and equal lengths.
 
-    ``agreed`` are equations between lengths none of which may replace another, because data decides them.
-    ``loops`` are the titles of the nodes with loops whose trip count data decides.
+    ``data_equations`` are equations between lengths none of which may replace another, because data decides
+    them. ``loops`` are the titles of the nodes with loops whose trip count data decides.
     """
 
-    __slots__ = ("agreed", "conditions", "equal", "loops", "unproved")
+    __slots__ = ("conditions", "data_equations", "equal", "loops", "unproved")
 
     def __init__(
         self,
         conditions: dict[Cond, Condition] | None = None,
         unproved: dict[Cond, Condition] | None = None,
         equal: dict[Symbol, Poly] | None = None,
-        agreed: tuple[Cond, ...] = (),
+        data_equations: tuple[Cond, ...] = (),
         loops: tuple[str, ...] = (),
     ) -> None:
-        """Not a Struct: a plain class is faster to create, as for ``Trial``."""
+        """Not a Struct: a plain class is faster to create, as for ``SpeculativeScope``."""
         self.conditions = conditions or {}
         self.unproved = unproved or {}
         self.equal = equal or {}
-        self.agreed = agreed
+        self.data_equations = data_equations
         self.loops = loops
 
-    def copy(self) -> Notes:
+    def copy(self) -> RecordedConditions:
         """Copy the notes, to restore them later."""
-        return Notes(dict(self.conditions), dict(self.unproved), dict(self.equal), self.agreed, self.loops)
+        return RecordedConditions(
+            dict(self.conditions), dict(self.unproved), dict(self.equal), self.data_equations, self.loops
+        )
 
     def adopt(self, symbol: Symbol, value: Poly) -> None:
         """From now on, replace a length by a form."""
         self.equal = {s: substitute(p, {symbol: value}) for s, p in self.equal.items()}
         self.equal[symbol] = value
 
-    def add(self, later: Notes, since: Notes) -> None:
+    def add(self, later: RecordedConditions, since: RecordedConditions) -> None:
         """Add the notes of ``later`` that were made after ``since``."""
         for mine, theirs, before in (
             (self.conditions, later.conditions, since.conditions),
@@ -503,11 +505,11 @@ class Notes:
         for symbol, value in later.equal.items():
             if symbol not in since.equal and symbol not in self.equal:
                 self.adopt(symbol, value)
-        self.agreed += later.agreed[len(since.agreed) :]
+        self.data_equations += later.data_equations[len(since.data_equations) :]
         self.loops += later.loops[len(since.loops) :]
 
 
-class Trial:
+class SpeculativeScope:
     """A speculative part of the elaboration, and the notes as they were before it.
 
     It lasts for a ``with`` statement; unless ``keep`` is called, its notes are discarded at the end.
@@ -516,7 +518,7 @@ class Trial:
 
     __slots__ = ("before", "context", "kept", "level", "levels", "scope")
 
-    def __init__(self, context: Context, scope: Scope, before: Notes, level: int) -> None:
+    def __init__(self, context: Context, scope: Scope, before: RecordedConditions, level: int) -> None:
         """Not a Struct, like blocks, names and environments: few objects are created as often."""
         self.context = context
         self.scope = scope
@@ -525,7 +527,7 @@ class Trial:
         self.kept = False
         self.levels: dict[Scope, int] = {}
 
-    def __enter__(self) -> Trial:
+    def __enter__(self) -> SpeculativeScope:
         """Begin inside the current trials."""
         self.context.trials.append(self)
         self.context.level = len(self.context.trials)
@@ -552,8 +554,8 @@ class Context(Struct, eq=False):
 
     operators: Mapping[str, OperatorDefinition]
     call_operator: Callable[[Env, str, tuple[Value, ...], dict[str, Value], Span], Value | Results]
-    notes: Notes = field(default_factory=Notes)
-    trials: list[Trial] = field(default_factory=list)
+    notes: RecordedConditions = field(default_factory=RecordedConditions)
+    trials: list[SpeculativeScope] = field(default_factory=list)
     level: int = 0
     warnings: list[Diagnostic] = field(default_factory=list)
     around: dict[str, Value] = field(default_factory=dict)
@@ -664,17 +666,17 @@ class Context(Struct, eq=False):
         """From now on, assume an equation."""
         self.looked += 1
         for notes in self._lasting_notes():
-            notes.agreed = (*notes.agreed, equation)
+            notes.data_equations = (*notes.data_equations, equation)
 
-    def _lasting_notes(self) -> Iterator[Notes]:
+    def _lasting_notes(self) -> Iterator[RecordedConditions]:
         """Yield the current notes, and those that trials outside the current level will restore."""
         yield self.notes
         for trial in self.trials[self.level :]:
             yield trial.before
 
-    def attempt(self, scope: Scope) -> Trial:
+    def attempt(self, scope: Scope) -> SpeculativeScope:
         """Start a trial in a block of its own; unless it is kept, its notes are discarded."""
-        return Trial(self, scope, self.notes.copy(), self.level)
+        return SpeculativeScope(self, scope, self.notes.copy(), self.level)
 
     def level_of(self, scope: Scope) -> int:
         """Count the current trials up to the innermost one that the block belongs to.
@@ -810,7 +812,7 @@ class Lazy:
         compute: Callable[[Env], Value | Results],
         expr: Expr | None = None,
     ) -> None:
-        """Not a Struct: a plain class is faster to create, as for ``Trial``."""
+        """Not a Struct: a plain class is faster to create, as for ``SpeculativeScope``."""
         self.name = name
         self.env = env
         self.compute = compute
@@ -879,7 +881,7 @@ class Env:
         star: Element | None = None,
         in_index: bool = False,
     ) -> None:
-        """Not a Struct: a plain class is faster to create, as for ``Trial``."""
+        """Not a Struct: a plain class is faster to create, as for ``SpeculativeScope``."""
         self.context = context
         self.scope = scope
         self.names = names
