@@ -334,7 +334,8 @@ def round_to_digits(value: Fraction, digits: int, least: int, most: int) -> Frac
 # === Constant folding with symbolic lengths: exact evaluation of static numerics at compile time.
 #
 # Integers are polynomials, truth values are conditions, reals are fractions or quotients of polynomials. A
-# value without an exact form becomes a free node (``Opaque``); nothing that could decide a length is rounded.
+# value without an exact form becomes a free node (``Opaque``). Nothing that could decide a length is
+# rounded.
 
 
 _LARGEST_EXPONENT = 64
