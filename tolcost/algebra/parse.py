@@ -23,6 +23,7 @@ MAX_LENGTH = 1_000_000
 MAX_DEPTH = 60
 MAX_DIGITS = 1_000
 MAX_EXPONENT = 64
+"""Limits on the text: they bound the time that hostile input can take."""
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>[0-9]+)|(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
     r"|(?P<quoted>`(?:[^`\\]|\\.)*`)|(?P<sign>\*\*|[-+*/(),]))"

@@ -115,7 +115,7 @@ def _range(symbol: Symbol, point: Assignment) -> tuple[int, int | None]:
 def _choose(point: Assignment, symbol: Symbol, offset: int, from_low: bool) -> bool:
     """Set a symbol to the given offset within its range, if it has no value yet.
 
-    False if the range is empty.
+    Return False if the range is empty.
     """
     if symbol in point:
         return True

@@ -404,7 +404,7 @@ class Poly:
     constant: int | None
     """The value if it is a single integer, else ``None``.
 
-    Stored because it is read more often than anything else.
+    It is stored because it is read more often than anything else.
     """
     _hash: int | None
     _key: OrderKey | None

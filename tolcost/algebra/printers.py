@@ -594,8 +594,11 @@ BrowserTree: TypeAlias = "bool | int | str | list[BrowserTree] | dict[str, Brows
 
 RESERVED = frozenset(("floor", "ceiling", "Min", "Max", "Sum", "Piecewise", "and", "or", "not"))
 MAX_DIGITS = 4_000
+"""The longest number that is printed: Python refuses to print more than 4,300 digits."""
 _MAX_NAME = 60
+"""The most characters of a name that are printed in LaTeX."""
 _LARGEST_EXACT = 2**53
+"""The largest integer up to which a script in a browser computes exactly with its own numbers."""
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _TIGHT = re.compile(r"[A-Za-z0-9_]+(\*\*[0-9]+)?|[A-Za-z]+\([^()]*\)")
 _LETTER = re.compile(r"([A-Za-z])(?:_([0-9]+))?")

@@ -426,6 +426,7 @@ def _depth(generator: Generator) -> float:
 
 
 _FULL_FUEL = 300
+"""The fuel of a full search, after cheaper ways have failed."""
 _MOST_NESTED = 6
 """The deepest nesting that is searched: the time grows with every level, and programs seldom nest deeper."""
 _LITTLE_FUEL = 8

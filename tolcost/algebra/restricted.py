@@ -173,7 +173,7 @@ def _narrow_symbols(facts: tuple[Cond, ...]) -> tuple[dict[Symbol, Poly], tuple[
 def _narrowed_ranges(facts: Iterable[Cond]) -> dict[Symbol, Poly]:
     """Return the symbols that facts bound by numbers, each with the narrowed range.
 
-    Nothing if a range is empty.
+    If a range is empty, return none of them.
     """
     ranges: dict[Symbol, tuple[int | None, int | None]] = {}
     for symbol, least, most in (bound for fact in facts for bound in _numeric_bounds(fact)):

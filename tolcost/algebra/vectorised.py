@@ -41,6 +41,7 @@ Ints: TypeAlias = npt.NDArray[Any]
 AtPoint: TypeAlias = Callable[[Generator, Mapping[Symbol, int]], int]
 """Evaluates one generator at one point."""
 _CHUNK = 1 << 16
+"""The number of points evaluated together, which bounds the memory of intermediate columns."""
 _INT64 = 2**63
 _TWO_LIMBS = 2**113  # bound * (rounding steps) below this keeps the float estimate within half of 2**64
 

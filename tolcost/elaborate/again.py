@@ -88,7 +88,7 @@ def _origin_of(node: Node) -> object:
 def _input_key(value: Value | None, places: list[object]) -> object:
     """Return a key of all that a program can inspect of an input, and of aliasing.
 
-    None if it can inspect more.
+    Return None if it can inspect more.
     """
     match value:
         case None:

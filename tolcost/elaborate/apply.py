@@ -77,7 +77,7 @@ def _give_space(env: Env, value: Value, space: str | None) -> Value:
 def _space_of_casts(name: str, args: tuple[Value, ...]) -> str | None:
     """Return the machine type of a function of statics with explicit spaces.
 
-    None if it leaves machine types.
+    Return None if the result is in no machine type.
     """
     domain = reduce(join_spaces, [space for a in args if (space := cast_of(a)) is not None])
     others = [space_of(a) for a in args if cast_of(a) is None]

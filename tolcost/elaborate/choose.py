@@ -376,7 +376,7 @@ def _check_capacities(left: int, right: int, span: Span) -> None:
 MOST_CASES = 40
 """The deepest nesting of choices with conditions that stay undecided at compile time.
 
-Both sides are elaborated at every level, so the work doubles with each.
+Both sides are elaborated at every level, so the work may double with each.
 """
 
 

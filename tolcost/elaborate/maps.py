@@ -268,7 +268,7 @@ def _assemble(shape: tuple[int, ...], items: list[Value]) -> Value | None:
 def _map_over_nothing(env: Env, body: MapBody, shape: tuple[int, ...]) -> Value | None:
     """Map over an empty domain: return an empty vector in the space of its elements.
 
-    None if they are data.
+    Return None if they are data.
     """
     coords, inner = bind_coordinates(
         env, coordinate_names(body.pattern, len(shape)), tuple(map(const, shape))

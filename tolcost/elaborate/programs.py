@@ -244,6 +244,7 @@ _USES: Mapping[type, Callable[[int], list[Charge]]] = {
 
 Needs = frozenset[object]
 _MOST_WARNINGS = 20
+"""The most warnings about repeated work in one program."""
 _REPEATED_HERE = "this is computed again at every step of the {} around it, and never changes"
 _REPEATED_BY_CALL = "an operator computes the same again at every step of this {}"
 

@@ -275,9 +275,10 @@ def _holds_only_if_visited(env: Env, condition: Cond) -> bool:
 
 
 def at_all_places(env: Env, condition: Cond, refuse: Callable[[], NoReturn]) -> Cond:
-    """Reduce an open condition to lengths alone, so that it holds at every coordinate; itself if that fails.
+    """Reduce an open condition to lengths alone, so that it holds at every coordinate.
 
-    At the worst coordinates, the facts about lengths may prove it.
+    At the worst coordinates, the facts about lengths may prove it. A condition that cannot be reduced is
+    returned as it is.
     """
     # Under a guard on coordinates, the worst case may lie where the guard excludes it.
     guarded = any(s.kind == "coord" for fact in env.scope.facts for s in symbols_of_cond(fact))
@@ -307,7 +308,7 @@ def is_reached(condition: Cond, facts: tuple[Cond, ...]) -> bool:
 def _at_end(condition: Cond, is_last: bool) -> Cond:
     """Return the condition with every coordinate at its last or first value.
 
-    Itself if a range may be empty.
+    If a range may be empty, return the condition itself.
     """
     found = condition
     while coordinates := [s for s in symbols_of_cond(found) if s.kind == "coord"]:

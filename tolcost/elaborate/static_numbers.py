@@ -279,7 +279,7 @@ _FEW_BITS = 16
 _FORMATS = {"float16": (11, -14, 15), "bfloat16": (8, -126, 127)}
 """The number of digits of a real, and its least and largest exponent.
 
-Wider formats are printed as written.
+Values of wider formats are not rounded at compile time.
 """
 
 

@@ -261,7 +261,7 @@ def _restrict_to_condition(fold: Fold, turns: Symbol) -> Fold:
 def _components_read(node: Node, body: Block, accumulator: Var) -> list[int]:
     """Return the components of an accumulator that a value depends on.
 
-    All of them if it is read as a whole.
+    These are all of them if the accumulator is read as a whole.
     """
     nodes = list(inner_nodes((node,), dict(body.bindings)))
     parts = [one for one in nodes if isinstance(one, Component) and is_ref(one.value, accumulator)]

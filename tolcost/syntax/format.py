@@ -128,8 +128,8 @@ _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t"})
 class ExprSlot(Struct, frozen=True):
     """A place for an expression.
 
-    `level` is the loosest precedence that needs no parentheses here; `item` says that a comma or a bracket
-    follows the expression.
+    ``level`` is the loosest precedence that needs no parentheses here; ``item`` says that a comma or
+    bracket follows the expression.
     """
 
     expr: tree.Expr

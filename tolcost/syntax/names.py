@@ -20,8 +20,11 @@ from tolcost.syntax.syntax_errors import ARGUMENTS, CALLS, MEMBERS, QUOTIENT, TY
 from tolcost.syntax.tree import MAX_NAME_ERRORS
 
 _MISTAKES_WITH_HINTS = 30
+"""After this many mistakes no similar names are looked for: each search compares with all names."""
 _MOST_CANDIDATES = 5000
+"""The most names that one misspelled name is compared with."""
 _CYCLE_STEPS_SHOWN = 6
+"""The most steps of a cycle of definitions that a diagnostic names."""
 
 
 class Signature(Struct, frozen=True):

@@ -64,7 +64,7 @@ class Statements:
     def between(self, start: int, end: int) -> Statement | None:
         """Return the statement between two offsets.
 
-        None unless they enclose exactly one statement without a mistake.
+        It is None unless they enclose exactly one statement without a mistake.
         """
         if (start, end) not in self._found:
             self._found[start, end] = self._parser.between(start, end)

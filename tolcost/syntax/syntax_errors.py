@@ -130,7 +130,7 @@ class Mistake(Struct, frozen=True, eq=False):
     settled: frozenset[str]
     """The symbols that have a move after the reductions which that token triggered.
 
-    Empty if that is unknown.
+    It is empty if the parser could not tell.
     """
 
     @property
