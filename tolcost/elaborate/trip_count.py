@@ -305,7 +305,7 @@ def _count_held_turns(env: Env, turn: _Turn, start: tuple[Value, ...], shape: tu
             return _count_turn_by_turn(inner, turn, start, shape[0])
     condition, certain = _necessary_condition(turn.said[0])
     now = substitute_cond(condition, {the_symbol(coords[0]): TURN + 1})
-    return HeldTurns(leading(now, the_symbol(TURN)), certain)
+    return HeldTurns(count_leading_turns(now, the_symbol(TURN)), certain)
 
 
 def _count_turn_by_turn(env: Env, turn: _Turn, carried: tuple[Value, ...], limit: Poly) -> HeldTurns:
@@ -346,12 +346,12 @@ def truth(value: Value) -> Cond | None:
 # ---- the first turn at which a condition fails -------------------------------------------------
 
 
-def leading(condition: Cond, turn: Symbol) -> Turns:
+def count_leading_turns(condition: Cond, turn: Symbol) -> Turns:
     """Return at how many turns, from turn 0 on, a condition holds before it first fails.
 
     >>> from tolcost.algebra import data_symbol, length, the_symbol
     >>> k = data_symbol("k", 0, 100)
-    >>> leading(ge(length("n") - 1 - 2 * k), the_symbol(k))
+    >>> count_leading_turns(ge(length("n") - 1 - 2 * k), the_symbol(k))
     floor((n + 1)/2)
     """
     match condition:
@@ -359,9 +359,9 @@ def leading(condition: Cond, turn: Symbol) -> Turns:
             found = _count_while_nonnegative(p, turn)
             return _count_by_trial(condition, turn) if found is None else found
         case And(parts=parts):
-            return _earliest_end([leading(part, turn) for part in parts])
+            return _earliest_end([count_leading_turns(part, turn) for part in parts])
         case Not(part=Eq(p=p)) if (compared := _comparison(p)) is not None:
-            return leading(compared, turn)
+            return count_leading_turns(compared, turn)
         case _ if prove(condition) is True:
             return NO_END
         case _:
