@@ -84,7 +84,7 @@ def test_what_is_copied_is_what_would_be_elaborated(name: str, monkeypatch: pyte
     verify(found.program)
     assert copies
     assert None not in copies
-    monkeypatch.setattr(subgraphs, "applied", lambda env, known, program, inputs, apply: apply())
+    monkeypatch.setattr(subgraphs, "apply_or_copy", lambda env, known, program, inputs, apply: apply())
     assert told(lowered(models()[name])) == told(found)
 
 

@@ -21,7 +21,7 @@ from tolcost.catalogue.graph import Body, Graph, GraphNode, Inside, Weight, firs
 from tolcost.catalogue.operand_types import check_node, output_spaces
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.diagnostics import NOWHERE, Rejected, quoted, refuse
-from tolcost.elaborate.again import Remembered, applied
+from tolcost.elaborate.again import Remembered, apply_or_copy
 from tolcost.elaborate.layout import materialise
 from tolcost.elaborate.programs import apply_program
 from tolcost.elaborate.shapes import shape_of, space_of
@@ -377,7 +377,7 @@ def _applied(
 
     with env.context.at_node(node.label):
         program = (spec, node.key, node.asked)
-        results = apply() if node.graphs else applied(env, around.known, program, inputs, apply)
+        results = apply() if node.graphs else apply_or_copy(env, around.known, program, inputs, apply)
     if len(results) == 1 and isinstance(results[0], Seq) and spec.outputs[0].variadic:
         return results[0].items
     told = output_spaces(node, around.opsets.get(node.domain), spaces)

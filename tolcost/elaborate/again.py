@@ -43,7 +43,7 @@ Remembered = dict[object, EarlierResult | None]
 """The results of programs in one elaboration; None if a result does not depend on the inputs alone."""
 
 
-def applied(
+def apply_or_copy(
     env: Env,
     known: Remembered,
     program: tuple[object, ...],
