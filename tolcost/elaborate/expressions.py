@@ -421,7 +421,7 @@ def has_star(expr: tree.Expr) -> bool:
     return any(isinstance(node, tree.Star) for node in tree.inner_nodes(expr))
 
 
-def asked_known(program: tree.Module) -> frozenset[str]:
+def names_asked_known(program: tree.Module) -> frozenset[str]:
     """Return the names to which a program applies ``known``: static inputs among them may be data."""
     found: set[str] = set()
     for node in (node for statement in program.statements for node in tree.inner_nodes(statement)):

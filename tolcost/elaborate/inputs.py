@@ -35,7 +35,7 @@ from tolcost.algebra.parse import parse_text
 from tolcost.atoms.nodes import Input as InputNode
 from tolcost.atoms.nodes import Part, Type
 from tolcost.diagnostics import on_one_line, quoted
-from tolcost.elaborate.expressions import as_length, asked_known, is_callable_name, mentioned
+from tolcost.elaborate.expressions import as_length, is_callable_name, mentioned, names_asked_known
 from tolcost.elaborate.layout import check_rank, check_sequence, check_size
 from tolcost.elaborate.shapes import BOUNDS_CODE, check_within, shape_text, unify
 from tolcost.elaborate.static_numbers import truth
@@ -130,7 +130,7 @@ def _declaration(declared: Mapping[str, tree.InputDecl], name: str) -> tree.Inpu
 def _shaped_argument(
     program: tree.Module, statement: tree.InputDecl, shape: PlainShape | Sequence[PlainShape]
 ) -> Argument:
-    if statement.kind != "tol" and statement.name not in asked_known(program):
+    if statement.kind != "tol" and statement.name not in names_asked_known(program):
         hint = f"give its value: --attr {statement.name}=..."
         fail("T0412", f"{quoted(statement.name)} is not a ToL, it has no shape to give", statement.span, hint)
     if not isinstance(shape, (tuple, list)):
@@ -345,7 +345,7 @@ class InputBinder(Struct, frozen=True, eq=False):
             return Seq(tuple(self._one(statement, item, f"{name}.{n}") for n, item in items))
         if not isinstance(argument, Tensor):
             return self._static(statement, argument)
-        if statement.kind == "static" and statement.name not in asked_known(self.program):
+        if statement.kind == "static" and statement.name not in names_asked_known(self.program):
             hint = f"a program that asks `known({statement.name})` may also be given it as data"
             fail("T0413", f"the value of `{name}` must be known while compiling", statement.span, hint)
         return Data(self._input(statement, name, (Part(argument.shape, argument.space),)))
