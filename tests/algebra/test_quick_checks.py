@@ -27,8 +27,8 @@ from tolcost.algebra.quick_checks import (
     MANY,
     _numerator,
     _shift_to_lower_bounds,
+    decide_by_signs,
     direction,
-    obvious,
     range_decides_nothing,
     undecided,
 )
@@ -75,7 +75,7 @@ def test_counting_from_the_least_changes_no_value(terms: list[tuple[int, list[st
 @given(trees("nmd", leaves=5))
 def test_what_is_obvious_is_so_everywhere_and_what_rises_never_falls(tree: object) -> None:
     goal = build(tree, NAMES)
-    settled, ways = obvious(goal), {symbol: direction(goal, symbol) for symbol in SYMBOLS.values()}
+    settled, ways = decide_by_signs(goal), {symbol: direction(goal, symbol) for symbol in SYMBOLS.values()}
     for point in points():
         here = evaluate(goal, point)
         assert settled is None or settled == (here > -1)

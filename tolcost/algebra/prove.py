@@ -67,9 +67,9 @@ from tolcost.algebra.quick_checks import (
     FEW,
     MANY,
     compares_alike,
+    decide_by_signs,
     direction,
     is_refuted,
-    obvious,
     range_decides_nothing,
     undecided,
 )
@@ -104,7 +104,7 @@ def above(goal: Poly, known: tuple[Poly, ...], fuel: Fuel, uses: int = 2) -> boo
     """Whether the search shows ``goal > -1`` wherever the known expressions are non-negative."""
     if not fuel.burn(goal):
         return False
-    verdict = obvious(goal)
+    verdict = decide_by_signs(goal)
     if verdict is not None:  # a refuted goal may still follow from facts that contradict each other
         return verdict or _by_known(goal, known, fuel, uses)
     return (
@@ -182,7 +182,7 @@ def _at_end(goal: Poly, symbol: Symbol, end: Poly, known: tuple[Poly, ...], fuel
     rest = tuple(fact for fact in known if symbol not in fact.free)
     if symbol.lo is not None and symbol.hi is not None:
         room = symbol.hi - symbol.lo
-        if obvious(room) is not True:
+        if decide_by_signs(room) is not True:
             rest = (*rest, room)
     return above(rebuild(goal, {symbol: end}, QUICK), rest, fuel, uses)
 

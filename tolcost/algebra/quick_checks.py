@@ -64,7 +64,7 @@ Facts such as that a window fits into a length hold only where the length is in 
 """
 
 
-def obvious(goal: Poly) -> bool | None:
+def decide_by_signs(goal: Poly) -> bool | None:
     """Decide ``goal > -1`` by numbers and signs; ``None`` if they do not decide it."""
     if not goal.terms:
         return True
