@@ -29,8 +29,8 @@ from tolcost.algebra.quick_checks import (
     _shift_to_lower_bounds,
     decide_by_signs,
     direction,
+    is_undecided,
     range_decides_nothing,
-    undecided,
 )
 
 LOW = {"n": 1, "m": 0, "d": -2}
@@ -160,9 +160,9 @@ def test_of_two_coordinates_of_one_range_either_may_be_first(monkeypatch: pytest
     monkeypatch.setattr(sys.modules["tolcost.algebra.prove"], "is_refuted", None)
     for form in (i - j, j - i - 1, i - j + 5):
         assert not is_nonnegative(form)
-        assert undecided(Ge(form), ())
-        assert undecided(Eq(form), ())
-    assert undecided(Ge(k - short + 1), ())
+        assert is_undecided(Ge(form), ())
+        assert is_undecided(Eq(form), ())
+    assert is_undecided(Ge(k - short + 1), ())
     for form in (i - k, i - far, k - short + 3, i - j - 2**40):
         assert not quick_checks.compares_alike(Ge(form))
 
@@ -173,10 +173,10 @@ def test_next_to_a_point_where_facts_hold_a_condition_may_be_another() -> None:
         n = length(f"n{number}")
         i, j, k = coordinate("i", n), coordinate("j", n - 1), coordinate("k", n)
         beyond = Ge(n - 2), Ge(i - j - 1)
-        assert undecided(Eq(i - j - 1), beyond)
+        assert is_undecided(Eq(i - j - 1), beyond)
         between = Ge(i - 2), Ge(n - i - 1)
-        assert undecided(Or((Ge(1 - k), Eq(k - n))), between)
-        assert undecided(And((Ge(k - 2), Ge(n - k - 1))), between)
+        assert is_undecided(Or((Ge(1 - k), Eq(k - n))), between)
+        assert is_undecided(And((Ge(k - 2), Ge(n - k - 1))), between)
 
 
 def test_what_follows_from_facts_is_not_left_open() -> None:
@@ -188,4 +188,4 @@ def test_what_follows_from_facts_is_not_left_open() -> None:
     for one, other in product(forms, repeat=2):
         facts = Ge(one), Ge(other)
         for cond in (Ge(one + other), Ge(one * 2 + 1), Or((Ge(one - 5), Ge(other))), And(facts)):
-            assert not undecided(cond, facts)
+            assert not is_undecided(cond, facts)

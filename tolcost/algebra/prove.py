@@ -70,8 +70,8 @@ from tolcost.algebra.quick_checks import (
     decide_by_signs,
     direction,
     is_refuted,
+    is_undecided,
     range_decides_nothing,
-    undecided,
 )
 from tolcost.algebra.rebuild import QUICK, generators_in, rebuild, replace_generator
 
@@ -459,7 +459,7 @@ def prove(cond: Cond, facts: tuple[Cond, ...] = ()) -> bool | None:
 # loops are elaborated until they reach a fixpoint and repeat their questions, and so do similar programs
 @lru_cache(maxsize=1 << 14)
 def _search(cond: Cond, facts: tuple[Cond, ...]) -> bool | None:
-    if _nests(cond, _MOST_NESTED) or undecided(cond, facts):
+    if _nests(cond, _MOST_NESTED) or is_undecided(cond, facts):
         return None
     useful = relevant(facts, cond)
     if _holds(cond, useful):

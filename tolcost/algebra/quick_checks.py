@@ -167,13 +167,13 @@ def is_refuted(goal: Poly, known: tuple[Poly, ...], points: int = MANY) -> bool:
     return False
 
 
-def undecided(cond: Cond, facts: tuple[Cond, ...]) -> bool:
+def is_undecided(cond: Cond, facts: tuple[Cond, ...]) -> bool:
     """Whether a condition holds at one point and fails at another, with the facts holding at both.
 
     >>> from tolcost.algebra.conditions import ge
     >>> from tolcost.algebra.poly import length
     >>> n = length("n")
-    >>> undecided(ge(n - 2), ()), undecided(ge(n - 2), (ge(n - 2),))
+    >>> is_undecided(ge(n - 2), ()), is_undecided(ge(n - 2), (ge(n - 2),))
     (True, False)
     """
     if not facts and isinstance(cond, (Ge, Eq)) and compares_alike(cond):
