@@ -48,12 +48,12 @@ Rows: TypeAlias = dict[Coefficients, int]
 """Non-negative sums: the coefficients of the unknowns, with the least constant seen for them."""
 
 
-def follows(goal: Poly, known: Iterable[Poly]) -> bool | None:
+def follows_linearly(goal: Poly, known: Iterable[Poly]) -> bool | None:
     """Whether a goal is above -1 wherever the known expressions are non-negative; ``None`` if left open.
 
     >>> from tolcost.algebra.poly import coordinate, length
     >>> n = length("n"); i = coordinate("i", n); j = coordinate("j", n - i)
-    >>> follows(n - i - j, ()), follows(n - i - j - 1, ()), follows(n*n - n, ())
+    >>> follows_linearly(n - i - j, ()), follows_linearly(n - i - j - 1, ()), follows_linearly(n*n - n, ())
     (True, False, None)
     """
     system = _System([-goal - 1, *known])

@@ -42,7 +42,7 @@ from tolcost.algebra.floors import (
     range_of,
     without,
 )
-from tolcost.algebra.linear import follows
+from tolcost.algebra.linear import follows_linearly
 from tolcost.algebra.poly import (
     AlgebraBudget,
     Floor,
@@ -526,7 +526,7 @@ def contradict(conditions: Iterable[Cond]) -> bool:
     """
     told = [c for c in conditions if isinstance(c, (Ge, Eq))]
     below = [-c.p for c in told if isinstance(c, Eq)]
-    return follows(const(-1), [*(c.p for c in told), *below]) is True
+    return follows_linearly(const(-1), [*(c.p for c in told), *below]) is True
 
 
 def bounds(p: Poly | int, facts: tuple[Cond, ...] = ()) -> Interval:
@@ -605,7 +605,7 @@ def _search_nonnegative(p: Poly, facts: tuple[Cond, ...]) -> bool | None:
         return False
     if above(goal, known, Fuel(_LITTLE_FUEL)):
         return True
-    linear = follows(goal, known)
+    linear = follows_linearly(goal, known)
     if linear is not None:
         return linear
     if is_refuted(goal, known, MANY):
@@ -613,7 +613,7 @@ def _search_nonnegative(p: Poly, facts: tuple[Cond, ...]) -> bool | None:
     if never_negative(without_ordered_clips(goal)):
         return True
     apart = with_remainders(goal, known)
-    if apart is not None and (follows(*apart) or above(*apart, Fuel(_FULL_FUEL))):
+    if apart is not None and (follows_linearly(*apart) or above(*apart, Fuel(_FULL_FUEL))):
         return True
     if above(goal, known, Fuel(_FULL_FUEL)) or above_beyond_least(goal, known, Fuel(_FULL_FUEL)):
         return True
