@@ -1,7 +1,7 @@
 """Traversals of the IR: the parts of a node, and the order in which nodes are evaluated.
 
     children(node)           its operands, in the order in which they are evaluated
-    rebuild(node, operands)  the node with other operands
+    with_operands(node, ...) the node with other operands
     restate(node, ...)       the node with other static integers and conditions
     regions(node)            the blocks inside it, each with the names that it binds
     inner_nodes(roots)       every node in and under the given nodes, each once
@@ -57,7 +57,7 @@ def children(node: Node) -> tuple[Node, ...]:
     return _CHILDREN[type(node)](node)
 
 
-def rebuild(node: _N, operands: Sequence[Node], **fields: Any) -> _N:
+def with_operands(node: _N, operands: Sequence[Node], **fields: Any) -> _N:
     """Return the node with other operands; ``fields`` are other fields to change, such as its type."""
     if tuple(operands) != children(node):
         fields.update(_OPERAND_FIELDS[type(node)](node, operands))

@@ -36,9 +36,9 @@ from tolcost.atoms.kit import (
     is_numeric,
     is_ref,
     numeric_type,
-    rebuild,
     regions,
     roots,
+    with_operands,
 )
 from tolcost.atoms.nodes import Block, Component, Fold, Node, Pack, Part, Ref, Type, Var
 from tolcost.diagnostics import Rejected
@@ -246,7 +246,7 @@ class _Retype(Struct):
         then, other = self.block(node.then), self.block(node.other)
         spaces = joined_spaces(then.result.type, other.result.type)
         then, other = (Block(side.bindings, in_spaces(side.result, spaces)) for side in (then, other))
-        return rebuild(node, chosen, then=then, other=other, type=with_spaces(node.type, spaces))
+        return with_operands(node, chosen, then=then, other=other, type=with_spaces(node.type, spaces))
 
     def _fold(self, node: ir.Fold) -> Node:
         start, body = self.node(node.start), self.block(node.body)
@@ -262,7 +262,7 @@ class _Retype(Struct):
         spaces = spaces_of(wide)
         body = Block(body.bindings, in_spaces(body.result, spaces))
         kind = with_spaces(node.type, spaces)
-        return rebuild(node, (in_spaces(start, spaces),), accumulator=var, body=body, type=kind)
+        return with_operands(node, (in_spaces(start, spaces),), accumulator=var, body=body, type=kind)
 
 
 _CHANGES: Mapping[type, Callable[[_Retype, Any], Node]] = {
@@ -286,7 +286,7 @@ def _rebuild_over(node: Node, args: Operands) -> Node:
     if rule:
         return rule(node, args)
     _require_unchanged(args[1:], children(node)[1:])
-    return rebuild(node, args, type=_with_spaces_of(node.type, args[0].type))
+    return with_operands(node, args, type=_with_spaces_of(node.type, args[0].type))
 
 
 def _require_unchanged(args: Operands, before: Operands) -> None:
@@ -300,11 +300,11 @@ def _where(node: ir.Where, args: Operands) -> Node:
     _require_unchanged((condition,), children(node)[:1])
     spaces = joined_spaces(then.type, other.type)
     ready = (condition, in_spaces(then, spaces), in_spaces(other, spaces))
-    return rebuild(node, ready, space=spaces[0], type=with_spaces(node.type, spaces))
+    return with_operands(node, ready, space=spaces[0], type=with_spaces(node.type, spaces))
 
 
 def _component(node: ir.Component, args: Operands) -> Node:
-    return rebuild(node, args, type=(Part(node.type[0].shape, args[0].type[node.j - 1].space),))
+    return with_operands(node, args, type=(Part(node.type[0].shape, args[0].type[node.j - 1].space),))
 
 
 def _convert(node: ir.Convert, args: Operands) -> Node:
@@ -318,14 +318,14 @@ def _put(node: ir.Put, args: Operands) -> Node:
     _require_unchanged(args[1:-1], children(node)[1:-1])
     spaces = joined_spaces(args[0].type, args[-1].type)
     ready = (in_spaces(args[0], spaces), *args[1:-1], in_spaces(args[-1], spaces))
-    return rebuild(node, ready, type=with_spaces(node.type, spaces))
+    return with_operands(node, ready, type=with_spaces(node.type, spaces))
 
 
 _RULES: Mapping[type, Callable[[Any, Operands], Node]] = {
     ir.Where: _where,
     ir.Component: _component,
-    ir.Pack: lambda node, args: rebuild(node, args, type=tuple(p for item in args for p in item.type)),
-    ir.Join: lambda node, args: rebuild(
+    ir.Pack: lambda node, args: with_operands(node, args, type=tuple(p for item in args for p in item.type)),
+    ir.Join: lambda node, args: with_operands(
         node, args, type=with_spaces(node.type, joined_spaces(args[0].type, args[1].type))
     ),
     ir.Convert: _convert,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from tolcost.atoms import nodes as ir
-from tolcost.atoms.kit import Bindings, children, rebuild
+from tolcost.atoms.kit import Bindings, children, with_operands
 from tolcost.atoms.nodes import Block, JointWork, Node, Ref, Var
 from tolcost.elaborate.values import (
     Cast,
@@ -175,15 +175,17 @@ class SubprogramCopy(Struct):
             case ir.Ref(var=var):
                 return self.vars[var]
             case ir.Build(body=body):
-                return rebuild(node, (), body=self.block(body))
+                return with_operands(node, (), body=self.block(body))
             case ir.Fold(start=start, accumulator=accumulator, body=body):
                 begin = self.node(start)
-                return rebuild(node, (begin,), accumulator=self.bound(accumulator), body=self.block(body))
+                return with_operands(
+                    node, (begin,), accumulator=self.bound(accumulator), body=self.block(body)
+                )
             case ir.Select(then=then, other=other):
                 condition = [self.node(child) for child in children(node)]
-                return rebuild(node, condition, then=self.block(then), other=self.block(other))
+                return with_operands(node, condition, then=self.block(then), other=self.block(other))
             case _:
-                return rebuild(node, [self.node(child) for child in children(node)])
+                return with_operands(node, [self.node(child) for child in children(node)])
 
     def value(self, value: Value) -> Value:
         """Copy a result."""

@@ -18,13 +18,13 @@ from tolcost.atoms.kit import (
     constant_symbols,
     defined_length,
     own_symbols,
-    rebuild,
     restate,
     restated_type,
     roots,
     schedules,
     static_parts,
     type_symbols,
+    with_operands,
 )
 from tolcost.atoms.nodes import Block, Charge, Input, JointWork, Node, Output, Part, Program, Type, Var
 from tolcost.atoms.nodes import Input as InputNode
@@ -133,7 +133,7 @@ class _Finish(Struct, eq=False):
         operands = children(stated)
         used = _USES[kind](len(operands)) if kind in _USES else repeat(use)
         fresh = tuple(map(self.node, operands, used))
-        return rebuild(stated, fresh, **fields) if fields or fresh != operands else stated
+        return with_operands(stated, fresh, **fields) if fields or fresh != operands else stated
 
     def _note_use(self, var: Var, use: Charge) -> None:
         self.used.add(var)
