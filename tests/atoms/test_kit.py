@@ -9,7 +9,7 @@ import pytest
 from tests.execute import programs as p
 from tests.execute.random_ir import Gen
 from tolcost.atoms import kit, text, unroll, verify
-from tolcost.atoms.kit import children, inner_nodes, own_symbols, restate, roots, schedules, with_operands
+from tolcost.atoms.kit import children, inner_nodes, map_static, own_symbols, roots, schedules, with_operands
 from tolcost.atoms.nodes import KINDS, Node, Program
 from tolcost.atoms.text import program_text
 from tolcost.execute import reference, vectorised
@@ -53,7 +53,7 @@ def test_rebuilding_over_the_same_operands_changes_nothing() -> None:
         for node in inner_nodes(roots(program)):
             met.add(type(node))
             assert fields(with_operands(node, children(node))) == fields(node)
-            assert fields(restate(node, lambda poly: poly, lambda cond: cond)) == fields(node)
+            assert fields(map_static(node, lambda poly: poly, lambda cond: cond)) == fields(node)
     assert met == set(KINDS)
 
 

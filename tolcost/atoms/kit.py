@@ -2,7 +2,7 @@
 
     children(node)           its operands, in the order in which they are evaluated
     with_operands(node, ...) the node with other operands
-    restate(node, ...)       the node with other static integers and conditions
+    map_static(node, ...)    the node with other static integers and conditions
     regions(node)            the blocks inside it, each with the names that it binds
     inner_nodes(roots)       every node in and under the given nodes, each once
     schedule(...)            the nodes of one block, operands first
@@ -372,7 +372,7 @@ def static_parts(node: Node) -> tuple[Poly | Cond, ...]:
     return tuple([one for one in (held if isinstance(held, tuple) else (held,)) if isinstance(one, _STATIC)])
 
 
-def restate(node: _N, poly: Callable[[Poly], Poly], cond: Callable[[Cond], Cond]) -> _N:
+def map_static(node: _N, poly: Callable[[Poly], Poly], cond: Callable[[Cond], Cond]) -> _N:
     """Return the node with other static integers and conditions, also in its type."""
 
     def part(value: Any) -> Any:

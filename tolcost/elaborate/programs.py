@@ -17,8 +17,8 @@ from tolcost.atoms.kit import (
     children,
     constant_symbols,
     defined_length,
+    map_static,
     own_symbols,
-    restate,
     restated_type,
     roots,
     schedules,
@@ -184,7 +184,7 @@ class _Finish(Struct, eq=False):
     def _in_remaining_lengths(self, node: Node) -> Node:
         """Rewrite a node in the lengths that remain after equal ones were merged."""
         if self.equal:
-            return restate(node, self._poly, self._cond)
+            return map_static(node, self._poly, self._cond)
         self.mentioned.update(type_symbols(node.type))
         for part in static_parts(node):
             self.mentioned.update(constant_symbols(part))
