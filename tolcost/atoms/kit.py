@@ -380,7 +380,7 @@ def map_static(node: _N, poly: Callable[[Poly], Poly], cond: Callable[[Cond], Co
             poly(value) if isinstance(value, Poly) else cond(value) if isinstance(value, _STATIC) else value
         )
 
-    fields: dict[str, Any] = {"type": restated_type(node.type, poly)}
+    fields: dict[str, Any] = {"type": map_type(node.type, poly)}
     name = STATIC_FIELD.get(type(node))
     if name is not None:
         held = getattr(node, name)
@@ -394,7 +394,7 @@ def _map_parts(parts: tuple[Any, ...], part: Callable[[Any], Any]) -> tuple[Any,
     return parts if all(map(operator.is_, fresh, parts)) else fresh
 
 
-def restated_type(types: Type, poly: Callable[[Poly], Poly]) -> Type:
+def map_type(types: Type, poly: Callable[[Poly], Poly]) -> Type:
     """Return a type with every length mapped."""
 
     def restated(part: ir.Part) -> ir.Part:

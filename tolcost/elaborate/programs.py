@@ -18,8 +18,8 @@ from tolcost.atoms.kit import (
     constant_symbols,
     defined_length,
     map_static,
+    map_type,
     own_symbols,
-    restated_type,
     roots,
     schedules,
     static_parts,
@@ -192,7 +192,7 @@ class _Finish(Struct, eq=False):
 
     def _type(self, types: Type) -> Type:
         if self.equal:
-            return restated_type(types, self._poly)
+            return map_type(types, self._poly)
         if self.filtered:
             self.mentioned.update(type_symbols(types))
         return types
