@@ -26,12 +26,12 @@ _LIMITS = _Limits()
 
 
 @contextmanager
-def limited(most: int) -> Iterator[None]:
+def limit_effort(most: int) -> Iterator[None]:
     """Limit the effort inside to ``most``, or to the rest of the surrounding limit if that is less.
 
-    >>> with limited(10):
+    >>> with limit_effort(10):
     ...     spend(8)
-    ...     with limited(5):
+    ...     with limit_effort(5):
     ...         spend(3)
     Traceback (most recent call last):
     tolcost.algebra.effort.OutOfEffort: a search looked at more than it may

@@ -19,7 +19,7 @@ from tolcost.algebra.conditions import (
     signed_cases,
     symbols_of_cond,
 )
-from tolcost.algebra.effort import OutOfEffort, limited, spend
+from tolcost.algebra.effort import OutOfEffort, limit_effort, spend
 from tolcost.algebra.eliminate import NoClosedForm, Problem, SummedRange, Work, eliminate, sum_range
 from tolcost.algebra.floors import range_of
 from tolcost.algebra.piecewise import (
@@ -168,7 +168,7 @@ def _has_length(lo: Poly, hi: Poly) -> bool:
 def _sum_renamed(body: Poly, ranges: tuple[SummedRange, ...], guard: Cond, facts: tuple[Cond, ...]) -> Poly:
     problem = Problem(body, ranges, (), facts)
     try:
-        with limited(_MOST_EFFORT):
+        with limit_effort(_MOST_EFFORT):
             closed = _in_closed_form(problem, guard)
     except OutOfEffort:
         spend(0)  # raises if the effort of a surrounding sum is exhausted, too
