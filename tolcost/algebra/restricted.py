@@ -61,18 +61,20 @@ def weaker_bounds(conds: Iterable[Cond]) -> set[Cond]:
     return {one for one, offset in bounds if offset > min(offsets[one.p - offset])}
 
 
-def spelled(cond: Cond) -> tuple[Cond, ...]:
+def plain_bounds(cond: Cond) -> tuple[Cond, ...]:
     """Split a condition into plain bounds, if they are equivalent to it.
 
     >>> from tolcost.algebra.conditions import eq
     >>> from tolcost.algebra.poly import length
     >>> n = length("n")
-    >>> spelled(eq((n + 3) // 4 - 2)), spelled(ge(n + 2 * relu(n // 4 - 1) - 2 * relu(n // 4 - 3) - 14))
-    ((Ge(p=n - 5), Ge(p=8 - n)), (Ge(p=n - 12),))
+    >>> plain_bounds(eq((n + 3) // 4 - 2))
+    (Ge(p=n - 5), Ge(p=8 - n))
+    >>> plain_bounds(ge(n + 2 * relu(n // 4 - 1) - 2 * relu(n // 4 - 3) - 14))
+    (Ge(p=n - 12),)
     """
     match cond:
         case And(parts=parts):
-            return tuple(one for part in parts for one in spelled(part))
+            return tuple(one for part in parts for one in plain_bounds(part))
         case Ge(p=p) if p.height and len(p.free) == 1:
             bound = _equivalent_bound(p)
             return (cond,) if bound is None else (bound,)
@@ -164,7 +166,7 @@ def _length(p: Poly) -> tuple[int, int]:
 @lru_cache(maxsize=256)
 def _narrow_symbols(facts: tuple[Cond, ...]) -> tuple[dict[Symbol, Poly], tuple[Cond, ...]]:
     """Return the symbols with the ranges that facts leave them, and the other facts over these symbols."""
-    parts = tuple(part for fact in facts for part in spelled(fact))
+    parts = tuple(part for fact in facts for part in plain_bounds(fact))
     narrow = _narrowed_ranges(parts)
     others = (map_cond(part, lambda form: rebuild(form, narrow, QUICK)) for part in parts)
     return narrow, tuple(other for other in others if not isinstance(other, Truth))

@@ -23,9 +23,9 @@ from tolcost.algebra import (
     ge,
     is_nonnegative,
     maximum,
+    plain_bounds,
     prove,
     restricting,
-    spelled,
     substitute,
     substitute_cond,
     substituting,
@@ -191,7 +191,7 @@ def conditions_of(cost: GraphCost) -> tuple[Relied, ...]:
                 continue
             seen.add(id(lowered))
             for condition in lowered.conditions:
-                for now in spelled(_now(condition.condition, cost)):
+                for now in plain_bounds(_now(condition.condition, cost)):
                     if now != TRUE:
                         found.setdefault(now, Relied(now, condition.reason, step.name or step.title))
             for one in lowered.unproved:  # coordinates are each node's own: what reads the same is told once
