@@ -22,7 +22,7 @@ from tolcost.catalogue.operand_types import check_node, output_spaces
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.diagnostics import NOWHERE, Rejected, quoted, refuse
 from tolcost.elaborate.again import Remembered, apply_or_copy
-from tolcost.elaborate.layout import materialise
+from tolcost.elaborate.layout import emit
 from tolcost.elaborate.programs import apply_program
 from tolcost.elaborate.shapes import shape_of, space_of
 from tolcost.elaborate.trip_count import truth
@@ -286,7 +286,7 @@ def _is_handed(value: Value, together: bool, around: Surroundings) -> bool:
 def _laid_out(env: Env, value: Value, around: Surroundings) -> Value:
     """What is known, as data, where it is in the model around."""
     tol = not around.repeats and is_static(value) and isinstance(plain(value), View | Vec)
-    return Data(materialise(env, value, NOWHERE)) if tol else value
+    return Data(emit(env, value, NOWHERE)) if tol else value
 
 
 def _asked(env: Env, name: str, value: Data, around: Surroundings) -> Value:

@@ -46,10 +46,10 @@ from tolcost.elaborate.again import SubprogramCopy
 from tolcost.elaborate.apply import result_space, takes, widen_space
 from tolcost.elaborate.layout import (
     as_static,
+    emit,
     in_spaces,
     joined_spaces,
     make_build,
-    materialise,
     pack,
     spaces_of,
     with_spaces,
@@ -415,7 +415,7 @@ def fold_under_coordinates(
     static until a step makes one of them data; then the step is elaborated again. Components that the step's
     syntax shows to become data are assumed to be data at once, and the elaborated step must confirm it.
     """
-    begin = materialise(env, start, step.span)
+    begin = emit(env, start, step.span)
     free = _initially_static(start, len(begin.type)) if maybe_free else (False,) * len(begin.type)
     steady = tuple([(const(0),) * len(p.shape) for p in begin.type])
     listed = isinstance(start, Pieces)
@@ -608,7 +608,7 @@ class _Pass:
         asked = self.env.context.asked
         result = self.step.at(self.inner, self.accumulator, self.coords)
         self.has_asked = self.env.context.asked > asked
-        self.block = self.inner.scope.block(materialise(self.inner, result, self.step.span))
+        self.block = self.inner.scope.block(emit(self.inner, result, self.step.span))
         return result
 
     def settle(self) -> _Growth:

@@ -11,7 +11,7 @@ from tolcost.algebra import Cond, Poly, const, indicator
 from tolcost.atoms.kit import is_numeric, numeric_type
 from tolcost.atoms.nodes import Convert, Lambda, Node, Type
 from tolcost.diagnostics import Span
-from tolcost.elaborate.layout import as_static, element, emit_map, grid, in_spaces, materialise, with_spaces
+from tolcost.elaborate.layout import as_static, element, emit, emit_map, grid, in_spaces, with_spaces
 from tolcost.elaborate.shapes import capacity, known, shape_of, shape_text, space_of, unify
 from tolcost.elaborate.static_numbers import fit_to_space, fold_plain, fold_static, integer_division, truth
 from tolcost.elaborate.values import (
@@ -106,7 +106,7 @@ def divide(env: Env, args: tuple[Value, ...], span: Span) -> Value:
         return _give_space(env, integer_division(env, span, x, y), told)
     whole = apply(env, "floor", (apply(env, "div", (x, y), span),), span)
     space = told or "Z"
-    return Opaque(in_spaces(materialise(env, whole, span), (space,)), space)
+    return Opaque(in_spaces(emit(env, whole, span), (space,)), space)
 
 
 def _is_tol(value: Value) -> bool:
@@ -145,7 +145,7 @@ def check_numbers(env: Env, name: str, args: tuple[Value, ...], span: Span) -> N
     """Reject arguments that are neither numbers nor ToLs of numbers."""
     for a in args:
         if isinstance(a, _NO_NUMBERS):
-            materialise(env, a, span)
+            emit(env, a, span)
     for a in args:
         if capacity(a) > 1 or isinstance(a, Pieces):
             fail(
@@ -202,9 +202,7 @@ def _lambda(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Lambda:
     domain, result = kinds
     nodes = tuple(
         [
-            a.node
-            if isinstance(a, Data)
-            else materialise(env, plain(a), span, domain if is_static(a) else None)
+            a.node if isinstance(a, Data) else emit(env, plain(a), span, domain if is_static(a) else None)
             for a in args
         ]
     )
@@ -411,4 +409,4 @@ def _convert_to_complex(env: Env, value: Value, space: str, span: Span) -> Value
     number = value.constant if isinstance(value, Poly) else value
     if isinstance(number, (int, float, Fraction)):
         return complex(number)
-    return Opaque(in_spaces(materialise(env, value, span), (space,)), space)
+    return Opaque(in_spaces(emit(env, value, span), (space,)), space)

@@ -37,6 +37,7 @@ from tolcost.diagnostics import Span
 from tolcost.elaborate.apply import check_condition, check_numbers
 from tolcost.elaborate.layout import (
     element,
+    emit,
     emit_map,
     grid,
     in_spaces,
@@ -44,7 +45,6 @@ from tolcost.elaborate.layout import (
     joined_spaces,
     leaves,
     made_of,
-    materialise,
     not_there,
     rebuild_sequence,
 )
@@ -168,7 +168,7 @@ def choose_sequence(
     for x, y in zip(left, right, strict=True):
         _check_capacities(capacity(x), capacity(y), span)
     chosen = select(env, condition, (then_env, Pieces(left)), (other_env, Pieces(right)), span, free)
-    node = env.scope.bind(materialise(env, chosen, span))
+    node = env.scope.bind(emit(env, chosen, span))
     parts = components(env, Data(node), span)
     return rebuild_sequence(a, _group_components(iter(parts), map(capacity, left)))
 
@@ -358,7 +358,7 @@ def select(env: Env, condition: Cond | Node, then: Side, other: Side, span: Span
 
 def align(then_env: Env, a: Value, other_env: Env, b: Value, span: Span) -> tuple[Node, Node]:
     """Materialise two values with equal spaces for each component."""
-    left, right = materialise(then_env, a, span), materialise(other_env, b, span)
+    left, right = emit(then_env, a, span), emit(other_env, b, span)
     _check_capacities(len(left.type), len(right.type), span)
     spaces = joined_spaces(left.type, right.type)
     return in_spaces(left, spaces), in_spaces(right, spaces)
@@ -460,7 +460,7 @@ def _only_case(env: Env, condition: Cond, case: tree.Expr, fault: Fault, span: S
     value = entry(evaluate(inner, case))
     if isinstance(value, _NO_TOL) or is_function(value):
         refuse()
-    node = materialise(inner, value, span)
+    node = emit(inner, value, span)
     stop = not_there(elsewhere, node, fault.diagnostics[0].span)
     return select(env, condition, (inner, value), (elsewhere, made_of(elsewhere, stop, value)), span)
 
@@ -520,7 +520,7 @@ def choose_by_data(env: Env, condition: Value, then: Value, other: Value, span: 
         return _make_where(env, condition, then, other, span)
     for side in (then, other):
         if isinstance(side, Seq):  # members of a sequence need not be numbers
-            materialise(env, side, span)
+            emit(env, side, span)
     numbers = known(shape)
     bound = tuple(bind_data(env, v) for v in (condition, then, other))
     if numbers is not None and isinstance(condition, Vec):
@@ -567,5 +567,5 @@ def _make_where(env: Env, condition: Value, then: Value, other: Value, span: Spa
             for x, y in zip(p.shape, q.shape, strict=True)
         )
         parts.append(Part(shape, p.space))
-    node = Where(materialise(env, condition, span), left, right, parts[0].space, tuple(parts), "data", span)
+    node = Where(emit(env, condition, span), left, right, parts[0].space, tuple(parts), "data", span)
     return Data(node)

@@ -17,8 +17,8 @@ from tolcost.elaborate.layout import (
     check_sequence,
     check_size,
     element,
+    emit,
     in_one_tol,
-    materialise,
     pick_result,
     spread,
 )
@@ -239,7 +239,7 @@ def _tuple(env: Env, expr: tree.Tuple) -> Value:
     for item in expr.items:
         value = entry(evaluate(env, item))
         if isinstance(plain(value), (Missing, Seq)) or is_function(value):
-            materialise(env, value, item.span)
+            emit(env, value, item.span)
         items.extend(components(env, value, item.span))
     check_components(len(items), expr.span)
     return Pieces(tuple(items))

@@ -19,7 +19,7 @@ from tolcost.atoms.nodes import Component, Node, Ref
 from tolcost.diagnostics import NOWHERE, Rejected, Span
 from tolcost.elaborate.accumulators import Longer, fold_under_coordinates
 from tolcost.elaborate.apply import static_in
-from tolcost.elaborate.layout import expand, in_spaces, materialise
+from tolcost.elaborate.layout import emit, expand, in_spaces
 from tolcost.elaborate.maps import Step, WrappedStep, fresh_coordinates, position
 from tolcost.elaborate.outlook import guess_growth
 from tolcost.elaborate.shapes import facts_here, pick_component, shape_of, space_of
@@ -258,7 +258,7 @@ def _carry_on(env: Env, start: Value, after: Value, span: Span) -> Value:
     """Carry the result of the first step on: data if the start is data, and in a space that holds both."""
     space = join_spaces(space_of(start), space_of(after))
     if not (is_static(start) and is_static(after)):
-        return Data(in_spaces(materialise(env, after, span), (space,)))
+        return Data(in_spaces(emit(env, after, span), (space,)))
     return after if space == space_of(after) else static_in(env, after, space, span)
 
 

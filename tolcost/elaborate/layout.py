@@ -105,7 +105,7 @@ TABLE_LIMIT = 4096
 """The largest static ToL that becomes a table; a larger one is computed where it is used."""
 
 
-def materialise(env: Env, value: Value, span: Span, space: str | None = None) -> Node:
+def emit(env: Env, value: Value, span: Span, space: str | None = None) -> Node:
     """Return the node that computes a value; static numerics take ``space``, if given."""
     if isinstance(value, (Data, Opaque)):
         return value.node
@@ -119,9 +119,9 @@ def materialise(env: Env, value: Value, span: Span, space: str | None = None) ->
         case Vec():
             return _vec_node(env, value, span, space)
         case Pieces(items=items):
-            return pack(tuple(materialise(env, item, span) for item in items))
+            return pack(tuple(emit(env, item, span) for item in items))
         case Cast(value=inner, space=cast):
-            return materialise(env, inner, span, cast)
+            return emit(env, inner, span, cast)
         case Quotient(over=over, under=under):
             return _quotient(over, under, space or "R", span)
         case Missing() | Spaces() | Seq() | Unknown():
@@ -144,7 +144,7 @@ def in_one_tol(env: Env, values: Sequence[Value], span: Span) -> tuple[list[Valu
     """
     if all(map(is_static, values)) or all(map(_entrywise, values)):
         return [*map(plain, values)], joint_space(values)
-    laid: list[Value] = [Data(materialise(env, v, span)) if isinstance(v, Cast) else v for v in values]
+    laid: list[Value] = [Data(emit(env, v, span)) if isinstance(v, Cast) else v for v in values]
     return laid, joint_space(values)
 
 
@@ -199,10 +199,10 @@ def build_from(env: Env, shape: Shape, value: View, span: Span, space: str | Non
         entry = value.get(inner, coords)
         if space is None or not is_static(entry):
             return entry
-        node = materialise(inner, entry, span, space)
+        node = emit(inner, entry, span, space)
         return Opaque(in_spaces(node, (space,) * len(node.type)), space)
 
-    return materialise(env, emit_map(env, shape, at, span), span)
+    return emit(env, emit_map(env, shape, at, span), span)
 
 
 def make_build(coords: Shape, extents: Shape, body: Block, span: Span) -> Node:
@@ -276,12 +276,12 @@ def _is_constant(value: Value) -> bool:
 
 def _vec_node(env: Env, value: Vec, span: Span, space: str | None) -> Node:
     if not value.shape:
-        return materialise(env, value.items[0], span, space)
+        return emit(env, value.items[0], span, space)
     shape = tuple(const(d) for d in value.shape)
     if all(map(_is_constant, value.items)):
         return Table(value.items, (Part(shape, space or space_of(value)),), span)  # type: ignore[arg-type]
     joined_space = space or space_of(value)
-    nodes = [materialise(env, item, span, joined_space) for item in value.items]
+    nodes = [emit(env, item, span, joined_space) for item in value.items]
     if space is not None:  # an opaque number comes in its own space
         nodes = [in_spaces(node, (space,) * len(node.type)) for node in nodes]
     pieces = [one_entry(node) for node in nodes]
@@ -381,7 +381,7 @@ def made_of(env: Env, node: Node, *sources: Value) -> Value:
 
 def index_node(env: Env, value: Value, span: Span, what: str = "an index") -> Node:
     """Return the numeric node of an index or a condition that is not a formula."""
-    node = materialise(env, value, span)
+    node = emit(env, value, span)
     if node.type[0].shape or len(node.type) > 1:
         listed = "list" if len(node.type) > 1 else "ToL"
         hint = "a vector of known length is spliced: x[*v]"
@@ -420,7 +420,7 @@ def _side_by_side(env: Env, slices: list[Value], place: int, work: JointWork, sp
     if all(not shape_of(env, s, span) and capacity(s) == 1 for s in slices):
         known = all(map(is_static, slices))
         return Vec((len(slices),), tuple(slices if known else _as_data_of_one_space(env, slices, work, span)))
-    nodes = [materialise(env, piece, span) for piece in slices]
+    nodes = [emit(env, piece, span) for piece in slices]
     for node in nodes:
         _check_alike(env, nodes[0].type, node.type, span)
     return made_of(env, join_all([_insert_dimension(node, place) for node in nodes], place + 1), *slices)
@@ -429,7 +429,7 @@ def _side_by_side(env: Env, slices: list[Value], place: int, work: JointWork, sp
 def _as_data_of_one_space(env: Env, numbers: list[Value], work: JointWork, span: Span) -> list[Value]:
     """Turn numbers of which some are data into data of one space, as parts of one joint work."""
     space = reduce(join_spaces, map(space_of, numbers))
-    nodes = [in_spaces(materialise(env, number, span), (space,)) for number in numbers]
+    nodes = [in_spaces(emit(env, number, span), (space,)) for number in numbers]
     return [Data(_bind_as_part(env, node, work)) for node in nodes]
 
 
@@ -467,7 +467,7 @@ def emit_map(env: Env, shape: Shape, at: At, span: Span) -> Value:
     coords, inner = bind_coordinates(env, tuple(f"i{n + 1}" for n in range(len(shape))), shape)
     try:
         with env.context.attempt(inner.scope) as trial:
-            node = materialise(inner, at(inner, coords), span)
+            node = emit(inner, at(inner, coords), span)
             trial.keep()
         return Data(make_build(coords, shape, inner.scope.block(node), span))
     except NeedsUnrolling as needs:
@@ -565,7 +565,7 @@ def _element_where_in_range(env: Env, condition: Cond, value: Value, span: Span)
     """
     if not isinstance(value, (Poly, Cond, Fraction, float, Quotient, Cast)):
         return value
-    found = materialise(env, value, span)
+    found = emit(env, value, span)
     there, elsewhere = (
         env.scope.inner(condition).block(found),
         env.scope.inner().block(not_there(env, found, span)),
@@ -713,7 +713,7 @@ def _ask_to_unroll(at: tuple[Value, ...], longest: int, span: Span) -> None:
 
 def _look_up(env: Env, value: Value, at: tuple[Value, ...], span: Span) -> Value:
     """Read a static ToL at an index that is not a number, from its layout."""
-    found = member(env, materialise(env, value, span), at, span)
+    found = member(env, emit(env, value, span), at, span)
     return as_static(env, found) if is_static_indexed(value, at) else Data(found)
 
 

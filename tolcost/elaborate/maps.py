@@ -27,10 +27,10 @@ from tolcost.elaborate.layout import (
     bind_coordinates,
     check_even,
     element,
+    emit,
     entry_at,
     grid,
     make_build,
-    materialise,
     own_place,
     pack,
     unroll_dimension,
@@ -308,7 +308,7 @@ def under_coordinates(env: Env, shape: Shape, at: At, pattern: CoordinateNames, 
             value = at(inner, coords)
             items = value.items if isinstance(value, Pieces) else (value,)
             free = tuple([is_static(item) and not isinstance(item, Seq) for item in items])
-            data = [materialise(inner, v, span) for v, f in zip(items, free, strict=True) if not f]
+            data = [emit(inner, v, span) for v, f in zip(items, free, strict=True) if not f]
             trial.keep()
         laid = make_build(coords, shape, inner.scope.block(pack(tuple(data))), span) if data else None
     except NeedsUnrolling as needs:

@@ -39,7 +39,7 @@ from tolcost.elaborate import (  # noqa: F401 - importing them registers their r
 )
 from tolcost.elaborate.expressions import define_all, delay, dimensions, mentioned, zeros
 from tolcost.elaborate.inputs import InputBinder, declared_spaces
-from tolcost.elaborate.layout import check_sequence, materialise
+from tolcost.elaborate.layout import check_sequence, emit
 from tolcost.elaborate.values import (
     Argument,
     Context,
@@ -529,7 +529,7 @@ def _outputs(env: Env, values: tuple[tuple[str, Value], ...]) -> Iterable[Output
         elif isinstance(value, Missing):
             continue
         else:
-            yield Output(name, materialise(env, value, _place_of_output(env, name)))
+            yield Output(name, emit(env, value, _place_of_output(env, name)))
 
 
 def _place_of_output(env: Env, name: str) -> Span:

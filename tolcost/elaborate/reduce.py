@@ -30,7 +30,7 @@ from tolcost.diagnostics import Diagnostic, Rejected, Span
 from tolcost.elaborate.accumulators import fold_under_coordinates
 from tolcost.elaborate.apply import static_in
 from tolcost.elaborate.induction import as_list, components, fold_list, may_be_known
-from tolcost.elaborate.layout import grid, in_spaces, materialise
+from tolcost.elaborate.layout import emit, grid, in_spaces
 from tolcost.elaborate.maps import Step, WrappedStep, WrittenStep, fresh_coordinates, pattern_of
 from tolcost.elaborate.shapes import (
     capacity,
@@ -284,7 +284,7 @@ def _to_kinds(env: Env, value: Value, kinds: Kinds, span: Span) -> Value:
         return value if all(map(is_, items, value.items)) else Vec(value.shape, tuple(items), value.loose)
     if not is_static(value) and space_of(value) == space:
         return value
-    return value if isinstance(value, _NO_TOL) else Data(in_spaces(materialise(env, value, span), (space,)))
+    return value if isinstance(value, _NO_TOL) else Data(in_spaces(emit(env, value, span), (space,)))
 
 
 def _as_data_if_any(env: Env, step: WrittenStep, over: Vec) -> WrittenStep:
@@ -298,7 +298,7 @@ def _as_data_if_any(env: Env, step: WrittenStep, over: Vec) -> WrittenStep:
 def _as_data(env: Env, value: Value, span: Span) -> Value:
     """Convert a static number to data; return any other value as it is."""
     number = isinstance(plain(value), (Poly, Cond, Fraction, float, complex, Quotient, Opaque))
-    return Data(materialise(env, value, span)) if number else value
+    return Data(emit(env, value, span)) if number else value
 
 
 # ---- static folds ------------------------------------------------------------------------

@@ -33,7 +33,7 @@ from tolcost.atoms import nodes as ir
 from tolcost.atoms.nodes import Block, ConditionKind, Constant, Convert, Node, Part, Var
 from tolcost.diagnostics import Span, on_one_line, quoted
 from tolcost.elaborate.apply import apply, static_in
-from tolcost.elaborate.layout import describe, integers, made_of, materialise
+from tolcost.elaborate.layout import describe, emit, integers, made_of
 from tolcost.elaborate.shapes import (
     Shape,
     capacity,
@@ -224,7 +224,7 @@ def _convert(env: Env, span: Span, value: Value, target: Spaces) -> Value:
         check_within(env, value, spaces[0], target.within[0], span)
         env.context.asked += 1  # no node remains to show that it was converted
         return static_in(env, value, spaces[0], span)
-    node = materialise(env, value, span)
+    node = emit(env, value, span)
     if len(spaces) < len(node.type):
         target = Spaces(spaces * len(node.type), target.within * len(node.type))
     if not is_static(value) and _rounds(env, node, target):
@@ -263,7 +263,7 @@ def _convert_each(env: Env, span: Span, items: tuple[Value, ...], target: Spaces
 @primitive("bitcast", anything, space_name)
 def _bitcast(env: Env, span: Span, value: Value, target: str) -> Value:
     """Reinterpret the bits as elements of another space of the same width; free."""
-    node = materialise(env, split_if_uneven(env, value), span)
+    node = emit(env, split_if_uneven(env, value), span)
     for part in node.type:
         if SPACES[part.space].bits is None or SPACES[part.space].bits != SPACES[target].bits:
             fail("T0415", f"{part.space} and {target} do not have the same number of bits", span)

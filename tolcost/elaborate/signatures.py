@@ -7,7 +7,7 @@ from typing import Any
 
 from tolcost.algebra import Poly
 from tolcost.diagnostics import Span
-from tolcost.elaborate.layout import describe, in_one_tol, integers, materialise, spread
+from tolcost.elaborate.layout import describe, emit, in_one_tol, integers, spread
 from tolcost.elaborate.shapes import split_if_uneven
 from tolcost.elaborate.values import (
     PRIMITIVES,
@@ -50,7 +50,7 @@ def primitive(
             if not BUILTINS[name].takes(len(args)):
                 wrong_arity(f"`{name}`", BUILTINS[name], len(args), span)
             if cast_of(args[0]) and 0 < place < len(args) and not is_static(args[place]):
-                args = (Data(materialise(env, args[0], span)), *args[1:])
+                args = (Data(emit(env, args[0], span)), *args[1:])
             given, space = list(args), None
             if elements and any(map(cast_of, args)):
                 values, space = in_one_tol(env, [args[k] for k in elements], span)

@@ -31,6 +31,7 @@ from tolcost.elaborate.layout import (
     check_sequence,
     check_size,
     element,
+    emit,
     expand,
     in_spaces,
     index_node,
@@ -38,7 +39,6 @@ from tolcost.elaborate.layout import (
     join_nodes,
     joined_spaces,
     made_of,
-    materialise,
     number,
     one_entry,
     spread,
@@ -105,7 +105,7 @@ def join_values(env: Env, left: Value, right: Value, d: int, span: Span) -> Valu
         return Pieces(
             tuple(join_values(env, x, y, d, span) for x, y in zip(left.items, right.items, strict=True))
         )
-    node = join_nodes(materialise(env, left, span), materialise(env, right, span), d)
+    node = join_nodes(emit(env, left, span), emit(env, right, span), d)
     return made_of(env, node, left, right)
 
 
@@ -156,7 +156,7 @@ def reshape_value(env: Env, value: Value, shape: tuple[Poly, ...], span: Span) -
         return Vec(numbers, (value,))
     if not shape:
         return element(env, bind_data(env, value), (const(1),) * len(old), span, checked=True)
-    node = materialise(env, value, span)
+    node = emit(env, value, span)
     reshaped = Reshape(node, tuple(Part(shape, p.space) for p in node.type))
     return made_of(env, reshaped, value)
 
@@ -207,7 +207,7 @@ def _shift_index(env: Env, index: Value, by: Poly, span: Span) -> Value:
         return index + by
     if by == const(0):
         return index
-    node = materialise(env, index, span)
+    node = emit(env, index, span)
     space = node.type[0].space
     moved = static_node("add", (node, number(by, space, span)), space, span)
     return Opaque(moved, space) if is_static(index) else Data(moved)
@@ -350,7 +350,7 @@ def _embed(env: Env, span: Span, value: Value) -> Value:
         )
     if is_static(value) and not isinstance(value, Opaque):
         return Vec((1,), (value,))
-    return made_of(env, one_entry(materialise(env, value, span)), value)
+    return made_of(env, one_entry(emit(env, value, span)), value)
 
 
 @primitive("put", no_sequence, vector, no_sequence, elements=(0, 2), place=1)
@@ -399,7 +399,7 @@ def _put_entry(env: Env, value: Vec, place: int, new: Value, span: Span) -> Valu
 def _put_node(env: Env, value: Value, at: tuple[Value, ...], new: Value, span: Span) -> Value:
     for shape in component_shapes(env, value, span):
         check_indices(env, at, shape, span)
-    tol, item = materialise(env, value, span), materialise(env, new, span)
+    tol, item = emit(env, value, span), emit(env, new, span)
     for whole, one in zip(tol.type, item.type, strict=False):
         rest = whole.shape[len(at) :]
         if len(rest) != len(one.shape):
@@ -526,7 +526,7 @@ def _length(env: Env, value: Value, marks: Value, problem: str, span: Span) -> P
 
 def _keep_by_data(env: Env, value: Value, marks: Value, most: Poly, repeats: bool, span: Span) -> Value:
     """Filter or repeat by data: the result has a new length, of which only the maximum is known."""
-    node, marked = materialise(env, value, span), materialise(env, marks, span)
+    node, marked = emit(env, value, span), emit(env, marks, span)
     env.context.names += 1
     name = env.context.own_name(f"z{env.context.names}")
     symbol = the_symbol(data_symbol(name, 0, most, "kept", name))
