@@ -20,8 +20,8 @@ from tolcost.elaborate.values import (
     Data,
     Env,
     Missing,
-    Opaque,
     Seq,
+    StaticNode,
     Unknown,
     Value,
     Vec,
@@ -97,7 +97,7 @@ def _input_key(value: Value | None, places: list[object]) -> object:
             return (type(node), places.index(_origin_of(node)), node.type)
         case Data(node=ir.Input(within=()) as node):
             return (ir.Ref, places.index(_origin_of(node)), node.type)
-        case Data() | Seq() | Unknown() | View() | Opaque():
+        case Data() | Seq() | Unknown() | View() | StaticNode():
             return None
         case Missing():
             return ()
@@ -105,7 +105,9 @@ def _input_key(value: Value | None, places: list[object]) -> object:
             found = _input_key(inner, places)
             return None if found is None else (space, found)
         case Vec(items=items):
-            return None if any(isinstance(item, View | Opaque | Vec) for item in items) else _static(value)
+            return (
+                None if any(isinstance(item, View | StaticNode | Vec) for item in items) else _static(value)
+            )
         case _:
             return _static(value)
 
@@ -124,7 +126,7 @@ def _can_copy(value: Value) -> bool:
         case Vec(items=items):
             return all(map(_can_copy, items))
         case _:
-            return is_static(value) and not isinstance(value, View | Opaque | Seq)
+            return is_static(value) and not isinstance(value, View | StaticNode | Seq)
 
 
 def _copy(env: Env, before: EarlierResult, data: Sequence[Node]) -> tuple[Value, ...] | None:

@@ -24,10 +24,10 @@ from tolcost.elaborate.values import (
     Misfit,
     Missing,
     Native,
-    Opaque,
     Pieces,
     Quotient,
     Seq,
+    StaticNode,
     Value,
     Vec,
     View,
@@ -55,7 +55,7 @@ def apply(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value:
     elif all(map(_is_plain_number, args)):  # the usual case
         return Data(_lambda(env, name, args, span))
     space = None
-    if Cast in kinds and all(is_static(a) and not isinstance(a, Opaque) for a in args):
+    if Cast in kinds and all(is_static(a) and not isinstance(a, StaticNode) for a in args):
         space, args = _space_of_casts(name, args), tuple(map(plain, args))  # nodes have spaces themselves
     if any(map(_is_tol, args)):
         args = _entries_for_numbers(args)
@@ -69,8 +69,8 @@ def _give_space(env: Env, value: Value, space: str | None) -> Value:
     """Give a value computed from statics with an explicit space that space; reals stay exact."""
     if space is None:
         return value
-    if isinstance(value, Opaque):
-        return Opaque(in_spaces(value.node, (space,)), space)
+    if isinstance(value, StaticNode):
+        return StaticNode(in_spaces(value.node, (space,)), space)
     return recast(fit_to_space(env, value, space) if kind_of(space) == "Z" else value, space)
 
 
@@ -106,7 +106,7 @@ def divide(env: Env, args: tuple[Value, ...], span: Span) -> Value:
         return _give_space(env, integer_division(env, span, x, y), told)
     whole = apply(env, "floor", (apply(env, "div", (x, y), span),), span)
     space = told or "Z"
-    return Opaque(in_spaces(emit(env, whole, span), (space,)), space)
+    return StaticNode(in_spaces(emit(env, whole, span), (space,)), space)
 
 
 def _is_tol(value: Value) -> bool:
@@ -131,7 +131,7 @@ _NUMBERS: set[type] = {Poly, Fraction, float}
 
 def _entries_for_numbers(args: tuple[Value, ...]) -> tuple[Value, ...]:
     """Replace loose vectors of one entry by their entries, next to arguments of other kinds only."""
-    if not any(isinstance(a, (Data, Opaque)) for a in args) or any(
+    if not any(isinstance(a, (Data, StaticNode)) for a in args) or any(
         _is_tol(a) and not (isinstance(a, Vec) and a.shape == (1,) and a.loose) for a in args
     ):
         return args
@@ -181,7 +181,7 @@ def _apply_numbers(env: Env, name: str, args: tuple[Value, ...], span: Span) -> 
         node = _lambda(env, name, args, span)
         made = static_node(name, node.args, node.space, span, node.type[0].space)
         space = "Z" if name in _WHOLE and made.space == "R" else made.type[0].space
-        return Opaque(in_spaces(made, (space,)), space)
+        return StaticNode(in_spaces(made, (space,)), space)
     return Data(_lambda(env, name, args, span))
 
 
@@ -380,8 +380,8 @@ def _convert_number(env: Env, value: Value, space: str, span: Span) -> Value:
         return Vec(value.shape, items, value.loose)
     kind = kind_of(space)
     match value:
-        case Opaque(node=node):
-            return Opaque(Convert(node, with_spaces(node.type, (space,)), span=span), space)
+        case StaticNode(node=node):
+            return StaticNode(Convert(node, with_spaces(node.type, (space,)), span=span), space)
         case Poly() if kind == "R":
             return Fraction(value.constant) if value.constant is not None else Quotient(value, const(1))
         case Fraction() | Quotient() | float() if kind == "Z":
@@ -401,7 +401,7 @@ def _round_real(env: Env, value: Fraction | Quotient | float, space: str, span: 
     if isinstance(value, float):
         return const(round(value)) if math.isfinite(value) else value
     whole = apply(env, "round", (value,), span)
-    return _convert_number(env, whole, space, span) if isinstance(whole, Opaque) else whole
+    return _convert_number(env, whole, space, span) if isinstance(whole, StaticNode) else whole
 
 
 def _convert_to_complex(env: Env, value: Value, space: str, span: Span) -> Value:
@@ -409,4 +409,4 @@ def _convert_to_complex(env: Env, value: Value, space: str, span: Span) -> Value
     number = value.constant if isinstance(value, Poly) else value
     if isinstance(number, (int, float, Fraction)):
         return complex(number)
-    return Opaque(in_spaces(emit(env, value, span), (space,)), space)
+    return StaticNode(in_spaces(emit(env, value, span), (space,)), space)

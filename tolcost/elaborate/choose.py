@@ -75,13 +75,13 @@ from tolcost.elaborate.values import (
     Fault,
     Misfit,
     Missing,
-    Opaque,
     Pieces,
     Quotient,
     RankMismatch,
     Results,
     Seq,
     Spaces,
+    StaticNode,
     Value,
     Vec,
     View,
@@ -388,7 +388,7 @@ def where_form(env: Env, expr: tree.Call) -> Value | Results:
     if holds is not None:
         return _static_choice(env, decide(env, holds), expr)
     check_condition("where", condition, expr.span)
-    if isinstance(condition, Opaque):
+    if isinstance(condition, StaticNode):
         return _opaque_choice(env, condition, expr)
     then, other = (entry(evaluate(env, a)) for a in expr.args[1:])
     try:

@@ -47,9 +47,9 @@ from tolcost.elaborate.values import (
     Inputs,
     Lazy,
     Missing,
-    Opaque,
     Seq,
     Spaces,
+    StaticNode,
     Tensor,
     Value,
     Vec,
@@ -438,7 +438,7 @@ class InputBinder(Struct, frozen=True, eq=False):
         if kind in ("B", "S"):
             _reject_unknown(statement)
         node = self._input(statement, statement.name, (Part((), statement.space),))
-        return Opaque(node, statement.space)
+        return StaticNode(node, statement.space)
 
 
 def _reject_unknown(statement: tree.InputDecl) -> NoReturn:

@@ -74,7 +74,6 @@ from tolcost.elaborate.values import (
     Misfit,
     Missing,
     NeedsUnrolling,
-    Opaque,
     OutOfRange,
     Pieces,
     Quotient,
@@ -82,6 +81,7 @@ from tolcost.elaborate.values import (
     Results,
     Seq,
     Spaces,
+    StaticNode,
     Unknown,
     Value,
     Vec,
@@ -107,7 +107,7 @@ TABLE_LIMIT = 4096
 
 def emit(env: Env, value: Value, span: Span, space: str | None = None) -> Node:
     """Return the node that computes a value; static numerics take ``space``, if given."""
-    if isinstance(value, (Data, Opaque)):
+    if isinstance(value, (Data, StaticNode)):
         return value.node
     match value:
         case Poly():
@@ -200,7 +200,7 @@ def build_from(env: Env, shape: Shape, value: View, span: Span, space: str | Non
         if space is None or not is_static(entry):
             return entry
         node = emit(inner, entry, span, space)
-        return Opaque(in_spaces(node, (space,) * len(node.type)), space)
+        return StaticNode(in_spaces(node, (space,) * len(node.type)), space)
 
     return emit(env, emit_map(env, shape, at, span), span)
 
@@ -361,13 +361,13 @@ def as_static(env: Env, node: Node) -> Value:
     """Return a ToL that a node lays out as a static value: its elements are free, and so is their use."""
     part = node.type[0]
     if len(node.type) == 1 and not part.shape:
-        return Opaque(node, part.space)
+        return StaticNode(node, part.space)
     laid = env.scope.bind(node)
     if len(node.type) > 1:
         return Pieces(tuple(as_static(env, component(laid, j + 1)) for j in range(len(node.type))))
     return View(
         part.shape,
-        lambda here, at: Opaque(member(here, laid, at, NOWHERE), part.space),
+        lambda here, at: StaticNode(member(here, laid, at, NOWHERE), part.space),
         True,
         part.space,
         laid,
@@ -589,8 +589,8 @@ def _element_in_space(env: Env, value: Cast, at: tuple[Value, ...], shape: Shape
     """Return an element or a slice, in the explicit space of its ToL."""
     if all(map(is_static, at)):
         found = element(env, value.value, at, span, checked=True)
-        if isinstance(found, Opaque):
-            return Opaque(in_spaces(found.node, (value.space,)), value.space)
+        if isinstance(found, StaticNode):
+            return StaticNode(in_spaces(found.node, (value.space,)), value.space)
         return recast(found, value.space)
     if len(at) == len(shape):
         return _look_up(env, value, at, span)
@@ -619,7 +619,7 @@ def check_indices(env: Env, at: tuple[Value, ...], shape: Shape, span: Span) -> 
     left: list[Cond] = []
     for index, extent in zip(at, shape, strict=False):
         index = plain(index)
-        if isinstance(index, Opaque):
+        if isinstance(index, StaticNode):
             _record_run_check(env, index.node, extent, span)
         elif isinstance(index, Poly) and not is_seen_inside(env, index, extent):
             left.append(check_index(env, index, extent, span, lambda: f"of shape {shape_text(shape)}"))

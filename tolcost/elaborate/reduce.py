@@ -47,11 +47,11 @@ from tolcost.elaborate.values import (
     Data,
     Env,
     NeedsUnrolling,
-    Opaque,
     Pieces,
     Quotient,
     Seq,
     Spaces,
+    StaticNode,
     Value,
     Vec,
     View,
@@ -297,7 +297,7 @@ def _as_data_if_any(env: Env, step: WrittenStep, over: Vec) -> WrittenStep:
 
 def _as_data(env: Env, value: Value, span: Span) -> Value:
     """Convert a static number to data; return any other value as it is."""
-    number = isinstance(plain(value), (Poly, Cond, Fraction, float, complex, Quotient, Opaque))
+    number = isinstance(plain(value), (Poly, Cond, Fraction, float, complex, Quotient, StaticNode))
     return Data(emit(env, value, span)) if number else value
 
 

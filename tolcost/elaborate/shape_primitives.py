@@ -67,11 +67,11 @@ from tolcost.elaborate.values import (
     Env,
     Fault,
     Misfit,
-    Opaque,
     Pieces,
     Scope,
     Seq,
     Spaces,
+    StaticNode,
     UnexpectedValue,
     Value,
     Vec,
@@ -220,7 +220,7 @@ def _convert(env: Env, span: Span, value: Value, target: Spaces) -> Value:
         fail("T0409", f"{len(spaces)} spaces for a list of capacity {capacity(value)}", span)
     if isinstance(value, Pieces) or (isinstance(value, View) and len(spaces) > 1):
         return _convert_each(env, span, components(env, value, span), target)
-    if is_static(value) and len(spaces) == 1 and not isinstance(value, Opaque):
+    if is_static(value) and len(spaces) == 1 and not isinstance(value, StaticNode):
         check_within(env, value, spaces[0], target.within[0], span)
         env.context.asked += 1  # no node remains to show that it was converted
         return static_in(env, value, spaces[0], span)
@@ -233,7 +233,7 @@ def _convert(env: Env, span: Span, value: Value, target: Spaces) -> Value:
     kept = all(bounds == bounds_of(p.space) for bounds, p in zip(target.within, node.type, strict=True))
     free = kept or all(bounds is ALL for bounds in target.within)
     converted = Convert(node, parts, within=() if free else target.within, span=span)
-    return Opaque(converted, parts[0].space) if isinstance(value, Opaque) else Data(converted)
+    return StaticNode(converted, parts[0].space) if isinstance(value, StaticNode) else Data(converted)
 
 
 def _rounds(env: Env, node: Node, target: Spaces) -> bool:

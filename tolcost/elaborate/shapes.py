@@ -48,11 +48,11 @@ from tolcost.elaborate.values import (
     Lazy,
     Misfit,
     Missing,
-    Opaque,
     OutOfRange,
     Pieces,
     Quotient,
     Seq,
+    StaticNode,
     UnexpectedValue,
     Unknown,
     Value,
@@ -515,7 +515,7 @@ def space_of(value: Value) -> str:
             return node.type[0].space
         case Poly():
             return "Z"
-        case View(space=space) | Opaque(space=space) | Cast(space=space):
+        case View(space=space) | StaticNode(space=space) | Cast(space=space):
             return space
         case Vec(items=items) | Pieces(items=items):
             return reduce(join_spaces, map(space_of, items)) if items else "Z"

@@ -42,7 +42,7 @@ from tolcost.algebra import (
 from tolcost.algebra.poly import UNIT
 from tolcost.diagnostics import Span
 from tolcost.elaborate.shapes import decide, facts_here, require
-from tolcost.elaborate.values import Env, Opaque, Quotient, Spaces, Value, Vec, View, fail, plain
+from tolcost.elaborate.values import Env, Quotient, Spaces, StaticNode, Value, Vec, View, fail, plain
 from tolcost.spaces import SPACES, kind_of
 
 Real = Poly | Quotient | Fraction | float
@@ -334,7 +334,7 @@ def round_to_digits(value: Fraction, digits: int, least: int, most: int) -> Frac
 # === Constant folding with symbolic lengths: exact evaluation of static numerics at compile time.
 #
 # Integers are polynomials, truth values are conditions, reals are fractions or quotients of polynomials. A
-# value without an exact form becomes a free node (``Opaque``). Nothing that could decide a length is
+# value without an exact form becomes a free node (``StaticNode``). Nothing that could decide a length is
 # rounded.
 
 
@@ -379,7 +379,7 @@ def fold_integers(env: Env, name: str, numbers: tuple[Any, ...], span: Span) -> 
 def fold_static(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value | None:
     """Evaluate a function of static arguments; None if only a node can express it."""
     kinds = set(map(type, args))
-    if Opaque in kinds:
+    if StaticNode in kinds:
         return None
     if str in kinds or Spaces in kinds:
         return _compare_words(name, args, span)

@@ -67,10 +67,10 @@ from tolcost.elaborate.values import (
     Data,
     Env,
     Misfit,
-    Opaque,
     OutOfRange,
     Pieces,
     Seq,
+    StaticNode,
     Value,
     Vec,
     View,
@@ -152,7 +152,7 @@ def reshape_value(env: Env, value: Value, shape: tuple[Poly, ...], span: Span) -
     numbers = known(shape)
     if isinstance(value, Vec) and numbers is not None:
         return value.items[0] if not numbers else Vec(numbers, value.items)
-    if is_static(value) and not old and numbers is not None and not isinstance(value, Opaque):
+    if is_static(value) and not old and numbers is not None and not isinstance(value, StaticNode):
         return Vec(numbers, (value,))
     if not shape:
         return element(env, bind_data(env, value), (const(1),) * len(old), span, checked=True)
@@ -210,7 +210,7 @@ def _shift_index(env: Env, index: Value, by: Poly, span: Span) -> Value:
     node = emit(env, index, span)
     space = node.type[0].space
     moved = static_node("add", (node, number(by, space, span)), space, span)
-    return Opaque(moved, space) if is_static(index) else Data(moved)
+    return StaticNode(moved, space) if is_static(index) else Data(moved)
 
 
 def _cut_vector(env: Env, value: Seq | Vec, a: int, b: int, span: Span) -> Value:
@@ -348,7 +348,7 @@ def _embed(env: Env, span: Span, value: Value) -> Value:
             value.space,
             capacity=value.capacity,
         )
-    if is_static(value) and not isinstance(value, Opaque):
+    if is_static(value) and not isinstance(value, StaticNode):
         return Vec((1,), (value,))
     return made_of(env, one_entry(emit(env, value, span)), value)
 

@@ -5,7 +5,7 @@ a piece of atomic IR. The binding time is a property of the value: see ``is_stat
 
     Value = Poly | Cond | Fraction | float | complex | str       static numerics and text
           | Quotient     a quotient of two integer formulas
-          | Opaque       static, but only a run determines its value (cos of a coordinate)
+          | StaticNode   static, but only a run determines its value (cos of a coordinate)
           | Spaces       type spaces
           | Vec          a ToL of known lengths, entry by entry (entries of any binding time)
           | View         a ToL of any lengths, by a function from coordinates
@@ -72,7 +72,7 @@ class Quotient(Struct, frozen=True):
     under: Poly
 
 
-class Opaque(Struct, frozen=True):
+class StaticNode(Struct, frozen=True):
     """A static numeric whose value only a run determines; its node is free."""
 
     node: Node
@@ -195,7 +195,7 @@ Value: TypeAlias = (
     | complex
     | str
     | Quotient
-    | Opaque
+    | StaticNode
     | Spaces
     | Vec
     | View
@@ -940,8 +940,8 @@ def bind_data(env: Env, value: Value, name: str = "", work: JointWork | None = N
             return Vec(shape, tuple(bind_data(env, item, name, work) for item in items), loose)
         case Pieces(items=items) if not is_static(value):
             return Pieces(tuple(bind_data(env, item, name, work) for item in items))
-        case Opaque(node=node, space=space):
-            return Opaque(env.scope.bind(node, name), space)
+        case StaticNode(node=node, space=space):
+            return StaticNode(env.scope.bind(node, name), space)
         case _:
             return value
 

@@ -44,9 +44,9 @@ from tolcost.elaborate.values import (
     Data,
     Misfit,
     Missing,
-    Opaque,
     Quotient,
     Seq,
+    StaticNode,
     Value,
     Vec,
     View,
@@ -269,7 +269,7 @@ def _portable(value: Value) -> bool:
             return _portable(inner)
         case Vec(items=items):
             return all(_portable(item) for item in items)
-        case Data() | View() | Opaque():
+        case Data() | View() | StaticNode():
             return False
         case _:
             return True
