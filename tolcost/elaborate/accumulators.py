@@ -62,9 +62,9 @@ from tolcost.elaborate.values import (
     Env,
     NeedsUnrolling,
     OutOfRange,
-    Pieces,
     RankMismatch,
     Value,
+    ValueList,
     fail,
     is_static,
 )
@@ -418,7 +418,7 @@ def fold_under_coordinates(
     begin = emit(env, start, step.span)
     free = _initially_static(start, len(begin.type)) if maybe_free else (False,) * len(begin.type)
     steady = tuple([(const(0),) * len(p.shape) for p in begin.type])
-    listed = isinstance(start, Pieces)
+    listed = isinstance(start, ValueList)
     late: Free = ()
     if any(free) and (listed or begin.type[0].shape):
         seems = guess_growth(step, len(free))
@@ -489,20 +489,20 @@ def _elaborate_fold(
 
 
 def _initially_static(start: Value, size: int) -> Free:
-    if isinstance(start, Pieces) and len(start.items) == size:
+    if isinstance(start, ValueList) and len(start.items) == size:
         return tuple(map(is_static, start.items))
     return (is_static(start),) * size
 
 
 def _static_after_step(result: Value, accumulator: Value, free: Free) -> Free:
     """Return which components of an accumulator are still static after a step."""
-    if isinstance(result, Pieces) and len(result.items) == len(free):
+    if isinstance(result, ValueList) and len(result.items) == len(free):
         left = tuple(f and is_static(item) for f, item in zip(free, result.items, strict=True))
-        return _propagate_data(result, accumulator, left) if isinstance(accumulator, Pieces) else left
+        return _propagate_data(result, accumulator, left) if isinstance(accumulator, ValueList) else left
     return free if is_static(result) else (False,) * len(free)
 
 
-def _propagate_data(result: Pieces, accumulator: Pieces, free: Free) -> Free:
+def _propagate_data(result: ValueList, accumulator: ValueList, free: Free) -> Free:
     """Propagate data through components that a step copies from others, without another trial."""
     late = {id(item) for item, f in zip(accumulator.items, free, strict=True) if not f}
     left = tuple(f and id(item) not in late for f, item in zip(free, result.items, strict=True))
@@ -637,7 +637,7 @@ class _Pass:
             return _as_value(self.env, whole, True, free)
         alone = iter(self._fold_static_alone(begin, growth, free))
         parts = (next(alone) if f else Data(component(whole, j + 1)) for j, f in enumerate(free))
-        return Pieces(tuple(parts))
+        return ValueList(tuple(parts))
 
     def _fold_static_alone(self, begin: Node, growth: _Growth, free: Free) -> tuple[Value, ...]:
         """Fold the static components of a list without the others, on which they cannot depend."""
@@ -648,7 +648,7 @@ class _Pass:
         start = pack(tuple(component(begin, j + 1) for j, f in enumerate(free) if f))
         fold = self.env.scope.bind(self._fold(var, body, start, growth.of(free)))
         found = _as_value(self.env, fold, True, own)
-        return found.items if isinstance(found, Pieces) else (found,)
+        return found.items if isinstance(found, ValueList) else (found,)
 
     def widen(self, growth: _Growth, free: Free, again: bool) -> bool:
         """Widen spaces without elaborating the step again; return False if the result would differ.
@@ -746,7 +746,7 @@ def _as_value(env: Env, node: Node, listed: bool, free: Free, late: Free = ()) -
     if len(node.type) > 1 and (listed or any(free)):
         parts = [component(node, j + 1) for j in range(len(free))]
         parts = [env.scope.bind(p) if m and p.type[0].shape else p for p, m in zip_longest(parts, late)]
-        return Pieces(tuple(as_static(env, p) if f else Data(p) for p, f in zip(parts, free, strict=True)))
+        return ValueList(tuple(as_static(env, p) if f else Data(p) for p, f in zip(parts, free, strict=True)))
     return as_static(env, node) if free[0] else Data(node)
 
 

@@ -24,11 +24,11 @@ from tolcost.elaborate.values import (
     Misfit,
     Missing,
     Native,
-    Pieces,
     Quotient,
     Seq,
     StaticNode,
     Value,
+    ValueList,
     Vec,
     View,
     bind_data,
@@ -147,7 +147,7 @@ def check_numbers(env: Env, name: str, args: tuple[Value, ...], span: Span) -> N
         if isinstance(a, _NO_NUMBERS):
             emit(env, a, span)
     for a in args:
-        if capacity(a) > 1 or isinstance(a, Pieces):
+        if capacity(a) > 1 or isinstance(a, ValueList):
             fail(
                 "T0404",
                 f"`{name}` applies to numbers, and this is a list",

@@ -75,7 +75,6 @@ from tolcost.elaborate.values import (
     Fault,
     Misfit,
     Missing,
-    Pieces,
     Quotient,
     RankMismatch,
     Results,
@@ -83,6 +82,7 @@ from tolcost.elaborate.values import (
     Spaces,
     StaticNode,
     Value,
+    ValueList,
     Vec,
     View,
     bind_data,
@@ -129,13 +129,13 @@ def merge(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> Val
         items = _merge_each(env, condition, then, other, zip(a.items, b.items, strict=True), span)
         return Vec(a.shape, items, a.loose and b.loose)
     if (
-        isinstance(a, Pieces)
-        and isinstance(b, Pieces)
+        isinstance(a, ValueList)
+        and isinstance(b, ValueList)
         and len(a.items) == len(b.items)
         and is_static(a)
         and is_static(b)
     ):
-        return Pieces(_merge_each(env, condition, then, other, zip(a.items, b.items, strict=True), span))
+        return ValueList(_merge_each(env, condition, then, other, zip(a.items, b.items, strict=True), span))
     if is_function(a) or is_function(b) or isinstance(a, str) or isinstance(b, str):
         if a == b:
             return a
@@ -167,7 +167,7 @@ def choose_sequence(
         return a
     for x, y in zip(left, right, strict=True):
         _check_capacities(capacity(x), capacity(y), span)
-    chosen = select(env, condition, (then_env, Pieces(left)), (other_env, Pieces(right)), span, free)
+    chosen = select(env, condition, (then_env, ValueList(left)), (other_env, ValueList(right)), span, free)
     node = env.scope.bind(emit(env, chosen, span))
     parts = components(env, Data(node), span)
     return rebuild_sequence(a, _group_components(iter(parts), map(capacity, left)))
@@ -176,7 +176,7 @@ def choose_sequence(
 def _group_components(parts: Iterator[Value], sizes: Iterable[int]) -> Iterator[Value]:
     """Group consecutive components into values of the given capacities."""
     for size in sizes:
-        yield next(parts) if size == 1 else Pieces(tuple(islice(parts, size)))
+        yield next(parts) if size == 1 else ValueList(tuple(islice(parts, size)))
 
 
 def _merge_each(
@@ -546,8 +546,8 @@ def _choose_entry(env: Env, values: tuple[Value, ...], at: tuple[Value, ...], sp
 def _entry_at(env: Env, value: Value, at: tuple[Value, ...], span: Span) -> Value:
     """Return the element at a coordinate, of each component of a list; a scalar is broadcast."""
     value = split_if_uneven(env, value)
-    if isinstance(value, Pieces):
-        return Pieces(tuple(_entry_at(env, item, at, span) for item in value.items))
+    if isinstance(value, ValueList):
+        return ValueList(tuple(_entry_at(env, item, at, span) for item in value.items))
     return element(env, value, at, span) if shape_of(env, value, span) else value
 
 

@@ -47,11 +47,11 @@ from tolcost.elaborate.values import (
     Native,
     OutOfRange,
     Outside,
-    Pieces,
     Results,
     Seq,
     Spaces,
     Value,
+    ValueList,
     Vec,
     View,
     bind_data,
@@ -207,7 +207,7 @@ def _make_bracket(env: Env, pieces: list[tuple[bool, Value]], expr: tree.Bracket
 
 
 def _plain_entry(env: Env, spliced: bool, value: Value, span: Span) -> bool:
-    if isinstance(value, Pieces) or capacity(value) > 1:
+    if isinstance(value, ValueList) or capacity(value) > 1:
         return False
     if isinstance(value, (str, Spaces)) or is_function(value):
         return True
@@ -242,7 +242,7 @@ def _tuple(env: Env, expr: tree.Tuple) -> Value:
             emit(env, value, item.span)
         items.extend(components(env, value, item.span))
     check_components(len(items), expr.span)
-    return Pieces(tuple(items))
+    return ValueList(tuple(items))
 
 
 @evaluates(tree.Subscript)

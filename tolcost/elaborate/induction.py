@@ -29,10 +29,10 @@ from tolcost.elaborate.values import (
     Env,
     Items,
     NeedsUnrolling,
-    Pieces,
     Scope,
     Unknown,
     Value,
+    ValueList,
     Vec,
     View,
     bind_data,
@@ -130,7 +130,7 @@ class InductiveStep(WrappedStep, frozen=True):
         places = range(len(self.start))
         before = tuple(self.known[j].after(done) if j in self.known else next(given) for j in places)
         result = self.step.at(env, as_list(before), at)
-        if not self.known and not isinstance(result, Pieces):
+        if not self.known and not isinstance(result, ValueList):
             return result
         after = tuple(pick_component(env, result, j + 1, self.span) for j in places)
         self.kept.clear()
@@ -268,7 +268,7 @@ def _fold_rest(env: Env, step: InductiveStep, maybe_free: bool, longer: Longer) 
     if not rest:
         coords, inner = fresh_coordinates(env, step.pattern, step.shape)
         with env.context.attempt(inner.scope) as trial:
-            step.at(inner, Pieces(()), coords)
+            step.at(inner, ValueList(()), coords)
             step.confirm()
             trial.keep()
         return step.restored((), steps)
@@ -283,12 +283,12 @@ def _fold_rest(env: Env, step: InductiveStep, maybe_free: bool, longer: Longer) 
 
 def as_list(items: Items) -> Value:
     """Return a list of components; a single component is itself."""
-    return items[0] if len(items) == 1 else Pieces(items)
+    return items[0] if len(items) == 1 else ValueList(items)
 
 
 def components(accumulator: Value) -> Items:
     """Return the components of a list."""
-    return accumulator.items if isinstance(accumulator, Pieces) else (accumulator,)
+    return accumulator.items if isinstance(accumulator, ValueList) else (accumulator,)
 
 
 def elaborate_any_step(
@@ -301,7 +301,7 @@ def elaborate_any_step(
     candidates = InductionCandidates({**guess.candidates.ways, **handed_on})
     while True:
         inductive = InductiveStep(step, start, candidates.known, candidates.barred, shape)
-        inductive.at(env, Pieces(tuple(Unknown() for _ in inductive.rest())), coords)
+        inductive.at(env, ValueList(tuple(Unknown() for _ in inductive.rest())), coords)
         if inductive.kept.keys() == candidates.ways.keys():
             return
         candidates = candidates.without(inductive.kept)

@@ -75,7 +75,6 @@ from tolcost.elaborate.values import (
     Missing,
     NeedsUnrolling,
     OutOfRange,
-    Pieces,
     Quotient,
     RankMismatch,
     Results,
@@ -84,6 +83,7 @@ from tolcost.elaborate.values import (
     StaticNode,
     Unknown,
     Value,
+    ValueList,
     Vec,
     View,
     bind_data,
@@ -118,7 +118,7 @@ def emit(env: Env, value: Value, span: Span, space: str | None = None) -> Node:
             return build_from(env, shape, value, span, space)
         case Vec():
             return _vec_node(env, value, span, space)
-        case Pieces(items=items):
+        case ValueList(items=items):
             return pack(tuple(emit(env, item, span) for item in items))
         case Cast(value=inner, space=cast):
             return emit(env, inner, span, cast)
@@ -151,7 +151,9 @@ def in_one_tol(env: Env, values: Sequence[Value], span: Span) -> tuple[list[Valu
 def _entrywise(value: Value) -> bool:
     """Whether a value is a number, or known entry by entry."""
     inner = plain(value)
-    return is_numeric(inner.node.type) if isinstance(inner, Data) else not isinstance(inner, (View, Pieces))
+    return (
+        is_numeric(inner.node.type) if isinstance(inner, Data) else not isinstance(inner, (View, ValueList))
+    )
 
 
 def _quotient(over: Poly, under: Poly, space: str, span: Span) -> Node:
@@ -364,7 +366,7 @@ def as_static(env: Env, node: Node) -> Value:
         return StaticNode(node, part.space)
     laid = env.scope.bind(node)
     if len(node.type) > 1:
-        return Pieces(tuple(as_static(env, component(laid, j + 1)) for j in range(len(node.type))))
+        return ValueList(tuple(as_static(env, component(laid, j + 1)) for j in range(len(node.type))))
     return View(
         part.shape,
         lambda here, at: StaticNode(member(here, laid, at, NOWHERE), part.space),
@@ -412,11 +414,11 @@ def unroll_dimension(env: Env, at: At, shape: Shape, place: int, span: Span, lay
 
 def _side_by_side(env: Env, slices: list[Value], place: int, work: JointWork, span: Span) -> Value:
     """Join slices into one ToL along a new dimension; lists become a list of such ToLs."""
-    if any(isinstance(s, Pieces) for s in slices):
+    if any(isinstance(s, ValueList) for s in slices):
         if len(set(map(capacity, slices))) > 1:
             fail("T0315", "the members are lists of different capacity", span, kind=Misfit)
         columns = zip(*(components(env, piece, span) for piece in slices), strict=True)
-        return Pieces(tuple(_side_by_side(env, list(column), place, work, span) for column in columns))
+        return ValueList(tuple(_side_by_side(env, list(column), place, work, span) for column in columns))
     if all(not shape_of(env, s, span) and capacity(s) == 1 for s in slices):
         known = all(map(is_static, slices))
         return Vec((len(slices),), tuple(slices if known else _as_data_of_one_space(env, slices, work, span)))
@@ -510,20 +512,20 @@ def element(env: Env, value: Value, at: tuple[Value, ...], span: Span, checked: 
     return _find_element(env, value, at, span, checked) if found is None else found
 
 
-def _element_of_each(env: Env, value: Pieces, at: tuple[Value, ...], span: Span, checked: bool) -> Value:
+def _element_of_each(env: Env, value: ValueList, at: tuple[Value, ...], span: Span, checked: bool) -> Value:
     """Return the elements of the components of a list, each of which has a shape of its own."""
     if at and not any(shape_of(env, item, span) for item in value.items):
         size = len(value.items)
         message = f"{len(at)} indices into a list of {size} numbers"
         hint = f"a component of a list has a prime: `t[1]'` to `t[{size}]'`"
         fail("T0303", message, span, hint=hint, kind=Misfit)
-    return Pieces(tuple(element(env, item, at, span, checked) for item in value.items))
+    return ValueList(tuple(element(env, item, at, span, checked) for item in value.items))
 
 
 def _find_element(env: Env, value: Value, at: tuple[Value, ...], span: Span, checked: bool) -> Value:
     """Return an element that is not a plain entry of a vector."""
     value = split_if_uneven(env, value)
-    if isinstance(value, Pieces):
+    if isinstance(value, ValueList):
         return _element_of_each(env, value, at, span, checked)
     shape = shape_of(env, value, span)
     if len(at) > len(shape):

@@ -55,9 +55,9 @@ from tolcost.elaborate.values import (
     Lazy,
     ListForNumber,
     NeedsUnrolling,
-    Pieces,
     Seq,
     Value,
+    ValueList,
     Vec,
     View,
     bind_data,
@@ -184,7 +184,7 @@ def map_form(env: Env, expr: tree.Call) -> Value:
     except ListForNumber:
         if capacity(over) == 1:
             raise
-    return Pieces(tuple(_component_map(outer, body, j + 1, shape) for j in range(capacity(over))))
+    return ValueList(tuple(_component_map(outer, body, j + 1, shape) for j in range(capacity(over))))
 
 
 def _component_map(env: Env, body: MapBody, j: int, shape: tuple[Poly, ...]) -> Value:
@@ -252,13 +252,13 @@ def _entry_by_entry(env: Env, body: MapBody, shape: tuple[int, ...]) -> Value | 
 
 def _assemble(shape: tuple[int, ...], items: list[Value]) -> Value | None:
     """Assemble entries into one ToL; lists become a list of ToLs, one for each component."""
-    capacities = {len(item.items) if isinstance(item, Pieces) else None for item in items}
+    capacities = {len(item.items) if isinstance(item, ValueList) else None for item in items}
     if capacities != {None}:
-        columns = [item.items for item in items if isinstance(item, Pieces)]
+        columns = [item.items for item in items if isinstance(item, ValueList)]
         if len(capacities) > 1:
             return None
         parts = [_assemble(shape, list(column)) for column in zip(*columns, strict=True)]
-        return None if None in parts else Pieces(tuple(p for p in parts if p is not None))
+        return None if None in parts else ValueList(tuple(p for p in parts if p is not None))
     if any(isinstance(item, Seq) for item in items):
         return None
     laid_out = _flatten(shape, [plain(item) for item in items])
@@ -306,7 +306,7 @@ def under_coordinates(env: Env, shape: Shape, at: At, pattern: CoordinateNames, 
     try:
         with env.context.attempt(inner.scope) as trial:
             value = at(inner, coords)
-            items = value.items if isinstance(value, Pieces) else (value,)
+            items = value.items if isinstance(value, ValueList) else (value,)
             free = tuple([is_static(item) and not isinstance(item, Seq) for item in items])
             data = [emit(inner, v, span) for v, f in zip(items, free, strict=True) if not f]
             trial.keep()
@@ -325,16 +325,16 @@ def under_coordinates(env: Env, shape: Shape, at: At, pattern: CoordinateNames, 
         return Data(laid)
     views = [_static_view(env, at, shape, coords, v, j, span) for j, v in enumerate(items) if free[j]]
     if laid is None:
-        return Pieces(tuple(views)) if isinstance(value, Pieces) else views[0]
+        return ValueList(tuple(views)) if isinstance(value, ValueList) else views[0]
     return _interleave(env.scope.bind(laid), views, free)
 
 
-def _interleave(laid: Node, views: list[Value], free: tuple[bool, ...]) -> Pieces:
+def _interleave(laid: Node, views: list[Value], free: tuple[bool, ...]) -> ValueList:
     """Assemble a list from static components and the components that a node computes."""
     size = len(free) - sum(free)
     computed = iter([component(laid, j + 1) if size > 1 else laid for j in range(size)])
     static = iter(views)
-    return Pieces(tuple(next(static) if f else Data(next(computed)) for f in free))
+    return ValueList(tuple(next(static) if f else Data(next(computed)) for f in free))
 
 
 def _static_view(
@@ -360,7 +360,7 @@ def _static_view(
             if isinstance(value, Cond):
                 return substitute_cond(value, swap)
         again = at(here, outer)
-        again = plain(again.items[place] if isinstance(again, Pieces) else again)
+        again = plain(again.items[place] if isinstance(again, ValueList) else again)
         return element(here, again, rest, span, checked=True) if rest else again
 
     space = space_of(found)

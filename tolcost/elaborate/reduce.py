@@ -47,12 +47,12 @@ from tolcost.elaborate.values import (
     Data,
     Env,
     NeedsUnrolling,
-    Pieces,
     Quotient,
     Seq,
     Spaces,
     StaticNode,
     Value,
+    ValueList,
     Vec,
     View,
     bind_data,
@@ -139,18 +139,18 @@ def _fold(env: Env, step: WrittenStep, start: Value, shape: tuple[Poly, ...]) ->
     """Choose the kind of fold by its start."""
     maybe_free = _partly_static(step.over) or not step.looks_at_elements()
     all_free = maybe_free and is_static(start)
-    if all_free and not (isinstance(start, Pieces) and may_be_known(step, start.items)):
+    if all_free and not (isinstance(start, ValueList) and may_be_known(step, start.items)):
         found = _static_fold(env, step, start, shape)
         if found is not None:
             return found
     if isinstance(start, Seq):
         return _sequence_fold(env, step, start, shape)
-    if isinstance(start, Pieces):
+    if isinstance(start, ValueList):
         return _list_fold(env, step, start, shape, all_free)
     return fold_under_coordinates(env, step, start, shape, maybe_free)
 
 
-def _list_fold(env: Env, step: Step, start: Pieces, shape: tuple[Poly, ...], all_free: bool) -> Value:
+def _list_fold(env: Env, step: Step, start: ValueList, shape: tuple[Poly, ...], all_free: bool) -> Value:
     """Fold a list; if nothing is data and the steps are few, run them one by one."""
     numbers = known(shape)
     if not all_free or numbers is None or math.prod(numbers) > UNROLL_LIMIT:
@@ -169,7 +169,7 @@ def _list_fold(env: Env, step: Step, start: Pieces, shape: tuple[Poly, ...], all
 
 def _partly_static(over: Value) -> bool:
     """Whether a step may read something static from its element."""
-    return any(map(is_static, over.items)) if isinstance(over, Pieces) else is_static(over)
+    return any(map(is_static, over.items)) if isinstance(over, ValueList) else is_static(over)
 
 
 def _sequence_fold(env: Env, step: Step, start: Seq, shape: tuple[Poly, ...]) -> Value:
@@ -254,7 +254,7 @@ def _join_kinds(one: _Kind, other: _Kind) -> _Kind:
 
 def _kinds(value: Value) -> Kinds:
     match value:
-        case Pieces(items=items) | Seq(items=items):
+        case ValueList(items=items) | Seq(items=items):
             return tuple([kind for item in items for kind in _kinds(item)])
         case Data(node=node):
             return tuple([_Kind(True, part.space) for part in node.type])
@@ -268,7 +268,7 @@ def _to_kinds(env: Env, value: Value, kinds: Kinds, span: Span) -> Value:
     """Convert a value to the given kinds; return the same object if nothing changes."""
     if not kinds:
         return value
-    if isinstance(value, (Pieces, Seq)):
+    if isinstance(value, (ValueList, Seq)):
         sizes = [len(_kinds(item)) for item in value.items]
         places = zip(value.items, accumulate(sizes, initial=0), sizes, strict=False)
         items = [_to_kinds(env, item, kinds[first : first + size], span) for item, first, size in places]
@@ -323,7 +323,9 @@ def _static_fold(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) ->
         return _entry_by_entry(env, step, start, grid(numbers))
     if isinstance(start, _NO_TOL):
         return None  # too long to run step by step, and not expressible in the IR
-    steady = None if isinstance(start, (Pieces, Vec, View)) else _fold_final_at_once(env, step, start, shape)
+    steady = (
+        None if isinstance(start, (ValueList, Vec, View)) else _fold_final_at_once(env, step, start, shape)
+    )
     return free if steady is None else _in_fold_space(env, steady, free)
 
 
@@ -339,16 +341,16 @@ class _SpacedStep(WrappedStep, frozen=True):
 
 def _in_spaces_of(env: Env, value: Value, like: Value, span: Span) -> Value:
     """Convert a static value to the spaces of another, component by component."""
-    if isinstance(value, Pieces) and isinstance(like, Pieces) and len(value.items) == len(like.items):
+    if isinstance(value, ValueList) and isinstance(like, ValueList) and len(value.items) == len(like.items):
         pairs = zip(value.items, like.items, strict=True)
-        return Pieces(tuple(_in_spaces_of(env, item, other, span) for item, other in pairs))
+        return ValueList(tuple(_in_spaces_of(env, item, other, span) for item, other in pairs))
     return _static_in(env, value, space_of(like), span)
 
 
 def _static_in(env: Env, value: Value, space: str, span: Span) -> Value:
     """Convert a static value without components to a space; return the same object if nothing changes."""
     inner = plain(value)
-    if not is_static(value) or isinstance(inner, (*_NO_TOL, Pieces)):
+    if not is_static(value) or isinstance(inner, (*_NO_TOL, ValueList)):
         return value
     even = not isinstance(inner, Vec) or {space_of(item) for item in inner.items} <= {space}
     return value if even and space_of(value) == space else static_in(env, value, space, span)

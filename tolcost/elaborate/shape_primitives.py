@@ -67,13 +67,13 @@ from tolcost.elaborate.values import (
     Env,
     Fault,
     Misfit,
-    Pieces,
     Scope,
     Seq,
     Spaces,
     StaticNode,
     UnexpectedValue,
     Value,
+    ValueList,
     Vec,
     View,
     fail,
@@ -200,7 +200,7 @@ def _space(env: Env, span: Span, given: Value) -> Value:
     match value:
         case Data(node=node):
             return Spaces(tuple(p.space for p in node.type))
-        case Pieces(items=items):
+        case ValueList(items=items):
             return Spaces(tuple(space_of(item) for item in items))
         case Vec(items=items, shape=(_,)) if is_static(value) and len({space_of(i) for i in items}) > 1:
             return Spaces(tuple(_default_space(item) for item in items))
@@ -218,7 +218,7 @@ def _convert(env: Env, span: Span, value: Value, target: Spaces) -> Value:
     spaces = target.names
     if len(spaces) not in (1, capacity(value)):
         fail("T0409", f"{len(spaces)} spaces for a list of capacity {capacity(value)}", span)
-    if isinstance(value, Pieces) or (isinstance(value, View) and len(spaces) > 1):
+    if isinstance(value, ValueList) or (isinstance(value, View) and len(spaces) > 1):
         return _convert_each(env, span, components(env, value, span), target)
     if is_static(value) and len(spaces) == 1 and not isinstance(value, StaticNode):
         check_within(env, value, spaces[0], target.within[0], span)
@@ -257,7 +257,7 @@ def _convert_each(env: Env, span: Span, items: tuple[Value, ...], target: Spaces
     size = len(items) if len(target.names) == 1 else 1
     spaces = [Spaces((n,), (w,)) for n, w in zip(target.names * size, target.within * size, strict=True)]
     pairs = zip(map(plain, items), spaces, strict=True)
-    return Pieces(tuple(_convert(env, span, item, one) for item, one in pairs))
+    return ValueList(tuple(_convert(env, span, item, one) for item, one in pairs))
 
 
 @primitive("bitcast", anything, space_name)

@@ -49,13 +49,13 @@ from tolcost.elaborate.values import (
     Misfit,
     Missing,
     OutOfRange,
-    Pieces,
     Quotient,
     Seq,
     StaticNode,
     UnexpectedValue,
     Unknown,
     Value,
+    ValueList,
     Vec,
     View,
     cast_of,
@@ -477,7 +477,7 @@ def shape_of(env: Env, value: Value, span: Span) -> Shape:
     match value:
         case Vec(shape=shape):
             return tuple([const(d) for d in shape])
-        case Pieces(items=items):
+        case ValueList(items=items):
             return shape_of(env, items[0], span)
         case Cast(value=inner):
             return shape_of(env, inner, span)
@@ -517,7 +517,7 @@ def space_of(value: Value) -> str:
             return "Z"
         case View(space=space) | StaticNode(space=space) | Cast(space=space):
             return space
-        case Vec(items=items) | Pieces(items=items):
+        case Vec(items=items) | ValueList(items=items):
             return reduce(join_spaces, map(space_of, items)) if items else "Z"
         case float() | Quotient() | Fraction():  # the check for a fraction is the slowest, so it comes late
             return "R"
@@ -574,7 +574,7 @@ def _labels(env: Env, expr: tree.Expr, value: Value) -> Iterator[Label]:
     if not shape and not isinstance(expr, tree.Name):
         return
     told = f"has shape {shape_text(shape)}" if shape else "is a number"
-    if isinstance(value, Pieces):
+    if isinstance(value, ValueList):
         told = f"is a list of {len(value.items)}"
     declared = _declaration_of(env, expr.name) if isinstance(expr, tree.Name) else None
     if isinstance(expr, tree.Name) and declared is not None:
@@ -601,7 +601,7 @@ def capacity(value: Value) -> int:
         return len(value.node.type)
     if isinstance(value, View):
         return value.capacity
-    if isinstance(value, Pieces):
+    if isinstance(value, ValueList):
         return len(value.items)
     return capacity(value.value) if isinstance(value, Cast) else 1
 
@@ -615,7 +615,7 @@ def component(value: Node, j: int) -> Node:
 
 def pick_component(env: Env, base: Value, j: int, span: Span) -> Value:
     """Return component ``j`` of a list."""
-    if isinstance(base, Pieces):
+    if isinstance(base, ValueList):
         check_component(j, len(base.items), span)
         return base.items[j - 1]
     check_component(j, capacity(base), span)
@@ -638,20 +638,20 @@ def check_component(j: int, size: int, span: Span) -> None:
 
 def components(env: Env, value: Value, span: Span) -> tuple[Value, ...]:
     """Return all components of a list; any other value is its only component."""
-    if isinstance(value, Pieces):
+    if isinstance(value, ValueList):
         return value.items
     return tuple(pick_component(env, value, j, span) for j in range(1, capacity(value) + 1))
 
 
-def each(value: Pieces, do: Callable[[Value], Value]) -> Pieces:
+def each(value: ValueList, do: Callable[[Value], Value]) -> ValueList:
     """Apply a function to each component of a list; each keeps its explicit space."""
-    return Pieces(tuple(recast(do(plain(item)), cast_of(item)) for item in value.items))
+    return ValueList(tuple(recast(do(plain(item)), cast_of(item)) for item in value.items))
 
 
 def component_shapes(env: Env, value: Value, span: Span) -> list[Shape]:
     """Return the shape of each component of a list; of any other value, its own shape."""
     match value:
-        case Pieces(items=items):
+        case ValueList(items=items):
             return [shape_of(env, item, span) for item in items]
         case Data(node=node):
             return [substitute_in_shape(env, part.shape) for part in node.type]
@@ -681,7 +681,7 @@ def split_if_uneven(env: Env, value: Value) -> Value:
     if not isinstance(value, Data) or _has_one_shape(value.node.type):
         return value
     whole = env.scope.bind(value.node)
-    return Pieces(tuple(Data(component(whole, j + 1)) for j in range(len(whole.type))))
+    return ValueList(tuple(Data(component(whole, j + 1)) for j in range(len(whole.type))))
 
 
 # === Bounds of static values: numbers are checked now, and what depends on lengths becomes a condition.

@@ -68,10 +68,10 @@ from tolcost.elaborate.values import (
     Env,
     Misfit,
     OutOfRange,
-    Pieces,
     Seq,
     StaticNode,
     Value,
+    ValueList,
     Vec,
     View,
     bind_data,
@@ -86,7 +86,7 @@ from tolcost.spaces import join_spaces
 def as_entry(env: Env, value: Value, span: Span) -> Value:
     """Return a ToL with a new first dimension of length 1, whose only entry is the value."""
     value = split_if_uneven(env, value)
-    if isinstance(value, Pieces):
+    if isinstance(value, ValueList):
         return each(value, lambda item: as_entry(env, item, span))
     return reshape_value(env, value, (const(1), *shape_of(env, value, span)), span)
 
@@ -101,8 +101,8 @@ def join_values(env: Env, left: Value, right: Value, d: int, span: Span) -> Valu
     if isinstance(left, Vec) and isinstance(right, Vec) and len(left.shape) == 1:
         check_size(left.shape[0] + right.shape[0], span)
         return Vec((left.shape[0] + right.shape[0],), left.items + right.items)
-    if isinstance(left, Pieces) and isinstance(right, Pieces):
-        return Pieces(
+    if isinstance(left, ValueList) and isinstance(right, ValueList):
+        return ValueList(
             tuple(join_values(env, x, y, d, span) for x, y in zip(left.items, right.items, strict=True))
         )
     node = join_nodes(emit(env, left, span), emit(env, right, span), d)
@@ -136,7 +136,7 @@ def _check_joined(env: Env, a: Shape, b: Shape, d: int, span: Span) -> None:
 def reshape_value(env: Env, value: Value, shape: tuple[Poly, ...], span: Span) -> Value:
     """Return the same elements, row-major, under another shape."""
     check_rank(shape, span)
-    if isinstance(value, Pieces):
+    if isinstance(value, ValueList):
         return each(value, lambda item: reshape_value(env, item, shape, span))
     old = shape_of(env, value, span)
     if old == shape:
@@ -177,7 +177,7 @@ def _box(env: Env, value: Value, low: Shape, high: Shape, span: Span) -> Value:
             span,
             kind=Misfit,
         )
-    if isinstance(value, Pieces):
+    if isinstance(value, ValueList):
         return each(value, lambda item: _box_of_component(env, item, low, high, span))
     if isinstance(value, (Seq, Vec)) and len(shape) == 1:
         a, b = low[0].constant, high[0].constant
@@ -243,7 +243,7 @@ def _component(env: Env, span: Span, value: Value, j: Poly) -> Value:
 @primitive("swap", no_sequence, integer, no_sequence, elements=(0,), place=2)
 def _swap(env: Env, span: Span, given: Value, d: Poly, order: Value) -> Value:
     value = bind_data(env, given)
-    if isinstance(value, Pieces):
+    if isinstance(value, ValueList):
         return each(value, lambda item: _swap(env, span, item, d, order))
     shape, place = shape_of(env, value, span), d.constant
     if place is None or not 1 <= place <= len(shape):
@@ -279,7 +279,7 @@ def _tile(env: Env, span: Span, given: Value) -> Value:
     def get(env: Env, at: tuple[Value, ...]) -> Value:
         pieces = [element(env, value, (*at, const(j)), span, checked=True) for j in range(1, size + 1)]
         found = tuple(c for piece in pieces for c in components(env, piece, span))
-        return found[0] if len(found) == 1 else Pieces(found)
+        return found[0] if len(found) == 1 else ValueList(found)
 
     if len(shape) == 1:
         return get(env, ())
@@ -288,7 +288,7 @@ def _tile(env: Env, span: Span, given: Value) -> Value:
 
 @primitive("reshape", no_sequence, integers, elements=(0,))
 def _reshape(env: Env, span: Span, value: Value, wanted: Shape) -> Value:
-    if isinstance(value, Pieces):
+    if isinstance(value, ValueList):
         return each(value, lambda item: _reshape(env, span, item, wanted))
     shape = shape_of(env, value, span)
     open_places = [n for n, d in enumerate(wanted) if d.constant == -1]
@@ -335,7 +335,7 @@ def _join(env: Env, span: Span, left: Value, right: Value, along: Poly | None = 
 
 @primitive("embed", no_sequence, elements=(0,))
 def _embed(env: Env, span: Span, value: Value) -> Value:
-    if isinstance(value, Pieces):
+    if isinstance(value, ValueList):
         return each(value, lambda item: _embed(env, span, item))
     shape = shape_of(env, value, span)
     if isinstance(value, Vec):
@@ -356,11 +356,11 @@ def _embed(env: Env, span: Span, value: Value) -> Value:
 @primitive("put", no_sequence, vector, no_sequence, elements=(0, 2), place=1)
 def _put(env: Env, span: Span, value: Value, at: tuple[Value, ...], given: Value) -> Value:
     new = entry(given)
-    if isinstance(value, Pieces) and len(set(component_shapes(env, value, span))) > 1:
+    if isinstance(value, ValueList) and len(set(component_shapes(env, value, span))) > 1:
         _check_as_many(capacity(value), capacity(new), span)
         where, news = tuple(bind_data(env, a) for a in at), components(env, new, span)
         pairs = zip(value.items, news, strict=True)
-        return Pieces(tuple(_put(env, span, item, where, one) for item, one in pairs))
+        return ValueList(tuple(_put(env, span, item, where, one) for item, one in pairs))
     shape = shape_of(env, value, span)
     if not at:
         fail("T0303", "where to put the value is not said: there is no index", span, kind=Misfit)
@@ -493,7 +493,7 @@ def _common_count(env: Env, counts: Value, span: Span) -> Poly | None:
 
 def _repeat_equally(env: Env, value: Value, size: Poly, often: Poly, most: Poly, span: Span) -> Value:
     """Repeat every row equally often: add a dimension on which no element depends, and merge it."""
-    if isinstance(value, Pieces):
+    if isinstance(value, ValueList):
         return each(value, lambda item: _repeat_equally(env, item, size, often, most, span))
     _check_count(env, often, most, span)
     bound, rest = bind_data(env, value), shape_of(env, value, span)[1:]
@@ -535,7 +535,7 @@ def _keep_by_data(env: Env, value: Value, marks: Value, most: Poly, repeats: boo
 
 
 def _filter_static(env: Env, value: Value, mask: Value, span: Span) -> Value:
-    if isinstance(value, Pieces):
+    if isinstance(value, ValueList):
         return each(value, lambda item: _filter_static(env, item, mask, span))
     everywhere = _decide_everywhere(env, mask, span)
     if everywhere is not None and not isinstance(value, (Vec, Seq)):
@@ -568,7 +568,7 @@ def _decide_mark(env: Env, mark: Value, span: Span) -> bool:
 
 def _select_rows(env: Env, value: Value, kept: list[Poly], span: Span) -> Value:
     """Select rows of a ToL, or entries of a sequence, by number."""
-    if isinstance(value, Pieces):
+    if isinstance(value, ValueList):
         return each(value, lambda item: _select_rows(env, item, kept, span))
     if isinstance(value, Seq):
         return Seq(tuple(value.items[(row.constant or 1) - 1] for row in kept))

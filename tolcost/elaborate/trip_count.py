@@ -56,10 +56,10 @@ from tolcost.elaborate.values import (
     Data,
     Env,
     NeedsUnrolling,
-    Pieces,
     Seq,
     Unknown,
     Value,
+    ValueList,
     Vec,
     bind_data,
     fail,
@@ -137,8 +137,8 @@ class _Loop(Struct, frozen=True, eq=False):
         """Return the list that is the value of the form."""
         if self.go is None:
             is_open = any(symbol.kind == "data" for symbol in turns.free)
-            return Pieces((turns, TRUE if exact and is_open else FALSE))
-        return Pieces((turns * indicator(self.go), TRUE if exact else FALSE))
+            return ValueList((turns, TRUE if exact and is_open else FALSE))
+        return ValueList((turns * indicator(self.go), TRUE if exact else FALSE))
 
 
 def _written_loop(env: Env, expr: tree.Call) -> _Loop:
@@ -287,7 +287,7 @@ class _Turn(WrappedStep, frozen=True):
     def from_condition(self, env: Env, go: Value, parts: Iterable[Value], at: tuple[Value, ...]) -> Value:
         """Return the loop-carried values after a turn, given its condition."""
         left = iter(parts)
-        carried = [next(left) if size == 1 else Pieces(tuple(islice(left, size))) for size in self.sizes]
+        carried = [next(left) if size == 1 else ValueList(tuple(islice(left, size))) for size in self.sizes]
         result = self.step.at(env, Seq((go, *carried)), at)
         if not isinstance(result, Seq) or len(result.items) <= len(carried):
             fail("T0403", "a turn gives a condition, and what the loop carries", self.span)

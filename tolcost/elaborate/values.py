@@ -10,7 +10,7 @@ a piece of atomic IR. The binding time is a property of the value: see ``is_stat
           | Vec          a ToL of known lengths, entry by entry (entries of any binding time)
           | View         a ToL of any lengths, by a function from coordinates
           | Data         a numeric, list or ToL computed by the program
-          | Pieces       a list whose components are separate values
+          | ValueList    a list whose components are separate values
           | Unknown      a value of which nothing is known; it reveals what does not depend on it
           | Seq | Missing | Cast | functions
 
@@ -125,7 +125,7 @@ class Data(Struct, frozen=True, eq=False):
     node: Node
 
 
-class Pieces(Struct, frozen=True, eq=False):
+class ValueList(Struct, frozen=True, eq=False):
     """A list ``(a, b)`` whose components are kept as separate values."""
 
     items: tuple[Value, ...]
@@ -200,7 +200,7 @@ Value: TypeAlias = (
     | Vec
     | View
     | Data
-    | Pieces
+    | ValueList
     | Seq
     | Cast
     | Missing
@@ -227,7 +227,7 @@ def is_static(value: Value) -> bool:
         return False
     if isinstance(value, (View, Vec)):
         return value.static
-    return not isinstance(value, (Pieces, Seq)) or all(map(is_static, value.items))
+    return not isinstance(value, (ValueList, Seq)) or all(map(is_static, value.items))
 
 
 @cache
@@ -938,8 +938,8 @@ def bind_data(env: Env, value: Value, name: str = "", work: JointWork | None = N
     match value:
         case Vec(shape=shape, items=items, loose=loose) if not is_static(value):
             return Vec(shape, tuple(bind_data(env, item, name, work) for item in items), loose)
-        case Pieces(items=items) if not is_static(value):
-            return Pieces(tuple(bind_data(env, item, name, work) for item in items))
+        case ValueList(items=items) if not is_static(value):
+            return ValueList(tuple(bind_data(env, item, name, work) for item in items))
         case StaticNode(node=node, space=space):
             return StaticNode(env.scope.bind(node, name), space)
         case _:
