@@ -84,7 +84,7 @@ Constraints: TypeAlias = tuple[Constraint, ...]
 SignedCases: TypeAlias = dict[frozenset[Constraint], int]
 
 _MAX_CASES = 512
-"""The most conjunctions into which an indicator is split: their number doubles with every disjunction."""
+"""The most conjunctions into which an indicator is split: their number may double with every alternative."""
 _ALWAYS: SignedCases = {frozenset(): 1}
 
 

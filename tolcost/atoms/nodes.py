@@ -117,7 +117,7 @@ class Lambda(Struct, frozen=True, eq=False):
     """Λ: an elementary function applied to numerics.
 
     ``space`` is the space in which the function computes (for a comparison, that of its arguments). ``of`` is
-    the number of the graph node that it was lowered from, if the program is made of a graph.
+    the number of the inner graph's node that it was lowered from; it is 0 if there is none.
     """
 
     function: str

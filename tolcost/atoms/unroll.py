@@ -108,7 +108,7 @@ Look: TypeAlias = Callable[[Sequence[Atom], Operand], Sequence[int]]
 
 
 MAX_ATOMS = 100_000
-"""The default limit on the number of atoms: enough for small lengths, and listed in seconds."""
+"""The default limit on the number of atoms, which grows with every length: it bounds memory and time."""
 
 _Parts: TypeAlias = tuple[tuple[tuple[int, ...], str], ...]
 """The shape and space of every component, at concrete lengths."""
