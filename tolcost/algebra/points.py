@@ -35,7 +35,7 @@ class Admissible(Struct, frozen=True):
     ) -> Assignment | None:
         """Return the point whose chosen symbols lie ``offsets`` above their least values.
 
-        None if there is none.
+        The result is None if the facts do not hold there.
 
         ``others`` is the offset of symbols that are neither chosen nor determined by an equation. Without
         ``low``, a symbol that may be negative is counted from 0 instead of its least value.

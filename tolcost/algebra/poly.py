@@ -83,7 +83,8 @@ class Symbol(Struct, frozen=True, eq=False, weakref=True):
     Two symbols of one name and serial but different bounds are different symbols: a proof about one would be
     wrong for the other. ``depth`` is the length of the longest chain of symbols that bound each other, this
     one not counted. ``base`` is the part of the name that stays when the symbol gets another one as
-    a prefix: ``z1`` in ``mask_z1``. ``kind`` says whether the symbol is a length, a coordinate, or decided by data.
+    a prefix: ``z1`` in ``mask_z1``. ``kind`` says whether the symbol is a length, a coordinate, or decided by
+    data.
 
     All kinds of generators have a place in an order that does not depend on when they were made (``key``),
     free symbols, the polynomials they are made of (``parts``), and a nesting depth (``height``). Their range

@@ -525,7 +525,7 @@ def _lengthen(body: _Pass, refused: OutOfRange) -> _Growth:
 class _Sources(Struct, eq=False):
     """Finds the components of an accumulator that nodes are computed from.
 
-    Only {0} once other data is involved.
+    The result is {0} once other data is involved.
 
     ``bound`` maps variables to their nodes, including those of blocks inside; ``free`` are the static
     components of accumulators; ``found`` caches the results for variables.
@@ -550,7 +550,7 @@ class _Sources(Struct, eq=False):
             if isinstance(part, Ref):
                 places = (node.j,) if isinstance(node, Component) else range(1, len(part.type) + 1)
                 sources |= self._of_variable(part.var, places)
-            elif isinstance(node, ir.Input) and not is_numeric(node.type):  # it may be an attribute
+            elif isinstance(node, ir.Input) and not is_numeric(node.type):  # a number may be static
                 return {0}
             elif not (isinstance(node, ir.Lambda) and node.charge == "static"):
                 pending.extend(children(node))

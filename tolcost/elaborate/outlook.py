@@ -25,7 +25,7 @@ _Names = Mapping[str, _Needs]
 def guess_growth(step: Step, size: int) -> tuple[tuple[bool, ...], tuple[int, ...]] | None:
     """Guess the effect of a step on an accumulator of ``size`` components.
 
-    None if the syntax does not show it.
+    Return None if the syntax does not show it.
 
     For each component: whether it seems to be data after a step, and by how many entries it grows.
     """
