@@ -102,6 +102,18 @@ def test_files_that_are_named_exist() -> None:
             assert there, f"{page.name} names {name}"
 
 
+def test_names_of_the_glossary_are_defined_where_it_says() -> None:
+    text = (ROOT / "docs" / "glossary.md").read_text("utf-8")
+    terms = re.findall(r"^- \*\*(.+?)\*\*: (.*?)(?=^- |\Z)", text, re.MULTILINE | re.DOTALL)
+    assert [term for term, _ in terms] == sorted((term for term, _ in terms), key=str.lower)
+    for term, entry in terms:
+        named = re.findall(r"`(\w+)`\s+in\s+`([\w/]+\.\w+)`", entry)
+        assert named, f"{term} names nothing"
+        for name, file in named:
+            source = (ROOT / "tolcost" / file).read_text("utf-8")
+            assert re.search(rf"\b{name}\b", source), f"{term}: there is no {name} in {file}"
+
+
 def test_types_that_are_named_exist() -> None:
     """In the table of representations: a type or a function, from ``tolcost.`` on."""
     rows = (ROOT / "docs" / "architecture.md").read_text("utf-8").partition("## Representations")[2]

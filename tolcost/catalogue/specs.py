@@ -255,9 +255,9 @@ class Spec(Struct, frozen=True, eq=False, dict=True):
 
 
 def _head_of(spec: Spec) -> Head:
-    from tolcost.elaborate.expressions import asked_known  # loads the compiler only where needed
+    from tolcost.elaborate.expressions import names_asked_known  # loads the compiler only where needed
 
-    late = asked_known(spec.program)
+    late = names_asked_known(spec.program)
     takes = tuple(Formal(s.name, s.kind, s.variadic, s.name in late) for s in spec.inputs)
     return Head(takes, sum(s.space == "G" for s in spec.attributes) > 1)
 

@@ -21,8 +21,8 @@ from tolcost.catalogue.graph import Body, Graph, GraphNode, Inside, Weight, firs
 from tolcost.catalogue.operand_types import check_node, output_spaces
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.diagnostics import NOWHERE, Rejected, quoted, refuse
-from tolcost.elaborate.again import Remembered, applied
-from tolcost.elaborate.layout import materialise
+from tolcost.elaborate.again import Remembered, apply_or_copy
+from tolcost.elaborate.layout import emit
 from tolcost.elaborate.programs import apply_program
 from tolcost.elaborate.shapes import shape_of, space_of
 from tolcost.elaborate.trip_count import truth
@@ -298,7 +298,7 @@ def _is_handed(value: Value, together: bool, around: Surroundings) -> bool:
 def _as_data(env: Env, value: Value, around: Surroundings) -> Value:
     """Return a known value as data, as the enclosing model would have it."""
     tol = not around.repeats and is_static(value) and isinstance(plain(value), View | Vec)
-    return Data(materialise(env, value, NOWHERE)) if tol else value
+    return Data(emit(env, value, NOWHERE)) if tol else value
 
 
 def _symbols_for(env: Env, name: str, value: Data, around: Surroundings) -> Value:
@@ -389,7 +389,7 @@ def _applied(
 
     with env.context.at_node(node.label):
         program = (spec, node.key, node.asked)
-        results = apply() if node.graphs else applied(env, around.known, program, inputs, apply)
+        results = apply() if node.graphs else apply_or_copy(env, around.known, program, inputs, apply)
     if len(results) == 1 and isinstance(results[0], Seq) and spec.outputs[0].variadic:
         return results[0].items
     told = output_spaces(node, around.opsets.get(node.domain), spaces)

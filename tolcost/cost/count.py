@@ -46,7 +46,7 @@ from tolcost.algebra import (
     total,
     total_of,
 )
-from tolcost.algebra.effort import limited
+from tolcost.algebra.effort import limit_effort
 from tolcost.algebra.piecewise import PROVED
 from tolcost.algebra.rebuild import Rules, rebuild
 from tolcost.atoms import nodes as ir
@@ -1013,7 +1013,7 @@ def _closed(
     program: Program, found: Schedules | None, functions_only: bool
 ) -> tuple[dict[Counted, Poly], tuple[Span, ...]]:
     try:
-        with limited(MOST_EFFORT):
+        with limit_effort(MOST_EFFORT):
             counter = ProgramCounter(program, found, functions_only, places=not functions_only)
             return counter.program(), tuple(counter.bounded)
     except AlgebraBudget as error:

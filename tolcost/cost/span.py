@@ -55,7 +55,7 @@ from tolcost.algebra import (
     to_text,
     total,
 )
-from tolcost.algebra.effort import limited
+from tolcost.algebra.effort import limit_effort
 from tolcost.algebra.poly import affine_parts, poly, powers_of
 from tolcost.atoms.kit import (
     Schedules,
@@ -313,7 +313,7 @@ def depths(program: Program, found: Schedules | None = None) -> Depths:
     inside = found or schedules(program)
     chains = _DepthPass(program, inside, trees=False)
     try:
-        with limited(MOST_EFFORT):
+        with limit_effort(MOST_EFFORT):
             chain = chains.depth()
             tree = _DepthPass(program, inside, trees=True).depth() if chains.any_tree() else chain
             return Depths(chain, tree)

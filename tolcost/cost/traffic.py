@@ -77,9 +77,9 @@ from tolcost.atoms.kit import (
     index_nodes,
     inner_nodes,
     is_ref,
-    rebuild,
     roots,
     static_condition,
+    with_operands,
 )
 from tolcost.atoms.nodes import Block, Input, Node, Program, Var
 from tolcost.cost.indices import (
@@ -920,7 +920,7 @@ class _Walk(Struct):
             if isinstance(outer, ir.Component) and isinstance(found, ir.Pack):
                 found = _component(found, outer.j)
             else:
-                found = rebuild(outer, (found, *children(outer)[1:]))
+                found = with_operands(outer, (found, *children(outer)[1:]))
         return node, place, found
 
     def _is_given(self, node: Node) -> bool:

@@ -23,9 +23,9 @@ from tolcost.algebra import (
     ge,
     is_nonnegative,
     maximum,
+    plain_bounds,
     prove,
     restricting,
-    spelled,
     substitute,
     substitute_cond,
     substituting,
@@ -193,7 +193,7 @@ def conditions_of(cost: GraphCost) -> tuple[Relied, ...]:
                 continue
             seen.add(id(lowered))
             for condition in lowered.conditions:
-                for now in spelled(_rewrite_condition(condition.condition, cost)):
+                for now in plain_bounds(_rewrite_condition(condition.condition, cost)):
                     if now != TRUE:
                         found.setdefault(now, Relied(now, condition.reason, step.name or step.title))
             for one in lowered.unproved:  # by text, as coordinates differ from node to node

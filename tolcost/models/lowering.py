@@ -44,9 +44,9 @@ from tolcost.elaborate.values import (
     Data,
     Misfit,
     Missing,
-    Opaque,
     Quotient,
     Seq,
+    StaticNode,
     Value,
     Vec,
     View,
@@ -270,7 +270,7 @@ def _is_portable(value: Value) -> bool:
             return _is_portable(inner)
         case Vec(items=items):
             return all(_is_portable(item) for item in items)
-        case Data() | View() | Opaque():
+        case Data() | View() | StaticNode():
             return False
         case _:
             return True
