@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from tests.check import notation
 from tolcost.algebra import evaluate, length, the_symbol
 from tolcost.algebra.parse import parse_text
 from tolcost.check.records import CostChange, CostlierRegion, Example, FigureStatus, LockedFigure, LockEntry
@@ -126,7 +127,7 @@ def test_a_shape_outweighs_a_count_that_is_none() -> None:
 
 
 def entry(form: str, inputs: str = "x R[n, m]", where: str = "", status: str = "exact") -> LockEntry:
-    return LockEntry("e", inputs, where, (("eops", LockedFigure(status, form)),))  # type: ignore[arg-type]
+    return notation.entry("e", inputs, where, [("eops", LockedFigure(status, form))])  # type: ignore[arg-type]
 
 
 def verdict(old: LockEntry, new: LockEntry) -> CostChange:
@@ -281,7 +282,7 @@ def test_a_bound_in_other_words_is_the_same_where_the_program_is() -> None:
     assert verdict(once, again).kind == "undecided"
     assert verdict(replace(once, source="a"), replace(again, source="b")).kind == "undecided"
     assert verdict(replace(once, source="a"), replace(again, source="a")).kind == "same"
-    narrower = replace(again, source="a", where="m >= 2")
+    narrower = replace(entry("Max(m, n)", where="m >= 2", status="at-most"), source="a")
     assert verdict(replace(once, source="a"), narrower).kind == "undecided"
     exact = replace(entry("Max(m, n)"), source="a")
     assert verdict(replace(once, source="a"), exact).kind == "undecided"

@@ -88,7 +88,7 @@ def judge(
         kind: ChangeKind = "new" if before is None else "gone"
         return CostChange(new.name, kind, metric, old=_text(before), new=_text(after))
     found = CostChange(new.name, "same", metric, old=before.form, new=after.form)
-    asked_alike = (old.inputs, old.where) == (new.inputs, new.where)
+    asked_alike = old.domain == new.domain
     as_it_was = asked_alike and bool(new.source) and old.source == new.source
     if before == after and asked_alike and (before.status == "exact" or as_it_was):
         return found
@@ -421,7 +421,7 @@ def _cases(gap: Poly) -> tuple[Poly, ...]:
 
 def narrowed(old: LockEntry, new: LockEntry) -> tuple[str, ...]:
     """What a program needs now and did not need before, each in words; nothing where it admits as much."""
-    if (old.inputs, old.where) == (new.inputs, new.where):
+    if old.domain == new.domain:
         return ()
     try:
         return min((tuple(_needs(one)) for one in joints(old, new)), key=len)
