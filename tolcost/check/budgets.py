@@ -38,6 +38,7 @@ from tolcost.check.matching import alone, shaped_inputs
 from tolcost.check.records import METRICS, UNKNOWN, BudgetKind, Example, HeldBudget, LockEntry, file_of, timed
 from tolcost.check.verdicts import concluded, outcome_of
 from tolcost.diagnostics import Diagnostic, Rejected, Span, quoted, refuse
+from tolcost.result.claims import Relation
 from tolcost.result.regions import try_shapes
 
 _LONGEST = 2_000
@@ -54,7 +55,7 @@ _AMOUNT = re.compile(
 _VOLUME = re.compile(r"\bvol\(\s*([A-Za-z_][\w.]*)\s*\)")
 _UNITS = {"FLOP": "flops", "MAC": "macs", "EOP": "eops", "B": "bytes"}
 _PREFIXES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
-_KINDS: dict[str, BudgetKind] = {
+_KINDS: Mapping[Relation, BudgetKind] = {
     "same": "within",
     "cheaper": "within",
     "not costlier": "within",

@@ -30,17 +30,16 @@ from tolcost.algebra import (
     eq,
     evaluate,
     map_cond,
-    prove,
     substitute,
     symbols_of_cond,
     to_words,
 )
-from tolcost.algebra import compare as compare_forms
 from tolcost.algebra.points import hold_at
 from tolcost.cost.record import NamedType
 from tolcost.diagnostics import quoted, refuse
-from tolcost.result.claims import INCOMPLETE, NOTHING, SAME, Certainty, Claim, claim_of, conclude
+from tolcost.result.claims import INCOMPLETE, NOTHING, SAME, Certainty, Claim
 from tolcost.result.comparison import CostComparison, FigureDifference
+from tolcost.result.judgement import FormJudgement, judge_forms, unmet
 from tolcost.result.lengths import InputPair, match_lengths, pairs_by_name, shaped
 from tolcost.result.point import MOST_FACTS, facts_of
 from tolcost.result.regions import EVERYWHERE, try_shapes, where_positive
@@ -62,10 +61,10 @@ def difference(
     'crosses'
     """
     try:
-        found = compare_forms(new, old, facts)
+        found = judge_forms(old, new, facts)
     except AlgebraBudget:
-        return FigureDifference(metric, part, old, new, NOTHING)
-    return FigureDifference(metric, part, old, new, claim_of(found), found.below, found.above)
+        found = FormJudgement(NOTHING)
+    return FigureDifference(metric, part, old, new, found)
 
 
 # ---- which lengths are which ------------------------------------------------------------------
@@ -201,7 +200,7 @@ class _Comparing(Struct, frozen=True):
         claim = Claim(
             row.claim.more and (True if more else None), row.claim.less and (True if less else None)
         )
-        return replace(row, claim=claim, less=less, more=more)
+        return replace(row, judged=FormJudgement(claim, more, less))
 
     def _allowed(self, row: FigureDifference, shown: Witness | None, sign: int) -> Witness | None:
         point = {} if shown is None else dict(shown.point)
@@ -278,8 +277,7 @@ def _needs(now: _Comparing) -> Iterator[str]:
     for said, other, mine, theirs in sides:
         known = (*now.matching.facts, *facts_of(theirs), *(c for c in theirs if isinstance(c, Eq)))
         mine = tuple(c for c in dict.fromkeys(mine) if c not in theirs)[:MOST_FACTS]
-        only = [c for c in mine if prove(c, known) is not True]
-        yield from (f"{said} {cond_text(c)}, {other}" for c in only[:_MOST_NEEDS])
+        yield from (f"{said} {cond_text(c)}, {other}" for c in unmet(mine, known)[:_MOST_NEEDS])
 
 
 _LEVELS = 3
@@ -312,23 +310,22 @@ def _judged(
     row: FigureDifference, statuses: tuple[Certainty, Certainty], now: _Comparing
 ) -> FigureDifference:
     if now.identical:
-        return FigureDifference(row.metric, row.part, row.old, row.new, SAME)
+        return FigureDifference(row.metric, row.part, row.old, row.new, FormJudgement(SAME))
     if now.empty:
-        return replace(row, claim=NOTHING, less=None, more=None, why=_NO_LENGTHS)
-    free, forms = row.old.free | row.new.free, row.claim
+        return replace(row, judged=FormJudgement(NOTHING), why=_NO_LENGTHS)
+    free, forms = row.old.free | row.new.free, row.judged
     loose = sorted(name for symbol, name in now.matching.loose.items() if symbol in free)
     gap = row.new - row.old
     if loose:  # a point may pair lengths that differ: it shows something if any other would, too
-        more = forms.more and (where_positive(gap, now.facts) == EVERYWHERE or None)
-        less = forms.less and (where_positive(-gap, now.facts) == EVERYWHERE or None)
-        forms = Claim(more, less)
-    claim = conclude(*statuses, forms)
+        more = forms.claim.more and (where_positive(gap, now.facts) == EVERYWHERE or None)
+        less = forms.claim.less and (where_positive(-gap, now.facts) == EVERYWHERE or None)
+        forms = forms.only(Claim(more, less))
+    judged = forms.of_costs(*statuses)
+    claim = judged.claim
     decided = None not in (claim.more, claim.less)
     return replace(
         row,
-        claim=claim,
-        less=row.less if claim.less else None,
-        more=row.more if claim.more else None,
+        judged=judged,
         less_where=where_positive(-gap, now.facts) if claim.less else "",
         more_where=where_positive(gap, now.facts) if claim.more else "",
         why="" if decided else _why(row.metric, row.claim, statuses, loose),

@@ -17,14 +17,14 @@ from tolcost.algebra import Cond, Poly, Symbol, eq, only_symbol, prove, substitu
 if TYPE_CHECKING:  # a check of what is sealed does without what costs programs
     from tolcost.cost.record import NamedType
 
-Shape: TypeAlias = tuple[Poly, ...]
+InputShape: TypeAlias = tuple[Poly, ...]
 
 
 class ShapedInput(Struct, frozen=True):
     """An input by its name, with the shape of each of its components."""
 
     name: str
-    shapes: tuple[Shape, ...]
+    shapes: tuple[InputShape, ...]
 
 
 InputPair: TypeAlias = tuple[ShapedInput, ShapedInput]
