@@ -75,7 +75,7 @@ class Project(Struct, frozen=True):
 
 def lock_line(*items: object) -> str:
     """A line of a lock file."""
-    return json.dumps(items, ensure_ascii=False)
+    return json.dumps(items)
 
 
 def project_in(root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Project:

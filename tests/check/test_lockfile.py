@@ -43,7 +43,7 @@ demands = st.lists(
 ).map(tuple)
 domains = st.builds(Domain, *(st.lists(each, max_size=2).map(tuple) for each in (inputs, bounds, demands)))
 sources = st.sampled_from(("", "0" * 32))
-uses = (UsedDefinition("lib/axes", "0" * 16), UsedDefinition("onnx/Relu", "f" * 16, True))
+USES = (UsedDefinition("lib/axes", "0" * 16), UsedDefinition("onnx/Relu", "f" * 16, True))
 entries = st.builds(
     LockEntry,
     st.text(min_size=1, max_size=20),
@@ -57,7 +57,7 @@ entries = st.builds(
     | st.builds(
         CostRules,
         st.just("") | st.dictionaries(st.text(), st.text() | st.integers(), min_size=1).map(given_text),
-        st.sampled_from(((), uses)),
+        st.sampled_from(((), USES)),
         st.sampled_from(("abc", "def")),
     ),
 )
@@ -193,6 +193,7 @@ HOSTILE = {
     "sums": "Sum(" * 20 + "i*j" + "".join(f", (i{n}, 1, 10**9))" for n in range(20)),
     "unfinished": "n +",
     "nothing": "()",
+    "no character": "n + \ud800",
 }
 
 
@@ -272,6 +273,25 @@ def test_many_short_lines_are_refused(tmp_path: Path) -> None:
     with pytest.raises(Rejected):
         load_lock(path)
     assert time.process_time() - start < 5
+
+
+def test_a_line_that_is_too_long_is_refused_before_it_is_read() -> None:
+    line = '["a.tol", "inputs"' + ", []" * 300_000 + "]\n"
+    assert refused(HEAD + line) == "T0702"
+
+
+def test_of_two_sides_of_a_conflict_the_last_stays() -> None:
+    uses = [lock_line("a.tol", "uses", "lib/axes", digit * 16, "own") for digit in "01"]
+    figures = [lock_line("a.tol", "eops", "exact", form) for form in ("n", "2*n")]
+    both = [*uses[:1], *figures[:1], "=======", *uses[1:], *figures[1:]]
+    text = HEAD + "\n".join(("<<<<<<< ours", *both, ">>>>>>> theirs")) + "\n"
+    found = read_lock(Source("tolcost.lock", text), merging=True)
+    again = read_lock(Source("tolcost.lock", write_lock(found)))
+    assert again.entries == found.entries
+    assert again.entries["a.tol"].figure("eops") == LockedFigure("exact", "2*n")
+    assert again.entries["a.tol"].rules == CostRules(
+        uses=(replace(USES[0], digest="1" * 16, own=True),), costs="abc"
+    )
 
 
 @pytest.mark.parametrize("data", [b"\xff\xfe", HEAD.encode() + b"\x80\n"])

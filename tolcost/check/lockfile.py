@@ -58,6 +58,7 @@ FORMAT = 3
 """Those of formats 1 and 2 were no JSON."""
 MAX_BYTES = 32 << 20
 MAX_LINES = 500_000
+MAX_LINE = 1 << 20
 _CONFLICT = re.compile(r"<{7}( |$)|={7}$|>{7}( |$)|\|{7}( |$)")
 _FORMER = re.compile(r"tolcost-lock ([12])")
 _MOST_MISTAKES = 5
@@ -132,7 +133,7 @@ class _Said(Struct):
     source: str = ""
     sealed: str = ""
     given: str | None = ""
-    uses: tuple[UsedDefinition, ...] = ()
+    uses: dict[str, UsedDefinition] = field(default_factory=dict)
     costs: str = ""
     rules: AgreedRules | None = None
     figures: dict[str, LockedFigure] = field(default_factory=dict)
@@ -143,7 +144,8 @@ class _Said(Struct):
     def entry(self, name: str, costs: str) -> LockEntry:
         """Return the entry that the lines make, where the head names these tables."""
         accepted = {metric: self._accepted(found) for metric, found in self.accepted.items()}
-        rules = None if self.given is None else CostRules(self.given, self.uses, self.costs or costs)
+        uses = tuple(self.uses.values())
+        rules = None if self.given is None else CostRules(self.given, uses, self.costs or costs)
         figures = tuple(sorted(self.figures.items()))
         return LockEntry(name, self.domain, figures, tuple(sorted(accepted.items())), self.source, rules)
 
@@ -217,7 +219,7 @@ def _given(said: _Said, rest: list[object]) -> None:
 def _uses(said: _Said, rest: list[object]) -> None:
     expected = "what a program uses is [NAME, `uses`, DEFINITION, DIGEST, `own` or `shipped`]"
     found = _value(_Use, rest, expected)
-    said.uses = (*said.uses, UsedDefinition(found.name, found.digest, found.whose == "own"))
+    said.uses[found.name] = UsedDefinition(found.name, found.digest, found.whose == "own")
 
 
 def _costs(said: _Said, rest: list[object]) -> None:
@@ -286,6 +288,9 @@ def read_lock(source: Source, merging: bool = False) -> Lock:
     for number, (start, line) in enumerate(_lines(source.text)):
         if number >= MAX_LINES:
             raise Rejected(_whole(source.name, f"the lock file has more than {MAX_LINES:,} lines"))
+        if len(line) > MAX_LINE:
+            message = f"line {number + 1:,} of the lock file has more than {MAX_LINE:,} characters"
+            raise Rejected(_whole(source.name, message))
         reader.read(start, line)
         if reader.outdated and merging:
             return Lock(outdated=True)
