@@ -236,6 +236,29 @@ def test_hostile_domains_are_refused(project: Project, said: tuple[str, object])
     assert (result.code, "T0706" in result.err) == (2, True)
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        ("inputs", ["\ud800", [["R", ["`\ud800`"]]]]),
+        ("inputs", ["", [["", [""]]]]),
+        ("inputs", ["x", [["R\n::error::", ["n"]]]], ["x", [["R", ["n"]]]]),
+        ("bounds", ["", "data", None, None]),
+        ("bounds", ["n", "data", None, "n"], ["n", "length", "n", "n"]),
+        ("bounds", ["a b", "length", None, None], ["z", "length", "5", "2"]),
+        ("where", [["`\ud800`", ">=", "3"]]),
+        ("where", *([["n", ">=", str(least)]] for least in range(1_000))),
+    ],
+)
+def test_strange_domains_are_compared_or_refused(project: Project, said: tuple[object, ...]) -> None:
+    project.locked(sum=SUM)
+    project.write(sum=SUM_OF_EXP)
+    line = lock_line("sum.tol", "inputs", ["x", [["R", ["n"]]]])
+    project.file("tolcost.lock", project.lock.replace(line, lock_line("sum.tol", *said)))
+    result = project.check()
+    assert result.code in (1, 2, 3)
+    assert "Traceback" not in result.err
+
+
 def test_an_older_format_is_written_anew(project: Project) -> None:
     project.locked(a=SUM, b=SUM)
     now = project.lock
