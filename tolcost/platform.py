@@ -2,7 +2,7 @@
 
 The programs are the ``specs/`` folder beside the package in a checkout (and in an editable install of one);
 in an installed wheel they are the copy inside it.  The same holds for what ONNX's tests said of them when
-they were last run, and for devices.  Files are only found and read here: nothing is parsed, and nothing kept.
+they were last run.  Files are only found and read here: nothing is parsed, and nothing kept.
 """
 
 from __future__ import annotations
@@ -150,11 +150,8 @@ def read_device(name: str) -> str | None:
 
 
 def locate_devices(package: Traversable) -> Traversable:
-    """The devices that belong to a package folder: its own copy, or else the folder beside it."""
-    packed = package.joinpath("_devices")
-    if packed.is_dir() or not isinstance(package, Path):
-        return packed
-    return package.parent / "devices"
+    """Return the folder of devices, ``specs/devices``, that belongs to a package folder."""
+    return locate_specs(package).joinpath("devices")
 
 
 def _folder(kind: str) -> Traversable | None:

@@ -48,15 +48,15 @@ def test_only_what_changed_is_analysed(project: Project, analysed: list[str]) ->
 
 def test_an_installed_copy_of_the_definitions_answers_as_the_checkout_does(tmp_path: Path) -> None:
     """A wheel brings a copy of the project's own definitions, and then every bound was undecided."""
-    for name, place in (("tolcost", ""), ("specs", "_specs"), ("devices", "_devices")):
-        kept = shutil.ignore_patterns("__pycache__", "*.tsv", "*.gz")
+    for name, place in (("tolcost", ""), ("specs", "_specs")):
+        kept = shutil.ignore_patterns("__pycache__", "*.tsv", "*.gz", "tolcost.toml", "tolcost.lock")
         shutil.copytree(ROOT / name, tmp_path / "tolcost" / place, ignore=kept, dirs_exist_ok=True)
     command = [sys.executable, "-P", "-m", "tolcost", "check", "--strict", "--fresh"]
 
     def checked() -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [*command, "specs/com.microsoft/BranchwiseRMSNorm.tol"],
-            cwd=ROOT,
+            [*command, "com.microsoft/BranchwiseRMSNorm.tol"],
+            cwd=ROOT / "specs",
             env={**os.environ, "PYTHONPATH": str(tmp_path)},
             capture_output=True,
             text=True,
@@ -77,6 +77,17 @@ def test_a_library_file_counts(project: Project, analysed: list[str]) -> None:
     project.file("lib/double.tol", "double(x) = x + x + x\n")
     assert project.check().code == 1
     assert analysed
+
+
+def test_settings_beside_definitions_are_none(project: Project, analysed: list[str]) -> None:
+    """A budget changes no cost: programs are not analysed again for it."""
+    settings = 'paths = ["ops"]\nspecs = ["."]\n'
+    project.file("tolcost.toml", settings)
+    project.locked(**{"ops/a": SUM})
+    analysed.clear()
+    project.file("tolcost.toml", settings + '[budgets]\n"ops/a.tol" = "eops <= n"\n')
+    assert project.check().code == 0
+    assert analysed == []
 
 
 def test_what_is_said_of_inputs_counts(project: Project, analysed: list[str]) -> None:

@@ -293,10 +293,14 @@ class ModelFunction(Struct, frozen=True, eq=False):
 
 
 class ModuleSize(NamedTuple):
-    """Elements of the parameters and of the buffers of the module that a model was exported from."""
+    """The module that a model was exported from: elements of its parameters and of its buffers.
+
+    ``unfused`` counts the calls of an attention function that the exporter wrote as several operators.
+    """
 
     parameters: int
     buffers: int
+    unfused: int = 0
 
 
 class Model(Struct, frozen=True, eq=False):

@@ -285,7 +285,8 @@ def model_of(proto: ModelProto, name: str, held: Mapping[int, memoryview] = _NON
 
 
 MODULE_PARAMETERS, MODULE_BUFFERS = "module_parameters", "module_buffers"
-"""Entries of a model's metadata that say how large the module was."""
+MODULE_UNFUSED = "module_unfused_attention"
+"""Entries of a model's metadata about the module: its size, and how many attentions are not one operator."""
 _MOST_DIGITS = 18
 
 
@@ -295,6 +296,7 @@ def _module_size(proto: ModelProto) -> ModuleSize | None:
         return None
     noted = {entry.key: entry.value for entry in proto.metadata_props}
     sizes = [noted.get(key, "") for key in (MODULE_PARAMETERS, MODULE_BUFFERS)]
+    sizes.append(noted.get(MODULE_UNFUSED, "0"))
     if not all(
         isinstance(n, str) and n.isascii() and n.isdecimal() and len(n) <= _MOST_DIGITS for n in sizes
     ):

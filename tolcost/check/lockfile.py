@@ -33,7 +33,7 @@ from typing import Annotated, Literal, TypeAlias, TypeVar
 from msgspec import Meta, Struct, ValidationError, convert, field, to_builtins
 from msgspec.structs import replace
 
-from tolcost.check.config import Config
+from tolcost.check.config import FILE, Config
 from tolcost.check.records import (
     RESTORE,
     Accepted,
@@ -51,7 +51,7 @@ from tolcost.check.records import (
 )
 from tolcost.check.targets import Target, files_below, outside
 from tolcost.diagnostics import Diagnostic, Rejected, Source, Span, quoted, refuse
-from tolcost.platform import locate_devices, locate_specs
+from tolcost.platform import locate_specs
 
 LOCK_NAME = "tolcost.lock"
 FORMAT = 3
@@ -617,10 +617,12 @@ def text_digest(*texts: str) -> str:
 
 @cache
 def own_folders() -> tuple[Path, ...]:
-    """The folders of this tolcost: its package, and the programs and devices that come with it."""
+    """The folders of this tolcost: its package, and ``specs/`` where that lies beside it."""
     package = Path(__file__).resolve().parents[1]
-    others = [path for path in (locate_specs(package), locate_devices(package)) if isinstance(path, Path)]
-    return (package, *(path.resolve() for path in others if package not in path.parents))
+    specs = locate_specs(package)
+    if not isinstance(specs, Path) or package in specs.parents:
+        return (package,)
+    return (package, specs.resolve())
 
 
 @cache
@@ -645,7 +647,12 @@ def _hold_the_same(folder: Path, other: Path) -> bool:
 
 
 def _file_names(folder: Path) -> list[str]:
-    return sorted(path for path in files_below(folder) if path.lower().endswith(_CODE))
+    return sorted(path for path in files_below(folder) if _may_matter(path))
+
+
+def _may_matter(path: str) -> bool:
+    """Whether a file below a folder may decide costs; the settings of a project that begins there do not."""
+    return path.lower().endswith(_CODE) and path != FILE
 
 
 def digest_of_folders(folders: Iterable[Path]) -> str:
@@ -654,7 +661,7 @@ def digest_of_folders(folders: Iterable[Path]) -> str:
     for folder in folders:
         digest.update(b"\0folder\0")
         for path in sorted(files_below(folder)) if folder.exists() else ():
-            if path.lower().endswith(_CODE) or not (folder / path).is_file():  # a link that leads nowhere
+            if _may_matter(path) or not (folder / path).is_file():  # a link that leads nowhere
                 digest.update(path.encode("utf-8", "surrogateescape") + b"\0")
                 digest.update(sha256((folder / path).read_bytes()).digest())
     return digest.hexdigest()

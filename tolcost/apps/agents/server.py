@@ -22,6 +22,7 @@ from msgspec import Struct
 from pydantic import ValidationError
 
 from tolcost import __version__
+from tolcost.literals import literal_text
 from tolcost.platform import schema_text
 
 # === The tools: what each takes, which command answers, and which schema its answer keeps to.
@@ -114,7 +115,7 @@ def _inputs(given: Arguments) -> list[str]:
     shapes = (
         f"--shape={name}={','.join(map(_length, shape))}" for name, shape in given.get("shapes", {}).items()
     )
-    attrs = (f"--attr={name}={_literal(value)}" for name, value in given.get("attrs", {}).items())
+    attrs = (f"--attr={name}={literal_text(value)}" for name, value in given.get("attrs", {}).items())
     dims = (f"--dim={name}={_length(value)}" for name, value in given.get("dims", {}).items())
     assumed = (f"--assume={text}" for text in given.get("assume", ()))
     return [*shapes, *attrs, *dims, *assumed]
@@ -123,10 +124,6 @@ def _inputs(given: Arguments) -> list[str]:
 def _length(value: object) -> str:
     """A length or its name; in JSON, 2.0 is a whole number too."""
     return str(int(value)) if isinstance(value, float) else str(value)
-
-
-def _literal(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _analyze(given: Arguments, folder: Path) -> list[str]:

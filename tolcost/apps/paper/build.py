@@ -147,7 +147,7 @@ def _files(
         yield f"{table.name}.csv", csv_text(table)
         yield f"{table.name}.md", markdown((table,))
     for chart in charts:
-        yield f"{chart.name}.svg", chart.svg
+        yield f"charts/{chart.name}.svg", chart.svg
     models, programs = models_tables()
     yield f"{models.name}.csv", csv_text(programs)
     yield f"{models.name}.md", markdown((models, programs))
@@ -156,18 +156,39 @@ def _files(
     yield "report.html", page
 
 
+_OTHERS = (
+    ("hardware", "EOPs against a GPU", "make hardware"),
+    ("referee", "Published cost formulas, judged", "make referee"),
+    ("witnesses", "Who counts what", "make peers referee"),
+    ("alternatives", "Other algorithms for operators", "make alternatives"),
+    ("models", "Models of packages, exporters and converters", "make models"),
+    ("sympy", "Closed forms derived again by sympy", "make sympy"),
+    ("tpch", "TPC-H beside DuckDB", "make tpch"),
+    ("mutants", "Definitions and code broken on purpose", "make mutants"),
+    ("soak", "Random programs and other campaigns", "make soak"),
+    ("fresh", "Installation in empty environments", "make fresh"),
+    ("site", "The playground, timed", "make site-test"),
+)
+"""Reports that ``tolcost report`` does not write: the file, its subject, and the command."""
+
+
 def _index(tables: Sequence[ReportTable], forms: ReportTable, charts: Sequence[Chart]) -> str:
     lines = [
         "# Reports",
         "",
-        "Written by `tolcost report` (`make report`); do not edit. `data/` holds what takes long to make or "
-        "needs other tools, and is read back: `conformance.json`, `general.json`, `peers.csv`, and "
-        "`reasons.toml` and `polybench.toml`, which are written by hand.",
+        "Written by `tolcost report` (`make report`); do not edit. Every table is Markdown and CSV, and "
+        "the pictures are in `charts/`. `data/` holds the evidence that takes long to make, needs other "
+        "tools or is written by hand.",
         "",
         "- [report.html](report.html): everything on one page, with sorting, filtering and live closed forms",
         "- [summary.md](summary.md): the figures and the conclusion",
-        "- [hardware.md](hardware.md): EOPs against a GPU, written by `make hardware`",
         "- [models_of_computation.md](models_of_computation.md): the paper's Table 1 as programs that run",
+        "",
+        "Other commands write these:",
+        "",
+        "| report | made by |",
+        "| --- | --- |",
+        *(f"| [{about}]({name}.md) | `{command}` |" for name, about, command in _OTHERS),
         "",
         "| table | Markdown | CSV | made by |",
         "| --- | --- | --- | --- |",
@@ -176,7 +197,7 @@ def _index(tables: Sequence[ReportTable], forms: ReportTable, charts: Sequence[C
         f"| {table.title} | [md]({table.name}.md) | [csv]({table.name}.csv) | `{table.command}` |"
         for table in (*tables, forms)
     ]
-    lines += ["", *(f"![{chart.caption}]({chart.name}.svg)\n" for chart in charts)]
+    lines += ["", *(f"![{chart.caption}](charts/{chart.name}.svg)\n" for chart in charts)]
     return "\n".join(lines)
 
 

@@ -45,11 +45,11 @@ from tolcost.elaborate.inputs import PlainShapes, PlainValue, arguments
 from tolcost.elaborate.values import Value, Vec
 from tolcost.execute import run_reference
 from tolcost.execute.inputs import nested_array
+from tolcost.literals import literal_text
 from tolcost.result.instances import (
     OperatorInstance,
     analyse_instance,
     analyse_source,
-    literal,
     lower_instance,
     lower_source,
 )
@@ -423,7 +423,9 @@ def _written(op: str, trial: WrittenTrial, library: Library) -> _Trial:
     expected = _only_output(lowered.program, arrays)
     given = {name: nested_array(_nested(value), name) for name, value in trial.inputs.items()}
     known = {name: static_value(nested_array(_nested(value), name)) for name, value in trial.attrs.items()}
-    shown = ", ".join(f"{name} = {literal(value)}" for name, value in {**trial.inputs, **trial.attrs}.items())
+    shown = ", ".join(
+        f"{name} = {literal_text(value)}" for name, value in {**trial.inputs, **trial.attrs}.items()
+    )
     return _Trial(shown, given, known, expected, exact_shape=False)
 
 

@@ -58,8 +58,9 @@ def gpu_table(folder: Path) -> Iterator[ReportTable]:
 def gpu_charts(folder: Path) -> Iterator[Chart]:
     """The charts, those that were made."""
     for name, caption in _CHARTS.items():
-        if (folder / f"{name}.svg").is_file():
-            yield Chart(name, caption, MADE, (folder / f"{name}.svg").read_text(encoding="utf-8"))
+        file = folder / "charts" / f"{name}.svg"
+        if file.is_file():
+            yield Chart(name, caption, MADE, file.read_text(encoding="utf-8"))
 
 
 # ---- the referee -----------------------------------------------------------------------------

@@ -29,8 +29,9 @@ from tolcost.cost import Counts, count
 from tolcost.diagnostics import Source
 from tolcost.elaborate.inputs import PlainValue
 from tolcost.elaborate.values import Outside
+from tolcost.literals import literal_text
 from tolcost.platform import specs_root
-from tolcost.result.instances import OperatorInstance, command_of, literal, lower_instance
+from tolcost.result.instances import OperatorInstance, command_of, lower_instance
 from tolcost.result.judgement import order_of
 from tolcost.result.regions import EVERYWHERE, where_positive
 from tolcost.show.document import (
@@ -416,7 +417,9 @@ def setting_text(one: AlgorithmComparison) -> str:
 
 
 def _spaced(value: PlainValue) -> str:
-    return value if isinstance(value, str) else literal(value).replace(",", ", ")
+    if isinstance(value, str):
+        return value
+    return f"[{', '.join(map(_spaced, value))}]" if isinstance(value, Sequence) else literal_text(value)
 
 
 def standing_text(pair: AlgorithmCrossing | None) -> Verdict:

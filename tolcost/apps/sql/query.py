@@ -285,7 +285,9 @@ def _items(query: SqlQuery, select: exp.Select) -> Iterator[SelectItem]:
 def _order(query: SqlQuery, select: exp.Select, items: tuple[SelectItem, ...]) -> Iterator[SortKey]:
     order = select.args.get("order")
     for node in order.expressions if order else ():
-        if isinstance(node.this.unnest(), (exp.Literal, exp.Boolean)) and _place(query, node.this) is None:
+        constant = node.this.unnest()
+        constant = constant.this.unnest() if isinstance(constant, exp.Neg) else constant
+        if isinstance(constant, (exp.Literal, exp.Boolean)) and _place(query, node.this) is None:
             raise refused(query.source, node.this, "rows are not sorted by a constant", "name a column")
         yield SortKey(_meant(query, node.this, items), bool(node.args.get("desc")))
 

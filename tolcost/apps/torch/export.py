@@ -7,26 +7,35 @@ device, which has none at all, is exported as well.
 from __future__ import annotations
 
 import logging
+import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from inspect import signature
 from io import StringIO
 from typing import Any
 
-from tolcost.catalogue.reading import MODULE_BUFFERS, MODULE_PARAMETERS
+from tolcost.catalogue.reading import MODULE_BUFFERS, MODULE_PARAMETERS, MODULE_UNFUSED
 from tolcost.diagnostics import Diagnostic, Rejected
 
 _KEPT = 1 << 12
 """Constants of so many bytes may decide shapes, and are kept."""
 _LONGEST = 400
+_OLDEST = 18
+"""torch writes older opsets by converting the model back, which often fails."""
+_ATTENTION = re.compile(r"call_function\[target=[^\]]*scaled_dot_product_attention")
 _EXAMPLE = 32
 """What lengths are while tracing: different multiples of this."""
 
 
 def exported(
-    module: object, args: Sequence[object], kwargs: Mapping[str, object], dynamic_shapes: object
+    module: object,
+    args: Sequence[object],
+    kwargs: Mapping[str, object],
+    dynamic_shapes: object,
+    opset: int | None = None,
 ) -> bytes:
-    """Give the bytes of the ONNX model that torch exports a module as."""
+    """Return the bytes of the ONNX model that torch exports a module as; without an opset, of the newest."""
     torch = installed()
     held = [*module.parameters(), *module.buffers()] if isinstance(module, torch.nn.Module) else []
     meta = any(tensor.is_meta for tensor in held)
@@ -38,27 +47,78 @@ def exported(
                 kwargs=dict(kwargs),
                 dynamic_shapes=dynamic_shapes,
                 dynamo=True,
+                opset_version=opset or newest_opset(),
                 optimize=not meta,  # what is optimised is computed from weights
                 verbose=False,
             )
     except Exception as error:  # anything may go wrong in code that is not ours
         message = f"torch cannot export this: {told(_cause(error))}"
-        raise Rejected(
-            Diagnostic("T0682", message, hint="torch.onnx.export(..., dynamo=True) says more")
-        ) from error
+        hint = f"{_signature(module)}; torch.onnx.export(..., dynamo=True) says more"
+        raise Rejected(Diagnostic("T0682", message, hint=hint)) from error
     if isinstance(module, torch.nn.Module):
-        _note_size(program, module)
+        _note_module(program, module)
     return _without_weights(program)
 
 
-def _note_size(program: Any, module: Any) -> None:
-    """Write into a model how many elements the parameters and the buffers of its module have.
+def newest_opset() -> int | None:
+    """Return the newest opset that torch's exporter and onnx both know; None: torch's own choice.
+
+    torch's own choice is years old: an attention is one operator from opset 23 on, and before it many, with
+    bytes for all scores.  What torch writes at most stands in no public place.
+    """
+    from onnx import defs
+    from torch.onnx import _constants
+
+    most = getattr(_constants, "ONNX_MAX_OPSET", None)
+    return min(most, defs.onnx_opset_version()) if isinstance(most, int) else None
+
+
+def check_opset(opset: int | None) -> None:
+    """Refuse an opset that torch's exporter does not write, before anything is exported."""
+    newest = newest_opset()
+    if opset is not None and newest is not None and not _OLDEST <= opset <= newest:
+        message = f"torch's exporter writes no opset {opset} here"
+        raise Rejected(Diagnostic("T0682", message, hint=f"opsets {_OLDEST} to {newest} are known"))
+
+
+def _signature(module: object) -> str:
+    """The arguments of a module's ``forward``, for whoever named another one."""
+    forward = getattr(module, "forward", module)
+    try:
+        return f"the arguments are forward{signature(forward)}"[:_LONGEST]  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return "its arguments are not known"
+
+
+def _note_module(program: Any, module: Any) -> None:
+    """Write into a model the size of its module, and the attentions that are not one operator.
 
     An exporter merges tensors that are equal, folds norms into weights, and leaves out what nothing uses.
     """
     noted = program.model.metadata_props
     noted[MODULE_PARAMETERS] = str(sum(tensor.numel() for tensor in module.parameters()))
     noted[MODULE_BUFFERS] = str(sum(tensor.numel() for tensor in module.buffers()))
+    noted[MODULE_UNFUSED] = str(_unfused_attentions(program))
+
+
+def _unfused_attentions(program: Any) -> int:
+    """Count the calls of torch's attention function that no single operator computes.
+
+    torch notes for each operator the call that it belongs to.  An operator that computes attention takes
+    queries, keys and values from outside of the call; a product of two of them does not.
+    """
+    calls: dict[str, list[Any]] = {}
+    for node in program.model.graph.all_nodes():
+        call = node.metadata_props.get("pkg.torch.onnx.fx_node", "")
+        if _ATTENTION.search(call):
+            calls.setdefault(call, []).append(node)
+    return sum(not any(_takes_from_outside(node, nodes) >= 3 for node in nodes) for nodes in calls.values())
+
+
+def _takes_from_outside(node: Any, nodes: Sequence[Any]) -> int:
+    """Count the inputs of a node that are neither weights nor given by one of these nodes."""
+    given = [value for value in node.inputs if value is not None and not value.is_initializer()]
+    return sum(value.producer() not in nodes for value in given)
 
 
 @contextmanager

@@ -21,8 +21,7 @@ from typing import Generic, TypeAlias, TypeVar
 
 from msgspec import Struct, field
 
-from tolcost.diagnostics import quoted, refuse
-from tolcost.execute.circuit import (
+from tolcost.apps.circuits.circuit import (
     CastWire,
     Circuit,
     ConstantWire,
@@ -34,6 +33,7 @@ from tolcost.execute.circuit import (
     taken_wires,
     uncast,
 )
+from tolcost.diagnostics import quoted, refuse
 from tolcost.execute.dtypes import number
 from tolcost.spaces import ALL, SPACES, bounds_of, kind_of
 

@@ -10,9 +10,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from tolcost.diagnostics import Diagnostic, Rejected, quoted, refuse
-from tolcost.elementary import FUNCTIONS
-from tolcost.execute.circuit import (
+from tolcost.apps.circuits.circuit import (
     CastWire,
     Circuit,
     ConstantWire,
@@ -25,6 +23,8 @@ from tolcost.execute.circuit import (
     taken_wires,
     uncast,
 )
+from tolcost.diagnostics import Diagnostic, Rejected, quoted, refuse
+from tolcost.elementary import FUNCTIONS
 from tolcost.show.document import VERSION, Json, document
 from tolcost.spaces import SPACES, kind_of
 
