@@ -10,7 +10,7 @@ from tests.cost.brute import brute
 from tolcost.algebra import Symbol, coordinate, evaluate, ge, is_nonnegative, length, to_text
 from tolcost.atoms.nodes import Node, Program, Put, Var
 from tolcost.cost import Counts, count
-from tolcost.cost.count import defined
+from tolcost.cost.count import total_on_empty
 from tolcost.diagnostics import Rejected, place
 from tools.cost import programs
 from tools.cost.programs import R0, X, apply, block, k, m, n, number, program
@@ -216,9 +216,9 @@ def test_a_divisor_that_facts_hide_is_left_as_it_is() -> None:
     third = (b * c + b + n + 1) // 3
     facts = (ge(third * (2 * a * c + d * d + d - 3) - 2 * a * c - d * d - d + 3), ge(2 * a * a - c * n + 2))
     assert is_nonnegative(divisor - 1, facts)
-    assert defined(n // divisor, facts) == n // divisor
+    assert total_on_empty(n // divisor, facts) == n // divisor
 
 
 def test_a_divisor_inside_of_another_one_is_made_at_least_1_too() -> None:
     a, b = length("a", 0), length("b", 0)
-    assert to_text(defined(n // (a // b), ())) == "floor(n/(Max(floor(a/Max(b, 1)), 1)))"
+    assert to_text(total_on_empty(n // (a // b), ())) == "floor(n/(Max(floor(a/Max(b, 1)), 1)))"

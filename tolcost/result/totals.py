@@ -25,7 +25,7 @@ from tolcost.elaborate import Tensor
 from tolcost.models.analysis import GraphCost
 from tolcost.models.facts import as_tensor
 from tolcost.models.impossible import is_doubtful
-from tolcost.models.lowered import Applied, Impossible, Lowered, Made, Told, Uncosted
+from tolcost.models.lowered import Applied, ComputedCost, Impossible, Lowered, LoweredCost, Uncosted
 from tolcost.models.memory import parameters_by_node
 from tolcost.models.parameters import Parameters, parameters_of
 from tolcost.models.scheme import Instance, Layout
@@ -59,7 +59,7 @@ class Adder(Struct):
 
     def add(self, parts: Mapping[Lowered, int], incomplete: bool = False) -> Figures:
         """The figures of operators that are applied so many times each."""
-        work: list[tuple[Made, int]] = []
+        work: list[tuple[LoweredCost, int]] = []
         rows: dict[Layout, list[Sequence[int]]] = {}
         for lowered, times in parts.items():
             made = lowered.made
@@ -80,7 +80,7 @@ class Adder(Struct):
             return lowered
         if id(lowered) not in self._settled:
             counts = counts_with(lowered.counts, self.settle)
-            made = Told(counts, traffic_with(lowered.traffic, self.settle), lowered.outputs)
+            made = ComputedCost(counts, traffic_with(lowered.traffic, self.settle), lowered.outputs)
             self._settled[id(lowered)] = replace(lowered, made=made)
         return self._settled[id(lowered)]
 

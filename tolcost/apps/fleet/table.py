@@ -1,4 +1,4 @@
-"""Many models in one table: a summary each."""
+"""Many models in one table, with a summary of each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tolcost.show.tables import csv_text
 
 
 class Summary(Struct, frozen=True):
-    """A line of the table: closed forms as text, numbers where every length is known, or a problem."""
+    """A row of the table: closed forms as text, numbers if every length is known, or a problem."""
 
     file: str
     nodes: int = 0
@@ -29,14 +29,14 @@ class Summary(Struct, frozen=True):
     symbols: tuple[str, ...] = ()
     uncosted: tuple[str, ...] = ()
     lengths: tuple[str, ...] = ()
-    """The lengths that could be given, by name and by place."""
+    """The lengths that can be given, by name and by position."""
     assumed: tuple[str, ...] = ()
-    """What was assumed of its lengths; what is said of those of other models is not among it."""
+    """The assumptions about its lengths, without those about other models' lengths."""
     problem: str = ""
 
 
 def summary_of(cost: Located) -> Summary:
-    """A model on one line."""
+    """Summarise a model in one row."""
     study, total, found, known = of_model(cost), cost.total, cost.coverage, cost.point.complete
     return Summary(
         file=study.file,
@@ -62,7 +62,7 @@ def _lengths(study: ModelStudy) -> Iterator[str]:
 
 
 def check_lengths(found: Sequence[Summary], wanted: Wanted) -> None:
-    """Refuse a length that none of several models has, and what is assumed of such ones."""
+    """Refuse lengths that none of several models has, and assumptions about such lengths."""
     if all(summary.problem for summary in found):
         return
     known = {name for summary in found for name in summary.lengths}
@@ -91,7 +91,7 @@ _KEPT = ("file", "nodes", "costed", "eops", "macs", "params", "status", "eops_at
 
 
 def many_written(found: Sequence[Summary], form: str) -> str:
-    """Summaries in one of the formats."""
+    """Write summaries in one of the formats."""
     match form:
         case "json":
             models: list[Json] = [_record(s) for s in found]
@@ -128,7 +128,7 @@ def _coded(column: Column, cell: str) -> Cell:
 
 
 def _tail(file: str) -> str:
-    """The end of a path: what tells files apart."""
+    """Return the end of a path, which distinguishes files."""
     return file if len(file) <= _WIDEST else f"…{file[1 - _WIDEST :]}"
 
 

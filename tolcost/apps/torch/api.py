@@ -1,4 +1,4 @@
-"""What Python users call for a module of PyTorch."""
+"""The Python function for costing a module of PyTorch."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def from_torch(
     specs: Sequence[str | Path] = (),
     opset: int | None = None,
 ) -> Cost:
-    """Count what a module of PyTorch costs, as torch's own exporter writes it (the extra ``torch``).
+    """Cost a module of PyTorch, as torch's own exporter writes it (the extra ``torch``).
 
-    ``forward`` is called with ``args`` and ``kwargs``; ``dynamic_shapes`` says which of their lengths are
-    open, as torch takes it.  Without ``opset`` the model is exported for the newest one that torch and onnx
+    ``args`` and ``kwargs`` are arguments of ``forward``; ``dynamic_shapes`` states which of their lengths are
+    open, in torch's notation.  Without ``opset`` the model is exported for the newest one that torch and onnx
     both know, which keeps attention whole.  Modules on the ``meta`` device have no weights, and need none.
 
     >>> import torch

@@ -1,4 +1,4 @@
-"""``tolcost torch``: what a module of PyTorch costs, by way of torch's own exporter."""
+"""``tolcost torch``: the cost of a module of PyTorch, by way of torch's own exporter."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def command(
 
 
 def found(target: str) -> Any:
-    """Import what is named, and call it if it is not a module yet."""
+    """Import the named object, and call it if it is not a module yet."""
     where, colon, name = target.partition(":")
     if not colon or not name:
         raise click.UsageError(
@@ -84,7 +84,7 @@ def found(target: str) -> Any:
             subject = getattr(subject, part)
     except (ImportError, AttributeError) as error:
         raise click.UsageError(f"{target[:60]!r} is not found: {error}") from error
-    except (Exception, SystemExit) as error:  # anything may go wrong in code that is not ours
+    except (Exception, SystemExit) as error:  # foreign code may raise anything
         raise click.UsageError(f"{where[:60]!r} cannot be imported: {told(error)}") from error
     nn = installed().nn
     made = subject if isinstance(subject, nn.Module) else _called(target, subject)
@@ -104,7 +104,7 @@ def _called(target: str, subject: Any) -> Any:
 
 
 def read_inputs(texts: Iterable[str]) -> dict[str, tuple[str, tuple[int | str, ...]]]:
-    """Read ``--shape``.
+    """Parse ``--shape``.
 
     >>> read_inputs(["ids:int64=batch,8"])
     {'ids': ('int64', ('batch', 8))}
