@@ -86,6 +86,7 @@ from tolcost.algebra.poly import (
 )
 from tolcost.algebra.powers import powers
 from tolcost.algebra.printers import (
+    comparison_sides,
     cond_text,
     display_names,
     factored,

@@ -52,7 +52,7 @@ from tolcost.algebra.poly import (
     the_symbol,
     total_of,
 )
-from tolcost.diagnostics import visible
+from tolcost.diagnostics import InternalError, visible
 
 # === The tree of a formula for display: built once from an expression, and walked by all printers.
 #
@@ -696,12 +696,8 @@ def cond_text(cond: Cond, names: Mapping[Symbol, str] | None = None) -> str:
     match cond:
         case Truth(value=value):
             return "true" if value else "false"
-        case Ge(p=p):
-            return _comparison(p, ">=", "<=", names)
-        case Eq(p=p):
-            return _comparison(p, "==", "==", names)
-        case Not(part=Eq(p=p)):
-            return _comparison(p, "!=", "!=", names)
+        case Ge() | Eq() | Not(part=Eq()):
+            return " ".join(comparison_sides(cond, names))
         case Not(part=part):
             return f"not ({cond_text(part, names)})"
         case And(parts=parts):
@@ -715,7 +711,33 @@ def _bracket_junction(cond: Cond, names: Mapping[Symbol, str] | None) -> str:
     return f"({text})" if isinstance(cond, (And, Or)) else text
 
 
-def _comparison(p: Poly, sign: str, reverse: str, names: Mapping[Symbol, str] | None) -> str:
+ComparisonSign: TypeAlias = Literal[">=", "<=", "==", "!="]
+
+
+def comparison_sides(
+    cond: Cond, names: Mapping[Symbol, str] | None = None
+) -> tuple[str, ComparisonSign, str]:
+    """Return both sides of a comparison and its sign.
+
+    >>> from tolcost.algebra.conditions import ge
+    >>> from tolcost.algebra.poly import length
+    >>> comparison_sides(ge(3 - length("n")))
+    ('n', '<=', '3')
+    """
+    match cond:
+        case Ge(p=p):
+            return _sides(p, ">=", "<=", names)
+        case Eq(p=p):
+            return _sides(p, "==", "==", names)
+        case Not(part=Eq(p=p)):
+            return _sides(p, "!=", "!=", names)
+        case _:
+            raise InternalError(f"{cond_text(cond, names)} is no comparison")
+
+
+def _sides(
+    p: Poly, sign: ComparisonSign, reverse: ComparisonSign, names: Mapping[Symbol, str] | None
+) -> tuple[str, ComparisonSign, str]:
     """Keep positive terms on the left and move the others, so that no minus sign is printed."""
     given = display_names(p.free) if names is None else names
     value = scale(p, p.den)
@@ -723,8 +745,8 @@ def _comparison(p: Poly, sign: str, reverse: str, names: Mapping[Symbol, str] | 
     plus = Poly({mono: coef for mono, coef in value.terms.items() if mono and coef > 0})
     minus = Poly({mono: -coef for mono, coef in value.terms.items() if mono and coef < 0})
     if not plus.terms:
-        return f"{to_text(minus, given)} {reverse} {_digits(offset)}"
-    return f"{to_text(plus, given)} {sign} {to_text(minus - offset, given)}"
+        return to_text(minus, given), reverse, _digits(offset)
+    return to_text(plus, given), sign, to_text(minus - offset, given)
 
 
 def quoted(name: str) -> str:

@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from tolcost.algebra import Poly, compare, const, length, to_text
+from tolcost.algebra import Poly, const, length, to_text
 from tolcost.apps.paper.readings import (
     AxisLengths,
     FormulaNames,
@@ -53,6 +53,7 @@ from tolcost.result.instances import (
     lower_instance,
     lower_source,
 )
+from tolcost.result.judgement import judge_forms
 from tolcost.syntax import parse, tree
 
 FormVerdict: TypeAlias = Literal["as printed", "under a reading", "refused", "not ToLang"]
@@ -165,7 +166,7 @@ def judge(row: PaperRow, cases: Sequence[Case], library: Library) -> Judged:
 
 def hold(derived: Poly, printed: Poly) -> CountCheck:
     """Compare a derived count with a printed one, for all lengths."""
-    return CountCheck(compare(derived, printed).verdict == "equal", derived, printed)
+    return CountCheck(judge_forms(printed, derived).relation == "same", derived, printed)
 
 
 def _held_to_definition(row: PaperRow, verified: Analysis) -> CountCheck | None:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from tolcost.algebra import compare
 from tolcost.apps.paper.judge import CountCheck, FormVerdict, Judged, TrialOutcome, ValueVerdict
 from tolcost.diagnostics import Diagnostic
 from tolcost.result.instances import command_of
+from tolcost.result.judgement import judge_forms
 from tolcost.show.document import Cell, Code, Column, ReportTable, Verdict, text_of
 
 COLUMNS = (
@@ -111,7 +111,7 @@ def _verified(found: Judged) -> Cell:
     """Return the verified form, or the corrected one if it is the same function and simpler."""
     ours, right = found.verified.eops, found.right.eops
     shorter = len(text_of(right)) < len(text_of(ours))
-    return right if shorter and compare(ours, right).verdict == "equal" else ours
+    return right if shorter and judge_forms(ours, right).relation == "same" else ours
 
 
 def _formula(found: Judged) -> str:
@@ -272,9 +272,9 @@ def _corrected(found: Judged) -> str:
 
 def _relation(held: CountCheck) -> str:
     """Describe how much larger or smaller a derived count is than the printed one."""
-    verdict = compare(held.derived, held.printed).verdict
-    if verdict == "greater":
+    relation = judge_forms(held.printed, held.derived).relation
+    if relation == "costlier":
         return f"{text_of(held.derived - held.printed)} more"
-    if verdict == "less":
+    if relation == "cheaper":
         return f"{text_of(held.printed - held.derived)} less"
     return f"a difference of {text_of(held.derived - held.printed)}"

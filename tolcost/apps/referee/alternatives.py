@@ -26,7 +26,6 @@ from tolcost.atoms.nodes import Program
 from tolcost.catalogue.cases import Case
 from tolcost.catalogue.conformance import FAILED, Result, check
 from tolcost.catalogue.specs import Library, Spec, opening
-from tolcost.check.verdicts import ordering
 from tolcost.cost import Counts, count
 from tolcost.diagnostics import Source
 from tolcost.elaborate.inputs import PlainValue
@@ -34,6 +33,7 @@ from tolcost.elaborate.values import Outside
 from tolcost.literals import literal_text
 from tolcost.platform import specs_root
 from tolcost.result.instances import OperatorInstance, command_of, lower_instance
+from tolcost.result.judgement import order_of
 from tolcost.result.regions import EVERYWHERE, where_positive
 from tolcost.show.document import (
     Cell,
@@ -189,7 +189,7 @@ def _crossing(first: CostedAlgorithm, second: CostedAlgorithm) -> AlgorithmCross
     facts = (*first.facts, *second.facts)
     if not _comparable(first, second):
         return AlgorithmCrossing(first, second, "unknown")
-    verdict = ordering(first.eops, second.eops, facts).verdict
+    verdict = order_of(first.eops, second.eops, facts).verdict
     if verdict == "equal":
         return AlgorithmCrossing(first, second, verdict)
     gap = second.eops - first.eops

@@ -22,7 +22,6 @@ from tolcost.algebra import (
     Generator,
     Monomial,
     NotInteger,
-    Order,
     Poly,
     Symbol,
     Truth,
@@ -53,14 +52,14 @@ from tolcost.atoms.nodes import Program
 from tolcost.catalogue.specs import Library, open_library
 from tolcost.check.config import Config
 from tolcost.check.records import BudgetKind, CostlierRegion, Example, HeldBudget
-from tolcost.check.verdicts import ordering
 from tolcost.cost import Analysis, analyze_program, shipped
-from tolcost.cost.count import CountStatus, ProgramCounter
+from tolcost.cost.count import ProgramCounter
 from tolcost.cost.weights import weight_of
 from tolcost.diagnostics import Diagnostic, InternalError, Rejected, place, quoted, refuse
 from tolcost.execute.values import RunCounts
 from tolcost.platform import specs_root
-from tolcost.result.claims import SAME, Claim, claim_of, conclude
+from tolcost.result.claims import Relation
+from tolcost.result.judgement import FormJudgement, judge_forms
 from tolcost.result.regions import region, try_shapes
 from tolcost.show.document import text_of
 
@@ -284,8 +283,8 @@ def _judged(formula: PublishedFormula, program: Program, analysis: Analysis, lib
     status = analysis.status
     if formula.counts == "bytes":  # bytes have a status of their own
         status = "upper bound" if analysis.traffic.open else "exact"
-    order = ordering(ours, theirs, facts)
-    verdict = _concluded(order, status)
+    judged = judge_forms(theirs, ours, facts)
+    verdict = _verdict(judged.of_costs("exact", status))
     found = Judgement(
         formula,
         "equal" if verdict == "equal" else "undecided",
@@ -298,37 +297,37 @@ def _judged(formula: PublishedFormula, program: Program, analysis: Analysis, lib
     )
     if verdict == "equal" or (verdict == "undecided" and found.bound):
         return found
-    shown = _shown(found, verdict, order, stated, program, library)
+    shown = _shown(found, verdict, judged, stated, program, library)
     # a proof covers all values of data-dependent numbers, also impossible ones: a run has to show it
     seen = status == "exact" or all(witness.executed is not None for witness in shown.witnesses)
     return shown if seen else found
 
 
-def _concluded(order: Order, status: CountStatus) -> RefereeVerdict:
-    """Derive the verdict from the order of the verified form, which may be a bound, and the formula.
+def _verdict(judged: FormJudgement) -> RefereeVerdict:
+    """Return the verdict on a formula from the judgement on the verified form against it.
 
-    >>> from tolcost.algebra import compare, length
+    >>> from tolcost.algebra import length
     >>> n = length("n")
-    >>> [_concluded(compare(n * n, n), status) for status in ("exact", "upper bound")]
+    >>> [_verdict(judge_forms(n, n * n).of_costs("exact", status)) for status in ("exact", "upper bound")]
     ['too low', 'undecided']
-    >>> _concluded(compare(n, n * n), "upper bound"), _concluded(Order(never_above=True), "exact")
-    ('too high', 'undecided')
+    >>> _verdict(judge_forms(n * n, n).of_costs("exact", "upper bound"))
+    'too high'
     """
-    return _VERDICTS.get(conclude("exact", status, claim_of(order)), "undecided")
+    return _VERDICTS.get(judged.relation, "undecided")
 
 
-_VERDICTS: Mapping[Claim, RefereeVerdict] = {
-    SAME: "equal",
-    Claim(more=True, less=False): "too low",
-    Claim(more=False, less=True): "too high",
-    Claim(more=True, less=True): "too low and too high",
+_VERDICTS: Mapping[Relation, RefereeVerdict] = {
+    "same": "equal",
+    "costlier": "too low",
+    "cheaper": "too high",
+    "crosses": "too low and too high",
 }
 
 
 def _shown(
     found: Judgement,
     verdict: RefereeVerdict,
-    order: Order,
+    judged: FormJudgement,
     stated: _Stated,
     program: Program,
     library: Library,
@@ -343,7 +342,7 @@ def _shown(
         verdict=verdict,
         low_where=low if low and "low" in verdict else "",
         high_where=high if high and "high" in verdict else "",
-        witnesses=tuple(_witnesses(verdict, order, formula, stated, program, library)),
+        witnesses=tuple(_witnesses(verdict, judged, formula, stated, program, library)),
         forgets=_forgotten(program, gap) if applied and not stated.parts else (),
         parts=explained(stated.parts, gap),
     )
@@ -406,7 +405,7 @@ def _of_products(stated: _Stated) -> RefereeVerdict | None:
     products = [part.form for part in stated.parts if part.product]
     if not products:
         return None
-    return _concluded(ordering(total_of(products), stated.theirs, stated.facts), "exact")
+    return _verdict(judge_forms(stated.theirs, total_of(products), stated.facts))
 
 
 def _figure(analysis: Analysis, formula: PublishedFormula) -> Poly:
@@ -452,13 +451,13 @@ def _outermost(p: Poly) -> list[Counter[Generator]]:
 
 def _witnesses(
     verdict: RefereeVerdict,
-    order: Order,
+    judged: FormJudgement,
     formula: PublishedFormula,
     stated: _Stated,
     program: Program,
     library: Library,
 ) -> Iterator[FormulaWitness]:
-    proof = [dict(witness.point) for witness in (order.below, order.above) if witness is not None]
+    proof = [dict(witness.point) for witness in (judged.less, judged.more) if witness is not None]
     shapes = try_shapes(stated.theirs, stated.ours, stated.facts)
     tried = sorted((found.point for found in shapes), key=lambda point: sum(point.values()))
     for sign, word in ((-1, "low"), (1, "high")):
