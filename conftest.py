@@ -1,4 +1,4 @@
-"""Which files have examples to run, what these need beyond ``make test``, and what workers tell of tests."""
+"""Collect doctests only from files that have examples, and shorten the reports of parallel workers."""
 
 from collections.abc import Generator
 from importlib.util import find_spec
@@ -13,14 +13,14 @@ TOLCOST = Path(__file__).parent / "tolcost"
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
-    """Only tolcost has examples in docstrings, and not in every file: the others are not loaded for them."""
+    """Look for examples only in files of tolcost that contain some; loading the others would take time."""
     found = yield
     examples = TOLCOST in file_path.parents and ">>>" in file_path.read_text("utf-8")
     return found if examples else [one for one in found if not isinstance(one, DoctestModule)]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The example that needs torch runs under ``make torch``."""
+    """Skip the example that needs torch where there is none; ``make torch`` runs it."""
     if find_spec("torch") is None:
         for item in items:
             if item.name == "tolcost.apps.torch.api.from_torch":
@@ -29,9 +29,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-    """A worker tells what came of a test, and not that its setting up and taking down went well too.
+    """Report the outcome of a test from a worker, but not each successful setup and teardown.
 
-    Telling took longer than most tests do.
+    Sending these reports took longer than most tests.
     """
     if not hasattr(item.config, "workerinput"):
         return None

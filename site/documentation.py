@@ -26,7 +26,9 @@ LINK = re.compile(r"(?<!\\)\]\((?![a-z]+:|#|<)([^)\s#]+)(#[^)\s]*)?\)")
 FENCE = re.compile(r"^```tol(?: title=\"[^\"]*\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FEATURES = ["navigation.tabs", "navigation.indexes", "navigation.top", "content.code.copy", "search.suggest"]
 EXTENSIONS = ["tables", "toc", "attr_list", "pymdownx.highlight", "pymdownx.superfences", "md_in_html"]
-LANGUAGE = ["language.md", "cost.md", "limits.md", "examples.md", "libraries.md", "theorems.md"]
+LANGUAGE = [
+    "language.md", "cost.md", "limits.md", "examples.md", "libraries.md", "theorems.md", "glossary.md",
+]  # fmt: skip
 MACHINES = ("tools.md", "schemas/index.md")
 LINKS = {"not_found": "warn", "anchors": "warn", "unrecognized_links": "warn"}
 MKDOCS = """

@@ -47,7 +47,7 @@ def without(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
         for path in folder.iterdir():
             if path.name not in ("apps", "__pycache__", request.param):
                 (tmp_path / path.relative_to(ROOT)).symlink_to(path)
-    for name in ("specs", "docs", "devices", "reports", "examples"):
+    for name in ("specs", "docs", "reports", "examples"):
         if (ROOT / name).exists():
             (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / "p.tol").write_text("tol x: R [n]\ny := map(x, exp(*))\n", "utf-8")

@@ -13,12 +13,8 @@ import sys
 import tomllib
 from pathlib import Path
 
-import numpy as np
-import onnx
 import onnx.defs
 import pytest
-from onnx import TensorProto
-from onnx import helper as onnx_helper
 
 from tolcost.apps.paper.command import NEXT
 from tolcost.cli import run
@@ -106,6 +102,18 @@ def test_files_that_are_named_exist() -> None:
             assert there, f"{page.name} names {name}"
 
 
+def test_names_of_the_glossary_are_defined_where_it_says() -> None:
+    text = (ROOT / "docs" / "glossary.md").read_text("utf-8")
+    terms = re.findall(r"^- \*\*(.+?)\*\*: (.*?)(?=^- |\Z)", text, re.MULTILINE | re.DOTALL)
+    assert [term for term, _ in terms] == sorted((term for term, _ in terms), key=str.lower)
+    for term, entry in terms:
+        named = re.findall(r"`(\w+)`\s+in\s+`([\w/]+\.\w+)`", entry)
+        assert named, f"{term} names nothing"
+        for name, file in named:
+            source = (ROOT / "tolcost" / file).read_text("utf-8")
+            assert re.search(rf"\b{name}\b", source), f"{term}: there is no {name} in {file}"
+
+
 def test_types_that_are_named_exist() -> None:
     """In the table of representations: a type or a function, from ``tolcost.`` on."""
     rows = (ROOT / "docs" / "architecture.md").read_text("utf-8").partition("## Representations")[2]
@@ -176,19 +184,9 @@ README = (ROOT / "README.md").read_text("utf-8")
 
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the files that the README speaks of."""
-    for name in ("examples", "specs"):
+    """A folder with the parts of a clone that commands of the README read, and none of its own files."""
+    for name in ("examples", "specs", "reports"):
         (tmp_path / name).symlink_to(ROOT / name)
-    (tmp_path / "op.tol").write_text("tol a: R [n]\ny := map(a, exp(*))\n", "utf-8")
-    for name in ("old", "new"):
-        (tmp_path / name).write_text("tol a: R [n]\ny := map(a, exp(*))\n", "utf-8")
-    np.save(tmp_path / "a.npy", np.ones(3))
-    (tmp_path / "t.csv").write_text("x\n1\n2\n", "utf-8")
-    x, y = (onnx_helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", 4]) for name in "xy")
-    graph = onnx_helper.make_graph([onnx_helper.make_node("Relu", ["x"], ["y"])], "small", [x], [y])
-    onnx.save(
-        onnx_helper.make_model(graph, opset_imports=[onnx_helper.make_opsetid("", 18)]), tmp_path / "m.onnx"
-    )
     for editor in ("nvim", "helix"):
         (tmp_path / ".config" / editor).mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
@@ -253,9 +251,21 @@ def test_the_commands_of_pages_on_programs_run(
             assert run(shlex.split(command)[1:]) == 0, capsys.readouterr().err
 
 
+def targets(file: str) -> set[str]:
+    return set(re.findall(r"^([\w-]+):", (ROOT / file).read_text("utf-8"), re.MULTILINE))
+
+
+@pytest.mark.parametrize("file", ["Makefile", "tools/targets.mk"])
+def test_a_makefile_explains_its_targets(file: str) -> None:
+    """`unit` is a part of `make test`; `soak` and `bench` are what people run of the longer list."""
+    explained = set(re.findall(r"^#   make ([\w-]+) ", (ROOT / file).read_text("utf-8"), re.MULTILINE))
+    longer = {"soak", "bench"} if file == "Makefile" else set()
+    assert explained == targets(file) - {"unit", "site-test"} | longer
+
+
 def test_the_targets_that_pages_name_are_there() -> None:
-    there = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
-    for page in PAGES:
+    there = targets("Makefile") | targets("tools/targets.mk")
+    for page in (*PAGES, ROOT / "tools" / "README.md"):
         for target in re.findall(r"(?:^|`)make ([a-z-]+)", page.read_text("utf-8"), re.MULTILINE):
             assert target in there, f"{page.name} says make {target}"
 

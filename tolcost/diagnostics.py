@@ -1,13 +1,14 @@
-"""Spans and diagnostics: how a mistake in a program is told to the person who made it.
+"""Spans and diagnostics: how a mistake in a program is reported to its author.
 
-A user's mistake is a ``Diagnostic``.  Stages collect as many as they can and raise
-``Rejected`` once.  A broken promise of our own code is an ``InternalError`` instead.
-What a code means is in ``codes.md``, one section for each: T00 reading, T01 syntax, T02 names, T03
-shapes, T04 types, T05 limits, T06 cost models and ONNX, T07 the gate.
+A user's mistake is a ``Diagnostic``.  Stages collect as many as they can and raise ``Rejected`` once.  A
+broken promise of our own code is an ``InternalError`` instead.
 
-``render`` writes a diagnostic as text.  Programs are data from anywhere: characters that would move the
-cursor, change the direction of the text or hide in it are shown as escapes, and long lines are cut
-around the place that matters.
+``codes.md`` explains each code in a section: T00 reading, T01 syntax, T02 names, T03 shapes, T04 types, T05
+limits, T06 cost models and ONNX, T07 the gate.
+
+``render`` writes a diagnostic as text.  Programs are untrusted data: characters that would move the cursor,
+change the direction of the text or hide in it are shown as escapes, and long lines are cut around the place
+that matters.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from msgspec.structs import replace
 
 
 class Source(Struct, frozen=True):
-    """A text and the name it goes by in messages."""
+    """A text and its name in messages."""
 
     name: str
     text: str
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[object, ...]:
-        """No place is the same one in every process."""
+        """Keep ``NO_SOURCE`` a single object in every process."""
         return "NO_SOURCE" if self is NO_SOURCE else object.__reduce_ex__(self, protocol)
 
 
@@ -43,12 +44,12 @@ class Span(Struct, frozen=True):
     end: int
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[object, ...]:
-        """No place is the same one in every process."""
+        """Keep ``NOWHERE`` a single object in every process."""
         return "NOWHERE" if self is NOWHERE else object.__reduce_ex__(self, protocol)
 
     @property
     def text(self) -> str:
-        """What is written there."""
+        """The text of the span."""
         return self.source.text[self.start : self.end]
 
 
@@ -56,10 +57,11 @@ NO_SOURCE = Source("<nowhere>", "")
 NOWHERE = Span(NO_SOURCE, 0, 0)
 
 _LONGEST_PIECE = 72
+"""Characters of source text quoted within a line."""
 
 
 def on_one_line(span: Span) -> str:
-    """What is written at a place, shortened where it is long; nothing where there is none.
+    """Return the text of a span on one line, shortened if it is long; nothing for ``NOWHERE``.
 
     >>> source = Source("demo", "y := (a + b) * (c + d)")
     >>> on_one_line(Span(source, 6, 21))
@@ -70,7 +72,7 @@ def on_one_line(span: Span) -> str:
 
 
 def _balanced(span: Span) -> Span:
-    """A place with the parentheses around its first and its last operand, which are not part of these."""
+    """Extend a span by the parentheses around its first and last operands, which spans leave out."""
     text, start, end = span.source.text, span.start, span.end
     depths = [0, *accumulate((sign == "(") - (sign == ")") for sign in span.text)]
     for _ in range(depths[-1] - min(depths)):
@@ -83,14 +85,14 @@ def _balanced(span: Span) -> Span:
 
 
 class Label(Struct, frozen=True):
-    """A secondary place that helps to understand a diagnostic, and what to say there."""
+    """A secondary place that helps to understand a diagnostic, with its text."""
 
     span: Span
     text: str
 
 
 class Fix(Struct, frozen=True):
-    """A change to the text after which a diagnostic is no longer true: what to put in place of a span."""
+    """A replacement of a span that removes the reason for a diagnostic."""
 
     title: str
     span: Span
@@ -98,7 +100,7 @@ class Fix(Struct, frozen=True):
 
 
 class Diagnostic(Struct, frozen=True):
-    r"""One thing to tell a user about a program; ``fix`` where a change is certain to help.
+    r"""A message to a user about a program; ``fix`` only if a change is certain to help.
 
     >>> import tolcost
     >>> try:
@@ -118,7 +120,7 @@ class Diagnostic(Struct, frozen=True):
 
 
 class Rejected(Exception):
-    r"""The input cannot be used; the diagnostics say why, and the first of them is told by attributes.
+    r"""The input cannot be used; the diagnostics state why, and the properties describe the first one.
 
     >>> import tolcost
     >>> try:
@@ -129,55 +131,55 @@ class Rejected(Exception):
     """
 
     def __init__(self, *diagnostics: Diagnostic) -> None:
-        """Keep the diagnostics; there is at least one."""
+        """Store the diagnostics; there is at least one."""
         super().__init__(*diagnostics)
         self.diagnostics = diagnostics
 
     def at(self, span: Span) -> Rejected:
-        """The same, where what has no place of its own is there."""
+        """Return a copy whose diagnostics without a place have this one."""
         return Rejected(
             *(replace(one, span=span) if one.span is NOWHERE else one for one in self.diagnostics)
         )
 
     @property
     def code(self) -> str:
-        """What `tolcost explain` tells more about."""
+        """The code, which `tolcost explain` explains."""
         return self.diagnostics[0].code
 
     @property
     def message(self) -> str:
-        """What is wrong, in one sentence."""
+        """The problem, in one sentence."""
         return self.diagnostics[0].message
 
     @property
     def place(self) -> str | None:
-        """Where it is, as ``file:line:column``; None where it is in no file."""
+        """The place, as ``file:line:column``; None if it is in no file."""
         span = self.diagnostics[0].span
         where = place(span)
         return None if span.source is NOWHERE.source else f"{span.source.name}:{where.line}:{where.column}"
 
     @property
     def hint(self) -> str | None:
-        """What helps."""
+        """A suggestion."""
         return self.diagnostics[0].hint
 
     def __str__(self) -> str:
-        """What the command line prints."""
+        """Return the text that the command line prints."""
         return render_all(self.diagnostics)
 
     def label(self, *labels: Label) -> None:
-        """Say more about the first of the diagnostics, on its way to whoever reports it."""
+        """Add labels to the first diagnostic before it is reported."""
         head, *rest = self.diagnostics
         self.diagnostics = (replace(head, labels=(*head.labels, *labels)), *rest)
 
 
 def refuse(code: str, message: str, span: Span = NOWHERE, hint: str | None = None) -> NoReturn:
-    """Say the one thing that is wrong with an input."""
+    """Reject an input with a single diagnostic."""
     raise Rejected(Diagnostic(code, message, span, hint=hint))
 
 
 class UnknownLength(Rejected):
-    """A length was given that nothing has, so it is wrong at every point."""
+    """A length was given that the program or model does not have, so it is wrong at every point."""
 
 
 class InternalError(Exception):
@@ -187,15 +189,17 @@ class InternalError(Exception):
 # ---- diagnostics as text --------------------------------------------------------------
 
 _WIDTH = 100
-"""How many columns of a source line are shown at most."""
+"""Limit on the columns shown of a source line."""
 
 _LONGEST_NAME = 60
+"""Characters of a name in a message: names come from untrusted programs."""
 _LONGEST_MESSAGE = 600
+"""Characters of a message or hint, which may quote text of any length."""
 _RED, _YELLOW, _BLUE, _BOLD, _PLAIN = "\x1b[1;31m", "\x1b[1;33m", "\x1b[1;34m", "\x1b[1m", "\x1b[0m"
 
 
 class Position(Struct, frozen=True):
-    """Line and column, both counted from 1, and where the line lies in the text."""
+    """Line and column, both counted from 1, and the extent of the line in the text."""
 
     line: int
     column: int
@@ -204,7 +208,7 @@ class Position(Struct, frozen=True):
 
 
 def place(span: Span) -> Position:
-    r"""Where a span starts.
+    r"""Return the position at which a span starts.
 
     >>> place(Span(Source("demo", "ab\ncd"), 4, 5)).line
     2
@@ -217,7 +221,7 @@ def place(span: Span) -> Position:
 
 
 def quoted(name: str, mark: str = "`") -> str:
-    r"""A name from a program, for use inside of a message: in quotes, escaped, and never endless.
+    r"""Quote a name from a program for use inside a message: escaped, and limited in length.
 
     >>> quoted("x\x1b[2J"), quoted("SAME", '"')
     ('`x\\u{1b}[2J`', '"SAME"')
@@ -227,7 +231,7 @@ def quoted(name: str, mark: str = "`") -> str:
 
 
 def unreadable(error: OSError | UnicodeError) -> str:
-    """Why a file cannot be read as text, in words.
+    """Describe why a file cannot be read as text.
 
     >>> unreadable(FileNotFoundError(2, "No such file or directory", "a.toml"))
     'no such file or directory'
@@ -238,12 +242,12 @@ def unreadable(error: OSError | UnicodeError) -> str:
 
 
 def visible(text: str) -> str:
-    """Text with everything that does not show, or acts on the screen, written as an escape."""
+    """Escape everything in a text that is invisible or acts on the screen."""
     return text if text.isprintable() else "".join(map(_shown, text))
 
 
 def render(diagnostic: Diagnostic, colour: bool = False) -> str:
-    """A diagnostic as lines of text, without a newline at the end.
+    """Render a diagnostic as lines of text, without a newline at the end.
 
     >>> source = Source("demo.tol", "y = f(x")
     >>> print(render(Diagnostic("T0102", "`(` is never closed", Span(source, 5, 6))))
@@ -268,7 +272,7 @@ def render(diagnostic: Diagnostic, colour: bool = False) -> str:
 
 
 def render_all(diagnostics: Iterable[Diagnostic], colour: bool = False) -> str:
-    """Several diagnostics, an empty line between them."""
+    """Render several diagnostics, with an empty line between them."""
     return "\n\n".join(render(diagnostic, colour) for diagnostic in diagnostics)
 
 
@@ -292,7 +296,7 @@ class _Paint(Struct, frozen=True, eq=False):
 
 
 class _Mark(Struct, frozen=True, eq=False):
-    """A place to point at, and how."""
+    """A place to mark, and the sign for it."""
 
     label: Label
     sign: str
@@ -300,7 +304,7 @@ class _Mark(Struct, frozen=True, eq=False):
 
 
 def _marks(diagnostic: Diagnostic) -> list[_Mark]:
-    """All places of a diagnostic: by source, that of the diagnostic first, then in the order of the text."""
+    """Return all places of a diagnostic: by source, its own first, then in the order of the text."""
     labels = [(Label(diagnostic.span, ""), "^"), *((label, "-") for label in diagnostic.labels)]
     marks = [
         _Mark(label, sign, place(label.span))
@@ -312,7 +316,7 @@ def _marks(diagnostic: Diagnostic) -> list[_Mark]:
 
 
 def _excerpts(marks: list[_Mark], main: Span, gutter: int, paint: _Paint) -> list[str]:
-    """The lines that the marks are on, each once, with the marks below."""
+    """Return the lines that have marks, each once, with the marks below."""
     lines: list[str] = []
     last: Source | None = None
     shown = 0
@@ -322,7 +326,7 @@ def _excerpts(marks: list[_Mark], main: Span, gutter: int, paint: _Paint) -> lis
         if source is not last:
             where = place(main) if source is main.source else together[0].place
             arrow = paint.edge("-->" if source is main.source else ":::")
-            if not source.text:  # a file that could not be read, or has nothing in it
+            if not source.text:  # a file that could not be read, or is empty
                 lines.append(f"{' ' * gutter} {arrow} {visible(source.name)}")
                 continue
             lines.append(f"{' ' * gutter} {arrow} {visible(source.name)}:{where.line}:{where.column}")
@@ -335,7 +339,7 @@ def _excerpts(marks: list[_Mark], main: Span, gutter: int, paint: _Paint) -> lis
 
 
 def _excerpt(marks: list[_Mark], gutter: int, paint: _Paint) -> list[str]:
-    """A line, and the marks below it."""
+    """Return a line, and the marks below it."""
     window = _window(next((mark for mark in marks if mark.sign == "^"), marks[0]))
     edge, lines = paint.edge("|"), []
     for mark in marks:
@@ -347,7 +351,7 @@ def _excerpt(marks: list[_Mark], gutter: int, paint: _Paint) -> list[str]:
 
 
 class _Window(Struct, frozen=True):
-    """The part of a line that is shown, and whether there is more on either side."""
+    """The part of a line that is shown, and whether it continues on either side."""
 
     text: str
     first: int
@@ -360,7 +364,7 @@ class _Window(Struct, frozen=True):
         return f"{self.left}{''.join(map(_shown, self._between(self.first, self.last)))}{self.right}"
 
     def under(self, span: Span) -> tuple[str, int]:
-        """The blanks that lead to a span, and the columns that it takes; one outside is at the edge."""
+        """Return the blanks before a span, and its width in columns; a span outside is drawn at the edge."""
         start = min(max(span.start, self.first), self.last)
         before, inside = self._between(self.first, start), self._between(start, min(span.end, self.last))
         blanks = "".join("\t" if c == "\t" else " " * _columns(c) for c in before)
@@ -373,7 +377,7 @@ class _Window(Struct, frozen=True):
 
 
 def _window(mark: _Mark) -> _Window:
-    """The part of a line around a mark, all of it where it is not long."""
+    """Return the part of a line around a mark, or all of a short line."""
     span, where = mark.label.span, mark.place
     first, last = where.start, where.end
     if last - first > _WIDTH:
@@ -390,7 +394,7 @@ def _shown(character: str) -> str:
 
 
 def _columns(character: str) -> int:
-    """How many columns a character takes on a terminal."""
+    """Return the number of columns that a character takes on a terminal."""
     if not character.isprintable():
         return len(_shown(character))
     if unicodedata.combining(character):
@@ -402,14 +406,14 @@ def _cut(text: str) -> str:
     return text if len(text) <= _LONGEST_MESSAGE else text[: _LONGEST_MESSAGE - 1] + "…"
 
 
-# ---- what a code means -----------------------------------------------------------------------
+# ---- explanations of codes -------------------------------------------------------------------
 
 
 _SECTION = re.compile(r"^## (T\d{4}) ", re.MULTILINE)
 
 
 def explanation(code: str) -> str | None:
-    """The text for a code, with its title in the first line; None for a code that does not exist.
+    """Return the text for a code, with its title in the first line; None for a code that does not exist.
 
     >>> explanation("t0206").splitlines()[0]
     'T0206 `*` outside of any `map` or `reduce`'
@@ -418,7 +422,7 @@ def explanation(code: str) -> str | None:
 
 
 def codes() -> tuple[str, ...]:
-    """All codes there are, sorted."""
+    """Return all codes, sorted."""
     return tuple(sorted(_sections()))
 
 

@@ -1,6 +1,6 @@
-"""The road on one page: from ToLang text to atoms, counts and values.
+"""The pipeline on one page: from ToLang text to atoms, counts and values.
 
-Each stage is a function of the one before; stop wherever you like.
+Each stage is a function of the result of the one before; any result can be used by itself.
 
     text ──parse──▶ tree ──elaborate──▶ atoms ──┬─ analyze ─▶ counts, closed forms
                                                └─ run ─────▶ values and executed counts
@@ -27,7 +27,7 @@ from tolcost.syntax.tree import Module, Use
 
 
 class Parsed(Struct, frozen=True, eq=False):
-    """A program with the library files it uses; names are checked."""
+    """A program with the library files it uses; its names are checked."""
 
     source: Source
     program: Module
@@ -48,7 +48,7 @@ def read_program(source: Source, specs: Library | None = None) -> Parsed:
 
 
 def lower(parsed: Parsed, given: Mapping[str, Argument] | None = None, name: str | None = None) -> Elaborated:
-    """Lower a program to atoms, with what is given of its inputs."""
+    """Lower a program to atoms, for given inputs."""
     title = name or parsed.source.name.rsplit("/", 1)[-1].removesuffix(".tol")
     operators = parsed.specs.operators()
     elaborated = with_deep_stack(
@@ -59,7 +59,7 @@ def lower(parsed: Parsed, given: Mapping[str, Argument] | None = None, name: str
 
 
 def lower_for_author(parsed: Parsed, given: Mapping[str, Argument] | None = None) -> Elaborated:
-    """The same, with all warnings: what the author of a program might want to know, besides the result."""
+    """Lower a program and add all warnings that its author might want to see."""
     found = lower(parsed, given)
     program = parsed.program
     read = (*quotients_in_comments(program), *rounded_quotients(program), *unused(program))
@@ -67,17 +67,17 @@ def lower_for_author(parsed: Parsed, given: Mapping[str, Argument] | None = None
 
 
 def analyze_source(source: Source, given: Mapping[str, Argument] | None = None) -> Analysis:
-    """Everything that is known about the cost of a program."""
+    """Analyze the cost of a program."""
     return analyze_lowered(lower(read_program(source), given), source.name)
 
 
 def analyze_lowered(lowered: Elaborated, file: str) -> Analysis:
-    """The same for a program that is lowered already."""
+    """Analyze the cost of a lowered program."""
     return with_deep_stack(lambda: analyze_program(lowered.program, file))
 
 
 def as_rejected(error: BaseException) -> BaseException:
-    """Give what is too large for us as a diagnostic, and any other failure as it is."""
+    """Convert a failure of size or depth to a diagnostic; return any other failure unchanged."""
     match error:
         case AlgebraBudget():
             hint = "give more of it as numbers: --dim, --shape, --attr"

@@ -1,8 +1,8 @@
-"""What tolcost stands on: the programs that come with it, a stack that is deep enough, and memory.
+"""The environment of tolcost: shipped files, a stack that is deep enough, and memory.
 
-The programs are the ``specs/`` folder beside the package in a checkout (and in an editable install of one);
-in an installed wheel they are the copy inside it.  The same holds for what ONNX's tests said of them when
-they were last run, and for devices.  Files are only found and read here: nothing is parsed, and nothing kept.
+Programs are in the ``specs/`` folder beside the package in a checkout (and in an editable install of one); an
+installed wheel has a copy inside.  The same applies to the stored results of ONNX's tests.  Files are only
+found and read here: nothing is parsed, and nothing kept.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class NoSuchSpec(LookupError):
 
 
 def package_folder() -> Traversable:
-    """The folder of this package.  What finds it in an archive takes long to load: most are in none."""
+    """Return the folder of this package; ``importlib.resources``, slow to load, serves only archives."""
     folder = Path(__file__).parent
     if folder.is_dir():
         return folder
@@ -50,7 +50,7 @@ def package_folder() -> Traversable:
 
 @cache
 def specs_root() -> Traversable:
-    """The folder ``specs/``, wherever this tolcost keeps it.
+    """Return the folder ``specs/``, wherever this installation keeps it.
 
     >>> specs_root().joinpath("paper").is_dir()
     True
@@ -59,7 +59,7 @@ def specs_root() -> Traversable:
 
 
 def locate_specs(package: Traversable) -> Traversable:
-    """The specs that belong to a package folder: its own copy, or else the folder beside it."""
+    """Return the specs of a package folder: its own copy, or else the folder beside it."""
     packed = package.joinpath("_specs")
     if packed.is_dir():
         return packed
@@ -69,9 +69,9 @@ def locate_specs(package: Traversable) -> Traversable:
 
 
 def read_spec(kind: str, name: str) -> Source:
-    """The program ``specs/KIND/NAME.tol``; raises ``NoSuchSpec`` where there is none.
+    """Read the program ``specs/KIND/NAME.tol``; raise ``NoSuchSpec`` if there is none.
 
-    The name may come from a user's program, so nothing that could leave ``specs/`` is looked up.
+    The name may come from a user's program, so a name that could leave ``specs/`` is never looked up.
 
     >>> read_spec("paper/section5", "matmul.printed").name
     'specs/paper/section5/matmul.printed.tol'
@@ -89,7 +89,7 @@ def read_spec(kind: str, name: str) -> Source:
 
 
 def spec_names(kind: str) -> tuple[str, ...]:
-    """The names that ``read_spec`` knows under a kind, sorted; none for an unknown kind.
+    """Return the names that ``read_spec`` knows under a kind, sorted; none for an unknown kind.
 
     >>> "matmul.printed" in spec_names("paper/section5")
     True
@@ -101,12 +101,12 @@ def spec_names(kind: str) -> tuple[str, ...]:
 
 
 def stored_conformance(package: Traversable | None = None) -> str | None:
-    """What ``tolcost verify`` wrote about the programs that come with tolcost; None where it is not there."""
+    """Return the stored report of ``tolcost verify`` on the shipped programs; None if it is missing."""
     return _stored("conformance.json", package)
 
 
 def stored_general(package: Traversable | None = None) -> str | None:
-    """What ``tolcost verify --general`` wrote about them; None where it is not there."""
+    """Return the stored report of ``tolcost verify --general`` on them; None if it is missing."""
     return _stored("general.json", package)
 
 
@@ -120,7 +120,7 @@ def _stored(name: str, package: Traversable | None) -> str | None:
 
 
 def schema_text(kind: str) -> str:
-    """The JSON schema of a kind of document, as text: one of ``docs/schemas``, or the copy of a wheel.
+    """Return the JSON schema of a kind of document: from ``docs/schemas``, or from the copy in a wheel.
 
     >>> "tolcost analyze" in schema_text("analysis")
     True
@@ -133,7 +133,7 @@ def schema_text(kind: str) -> str:
 
 
 def device_names(package: Traversable | None = None) -> tuple[str, ...]:
-    """The names of the devices that come with tolcost, sorted.
+    """Return the names of the devices that come with tolcost, sorted.
 
     >>> device_names()
     ('h200',)
@@ -143,18 +143,15 @@ def device_names(package: Traversable | None = None) -> tuple[str, ...]:
 
 
 def read_device(name: str) -> str | None:
-    """The text of a device that comes with tolcost; None where there is none of that name."""
+    """Return the text of a device that comes with tolcost; None if there is none of that name."""
     if name not in device_names():
         return None
     return locate_devices(package_folder()).joinpath(f"{name}.toml").read_text(encoding="utf-8")
 
 
 def locate_devices(package: Traversable) -> Traversable:
-    """The devices that belong to a package folder: its own copy, or else the folder beside it."""
-    packed = package.joinpath("_devices")
-    if packed.is_dir() or not isinstance(package, Path):
-        return packed
-    return package.parent / "devices"
+    """Return the folder of devices, ``specs/devices``, that belongs to a package folder."""
+    return locate_specs(package).joinpath("devices")
 
 
 def _folder(kind: str) -> Traversable | None:
@@ -162,20 +159,23 @@ def _folder(kind: str) -> Traversable | None:
     return specs_root().joinpath(*parts) if all(map(_PART.fullmatch, parts)) else None
 
 
-# --- A stack that fits the deepest nesting that the parser lets through, for whoever recurses over a program
+# --- A stack for the deepest nesting that the parser admits, for all code that recurses over programs
 
 
 T = TypeVar("T")
 STACK_BYTES = 512 * 1024 * 1024
+"""Address space for the stack, which takes memory only as far as recursion uses it."""
 RECURSION = 60_000
+"""Python's recursion limit on that stack, which the deepest admitted nesting does not reach."""
 YOUNG = 50_000
-"""New objects until garbage is looked for: most of what is made while compiling is kept until its end."""
+"""New objects between searches for garbage: most objects made while compiling live until its end."""
 FRAME_WORDS = 1 << 18
-"""Room for the frames of functions, which Python keeps beside that stack, in pieces of 16 kB.
+"""Size of the memory chunk for the frames of Python functions, which are not on that stack.
 
-It asks the system for a piece when the last one is full, and gives it back when it is empty: recursion that
-goes up and down across the end of a piece does both all the time.  A function that says it needs so much
-itself gets a piece of twice that, and what it calls has the other half.
+By default Python allocates frames in chunks of 16 kB.  It requests a chunk when the last one is full, and
+returns it when it is empty: recursion that goes up and down across the end of a chunk does both all the time.
+A function whose declared stack size is this large gets a chunk of twice that size, and the functions it calls
+use the other half.
 """
 
 _here = threading.local()
@@ -183,9 +183,9 @@ _here = threading.local()
 
 
 class _Settings:
-    """The recursion limit and how often garbage is looked for: of the whole process, so not of one thread.
+    """The recursion limit and the collector's threshold, which belong to the process, not to a thread.
 
-    Whoever comes first changes them, and whoever leaves last puts back what was there before.
+    The first user changes them, and the last one restores the previous values.
     """
 
     def __init__(self) -> None:
@@ -201,7 +201,7 @@ class _Settings:
                 self._limit, self._young = sys.getrecursionlimit(), gc.get_threshold()
                 first, *others = self._young
                 sys.setrecursionlimit(max(self._limit, RECURSION))
-                gc.set_threshold(first and max(first, YOUNG), *others)  # 0 is: not at all
+                gc.set_threshold(first and max(first, YOUNG), *others)  # 0 turns the collector off
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
@@ -215,19 +215,19 @@ _settings = _Settings()
 
 
 def _started(run: Callable[[int], None]) -> threading.Thread | None:
-    """A thread with as deep a stack as there is address space for, which is told what part of it that is.
+    """Start a thread with the deepest possible stack; ``run`` gets the divisor of the full size.
 
-    None where there is no room for any, or where there are no threads at all, as in a browser.
+    The result is None if there is no room for any stack, or if there are no threads at all, as in a browser.
     """
     for part in (1, 4, 16):
         try:
             before = threading.stack_size(STACK_BYTES // part)
-        except (RuntimeError, ValueError):  # a system whose threads have the stack they have
+        except (RuntimeError, ValueError):  # a system with fixed stack sizes
             return None
         try:
-            thread = threading.Thread(target=run, args=(part,), daemon=True)  # so that an interrupt ends it
+            thread = threading.Thread(target=run, args=(part,), daemon=True)  # interrupts end a daemon
             thread.start()
-        except RuntimeError:  # what Python says when the system has no room for the stack
+        except RuntimeError:  # the system has no room for the stack
             continue
         finally:
             threading.stack_size(before)
@@ -236,7 +236,7 @@ def _started(run: Callable[[int], None]) -> threading.Thread | None:
 
 
 def _with_room(work: Callable[[], T]) -> T:
-    """Do the work where the frames of the functions it calls lie in one piece of memory."""
+    """Run work such that the frames of all its calls lie in one chunk of memory."""
     return work()
 
 
@@ -244,7 +244,7 @@ _with_room.__code__ = _with_room.__code__.replace(co_stacksize=FRAME_WORDS)
 
 
 def with_deep_stack(work: Callable[[], T]) -> T:
-    """Do the work on a stack that fits the deepest nesting the parser lets through."""
+    """Run work on a stack for the deepest nesting that the parser admits."""
     if getattr(_here, "deep", False):
         return work()
     outcome: list[T] = []
@@ -253,11 +253,11 @@ def with_deep_stack(work: Callable[[], T]) -> T:
     def run(part: int) -> None:
         _here.deep = True
         with _settings:
-            if part > 1:  # less room is for less recursion
+            if part > 1:  # less room allows less recursion
                 sys.setrecursionlimit(RECURSION // part)
             try:
                 outcome.append(_with_room(work))
-            except BaseException as error:  # handed to the caller below, whatever it is
+            except BaseException as error:  # the caller below raises it, whatever it is
                 failure.append(error)
 
     thread = _started(run)
@@ -269,16 +269,16 @@ def with_deep_stack(work: Callable[[], T]) -> T:
     return outcome[0]
 
 
-# --- Memory: what the system gives to a process, and what it has
+# --- Memory: the limit and the use of a process
 
 
 _SPARE = 1 << 30
-"""Address space for stacks and libraries, which is not memory until it is used."""
+"""Address space for stacks and libraries, which takes no memory until it is used."""
 
 
 @contextmanager
 def address_space(memory: int | None) -> Iterator[None]:
-    """Have the system refuse what is asked for beyond so many bytes more than there are now."""
+    """Make the system refuse allocations that exceed the current use by more than ``memory`` bytes."""
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
@@ -294,7 +294,7 @@ def address_space(memory: int | None) -> Iterator[None]:
 
 
 def memory_used() -> int:
-    """The bytes that this process and those it started have in memory."""
+    """Return the bytes that this process and its children have in memory."""
     own = os.getpid()
     started: list[str] = []
     with suppress(OSError):
@@ -303,7 +303,7 @@ def memory_used() -> int:
 
 
 def _pages(process: int, column: int) -> int:
-    """Bytes of a process: its addresses (column 0), or what is in memory (1); 0 where nothing tells."""
+    """Return bytes of a process: its addresses (column 0) or its resident memory (1); 0 if unknown."""
     with suppress(OSError, ValueError, IndexError):
         words = Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()
         return int(words[column]) * os.sysconf("SC_PAGE_SIZE")

@@ -11,7 +11,7 @@ from msgspec import Struct, StructMeta
 
 
 class Record(Struct, frozen=True, eq=False):
-    """A frozen record that is equal to another one if all fields agree but those of ``ignored``."""
+    """A frozen record that is equal to another one if all fields agree, except those in ``ignored``."""
 
     ignored: ClassVar[frozenset[str]] = frozenset({"span"})
 
@@ -35,5 +35,5 @@ def _read_only(items: dict[object, object]) -> MappingProxyType[object, object]:
     return MappingProxyType(items)
 
 
-# Records hold mappings that nobody may change; pickle does not know these by itself.
+# Records hold read-only mappings, which pickle cannot serialise by itself.
 copyreg.pickle(MappingProxyType, lambda mapping: (_read_only, (dict(mapping),)))

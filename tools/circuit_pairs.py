@@ -19,8 +19,7 @@ import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from tolcost.diagnostics import Rejected
-from tolcost.execute.circuit import (
+from tolcost.apps.circuits.circuit import (
     CastWire,
     Circuit,
     ConstantWire,
@@ -30,8 +29,9 @@ from tolcost.execute.circuit import (
     Port,
     Wire,
 )
-from tolcost.result.circuits import circuit_json, read_circuit
-from tolcost.result.identity import same_polynomials
+from tolcost.apps.circuits.files import circuit_json, read_circuit
+from tolcost.apps.circuits.identity import same_polynomials
+from tolcost.diagnostics import Rejected
 
 INPUTS = (Port("x", "R", (3,)), Port("z", "Z", (2,)), Port("n", "N", ()), Port("h", "float16", (2,)))
 _CONSTANTS = (0, 1, 2, 3, -1, 7, 2**61 - 1, 2**61, 2**62 + 1, 0.5, 0.25, 0.1, 1e-12, -2.5)

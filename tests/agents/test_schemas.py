@@ -37,7 +37,7 @@ COMMANDS = [
     ("analysis", ["analyze", MATMUL, "--dim", "n=4", "--sweep", "k=1..2", "--sweep", "m=1..4"]),
     ("models", ["fleet", ".", "--jobs", "1"]),
     ("ops", ["ops", "Softmax", "If", "StringConcat"]),
-    ("circuit", ["lower", MATMUL, "--circuit", "json", "--dim", "n=2", "--dim", "k=2", "--dim", "m=2"]),
+    ("circuit", ["circuit", MATMUL, "--dim", "n=2", "--dim", "k=2", "--dim", "m=2"]),
     ("library", ["ops", "--library", "matlang"]),
     ("referee", ["referee", "torch/mm", "chinchilla", "fvcore/bmm"]),
     ("derivation", ["explain", str(ROOT / "specs" / "examples" / "conv2d_exact.tol")]),

@@ -25,7 +25,7 @@ from tolcost.algebra import (
     the_symbol,
     total,
 )
-from tolcost.algebra.effort import OutOfEffort, limited, spend
+from tolcost.algebra.effort import OutOfEffort, limit_effort, spend
 from tolcost.algebra.rebuild import opaque_sum
 
 n, m, k = length("n"), length("m"), length("k")
@@ -33,8 +33,8 @@ SECONDS = 5
 
 
 def test_what_is_spent_inside_is_spent_around() -> None:
-    with limited(10):
-        with limited(100):
+    with limit_effort(10):
+        with limit_effort(100):
             spend(8)
         spend(2)
         with pytest.raises(OutOfEffort):
@@ -44,7 +44,7 @@ def test_what_is_spent_inside_is_spent_around() -> None:
 
 def test_a_proof_that_was_cut_short_is_not_remembered() -> None:
     goal = (n - k) * (n - k) + (n // 3) * (m + 2 * k) - (n // 3) * m + n * m // 7
-    with limited(1), pytest.raises(OutOfEffort):
+    with limit_effort(1), pytest.raises(OutOfEffort):
         is_nonnegative(goal)
     assert is_nonnegative(goal) == is_nonnegative(goal + 0)
 

@@ -18,9 +18,9 @@ from tolcost.algebra import (
     evaluate_cond,
     ge,
     length,
+    plain_bounds,
     relu,
     restricting,
-    spelled,
     the_symbol,
     to_text,
 )
@@ -72,7 +72,7 @@ def test_the_same_wherever_the_facts_hold(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(150))
 def test_parts_say_what_the_condition_says(seed: int) -> None:
     fact = _fact(Random(seed))
-    parts = spelled(fact)
+    parts = plain_bounds(fact)
     for point in _points(()):
         assert all(evaluate_cond(part, point) for part in parts) == evaluate_cond(fact, point), cond_text(
             fact
@@ -97,7 +97,7 @@ def test_what_conditions_settle_is_gone(form: Poly, facts: tuple[Cond, ...], sho
 
 def test_a_bound_is_found_behind_clips_and_floors() -> None:
     steps = X // 64
-    (found,) = spelled(ge(X + 128 * relu(steps - 1) - 128 * relu(steps - 4) - 384))
+    (found,) = plain_bounds(ge(X + 128 * relu(steps - 1) - 128 * relu(steps - 4) - 384))
     assert cond_text(found) == "x >= 192"
 
 
@@ -106,13 +106,13 @@ def test_a_bound_is_found_behind_clips_and_floors() -> None:
 def test_two_clips_of_the_same_are_as_far_apart_as_a_bound_says(apart: int, number: int) -> None:
     for up, down in ((N - M + apart, N - M), (N - M + apart, M - N), (M - N, M - N + apart)):
         fact = eq(relu(up) - relu(down) - number)
-        parts = spelled(fact)
+        parts = plain_bounds(fact)
         for point in _points(()):
             assert all(evaluate_cond(part, point) for part in parts) == evaluate_cond(fact, point)
-    (found,) = spelled(eq(relu(N - M + 2) - relu(N - M) - 2))
+    (found,) = plain_bounds(eq(relu(N - M + 2) - relu(N - M) - 2))
     assert cond_text(found) == "n >= m"
 
 
 def test_a_condition_that_fails_again_further_on_stays() -> None:
     condition = ge((X // 7) * 7 - X + 3)
-    assert spelled(condition) == (condition,)
+    assert plain_bounds(condition) == (condition,)

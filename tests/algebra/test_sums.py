@@ -282,7 +282,7 @@ def test_guards_that_are_ends_of_ranges_need_no_cases(
 ) -> None:
     """The closed form is the one that telling cases apart leads to."""
     with monkeypatch.context() as patched:
-        patched.setattr(sums, "_plain", lambda *_: None)
+        patched.setattr(sums, "_sum_without_cases", lambda *_: None)
         slowly = check(body, over(*coordinates), guards, [n, m])
-    monkeypatch.delattr(sums, "_total")
+    monkeypatch.delattr(sums, "_sum_renamed")
     assert total(body, over(*coordinates), guards) == slowly

@@ -68,7 +68,7 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counts:
     found = Counts()
     for limit, name, what in ((Work, "step", "problems"), (Fuel, "burn", "goals")):
         monkeypatch.setattr(limit, name, _counted(getattr(limit, name), what, found))
-    monkeypatch.setattr(linear, "_keep", _each(linear._keep, "rows", found))
+    monkeypatch.setattr(linear, "_add_row", _each(linear._add_row, "rows", found))
     monkeypatch.setattr("tolcost.algebra.poly._serials", count(1))
     for module in [module for name, module in sys.modules.items() if name.startswith("tolcost.algebra.")]:
         for remembered in vars(module).values():

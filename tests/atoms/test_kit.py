@@ -9,7 +9,7 @@ import pytest
 from tests.execute import programs as p
 from tests.execute.random_ir import Gen
 from tolcost.atoms import kit, text, unroll, verify
-from tolcost.atoms.kit import children, inner_nodes, own_symbols, rebuild, restate, roots, schedules
+from tolcost.atoms.kit import children, inner_nodes, map_static, own_symbols, roots, schedules, with_operands
 from tolcost.atoms.nodes import KINDS, Node, Program
 from tolcost.atoms.text import program_text
 from tolcost.execute import reference, vectorised
@@ -52,8 +52,8 @@ def test_rebuilding_over_the_same_operands_changes_nothing() -> None:
     for program in some_programs():
         for node in inner_nodes(roots(program)):
             met.add(type(node))
-            assert fields(rebuild(node, children(node))) == fields(node)
-            assert fields(restate(node, lambda poly: poly, lambda cond: cond)) == fields(node)
+            assert fields(with_operands(node, children(node))) == fields(node)
+            assert fields(map_static(node, lambda poly: poly, lambda cond: cond)) == fields(node)
     assert met == set(KINDS)
 
 
@@ -61,8 +61,8 @@ def test_rebuilding_puts_operands_where_children_finds_them() -> None:
     """What is handed in is what the new node is made of, in order."""
     for program in some_programs():
         for node in inner_nodes(roots(program)):
-            copies = tuple(rebuild(child, children(child)) for child in children(node))
-            assert children(rebuild(node, copies)) == copies
+            copies = tuple(with_operands(child, children(child)) for child in children(node))
+            assert children(with_operands(node, copies)) == copies
 
 
 def test_every_node_is_scheduled_once_after_its_operands() -> None:

@@ -267,6 +267,15 @@ def test_every_report_says_how_its_figures_are_made(path: Path) -> None:
     assert re.search(r"(Made|Written) by `(make|tolcost|python) ", text)
 
 
+def test_the_folder_holds_tables_and_one_page_and_the_index_names_them() -> None:
+    index = (REPORTS / "README.md").read_text("utf-8")
+    files = [path.name for path in REPORTS.iterdir() if path.is_file()]
+    assert {name.rpartition(".")[2] for name in files} == {"md", "csv", "html"}
+    named = set(re.findall(r"\]\(([\w.]+)\)", index))
+    assert {name for name in files if not name.endswith(".csv")} - {"README.md"} <= named
+    assert all(name in files for name in named)
+
+
 def test_every_part_of_the_page_says_how_its_figures_are_made() -> None:
     page = (REPORTS / "report.html").read_text("utf-8")
     head, *sections = page.split("<h2 ")

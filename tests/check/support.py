@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import subprocess
@@ -70,6 +71,11 @@ class Project(Struct, frozen=True):
     @property
     def lock(self) -> str:
         return (self.root / "tolcost.lock").read_text(encoding="utf-8")
+
+
+def lock_line(*items: object) -> str:
+    """A line of a lock file."""
+    return json.dumps(items)
 
 
 def project_in(root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Project:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.check.notation import entry
 from tests.check.support import Project
-from tolcost.check.records import LockEntry
 from tolcost.check.verdicts import narrowed
 
 CASES = {
@@ -55,7 +55,7 @@ CASES = {
 @pytest.mark.parametrize("title", CASES)
 def test_what_is_needed_now(title: str) -> None:
     inputs, where, inputs_now, where_now, expected = CASES[title]
-    old, new = LockEntry("p", inputs, where), LockEntry("p", inputs_now, where_now)
+    old, new = entry("p", inputs, where), entry("p", inputs_now, where_now)
     assert narrowed(old, new) == expected
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.check.support import Project
+from tests.check.support import Project, lock_line
 from tests.check.texts import APART, SQUARE, SUM, SUM_OF_EXP
 from tolcost.check.budgets import read_budget
 from tolcost.diagnostics import Rejected
@@ -232,7 +232,9 @@ def test_paths_and_exclusions(project: Project) -> None:
     project.write(**{"ops/a": SUM, "ops/old/b": "nonsense(", "other/c": SUM})
     settings(project, 'paths = ["ops"]\nexclude = ["ops/old/*"]\n')
     assert project.check("--update").code == 0
-    assert [line for line in project.lock.splitlines() if " eops " in line] == ["ops/a.tol eops exact n"]
+    assert [line for line in project.lock.splitlines() if '"eops"' in line] == [
+        lock_line("ops/a.tol", "eops", "exact", "n")
+    ]
     settings(project, 'paths = ["op"]\n')
     assert project.check().err.startswith("error[T0713]: `paths` names `op`, where there is no program\n")
 
@@ -244,8 +246,11 @@ def test_cases(project: Project) -> None:
         '[cases."any.tol"]\nmatrix = { shapes = { x = ["n", "m"] } }\nrow = { shapes = { x = [1, "m"] } }\n',
     )
     assert project.check("--update").code == 0
-    found = [line for line in project.lock.splitlines() if " eops " in line]
-    assert found == ["any.tol#matrix eops exact m*n", "any.tol#row eops exact m"]
+    found = [line for line in project.lock.splitlines() if '"eops"' in line]
+    assert found == [
+        lock_line("any.tol#matrix", "eops", "exact", "m*n"),
+        lock_line("any.tol#row", "eops", "exact", "m"),
+    ]
     settings(project, '[cases."none.tol".matrix]\n')
     assert project.check().err.startswith("error[T0713]: ")
 
@@ -254,7 +259,7 @@ def test_other_metrics(project: Project) -> None:
     project.write(sum=SUM)
     settings(project, 'metrics = ["span", "eops"]\n')
     assert project.check("--update").code == 0
-    assert "sum.tol span exact n\n" in project.lock
+    assert lock_line("sum.tol", "span", "exact", "n") in project.lock
     assert "flops" not in project.lock
     settings(project, "")
     said = project.check()

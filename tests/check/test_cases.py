@@ -1,6 +1,6 @@
 """The gate without a project, as pairs of text (``cases/*.txt``): entries, and what is said of them.
 
-    verdicts    an entry ``was`` and an entry ``now``: the change as it is shown
+    verdicts    an entry ``was`` and an entry ``now`` (``notation``): the change as it is shown
     budgets     an entry ``p``, and a line ``budget ...`` for each budget
     settings    a tolcost.toml: what it says, or what is wrong with it
     locks       a lock file: what is written again, or what is wrong with it
@@ -20,25 +20,21 @@ from pathlib import Path
 import pytest
 
 from tests.algebra.pairs import number
+from tests.check.notation import entries
 from tests.syntax import cases
 from tolcost.check.blame import blame
 from tolcost.check.budgets import hold, read_budget
 from tolcost.check.config import read_config
 from tolcost.check.entries import costed_program
 from tolcost.check.lockfile import read_lock, write_lock
-from tolcost.check.records import CostChange, Example, GateReport, LockEntry
+from tolcost.check.records import CostChange, Example, GateReport, demand_text
 from tolcost.check.targets import Contribution
 from tolcost.check.text import gate_text
 from tolcost.check.verdicts import judge
 from tolcost.diagnostics import Rejected, Source, render_all
 from tolcost.pipeline import lower, read_program
 
-HEAD = "tolcost-lock 1\n"
 CASES = cases.read(Path(__file__).with_name("cases"))
-
-
-def entries(text: str) -> dict[str, LockEntry]:
-    return dict(read_lock(Source("tolcost.lock", HEAD + text)).entries)
 
 
 def changed(text: str) -> CostChange:
@@ -120,8 +116,9 @@ def comparable(case: cases.Case) -> bool:
 @pytest.mark.parametrize("case", [*filter(comparable, CASES)], ids=str)
 def test_no_verdict_is_wrong_at_any_small_shape(case: cases.Case) -> None:
     found, change = entries(case.program), changed(case.program)
-    names = sorted(set(re.findall(r"\b[a-z]\b", re.sub(r"\w+ R", "", found["now"].inputs))))
-    wheres = [where for entry in found.values() for where in entry.where.split("; ") if where]
+    shapes = " ".join(form for one in found["now"].domain.inputs for part in one.parts for form in part.shape)
+    names = sorted(set(re.findall(r"\b[a-z]\b", shapes)))
+    wheres = [demand_text(demand) for entry in found.values() for demand in entry.domain.where]
     reach = range(1, REACH[len(names)] + 1)
     points = [dict(zip(names, at, strict=True)) for at in product(reach, repeat=len(names))]
     points = [point for point in points if all(number(where, point) for where in wheres)]

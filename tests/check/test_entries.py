@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 import tolcost
+from tests.check import notation
 from tests.check.support import Project
 from tolcost.algebra import conj, data_symbol, disj, eq, ge, length, the_symbol
 from tolcost.check.entries import costed_program, entry_from
 from tolcost.check.matching import alone, symbol_table
-from tolcost.check.records import UNKNOWN, FigureStatus, LockedFigure, LockEntry
+from tolcost.check.records import UNKNOWN, FigureStatus, LockedFigure
 from tolcost.diagnostics import Source
 from tolcost.pipeline import lower, read_program
 from tolcost.testing import assert_cost
@@ -21,14 +22,14 @@ def test_a_bound_comes_after_what_it_mentions() -> None:
     y = data_symbol("y", 0, z)
     x = data_symbol("x", y, z)
     entry = entry_from("e", (), (), {"eops": ("exact", x + y + z)})
-    assert entry.where == "z from 0..n; y from 0..z; x from y..z"
+    assert entry.domain == notation.domain("", "z from 0..n; y from 0..z; x from y..z")
     table = symbol_table(entry)
     assert the_symbol(table["x"]).hi == table["z"]
 
 
 def test_a_figure_that_is_not_known_mentions_nothing() -> None:
     figures = (("eops", LockedFigure("unknown", UNKNOWN)), ("macs", LockedFigure("exact", "n*m")))
-    read = alone(LockEntry("e", "x R[n]", figures=figures))
+    read = alone(notation.entry("e", "x R[n]", figures=figures))
     assert sorted(read.new) == ["m", "n"]
 
 
@@ -36,7 +37,7 @@ def test_conditions_that_leave_a_choice_are_kept() -> None:
     n, m, k = length("n"), length("m"), length("k")
     both = conj(eq(n - m), eq(k - m))
     entry = entry_from("e", (), (disj(eq(n - k), ge(1 - k)), disj(both, ge(n - 9))), {"eops": ("exact", n)})
-    assert entry.where == "k == m or n >= 9; k == n or k <= 1; m == n or n >= 9"
+    assert entry.domain == notation.domain("", "k == m or n >= 9; k == n or k <= 1; m == n or n >= 9")
     assert set(alone(entry).facts) >= {disj(eq(n - k), ge(1 - k)), disj(eq(n - m), ge(n - 9))}
 
 

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.check.notation import entry
 from tests.check.support import Project
 from tests.check.test_models import LINEAR, model
 from tests.check.texts import BROKEN, SQUARE, SUM, SUM_OF_EXP
 from tolcost.check.baseline import Baseline, paired
-from tolcost.check.records import LockedFigure, LockEntry
+from tolcost.check.records import LockedFigure
 from tolcost.check.targets import Target
 
 USES = "use double\ntol x: R [n]\ny := map(x, double(*))\n"
@@ -313,7 +314,7 @@ def test_bounds_and_data(project: Project) -> None:
     text = Path("specs/examples/positive.tol")
     program = (Path(__file__).parents[2] / text).read_text(encoding="utf-8")
     project.locked(positive=program)
-    assert " source " in project.lock
+    assert '"source"' in project.lock
     assert project.check().code == project.check("--fresh").code == project.check("--base HEAD").code == 0
     project.write(positive=f"# nothing but a remark\n{program}")
     assert project.check().code == project.check("--fresh").code == project.check("--base HEAD").code == 0
@@ -436,7 +437,7 @@ def test_two_updates_at_once_lose_nothing(project: Project) -> None:
     project.write(**{f"p{n}": SUM_OF_EXP for n in range(6)})
     running = [start(project, "check", "--update", f"p{n}.tol") for n in range(6)]
     assert [process.wait() for process in running] == [0] * 6
-    assert project.lock.count(" eops exact 2*n\n") == 6
+    assert project.lock.count('"eops", "exact", "2*n"]\n') == 6
 
 
 def test_an_update_that_is_killed_leaves_a_whole_file(project: Project) -> None:
@@ -461,9 +462,9 @@ def test_an_update_that_is_killed_leaves_a_whole_file(project: Project) -> None:
 
 def test_a_thousand_new_names_are_found_in_time() -> None:
     figures = (("eops", LockedFigure("exact", "n")),)
-    old = {f"old/p{n}.tol": LockEntry(f"old/p{n}.tol", "x R[n]", "", figures) for n in range(1_000)}
+    old = {f"old/p{n}.tol": entry(f"old/p{n}.tol", "x R[n]", "", figures) for n in range(1_000)}
     other = (("eops", LockedFigure("exact", "2*n")),)
-    new = {f"new/q{n}.tol": LockEntry(f"new/q{n}.tol", "x R[n]", "", other) for n in range(1_000)}
+    new = {f"new/q{n}.tol": entry(f"new/q{n}.tol", "x R[n]", "", other) for n in range(1_000)}
     start = time.process_time()
     found = paired(Baseline("then", old, lambda *_: None), [Target(n, n) for n in new], new, Path())
     assert time.process_time() - start < 2

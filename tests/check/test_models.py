@@ -8,7 +8,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from tests.check.support import Project
+from tests.check.support import Project, lock_line
 from tests.check.texts import SUM
 from tests.result.test_point import EXPORTED
 
@@ -34,10 +34,10 @@ def test_a_model_is_locked(project: Project) -> None:
     project.file("tolcost.toml", 'metrics = ["eops", "flops", "macs", "bytes", "params"]\n')
     assert project.check("--update").code == 0
     lines = project.lock.splitlines()
-    assert "net.onnx eops exact 24*batch" in lines
-    assert "net.onnx inputs x float32[batch, 4]" in lines
-    assert "net.onnx macs exact 12*batch" in lines
-    assert "net.onnx params exact 12" in lines
+    assert lock_line("net.onnx", "eops", "exact", "24*batch") in lines
+    assert lock_line("net.onnx", "inputs", ["x", [["float32", ["batch", "4"]]]]) in lines
+    assert lock_line("net.onnx", "macs", "exact", "12*batch") in lines
+    assert lock_line("net.onnx", "params", "exact", "12") in lines
 
 
 def test_a_costlier_model_names_the_operator(project: Project) -> None:
@@ -73,7 +73,7 @@ def test_cases_of_a_model(project: Project) -> None:
     model(project, LINEAR)
     project.file("tolcost.toml", '[cases."net.onnx".wide]\nshapes = { x = ["rows", 4] }\n')
     project.locked()
-    assert "net.onnx#wide eops exact 24*rows\n" in project.lock
+    assert lock_line("net.onnx#wide", "eops", "exact", "24*rows") in project.lock
     project.file("tolcost.toml", '[cases."net.onnx".wide]\nattrs = { mode = "x" }\n')
     assert project.check().code == 2
 

@@ -23,7 +23,7 @@ from tolcost.algebra import (
 )
 from tolcost.algebra.compare import compare
 from tolcost.algebra.poly import product_of
-from tolcost.check.verdicts import _cases, ordering
+from tolcost.result.judgement import clip_cases, order_of
 from tolcost.result.regions import where_positive
 
 n, m, k = length("n"), length("m"), length("k")
@@ -46,9 +46,9 @@ NEVER_BELOW_ZERO: list[tuple[Poly, tuple[Cond, ...]]] = [
 @pytest.mark.parametrize("gap, facts", NEVER_BELOW_ZERO, ids=str)
 def test_what_is_never_below_zero(gap: Poly, facts: tuple[Cond, ...]) -> None:
     assert compare(0, gap, facts).verdict in ("unknown", "less")  # some the algebra proves by now
-    assert ordering(const(0), gap, facts).verdict == "less"
-    assert ordering(gap, const(0), facts).verdict == "greater"
-    assert ordering(gap, gap, facts).verdict == "equal"
+    assert order_of(const(0), gap, facts).verdict == "less"
+    assert order_of(gap, const(0), facts).verdict == "greater"
+    assert order_of(gap, gap, facts).verdict == "equal"
     for numbers in product(range(1, 6), repeat=3):
         there = dict(zip(map(the_symbol, (n, m, k)), numbers, strict=True))
         assert evaluate(gap, there) >= 0 or not all(evaluate_cond(fact, there) for fact in facts)
@@ -66,7 +66,7 @@ def test_what_is_never_below_zero(gap: Poly, facts: tuple[Cond, ...]) -> None:
     ids=str,
 )
 def test_what_crosses(gap: Poly, facts: tuple[Cond, ...]) -> None:
-    assert ordering(const(0), gap, facts).verdict == ordering(gap, const(0), facts).verdict == "crosses"
+    assert order_of(const(0), gap, facts).verdict == order_of(gap, const(0), facts).verdict == "crosses"
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -75,14 +75,14 @@ def test_sums_of_products_of_what_facts_keep_from_below_zero(seed: int) -> None:
     rng = Random(seed)
     windows = [length("w") - k + 1, length("v") - m + 1]
     gap = sum((product_of(rng.choices([n, *windows], k=3)) for _ in range(3)), start=windows[0])
-    assert ordering(const(0), gap, tuple(map(ge, windows))).verdict == "less"
+    assert order_of(const(0), gap, tuple(map(ge, windows))).verdict == "less"
 
 
 def test_the_cases_of_a_clip_leave_no_shape_out() -> None:
     gap = 100 * n + m + 7 * relu(n - m)
     found = {
         evaluate(case, point)
-        for case in _cases(gap)
+        for case in clip_cases(gap)
         for point in admissible(sorted(case.free, key=lambda symbol: symbol.key), 3)
     }
     sizes = range(1, 5)
@@ -90,7 +90,7 @@ def test_the_cases_of_a_clip_leave_no_shape_out() -> None:
 
 
 def test_what_is_not_known_is_not_said() -> None:
-    assert ordering(n * n * k, n * n * n + k * k * k).verdict == "unknown"
+    assert order_of(n * n * k, n * n * n + k * k * k).verdict == "unknown"
 
 
 FACTS: dict[str, tuple[tuple[Cond, ...], range]] = {
@@ -115,9 +115,9 @@ def test_of_one_length_everything_is_decided(roots: tuple[int, ...], known: str)
     signs = {(value > 0) - (value < 0) for x in lengths for value in [evaluate(gap, {the_symbol(n): x})]}
     expected = {frozenset({0}): "equal", frozenset({0, 1}): "less", frozenset({1}): "less",
                 frozenset({-1}): "greater", frozenset({0, -1}): "greater"}  # fmt: skip
-    assert ordering(const(0), gap, facts).verdict == expected.get(frozenset(signs), "crosses")
+    assert order_of(const(0), gap, facts).verdict == expected.get(frozenset(signs), "crosses")
     opposite = expected.get(frozenset(-sign for sign in signs), "crosses")
-    assert ordering(gap, const(0), facts).verdict == opposite
+    assert order_of(gap, const(0), facts).verdict == opposite
 
 
 SKEWED = [
@@ -137,7 +137,7 @@ def test_shapes_with_one_or_two_lengths_unlike_the_others_are_seen(
     lengths = [n, m, k] if most is None else [length(name, 1, most) for name in "nmk"]
     away = sum((symbol - at) * (symbol - at) for symbol, at in zip(lengths, sizes, strict=True))
     is_there = most is None or max(sizes) <= most
-    assert (ordering(const(0), 2 * away - 1).verdict == "crosses") == is_there
+    assert (order_of(const(0), 2 * away - 1).verdict == "crosses") == is_there
 
 
 @pytest.mark.parametrize("step", [2, 3, 4])
@@ -151,7 +151,7 @@ def test_of_lengths_that_leave_a_rest_only_those_count(gap: Poly, step: int, res
     """(n - 2)*(n - 4) was said to take both signs at multiples of 2, and the second to be positive at 2."""
     facts = (eq(n - step * (n // step) - rest % step),)
     values = [evaluate(gap, {the_symbol(n): i}) for i in range(1, 200) if i % step == rest % step]
-    found = ordering(const(0), gap, facts)
+    found = order_of(const(0), gap, facts)
     verdict = found.verdict
     assert verdict != "crosses" or min(values) < 0 < max(values)
     assert not found.never_above or min(values) >= 0

@@ -61,7 +61,7 @@ def test_the_first_lock_file(tmp_path: Path) -> None:
 
 
 def test_a_conflict_is_settled_by_what_is_new(tmp_path: Path) -> None:
-    text = write_lock(lock("n")).replace("a.tol eops", "<<<<<<< ours\na.tol eops")
+    text = write_lock(lock("n")).replace('["a.tol", "eops"', '<<<<<<< ours\n["a.tol", "eops"')
     (tmp_path / LOCK_NAME).write_text(text, encoding="utf-8")
     write_merged(tmp_path, lock("n"), lock("2*n"), lambda path, data: path.write_bytes(data) and None)
     assert load_lock(tmp_path / LOCK_NAME) == lock("2*n")

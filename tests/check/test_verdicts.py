@@ -10,10 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tolcost.algebra import evaluate, length, the_symbol
+from tests.check import notation
+from tolcost.algebra import Witness, evaluate, length, the_symbol
 from tolcost.algebra.parse import parse_text
 from tolcost.check.records import CostChange, CostlierRegion, Example, FigureStatus, LockedFigure, LockEntry
 from tolcost.check.verdicts import Compared, concluded, judge, outcome_of
+from tolcost.result.claims import Claim
+from tolcost.result.judgement import FormJudgement
 from tolcost.result.regions import positive_ranges, region
 
 coefficients = st.lists(st.integers(-50, 50), min_size=1, max_size=6)
@@ -126,7 +129,7 @@ def test_a_shape_outweighs_a_count_that_is_none() -> None:
 
 
 def entry(form: str, inputs: str = "x R[n, m]", where: str = "", status: str = "exact") -> LockEntry:
-    return LockEntry("e", inputs, where, (("eops", LockedFigure(status, form)),))  # type: ignore[arg-type]
+    return notation.entry("e", inputs, where, [("eops", LockedFigure(status, form))])  # type: ignore[arg-type]
 
 
 def verdict(old: LockEntry, new: LockEntry) -> CostChange:
@@ -212,17 +215,24 @@ COSTS = {
 """What a cost may be where its form has some value, by status."""
 OLD = (3, 3)
 MORE, LESS = Example((("n", 1),), 3, 4), Example((("n", 2),), 3, 2)
+
+
+def known_as(more: bool | None, less: bool | None) -> FormJudgement:
+    shown = Witness((), 4, 3) if more else None, Witness((), 2, 3) if less else None
+    return FormJudgement(Claim(more, less), *shown)
+
+
 FORMS = {
-    "same": ([(3, 3)], Compared("same", example=MORE)),
-    "cheaper": ([(3, 2)], Compared("cheaper", example=LESS)),
-    "not costlier": ([(3, 3), (3, 2)], Compared("not costlier", example=MORE)),
-    "costlier": ([(4, 3)], Compared("costlier", example=MORE)),
+    "same": ([(3, 3)], Compared(known_as(False, False), example=MORE)),
+    "cheaper": ([(3, 2)], Compared(known_as(False, True), example=LESS)),
+    "not costlier": ([(3, 3), (3, 2)], Compared(known_as(False, None), example=MORE)),
+    "costlier": ([(4, 3)], Compared(known_as(True, False), example=MORE)),
     "costlier at a shape, unproved": (
         [(4, other) for other in range(8)],
-        Compared("costlier", CostlierRegion("at 1 of 2 shapes tried", exact=False), MORE),
+        Compared(known_as(True, None), CostlierRegion("at 1 of 2 shapes tried", exact=False), MORE),
     ),
-    "crosses": ([(4, 2)], Compared("crosses", CostlierRegion("n < 2"), MORE, LESS)),
-    "undecided": ([(a, b) for a in range(8) for b in range(8)], Compared("undecided", example=MORE)),
+    "crosses": ([(4, 2)], Compared(known_as(True, True), CostlierRegion("n < 2"), MORE, LESS)),
+    "undecided": ([(a, b) for a in range(8) for b in range(8)], Compared(known_as(None, None), example=MORE)),
 }
 """What new forms may be at two shapes, the first of which is the example, where so much is known of them."""
 
@@ -281,7 +291,7 @@ def test_a_bound_in_other_words_is_the_same_where_the_program_is() -> None:
     assert verdict(once, again).kind == "undecided"
     assert verdict(replace(once, source="a"), replace(again, source="b")).kind == "undecided"
     assert verdict(replace(once, source="a"), replace(again, source="a")).kind == "same"
-    narrower = replace(again, source="a", where="m >= 2")
+    narrower = replace(entry("Max(m, n)", where="m >= 2", status="at-most"), source="a")
     assert verdict(replace(once, source="a"), narrower).kind == "undecided"
     exact = replace(entry("Max(m, n)"), source="a")
     assert verdict(replace(once, source="a"), exact).kind == "undecided"

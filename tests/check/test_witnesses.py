@@ -24,12 +24,11 @@ from tolcost.algebra import (
     substitute,
     the_symbol,
 )
-from tolcost.check.records import CostlierRegion, Example
-from tolcost.check.verdicts import Compared, ordering, outcome_of
+from tolcost.check.verdicts import outcome_of
 from tolcost.diagnostics import InternalError
 from tolcost.result.claims import Claim, claim_of
 from tolcost.result.compare import difference
-from tolcost.result.comparison import FigureDifference
+from tolcost.result.judgement import FormJudgement, order_of
 
 n, m, p = length("n"), length("m"), length("p", 0)
 POINTS = [
@@ -96,12 +95,12 @@ def test_no_verdict_is_stronger_than_its_witness(seed: int) -> None:
     left = random_form(rng)
     right = disguised(rng, left) if seed % 2 else random_form(rng)
     facts = rng.choice(FACTS)
-    for way in (compare, ordering):
+    for way in (compare, order_of):
         found = way(left, right, facts)
         check_order(found, left, right, facts)
         assert seed % 2 == 0 or found.verdict in ("equal", "unknown", "less_or_equal", "greater_or_equal")
     row = difference("eops", "", right, left, facts)
-    assert row.claim == claim_of(compare(left, right, facts))
+    assert row.claim == claim_of(order_of(left, right, facts))
     outcome = outcome_of(right, left, facts)
     assert seed % 2 == 0 or outcome.kind in ("same", "not costlier", "undecided"), (left, right)
 
@@ -109,8 +108,8 @@ def test_no_verdict_is_stronger_than_its_witness(seed: int) -> None:
 def test_a_power_halved_is_equal_where_its_factor_vanishes() -> None:
     """n*p/2 where n = 2**p, beside a program that costs p*floor(2**p/2): at p = 0 both are 0."""
     published = substitute(n * p, {the_symbol(n): powers(2, p)})
-    assert ordering(published, 2 * p * (powers(2, p) // 2)).verdict == "equal"
-    assert ordering(published, 2 * p * (powers(2, p) // 2) + p).verdict == "less"
+    assert order_of(published, 2 * p * (powers(2, p) // 2)).verdict == "equal"
+    assert order_of(published, 2 * p * (powers(2, p) // 2) + p).verdict == "less"
     assert compare(2 * (powers(2, p) // 2), powers(2, p)).verdict == "less"  # at p = 0
     assert compare(2 * (powers(2, p) // 2), powers(2, p), (ge(p - 1),)).verdict == "equal"
     assert compare(8 * (powers(2, p) // 8), powers(2, p), (ge(p - 3),)).verdict == "equal"
@@ -126,12 +125,10 @@ def test_a_strict_verdict_cannot_be_given_without_a_witness() -> None:
             Order(**wrong)  # type: ignore[arg-type]
     with pytest.raises(InternalError):
         Witness((), 3, 3)
-    cheaper, costlier = Example((), 2, 1), Example((), 1, 2)
-    with pytest.raises(InternalError):
-        Compared("cheaper", example=costlier)
-    with pytest.raises(InternalError):
-        Compared("costlier", CostlierRegion("n > 2"), cheaper)
-    with pytest.raises(InternalError):
-        Compared("crosses", CostlierRegion("n > 2"), costlier)
-    with pytest.raises(InternalError):
-        FigureDifference("eops", "", n, m, Claim(more=True, less=False))
+    claims = [Claim(more, less) for more in (True, False, None) for less in (True, False, None)]
+    for claim in claims:
+        FormJudgement(claim, above if claim.more else None, below if claim.less else None)
+        for more, less in ((None, below), (above, None), (below, above)):
+            if (claim.more and more is not above) or (claim.less and less is not below):
+                with pytest.raises(InternalError):
+                    FormJudgement(claim, more, less)

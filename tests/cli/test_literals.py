@@ -1,5 +1,6 @@
 """Values on the command line: every value has one meaning, and nothing else gets through."""
 
+import shlex
 from contextlib import suppress
 from fractions import Fraction
 
@@ -9,8 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tolcost.cli.options import Literal, read_dims, read_literal, read_shapes
+from tolcost.cli import run
+from tolcost.cli.options import read_dims, read_shapes
 from tolcost.execute.inputs import nested_array
+from tolcost.literals import Literal, NoLiteralError, literal_text, read_literal
+from tolcost.result.instances import OperatorInstance, command_of
 
 
 @pytest.mark.parametrize(
@@ -51,20 +55,8 @@ def test_a_zero_keeps_its_sign(text: str) -> None:
      "'", "__import__('os')", "[" * 40 + "]" * 40, "9" * 2000, "1;2", "lambda: 1", "=1"],
 )  # fmt: skip
 def test_what_is_no_value(text: str) -> None:
-    with pytest.raises(click.UsageError):
+    with pytest.raises(NoLiteralError):
         read_literal(text)
-
-
-def written(value: Literal) -> str:
-    match value:
-        case bool():
-            return str(value).lower()
-        case tuple():
-            return f"[{', '.join(map(written, value))}]"
-        case str():
-            return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
-        case _:
-            return str(value)
 
 
 scalars = st.one_of(st.booleans(), st.integers(), st.text(max_size=8))
@@ -73,12 +65,12 @@ values = st.recursive(scalars, lambda inner: st.lists(inner, max_size=4).map(tup
 
 @given(values)
 def test_what_is_written_is_read_back(value: Literal) -> None:
-    assert read_literal(written(value)) == value
+    assert read_literal(literal_text(value)) == value
 
 
 @given(st.text(max_size=30))
-def test_any_text_is_a_value_or_a_usage_error(text: str) -> None:
-    with suppress(click.UsageError):
+def test_any_text_is_a_value_or_refused(text: str) -> None:
+    with suppress(NoLiteralError):
         read_literal(text)
 
 
@@ -88,3 +80,10 @@ def test_dims_and_shapes() -> None:
     for wrong in (["n=1.5"], ["=3"], ["n"], ["n=1", "n=2"], ["n=" + "9" * 40]):
         with pytest.raises(click.UsageError):
             read_dims(wrong)
+
+
+def test_a_command_of_a_report_can_be_typed() -> None:
+    """An equation was written without quotation marks, and could not be read."""
+    instance = OperatorInstance("Einsum", {"Inputs": (("m", "k"), ("k", "n"))}, {"equation": "ij,jk->ik"})
+    arguments = shlex.split(command_of(instance))
+    assert run(arguments[1:]) == 0

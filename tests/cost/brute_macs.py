@@ -180,7 +180,7 @@ class _Walk(Struct):
             return NOTHING
         if node.function == "mul":
             return self.multiplied(node)
-        if node.function == "add":
+        if node.function in ("add", "sub"):
             return Element(*(one | other for one, other in zip(*map(_parts, args), strict=True)), True)
         return NOTHING
 

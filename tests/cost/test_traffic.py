@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from tolcost.algebra import evaluate, to_text
-from tolcost.cost.indices import Doubts
+from tolcost.cost.indices import ReadAnalysis
 from tolcost.cost.traffic import elements_read, traffic
 from tolcost.diagnostics import Source
 from tolcost.elaborate.inputs import arguments
@@ -76,16 +76,16 @@ def test_what_random_indices_read_is_what_a_walk_reads(start):
 
 
 def held_to_the_walk(made, points):
-    found = elements_read(made, doubts := Doubts())
+    found = elements_read(made, analysis := ReadAnalysis())
     for values in points:
-        full = all(evaluate(form, values) >= 0 for form in doubts.full)
+        full = all(evaluate(form, values) >= 0 for form in analysis.full)
         needed = walked(made, values)
         for given in made.inputs:
             there = sum(name == given.name for name, _ in needed)
             volume = [len(list(product(*map(range, numbers(part.shape, values))))) for part in given.type]
             counted = [evaluate(form, values) for _, form in found.get(given.name, ())]
             assert there <= sum(counted) <= sum(volume)
-            if full and not doubts.met:
+            if full and not analysis.inexact:
                 assert sum(counted) == there
 
 

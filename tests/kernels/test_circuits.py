@@ -12,15 +12,15 @@ import pytest
 
 from tests.kernels.holding import SPECS, Held, drawn, hold, outputs_of, same_values
 from tolcost.algebra import evaluate, symbols_of_cond
+from tolcost.apps.circuits.circuit import Circuit, circuit_of
+from tolcost.apps.circuits.files import circuit_dot, circuit_json, circuit_program, read_circuit
+from tolcost.apps.circuits.identity import same_polynomials
 from tolcost.atoms.lengths import given_lengths
 from tolcost.atoms.nodes import Program
 from tolcost.cost import analyze_program
 from tolcost.diagnostics import Rejected, Source
 from tolcost.execute import run_vectorised
-from tolcost.execute.circuit import Circuit, circuit_of
 from tolcost.pipeline import lower, read_program
-from tolcost.result.circuits import circuit_dot, circuit_json, circuit_program, read_circuit
-from tolcost.result.identity import same_polynomials
 from tools.programs.road import lengths_of
 
 SIZES = {"m": 3, "w": 3, "steps": 3}

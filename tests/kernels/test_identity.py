@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tolcost.apps.circuits.circuit import Circuit, circuit_of
+from tolcost.apps.circuits.identity import Identity, same_polynomials
 from tolcost.diagnostics import Rejected, Source
-from tolcost.execute.circuit import Circuit, circuit_of
 from tolcost.pipeline import lower, read_program
-from tolcost.result.identity import Identity, same_polynomials
 from tools.circuit_pairs import campaign
 
 SEED = 5

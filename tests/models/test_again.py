@@ -78,13 +78,13 @@ def told(found: Lowered) -> list[str]:
 @pytest.mark.parametrize("name", models())
 def test_what_is_copied_is_what_would_be_elaborated(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     copies: list[object] = []
-    copied = again._copied
-    monkeypatch.setattr(again, "_copied", lambda *given: (found := copied(*given), copies.append(found))[0])
+    copied = again._copy
+    monkeypatch.setattr(again, "_copy", lambda *given: (found := copied(*given), copies.append(found))[0])
     found = lowered(models()[name])
     verify(found.program)
     assert copies
     assert None not in copies
-    monkeypatch.setattr(subgraphs, "applied", lambda env, known, program, inputs, apply: apply())
+    monkeypatch.setattr(subgraphs, "apply_or_copy", lambda env, known, program, inputs, apply: apply())
     assert told(lowered(models()[name])) == told(found)
 
 

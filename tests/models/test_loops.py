@@ -32,7 +32,7 @@ from tolcost.atoms.verify import verify
 from tolcost.catalogue import subgraphs
 from tolcost.catalogue.specs import open_library
 from tolcost.elaborate import Tensor
-from tolcost.elaborate.trip_count import NO_END, leading
+from tolcost.elaborate.trip_count import NO_END, count_leading_turns
 from tolcost.elaborate.values import Cast, Vec
 from tolcost.execute import run_vectorised
 from tolcost.models.lowered import Lowered
@@ -377,17 +377,19 @@ def test_a_placeholder_of_another_rank(placeholder: object, session: Session) ->
 def test_how_long_a_condition_holds() -> None:
     k, n = data_symbol("k", 0, 1000), length("n")
     turn = the_symbol(k)
-    assert leading(ge(4 - k), turn) == const(5)
-    assert leading(ge(9 - 2 * k), turn) == const(5)
-    assert leading(conj(ge(n - k), ge(7 - k)), turn) == leading(conj(ge(7 - k), ge(n - k)), turn)
-    assert leading(ge(k + n), turn) == NO_END
-    assert leading(ge(k - 3), turn) == const(0)
-    assert leading(negate(eq(k - 3)), turn) == const(3)
-    assert leading(negate(eq(indicator(ge(n - k)))), turn) == n + 1
-    assert leading(negate(eq(k - n)), turn) is None
-    assert leading(ge(n * k - 5), turn) is None
-    assert leading(TRUE, turn) == NO_END
-    assert leading(FALSE, turn) == const(0)
+    assert count_leading_turns(ge(4 - k), turn) == const(5)
+    assert count_leading_turns(ge(9 - 2 * k), turn) == const(5)
+    assert count_leading_turns(conj(ge(n - k), ge(7 - k)), turn) == count_leading_turns(
+        conj(ge(7 - k), ge(n - k)), turn
+    )
+    assert count_leading_turns(ge(k + n), turn) == NO_END
+    assert count_leading_turns(ge(k - 3), turn) == const(0)
+    assert count_leading_turns(negate(eq(k - 3)), turn) == const(3)
+    assert count_leading_turns(negate(eq(indicator(ge(n - k)))), turn) == n + 1
+    assert count_leading_turns(negate(eq(k - n)), turn) is None
+    assert count_leading_turns(ge(n * k - 5), turn) is None
+    assert count_leading_turns(TRUE, turn) == NO_END
+    assert count_leading_turns(FALSE, turn) == const(0)
 
 
 def test_a_branch_may_give_a_scalar_for_one_entry(session: Session) -> None:

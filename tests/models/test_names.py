@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from tolcost.algebra import Poly, data_symbol, ge, length, the_symbol
 from tolcost.elaborate import Tensor
-from tolcost.models.facts import FactTable, Names, enlarged
+from tolcost.models.facts import FactTable, ValueTable, enlarged
 
 n, m = length("n"), length("m")
 
 
-def names_of(**shapes: Poly) -> Names:
+def names_of(**shapes: Poly) -> ValueTable:
     """Vectors by name, with these lengths."""
-    names = Names(FactTable())
+    names = ValueTable(FactTable())
     for name, size in shapes.items():
-        names.meet(name, names.table.number(Tensor((size,), "float32")))
+        names.define(name, names.table.number(Tensor((size,), "float32")))
     return names
 
 
-def size_of(names: Names, name: str) -> Poly:
+def size_of(names: ValueTable, name: str) -> Poly:
     known = names.known(name)
     assert isinstance(known, Tensor)
     return known.shape[0]

@@ -72,10 +72,10 @@ def test_the_gate_keeps_what_bounds_are(
     run(["check", "--update"])
     capsys.readouterr()
     lock = (tmp_path / "tolcost.lock").read_text(encoding="utf-8")
-    assert "loop.onnx bytes at-most 12*n\n" in lock
-    assert "loop.onnx eops data k*n\n" in lock
-    assert "mixed.onnx eops unknown ?\n" in lock
-    assert "mixed.onnx bytes incomplete 8*n + 1\n" in lock
+    assert '["loop.onnx", "bytes", "at-most", "12*n"]\n' in lock
+    assert '["loop.onnx", "eops", "data", "k*n"]\n' in lock
+    assert '["mixed.onnx", "eops", "unknown", "?"]\n' in lock
+    assert '["mixed.onnx", "bytes", "incomplete", "8*n + 1"]\n' in lock
 
 
 def test_what_is_not_costed_is_null_and_no_0(mixed: str, tmp_path: Path) -> None:

@@ -108,6 +108,7 @@ def test_the_command_costs_a_module(tmp_path: Path) -> None:
     [
         ("Narrow", "input=n,5", "RuntimeError: a and b must have same reduction dim"),
         ("Narrow", "y=n,4", "TypeError: missing a required argument: 'input'"),
+        ("Narrow", "y=n,4", "the arguments are forward(input: "),
         ("Branching", "x=n", "Could not guard on data-dependent expression"),
         ("Unmade", "x=n", "fails when it is called without arguments: RuntimeError: no luck"),
         ("needing", "x=n", "fails when it is called without arguments: TypeError: needing() missing 1"),
@@ -138,13 +139,34 @@ def test_a_file_that_cannot_be_imported_is_told(
 
 def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    (tmp_path / "my").mkdir()
-    (tmp_path / "my" / "models.py").write_text(
-        "from tools.models.torch_modules import Convolutional as net\n"
-    )
     env = {**os.environ, "PYTHONPATH": str(readme.ROOT)}
     for command in readme.run_by(readme.TORCH):
         subprocess.run([sys.executable, "-m", *shlex.split(command)], cwd=tmp_path, env=env, check=True)
+
+
+def test_attention_is_one_operator_unless_an_older_opset_is_asked_for() -> None:
+    """torch's own choice of opset writes the scores to memory: 14 times the bytes of a language model."""
+    torch = pytest.importorskip("torch")
+    from tests.models.torch_mistakes import Attending
+
+    inputs = (torch.zeros(2, 4, 8, 16),) * 3
+    open_ = ({0: "batch", 2: "seq"},) * 3
+    whole = tolcost.from_torch(Attending(), inputs, open_)
+    parts = tolcost.from_torch(Attending(), inputs, open_, opset=20)
+    assert "Attention" in whole.to_json()
+    assert "several operators" not in whole.to_json()
+    noted = {one["about"]: one["value"] for one in json.loads(parts.to_json())["notes"]}
+    assert noted["attention"] == "1 call is written as several operators"
+    assert whole(batch=1, seq=512).bytes * 4 < parts(batch=1, seq=512).bytes
+    with pytest.raises(tolcost.Rejected, match="no opset 7"):
+        tolcost.from_torch(Attending(), inputs, open_, opset=7)
+
+
+def test_options_are_checked_before_anything_is_exported(capsys: pytest.CaptureFixture[str]) -> None:
+    target = "tests.models.torch_mistakes:Unmade"
+    for wrong in (["--fromat", "json"], ["--by", "colour"]):
+        assert run(["torch", target, "--shape", "x=n", *wrong]) == 2
+        assert "no luck" not in capsys.readouterr().err
 
 
 def test_the_parameters_of_the_module_stand_beside_those_of_the_file() -> None:

@@ -15,13 +15,13 @@ from tolcost.algebra import Poly, const, evaluate, ge, prove, range_of, to_text
 from tolcost.catalogue.reading import model_of
 from tolcost.catalogue.specs import open_library
 from tolcost.models.analysis import GraphCost, analyze_graph
-from tolcost.models.patterns import Asked, Unread, UnreadInteger
+from tolcost.models.patterns import NumberInspected, UndecidedInteger, UndecidedNumber
 from tolcost.models.schemes import Schemes
 from tolcost.models.walking import Session
 
-LOOKS: list[Callable[[Unread], object]] = [
+LOOKS: list[Callable[[UndecidedNumber], object]] = [
     float, int, bool, str, repr, abs, complex, round, math.floor, math.isfinite, operator.neg, operator.pos,
-    lambda x: x == 0, lambda x: x == Fraction(1), lambda x: x != 1.5, lambda x: x == Unread(),
+    lambda x: x == 0, lambda x: x == Fraction(1), lambda x: x != 1.5, lambda x: x == UndecidedNumber(),
     lambda x: x < 1, lambda x: x >= Fraction(1, 2), lambda x: x in (0, 1), lambda x: f"{x}",
     lambda x: x + 1, lambda x: 1 - x, lambda x: x * Fraction(2), lambda x: 2.0 / x, lambda x: x % 2,
     lambda x: x**2, lambda x: 2**x, lambda x: x // 2, lambda x: divmod(x, 2), lambda x: Fraction(x),
@@ -31,14 +31,14 @@ LOOKS: list[Callable[[Unread], object]] = [
 
 
 @pytest.mark.parametrize("look", LOOKS)
-def test_whoever_looks_is_told(look: Callable[[Unread], object]) -> None:
-    with pytest.raises(Asked):
-        look(Unread())
+def test_whoever_looks_is_told(look: Callable[[UndecidedNumber], object]) -> None:
+    with pytest.raises(NumberInspected):
+        look(UndecidedNumber())
 
 
-WHOLE_LOOKS: list[Callable[[UnreadInteger], object]] = [
+WHOLE_LOOKS: list[Callable[[UndecidedInteger], object]] = [
     str, repr, operator.neg, attrgetter("constant"), attrgetter("key"), attrgetter("terms"),
-    lambda x: x == 0, lambda x: x == const(1), lambda x: x != 1, lambda x: x == UnreadInteger(),
+    lambda x: x == 0, lambda x: x == const(1), lambda x: x != 1, lambda x: x == UndecidedInteger(),
     lambda x: x in (0, 1), lambda x: x + 1, lambda x: 1 - x, lambda x: x * 2, lambda x: const(3) * x,
     lambda x: x // 2, lambda x: x % 2, lambda x: x**2, lambda x: prove(ge(x)), lambda x: range_of(x),
     lambda x: evaluate(x, {}), lambda x: to_text(x), pickle.dumps,
@@ -46,13 +46,13 @@ WHOLE_LOOKS: list[Callable[[UnreadInteger], object]] = [
 
 
 @pytest.mark.parametrize("look", WHOLE_LOOKS)
-def test_whoever_looks_at_a_whole_number_is_told(look: Callable[[UnreadInteger], object]) -> None:
-    with pytest.raises(Asked):
-        look(UnreadInteger())
+def test_whoever_looks_at_a_whole_number_is_told(look: Callable[[UndecidedInteger], object]) -> None:
+    with pytest.raises(NumberInspected):
+        look(UndecidedInteger())
 
 
-@pytest.mark.parametrize("kind, like", [(Unread, Fraction), (UnreadInteger, Poly)])
-def test_it_is_itself(kind: type[Unread | UnreadInteger], like: type) -> None:
+@pytest.mark.parametrize("kind, like", [(UndecidedNumber, Fraction), (UndecidedInteger, Poly)])
+def test_it_is_itself(kind: type[UndecidedNumber | UndecidedInteger], like: type) -> None:
     one = kind()
     assert isinstance(one, like)
     assert (one,) == (one,)

@@ -8,7 +8,8 @@ from onnx.parser import parse_model
 
 import tolcost
 from tolcost.cli import run
-from tolcost.result.compare import NOTHING, Claim, compare, conclude
+from tolcost.result.claims import NOTHING, Claim, conclude
+from tolcost.result.compare import compare
 from tolcost.result.study import Certainty
 from tolcost.testing import assert_cost
 

@@ -88,6 +88,7 @@ def test_rows_are_those_of_duckdb(sql: str) -> None:
         ("select a from t order by -1", "there is no item -1", "1"),
         ("select a from t group by 0", "there is no item 0", "0"),
         ("select a from t order by 1.0", "rows are not sorted by a constant", "1.0"),
+        ("select a from t order by -(1.5)", "rows are not sorted by a constant", "1.5"),
         ("select a from t order by 'x'", "rows are not sorted by a constant", "'x'"),
         ("select a as x, k as x from t order by x", "several items are called `x`", "x"),
         (

@@ -1,7 +1,7 @@
 """Exact symbolic integers: polynomials with floors, clips and sums, proofs about them, and their text.
 
-Everything here is exact: a question that cannot be decided is answered "unknown", a sum without
-a closed form stays a sum.  sympy is used only to hand results out (``sympy_form``).
+Everything here is exact: an undecidable question is answered with "unknown", and a sum without a closed form
+stays a sum. sympy is used only to convert results for other programs (``sympy_form``).
 """
 
 from __future__ import annotations
@@ -86,6 +86,7 @@ from tolcost.algebra.poly import (
 )
 from tolcost.algebra.powers import powers
 from tolcost.algebra.printers import (
+    comparison_sides,
     cond_text,
     display_names,
     factored,
@@ -100,7 +101,7 @@ from tolcost.algebra.printers import (
 from tolcost.algebra.prove import as_fact, bounds, contradict, is_nonnegative, prove
 from tolcost.algebra.quick_checks import direction
 from tolcost.algebra.rebuild import generators_in
-from tolcost.algebra.restricted import restricting, spelled, weaker_bounds
+from tolcost.algebra.restricted import plain_bounds, restricting, weaker_bounds
 from tolcost.algebra.substitute import (
     equations_in,
     replace,
@@ -119,7 +120,7 @@ if TYPE_CHECKING:
 
 
 def to_sympy(p: Poly | int, symbols: Mapping[Symbol, sympy.Symbol] | None = None) -> sympy.Expr:
-    """Give the expression as a sympy object; sympy is loaded only here."""
+    """Convert an expression to sympy; sympy is loaded only here."""
     from tolcost.algebra.sympy_form import to_sympy as convert
 
     return convert(p, symbols)

@@ -1,7 +1,7 @@
-"""Comparing two expressions for all admissible values: a proof, a counterexample, or neither.
+"""Comparison of two expressions for all admissible values: a proof, a counterexample, or neither.
 
-Floors by numbers are removed by looking at every residue separately, which makes equality of
-expressions without other floors decidable up to what ``prove`` can do with clips.
+Floors by numbers are removed by a case for every residue, which makes the equality of expressions without
+other floors decidable, as far as ``prove`` can handle their clips.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from tolcost.algebra.conditions import FALSE, Cond
 from tolcost.algebra.evaluate import evaluate, prepared
-from tolcost.algebra.piecewise import floordiv, tidied
+from tolcost.algebra.piecewise import floordiv, normalise_clips
 from tolcost.algebra.points import Assignment, admissible, hold_at, in_ranges
 from tolcost.algebra.poly import (
     AlgebraBudget,
@@ -47,11 +47,18 @@ ComparisonVerdict: TypeAlias = Literal[
 ]
 """``less`` is strict: never greater, and less at a known point; ``less_or_equal`` may be equal everywhere."""
 _MAX_RESIDUES = 400
+"""The most combinations of residues that are proved one by one."""
 _MAX_EXPONENT_CASES = 16
+"""The most values of an exponent that are proved one by one."""
 _MAX_POINTS = 1_500
-_AT_FIRST = 64
-"""Points looked at before a proof is tried: most differences show there, and most proofs spare the others."""
+"""The most points at which two expressions are evaluated to find a witness."""
+_POINTS_BEFORE_PROOF = 64
+"""The number of points evaluated before a proof is tried.
+
+Most differences show there, and a proof usually makes the other points unnecessary.
+"""
 _OFFSETS = (0, 1, 2, 3, 4, 5, 6, 7, 9, 12, 15, 16, 31, 63, 99, 100, 127, 255, 999, 4095, 10**4, 10**6, 10**9)
+"""The distances of sample points from the lower bounds: small ones, ones around powers, and large ones."""
 
 
 class Witness(Struct, frozen=True):
@@ -62,13 +69,13 @@ class Witness(Struct, frozen=True):
     right: int
 
     def __post_init__(self) -> None:
-        """Refuse a point at which both are equal: it shows nothing."""
+        """Refuse a point at which both expressions are equal: it shows nothing."""
         if self.left == self.right:
             raise InternalError(f"a witness needs two values, and both are {self.left}")
 
     @property
     def reversed(self) -> Witness:
-        """The point seen from the other expression."""
+        """The witness with left and right exchanged."""
         return Witness(self.point, self.right, self.left)
 
 
@@ -90,10 +97,10 @@ def witness_at(left: Poly, right: Poly, point: Assignment, facts: Iterable[Cond]
 
 
 class Order(Struct, frozen=True):
-    """The order of two expressions: what is proved for all admissible values, and what points show.
+    """The order of two expressions: proofs for all admissible values, and witnesses at points.
 
-    ``never_above`` and ``never_below`` are proofs about the left one.  That it is below or above somewhere
-    is known by a witness only, so a strict verdict cannot be given without one.
+    ``never_above`` and ``never_below`` are proofs about the left expression. Only a witness shows that it is
+    below or above somewhere, so a strict verdict needs one.
     """
 
     never_above: bool = False
@@ -102,7 +109,7 @@ class Order(Struct, frozen=True):
     above: Witness | None = None
 
     def __post_init__(self) -> None:
-        """Refuse witnesses on the wrong side, and those that contradict a proof."""
+        """Refuse witnesses on the wrong side, and witnesses that contradict a proof."""
         below = self.below is None or (self.below.left < self.below.right and not self.never_below)
         above = self.above is None or (self.above.left > self.above.right and not self.never_above)
         if not (below and above):
@@ -122,7 +129,7 @@ EQUAL = Order(never_above=True, never_below=True)
 
 
 def compare(a: Poly | int, b: Poly | int, facts: tuple[Cond, ...] = ()) -> Order:
-    """Compare for all admissible values of the symbols.
+    """Compare two expressions for all admissible values of their symbols.
 
     >>> from tolcost.algebra.poly import length
     >>> n = length("n")
@@ -130,22 +137,22 @@ def compare(a: Poly | int, b: Poly | int, facts: tuple[Cond, ...] = ()) -> Order
     ('less', 'crosses')
     """
     left, right = as_poly(a), as_poly(b)
-    gap = tidied(right - left, facts)
+    gap = normalise_clips(right - left, facts)
     if not gap.terms:
         return EQUAL
-    points = _differing(left, right, facts)
-    below, above = _sides(islice(points, _AT_FIRST))
+    points = _evaluate_both(left, right, facts)
+    below, above = _witnesses(islice(points, _POINTS_BEFORE_PROOF))
     if above is None and never_negative(gap, facts):
         if below is None and never_negative(-gap, facts):
             return EQUAL
-        return Order(never_above=True, below=below or _first(points, below=True))
+        return Order(never_above=True, below=below or _first_witness(points, below=True))
     if below is None and never_negative(-gap, facts):
-        return Order(never_below=True, above=above or _first(points, below=False))
-    return Order(False, False, *_sides(points, below, above))
+        return Order(never_below=True, above=above or _first_witness(points, below=False))
+    return Order(False, False, *_witnesses(points, below, above))
 
 
 def never_negative(gap: Poly, facts: tuple[Cond, ...]) -> bool:
-    """Whether a difference is proved to be at least 0, as it stands or in each of finitely many cases."""
+    """Whether a difference is proved to be non-negative, as it stands or in each of finitely many cases."""
     if is_nonnegative(gap, facts):
         return True
     cases = list(_exponent_cases(gap)) or _residue_cases(gap)
@@ -158,9 +165,9 @@ def _never_negative_at(gap: Poly, facts: tuple[Cond, ...], values: Mapping[Symbo
 
 
 def _exponent_cases(gap: Poly) -> Iterator[dict[Symbol, Poly | int]]:
-    """Split by the exponent of a power inside a floor: its first values one by one, and all larger ones.
+    """Split by the exponent of a power inside a floor: its first values one by one, and all larger values.
 
-    From ``p = 1`` on 2 divides ``2**p``, so ``floor(2**p/2)`` is ``2**(p - 1)`` there.
+    If ``p >= 1``, 2 divides ``2**p``, so ``floor(2**p/2)`` is ``2**(p - 1)``.
     """
     found = power_floors(gap)
     for symbol, many in sorted(found.items(), key=lambda item: item[0].key)[:1]:
@@ -176,7 +183,7 @@ def _exponent_cases(gap: Poly) -> Iterator[dict[Symbol, Poly | int]]:
 
 
 def power_floors(p: Poly) -> dict[Symbol, int]:
-    """Return for each exponent of a power that a number divides inside a floor the least that divides evenly.
+    """Return, for each exponent of a power divided inside a floor, the least value that makes it exact.
 
     >>> from tolcost.algebra.poly import length
     >>> from tolcost.algebra.powers import powers
@@ -210,17 +217,17 @@ def _residue_cases(gap: Poly) -> Sequence[dict[Symbol, Poly | int]]:
 
 
 def _residues(steps: dict[Symbol, int]) -> Iterator[dict[Symbol, Poly | int]]:
-    """Give every way to write each symbol as a multiple of its step and a residue."""
+    """Yield every way to write each symbol as a multiple of its step plus a residue."""
     symbols = list(steps)
     for offsets in product(*(range(steps[s]) for s in symbols)):
         values: dict[Symbol, Poly | int] = {}
         for symbol, offset in zip(symbols, offsets, strict=True):
-            values[symbol] = _in_class(symbol, steps[symbol], offset)
+            values[symbol] = _as_residue_class(symbol, steps[symbol], offset)
         yield values
 
 
-def _in_class(symbol: Symbol, step: int, offset: int) -> Poly:
-    """Count from the lower bound where there is one, so that the new symbol starts at 0."""
+def _as_residue_class(symbol: Symbol, step: int, offset: int) -> Poly:
+    """Write a symbol as a residue class, counted from its lower bound if it has one."""
     if symbol.lo is None:
         return data_symbol(symbol.name, None, None) * step + offset
     start = symbol.lo + offset
@@ -230,7 +237,7 @@ def _in_class(symbol: Symbol, step: int, offset: int) -> Poly:
 
 
 def residue_steps(p: Poly) -> dict[Symbol, int]:
-    """Give for each symbol inside a floor by a number the step after which such floors repeat."""
+    """Return, for each symbol inside a floor by a number, the step after which these floors repeat."""
     steps: dict[Symbol, int] = {}
     for floor in generators_in(p):
         divisor = floor.q.constant if isinstance(floor, Floor) else None
@@ -242,14 +249,14 @@ def residue_steps(p: Poly) -> dict[Symbol, int]:
             slope = None if parts is None else parts[0].constant
             own = divisor // gcd(divisor, slope) if slope else divisor
             steps[symbol] = lcm(steps.get(symbol, 1), own)
-    # A symbol that bounds another one must keep its meaning for the other.
+    # A symbol that bounds another one must keep its meaning there.
     bounding = {s for symbol in p.free for b in (symbol.lo, symbol.hi) if b is not None for s in b.free}
-    ordered = sorted(steps, key=lambda s: s.key)  # sets have no order that is the same in every run
+    ordered = sorted(steps, key=lambda s: s.key)  # the order of a set differs between runs
     return {} if bounding & set(steps) else {symbol: steps[symbol] for symbol in ordered}
 
 
-def _differing(left: Poly, right: Poly, facts: tuple[Cond, ...]) -> Iterator[Witness | None]:
-    """Evaluate both expressions at admissible points: None where they are equal."""
+def _evaluate_both(left: Poly, right: Poly, facts: tuple[Cond, ...]) -> Iterator[Witness | None]:
+    """Evaluate both expressions at admissible points; yield None where they are equal."""
     at_left, at_right = prepared(left), prepared(right)
     for point in _points(left.free | right.free, facts):
         try:
@@ -259,11 +266,11 @@ def _differing(left: Poly, right: Poly, facts: tuple[Cond, ...]) -> Iterator[Wit
         yield None if values[0] == values[1] else Witness(tuple(point.items()), *values)
 
 
-def _first(points: Iterable[Witness | None], below: bool) -> Witness | None:
+def _first_witness(points: Iterable[Witness | None], below: bool) -> Witness | None:
     return next((point for point in points if point and (point.left < point.right) is below), None)
 
 
-def _sides(
+def _witnesses(
     points: Iterable[Witness | None], below: Witness | None = None, above: Witness | None = None
 ) -> tuple[Witness | None, Witness | None]:
     """Return the first point where left is below right, and the first where it is above."""
@@ -278,7 +285,7 @@ def _sides(
 
 
 def _points(symbols: frozenset[Symbol], facts: tuple[Cond, ...]) -> Iterator[Assignment]:
-    """Give admissible points: small corners first, then far ones."""
+    """Yield admissible points: small corners first, then points far out."""
     points = admissible(symbols, facts)
     many = len(points.chosen)
     per_symbol = max(3, int(_MAX_POINTS ** (1 / max(many, 1))))
@@ -297,7 +304,7 @@ def _points(symbols: frozenset[Symbol], facts: tuple[Cond, ...]) -> Iterator[Ass
 
 
 def degree(p: Poly | int) -> int:
-    """Give the total degree in the symbols; a floor by a number counts like its argument.
+    """Return the total degree in the symbols; a floor by a number counts like its argument.
 
     >>> from tolcost.algebra.poly import length
     >>> n, m = length("n"), length("m")
@@ -308,7 +315,7 @@ def degree(p: Poly | int) -> int:
 
 
 def leading_terms(p: Poly | int) -> Poly:
-    """Give the terms of the highest degree.
+    """Return the terms of the highest degree.
 
     >>> from tolcost.algebra.poly import length
     >>> n = length("n")
@@ -334,7 +341,7 @@ def _degree(generator: Generator) -> int:
             return degree(p)
         case Log2():
             return 0
-        case Exponential():  # as a length that is one counts
+        case Exponential():  # counted like a length: how fast it grows is not compared with lengths
             return 1
         case Sum(body=body, lo=lo, hi=hi):
             return degree(body) + max(degree(lo), degree(hi))

@@ -1,7 +1,7 @@
-"""Conditions on integers: comparisons with 0, and their conjunctions, disjunctions, negations.
+"""Conditions on integers: comparisons with 0, and their conjunctions, disjunctions and negations.
 
-The constructors decide what needs no proof, tighten by divisibility and push negation down,
-so ``Not`` only ever holds an ``Eq``.  Whether a condition always holds is for ``prove``.
+The constructors decide conditions that need no proof, tighten the others by divisibility, and push negation
+inward, so that ``Not`` only ever holds an ``Eq``. ``prove`` decides whether a condition always holds.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from tolcost.algebra.poly import (
 
 
 class Truth(Struct, frozen=True, eq=False):
-    """A condition that is decided: there are two, ``TRUE`` and ``FALSE``, and no others are made."""
+    """A decided condition: ``TRUE`` or ``FALSE``, the only two instances."""
 
     value: bool
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle by value, so that the copy is one of the two."""
+        """Pickle the value, so that the copy is one of the two instances."""
         return (truth, (self.value,))
 
     def __copy__(self) -> Self:
-        """Give this very object: there are two."""
+        """Return the object itself: there are only two."""
         return self
 
 
@@ -58,13 +58,13 @@ class Eq(Struct, frozen=True):
 
 
 class And(Struct, frozen=True):
-    """All of several."""
+    """A conjunction."""
 
     parts: tuple[Cond, ...]
 
 
 class Or(Struct, frozen=True):
-    """At least one of several."""
+    """A disjunction."""
 
     parts: tuple[Cond, ...]
 
@@ -84,16 +84,17 @@ Constraints: TypeAlias = tuple[Constraint, ...]
 SignedCases: TypeAlias = dict[frozenset[Constraint], int]
 
 _MAX_CASES = 512
+"""The most conjunctions into which an indicator is split: their number may double with every alternative."""
 _ALWAYS: SignedCases = {frozenset(): 1}
 
 
 def truth(value: bool) -> Cond:
-    """Give the decided condition."""
+    """Return the decided condition of this value."""
     return TRUE if value else FALSE
 
 
 def ge(p: Poly | int) -> Cond:
-    """Say that ``p >= 0``.
+    """Build the condition ``p >= 0``.
 
     >>> from tolcost.algebra.poly import length
     >>> ge(2 * length("n") - 5)
@@ -101,9 +102,10 @@ def ge(p: Poly | int) -> Cond:
     """
     given = p if isinstance(p, Poly) else const(p)
     low, high = numerator_range(given)
-    if low is not None and low >= 0:  # as of most lengths, which are not worth tightening
+    # most conditions on lengths are decided here, before the effort of tightening them
+    if low is not None and low >= 0:
         return TRUE
-    value = _tightened(given)
+    value = _tighten(given)
     if value is not given:
         low, high = numerator_range(value)
         if low is not None and low >= 0:
@@ -111,8 +113,8 @@ def ge(p: Poly | int) -> Cond:
     return FALSE if high is not None and high < 0 else Ge(value)
 
 
-def _tightened(p: Poly) -> Poly:
-    """Divide by the common divisor, rounding the constant down; take a lone floor apart."""
+def _tighten(p: Poly) -> Poly:
+    """Divide by the content, rounding the constant down; remove a lone floor or clip."""
     terms = p.terms
     common = gcd(*[coef for mono, coef in terms.items() if mono])
     if not common:
@@ -120,46 +122,48 @@ def _tightened(p: Poly) -> Poly:
     if common > 1 or p.den > 1:
         p = Poly({mono: coef // common for mono, coef in terms.items() if coef // common})
     if UNIT not in p.terms:
-        p = _over_lengths(p)
-    return _without_clip(_without_floor(_to_multiple(p))) if p.height else p
+        p = _divide_by_lengths(p)
+    return _remove_clip(_remove_floor(_round_to_multiple(p))) if p.height else p
 
 
-def _to_multiple(p: Poly) -> Poly:
-    """Round the constant down to a multiple of what divides all else: powers are multiples of their base.
+def _round_to_multiple(p: Poly) -> Poly:
+    """Round the constant down to a multiple of the other terms' common divisor.
+
+    A power is a multiple of its base if its exponent is at least 1.
 
     >>> from tolcost.algebra.poly import length
     >>> from tolcost.algebra.powers import powers
-    >>> _to_multiple(2 * length("n") - powers(2, length("p")) - 1)
+    >>> _round_to_multiple(2 * length("n") - powers(2, length("p")) - 1)
     2*n - 2**p - 2
     """
     number, common = p.terms.get(UNIT, 0), 0
     for mono, coef in p.terms.items() if number else ():
         common = gcd(common, coef * _divisor(mono)) if mono else common
-        if common == 1:  # as of most
+        if common == 1:  # the usual case
             return p
     return p - number % common if number else p
 
 
 def _divisor(mono: Monomial) -> int:
-    """A number that divides a product: the bases of powers whose exponents are at least 1."""
+    """Return a number that divides a product: the bases of powers whose exponents are at least 1."""
     powers = [g for g in mono if isinstance(g, Exponential) and g.p.den == 1]
     return prod(g.base for g in powers if (numerator_range(g.p)[0] or 0) >= 1)
 
 
-def _over_lengths(p: Poly) -> Poly:
-    """Divide by lengths of at least 1 that are in every term: the sign is that of the rest.
+def _divide_by_lengths(p: Poly) -> Poly:
+    """Divide by the positive lengths that occur in every term; they do not change the sign.
 
-    A coordinate stays: where it stands, its range is not empty.
+    A coordinate is kept: where it occurs, its range is not empty.
 
     >>> from tolcost.algebra.poly import length
     >>> n, k = length("n"), length("k")
-    >>> _over_lengths(k * n * n - 2 * n)
+    >>> _divide_by_lengths(k * n * n - 2 * n)
     k*n - 2
     """
     first, *others = p.terms
     shared = set(first).intersection(*others)
     for generator in filter(_is_positive_length, shared):
-        return _over_lengths(divided(p, generator))
+        return _divide_by_lengths(divided(p, generator))
     return p
 
 
@@ -169,10 +173,10 @@ def _is_positive_length(generator: Generator) -> bool:
     return (generator_range(generator)[0] or 0) >= 1
 
 
-def _without_clip(p: Poly) -> Poly:
-    """Rewrite ``relu(a) + r >= 0`` as ``a + r >= 0`` where r < 0, and the same with a minus.
+def _remove_clip(p: Poly) -> Poly:
+    """Rewrite ``relu(a) + r >= 0`` as ``a + r >= 0`` if r < 0, and the corresponding case with a minus sign.
 
-    The clip of ``-a`` is the clip of a less a, so either may be the one that can go.
+    Since the clip of ``-a`` is the clip of a minus a, either form may be the one that loses its clip.
     """
     clips = [(g, coef) for mono, coef in p.terms.items() for g in mono if isinstance(g, Relu)]
     if len(clips) != 1 or (clips[0][0],) not in p.terms:
@@ -183,12 +187,12 @@ def _without_clip(p: Poly) -> Poly:
     for one, other in ((idle, active), (active, idle)):
         low, high = numerator_range(one)
         if (high is not None and high < 0) if coef > 0 else (low is not None and low >= 0):
-            return _tightened(other)
+            return _tighten(other)
     return p
 
 
-def _without_floor(p: Poly) -> Poly:
-    """Rewrite ``floor(a/c) + r >= 0`` as ``a + c*r >= 0``, and the same with a minus."""
+def _remove_floor(p: Poly) -> Poly:
+    """Rewrite ``floor(a/c) + r >= 0`` as ``a + c*r >= 0``, and the corresponding case with a minus sign."""
     floors = {g for mono in p.terms for g in mono if isinstance(g, Floor)}
     if len(floors) != 1:
         return p
@@ -200,12 +204,12 @@ def _without_floor(p: Poly) -> Poly:
     if len(rest.terms) < len(p.terms) - 1:
         return p
     if coef == 1:
-        return _tightened(floor.p + rest * floor.q)
-    return _tightened((rest + 1) * floor.q - 1 - floor.p)
+        return _tighten(floor.p + rest * floor.q)
+    return _tighten((rest + 1) * floor.q - 1 - floor.p)
 
 
 def eq(p: Poly | int) -> Cond:
-    """Say that ``p == 0``."""
+    """Build the condition ``p == 0``."""
     value = as_poly(p)
     common = gcd(*(coef for mono, coef in value.terms.items() if mono))
     offset = value.terms.get(UNIT, 0)
@@ -217,7 +221,7 @@ def eq(p: Poly | int) -> Cond:
         common = -common
     value = Poly({mono: coef // common for mono, coef in value.terms.items()})
     if not offset:
-        value = _over_lengths(value)
+        value = _divide_by_lengths(value)
         if not value.free:
             return FALSE
     low, high = numerator_range(value)
@@ -230,7 +234,7 @@ def eq(p: Poly | int) -> Cond:
 
 
 def _clip_of_negative(p: Poly) -> Poly | None:
-    """Give u where p is a multiple of ``relu(-u)``, which is written ``relu(u) - u``."""
+    """Return u if p is a multiple of ``relu(-u)``, which is written ``relu(u) - u``."""
     clips = [g for mono in p.terms for g in mono if isinstance(g, Relu)]
     coef = p.terms.get((clips[0],)) if len(clips) == 1 else None
     if coef is None or p - scale(atom(clips[0]) - clips[0].p, coef) != 0:
@@ -239,38 +243,42 @@ def _clip_of_negative(p: Poly) -> Poly | None:
 
 
 def conj(*conds: Cond) -> Cond:
-    """Say that all hold."""
-    return _joined(conds, And, TRUE, FALSE)
+    """Build the conjunction."""
+    return _join(conds, And, TRUE, FALSE)
 
 
 def disj(*conds: Cond) -> Cond:
-    """Say that at least one holds."""
-    return _joined(conds, Or, FALSE, TRUE)
+    """Build the disjunction."""
+    return _join(conds, Or, FALSE, TRUE)
 
 
-def _joined(conds: tuple[Cond, ...], kind: type[And] | type[Or], neutral: Cond, decisive: Cond) -> Cond:
-    """Join conditions of which one may decide, as two opposites do, and another changes nothing."""
+def _join(conds: tuple[Cond, ...], kind: type[And] | type[Or], neutral: Cond, decisive: Cond) -> Cond:
+    """Join conditions.
+
+    ``decisive`` decides the result, as do two opposite parts, and ``neutral`` drops out.
+    """
     parts: dict[Cond, None] = {}
     for cond in conds:
         if cond is decisive:
             return decisive
         if cond is not neutral:
             parts.update(dict.fromkeys(cond.parts if isinstance(cond, kind) else (cond,)))
-    if _contradictory(parts):
+    if _has_opposites(parts):
         return decisive
-    return next(iter(parts), neutral) if len(parts) < 2 else kind(_few(tuple(parts)))
+    return next(iter(parts), neutral) if len(parts) < 2 else kind(_check_size(tuple(parts)))
 
 
 def conjuncts(conds: Iterable[Cond]) -> Iterator[Cond]:
-    """Give the parts of what holds together."""
+    """Yield the parts of conditions that hold together; conjunctions are flattened."""
     for cond in conds:
         yield from cond.parts if isinstance(cond, And) else (cond,)
 
 
-def _contradictory(parts: dict[Cond, None]) -> bool:
-    """Whether one part says the opposite of another; negating what nests would take a power of its depth.
+def _has_opposites(parts: dict[Cond, None]) -> bool:
+    """Whether a part is the negation of another.
 
-    Of an inequality without floors only one of the same symbols may say the opposite.
+    Nested parts are not negated, because that takes exponential time. An inequality without floors is negated
+    only if another inequality has the same symbols, because only that one can be its opposite.
     """
     if len(parts) < 2:
         return False
@@ -284,7 +292,7 @@ def _contradictory(parts: dict[Cond, None]) -> bool:
 
 
 def exclude_each_other(a: Cond, b: Cond) -> bool:
-    """Whether two conditions are seen not to hold together by a bound of each, as ``i == 3`` and ``i >= 5``.
+    """Whether two conditions cannot hold together because a bound of each adds up to a negative number.
 
     >>> from tolcost.algebra.poly import length
     >>> n, m = length("n"), length("m")
@@ -293,25 +301,25 @@ def exclude_each_other(a: Cond, b: Cond) -> bool:
     >>> exclude_each_other(conj(ge(m), ge(m - n)), ge(n - m - 1)), exclude_each_other(eq(n - 3), ge(n - m))
     (True, False)
     """
-    sums = (p + q for p in _never_negative(a) for q in _never_negative(b))
+    sums = (p + q for p in _nonnegative_forms(a) for q in _nonnegative_forms(b))
     return any(both.constant is not None and both.constant < 0 for both in sums)
 
 
-def _never_negative(cond: Cond) -> tuple[Poly, ...]:
-    """What is at least 0 where a condition holds, bound by bound."""
+def _nonnegative_forms(cond: Cond) -> tuple[Poly, ...]:
+    """Return expressions that are non-negative where a condition holds, one for each of its bounds."""
     match cond:
         case Ge(p=p):
             return (p,)
         case Eq(p=p):
             return p, -p
         case And(parts=parts):
-            return tuple(p for part in parts for p in _never_negative(part))
+            return tuple(p for part in parts for p in _nonnegative_forms(part))
         case _:
             return ()
 
 
-def _few(parts: tuple[Cond, ...]) -> tuple[Cond, ...]:
-    """Refuse a condition that grows without end."""
+def _check_size(parts: tuple[Cond, ...]) -> tuple[Cond, ...]:
+    """Refuse a condition with more than ``MAX_PARTS`` leaves."""
     if sum(map(_leaves, parts)) > MAX_PARTS:
         raise AlgebraBudget(f"a condition has more than {MAX_PARTS} parts")
     return parts
@@ -322,24 +330,25 @@ def _leaves(cond: Cond) -> int:
 
 
 def negate(cond: Cond) -> Cond:
-    """Say the opposite; over the integers, not ``p >= 0`` is ``-p - 1 >= 0``."""
+    """Build the negation; over the integers, the negation of ``p >= 0`` is ``-p - 1 >= 0``."""
     match cond:
         case Truth(value=value):
             return truth(not value)
         case Ge(p=p):
-            return ge(-p - 1) if p.height else Ge(-p - 1)  # what is open and tight is so the other way round
+            # a tight, undecided inequality has a tight, undecided negation
+            return ge(-p - 1) if p.height else Ge(-p - 1)
         case Eq():
             return Not(cond)
         case Not(part=part):
             return part
         case And(parts=parts):
-            return _opposite(parts, Or) or disj(*map(negate, parts))
+            return _negate_inequalities(parts, Or) or disj(*map(negate, parts))
         case Or(parts=parts):
-            return _opposite(parts, And) or conj(*map(negate, parts))
+            return _negate_inequalities(parts, And) or conj(*map(negate, parts))
 
 
-def _opposite(parts: tuple[Cond, ...], kind: type[And] | type[Or]) -> Cond | None:
-    """Negate inequalities that are joined: they do not contradict each other, and nor do their opposites."""
+def _negate_inequalities(parts: tuple[Cond, ...], kind: type[And] | type[Or]) -> Cond | None:
+    """Negate joined inequalities directly: they do not contradict each other, nor do their negations."""
     if not all(isinstance(part, Ge) for part in parts):
         return None
     opposites = tuple(map(negate, parts))
@@ -347,13 +356,13 @@ def _opposite(parts: tuple[Cond, ...], kind: type[And] | type[Or]) -> Cond | Non
 
 
 def map_cond(cond: Cond, change: Callable[[Poly], Poly]) -> Cond:
-    """Rebuild a condition with every polynomial in it changed."""
+    """Rebuild a condition after changing every polynomial in it."""
     match cond:
         case Truth():
             return cond
         case Ge(p=p) | Eq(p=p):
             changed = change(p)
-            if changed is p:  # as of most: it is what it was made of before
+            if changed is p:  # most polynomials are unchanged, and so is their condition
                 return cond
             return ge(changed) if isinstance(cond, Ge) else eq(changed)
         case Not(part=part):
@@ -365,7 +374,7 @@ def map_cond(cond: Cond, change: Callable[[Poly], Poly]) -> Cond:
 
 
 def polys_of(cond: Cond) -> tuple[Poly, ...]:
-    """Give the polynomials a condition is about."""
+    """Return the polynomials of a condition."""
     match cond:
         case Truth():
             return ()
@@ -378,7 +387,7 @@ def polys_of(cond: Cond) -> tuple[Poly, ...]:
 
 
 def symbols_of_cond(cond: Cond) -> frozenset[Symbol]:
-    """Give the symbols that occur free in a condition."""
+    """Return the symbols that occur free in a condition."""
     if isinstance(cond, (Ge, Eq)):
         return cond.p.free
     parts = cond.parts if isinstance(cond, (And, Or)) else (cond.part,) if isinstance(cond, Not) else ()

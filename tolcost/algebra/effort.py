@@ -1,7 +1,8 @@
-"""How much proofs and sums may look at, whoever asks: it is taken from what the limits around them leave.
+"""Effort limits: how much proofs and sums may look at, whoever starts them.
 
-Goals, problems, forms made again and pairs of bounds are counted, with their terms, and not time: an answer
-is the same on every machine.  Where nothing is left, whoever set the limit says that the answer is open.
+Effort counts goals, subproblems, rewritten forms and pairs of bounds, each with its terms. It does not count
+time, so that every machine gives the same answer. Limits nest: an inner limit takes its effort from the
+limits around it. When a limit runs out, the caller that set it reports the question as open.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from tolcost.algebra.poly import AlgebraBudget
 
 
 class OutOfEffort(AlgebraBudget):
-    """A limit has nothing left; nobody remembers an answer that was cut short."""
+    """A limit has run out; answers that were cut short must not be cached."""
 
 
 class _Limits(threading.local):
@@ -25,12 +26,12 @@ _LIMITS = _Limits()
 
 
 @contextmanager
-def limited(most: int) -> Iterator[None]:
-    """Let what is inside look at so much, or at what a limit around it leaves, if that is less.
+def limit_effort(most: int) -> Iterator[None]:
+    """Limit the effort inside to ``most``, or to the rest of the surrounding limit if that is less.
 
-    >>> with limited(10):
+    >>> with limit_effort(10):
     ...     spend(8)
-    ...     with limited(5):
+    ...     with limit_effort(5):
     ...         spend(3)
     Traceback (most recent call last):
     tolcost.algebra.effort.OutOfEffort: a search looked at more than it may
@@ -44,7 +45,7 @@ def limited(most: int) -> Iterator[None]:
 
 
 def spend(amount: int) -> None:
-    """Take so much from the limits around, if there are any."""
+    """Take effort from the surrounding limit, if there is one."""
     if _LIMITS.left is not None:
         _LIMITS.left -= amount
         if _LIMITS.left < 0:

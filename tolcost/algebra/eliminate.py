@@ -1,9 +1,9 @@
-"""Removing coordinates from a sum, one at a time, an innermost one first.
+"""Elimination of the coordinates of a sum, one at a time, innermost first.
 
-Conditions on a coordinate become bounds; where several bounds compete, or a range may be empty, the
-question is handed outward as a condition on the coordinates that remain, and only what depends
-on lengths alone ends up as a clip.  Clips in the summand split the range.  Short constant ranges
-are written out.  Where none of this leads to a closed form, ``NoClosedForm`` is raised.
+Conditions on a coordinate become bounds. Where several bounds compete, or a range may be empty, the question
+moves outward as a condition on the remaining coordinates, so that only what depends on lengths alone ends up
+as a clip. Clips in the summand split the range. Short constant ranges are written out. If none of this leads
+to a closed form, ``NoClosedForm`` is raised.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from tolcost.algebra.effort import spend
 from tolcost.algebra.piecewise import (
     PROVED,
     floordiv,
-    gated,
     indicator,
     maximum,
     minimum,
     mod,
+    normalise_clips,
     relu,
     sign,
-    tidied,
+    zero_unless,
 )
 from tolcost.algebra.poly import (
     ONE,
@@ -58,18 +58,20 @@ from tolcost.algebra.powers import powers
 from tolcost.algebra.prove import is_nonnegative, prove
 from tolcost.algebra.rebuild import Rules, generators_in, opaque_sum, rebuild, replace_generator
 
-# === A sum still to do: ranges and conditions, ways to restate it, and which bound of a range counts.
+# === A pending sum: its ranges and conditions, how to transform it, and which bound of a range is tightest.
 #
-# Conditions on a summation variable become bounds; where several compete, there is a case for each
-# that may be the tightest.
+# Conditions on a summation variable become bounds; where several compete, there is a case for each that may
+# be the tightest.
 
 
 _MAX_WORK = 12_000
+"""The effort for one sum, in terms of the problems that it is split into."""
 _MAX_TERMS = 400
+"""The most terms of a summand; longer ones make every step slow."""
 
 
 class SummedRange(Struct, frozen=True):
-    """A coordinate and the inclusive ends it runs between."""
+    """A coordinate and the inclusive ends of its range."""
 
     symbol: Symbol
     lo: Poly
@@ -77,7 +79,7 @@ class SummedRange(Struct, frozen=True):
 
 
 class Problem(Struct, frozen=True, eq=False):
-    """A sum still to do: the summand, ranges with inner ones last, conditions, and what is known."""
+    """A pending sum: the summand, the ranges (innermost last), conditions on coordinates, and known facts."""
 
     body: Poly
     ranges: tuple[SummedRange, ...]
@@ -86,17 +88,17 @@ class Problem(Struct, frozen=True, eq=False):
 
 
 class NoClosedForm(Exception):
-    """The coordinates cannot all be removed, or not at a reasonable size."""
+    """The coordinates cannot all be eliminated, or not at a reasonable size."""
 
 
 class Work(Struct, eq=False):
-    """How summands are made again, and how much may still be done for one sum, in terms looked at."""
+    """The rules to rebuild summands, and the effort left for one sum, in terms."""
 
     rules: Rules
     left: int = _MAX_WORK
 
     def step(self, body: Poly) -> None:
-        """Take up a problem with this summand."""
+        """Pay for a problem with this summand; raise ``NoClosedForm`` if not enough is left."""
         amount = 1 + len(body.terms) * (1 + body.height)
         spend(amount)
         self.left -= amount
@@ -104,24 +106,26 @@ class Work(Struct, eq=False):
             raise NoClosedForm
 
 
-def posed(
+def make_problem(
     body: Poly, ranges: tuple[SummedRange, ...], conds: Sequence[Cond], facts: tuple[Cond, ...]
 ) -> Problem:
-    """Pose a problem under conditions some of which may be decided already."""
+    """Make a problem under conditions some of which may be decided already."""
     if any(isinstance(c, Truth) and not c.value for c in conds):
         body = ZERO
     return Problem(body, ranges, tuple(dict.fromkeys(c for c in conds if isinstance(c, (Ge, Eq)))), facts)
 
 
-def extended(problem: Problem, body: Poly, *conds: Cond) -> Problem:
-    """Give the same problem with another summand and further conditions."""
-    return posed(body, problem.ranges, (*problem.constraints, *conds), problem.facts)
+def with_conditions(problem: Problem, body: Poly, *conds: Cond) -> Problem:
+    """Return the problem with another summand and further conditions."""
+    return make_problem(body, problem.ranges, (*problem.constraints, *conds), problem.facts)
 
 
-def put(problem: Problem, x: Symbol, value: Poly, rules: Rules, extra: tuple[Cond, ...] = ()) -> Problem:
+def substitute_range(
+    problem: Problem, x: Symbol, value: Poly, rules: Rules, extra: tuple[Cond, ...] = ()
+) -> Problem:
     """Replace a coordinate by an expression everywhere, and drop its range.
 
-    Coordinates whose ends change on the way are renamed, so that they carry their own bounds.
+    Coordinates whose ranges change are renamed, so that each symbol carries its own bounds.
     """
     values: dict[Symbol, Poly | int] = {x: value}
     ranges = []
@@ -135,12 +139,12 @@ def put(problem: Problem, x: Symbol, value: Poly, rules: Rules, extra: tuple[Con
             symbol = the_symbol(new)
         ranges.append(SummedRange(symbol, lo, hi))
     conds = [map_cond(c, lambda p: rebuild(p, values, rules)) for c in (*extra, *problem.constraints)]
-    return posed(rebuild(problem.body, values, rules), tuple(ranges), conds, problem.facts)
+    return make_problem(rebuild(problem.body, values, rules), tuple(ranges), conds, problem.facts)
 
 
-def pruned(problem: Problem) -> Problem | None:
-    """Drop conditions that always hold; ``None`` if one never does or nothing is summed."""
-    joined = _with_joint_congruences(problem.constraints, [r.symbol for r in problem.ranges])
+def drop_proved(problem: Problem) -> Problem | None:
+    """Drop conditions that always hold; ``None`` if one never holds or nothing is summed."""
+    joined = _combine_congruences(problem.constraints, [r.symbol for r in problem.ranges])
     if joined is None or not problem.body.terms:
         return None
     constraints = list(joined)
@@ -154,11 +158,11 @@ def pruned(problem: Problem) -> Problem | None:
     return Problem(problem.body, problem.ranges, tuple(constraints), problem.facts)
 
 
-# === Congruences: what several say of one coordinate is said by one.
+# === Congruences: several congruences of one coordinate are combined into one.
 
 
 class Congruence(Struct, frozen=True):
-    """That a number leaves a residue, which may be open; none does where the modulus is 0."""
+    """The statement that a number leaves a residue, which may be symbolic; modulus 0 means that none does."""
 
     modulus: int
     residue: Poly
@@ -167,11 +171,11 @@ class Congruence(Struct, frozen=True):
 _NEVER = Congruence(0, ZERO)
 
 
-def _with_joint_congruences(constraints: Constraints, coordinates: Sequence[Symbol]) -> Constraints | None:
-    """Conditions with as few congruences of a coordinate as will do; None where they never hold."""
+def _combine_congruences(constraints: Constraints, coordinates: Sequence[Symbol]) -> Constraints | None:
+    """Combine the congruences of each coordinate; None if they never hold together."""
     for x in coordinates:
         found = _congruences_of(x, constraints, coordinates)
-        joint = _joined(found.values())
+        joint = _combine(found.values())
         if _NEVER in joint:
             return None
         if len(joint) < len(found):
@@ -184,13 +188,13 @@ def _with_joint_congruences(constraints: Constraints, coordinates: Sequence[Symb
 def _congruences_of(
     x: Symbol, constraints: Constraints, coordinates: Sequence[Symbol]
 ) -> dict[Cond, Congruence]:
-    """Those whose residue is the same for all coordinates."""
+    """Return the congruences of x whose residue does not depend on any coordinate, by their conditions."""
     asked = ((a, _congruence(a.p, x)) for a in constraints if isinstance(a, Eq) and x in a.p.free)
     return {a: one for a, one in asked if one is not None and one.residue.free.isdisjoint(coordinates)}
 
 
 def _congruence(p: Poly, x: Symbol) -> Congruence | None:
-    """Read ``p == 0`` as a congruence of x; None where it is none.
+    """Read ``p == 0`` as a congruence of x; None if it is not one.
 
     >>> from tolcost.algebra.poly import length
     >>> n, m = length("n"), length("m")
@@ -207,19 +211,20 @@ def _congruence(p: Poly, x: Symbol) -> Congruence | None:
     if modulus is None or parts is None or slope is None:
         return None
     times, odd = divmod(-p.terms[floor,], modulus)
-    rest = (p + atom(floor) * (times * modulus) - floor.p * times).constant  # so many times the residue
+    rest = (p + atom(floor) * (times * modulus) - floor.p * times).constant  # a multiple of the residue
     if odd or rest is None:
         return None
     residue, odd = divmod(-rest, times)
     if odd or not 0 <= residue < modulus:
         return _NEVER
-    return _solution(slope, residue - parts[1], modulus)
+    return _solve_congruence(slope, residue - parts[1], modulus)
 
 
-def _solution(slope: int, residue: Poly, modulus: int) -> Congruence | None:
-    """Which numbers leave a residue when they are multiplied; None where open lengths decide whether any do.
+def _solve_congruence(slope: int, residue: Poly, modulus: int) -> Congruence | None:
+    """Solve ``slope * x == residue`` modulo ``modulus``; None if symbols decide whether there is a solution.
 
-    A residue is at most 0, whatever is open: turns of a range that begins above 0 do so, too.
+    The residue of the solution is normalised to at most 0, whatever its symbols are, so that the number of
+    steps from it to a positive start is not negative.
     """
     common = gcd(slope, modulus)
     step = modulus // common
@@ -233,34 +238,34 @@ def _solution(slope: int, residue: Poly, modulus: int) -> Congruence | None:
     return Congruence(step, poly(turned))
 
 
-def _joined(congruences: Iterable[Congruence]) -> list[Congruence]:
-    """As few as say the same."""
+def _combine(congruences: Iterable[Congruence]) -> list[Congruence]:
+    """Combine congruences that fit each other."""
     joint: list[Congruence] = []
     for one in congruences:
-        both = ((at, _both(other, one)) for at, other in enumerate(joint))
+        both = ((at, _combine_two(other, one)) for at, other in enumerate(joint))
         at, found = next(((at, found) for at, found in both if found is not None), (len(joint), one))
         joint[at : at + 1] = [found]
     return joint
 
 
-def _both(one: Congruence, other: Congruence) -> Congruence | None:
-    """What two congruences say together; None where open lengths decide whether they fit.
+def _combine_two(one: Congruence, other: Congruence) -> Congruence | None:
+    """Return the conjunction of two congruences; None if symbols decide whether they fit.
 
     >>> def residues(*pairs: tuple[int, int]) -> list[Congruence]:
     ...     return [Congruence(modulus, as_poly(residue)) for modulus, residue in pairs]
-    >>> _both(*residues((4, 1), (6, 3))), _both(*residues((4, 1), (6, 2)))
+    >>> _combine_two(*residues((4, 1), (6, 3))), _combine_two(*residues((4, 1), (6, 2)))
     (Congruence(modulus=12, residue=-3), Congruence(modulus=0, residue=0))
     """
     if _NEVER in (one, other):
         return _NEVER
-    turns = _solution(one.modulus, other.residue - one.residue, other.modulus)
+    turns = _solve_congruence(one.modulus, other.residue - one.residue, other.modulus)
     if turns is None or turns == _NEVER:
         return turns
     return Congruence(one.modulus * turns.modulus, one.residue + turns.residue * one.modulus)
 
 
 class Found(Struct, frozen=True, eq=False):
-    """Lower and upper bounds of a variable, and the conditions that are not bounds."""
+    """The lower and upper bounds of a variable, and the conditions that are not bounds."""
 
     lows: tuple[Poly, ...]
     highs: tuple[Poly, ...]
@@ -268,7 +273,7 @@ class Found(Struct, frozen=True, eq=False):
 
 
 class Competing(Struct, frozen=True, eq=False):
-    """One case: the bounds left in it, and the conditions under which it is the case."""
+    """One case: the bounds left in it, and the conditions that select it."""
 
     lows: tuple[Poly, ...]
     highs: tuple[Poly, ...]
@@ -276,7 +281,7 @@ class Competing(Struct, frozen=True, eq=False):
 
 
 def bounds_on(x: Symbol, lo: Poly, hi: Poly, constraints: Constraints, facts: tuple[Cond, ...]) -> Found:
-    """Read affine conditions on x as bounds; redundant bounds are dropped."""
+    """Read affine conditions on x as bounds; bounds that others imply are dropped."""
     lows, highs, unused = [lo], [hi], []
     for a in constraints:
         parts = affine_parts(a.p, x) if isinstance(a, Ge) else None
@@ -292,12 +297,12 @@ def bounds_on(x: Symbol, lo: Poly, hi: Poly, constraints: Constraints, facts: tu
 
 
 def _divisor(slope: Poly) -> Poly:
-    """A slope to divide by: positive even where the conditions that make it so do not hold."""
+    """Return a slope to divide by, made positive also where the conditions that imply it do not hold."""
     return slope if prove(ge(slope - 1)) is True else maximum(slope, 1)
 
 
 def _undominated(bounds: tuple[Poly, ...], facts: tuple[Cond, ...], way: int) -> tuple[Poly, ...]:
-    """Drop every bound that another one implies."""
+    """Drop every bound that another bound implies."""
     kept: list[Poly] = []
     for bound in dict.fromkeys(bounds):
         if any(prove(ge((other - bound) * way), facts) for other in kept):
@@ -307,48 +312,49 @@ def _undominated(bounds: tuple[Poly, ...], facts: tuple[Cond, ...], way: int) ->
     return tuple(kept)
 
 
-def dominating(found: Found, remaining: frozenset[Symbol], facts: tuple[Cond, ...]) -> list[Competing]:
-    """Split into cases by which bound is tightest, where that depends on remaining coordinates."""
-    lows = _winners(_fixed_as_one(found.lows, remaining, facts, 1), 1)
-    highs = _winners(_fixed_as_one(found.highs, remaining, facts, -1), -1)
+def cases_of_tightest(found: Found, remaining: frozenset[Symbol], facts: tuple[Cond, ...]) -> list[Competing]:
+    """Split into cases by which bound is tightest, if that depends on remaining coordinates."""
+    lows = _winners(_merge_fixed(found.lows, remaining, facts, 1), 1)
+    highs = _winners(_merge_fixed(found.highs, remaining, facts, -1), -1)
     return [Competing((low,), (high,), a + b) for (low, a), (high, b) in product(lows, highs)]
 
 
-def _fixed_as_one(
+def _merge_fixed(
     bounds: tuple[Poly, ...], remaining: frozenset[Symbol], facts: tuple[Cond, ...], way: int
 ) -> tuple[Poly, ...]:
-    """Make one bound of those that no remaining coordinate moves: a clip can say which is tightest."""
+    """Merge the bounds that depend on no remaining coordinate into one, with a clip."""
     fixed = [b for b in bounds if not b.free & remaining]
     moving = tuple(b for b in bounds if b.free & remaining)
-    return (*moving, reduce(lambda a, b: tighter(a, b, facts, way), fixed)) if fixed else moving
+    return (*moving, reduce(lambda a, b: tighter_bound(a, b, facts, way), fixed)) if fixed else moving
 
 
-def tighter(a: Poly, b: Poly, facts: tuple[Cond, ...], way: int) -> Poly:
-    """Give the larger of two lower bounds (way 1), or the smaller of two upper ones (way -1)."""
+def tighter_bound(a: Poly, b: Poly, facts: tuple[Cond, ...], way: int) -> Poly:
+    """Return the larger of two lower bounds (way 1), or the smaller of two upper bounds (way -1)."""
     return maximum(a, b, facts) if way > 0 else minimum(a, b, facts)
 
 
 def _winners(bounds: tuple[Poly, ...], way: int) -> list[tuple[Poly, tuple[Cond, ...]]]:
-    """Give each bound and the conditions under which it is the tightest; ties go to the first."""
+    """Return each bound with the conditions under which it is the tightest; ties go to the first."""
     return [
         (mine, tuple(ge((mine - other) * way - (j < k)) for j, other in enumerate(bounds) if j != k))
         for k, mine in enumerate(bounds)
     ]
 
 
-# === Sums of one variable over one range, where the range is known not to be shorter than empty.
+# === Sums of one variable over one range whose length is known to be non-negative.
 #
-# Powers by Faulhaber's formula; one floor of unit step by whole blocks and a rest, also for a
-# symbolic divisor; any floors by numbers through residues.  Clips and conditions are taken care
-# of by ``sums``; what none of this covers becomes an unevaluated ``Sum``.
+# Powers of the variable are summed by Faulhaber's formula; a floor whose argument moves by 1 by whole blocks
+# and a rest, also for a symbolic divisor; floors by numbers by residue classes. ``sums`` takes care of clips
+# and conditions; a summand that none of this covers becomes an unevaluated ``Sum``.
 
 
 MAX_PERIOD = 64
+"""The longest period whose residue classes are summed one by one: the closed form has a part for each."""
 
 
 @lru_cache(maxsize=256)
 def power_sum(exponent: int) -> tuple[tuple[int, ...], int]:
-    """Coefficients, lowest first, and denominator of ``1**k + 2**k + ... + n**k`` as a polynomial in n.
+    """Return ``1**k + 2**k + ... + n**k`` as coefficients in n, lowest first, and their denominator.
 
     >>> power_sum(1)
     ((0, 1, 1), 2)
@@ -385,13 +391,13 @@ def _power_sum_at(exponent: int, n: Poly) -> Poly:
 
 
 def antidifference(body: Poly, x: Symbol, at: Poly) -> Poly:
-    """Sum of a polynomial in x from 1 to ``at``, as a polynomial identity (also below 0)."""
+    """Sum a polynomial in x from 1 to ``at``, as a polynomial identity (valid also below 0)."""
     parts = powers_of(body, x)
     return total_of(multiply(coef, _power_sum_at(k, at)) for k, coef in parts.items())
 
 
 def sum_range(body: Poly, x: Symbol, lo: Poly, hi: Poly) -> Poly:
-    """Sum over a range with ``hi >= lo - 1``; the part without a closed form stays a ``Sum``."""
+    """Sum over a range with ``hi >= lo - 1``; a part without a closed form stays a ``Sum``."""
     if x not in body.free:
         return multiply(body, hi - lo + 1)
     if not body.height:
@@ -405,7 +411,7 @@ def _polynomial_sum(body: Poly, x: Symbol, lo: Poly, hi: Poly) -> Poly:
 
 
 def _groups(body: Poly, x: Symbol) -> dict[frozenset[Generator], Poly]:
-    """Sort the terms by which floors, clips and sums that depend on x they contain."""
+    """Group the terms by the floors, clips and sums in them that depend on x."""
     rows: dict[frozenset[Generator], Terms] = {}
     for mono, coef in body.terms.items():
         hard = frozenset(g for g in mono if g is not x and x in g.free)
@@ -433,7 +439,7 @@ def _group_sum(body: Poly, hard: frozenset[Generator], x: Symbol, lo: Poly, hi: 
 
 
 def _geometric(body: Poly, x: Symbol, lo: Poly, hi: Poly) -> Poly | None:
-    """Powers of numbers whose exponents move evenly with x, each times a polynomial in x."""
+    """Sum powers of numbers whose exponents are linear in x, each times a polynomial in x."""
     rows: dict[tuple[Exponential, ...], Terms] = {}
     for mono, coef in body.terms.items():
         part = tuple(g for g in mono if isinstance(g, Exponential) and x in g.free)
@@ -444,7 +450,7 @@ def _geometric(body: Poly, x: Symbol, lo: Poly, hi: Poly) -> Poly | None:
         at_last, at_first = (_power_at(part, x, at) for at in (hi, lo - 1))
         if ratio is None or ratio == 1 or at_last is None or at_first is None:
             return None
-        factors = _summed_factors(powers_of(poly(terms, body.den), x), ratio)
+        factors = _antidifference_factors(powers_of(poly(terms, body.den), x), ratio)
         last = multiply(at_last, total_of(multiply(q, hi**k) for k, q in factors.items()))
         first = multiply(at_first, total_of(multiply(q, (lo - 1) ** k) for k, q in factors.items()))
         sums.append(last - first)
@@ -452,7 +458,7 @@ def _geometric(body: Poly, x: Symbol, lo: Poly, hi: Poly) -> Poly | None:
 
 
 def _ratio(part: tuple[Exponential, ...], x: Symbol) -> Fraction | None:
-    """By what a product of powers is multiplied as x grows by 1."""
+    """Return the factor by which a product of powers grows when x grows by 1."""
     ratio = Fraction(1)
     for generator in part:
         parts = affine_parts(generator.p, x)
@@ -464,7 +470,7 @@ def _ratio(part: tuple[Exponential, ...], x: Symbol) -> Fraction | None:
 
 
 def _power_at(part: tuple[Exponential, ...], x: Symbol, at: Poly) -> Poly | None:
-    """A product of powers at an end of a range; None where an exponent may be below 0 there."""
+    """Return a product of powers at an end of a range; None if an exponent may be negative there."""
     found = []
     for generator in part:
         exponent = rebuild(generator.p, {x: at}, PROVED)
@@ -474,8 +480,8 @@ def _power_at(part: tuple[Exponential, ...], x: Symbol, at: Poly) -> Poly | None
     return product_of(found)
 
 
-def _summed_factors(coefficients: Mapping[int, Poly], ratio: Fraction) -> dict[int, Poly]:
-    """Give ``q`` with ``q(x)*r**x - q(x - 1)*r**(x - 1) == p(x)*r**x``, both by the powers of x in them."""
+def _antidifference_factors(coefficients: Mapping[int, Poly], ratio: Fraction) -> dict[int, Poly]:
+    """Return ``q`` with ``q(x)*r**x - q(x - 1)*r**(x - 1) == p(x)*r**x``, as coefficients of powers of x."""
     found: dict[int, Poly] = {}
     back = 1 / ratio
     for k in range(max(coefficients), -1, -1):
@@ -487,7 +493,7 @@ def _summed_factors(coefficients: Mapping[int, Poly], ratio: Fraction) -> dict[i
 
 
 def _by_blocks(body: Poly, floor: Floor, x: Symbol, lo: Poly, hi: Poly) -> Poly | None:
-    """One floor whose argument moves by 1 or -1 with x: whole blocks of q, and the rest of one."""
+    """Sum over a floor whose argument moves by 1 or -1 with x: whole blocks of q, and a partial block."""
     parts = affine_parts(floor.p, x)
     if parts is None or x in floor.q.free or parts[0].constant not in (1, -1):
         return None
@@ -504,20 +510,20 @@ def _by_blocks(body: Poly, floor: Floor, x: Symbol, lo: Poly, hi: Poly) -> Poly 
         blocks = floordiv(end, floor.q)
         start = atom(block) * floor.q
         whole = antidifference(in_y, y, start + floor.q - 1) - antidifference(in_y, y, start - 1)
-        before = antidifference(whole, block, blocks - 1) + _zeroth(whole, block)
+        before = antidifference(whole, block, blocks - 1) + _value_at_zero(whole, block)
         tail = antidifference(in_y, y, end - 1) - antidifference(in_y, y, start - 1)
         return before + replace_generator(tail, block, blocks, PROVED)
 
     return up_to(last + 1) - up_to(first)
 
 
-def _zeroth(p: Poly, generator: Generator) -> Poly:
-    """Give the value at 0, which a sum that starts at 1 leaves out."""
+def _value_at_zero(p: Poly, generator: Generator) -> Poly:
+    """Return the value at 0, which a sum that starts at 1 leaves out."""
     return powers_of(p, generator).get(0, ZERO)
 
 
 def common_period(generators: frozenset[Generator] | set[Generator], x: Symbol) -> int | None:
-    """Give a step of x after which all floors by numbers repeat, or ``None`` if none is small."""
+    """Return a step of x after which all floors by numbers repeat, or ``None`` if no small step does."""
     period = 1
     for generator in generators:
         steps = _period(generator, x)
@@ -547,7 +553,7 @@ def _period(generator: Generator, x: Symbol) -> int | None:
 
 
 def _by_residues(body: Poly, period: int, x: Symbol, lo: Poly, hi: Poly) -> Poly:
-    """Sum over each residue class, in which the floors are polynomials."""
+    """Sum over each residue class; within one, the floors are polynomials."""
     parts = []
     for residue in range(period):
         last = floordiv(hi - lo - residue, period)
@@ -556,29 +562,31 @@ def _by_residues(body: Poly, period: int, x: Symbol, lo: Poly, hi: Poly) -> Poly
         t = the_symbol(turn)
         if any(t in g.free and g is not t for mono in there.terms for g in mono):
             return opaque_sum(body, x, lo, hi)
-        parts.append(antidifference(there, t, last) + _zeroth(there, t))
+        parts.append(antidifference(there, t, last) + _value_at_zero(there, t))
     return total_of(parts)
 
 
-# === Removing coordinates.
+# === Eliminating coordinates.
 
 
 _MAX_ENUMERATED = 64
+"""The longest constant range that is written out term by term."""
 _MAX_POWERS = 2_000
+"""The most terms that powers of the bounds, or a summand after one coordinate, may have."""
 
 
 def eliminate(problem: Problem, work: Work) -> Poly:
-    """Remove all coordinates, or raise ``NoClosedForm``."""
+    """Eliminate all coordinates, or raise ``NoClosedForm``."""
     work.step(problem.body)
-    left = pruned(problem)
+    left = drop_proved(problem)
     if left is None:
         return ZERO
     if not left.ranges:
-        return gated(left.body, left.constraints, left.facts)
-    short = _worth_writing_out(left)
+        return zero_unless(left.body, left.constraints, left.facts)
+    short = _range_to_write_out(left)
     if short is not None:
-        return _written_out(left, short, work)
-    chosen = _chosen(left)
+        return _write_out(left, short, work)
+    chosen = _choose_range(left)
     for way in (_by_equality, _by_congruence, _by_condition_residues, _by_clip):
         done = way(left, chosen, work)
         if done is not None:
@@ -586,13 +594,13 @@ def eliminate(problem: Problem, work: Work) -> Poly:
     return _by_bounds(left, chosen, work)
 
 
-def _hard(p: Poly, x: Symbol) -> set[Generator]:
-    """Give the floors, clips and sums at the outer level that depend on x."""
+def _parts_over(p: Poly, x: Symbol) -> set[Generator]:
+    """Return the floors, clips and sums at the outer level that depend on x."""
     return {g for mono in p.terms for g in mono if g is not x and x in g.free}
 
 
-def _worth_writing_out(problem: Problem) -> SummedRange | None:
-    """Give the shortest constant range that is tied to others by a condition, floor or clip."""
+def _range_to_write_out(problem: Problem) -> SummedRange | None:
+    """Return the shortest constant range that a condition ties to others, or that a floor or clip uses."""
     best: tuple[int, SummedRange] | None = None
     symbols = frozenset(r.symbol for r in problem.ranges)
     for r in problem.ranges:
@@ -600,21 +608,21 @@ def _worth_writing_out(problem: Problem) -> SummedRange | None:
         if span is None or span >= _MAX_ENUMERATED or (best is not None and best[0] <= span):
             continue
         tied = any(r.symbol in a.p.free and (a.p.free & symbols != {r.symbol}) for a in problem.constraints)
-        if tied or any(_hard(p, r.symbol) for p in (problem.body, *(a.p for a in problem.constraints))):
+        if tied or any(_parts_over(p, r.symbol) for p in (problem.body, *(a.p for a in problem.constraints))):
             best = (span, r)
     return best[1] if best else None
 
 
-def _written_out(problem: Problem, r: SummedRange, work: Work) -> Poly:
+def _write_out(problem: Problem, r: SummedRange, work: Work) -> Poly:
     span = (r.hi - r.lo).constant or 0
     parts = []
     for k in range(span + 1):
-        parts.append(eliminate(put(problem, r.symbol, r.lo + k, work.rules), work))
+        parts.append(eliminate(substitute_range(problem, r.symbol, r.lo + k, work.rules), work))
     return total_of(parts)
 
 
-def _chosen(problem: Problem) -> SummedRange:
-    """Choose a coordinate no other range depends on: one an equality fixes, else the simplest."""
+def _choose_range(problem: Problem) -> SummedRange:
+    """Choose a coordinate that no other range depends on: one that an equality fixes, else the simplest."""
     bounding = frozenset[Symbol]().union(*(r.lo.free | r.hi.free for r in problem.ranges))
     open_ = [(k, r) for k, r in enumerate(problem.ranges) if r.symbol not in bounding]
     return min(open_, key=lambda kr: (_difficulty(problem, kr[1].symbol), -kr[0]))[1]
@@ -633,7 +641,7 @@ def _difficulty(problem: Problem, x: Symbol) -> int:
 
 
 def _by_equality(problem: Problem, r: SummedRange, work: Work) -> Poly | None:
-    """Let an equality fix the coordinate; its range becomes a condition on the others."""
+    """Use an equality to fix the coordinate; its range becomes a condition on the others."""
     x = r.symbol
     for a in problem.constraints:
         parts = affine_parts(a.p, x) if isinstance(a, Eq) and x in a.p.free else None
@@ -645,14 +653,14 @@ def _by_equality(problem: Problem, r: SummedRange, work: Work) -> Poly | None:
         extra = (fits, ge(value - r.lo), ge(r.hi - value))
         others = tuple(o for o in problem.constraints if o != a)
         left = Problem(problem.body, problem.ranges, others, problem.facts)
-        if _divides(left, x):  # outside of the range, where all is gated away, no divisor may vanish
+        if _divides(left, x):  # outside the range the value is gated away, but no divisor may vanish there
             value = r.lo + relu(value - r.lo)
-        return eliminate(put(left, x, value, work.rules, extra), work)
+        return eliminate(substitute_range(left, x, value, work.rules, extra), work)
     return None
 
 
 def _divides(problem: Problem, x: Symbol) -> bool:
-    """Whether something is divided by an expression in x."""
+    """Whether some divisor depends on x."""
     pending = [problem.body, *(a.p for a in problem.constraints)]
     while pending:
         for generator in {g for mono in pending.pop().terms for g in mono if x in g.free}:
@@ -663,7 +671,7 @@ def _divides(problem: Problem, x: Symbol) -> bool:
 
 
 def _by_congruence(problem: Problem, r: SummedRange, work: Work) -> Poly | None:
-    """Visit only what a congruence of the coordinate lets through: every so many from a first one on."""
+    """Visit only the coordinates that a congruence admits: every step-th one from the first on."""
     x, start = r.symbol, r.lo.constant
     found = _congruences_of(x, problem.constraints, [other.symbol for other in problem.ranges])
     if not found:
@@ -677,14 +685,14 @@ def _by_congruence(problem: Problem, r: SummedRange, work: Work) -> Poly | None:
     turn = coordinate("t", high, low)
     others = tuple(a for a in problem.constraints if a != cond)
     left = Problem(problem.body, problem.ranges, others, problem.facts)
-    there = put(left, x, turn * step + first, work.rules)
+    there = substitute_range(left, x, turn * step + first, work.rules)
     ranges = (*there.ranges, SummedRange(the_symbol(turn), low, high))
     return eliminate(Problem(there.body, ranges, there.constraints, there.facts), work)
 
 
 def _by_condition_residues(problem: Problem, r: SummedRange, work: Work) -> Poly | None:
-    """Sum over residue classes where a condition contains floors of the coordinate."""
-    hard = {g for a in problem.constraints for g in _hard(a.p, r.symbol)}
+    """Sum over residue classes if a condition contains floors of the coordinate."""
+    hard = {g for a in problem.constraints for g in _parts_over(a.p, r.symbol)}
     floors: set[Generator] = {g for g in hard if isinstance(g, Floor)}
     period = common_period(floors, r.symbol) if floors else None
     if period is None or period == 1:
@@ -693,35 +701,38 @@ def _by_condition_residues(problem: Problem, r: SummedRange, work: Work) -> Poly
     for residue in range(period):
         last = floordiv(r.hi - r.lo - residue, period)
         turn = coordinate("t", last, 0)
-        there = put(problem, r.symbol, turn * period + r.lo + residue, work.rules)
+        there = substitute_range(problem, r.symbol, turn * period + r.lo + residue, work.rules)
         ranges = (*there.ranges, SummedRange(the_symbol(turn), ZERO, last))
         parts.append(eliminate(Problem(there.body, ranges, there.constraints, there.facts), work))
     return total_of(parts)
 
 
 def _by_clip(problem: Problem, r: SummedRange, work: Work) -> Poly | None:
-    """Split at the point where a clip in the summand starts to count."""
+    """Split the range at the point where a clip in the summand becomes positive."""
     clip = _innermost_clip(problem.body, r.symbol)
     if clip is None:
         return None
-    active = _active(clip, r, problem.facts)
+    active = _activity_condition(clip, r, problem.facts)
     if not isinstance(active, Ge) or affine_parts(active.p, r.symbol) is None:
         return None
     outer = {mono: coef for mono, coef in problem.body.terms.items() if clip in mono}
     inside = poly(outer, problem.body.den)
     rest = problem.body - inside
     if any(clip in _nested_clips(g) for mono in problem.body.terms for g in mono if g is not clip):
-        idle = extended(problem, replace_generator(problem.body, clip, ZERO, work.rules), negate(active))
-        busy = extended(problem, replace_generator(problem.body, clip, clip.p, work.rules), active)
+        idle = with_conditions(
+            problem, replace_generator(problem.body, clip, ZERO, work.rules), negate(active)
+        )
+        busy = with_conditions(problem, replace_generator(problem.body, clip, clip.p, work.rules), active)
         return eliminate(idle, work) + eliminate(busy, work)
-    busy = extended(problem, replace_generator(inside, clip, clip.p, work.rules), active)
-    return eliminate(extended(problem, rest), work) + eliminate(busy, work)
+    busy = with_conditions(problem, replace_generator(inside, clip, clip.p, work.rules), active)
+    return eliminate(with_conditions(problem, rest), work) + eliminate(busy, work)
 
 
-def _active(clip: Relu, r: SummedRange, facts: tuple[Cond, ...]) -> Cond:
-    """Where a clip counts: from 1 on; from 0 on, where it is 0 as well, if that is at one end only.
+def _activity_condition(clip: Relu, r: SummedRange, facts: tuple[Cond, ...]) -> Cond:
+    """Return the condition under which a clip counts: argument at least 1, or at least 0 if that is simpler.
 
-    Of blocks the last one may be shorter: it is where ``k*b >= n``, and there may be none where ``k*b > n``.
+    It is simpler if the argument is 0 at one end of the range only. The last of several blocks may be
+    shorter: it is where ``k*b >= n``, while ``k*b > n`` may hold nowhere.
     """
     times, rest = affine_parts(clip.p, r.symbol) or (ONE, ZERO)
     way = None if times in (ONE, -ONE) else sign(times, facts)
@@ -758,16 +769,16 @@ def _by_bounds(problem: Problem, r: SummedRange, work: Work) -> Poly:
         raise NoClosedForm
     known = problem.facts + others
     whole = Competing(found.lows, found.highs, ())
-    if remaining and not _hard(body, x) and prove(ge(_count(*_tightest(whole, known))), known):
-        return _between(outer, x, whole, work)  # the range is never empty, so clips say it without cases
-    pieces = dominating(found, remaining, known)
+    if remaining and not _parts_over(body, x) and prove(ge(_count(*_tightest(whole, known))), known):
+        return _between(outer, x, whole, work)  # the range is never empty, so clips express it without cases
+    pieces = cases_of_tightest(found, remaining, known)
     return total_of(_between(outer, x, piece, work) for piece in pieces)
 
 
 def _tightest(piece: Competing, known: tuple[Cond, ...]) -> tuple[Poly, Poly]:
-    """Give the largest lower and the smallest upper bound."""
-    lo = reduce(lambda a, b: tighter(a, b, known, 1), piece.lows)
-    return lo, reduce(lambda a, b: tighter(a, b, known, -1), piece.highs)
+    """Return the largest lower and the smallest upper bound."""
+    lo = reduce(lambda a, b: tighter_bound(a, b, known, 1), piece.lows)
+    return lo, reduce(lambda a, b: tighter_bound(a, b, known, -1), piece.highs)
 
 
 def _count(lo: Poly, hi: Poly) -> Poly:
@@ -775,8 +786,8 @@ def _count(lo: Poly, hi: Poly) -> Poly:
 
 
 def _between(outer: Problem, x: Symbol, piece: Competing, work: Work) -> Poly:
-    """Sum between bounds that no longer compete in the coordinates that remain."""
-    there = pruned(extended(outer, outer.body, *piece.conds))
+    """Sum between bounds that no longer compete in the remaining coordinates."""
+    there = drop_proved(with_conditions(outer, outer.body, *piece.conds))
     if there is None:
         return ZERO
     known = there.facts + there.constraints
@@ -798,17 +809,17 @@ def _between(outer: Problem, x: Symbol, piece: Competing, work: Work) -> Poly:
     if any(isinstance(g, Sum) and g.free & remaining for mono in summed.terms for g in mono):
         raise NoClosedForm
     bound = (ge(count),) if not verdict and count.free & remaining else ()
-    return eliminate(extended(there, tidied(summed, known), *bound), work)
+    return eliminate(with_conditions(there, normalise_clips(summed, known), *bound), work)
 
 
 def _clipped_sum(body: Poly, x: Symbol, lo: Poly, hi: Poly, facts: tuple[Cond, ...]) -> Poly:
-    """Sum over a range that may be empty: it ends where it begins."""
+    """Sum over a range that may be empty, by clipping its length at 0."""
     clipped = relu(hi - lo + 1, facts)
     return sum_range(body, x, lo, lo + clipped - 1) if clipped.terms else ZERO
 
 
 def _check_size(body: Poly, x: Symbol, lo: Poly, hi: Poly) -> None:
-    """Refuse where powers of the bounds alone would be too many terms."""
+    """Give up if powers of the bounds alone would have too many terms."""
     degree = 1 + max((mono.count(x) for mono in body.terms), default=0)
     if max(comb(len(end.terms) + degree, degree) for end in (lo, hi)) > _MAX_POWERS:
         raise NoClosedForm

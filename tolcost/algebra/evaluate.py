@@ -1,7 +1,7 @@
-"""Exact evaluation at one point, in Python integers; at many; and as functions made once, asked often.
+"""Exact evaluation in Python integers: at one point, at many points, and as functions for repeated calls.
 
-A sum without a closed form is one again once everything in it is a number: a closed form then, Euclid's
-floor sum, or a loop.  The loop is bounded; a sum that would need more raises ``AlgebraBudget``.
+A sum without a closed form gets one once everything in it is a number: a closed form of ``sums``, Euclid's
+floor sum, or a loop. The loop is bounded; a sum that needs more steps raises ``AlgebraBudget``.
 """
 
 from __future__ import annotations
@@ -42,29 +42,32 @@ if TYPE_CHECKING:
 
 
 MAX_LOOP = 10_000_000
+"""The most terms that one evaluation adds one by one; it bounds the time of the evaluation."""
 _SHORT_SUM = 256
+"""A shorter sum is added up directly: looking for a closed form would take longer."""
 _BLOCK = 1 << 16
+"""The number of terms evaluated at once in a vectorised loop."""
 
 PointFunction: TypeAlias = Callable[[Mapping[Symbol, int]], int]
-"""The value at a point; a ``KeyError`` where a symbol has none there."""
+"""Computes the value at a point; raises ``KeyError`` if a symbol has no value there."""
 
 PointCondition: TypeAlias = Callable[[Mapping[Symbol, int]], bool]
 
 
 class _Loops(Struct):
-    """How many terms may still be added one by one."""
+    """The number of terms that may still be added one by one."""
 
     left: int = MAX_LOOP
 
     def take(self, count: int) -> None:
-        """Take this many."""
+        """Take ``count`` terms; raise ``AlgebraBudget`` if not enough are left."""
         self.left -= count
         if self.left < 0:
             raise AlgebraBudget(f"a sum without a closed form has more than {MAX_LOOP} terms")
 
 
 class _Point(Struct, frozen=True):
-    """Mapping[Symbol, int] of symbols, of the generators met so far, and what is left to spend on loops."""
+    """The values of symbols at a point, those of generators evaluated so far, and the loop budget left."""
 
     values: Mapping[Symbol, int]
     loops: _Loops
@@ -72,7 +75,7 @@ class _Point(Struct, frozen=True):
 
 
 def evaluate(p: Poly | int, values: Mapping[Symbol, int]) -> int:
-    """Give the value at a point.
+    """Return the value at a point.
 
     >>> from tolcost.algebra.poly import length, the_symbol
     >>> n = length("n")
@@ -85,7 +88,7 @@ def evaluate(p: Poly | int, values: Mapping[Symbol, int]) -> int:
     total = 0
     try:
         for mono, coef in form.terms.items():
-            for symbol in mono:  # without floors, clips and sums, nothing but symbols
+            for symbol in mono:  # without floors, clips and sums, every generator is a symbol
                 coef *= int(values[symbol])  # type: ignore[index]
             total += coef
     except KeyError as missing:
@@ -94,38 +97,41 @@ def evaluate(p: Poly | int, values: Mapping[Symbol, int]) -> int:
 
 
 def evaluate_each(asked: Iterable[Poly | Cond], values: Mapping[Symbol, int]) -> list[int]:
-    """Give the values of several at one point, 1 or 0 for conditions; what they share is worked out once."""
+    """Evaluate several forms at one point, conditions as 1 or 0.
+
+    Forms share the generators evaluated so far.
+    """
     point = _Point(values, _Loops())
     return [_value(one, point) if isinstance(one, Poly) else evaluate_cond(one, values) for one in asked]
 
 
 def _value_at(p: Poly, values: Mapping[Symbol, int], loops: _Loops) -> int:
-    """Give the value at a point, with what is left to spend on loops."""
+    """Return the value at a point, with a given loop budget."""
     return _value(p, _Point(values, loops))
 
 
 def evaluate_many(p: Poly | int, values: Mapping[Symbol, Sequence[int] | Ints]) -> Ints:
-    """Give the values at many points: a NumPy array, of int64 where all fit, else of Python integers.
+    """Evaluate at many points: a NumPy array, of int64 if all values fit, else of Python integers.
 
     >>> from tolcost.algebra.poly import length, the_symbol
     >>> n = length("n")
     >>> evaluate_many(n * n, {the_symbol(n): [1, 2, 3]}).tolist()
     [1, 4, 9]
     """
-    from tolcost.algebra.vectorised import evaluate_columns  # NumPy is loaded only where it is needed
+    from tolcost.algebra.vectorised import evaluate_columns  # NumPy is loaded only here
 
     return evaluate_columns(as_poly(p), values, _generator_at)
 
 
 def decide_many(cond: Cond, values: Mapping[Symbol, Sequence[int] | Ints]) -> Ints:
-    """Decide a condition at many points: an array of truths, or one for all of them."""
+    """Decide a condition at many points: an array of truth values, or one value for all of them."""
     from tolcost.algebra.vectorised import decide_columns
 
     return decide_columns(cond, values, _generator_at)
 
 
 def _generator_at(generator: Generator, values: Mapping[Symbol, int]) -> int:
-    """Give the value of one generator at a point."""
+    """Return the value of one generator at a point."""
     return _generator_value(generator, _Point(values, _Loops()))
 
 
@@ -169,7 +175,7 @@ def _generator_value(generator: Generator, point: _Point) -> int:
 
 
 def _sum_value(body: Poly, symbol: Symbol, lo: int, hi: int, point: _Point) -> int:
-    """Add up a short range; for a long one put the numbers in and look for a closed form again."""
+    """Add up a short range; for a long range substitute the numbers and look for a closed form again."""
     if hi - lo < _SHORT_SUM:
         steps, values = range(lo, hi + 1), dict(point.values)
         point.loops.take(len(steps))
@@ -197,11 +203,12 @@ def evaluate_cond(cond: Cond, values: Mapping[Symbol, int]) -> bool:
             return all(evaluate_cond(part, values) for part in parts)
         case Or(parts=parts):
             return any(evaluate_cond(part, values) for part in parts)
-    assert_never(cond)  # a node of a program, say: None would be taken for a condition that fails
+    # any other type, such as a node of a program, would return None, which counts as false
+    assert_never(cond)
 
 
 def floor_sum(count: int, slope: int, offset: int, divisor: int) -> int:
-    """Sum of ``floor((slope*x + offset)/divisor)`` for x from 0 to count - 1, in the steps of Euclid.
+    """Sum ``floor((slope*x + offset)/divisor)`` for x from 0 to count - 1, by Euclid's algorithm.
 
     >>> floor_sum(10, 3, 1, 4) == sum((3 * x + 1) // 4 for x in range(10))
     True
@@ -210,14 +217,14 @@ def floor_sum(count: int, slope: int, offset: int, divisor: int) -> int:
     while count > 0:
         result += (slope // divisor) * (count * (count - 1) // 2) + (offset // divisor) * count
         slope, offset = slope % divisor, offset % divisor
-        # What is left counts lattice points below a line: count them the other way round.
+        # The rest counts lattice points below a line: count them along the other axis.
         count, offset = divmod(slope * count + offset, divisor)
         slope, divisor = divisor, slope
     return result
 
 
 def sum_of_numbers(body: Poly, x: Symbol, lo: int, hi: int, loops: _Loops) -> int:
-    """Sum of a body in which x is the only symbol.
+    """Sum a body in which x is the only symbol.
 
     >>> from tolcost.algebra.poly import coordinate, the_symbol
     >>> i = coordinate("i", 10**12)
@@ -236,19 +243,19 @@ def _sum_product(generators: tuple[Generator, ...], loops: _Loops) -> int:
     for generator in generators:
         if not isinstance(generator, Sum) or generator.free:
             raise AlgebraBudget("a sum does not come down to numbers")
-        result *= _last_resort(generator, loops)
+        result *= _sum_without_closed_form(generator, loops)
     return result
 
 
-def _last_resort(left: Sum, loops: _Loops) -> int:
-    """Sum what has no closed form even in numbers."""
+def _sum_without_closed_form(left: Sum, loops: _Loops) -> int:
+    """Sum a body without a closed form even in numbers."""
     lo, hi = evaluate(left.lo, {}), evaluate(left.hi, {})
     by_steps = _by_euclid(left.body, left.symbol, lo, hi)
     return _loop(left.body, left.symbol, lo, hi, loops) if by_steps is None else by_steps
 
 
 def _by_euclid(body: Poly, x: Symbol, lo: int, hi: int) -> int | None:
-    """Add up floors of linear arguments, if the body is nothing else."""
+    """Sum floors of linear arguments by Euclid's algorithm; None if the body contains anything else."""
     result = 0
     for mono, coef in body.terms.items():
         floor = mono[0] if len(mono) == 1 else None
@@ -278,7 +285,7 @@ def _vectorised_loop(body: Poly, x: Symbol, lo: int, hi: int) -> int:
 
 
 def prepared(p: Poly) -> PointFunction:
-    """Give the function from the values of symbols to that of a polynomial.
+    """Prepare a function that computes the value of a polynomial from the values of its symbols.
 
     >>> from tolcost.algebra.poly import length, the_symbol
     >>> n = length("n")
@@ -287,18 +294,18 @@ def prepared(p: Poly) -> PointFunction:
     """
     constant = p.terms.get(UNIT, 0)
     if p.den == 1 and p.height == 0 and all(len(mono) <= 1 for mono in p.terms):
-        return _prepared_line(constant, [(coef, mono[0]) for mono, coef in p.terms.items() if mono])
-    rows = tuple((coef, tuple(map(_prepared_part, mono))) for mono, coef in p.terms.items() if mono)
+        return _prepare_linear(constant, [(coef, mono[0]) for mono, coef in p.terms.items() if mono])
+    rows = tuple((coef, tuple(map(_prepare_generator, mono))) for mono, coef in p.terms.items() if mono)
     if p.den != 1:
-        return _exact_quotient(_prepared_total(constant, rows), p)
+        return _exact_quotient(_prepare_total(constant, rows), p)
     if len(rows) == 1 and rows[0][0] == 1 and len(rows[0][1]) == 1:
         (part,) = rows[0][1]
         return (lambda values: part(values) + constant) if constant else part
-    return _prepared_total(constant, rows)
+    return _prepare_total(constant, rows)
 
 
-def _prepared_line(constant: int, rows: list[tuple[int, Generator]]) -> PointFunction:
-    """The same of what most polynomials are: a constant, and symbols with a factor each."""
+def _prepare_linear(constant: int, rows: list[tuple[int, Generator]]) -> PointFunction:
+    """Prepare a polynomial of degree 1, the usual case: a constant, and symbols with a factor each."""
     if not rows:
         return lambda values: constant
     ((first, symbol), *more) = rows
@@ -314,7 +321,7 @@ def _prepared_line(constant: int, rows: list[tuple[int, Generator]]) -> PointFun
     return value
 
 
-def _prepared_total(constant: int, rows: tuple[tuple[int, tuple[PointFunction, ...]], ...]) -> PointFunction:
+def _prepare_total(constant: int, rows: tuple[tuple[int, tuple[PointFunction, ...]], ...]) -> PointFunction:
     def value(values: Mapping[Symbol, int]) -> int:
         total = constant
         for product, parts in rows:
@@ -336,12 +343,12 @@ def _exact_quotient(top: PointFunction, p: Poly) -> PointFunction:
     return value
 
 
-def _prepared_part(generator: Generator) -> PointFunction:
+def _prepare_generator(generator: Generator) -> PointFunction:
     match generator:
         case Symbol():
             return itemgetter(generator)
         case Floor(p=p, q=q):
-            return _prepared_floor(prepared(p), prepared(q), q)
+            return _prepare_floor(prepared(p), prepared(q), q)
         case Relu(p=p):
             inside = prepared(p)
             return lambda values: max(inside(values), 0)
@@ -355,7 +362,7 @@ def _prepared_part(generator: Generator) -> PointFunction:
             return lambda values: _generator_at(generator, values)
 
 
-def _prepared_floor(top: PointFunction, bottom: PointFunction, q: Poly) -> PointFunction:
+def _prepare_floor(top: PointFunction, bottom: PointFunction, q: Poly) -> PointFunction:
     divisor = q.constant
     if divisor is not None and divisor >= 1:
         return lambda values: top(values) // divisor
@@ -370,7 +377,7 @@ def _prepared_floor(top: PointFunction, bottom: PointFunction, q: Poly) -> Point
 
 
 def prepared_cond(cond: Cond) -> PointCondition:
-    """Give the function from the values of symbols to whether a condition holds.
+    """Prepare a function that decides a condition from the values of its symbols.
 
     >>> from tolcost.algebra.conditions import ge
     >>> from tolcost.algebra.poly import length, the_symbol
@@ -391,13 +398,13 @@ def prepared_cond(cond: Cond) -> PointCondition:
             holds = prepared_cond(part)
             return lambda values: not holds(values)
         case And(parts=parts):
-            return _every(tuple(map(prepared_cond, parts)))
+            return _prepare_conjunction(tuple(map(prepared_cond, parts)))
         case Or(parts=parts):
-            none = _every(tuple(prepared_cond(Not(part)) for part in parts))
+            none = _prepare_conjunction(tuple(prepared_cond(Not(part)) for part in parts))
             return lambda values: not none(values)
 
 
-def _every(parts: tuple[PointCondition, ...]) -> PointCondition:
+def _prepare_conjunction(parts: tuple[PointCondition, ...]) -> PointCondition:
     def value(values: Mapping[Symbol, int]) -> bool:
         for holds in parts:  # noqa: SIM110 - a loop is quicker than a generator
             if not holds(values):
@@ -407,20 +414,20 @@ def _every(parts: tuple[PointCondition, ...]) -> PointCondition:
     return value
 
 
-# === Forms and conditions as one function of numbers, for what is asked at very many points.
+# === Several forms and conditions compiled into one function, for evaluation at very many points.
 #
-# All of them together are written as a few lines of Python, in which every floor and clip stands once, and
-# compiled.  In the text are numbers and places, never names.
+# All of them are written as a few lines of Python, in which every floor and clip occurs once, and compiled.
+# The text contains numbers and generated names only, never a name from a program.
 
 
 Compiled = Callable[[Mapping[Symbol, int]], list[int]]
 
 _MOST_TERMS = 500
-"""A longer form is not written out: Python compiles sums term inside of term."""
+"""A longer form is not written out: Python's compiler nests a sum as deep as it has terms."""
 
 
 def compiled(asked: Sequence[Poly | Cond]) -> Compiled:
-    """The function from the values of symbols to those of forms, and to whether conditions hold.
+    """Compile a function that computes the values of forms, and whether conditions hold, at a point.
 
     >>> from tolcost.algebra import ge, length, the_symbol
     >>> n = length("n")
@@ -430,7 +437,7 @@ def compiled(asked: Sequence[Poly | Cond]) -> Compiled:
     writer = _Writer()
     found = [writer.form(one) if isinstance(one, Poly) else writer.condition(one) for one in asked]
     text = "\n  ".join(("def function(values):", *writer.lines, f"return [{', '.join(found)}]"))
-    exec(text, writer.names)  # noqa: S102  # of numbers and places
+    exec(text, writer.names)  # noqa: S102  # the text has only numbers and generated names
     function: Compiled = writer.names["function"]
     return function
 
@@ -443,7 +450,7 @@ def _exact(total: int, den: int) -> int:
 
 
 class _Writer:
-    """Writes expressions; ``lines`` give a name to every generator, those inside of others first."""
+    """Writes expressions as Python; ``lines`` assign a name to every generator, inner ones first."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -452,7 +459,7 @@ class _Writer:
 
     def form(self, form: Poly) -> str:
         if len(form.terms) > _MOST_TERMS:
-            return self._called(form)
+            return self._call_prepared(form)
         rows = ("*".join((repr(coef), *map(self._generator, mono))) for mono, coef in form.terms.items())
         total = "+".join(rows) or "0"
         return f"({total})" if form.den == 1 else f"exact({total}, {form.den})"
@@ -482,19 +489,19 @@ class _Writer:
     def _text(self, generator: Generator) -> str:
         match generator:
             case Symbol():
-                return f"values[{self._named(generator)}]"
+                return f"values[{self._bind_name(generator)}]"
             case Floor(p=p, q=q) if (q.constant or 0) >= 1:
                 return f"{self.form(p)}//{q.constant}"
             case Relu(p=p):
                 return f"max({self.form(p)}, 0)"
             case _:
-                return self._called(atom(generator))
+                return self._call_prepared(atom(generator))
 
-    def _called(self, form: Poly) -> str:
-        """What is not written out is worked out as everywhere."""
-        return f"{self._named(prepared(form))}(values)"
+    def _call_prepared(self, form: Poly) -> str:
+        """Call the prepared function of a form that is not written out."""
+        return f"{self._bind_name(prepared(form))}(values)"
 
-    def _named(self, thing: object) -> str:
+    def _bind_name(self, thing: object) -> str:
         name = f"n{len(self.names)}"
         self.names[name] = thing
         return name

@@ -1,13 +1,12 @@
-"""Numeric ranges; floors, clips and exact division in a normal form that only these ranges decide, no proof.
+"""Numeric ranges, and the normal form of floors, clips and exact division that they decide without a proof.
 
-A floor by a number keeps coefficients between 0 and the number, without a common divisor;
-floors inside floors merge where that is exact.  A floor by a polynomial takes out the
-divisible part and cancels what both sides share.  Divisors are at least 1: where that is
-not obvious the caller records it as a condition.
+A floor by a number keeps coefficients between 0 and the number, without a common divisor; nested floors merge
+if that is exact. A floor by a polynomial takes out the divisible part and cancels common factors. Divisors
+are at least 1: where that is not obvious, the caller records it as a condition.
 
-The argument of a ``Relu`` has integer coefficients without a common divisor and a positive
-leading one, since ``relu(-p) = relu(p) - p``.  So ``max(a, b) + min(a, b) == a + b`` holds by
-plain equality.  What a proof can settle beyond that is for ``piecewise``.
+The argument of a ``Relu`` has integer coefficients without a common divisor and a positive leading
+coefficient, since ``relu(-p) = relu(p) - p``. So ``max(a, b) + min(a, b) == a + b`` holds by plain equality.
+Simplifications that need a proof are in ``piecewise``.
 """
 
 from __future__ import annotations
@@ -48,19 +47,19 @@ from tolcost.algebra.poly import (
     total_of,
 )
 
-# === Cheap numeric ranges: where an expression lies for all admissible values of its symbols.
+# === Numeric ranges: the values that an expression can have for all admissible values of its symbols.
 #
-# Only numbers are looked at; bounds that are symbolic count by their own range.  ``prove`` is
-# the stronger and slower tool.
+# Only numbers are used; a symbolic bound counts by its own range. ``prove`` is stronger and slower.
 
 
 EVERYTHING: Interval = (None, None)
 _UNIT: Interval = (1, 1)
-_DEEP = 8
+_MAX_RECURSION = 8
+"""Symbols that others bound through more levels get their ranges outermost first, without recursion."""
 
 
 def range_of(p: Poly) -> Interval:
-    """Give integers below and above every value, ``None`` where there is none.
+    """Return integers below and above every value, ``None`` where there is none.
 
     >>> from tolcost.algebra.poly import length
     >>> range_of(length("n", 1, 10) * 2 - 3)
@@ -74,7 +73,7 @@ def range_of(p: Poly) -> Interval:
 
 
 def is_attained(p: Poly) -> bool:
-    """Whether the ends of a range are seen to be values: a sum of symbols that do not depend on each other.
+    """Whether the ends of the range are attained, as by a sum of symbols with numeric bounds.
 
     >>> from tolcost.algebra.poly import coordinate, length
     >>> n = length("n")
@@ -94,7 +93,7 @@ def _is_by_itself(generator: Generator) -> bool:
 
 
 def numerator_range(p: Poly) -> Interval:
-    """Give the range of the numerator, that is of ``p * p.den``."""
+    """Return the range of the numerator, that is of ``p * p.den``."""
     low: int | None = 0
     high: int | None = 0
     for mono, coef in p.terms.items():
@@ -120,7 +119,7 @@ def _monomial_range(mono: Monomial) -> Interval:
             low = low * least
             high = None if high is None or most is None else high * most
         else:
-            low, high = _times((low, high), (least, most))
+            low, high = _multiply_ranges((low, high), (least, most))
         if index > 8 and high is not None and high.bit_length() > MAX_BITS:
             return EVERYTHING
     if len(mono) == 2 and mono[0] is mono[1] and (low is None or low < 0):
@@ -128,8 +127,8 @@ def _monomial_range(mono: Monomial) -> Interval:
     return low, high
 
 
-def _times(a: Interval, b: Interval) -> Interval:
-    """Product of two ranges of any sign."""
+def _multiply_ranges(a: Interval, b: Interval) -> Interval:
+    """Multiply two ranges of any sign."""
     ends = [_end_product(x, y) for x in _ends(a) for y in _ends(b)]
     low, high = min(ends), max(ends)
     return (low if isinstance(low, int) else None), (high if isinstance(high, int) else None)
@@ -140,7 +139,7 @@ def _ends(a: Interval) -> tuple[int | float, int | float]:
 
 
 def _end_product(x: int | float, y: int | float) -> int | float:
-    """Product where only the infinities are floats, and 0 times infinity is 0."""
+    """Multiply two ends; infinities are floats, and 0 times infinity is 0."""
     if x == 0 or y == 0:
         return 0
     if isinstance(x, int) and isinstance(y, int):
@@ -149,16 +148,16 @@ def _end_product(x: int | float, y: int | float) -> int | float:
 
 
 def generator_range(generator: Generator) -> Interval:
-    """Give the range of one generator; computed once."""
+    """Return the range of a generator; it is computed once and kept with the generator."""
     if generator.interval is None:
-        if isinstance(generator, Symbol) and generator.depth > _DEEP:
-            for symbol in behind(generator):  # from the outside in, so that no recursion gets deep
+        if isinstance(generator, Symbol) and generator.depth > _MAX_RECURSION:
+            for symbol in behind(generator):  # outermost first, so that the recursion stays shallow
                 generator_range(symbol)
-        remember_interval(generator, _compute(generator))
+        remember_interval(generator, _compute_range(generator))
     return generator.interval or EVERYTHING
 
 
-def _compute(generator: Generator) -> Interval:
+def _compute_range(generator: Generator) -> Interval:
     match generator:
         case Symbol(lo=lo, hi=hi):
             return (None if lo is None else range_of(lo)[0]), (None if hi is None else range_of(hi)[1])
@@ -179,7 +178,7 @@ def _compute(generator: Generator) -> Interval:
 
 
 def log2_of_number(value: int) -> int:
-    """Give the least e with ``2**e >= value``.
+    """Return the least e >= 0 with ``2**e >= value``.
 
     >>> [log2_of_number(n) for n in (0, 1, 2, 3, 4, 5)]
     [0, 0, 1, 2, 2, 3]
@@ -188,9 +187,9 @@ def log2_of_number(value: int) -> int:
 
 
 def _floor_range(top: Interval, bottom: Interval) -> Interval:
-    """Range of a floor whose divisor is at least 1."""
+    """Return the range of a floor whose divisor is at least 1."""
     least, most = max(bottom[0] or 1, 1), bottom[1]
-    if most is not None and most < 1:  # nobody ever divides: the domain around it is empty
+    if most is not None and most < 1:  # the division is never performed: the domain around it is empty
         return EVERYTHING
     low, high = top
     if low is not None:
@@ -216,10 +215,11 @@ def _sum_range(generator: Sum) -> Interval:
 
 
 _MAX_GRID = 512
+"""The most products that checking divisibility on a grid of points may take."""
 
 
 def quick_floordiv(p: Poly | int, q: Poly | int) -> Poly:
-    """Floor of ``p / q``.
+    """Floor of ``p / q``, normalised by numeric ranges alone.
 
     >>> from tolcost.algebra.poly import length
     >>> n = length("n")
@@ -238,10 +238,11 @@ def quick_floordiv(p: Poly | int, q: Poly | int) -> Poly:
 
 
 def _floor_by_number(p: Poly, divisor: int) -> Poly:
-    """Floor of the numerator of ``p`` by ``divisor`` (which includes the denominator)."""
+    """Floor of the numerator of ``p`` by ``divisor``, which includes the denominator."""
     subtracted = _only_subtracted_floor(p) if divisor == 2 and p.height else None
-    if subtracted:  # modulo 2 the sign would be lost below, and ceilings of ceilings with it
-        return _merged_ceiling(subtracted, poly(p.terms) + atom(subtracted), divisor)
+    # modulo 2, -1 and 1 are equal: the sign would be lost below, and nested ceilings would not merge
+    if subtracted:
+        return _merge_ceiling(subtracted, poly(p.terms) + atom(subtracted), divisor)
     whole: Terms = {}
     rest: Terms = {}
     even: Terms = {}
@@ -257,11 +258,11 @@ def _floor_by_number(p: Poly, divisor: int) -> Poly:
     known = add(Poly(whole), poly(even, divisor)) if even else Poly(whole)
     if not rest or (len(rest) == 1 and UNIT in rest):
         return known
-    return add(known, _reduced_floor(rest, divisor))
+    return add(known, _floor_of_remainders(rest, divisor))
 
 
 def _least_factor(mono: Monomial) -> int:
-    """A number that divides a monomial with powers, wherever it stands: 2 divides ``2**s`` where s >= 1."""
+    """Return a number that always divides a monomial with powers: 2 divides ``2**s`` if s >= 1."""
     factor = 1
     for generator in mono:
         if isinstance(generator, Exponential):
@@ -269,36 +270,36 @@ def _least_factor(mono: Monomial) -> int:
     return factor
 
 
-def _reduced_floor(rest: Terms, divisor: int) -> Poly:
-    """Floor with coefficients already between 0 and the divisor, and not constant."""
+def _floor_of_remainders(rest: Terms, divisor: int) -> Poly:
+    """Floor of terms whose coefficients lie between 0 and the divisor, and which are not constant."""
     offset = rest.pop(UNIT, 0)
     common = gcd(divisor, *rest.values())
     if common > 1:
         divisor //= common
         offset //= common
         rest = {mono: coef // common for mono, coef in rest.items()}
-    if _always_divides(rest, divisor):  # what is left, the offset, is less than the divisor
+    if _always_divides(rest, divisor):  # the remaining offset is less than the divisor
         return poly(rest, divisor)
     if offset:
         rest[UNIT] = offset
     if _is_mostly_above_half(rest, divisor):
-        both, other = _mirrored(rest, divisor)
-        return subtract(both, _reduced_floor(other, divisor))
+        both, other = _mirror(rest, divisor)
+        return subtract(both, _floor_of_remainders(other, divisor))
     top = Poly(rest)
     low, high = numerator_range(top)
     if low is not None and high is not None:
         if low // divisor == high // divisor:
             return const(low // divisor)
-        both, other = _mirrored(rest, divisor)
+        both, other = _mirror(rest, divisor)
         least, most = numerator_range(Poly(other))
         if least is not None and most is not None and least // divisor == most // divisor:
             return subtract(both, const(least // divisor))
-    merged = _merged(top, divisor)
+    merged = _merge_inner_floor(top, divisor)
     return atom(floor_of(top, const(divisor))) if merged is None else merged
 
 
 def _is_mostly_above_half(top: Terms, divisor: int) -> bool:
-    """Whether more coefficients are above half of the divisor than below; if as many are, the first tells."""
+    """Whether most coefficients are above half of the divisor; in a tie, the first coefficient decides."""
     apart = [mono for mono, coef in top.items() if mono and 2 * coef != divisor]
     above = sum(2 * top[mono] > divisor for mono in apart)
     if 2 * above != len(apart) or not apart:
@@ -306,11 +307,11 @@ def _is_mostly_above_half(top: Terms, divisor: int) -> bool:
     return 2 * top[min(apart, key=lambda mono: tuple(g.key for g in mono))] > divisor
 
 
-def _mirrored(top: Terms, divisor: int) -> tuple[Poly, Terms]:
-    """What a floor and another one make together, and the top of the other.
+def _mirror(top: Terms, divisor: int) -> tuple[Poly, Terms]:
+    """Return the sum of a floor and its mirror image, and the numerator of the mirror image.
 
-    The tops add up to the divisor times the sum, and one less than the divisor: what one rounds down is what
-    the other one does not.
+    The two numerators add up to the divisor times the sum, plus the divisor minus one: where one floor rounds
+    down, the other does not.
     """
     names = [mono for mono in top if mono]
     other = {mono: divisor - top[mono] for mono in names}
@@ -319,7 +320,7 @@ def _mirrored(top: Terms, divisor: int) -> tuple[Poly, Terms]:
 
 
 def mirrored_floor(floor: Floor) -> Poly | None:
-    """A floor by a number as what another one leaves of a sum; in normal form the other is, or this one.
+    """Write a floor by a number as a sum minus its mirror image; one of the two is in normal form.
 
     >>> from tolcost.algebra.poly import length
     >>> n = length("n")
@@ -330,13 +331,16 @@ def mirrored_floor(floor: Floor) -> Poly | None:
     divisor = floor.q.constant
     if divisor is None:
         return None
-    both, other = _mirrored(dict(floor.p.terms), divisor)
+    both, other = _mirror(dict(floor.p.terms), divisor)
     normal = subtract(both, quick_floordiv(Poly(other), floor.q))
     return subtract(both, atom(floor_of(Poly(other), floor.q))) if normal == atom(floor) else normal
 
 
-def _merged(top: Poly, divisor: int) -> Poly | None:
-    """Merge the one floor of coefficient 1 or -1 into this one; ``None`` if there is none or several."""
+def _merge_inner_floor(top: Poly, divisor: int) -> Poly | None:
+    """Merge the one floor of coefficient 1 or -1 into the floor around it.
+
+    ``None`` if there is none or several.
+    """
     single = [(mono[0], coef) for mono, coef in top.terms.items() if len(mono) == 1]
     floors = [(g, coef) for g, coef in single if isinstance(g, Floor) and coef in (1, divisor - 1)]
     if len(floors) != 1:
@@ -347,16 +351,16 @@ def _merged(top: Poly, divisor: int) -> Poly | None:
         return quick_floordiv(floor.p, floor.q * divisor) if coef == 1 and not others.terms else None
     if coef == 1:
         return quick_floordiv(floor.p + others * floor.q, floor.q * divisor)
-    return _merged_ceiling(floor, others, divisor) + atom(floor)
+    return _merge_ceiling(floor, others, divisor) + atom(floor)
 
 
-def _merged_ceiling(floor: Floor, others: Poly, divisor: int) -> Poly:
-    """Floor of ``(others - floor) / divisor``, since a floor with a minus is a ceiling."""
+def _merge_ceiling(floor: Floor, others: Poly, divisor: int) -> Poly:
+    """Floor of ``(others - floor) / divisor``; a floor with a minus sign is a ceiling."""
     return quick_floordiv(others * floor.q - floor.p + floor.q - 1, floor.q * divisor)
 
 
 def _only_subtracted_floor(p: Poly) -> Floor | None:
-    """Give the floor that stands with coefficient -1, where it is the only floor."""
+    """Return the only floor of a polynomial if its coefficient is -1."""
     floors = [g for mono in p.terms for g in mono if isinstance(g, Floor)]
     if len(floors) == 1 and p.terms.get((floors[0],)) == -1 and floors[0].q.constant is not None:
         return floors[0]
@@ -364,7 +368,7 @@ def _only_subtracted_floor(p: Poly) -> Floor | None:
 
 
 def _always_divides(terms: Terms, divisor: int) -> bool:
-    """Whether the divisor divides the value for all integers in place of the generators.
+    """Whether the divisor divides the value for all integer values of the generators.
 
     A polynomial that does so on a grid of degree + 1 points per generator does so everywhere.
     """
@@ -392,7 +396,7 @@ def _value(terms: Terms, generators: list[Generator], point: tuple[int, ...]) ->
 
 
 def is_integer_valued(p: Poly) -> bool:
-    """Whether the value is an integer for all integers in place of the generators (may miss some)."""
+    """Whether the value is an integer for all integer values of the generators (incomplete)."""
     if p.den == 1:
         return True
     rest = {mono: coef % p.den for mono, coef in p.terms.items() if coef % p.den}
@@ -400,7 +404,7 @@ def is_integer_valued(p: Poly) -> bool:
 
 
 def exact_div(p: Poly | int, q: Poly | int) -> Poly | None:
-    """Quotient where it is an integer for all values, else ``None``.
+    """Return the quotient if it is an integer for all values, else ``None``.
 
     >>> from tolcost.algebra.poly import length
     >>> n, m = length("n"), length("m")
@@ -412,16 +416,18 @@ def exact_div(p: Poly | int, q: Poly | int) -> Poly | None:
     if divisor is not None:
         if divisor == 0:
             return None
-        quotient = scale(top, divisor, divisor * divisor)  # what is divided by stays positive
+        # a positive denominator also for a negative divisor
+        quotient = scale(top, divisor, divisor * divisor)
         return quotient if is_integer_valued(quotient) else None
     found = exact_quotient(top, bottom)
     return found if found is not None and is_integer_valued(found) else None
 
 
 def exact_quotient(p: Poly, q: Poly) -> Poly | None:
-    """Quotient, with any coefficients, if there is no remainder, else ``None``.
+    """Return the quotient, with rational coefficients, if there is no remainder, else ``None``.
 
-    Dividing by the common divisor first loses nothing: what is left then divides in integers.
+    Dividing by the content of the divisor first loses nothing: the primitive rest then divides with integer
+    coefficients.
     """
     content = gcd(*q.terms.values())
     quotient, rest = _divide(p, scale(q, 1, content), stop_early=True)
@@ -429,7 +435,10 @@ def exact_quotient(p: Poly, q: Poly) -> Poly | None:
 
 
 def _divide(p: Poly, q: Poly, stop_early: bool) -> tuple[Poly, Poly]:
-    """Quotient and remainder by the leading term of ``q``, where coefficients divide exactly."""
+    """Divide by the leading term of ``q``, as long as coefficients divide exactly.
+
+    Return quotient and remainder.
+    """
     lead = max(q.terms, key=_grade)
     lead_coef = q.terms[lead]
     others = [(mono, coef) for mono, coef in q.terms.items() if mono != lead]
@@ -456,12 +465,12 @@ def _divide(p: Poly, q: Poly, stop_early: bool) -> tuple[Poly, Poly]:
 
 
 def _grade(mono: Monomial) -> tuple[int, tuple[object, ...]]:
-    """Degree first, then names from the last: a monomial order, so that division ends."""
+    """Return the sort key of a monomial order (degree, then names from the last), so that division ends."""
     return (len(mono), tuple(g.key for g in reversed(mono)))
 
 
 def without(mono: Monomial, part: Monomial) -> Monomial | None:
-    """Divide a product by another one; ``None`` where it does not have all of its factors."""
+    """Divide a monomial by another; ``None`` if it lacks one of its factors."""
     left = list(mono)
     for generator in part:
         if generator not in left:
@@ -471,7 +480,7 @@ def without(mono: Monomial, part: Monomial) -> Monomial | None:
 
 
 def shared_monomial(p: Poly) -> Monomial:
-    """Give the greatest monomial that divides all terms."""
+    """Return the greatest monomial that divides all terms."""
     shared, *others = p.terms
     for mono in others:
         if not shared:
@@ -488,7 +497,7 @@ def shared_monomial(p: Poly) -> Monomial:
 
 def _floor_by_poly(p: Poly, q: Poly) -> Poly:
     p, q = scale(p, p.den * q.den), scale(q, p.den * q.den)
-    p, q = _cancelled(p, q)
+    p, q = _cancel(p, q)
     if q.constant is not None:
         return quick_floordiv(p, q)
     whole, rest = _divide(p, q, stop_early=False)
@@ -508,27 +517,27 @@ def _floor_by_poly(p: Poly, q: Poly) -> Poly:
 
 
 def known_quotient(p: Poly, q: Poly, nonnegative: Callable[[Poly], bool]) -> int | None:
-    """Give ``floor(p/q)`` where it is seen to be 0 or -1."""
+    """Return ``floor(p/q)`` if ``nonnegative`` shows that it is 0 or -1."""
     if nonnegative(p):
         return 0 if nonnegative(q - p - 1) else None
     return -1 if nonnegative(-p - 1) and nonnegative(p + q) else None
 
 
 def never_negative(p: Poly) -> bool:
-    """Whether numeric ranges alone show that an expression is at least 0."""
+    """Whether numeric ranges alone show that an expression is non-negative."""
     low = numerator_range(p)[0]
     return low is not None and low >= 0
 
 
 def _lone_floor(p: Poly) -> Floor | None:
-    """Give the floor that is all of p."""
+    """Return the floor that a polynomial consists of."""
     ((mono, coef), *more) = p.terms.items()
     lone = not more and coef == 1 and len(mono) == 1
     return mono[0] if lone and isinstance(mono[0], Floor) else None
 
 
-def _cancelled(p: Poly, q: Poly) -> tuple[Poly, Poly]:
-    """Divide both by the numbers and positive generators they share."""
+def _cancel(p: Poly, q: Poly) -> tuple[Poly, Poly]:
+    """Divide both by the numbers and the positive generators that they share."""
     common = gcd(*q.terms.values(), *(coef for mono, coef in p.terms.items() if mono))
     if common > 1:
         p = Poly({mono: coef // common for mono, coef in p.terms.items() if coef // common})
@@ -543,13 +552,13 @@ def _cancelled(p: Poly, q: Poly) -> tuple[Poly, Poly]:
 
 
 def divided(p: Poly, generator: Generator) -> Poly:
-    """Divide by a generator that all terms have."""
+    """Divide by a generator that occurs in all terms."""
     single = (generator,)
     return Poly({without(mono, single) or UNIT: coef for mono, coef in p.terms.items()}, p.den)
 
 
 def quick_relu(p: Poly) -> Poly:
-    """Give the larger of ``p`` and 0."""
+    """Return the larger of ``p`` and 0, using numeric ranges alone."""
     low, high = range_of(p)
     if low is not None and low >= 0:
         return p
@@ -557,15 +566,15 @@ def quick_relu(p: Poly) -> Poly:
 
 
 def at_least_zero(generator: Generator) -> bool:
-    """Whether a generator is known to be at least 0 by its numeric range."""
+    """Whether a generator is non-negative by its numeric range."""
     low = generator_range(generator)[0]
     return low is not None and low >= 0
 
 
 def canonical_relu(p: Poly) -> Poly:
-    """Clip what is neither known to be positive nor negative.
+    """Build the clip of an expression whose sign is unknown.
 
-    What is never negative stands before the clip.
+    Non-negative common factors move before the clip.
 
     >>> from tolcost.algebra.poly import length
     >>> n, m, k = length("n"), length("m"), length("k")
@@ -582,7 +591,7 @@ def canonical_relu(p: Poly) -> Poly:
 
 
 def ceil_log2(p: Poly | int) -> Poly:
-    """Give the least integer e >= 0 with ``2**e >= p``.
+    """Return the least integer e >= 0 with ``2**e >= p``.
 
     >>> from tolcost.algebra.poly import length
     >>> ceil_log2(5), ceil_log2(length("n") + 1)
@@ -597,7 +606,7 @@ def ceil_log2(p: Poly | int) -> Poly:
 
 
 def _known_log2(p: Poly) -> Poly | None:
-    """The logarithm of what is a power of 2 as it stands.
+    """Return the logarithm of an expression that is visibly a power of 2.
 
     >>> from tolcost.algebra.poly import length
     >>> from tolcost.algebra.powers import powers
@@ -615,5 +624,5 @@ def _known_log2(p: Poly) -> Poly | None:
 
 
 def leading_coefficient(p: Poly) -> int:
-    """Give the coefficient of the term that is shown first: the highest degree, then the first name."""
+    """Return the coefficient of the term that is printed first: the highest degree, then the first name."""
     return p.terms[min(p.terms, key=lambda mono: (-len(mono), tuple(g.key for g in mono)))]

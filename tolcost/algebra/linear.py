@@ -1,11 +1,11 @@
-"""Linear arithmetic: whether a polynomial stays above -1 because of what is known, by elimination.
+"""Linear arithmetic: prove that a polynomial stays above -1 by eliminating unknowns (Fourier and Motzkin).
 
-A product of generators counts as one unknown.  To show a goal, it is assumed to be at most -1, and the
-unknowns are removed one after the other: each lower bound of one is held against each of its upper bounds
-(Fourier and Motzkin).  Where a number that would have to be at least 0 comes out negative, the assumption
-was wrong.  A clip is split into its two cases; of a logarithm or a power a few chords are known, so that
-``n*log(n)`` is below ``n**2``.  Where all is linear, what is not shown here is not shown by
-``prove`` either, whose other means are for products and floors.
+A product of generators counts as one unknown. To prove a goal, assume that it is at most -1 and remove the
+unknowns one after the other: each lower bound of an unknown is combined with each of its upper bounds. If a
+number that would have to be non-negative turns out negative, the assumption was wrong. A clip is split into
+its two cases; a logarithm or a power is bounded by a few chords, so that ``n*log(n)`` is below ``n**2``. If
+everything is linear, a goal that fails here cannot be proved by ``prove`` either, whose other methods handle
+products and floors.
 """
 
 from __future__ import annotations
@@ -31,61 +31,64 @@ from tolcost.algebra.poly import (
 )
 
 _MOST_UNKNOWNS = 16
+"""The most unknowns of a system: eliminating each may square the number of bounds."""
 _MOST_CLIPS = 3
+"""The most clips that are split: each doubles the number of systems to solve."""
 _MOST_PAIRS = 200
+"""The most pairs of bounds combined in one step; a system that needs more is left open."""
 _PAIRS_LIKE_A_TERM = 8
-"""So many pairs take as long as one term of a goal."""
+"""The number of pairs of bounds that take as long as one term of a goal, as a unit of effort."""
 _CHORDS = (0, 1, 2)
-"""A power is above its chord from ``k`` to ``k + 1``, and a logarithm below the one that mirrors it."""
-_LARGEST = 1 << 64
-"""Factors that are larger than this, taken from step to step, would grow beyond measure."""
+"""A power is above its chord from ``k`` to ``k + 1``, and a logarithm below the mirrored chord."""
+_LARGEST_FACTOR = 1 << 64
+"""The largest factor: factors multiply from step to step, and would grow exponentially."""
 
 Coefficients: TypeAlias = tuple[int, ...]
 Rows: TypeAlias = dict[Coefficients, int]
-"""Sums that are at least 0: a factor for each unknown, and the least number that is added to them."""
+"""Non-negative sums: the coefficients of the unknowns, with the least constant seen for them."""
 
 
-def follows(goal: Poly, known: Iterable[Poly]) -> bool | None:
-    """Whether a goal is above -1 wherever the known ones are at least 0; ``None`` where that is left open.
+def follows_linearly(goal: Poly, known: Iterable[Poly]) -> bool | None:
+    """Whether a goal is above -1 wherever the known expressions are non-negative; ``None`` if left open.
 
     >>> from tolcost.algebra.poly import coordinate, length
     >>> n = length("n"); i = coordinate("i", n); j = coordinate("j", n - i)
-    >>> follows(n - i - j, ()), follows(n - i - j - 1, ()), follows(n*n - n, ())
+    >>> follows_linearly(n - i - j, ()), follows_linearly(n - i - j - 1, ()), follows_linearly(n*n - n, ())
     (True, False, None)
     """
     system = _System([-goal - 1, *known])
     if len(system.columns) > _MOST_UNKNOWNS:
         return None
     for above in product((True, False), repeat=len(system.clips)):
-        sides = [side for clip, way in zip(system.clips, above, strict=True) for side in _side(clip, way)]
-        contradictory = _contradictory(system.rows((*system.told, *sides)))
+        sides = [side for clip, way in zip(system.clips, above, strict=True) for side in _in_case(clip, way)]
+        contradictory = _is_infeasible(system.rows((*system.told, *sides)))
         if not contradictory:
             return False if contradictory is False and system.is_linear else None
     return True
 
 
-def _side(clip: Relu, above: bool) -> tuple[Poly, Poly]:
-    """What is at least 0 besides, where the argument of a clip is at least 0, or where it is at most 0."""
+def _in_case(clip: Relu, above: bool) -> tuple[Poly, Poly]:
+    """Return the expressions that are non-negative in one case of a clip: its argument positive, or not."""
     return (clip.p, clip.p - atom(clip)) if above else (-clip.p, -atom(clip))
 
 
 class _System:
-    """What is told to be at least 0, and what is so by the meaning of every unknown that comes up."""
+    """The given non-negative expressions, and the defining inequalities of every unknown in them."""
 
     def __init__(self, told: list[Poly]) -> None:
         self.told = told
         self.columns: dict[Monomial, int] = {}
         self.clips: list[Relu] = []
         self.grown: dict[Poly, list[tuple[int, Poly]]] = {}
-        """By exponent: what is raised to it, and the power."""
+        """For each exponent, the bases raised to it so far, each with its power."""
         self.is_linear = True
-        for p in told:  # which grows
+        for p in told:  # the list grows inside the loop
             for mono in p.terms:
                 if mono and mono not in self.columns and len(self.columns) <= _MOST_UNKNOWNS:
                     self.columns[mono] = len(self.columns)
-                    told += self._meaning(mono)
+                    told += self._defining_inequalities(mono)
 
-    def _meaning(self, mono: Monomial) -> list[Poly]:
+    def _defining_inequalities(self, mono: Monomial) -> list[Poly]:
         match mono:
             case (Symbol(lo=lo, hi=hi) as symbol,):
                 least = [] if lo is None else [atom(symbol) - lo]
@@ -102,10 +105,10 @@ class _System:
         one = poly({mono: 1})
         low, high = numerator_range(one)
         ends = ([] if low is None else [one - low]) + ([] if high is None else [high - one])
-        return [*ends, *_beside_chords(mono), *self._beside_powers(mono)]
+        return [*ends, *_bound_by_chords(mono), *self._bound_distance_of_powers(mono)]
 
-    def _beside_powers(self, mono: Monomial) -> list[Poly]:
-        """How far powers of one exponent are apart at least: as far as at its least value."""
+    def _bound_distance_of_powers(self, mono: Monomial) -> list[Poly]:
+        """Bound from below the distance of powers with one exponent, by their distance at its least value."""
         powers = [factor for factor in mono if isinstance(factor, Exponential) and not factor.whole]
         if len(powers) < len(mono) or len({power.p for power in powers}) > 1:
             return []
@@ -130,12 +133,12 @@ class _System:
                     factors[self.columns[mono]] = factor
                 else:
                     number = factor
-            _keep(rows, factors, number)
+            _add_row(rows, factors, number)
         return rows
 
 
-def _beside_chords(mono: Monomial) -> list[Poly]:
-    """On which side of lines a product is, for its first logarithm or power."""
+def _bound_by_chords(mono: Monomial) -> list[Poly]:
+    """Bound a product by chords of its first logarithm or power."""
     for place, factor in enumerate(mono):
         if isinstance(factor, Log2 | Exponential):
             others = poly({mono[:place] + mono[place + 1 :]: 1})
@@ -148,12 +151,12 @@ def _chords(curve: Log2 | Exponential) -> list[Poly]:
     p, value = curve.p, atom(curve)
     if isinstance(curve, Exponential):
         above = [value - curve.base**k * (1 + (curve.base - 1) * (p - k)) for k in _CHORDS]
-        return [*above, *_halved(curve)]
+        return [*above, *_bound_of_halvings(curve)]
     return [p - 1 + 2**k * (k - value) for k in _CHORDS] if (range_of(p)[0] or 0) >= 1 else []
 
 
-def _halved(power: Exponential) -> list[Poly]:
-    """How large a power of 2 is at most, its exponent counting halvings: less than twice what is halved."""
+def _bound_of_halvings(power: Exponential) -> list[Poly]:
+    """Bound a power of 2 whose exponent counts halvings: it is less than twice the number that is halved."""
     symbol = only_symbol(power.p)
     most = power.p if symbol is None or symbol.hi is None else symbol.hi
     for mono in most.terms:
@@ -164,8 +167,8 @@ def _halved(power: Exponential) -> list[Poly]:
     return []
 
 
-def _keep(rows: Rows, factors: list[int], number: int) -> None:
-    """Add a row in lowest terms: unknowns are integers, so that the number is rounded down."""
+def _add_row(rows: Rows, factors: list[int], number: int) -> None:
+    """Add a row in lowest terms; as unknowns are integers, the constant is rounded down."""
     common = gcd(*factors)
     if common > 1:
         factors, number = [factor // common for factor in factors], number // common
@@ -173,34 +176,34 @@ def _keep(rows: Rows, factors: list[int], number: int) -> None:
     rows[key] = min(number, rows.get(key, number))
 
 
-def _contradictory(rows: Rows) -> bool | None:
-    """Whether no numbers make all rows at least 0; ``None`` where finding out takes too long."""
+def _is_infeasible(rows: Rows) -> bool | None:
+    """Whether no numbers make all rows non-negative; ``None`` if finding out takes too long."""
     width = len(next(iter(rows)))
     left, nothing = set(range(width)), (0,) * width
     while rows.get(nothing, 0) >= 0:
         if not left:
             return False
-        pairs, column = min((_pairs(rows, column), column) for column in left)
-        if pairs > _MOST_PAIRS or max((abs(row[column]) for row in rows), default=0) > _LARGEST:
+        pairs, column = min((_count_pairs(rows, column), column) for column in left)
+        if pairs > _MOST_PAIRS or max((abs(row[column]) for row in rows), default=0) > _LARGEST_FACTOR:
             return None
         spend(1 + pairs // _PAIRS_LIKE_A_TERM)
         left.remove(column)
-        rows = _without(rows, column)
+        rows = _eliminate(rows, column)
     return True
 
 
-def _pairs(rows: Rows, column: int) -> int:
-    """How many pairs there are of a row that bounds an unknown from below and one that does so from above."""
+def _count_pairs(rows: Rows, column: int) -> int:
+    """Count the pairs of a lower and an upper bound of an unknown."""
     factors = [row[column] for row in rows]
     return sum(factor > 0 for factor in factors) * sum(factor < 0 for factor in factors)
 
 
-def _without(rows: Rows, column: int) -> Rows:
-    """Remove an unknown: each of its lower bounds is at most each of its upper ones."""
+def _eliminate(rows: Rows, column: int) -> Rows:
+    """Eliminate an unknown: combine each of its lower bounds with each of its upper bounds."""
     kept = {row: number for row, number in rows.items() if not row[column]}
     lower = [(row, number) for row, number in rows.items() if row[column] > 0]
     upper = [(row, number) for row, number in rows.items() if row[column] < 0]
     for (low, a), (high, b) in product(lower, upper):
         p, q = -high[column], low[column]
-        _keep(kept, [p * x + q * y for x, y in zip(low, high, strict=True)], p * a + q * b)
+        _add_row(kept, [p * x + q * y for x, y in zip(low, high, strict=True)], p * a + q * b)
     return kept

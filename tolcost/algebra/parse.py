@@ -1,4 +1,4 @@
-"""Reading the text form: a tokenizer and a recursive descent, nothing is ever executed.
+"""Parser of the text form of expressions: a tokenizer and recursive descent; nothing is ever executed.
 
 Text may come from anywhere, so its length, depth, numbers and exponents are limited.
 """
@@ -23,6 +23,7 @@ MAX_LENGTH = 1_000_000
 MAX_DEPTH = 60
 MAX_DIGITS = 1_000
 MAX_EXPONENT = 64
+"""Limits on the text: they bound the time that hostile input can take."""
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>[0-9]+)|(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
     r"|(?P<quoted>`(?:[^`\\]|\\.)*`)|(?P<sign>\*\*|[-+*/(),]))"
@@ -37,7 +38,7 @@ class _Token(Struct, frozen=True):
 
 
 class _Ratio(Struct, frozen=True):
-    """A value while reading: only inside ``floor`` may a division be by anything but a number."""
+    """A quotient while reading: a divisor that is not a number is allowed only inside ``floor``."""
 
     top: Poly
     bottom: Poly = ONE
@@ -51,18 +52,18 @@ class _Reader(Struct):
     depth: int = 0
 
     def peek(self) -> str:
-        """Give the next sign or word, quoted names aside."""
+        """Return the text of the next token; an empty text for a quoted name."""
         token = self.tokens[self.at]
         return "" if token.kind == "quoted" else token.text
 
     def take(self) -> _Token:
-        """Give the next token and move on."""
+        """Return the next token and advance."""
         token = self.tokens[self.at]
         self.at += 1
         return token
 
     def expect(self, text: str) -> None:
-        """Move over a sign that has to come next."""
+        """Consume a sign that must come next."""
         if self.peek() != text:
             self.fail(f"expected `{text}`")
         self.at += 1
@@ -74,7 +75,7 @@ class _Reader(Struct):
 
 
 def parse_text(text: str, symbols: Mapping[str, Poly] | None = None) -> Poly:
-    """Read an expression; names not given are lengths.
+    """Parse an expression; names that are not given are lengths.
 
     >>> parse_text("n*(n + 1)/2") == parse_text("n**2/2 + n/2")
     True
@@ -108,7 +109,7 @@ def _tokens(source: Source) -> tuple[_Token, ...]:
 
 
 def _whole(reader: _Reader, value: _Ratio) -> Poly:
-    """Turn a value into a polynomial: what it was divided by must be a number."""
+    """Convert a quotient into a polynomial; its divisor must be a number."""
     divisor = value.bottom.constant
     if divisor is None or divisor == 0:
         reader.fail("division by something that is not a number, outside `floor`")
@@ -129,15 +130,15 @@ def _sum(reader: _Reader) -> _Ratio:
         value = _product(reader)
         parts.append(_Ratio(-value.top, value.bottom) if minus else value)
     reader.depth -= 1
-    return _added(parts)
+    return _add_in_halves(parts)
 
 
-def _added(parts: list[_Ratio]) -> _Ratio:
-    """Add in halves: a long sum costs no more than it must."""
+def _add_in_halves(parts: list[_Ratio]) -> _Ratio:
+    """Add in halves, so that a long sum does not copy its growing prefix for every term."""
     if len(parts) == 1:
         return parts[0]
     middle = len(parts) // 2
-    a, b = _added(parts[:middle]), _added(parts[middle:])
+    a, b = _add_in_halves(parts[:middle]), _add_in_halves(parts[middle:])
     if a.bottom == b.bottom:
         return _Ratio(a.top + b.top, a.bottom)
     return _Ratio(a.top * b.bottom + b.top * a.bottom, a.bottom * b.bottom)
@@ -178,11 +179,11 @@ def _item(reader: _Reader) -> _Ratio:
         case "number":
             return _Ratio(const(int(token.text)))
         case "quoted":
-            return _Ratio(_named(reader, unquoted(token.text)))
+            return _Ratio(_length_named(reader, unquoted(token.text)))
         case "name" if token.text in RESERVED:
             return _call(reader, token.text)
         case "name":
-            return _Ratio(_named(reader, token.text))
+            return _Ratio(_length_named(reader, token.text))
         case "sign" if token.text == "(":
             value = _sum(reader)
             reader.expect(")")
@@ -192,14 +193,14 @@ def _item(reader: _Reader) -> _Ratio:
             reader.fail("expected a number, a name or `(`")
 
 
-def _named(reader: _Reader, name: str) -> Poly:
+def _length_named(reader: _Reader, name: str) -> Poly:
     if name not in reader.names:
         reader.names[name] = length(name)
     return reader.names[name]
 
 
 def unquoted(text: str) -> str:
-    """Give the name that stands in backquotes."""
+    """Return the name inside backquotes."""
     return _ESCAPE.sub(lambda m: chr(min(int(m[1], 16), 0x10FFFF)) if m[1] else m[2], text[1:-1])
 
 
@@ -215,7 +216,7 @@ def _call(reader: _Reader, function: str) -> _Ratio:
         arguments.append(_sum(reader))
     reader.expect(")")
     if function in ("floor", "ceiling") and len(arguments) == 1:
-        return _Ratio(_rounded(reader, function, arguments[0]))
+        return _Ratio(_round(reader, function, arguments[0]))
     if function in ("Max", "Min"):
         result = _whole(reader, arguments[0])
         for other in arguments[1:]:
@@ -225,12 +226,12 @@ def _call(reader: _Reader, function: str) -> _Ratio:
 
 
 def _is_logarithm(reader: _Reader) -> bool:
-    """Whether ``log(`` comes next: no name is ever followed by a bracket."""
+    """Whether ``log(`` follows; a name is never followed by a bracket."""
     return reader.peek() == "log" and reader.tokens[reader.at + 1].text == "("
 
 
 def _logarithm(reader: _Reader) -> Poly:
-    """Read the rest of ``ceiling(log(p, 2))``."""
+    """Parse the rest of ``ceiling(log(p, 2))``."""
     reader.at += 2
     inside = _whole(reader, _sum(reader))
     for sign in (",", "2", ")", ")"):
@@ -238,14 +239,14 @@ def _logarithm(reader: _Reader) -> Poly:
     return ceil_log2(inside)
 
 
-def _rounded(reader: _Reader, function: str, value: _Ratio) -> Poly:
+def _round(reader: _Reader, function: str, value: _Ratio) -> Poly:
     if value.bottom.constant == 0:
         reader.fail("division by 0")
     return (floordiv if function == "floor" else ceildiv)(value.top, value.bottom)
 
 
 def _read_sum(reader: _Reader) -> Poly:
-    """Read ``Sum(body, (name, lo, hi))``: the range comes last but is needed first."""
+    """Parse ``Sum(body, (name, lo, hi))``: the range comes last but is needed first."""
     reader.expect("(")
     start = reader.at
     _skip_argument(reader)
@@ -271,7 +272,7 @@ def _read_sum(reader: _Reader) -> Poly:
 
 
 def _skip_argument(reader: _Reader) -> None:
-    """Move to the comma that ends an argument."""
+    """Advance to the comma that ends an argument."""
     depth = 0
     while depth or reader.peek() != ",":
         token = reader.take()

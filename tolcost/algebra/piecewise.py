@@ -1,8 +1,8 @@
-"""What is different in different places, written without cases: maxima, indicators, gated values.
+"""Piecewise values without case distinctions: maxima, indicators and gated values.
 
-Everything comes down to one generator, ``Relu``, and here a proof decides where it is not needed;
-the same holds for floors by an expression.  Where a value vanishes at the edge of a condition, as a
-sum over an empty range does, one clip says it all: ``[p >= 0] * p * q == relu(p) * q``.
+Everything reduces to one generator, ``Relu``. Here a proof decides which clips and which floors by an
+expression can be removed. If a value vanishes at the edge of its condition, as a sum over an empty range
+does, one clip is enough: ``[p >= 0] * p * q == relu(p) * q``.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ Decided: TypeAlias = dict[tuple[Relu, Relu], bool]
 
 _MOST_TERMS = 120
 _MOST_CLIPS = 8
-"""Of forms with no more terms and clips than these some may be left out."""
+"""Clips are removed only from forms with at most this many terms and clips: each removal takes divisions."""
 _FEW_BELOW = 4
-"""What is below 0 only at so many numbers is tried at each of them."""
+"""A form with more possible values below 0 than this is not checked value by value."""
 _MOST_DECIDED = 16
-"""Of two forms with more generators than this, a choice decides none: each takes a proof."""
+"""If two branches have more generators together, ``either`` removes no clips: each removal takes a proof."""
 
 
 def floordiv(p: Poly | int, q: Poly | int) -> Poly:
-    """Floor of ``p / q``.
+    """Floor of ``p / q``, with floors by an expression removed where a proof finds their value.
 
     >>> from tolcost.algebra.poly import coordinate, length
     >>> n = length("n"); i = coordinate("i", n)
@@ -57,14 +57,14 @@ def floordiv(p: Poly | int, q: Poly | int) -> Poly:
     (floor((n + 3)/4), 1)
     """
     plain = quick_floordiv(p, q)
-    return map_generators(plain, _settled_floor) if plain.height else plain
+    return map_generators(plain, _decide_floor) if plain.height else plain
 
 
 define_floordiv(floordiv)
 
 
-def _settled_floor(generator: Generator) -> Poly | None:
-    """Give the value of a floor by an expression where a proof finds it."""
+def _decide_floor(generator: Generator) -> Poly | None:
+    """Return the value of a floor by an expression if a proof finds it."""
     if not isinstance(generator, Floor) or generator.q.constant is not None:
         return None
     known = known_quotient(generator.p, generator.q, is_nonnegative)
@@ -82,7 +82,7 @@ def ceildiv(p: Poly | int, q: Poly | int) -> Poly:
 
 
 def relu(p: Poly | int, facts: tuple[Cond, ...] = ()) -> Poly:
-    """Give the larger of ``p`` and 0.
+    """Return the larger of ``p`` and 0; a proof may decide which it is.
 
     >>> from tolcost.algebra.poly import length
     >>> n = length("n")
@@ -91,21 +91,21 @@ def relu(p: Poly | int, facts: tuple[Cond, ...] = ()) -> Poly:
     """
     value = as_poly(p)
     known = value.constant
-    return _clipped(value, facts) if known is None else as_poly(max(known, 0))
+    return _clip(value, facts) if known is None else as_poly(max(known, 0))
 
 
-@lru_cache(maxsize=1 << 12)  # programs that are alike ask for the same
-def _clipped(value: Poly, facts: tuple[Cond, ...]) -> Poly:
+@lru_cache(maxsize=1 << 12)  # similar programs build equal clips
+def _clip(value: Poly, facts: tuple[Cond, ...]) -> Poly:
     if is_nonnegative(value, facts):
         return value
     if is_nonnegative(-value, facts):
         return ZERO
-    flat = _flattened(value, facts)
+    flat = _drop_inner_clip(value, facts)
     return canonical_relu(value) if flat is None else relu(flat, facts)
 
 
-def _flattened(p: Poly, facts: tuple[Cond, ...]) -> Poly | None:
-    """Drop an inner clip that the outer one makes needless: the same after clipping, or ``None``."""
+def _drop_inner_clip(p: Poly, facts: tuple[Cond, ...]) -> Poly | None:
+    """Drop an inner clip that the outer clip makes redundant; ``None`` if there is none."""
     for mono, coef in p.terms.items():
         if len(mono) == 1 and isinstance(mono[0], Relu) and coef > 0:
             inactive = p - scale(atom(mono[0]), coef, p.den)
@@ -118,17 +118,17 @@ def _flattened(p: Poly, facts: tuple[Cond, ...]) -> Poly | None:
 
 
 def maximum(p: Poly | int, q: Poly | int, facts: tuple[Cond, ...] = ()) -> Poly:
-    """Give the larger of two."""
+    """Return the larger of two polynomials."""
     return as_poly(q) + relu(as_poly(p) - q, facts)
 
 
 def minimum(p: Poly | int, q: Poly | int, facts: tuple[Cond, ...] = ()) -> Poly:
-    """Give the smaller of two."""
+    """Return the smaller of two polynomials."""
     return as_poly(p) - relu(as_poly(p) - q, facts)
 
 
 def sign(p: Poly | int, facts: tuple[Cond, ...] = ()) -> int | None:
-    """Give 1, 0 or -1 where it is the same for all admissible values and proved, else ``None``."""
+    """Return 1, 0 or -1 if the sign is proved to be the same for all admissible values, else ``None``."""
     value = as_poly(p)
     if is_nonnegative(value - 1, facts):
         return 1
@@ -138,7 +138,7 @@ def sign(p: Poly | int, facts: tuple[Cond, ...] = ()) -> int | None:
 
 
 def indicator(cond: Cond, facts: tuple[Cond, ...] = ()) -> Poly:
-    """Give 1 where the condition holds and 0 elsewhere, as a polynomial in clips.
+    """Return 1 where the condition holds and 0 elsewhere, as a polynomial in clips.
 
     >>> from tolcost.algebra.conditions import ge
     >>> from tolcost.algebra.poly import length
@@ -161,7 +161,7 @@ def indicator(cond: Cond, facts: tuple[Cond, ...] = ()) -> Poly:
 
 
 def either(cond: Cond, a: Poly, b: Poly) -> Poly:
-    """Give the one where the condition holds, and the other elsewhere.
+    """Return ``a`` where the condition holds, and ``b`` elsewhere.
 
     >>> from tolcost.algebra.conditions import ge
     >>> from tolcost.algebra.poly import length
@@ -173,11 +173,11 @@ def either(cond: Cond, a: Poly, b: Poly) -> Poly:
         return b + indicator(cond) * (a - b)
     b = simplify(b, (negate(cond),))
     gap = simplify(a - b, (cond,))
-    return b + (gated(gap, (cond,), ()) if isinstance(cond, (Ge, Eq)) else indicator(cond) * gap)
+    return b + (zero_unless(gap, (cond,), ()) if isinstance(cond, (Ge, Eq)) else indicator(cond) * gap)
 
 
-def gated(body: Poly, constraints: Constraints, facts: tuple[Cond, ...]) -> Poly:
-    """Give the body where all conditions hold, and 0 elsewhere."""
+def zero_unless(body: Poly, constraints: Constraints, facts: tuple[Cond, ...]) -> Poly:
+    """Return the body where all conditions hold, and 0 elsewhere."""
     for a in constraints:
         verdict = prove(a, facts)
         if verdict is False:
@@ -196,17 +196,17 @@ def _gate(body: Poly, a: Cond, facts: tuple[Cond, ...]) -> Poly:
     return multiply(body, indicator(a, facts))
 
 
-def tidied(p: Poly, facts: tuple[Cond, ...] = ()) -> Poly:
-    """Leave at most one of two clips in a product where one decides the other."""
-    return _tidied(p, facts, {})
+def normalise_clips(p: Poly, facts: tuple[Cond, ...] = ()) -> Poly:
+    """Replace one of two clips in a product by its argument if the other clip being non-zero implies it."""
+    return _normalise_clips(p, facts, {})
 
 
-def _tidied(p: Poly, facts: tuple[Cond, ...], decided: Decided) -> Poly:
+def _normalise_clips(p: Poly, facts: tuple[Cond, ...], decided: Decided) -> Poly:
     kept: Terms = {}
     better = []
     for mono, coef in p.terms.items():
         clips = [(k, g) for k, g in enumerate(mono) if isinstance(g, Relu)]
-        found = _uncrowded(mono, clips, facts, decided) if len(clips) > 1 else None
+        found = _drop_implied_clip(mono, clips, facts, decided) if len(clips) > 1 else None
         if found is None:
             kept[mono] = coef
         else:
@@ -214,13 +214,13 @@ def _tidied(p: Poly, facts: tuple[Cond, ...], decided: Decided) -> Poly:
     if not better:
         return p
     result = total_of((poly(kept, p.den), *better))
-    return result if result == p else _tidied(result, facts, decided)
+    return result if result == p else _normalise_clips(result, facts, decided)
 
 
-def _uncrowded(
+def _drop_implied_clip(
     mono: Monomial, clips: list[tuple[int, Relu]], facts: tuple[Cond, ...], decided: Decided
 ) -> Poly | None:
-    """Rewrite ``relu(a) * relu(b)`` as ``relu(a) * b`` where ``b >= a``: it counts only if a does."""
+    """Rewrite ``relu(a) * relu(b)`` as ``relu(a) * b`` if ``b >= a``: then b is positive wherever a is."""
     for k, small in clips:
         for j, large in clips:
             if j != k and _decides(small, large, facts, decided):
@@ -229,24 +229,27 @@ def _uncrowded(
 
 
 def _decides(small: Relu, large: Relu, facts: tuple[Cond, ...], decided: Decided) -> bool:
-    """Whether one clip is proved to be never above another; products share few pairs of clips."""
+    """Whether one clip is proved never to exceed another; each pair is decided once."""
     if (small, large) not in decided:
-        decided[small, large] = small is large or _never_above(small, large, facts)
+        decided[small, large] = small is large or _is_proved_below(small, large, facts)
     return decided[small, large]
 
 
-def _never_above(small: Relu, large: Relu, facts: tuple[Cond, ...]) -> bool:
-    """Whether it is proved; of clips that have nothing to do with each other each may be the larger one."""
+def _is_proved_below(small: Relu, large: Relu, facts: tuple[Cond, ...]) -> bool:
+    """Whether a proof shows it.
+
+    Without common symbols or facts, either clip can be the larger, so none is tried.
+    """
     return bool(facts or small.free & large.free) and is_nonnegative(large.p - small.p, facts)
 
 
 def clips_in(p: Poly) -> set[Relu]:
-    """The clips that are factors of terms; a product has none that its factors do not have."""
+    """Return the clips that are factors of terms; a product has only clips of its factors."""
     return {g for mono in p.terms for g in mono if isinstance(g, Relu)} if p.height else set()
 
 
 def fewer_clips(p: Poly) -> Poly:
-    """Leave out clips that do not matter where their factors are not 0, and those that a neighbour can say.
+    """Remove clips that change nothing where their factors are non-zero, and merge neighbouring clips.
 
     >>> from tolcost.algebra.poly import length
     >>> n, k = length("n"), length("k")
@@ -261,19 +264,19 @@ def fewer_clips(p: Poly) -> Poly:
         parts = powers_of(p, clip)
         if set(parts) - {0, 1}:
             continue
-        instead = _without_clip(clip, parts[1], ordered)
+        instead = _remove_clip(clip, parts[1], ordered)
         if instead is not None:
-            return fewer_clips(tidied(total_of((parts.get(0, ZERO), instead))))
+            return fewer_clips(normalise_clips(total_of((parts.get(0, ZERO), instead))))
     return p
 
 
-def _without_clip(clip: Relu, factor: Poly, clips: list[Relu]) -> Poly | None:
-    """A clip times a factor: without the clip, or with another one for it; None where neither is so."""
+def _remove_clip(clip: Relu, factor: Poly, clips: list[Relu]) -> Poly | None:
+    """Rewrite a clip times a factor without the clip, or with another clip; None if neither is possible."""
     if _vanishes_below(clip.p, factor):
         return multiply(factor, clip.p)
     for other in clips:
         gap = (clip.p - other.p).constant
-        if gap in (1, -1):  # where the factor is 0, both are: up to there, or from there on
+        if gap in (1, -1):  # the factor is 0 where only one of the two clips is positive
             share = exact_quotient(factor, other.p if gap == 1 else clip.p + 1)
             if share is not None:
                 return multiply(multiply(share, clip.p), atom(other))
@@ -281,7 +284,7 @@ def _without_clip(clip: Relu, factor: Poly, clips: list[Relu]) -> Poly | None:
 
 
 def _vanishes_below(p: Poly, factor: Poly) -> bool:
-    """Whether a factor is 0 wherever a form is negative: that is nowhere but at a few numbers."""
+    """Whether a factor is 0 wherever a form is negative, which must be at only a few of its values."""
     least = range_of(p)[0]
     if least is None or least < -_FEW_BELOW:
         return False
@@ -292,17 +295,17 @@ def _vanishes_below(p: Poly, factor: Poly) -> bool:
             values = ({symbol: (n - parts[1]) * slope} for n in range(least, 0))
             try:
                 return not any(rebuild(factor, value, PROVED).terms for value in values)
-            except ZeroDivisionError:  # it divides by something that is 0 there
+            except ZeroDivisionError:  # it divides by an expression that is 0 there
                 return False
     return False
 
 
 PROVED = Rules(floordiv, relu, opaque_sum)
-"""With proofs, but sums stay sums."""
+"""Rules that use proofs for floors and clips; sums stay unevaluated."""
 
 
 def simplify(p: Poly, facts: tuple[Cond, ...]) -> Poly:
-    """Drop the clips that facts decide.
+    """Remove the clips that facts decide.
 
     >>> from tolcost.algebra.conditions import ge
     >>> from tolcost.algebra.poly import length

@@ -1,6 +1,6 @@
-"""Points: a value for every symbol, inside of its range, at which everything holds that is known.
+"""Points: a value for every symbol, within its range, at which all known facts hold.
 
-Of what is known, equations tell some symbols as soon as others have values, so only these are chosen.
+Equations among the facts determine some symbols from the others, so only the others are chosen.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ Assignment: TypeAlias = dict[Symbol, int]
 
 
 class Admissible(Struct, frozen=True):
-    """The points that facts admit: symbols to choose values for, and others that follow or stand in facts."""
+    """The points that satisfy a set of facts.
+
+    ``chosen`` are the symbols to choose values for; ``others`` follow from equations or occur only in facts.
+    """
 
     chosen: tuple[Symbol, ...]
     others: tuple[Symbol, ...]
@@ -30,25 +33,27 @@ class Admissible(Struct, frozen=True):
     def at(
         self, offsets: Iterable[int], others: int, known: Mapping[Symbol, int] | None = None, low: bool = True
     ) -> Assignment | None:
-        """The point that far above the least values; None where there is none.
+        """Return the point whose chosen symbols lie ``offsets`` above their least values.
 
-        ``others`` is how far symbols are that are not chosen and do not follow.  Without ``low`` a symbol
-        that may be negative is counted from 0.
+        The result is None if the facts do not hold there.
+
+        ``others`` is the offset of symbols that are neither chosen nor determined by an equation. Without
+        ``low``, a symbol that may be negative is counted from 0 instead of its least value.
         """
         point = dict(known or {})
         if not all(_choose(point, *one, low) for one in zip(self.chosen, offsets, strict=False)):
             return None
-        told = self._follow(point)
+        told = self._add_determined(point)
         for symbol in self.others:
             if symbol not in point:
                 if not _choose(point, symbol, others, low):
                     return None
-                told |= self._follow(point)
+                told |= self._add_determined(point)
         inside = all(_is_in_range(symbol, point) for symbol in told)
         return point if inside and hold_at(self.facts, point) else None
 
-    def _follow(self, point: Assignment) -> set[Symbol]:
-        """Add what equations tell as far as values are known, and give what it is."""
+    def _add_determined(self, point: Assignment) -> set[Symbol]:
+        """Add the symbols that equations determine at this point, and return them."""
         if not self.equations:
             return set()
         found, _ = solve(self.equations, point)
@@ -58,7 +63,7 @@ class Admissible(Struct, frozen=True):
 
 
 def admissible(symbols: Iterable[Symbol], facts: Sequence[Cond]) -> Admissible:
-    """The points that give values to some symbols, and to those that facts mention.
+    """Describe the points over the given symbols and the symbols that the facts mention.
 
     >>> from tolcost.algebra.conditions import eq
     >>> from tolcost.algebra.poly import length
@@ -73,17 +78,17 @@ def admissible(symbols: Iterable[Symbol], facts: Sequence[Cond]) -> Admissible:
         bounds_first({*wanted, *(s for fact in facts for s in symbols_of_cond(fact))}) if facts else wanted
     )
     bounding = {other for symbol in every for end in _ends(symbol) for other in end.free}
-    follow = set(_dependent(equations, bounding, frozenset(wanted)))
+    follow = set(_determined_symbols(equations, bounding, frozenset(wanted)))
     chosen = tuple(symbol for symbol in wanted if symbol not in follow)
     return Admissible(chosen, tuple(s for s in every if s not in chosen), equations, tuple(facts))
 
 
-def _dependent(
+def _determined_symbols(
     equations: Iterable[Poly], bounding: set[Symbol], wanted: frozenset[Symbol]
 ) -> Iterator[Symbol]:
-    """A symbol for every equation that tells it, whatever the others are; none by which others are bound.
+    """Yield a symbol for each equation that determines it whatever the other symbols are.
 
-    Rather one that is not wanted itself.
+    A symbol that bounds others is never taken, and a symbol that is not wanted is taken first.
     """
     taken = set(bounding)
     for equation in equations:
@@ -100,7 +105,7 @@ def _ends(symbol: Symbol) -> list[Poly]:
 
 
 def _range(symbol: Symbol, point: Assignment) -> tuple[int, int | None]:
-    if not symbol.depth:  # numbers bound it
+    if not symbol.depth:  # bounded by numbers
         least, most = generator_range(symbol)
         return least or 0, most
     low = 0 if symbol.lo is None else evaluate(symbol.lo, point)
@@ -108,7 +113,10 @@ def _range(symbol: Symbol, point: Assignment) -> tuple[int, int | None]:
 
 
 def _choose(point: Assignment, symbol: Symbol, offset: int, from_low: bool) -> bool:
-    """Give a symbol without a value one that far inside of its range; False where the range is empty."""
+    """Set a symbol to the given offset within its range, if it has no value yet.
+
+    Return False if the range is empty.
+    """
     if symbol in point:
         return True
     low, high = _range(symbol, point)
@@ -125,7 +133,7 @@ def _is_in_range(symbol: Symbol, point: Assignment) -> bool:
 
 
 def in_ranges(point: Mapping[Symbol, int]) -> bool:
-    """Whether every symbol has a value within its own bounds."""
+    """Whether every symbol of a point lies within its own bounds."""
     try:
         return all(_is_in_range(symbol, dict(point)) for symbol in point)
     except (AlgebraBudget, KeyError, NotInteger):
@@ -133,7 +141,7 @@ def in_ranges(point: Mapping[Symbol, int]) -> bool:
 
 
 def hold_at(facts: Iterable[Cond], point: Mapping[Symbol, int]) -> bool:
-    """Whether facts are known to hold at a point."""
+    """Whether all facts hold at a point; False also if one cannot be evaluated there."""
     try:
         return all(evaluate_cond(fact, point) for fact in facts)
     except (AlgebraBudget, KeyError, NotInteger):
@@ -141,7 +149,7 @@ def hold_at(facts: Iterable[Cond], point: Mapping[Symbol, int]) -> bool:
 
 
 def bounds_first(symbols: Iterable[Symbol]) -> list[Symbol]:
-    """Sort so that a symbol comes after those its bounds mention, which are added."""
+    """Sort symbols so that each comes after the symbols in its bounds, which are added."""
     ordered: dict[Symbol, None] = {}
 
     def visit(symbol: Symbol) -> None:

@@ -1,8 +1,8 @@
-"""Polynomials with integer values: a dictionary of integer coefficients over one denominator.
+"""Integer-valued polynomials: a dictionary of integer coefficients over one denominator.
 
-A monomial is the sorted tuple of its generators, repeated as often as their power.  Values
-are integers at every admissible point even where coefficients are not (``n*(n + 1)/2``).
-Nothing is proved here, and no rule about floors is known.
+A monomial is the sorted tuple of its generators, each repeated as often as its power. Values are integers at
+every admissible point even where coefficients are not (``n*(n + 1)/2``). This layer proves nothing and knows
+no rule about floors.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from tolcost.diagnostics import NOWHERE, Span
 
 # === Generators: symbols, floors, clips, logarithms, powers, and sums without a closed form.
 #
-# Every generator stands for an integer.  Equal generators are one object (they are interned,
-# weakly, so nothing outlives its use), which makes hashing and equality a pointer comparison.
-# Each kind has a function that gives the one object, and nothing else should call the classes.
-# These functions only build; rewriting to normal form is done by ``floors``, ``piecewise`` and ``sums``.
+# Every generator stands for an integer. Equal generators are one object (they are interned, weakly, so that
+# none outlives its use), which makes hashing and equality a pointer comparison. Each kind has one function
+# that returns the interned object; nothing else should call the classes. These functions only build;
+# ``floors``, ``piecewise`` and ``sums`` rewrite to normal form.
 
 
 MAX_TERMS = 20_000
@@ -35,15 +35,23 @@ MAX_DEGREE = 400
 MAX_BITS = 200_000
 MAX_HEIGHT = 30
 MAX_PARTS = 400
+"""Limits on one expression: beyond any of them an operation raises ``AlgebraBudget``.
+
+They bound the time and memory of a single operation: a product of ``MAX_PRODUCTS`` terms takes about a
+second. ``MAX_BITS`` limits the size of numbers, and ``MAX_PARTS`` the leaves of a condition.
+"""
 WHOLE = -1
-"""Where powers with an exponent of their own stand in a product: before all else."""
+"""First entry of the order key of ``whole`` powers: they come before every other factor of a product."""
 MAX_EXPONENT = 4096
-"""No power with a larger exponent is worked out."""
+"""The largest exponent for which a power of a number is computed."""
 
 SymbolKind: TypeAlias = Literal["length", "coord", "data"]
 Role: TypeAlias = Literal["length", "coord", "data", "kept", "turns", "entry"]
-"""What a symbol stands for: a length, a coordinate, or what only data decides, that is how many elements
-a filter keeps, how many turns a loop takes, a number in a tensor, or anything else."""
+"""What a symbol stands for.
+
+A length, a coordinate, or an integer that only data decides: the number of elements a filter keeps ("kept"),
+the trip count of a loop ("turns"), a number in a tensor ("entry"), or any other ("data").
+"""
 Interval: TypeAlias = tuple[int | None, int | None]
 OrderKey: TypeAlias = tuple[object, ...]
 
@@ -51,7 +59,7 @@ OrderKey: TypeAlias = tuple[object, ...]
 class AlgebraBudget(Exception):
     """An expression grew beyond what is worth computing; callers turn this into a diagnostic.
 
-    ``span`` is the innermost definition that was being computed, where there is one.
+    ``span`` is the innermost definition that was being computed, if it is known.
     """
 
     span: Span = NOWHERE
@@ -65,22 +73,22 @@ class UnboundSymbol(KeyError):
     """A symbol has no value at the given point."""
 
     def __str__(self) -> str:
-        """Say which symbol, without the quotes a ``KeyError`` would add."""
+        """Name the symbol, without the quotes that a ``KeyError`` would add."""
         return f"no value for {self.args[0]}"
 
 
 class Symbol(Struct, frozen=True, eq=False, weakref=True):
     """A named integer with inclusive bounds, which may be symbolic; ``None`` is no bound.
 
-    Two symbols of one name and serial but different bounds are different symbols: a proof
-    about one would be wrong for the other.  ``depth`` is how many symbols bound each other in
-    turn, this one not counted.  ``base`` is the part of a name that stays when the symbol is called
-    after something else: ``z1`` of ``mask_z1``.  ``kind`` is whether it is a length, a coordinate, or decided
-    by data.
+    Two symbols of one name and serial but different bounds are different symbols: a proof about one would be
+    wrong for the other. ``depth`` is the length of the longest chain of symbols that bound each other, this
+    one not counted. ``base`` is the part of the name that stays when the symbol gets another one as
+    a prefix: ``z1`` in ``mask_z1``. ``kind`` says whether the symbol is a length, a coordinate, or decided by
+    data.
 
-    All kinds of generators have a place in an order that does not depend on when things were made
-    (``key``), their free symbols, the polynomials they are made of (``parts``), and how deep they nest
-    (``height``); their range and their values at a few points are found when they are needed.
+    All kinds of generators have a place in an order that does not depend on when they were made (``key``),
+    free symbols, the polynomials they are made of (``parts``), and a nesting depth (``height``). Their range
+    and their values at sample points are computed on demand and kept with them.
     """
 
     name: str
@@ -98,47 +106,47 @@ class Symbol(Struct, frozen=True, eq=False, weakref=True):
     samples: tuple[int | None, ...] = ()
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle by what it is made of, so that the copy is interned again."""
+        """Pickle the fields, so that the copy is interned again."""
         return (symbol_of, (self.name, self.serial, self.role, self.lo, self.hi, self.base))
 
     def __copy__(self) -> Self:
-        """Give this very object: generators are interned."""
+        """Return the object itself: generators are interned."""
         return self
 
     def __repr__(self) -> str:
-        """Name, and serial where there may be several of the name."""
+        """Show the name, and the serial if several symbols may share the name."""
         return self.name if self.serial == 0 else f"{self.name}#{self.serial}"
 
     @property
     def parts(self) -> tuple[Poly, ...]:
-        """Nothing: its bounds speak about it, it is not made of them."""
+        """Return nothing: bounds restrict a symbol, they are not parts of it."""
         return ()
 
 
 class _Computed(Struct, frozen=True, eq=False, weakref=True, kw_only=True):
-    """What proofs found out about a generator (`quick_checks`)."""
+    """Results that proofs cache on a generator (`quick_checks`)."""
 
     interval: Interval | None = None
     samples: tuple[int | None, ...] = ()
 
 
 class _Composite(_Computed, frozen=True):
-    """What is made of polynomials has besides these what a symbol has too."""
+    """A generator made of polynomials; the fields are those that every generator has."""
 
     key: OrderKey
     free: frozenset[Symbol]
     height: int
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle by what it is made of, so that the copy is interned again."""
+        """Pickle the arguments, so that the copy is interned again."""
         return (_made_by[type(self)], tuple(getattr(self, name) for name in type(self).__annotations__))
 
     def __copy__(self) -> Self:
-        """Give this very object: generators are interned."""
+        """Return the object itself: generators are interned."""
         return self
 
     def __repr__(self) -> str:
-        """The text form of the polynomial that it is."""
+        """Show the generator as a polynomial."""
         return str(atom(self))  # type: ignore[arg-type]
 
 
@@ -150,7 +158,7 @@ class Floor(_Composite, frozen=True):
 
     @property
     def parts(self) -> tuple[Poly, ...]:
-        """What is divided, and by what."""
+        """The dividend and the divisor."""
         return self.p, self.q
 
 
@@ -161,27 +169,27 @@ class Relu(_Composite, frozen=True):
 
     @property
     def parts(self) -> tuple[Poly, ...]:
-        """What is clipped."""
+        """The clipped polynomial."""
         return (self.p,)
 
 
 class Log2(_Composite, frozen=True):
-    """The least integer e >= 0 with ``2**e >= p``: a logarithm rounded up, 0 where there is none."""
+    """The least integer e >= 0 with ``2**e >= p``: the logarithm rounded up, and 0 if p is not positive."""
 
     p: Poly
 
     @property
     def parts(self) -> tuple[Poly, ...]:
-        """What it is the logarithm of."""
+        """The argument of the logarithm."""
         return (self.p,)
 
 
 class Exponential(_Composite, frozen=True):
-    """A prime to the power of ``p``, which is at least 0 wherever the power stands.
+    """A prime to the power of ``p``, which is non-negative wherever the power occurs.
 
-    An exponent that is one generator makes a power that is multiplied like any other: ``2**(2*p)`` is the
-    square of ``2**p``.  Any other exponent (``p - s``, ``p*q``) is ``whole``: such a power takes in all
-    others of its base that it is multiplied by, so that ``2**(p - s)*2**s`` is ``2**p``.
+    A power whose exponent is one generator multiplies like any other factor: ``2**(2*p)`` is the square of
+    ``2**p``. Any other exponent (``p - s``, ``p*q``) makes a ``whole`` power, which absorbs the other powers
+    of its base in a product, so that ``2**(p - s)*2**s`` is ``2**p``.
     """
 
     base: int
@@ -195,9 +203,9 @@ class Exponential(_Composite, frozen=True):
 
 
 class Sum(_Composite, frozen=True):
-    """A sum of ``body`` for ``symbol`` from ``lo`` to ``hi``, 0 when the range is empty.
+    """The sum of ``body`` for ``symbol`` from ``lo`` to ``hi``; 0 if the range is empty.
 
-    The binder is canonical (see ``eliminate``), so sums that differ only in its name are equal.
+    The binder is canonical (see ``rebuild.opaque_sum``), so sums that differ only in its name are equal.
     """
 
     body: Poly
@@ -207,7 +215,7 @@ class Sum(_Composite, frozen=True):
 
     @property
     def parts(self) -> tuple[Poly, ...]:
-        """What is summed, and the ends."""
+        """The summand, and the ends of the range."""
         return self.body, self.lo, self.hi
 
 
@@ -215,9 +223,9 @@ Generator: TypeAlias = Symbol | Floor | Relu | Log2 | Exponential | Sum
 
 
 class _Interned:
-    """The generators that are in use, by what they are made of.
+    """The generators in use, by their fields.
 
-    A ``WeakValueDictionary`` would do, and takes longer for a new symbol than making it does.
+    A ``WeakValueDictionary`` would do, but a lookup in it takes longer than making a new symbol.
     """
 
     def __init__(self) -> None:
@@ -226,23 +234,23 @@ class _Interned:
         self._lock = Lock()
 
     def find(self, identity: tuple[object, ...]) -> Generator | None:
-        """Give the generator of an identity, if it is in use."""
+        """Return the generator with these fields if it is in use."""
         known = self._known.get(identity)
         return None if known is None else known()
 
     def keep(self, identity: tuple[object, ...], made: Generator) -> Generator:
-        """Give the generator just made, or the one that another thread has made meanwhile."""
+        """Return the generator just made, or an equal one that another thread has interned meanwhile."""
         with self._lock:
             kept = ref(made)
             found = self._known.setdefault(identity, kept)()
-            if found is None:  # nobody uses the one of before any more
+            if found is None:  # the previous object with these fields is no longer in use
                 self._known[identity], found = kept, made
             if len(self._known) > self._room:
-                self._sweep()
+                self._drop_unused()
             return found
 
-    def _sweep(self) -> None:
-        """Forget what nobody uses any more, once in a while."""
+    def _drop_unused(self) -> None:
+        """Drop the entries of generators that are no longer in use."""
         for identity in [identity for identity, known in self._known.items() if known() is None]:
             del self._known[identity]
         self._room = max(1 << 12, 2 * len(self._known))
@@ -255,7 +263,7 @@ _NO_SYMBOLS: frozenset[Symbol] = frozenset()
 def symbol_of(
     name: str, serial: int, role: Role, lo: Poly | None = None, hi: Poly | None = None, base: str = ""
 ) -> Symbol:
-    """Give the one symbol with these fields."""
+    """Return the one symbol with these fields."""
     identity = (Symbol, name, serial, role, lo, hi, base)
     found = _interned.find(identity)
     if found is None:
@@ -271,7 +279,7 @@ def symbol_of(
 
 
 def floor_of(p: Poly, q: Poly) -> Floor:
-    """Give the one floor of these arguments."""
+    """Return the one floor of these arguments."""
     identity = (Floor, p, q)
     found = _interned.find(identity)
     if found is None:
@@ -282,7 +290,7 @@ def floor_of(p: Poly, q: Poly) -> Floor:
 
 
 def relu_of(p: Poly) -> Relu:
-    """Give the one clip of this argument."""
+    """Return the one clip of this argument."""
     identity = (Relu, p)
     found = _interned.find(identity)
     if found is None:
@@ -292,7 +300,10 @@ def relu_of(p: Poly) -> Relu:
 
 
 def log2_of(p: Poly) -> Log2:
-    """Give the one logarithm of this argument; it is sorted among symbols, by the word it begins with."""
+    """Return the one logarithm of this argument.
+
+    Its key sorts it among symbols, by the word it begins with.
+    """
     identity = (Log2, p)
     found = _interned.find(identity)
     if found is None:
@@ -303,9 +314,9 @@ def log2_of(p: Poly) -> Log2:
 
 
 def power_of(base: int, p: Poly, whole: bool) -> Exponential:
-    """Give the one power of this base and exponent; ``powers`` says which are to be ``whole``.
+    """Return the one power of this base and exponent; ``powers`` decides which are ``whole``.
 
-    Those that are come first in a product, so that it is seen at once whether there is one.
+    Whole powers sort first in a product, so that looking at the first factor tells whether there is one.
     """
     identity = (Exponential, base, p)
     found = _interned.find(identity)
@@ -317,7 +328,7 @@ def power_of(base: int, p: Poly, whole: bool) -> Exponential:
 
 
 def sum_of(body: Poly, symbol: Symbol, lo: Poly, hi: Poly) -> Sum:
-    """Give the one sum of these arguments."""
+    """Return the one sum of these arguments."""
     identity = (Sum, body, symbol, lo, hi)
     found = _interned.find(identity)
     if found is None:
@@ -340,22 +351,22 @@ def _height(parts: tuple[Poly, ...]) -> int:
 
 
 def remember_interval(generator: Generator, interval: Interval) -> None:
-    """Keep a computed range with the generator it belongs to."""
+    """Cache the numeric range of a generator."""
     force_setattr(generator, "interval", interval)
 
 
 def remember_samples(generator: Generator, samples: tuple[int | None, ...]) -> None:
-    """Keep computed values at sample points with the generator they belong to."""
+    """Cache the values of a generator at sample points."""
     force_setattr(generator, "samples", samples)
 
 
 def behind(symbol: Symbol) -> list[Symbol]:
-    """Give the symbols that bound this one, directly or through others, the least bounded first."""
+    """Return the symbols that bound this one, directly or through others, the outermost first."""
     return sorted(reach((symbol,)) - {symbol}, key=lambda s: s.depth)
 
 
 def reach(symbols: Iterable[Symbol]) -> set[Symbol]:
-    """Give some symbols and those that bound them, directly or through others."""
+    """Return the given symbols and all symbols that bound them, directly or through others."""
     found = set(symbols)
     waiting = list(found)
     while waiting:
@@ -377,11 +388,11 @@ LARGEST_LENGTH = 2**31 - 2
 UNIT: Monomial = ()
 _order = attrgetter("key")
 _serials = count(2, 2)
-"""New symbols have even numbers; odd ones are of those that are numbered by who asks for them."""
+"""Serials of fresh symbols are even; odd serials belong to ``numbered_coordinate``."""
 
 
 class Poly:
-    """An immutable polynomial; ``terms`` over the positive integer ``den``, in lowest terms.
+    """An immutable polynomial: ``terms`` over the positive integer ``den``, in lowest terms.
 
     >>> n = length("n")
     >>> (n + 1) * (n - 1) == n**2 - 1
@@ -392,14 +403,17 @@ class Poly:
     terms: Terms
     den: int
     constant: int | None
-    """The value if it is one integer, else ``None``: what is asked most of all."""
+    """The value if it is a single integer, else ``None``.
+
+    It is stored because it is read more often than anything else.
+    """
     _hash: int | None
     _key: OrderKey | None
     _free: frozenset[Symbol] | None
     _height: int
 
     def __init__(self, terms: Terms, den: int = 1) -> None:
-        """Take over a dictionary without zeros, in lowest terms; use ``poly`` otherwise."""
+        """Take over a dictionary without zeros, in lowest terms; use ``poly`` for any other."""
         self.terms = terms
         self.den = den
         self.constant = None if len(terms) > 1 or den > 1 else terms.get(UNIT) if terms else 0
@@ -418,7 +432,7 @@ class Poly:
 
     @property
     def height(self) -> int:
-        """How deep floors, clips and sums nest."""
+        """The nesting depth of floors, clips, powers and sums."""
         found = self._height
         if found < 0:
             found = 0
@@ -431,7 +445,7 @@ class Poly:
 
     @property
     def key(self) -> OrderKey:
-        """A place in a total order that does not depend on when things were made."""
+        """A place in a total order that does not depend on when objects were made."""
         if self._key is None:
             rows = [(len(mono), tuple([g.key for g in mono]), coef) for mono, coef in self.terms.items()]
             rows.sort()
@@ -439,7 +453,7 @@ class Poly:
         return self._key
 
     def __hash__(self) -> int:
-        """Hash once; a constant hashes like its integer."""
+        """Compute the hash once; a constant hashes like its integer."""
         found = self._hash
         if found is None:
             value = self.constant
@@ -448,17 +462,17 @@ class Poly:
         return found
 
     def __eq__(self, other: object) -> bool:
-        """Compare dictionaries; equal functions may still differ here (see ``compare``)."""
+        """Compare dictionaries; equal functions may still compare unequal (see ``compare``)."""
         if isinstance(other, Poly):
             return self is other or (self.den == other.den and self.terms == other.terms)
         return self.constant == other if isinstance(other, int) else NotImplemented
 
     def __bool__(self) -> bool:
-        """Refuse: "is it zero" must be asked with ``==`` or ``prove``."""
+        """Refuse: use ``==`` or ``prove`` to ask whether a polynomial is zero."""
         raise TypeError("a polynomial has no truth value")
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle by terms, so that generators are interned again."""
+        """Pickle the terms, so that generators are interned again."""
         return (Poly, (self.terms, self.den))
 
     def __add__(self, other: Poly | int) -> Poly:
@@ -490,23 +504,23 @@ class Poly:
         return scale(self, other)
 
     def __pow__(self, exponent: int) -> Poly:
-        """Exponential with a non-negative integer exponent."""
+        """Power with a non-negative integer exponent."""
         return power(self, exponent)
 
     def __floordiv__(self, other: Poly | int) -> Poly:
-        """Floor of the quotient; the divisor is taken to be at least 1."""
+        """Floor of the quotient; the divisor is assumed to be at least 1."""
         return _above.floordiv(self, other)
 
     def __rfloordiv__(self, other: int) -> Poly:
-        """Floor of the quotient; the divisor is taken to be at least 1."""
+        """Floor of the quotient; the divisor is assumed to be at least 1."""
         return const(other) // self
 
     def __mod__(self, other: Poly | int) -> Poly:
-        """Remainder that goes with ``//``."""
+        """Remainder of ``//``."""
         return self - _above.floordiv(self, other) * other
 
     def __rmod__(self, other: int) -> Poly:
-        """Remainder that goes with ``//``."""
+        """Remainder of ``//``."""
         return const(other) % self
 
     def __str__(self) -> str:
@@ -519,7 +533,7 @@ class Poly:
 
 
 class _Above(Struct):
-    """What operators of a polynomial need and only the layers above know: they say it when loaded."""
+    """Operations of polynomials that higher layers define when they are loaded."""
 
     floordiv: Callable[[Poly, Poly | int], Poly]
     text: Callable[[Poly], str]
@@ -534,23 +548,23 @@ _above = _Above(_not_loaded, _not_loaded, _not_loaded)
 
 
 def define_floordiv(floordiv: Callable[[Poly, Poly | int], Poly]) -> None:
-    """Say what ``//`` and ``%`` mean."""
+    """Define ``//`` and ``%``."""
     _above.floordiv = floordiv
 
 
 def define_products(multiply_powers: Callable[[Poly, Poly], Poly]) -> None:
-    """Say what a product with powers in it is."""
+    """Define the product of monomials with whole powers."""
     _above.multiply_powers = multiply_powers
 
 
 def define_text(text: Callable[[Poly], str]) -> None:
-    """Say what ``str`` gives."""
+    """Define ``str``."""
     _above.text = text
 
 
 @lru_cache(maxsize=1 << 10, typed=True)
 def const(value: int) -> Poly:
-    """Give the constant polynomial; what is asked of every form is known of it."""
+    """Return the constant polynomial, with its cached properties filled in."""
     found = Poly({UNIT: value} if value else {})
     found._hash, found._free, found._height = hash(value), _NO_SYMBOLS, 0
     return found
@@ -561,19 +575,19 @@ ONE = const(1)
 
 
 def as_poly(value: int | Poly) -> Poly:
-    """Give the polynomial itself, or the constant one of an integer."""
+    """Return a polynomial itself, or the constant polynomial of an integer."""
     return value if isinstance(value, Poly) else const(value)
 
 
 def atom(generator: Generator) -> Poly:
-    """Give the polynomial that is just this generator; what is asked of both is known of both."""
+    """Return the polynomial that consists of one generator, with its cached properties filled in."""
     found = Poly({(generator,): 1})
     found._free, found._height = generator.free, generator.height
     return found
 
 
 def poly(terms: Terms, den: int = 1) -> Poly:
-    """Build from any dictionary and positive denominator: zeros dropped, lowest terms."""
+    """Build a polynomial from any terms and positive denominator: drop zeros and reduce to lowest terms."""
     if 0 in terms.values():
         terms = {mono: coef for mono, coef in terms.items() if coef}
     if len(terms) > MAX_TERMS:
@@ -589,7 +603,7 @@ def poly(terms: Terms, den: int = 1) -> Poly:
 
 
 def add(a: Poly, b: Poly) -> Poly:
-    """Sum of two polynomials."""
+    """Return the sum of two polynomials."""
     if a.den != b.den:
         return total_of((a, b))
     if len(a.terms) < len(b.terms):
@@ -602,7 +616,7 @@ def add(a: Poly, b: Poly) -> Poly:
 
 
 def subtract(a: Poly, b: Poly) -> Poly:
-    """Difference of two polynomials."""
+    """Return the difference of two polynomials."""
     if a.den != b.den:
         return total_of((a, -b))
     terms = dict(a.terms)
@@ -613,7 +627,7 @@ def subtract(a: Poly, b: Poly) -> Poly:
 
 
 def shift(a: Poly, by: int) -> Poly:
-    """Sum of a polynomial and an integer; lowest terms stay lowest."""
+    """Return the sum of a polynomial and an integer; lowest terms stay lowest."""
     if not by:
         return a
     terms = dict(a.terms)
@@ -624,7 +638,7 @@ def shift(a: Poly, by: int) -> Poly:
 
 
 def total_of(parts: Iterable[Poly]) -> Poly:
-    """Sum of many polynomials, in one pass."""
+    """Return the sum of many polynomials, in one pass."""
     listed = list(parts)
     if len(listed) == 1:
         return listed[0]
@@ -639,14 +653,14 @@ def total_of(parts: Iterable[Poly]) -> Poly:
 
 
 def total_known(polys: Iterable[Poly | None]) -> Poly | None:
-    """Add up polynomials; ``None`` where one of them is not known."""
+    """Return the sum of polynomials; ``None`` if one of them is unknown."""
     listed = list(polys)
     known = [p for p in listed if p is not None]
     return total_of(known) if len(known) == len(listed) else None
 
 
 def scale(a: Poly, factor: int, den: int = 1) -> Poly:
-    """Product with the rational ``factor / den``."""
+    """Multiply by the rational ``factor / den``."""
     if not factor:
         return ZERO
     if factor == den:
@@ -657,18 +671,18 @@ def scale(a: Poly, factor: int, den: int = 1) -> Poly:
 
 
 def monomial_product(a: Monomial, b: Monomial) -> Monomial:
-    """Product of two monomials."""
+    """Return the product of two monomials."""
     if not a or not b:
         return a or b
     if len(a) + len(b) > MAX_DEGREE:
         raise AlgebraBudget(f"an expression has a degree above {MAX_DEGREE}")
-    if a[-1].key <= b[0].key:  # as of most
+    if a[-1].key <= b[0].key:  # usually the generators of one all come before those of the other
         return a + b
     return b + a if b[-1].key < a[0].key else tuple(sorted(a + b, key=_order))
 
 
 def multiply(a: Poly, b: Poly) -> Poly:
-    """Product of two polynomials."""
+    """Return the product of two polynomials."""
     if len(a.terms) < len(b.terms):
         a, b = b, a
     if len(b.terms) == 1 and UNIT in b.terms:
@@ -689,7 +703,7 @@ def multiply(a: Poly, b: Poly) -> Poly:
 
 
 def product_of(factors: Iterable[Poly]) -> Poly:
-    """Product of many polynomials."""
+    """Return the product of many polynomials."""
     number, rest = 1, []
     for factor in factors:
         value = factor.constant
@@ -706,7 +720,7 @@ def product_of(factors: Iterable[Poly]) -> Poly:
 
 
 def power(base: Poly, exponent: int) -> Poly:
-    """Exponential with a non-negative integer exponent."""
+    """Raise a polynomial to a non-negative integer exponent."""
     if exponent < 0:
         raise ValueError("a negative exponent is not an integer polynomial")
     bits = max((coef.bit_length() for coef in base.terms.values()), default=0)
@@ -725,7 +739,7 @@ def power(base: Poly, exponent: int) -> Poly:
 
 
 def length(name: str, lo: int | Poly | None = 1, hi: int | Poly | None = LARGEST_LENGTH) -> Poly:
-    """Give the length of this name: the same name and bounds give the same symbol.
+    """Return the length of this name: the same name and bounds give the same symbol.
 
     >>> length("n") - length("n")
     0
@@ -734,12 +748,12 @@ def length(name: str, lo: int | Poly | None = 1, hi: int | Poly | None = LARGEST
 
 
 def coordinate(name: str, hi: int | Poly, lo: int | Poly = 1) -> Poly:
-    """Give a new coordinate that runs from ``lo`` to ``hi``, unlike every other."""
+    """Return a fresh coordinate that runs from ``lo`` to ``hi``, different from every other symbol."""
     return atom(symbol_of(name, next(_serials), "coord", as_poly(lo), as_poly(hi)))
 
 
 def numbered_coordinate(name: str, number: int, hi: int | Poly) -> Poly:
-    """Give the coordinate of this number that runs from 1 to ``hi``: the same one whenever it is asked for.
+    """Return the coordinate of this number that runs from 1 to ``hi``; each call returns the same symbol.
 
     >>> numbered_coordinate("i", 1, 5) == numbered_coordinate("i", 1, 5) != coordinate("i", 5)
     True
@@ -754,7 +768,7 @@ def data_symbol(
     role: Role = "data",
     base: str = "",
 ) -> Poly:
-    """Give a new integer that only data decides, with its range as far as known."""
+    """Return a fresh integer that only data decides, with the known bounds."""
     return atom(symbol_of(name, next(_serials), role, _bound(lo), _bound(hi), base))
 
 
@@ -763,7 +777,7 @@ def _bound(value: int | Poly | None) -> Poly | None:
 
 
 def the_symbol(p: Poly) -> Symbol:
-    """Give the symbol that a polynomial consists of; ``ValueError`` if it is anything else."""
+    """Return the symbol that a polynomial consists of; raise ``ValueError`` if it is anything else."""
     found = only_symbol(p)
     if found is None:
         raise ValueError(f"not a symbol: {p}")
@@ -771,7 +785,7 @@ def the_symbol(p: Poly) -> Symbol:
 
 
 def only_symbol(p: Poly) -> Symbol | None:
-    """Give the symbol that a polynomial just is, if it is one."""
+    """Return the symbol that a polynomial consists of, or None if it is anything else."""
     if len(p.terms) == 1 and p.den == 1:
         ((mono, coef),) = p.terms.items()
         if coef == 1 and len(mono) == 1 and isinstance(mono[0], Symbol):
@@ -780,7 +794,7 @@ def only_symbol(p: Poly) -> Symbol | None:
 
 
 def powers_of(p: Poly, generator: Generator) -> dict[int, Poly]:
-    """Give the coefficients by power of one generator, at the outer level only."""
+    """Return the coefficients of a polynomial by the power of one generator, at the outer level only."""
     rows: dict[int, Terms] = {}
     for mono, coef in p.terms.items():
         times = mono.count(generator)
@@ -790,7 +804,7 @@ def powers_of(p: Poly, generator: Generator) -> dict[int, Poly]:
 
 
 def affine_parts(p: Poly, x: Symbol) -> tuple[Poly, Poly] | None:
-    """Give ``a, r`` with ``p == a*x + r`` and both without x, or ``None``."""
+    """Return ``a, r`` with ``p == a*x + r`` and both free of x, or ``None``."""
     parts = powers_of(p, x)
     if set(parts) - {0, 1} or any(x in part.free for part in parts.values()):
         return None

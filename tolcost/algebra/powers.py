@@ -1,8 +1,8 @@
-"""Powers of numbers with exponents that are not known: one form for equal ones.
+"""Powers of numbers with symbolic exponents, in a form in which equal powers are equal.
 
-Numbers are taken apart into primes, and exponents into what they are sums of, as far as each part is never
-below 0: ``4**(p + 1)`` is 4 times the square of ``2**p``.  An exponent that falls is counted from its least,
-so that the power is an integer: for s up to 5, ``2**(1 - s)`` is a sixteenth of ``2**(5 - s)``.
+A base is split into primes, and an exponent into its summands as long as none can be negative: ``4**(p + 1)``
+is 4 times the square of ``2**p``. An exponent with negative terms is counted from its least value, so that
+the power stays an integer: for s up to 5, ``2**(1 - s)`` is a sixteenth of ``2**(5 - s)``.
 """
 
 from __future__ import annotations
@@ -32,11 +32,12 @@ from tolcost.algebra.poly import (
     total_of,
 )
 
-_MOST_FALLEN = 64
+_LARGEST_SHIFT = 64
+"""The largest distance below 0 by which an exponent is shifted to make its power an integer."""
 
 
 def powers(base: int, exponent: Poly) -> Poly:
-    """Give a number, at least 1, to the power of an exponent that is at least 0 wherever it is used.
+    """Raise a number of at least 1 to an exponent that is non-negative wherever the power is used.
 
     >>> from tolcost.algebra.poly import length
     >>> p, s = length("p"), length("s")
@@ -52,18 +53,23 @@ def powers(base: int, exponent: Poly) -> Poly:
 
 
 def _prime_power(base: int, exponent: Poly) -> Poly:
-    """A prime to the power of what has no constant term; an exponent that falls is counted from its least."""
+    """Raise a prime to an exponent without a constant term.
+
+    A falling exponent is counted from its least value.
+    """
     if exponent.den == 1 and all(_is_simple(mono, coef) for mono, coef in exponent.terms.items()):
         same = (power_of(base, atom(g), False) for (g,), coef in exponent.terms.items() for _ in range(coef))
         return Poly({tuple(sorted(same, key=_order)): 1})
     least = least_value(exponent) or 0
-    if abs(least) > _MOST_FALLEN:  # the bounds tell nothing: whoever made it knows that it is not below 0
+    # so far below 0 the bounds are too weak to be used; the caller guarantees that the exponent is not
+    # negative
+    if abs(least) > _LARGEST_SHIFT:
         least = 0
     return product_of((_number_power(base, least), atom(power_of(base, exponent - least, True))))
 
 
 def _is_simple(mono: Monomial, coef: int) -> bool:
-    """Whether an exponent is so many times one thing that is never below 0."""
+    """Whether an exponent is a positive multiple of one generator that is never negative."""
     if len(mono) > 1 or not 0 < coef <= MAX_DEGREE:
         return False
     (generator,) = mono
@@ -72,7 +78,7 @@ def _is_simple(mono: Monomial, coef: int) -> bool:
 
 
 def least_value(p: Poly) -> int | None:
-    """The least that a sum of symbols can be, as far as their own bounds tell: ``p - s`` is 0 where s <= p.
+    """Return the least value of a sum of symbols, from their bounds alone: ``p - s`` is 0 if s <= p.
 
     >>> from tolcost.algebra.poly import coordinate, length
     >>> p = length("p", 0)
@@ -93,7 +99,7 @@ def least_value(p: Poly) -> int | None:
 
 
 def multiply_powers(a: Poly, b: Poly) -> Poly:
-    """A product in which powers that are whole take in the others of their base."""
+    """Multiply polynomials with ``whole`` powers; each absorbs the other powers of its base."""
     parts = []
     for left, x in a.terms.items():
         for right, y in b.terms.items():
@@ -111,13 +117,16 @@ def multiply_powers(a: Poly, b: Poly) -> Poly:
 
 
 def _number_power(base: int, exponent: int) -> Poly:
-    """A power with a known exponent; below 0 it is a fraction, which something else makes whole."""
+    """Raise a number to a known exponent.
+
+    A negative one gives a fraction, which another factor makes whole.
+    """
     value = number_power(base, abs(exponent))
     return const(value) if exponent >= 0 else Poly({UNIT: 1}, value)
 
 
 def number_power(base: int, exponent: int) -> int:
-    """Give a power; one below 0 is no integer, and one that is too large is not worked out."""
+    """Raise a number to a known exponent; refuse a negative exponent, and one above ``MAX_EXPONENT``."""
     if exponent < 0:
         raise NotInteger(f"{base} to the power of {exponent} is no integer")
     if exponent > MAX_EXPONENT:
@@ -127,7 +136,7 @@ def number_power(base: int, exponent: int) -> int:
 
 @lru_cache(maxsize=64)
 def prime_factors(number: int) -> tuple[tuple[int, int], ...]:
-    """The prime factors of a number, each with how often it divides.
+    """Return the prime factors of a number with their multiplicities.
 
     >>> prime_factors(360)
     ((2, 3), (3, 2), (5, 1))

@@ -1,8 +1,8 @@
-"""Formulas in writing: text that ``parse`` reads back, LaTeX, MathML, and trees for a browser's script.
+"""Printers of formulas: text that ``parse`` reads back, LaTeX, MathML, and trees for a browser's script.
 
-Each printer is a walk over a small tree that is made of a form once.  Text takes the shorter of sum and
-product; LaTeX and MathML take the product where there is one; a browser computes, so it takes the sum.
-Names that are not plain words are quoted in text with backquotes.
+Each printer walks a small tree that is built from an expression once. Text takes the shorter of sum and
+product; LaTeX and MathML take the product if there is one; a browser computes, so it takes the sum. In text,
+names that are not plain words are quoted with backquotes.
 """
 
 from __future__ import annotations
@@ -52,25 +52,32 @@ from tolcost.algebra.poly import (
     the_symbol,
     total_of,
 )
-from tolcost.diagnostics import visible
+from tolcost.diagnostics import InternalError, visible
 
-# === A formula as it is shown: a small tree made once from an expression, for all printers to walk.
+# === The tree of a formula for display: built once from an expression, and walked by all printers.
 #
-# A tree holds the sum in the order of degrees and names and, where there is one, the product of factors:
-# a printer takes which it likes.  Factors are found by trial: roots at a few points suggest a linear
-# factor, exact division confirms it.  Clips become the lesser or greater of two where that is shorter.
-# Nothing here is needed for computing, only for showing.
+# A tree holds the sum in the order of degrees and names and, if one was found, the product of factors; each
+# printer takes the form it prefers. Factors are found by trial: roots at a few points suggest a linear
+# factor, and exact division confirms it. A clip becomes a minimum or maximum if that is shorter. All of this
+# serves display, not computation.
 
 
 _MAX_TERMS = 80
+"""Longer sums are not searched for linear factors, minima and maxima."""
 _MAX_DEGREE = 8
+"""The highest degree in one symbol for which a linear factor is searched."""
 _MAX_OTHERS = 3
+"""The most other symbols in a linear factor: their roots are combined with one another."""
 _MAX_TRIALS = 60
+"""The most candidates that are divided by."""
 _MOST_TRIED = 2_000
-"""Terms times clips: with each clip all terms are made again, in several ways."""
+"""The most terms times clips for which minima and maxima are tried: each trial rebuilds all terms."""
 _MAX_CLIPS = 12
+"""With more clips, only these many of the most nested are tried."""
 _MAX_SPLIT = 600
+"""Longer sums are not searched for factors at all."""
 _SMALL_DIVISOR = 100
+"""A common divisor up to this size may be a coincidence."""
 _BINDERS = "ijklpqrstuvw"
 
 
@@ -88,13 +95,16 @@ class FloorCall(Struct, frozen=True, eq=False):
 
 
 class ClipCall(Struct, frozen=True, eq=False):
-    """The larger of something and 0."""
+    """The larger of an expression and 0."""
 
     inside: ShownFormula
 
 
 class ExtremeCall(Struct, frozen=True, eq=False):
-    """The least or the greatest of some; it reads back as that of the first two, then with the third."""
+    """The minimum or maximum of several operands.
+
+    The parser reads it as nested binary calls, from the left.
+    """
 
     name: Literal["Min", "Max"]
     operands: tuple[ShownFormula, ...]
@@ -107,14 +117,14 @@ class LogCall(Struct, frozen=True, eq=False):
 
 
 class PowerCall(Struct, frozen=True, eq=False):
-    """A number to the power of something."""
+    """A number to the power of an expression."""
 
     base: int
     exponent: ShownFormula
 
 
 class SumCall(Struct, frozen=True, eq=False):
-    """A sum over a range, with the name of what runs over it."""
+    """A sum over a range, with the name of its variable."""
 
     body: ShownFormula
     binder: str
@@ -139,7 +149,7 @@ class Total(Struct, frozen=True, eq=False):
     den: int
 
     def for_reading(self) -> tuple[SignedTerm, ...]:
-        """The terms, beginning with something positive where there is something."""
+        """The terms, starting with a positive one if there is one."""
         first = next((term for term in self.terms if term.number > 0), None)
         return self.terms if first is None else (first, *(term for term in self.terms if term is not first))
 
@@ -155,23 +165,23 @@ class Factors(Struct, frozen=True, eq=False):
 
 
 class ShownFormula(Struct, frozen=True, eq=False):
-    """An expression as a sum and, where it is one, as a product."""
+    """An expression as a sum and, if it factors, as a product."""
 
     total: Total
     product: Factors | None
 
 
 def formula(p: Poly, names: Mapping[Symbol, str] | None = None) -> ShownFormula:
-    """Give the tree of an expression."""
+    """Return the tree of an expression."""
     return _Builder(display_names(p.free) if names is None else names).formula(p)
 
 
 def display_names(
     symbols: Iterable[Symbol], written: Callable[[str], str] = lambda name: name
 ) -> dict[Symbol, str]:
-    """Give each symbol a name to show, different for different symbols; ``written`` makes names plain.
+    """Return a unique display name for each symbol; ``written`` converts names to plain ones.
 
-    No symbol gets a name that another one has by itself.
+    No symbol gets the name of another symbol.
     """
     used: set[str] = set()
     names: dict[Symbol, str] = {}
@@ -188,7 +198,7 @@ def display_names(
 
 
 class _Builder(Struct, frozen=True, eq=False):
-    """The names to show, and what was met so far: large results repeat it a lot, one inside of the other."""
+    """The display names, and trees built so far: large results repeat their parts at many depths."""
 
     names: Mapping[Symbol, str]
     done: dict[Generator, ShownOperand] = field(default_factory=dict)
@@ -198,15 +208,15 @@ class _Builder(Struct, frozen=True, eq=False):
     text: _Text = field(default_factory=lambda: _Text())
 
     def formula(self, p: Poly) -> ShownFormula:
-        """Give the tree of an expression."""
-        return self._tree(self._shown(p))
+        """Return the tree of an expression."""
+        return self._tree(self._displayed_form(p))
 
-    def _shown(self, p: Poly) -> Poly:
-        """Give an expression as it is shown, found once: ways to write a clip share what is inside of it."""
+    def _displayed_form(self, p: Poly) -> Poly:
+        """Return the form of an expression that is displayed, found once."""
         if not p.height:
             return p
         if p not in self.shown:
-            self.shown[p] = self._with_extremes(_with_mirrored_floors(p))
+            self.shown[p] = self._replace_clips(_mirror_floors(p))
         return self.shown[p]
 
     def _tree(self, shown: Poly) -> ShownFormula:
@@ -222,61 +232,63 @@ class _Builder(Struct, frozen=True, eq=False):
         found = product_and_rest(p)
         return None if found is None else self.factors(found[0], self.total(found[1]))
 
-    def _with_extremes(self, p: Poly) -> Poly:
-        """Put the lesser or greater of two in place of a clip where terms cancel then, or minuses do.
+    def _replace_clips(self, p: Poly) -> Poly:
+        """Replace clips by minima or maxima where that cancels terms or minus signs.
 
-        The greatest of many is a sum of clips each of which has the one before it inside: from outside, the
-        last one says it all.  In the least of many, what is inside of a clip stands beside it: from inside.
+        The maximum of many is a sum of nested clips: working inward from the outside, the last replacement
+        covers all of them. In the minimum of many, the argument of a clip occurs beside it: work outward from
+        the inside. So several orders are tried.
         """
         clips = sorted(clips_in(p), key=lambda g: g.key)
         if not clips or len(p.terms) > _MAX_TERMS or len(p.terms) * len(clips) > _MOST_TRIED:
             return p
         inwards = sorted(clips, key=lambda g: -g.p.height)[:_MAX_CLIPS]
         orders = (clips, inwards, inwards[::-1]) if len(clips) <= _MAX_CLIPS else (inwards, inwards[::-1])
-        return min((self._without(p, order) for order in dict.fromkeys(map(tuple, orders))), key=_effort)
+        return min((self._replace_all(p, order) for order in dict.fromkeys(map(tuple, orders))), key=_effort)
 
-    def _without(self, p: Poly, clips: Iterable[Relu]) -> Poly:
+    def _replace_all(self, p: Poly, clips: Iterable[Relu]) -> Poly:
         for clip in clips:
             if any(clip in mono for mono in p.terms):
-                p = min((p, *(_with(p, clip, instead) for instead in self._extremes(clip))), key=_effort)
+                p = min((p, *(_replace(p, clip, instead) for instead in self._extremes(clip))), key=_effort)
         return p
 
     def _extremes(self, clip: Relu) -> tuple[Poly, ...]:
-        """A clip by the lesser or greater of two, and by what is missing to 0, each a name of its own."""
+        """Return ways to write a clip: by a minimum, a maximum, or the opposite's clip, each as a symbol."""
         if clip not in self.extremes:
-            inside = dict.fromkeys((clip.p, self._shown(clip.p)))
-            self.extremes[clip] = tuple(way for one in inside for way in self._sides(one))
+            inside = dict.fromkeys((clip.p, self._displayed_form(clip.p)))
+            self.extremes[clip] = tuple(way for one in inside for way in self._ways_to_write(one))
         return self.extremes[clip]
 
-    def _sides(self, inside: Poly) -> Iterator[Poly]:
+    def _ways_to_write(self, inside: Poly) -> Iterator[Poly]:
         less = Poly({mono: -coef for mono, coef in inside.terms.items() if coef < 0})
         more = inside + less
         if less.terms and more.terms:
             sides = self.formula(more), self.formula(less)
-            yield more - self._named(_extreme("Min", *sides))
-            yield self._named(_extreme("Max", *sides)) - less
-            yield inside + self._named(ClipCall(self.formula(-inside)))
+            yield more - self._symbol_for(_merge_extremes("Min", *sides))
+            yield self._symbol_for(_merge_extremes("Max", *sides)) - less
+            yield inside + self._symbol_for(ClipCall(self.formula(-inside)))
 
-    def _named(self, call: ShownOperand) -> Poly:
-        """Let a name stand for a call that takes the place of a clip; it comes after others."""
+    def _symbol_for(self, call: ShownOperand) -> Poly:
+        """Return a symbol that stands for a call in place of a clip; its name sorts after all others."""
         symbol = length(f"~{self.text.operand(call)}", None, None)
         self.done[the_symbol(symbol)] = call
         return symbol
 
     def total(self, p: Poly) -> Total:
-        """Give the sum that an expression is."""
+        """Return an expression as a sum."""
         terms = tuple(SignedTerm(p.terms[mono], self._powers(mono)) for mono in display_order(p))
         return Total(terms, p.den)
 
     def factors(self, split: Factored, rest: Total | None = None) -> Factors:
-        """Give a product."""
+        """Return a product."""
         read = for_reading(split)
         brackets: list[tuple[ShownFormula, int]] = []
         plain: list[tuple[ShownOperand, int]] = []
         for factor, times in read.factors:
             shown = self.formula(factor)
             match shown.total:
-                case Total(terms=(SignedTerm(number=1, powers=powers),), den=1):  # as a mirrored floor is
+                # a single operand, such as a mirrored floor, needs no brackets
+                case Total(terms=(SignedTerm(number=1, powers=powers),), den=1):
                     plain += ((operand, power * times) for operand, power in powers)
                 case _:
                     brackets.append((shown, times))
@@ -287,17 +299,17 @@ class _Builder(Struct, frozen=True, eq=False):
         return tuple(self._power(g, len(list(same))) for g, same in groupby(mono))
 
     def _power(self, generator: Generator, times: int) -> tuple[ShownOperand, int]:
-        """A power of a power is one whose exponent is a multiple."""
+        """Return a generator and its power; a power of a power multiplies the exponent instead."""
         if isinstance(generator, Exponential) and times > 1:
             return PowerCall(generator.base, self.formula(generator.p * times)), 1
         return self._operand(generator), times
 
     def _operand(self, generator: Generator) -> ShownOperand:
         if generator not in self.done:
-            self.done[generator] = self._made(generator)
+            self.done[generator] = self._make_operand(generator)
         return self.done[generator]
 
-    def _made(self, generator: Generator) -> ShownOperand:
+    def _make_operand(self, generator: Generator) -> ShownOperand:
         match generator:
             case Symbol():
                 return ShownName(self.names.get(generator, generator.name))
@@ -315,13 +327,14 @@ class _Builder(Struct, frozen=True, eq=False):
                 return SumCall(inner.formula(body), binder, self.formula(lo), self.formula(hi))
 
 
-def _with_mirrored_floors(p: Poly) -> Poly:
-    """Write a floor the other way round where terms cancel then, or minuses do.
+def _mirror_floors(p: Poly) -> Poly:
+    """Mirror a floor where that cancels terms or minus signs.
 
-    It stands in one term, or beside its mirror.  What is left after every third is told as such.
+    A floor is mirrored only if it occurs in one term, or beside its mirror image. A difference such as
+    ``n - floor(n/3)`` stays as it is.
 
     >>> n = length("n")
-    >>> [_with_mirrored_floors(p) for p in (2 * n // 3, n - n // 3, 2 * n // 3 - n, n // 2 + (n + 1) // 2)]
+    >>> [_mirror_floors(p) for p in (2 * n // 3, n - n // 3, 2 * n // 3 - n, n // 2 + (n + 1) // 2)]
     [floor(2*n/3), n - floor(n/3), -floor((n + 2)/3), n]
     """
     floors = {g for mono in p.terms for g in mono if isinstance(g, Floor)}
@@ -331,30 +344,30 @@ def _with_mirrored_floors(p: Poly) -> Poly:
             continue
         beside = any(not floors.isdisjoint(mono) for mono in instead.terms)
         if beside or sum(floor in mono for mono in p.terms) == 1:
-            p = min(p, _with(p, floor, instead), key=lambda form: _effort(form)[:2])
+            p = min(p, _replace(p, floor, instead), key=lambda form: _effort(form)[:2])
     return p
 
 
 def _is_share(floor: Floor) -> bool:
-    """Whether it is a third of something, or the like, rounded down."""
+    """Whether a floor is a plain share, such as a third of something rounded down."""
     return UNIT not in floor.p.terms and set(floor.p.terms.values()) == {1}
 
 
-def _with(p: Poly, generator: Generator, instead: Poly) -> Poly:
-    """An expression with something else in the place of a generator."""
+def _replace(p: Poly, generator: Generator, instead: Poly) -> Poly:
+    """Replace a generator of an expression."""
     parts = powers_of(p, generator)
     kept = parts.pop(0, ZERO)
     return total_of([kept, *(multiply(part, instead**times) for times, part in parts.items())])
 
 
-def _extreme(name: Literal["Min", "Max"], left: ShownFormula, right: ShownFormula) -> ExtremeCall:
-    """The lesser or greater of two, each of which may be one of some itself; the one of most comes first."""
-    several = sorted((_among(name, left), _among(name, right)), key=len, reverse=True)
+def _merge_extremes(name: Literal["Min", "Max"], left: ShownFormula, right: ShownFormula) -> ExtremeCall:
+    """Build the minimum or maximum of two, merging operands of that kind; the longest comes first."""
+    several = sorted((_extreme_operands(name, left), _extreme_operands(name, right)), key=len, reverse=True)
     return ExtremeCall(name, tuple(dict.fromkeys(chain(*several))))
 
 
-def _among(name: Literal["Min", "Max"], shown: ShownFormula) -> tuple[ShownFormula, ...]:
-    """What an expression is the lesser or greater of."""
+def _extreme_operands(name: Literal["Min", "Max"], shown: ShownFormula) -> tuple[ShownFormula, ...]:
+    """Return the operands of an expression that is a minimum or maximum, or the expression itself."""
     match shown.total:
         case Total(terms=(SignedTerm(number=1, powers=((ExtremeCall() as inner, 1),)),), den=1):
             return inner.operands if inner.name == name else (shown,)
@@ -363,7 +376,7 @@ def _among(name: Literal["Min", "Max"], shown: ShownFormula) -> tuple[ShownFormu
 
 
 def _binder_name(used: set[str]) -> str:
-    """Give a short name for a summation variable that is not used yet."""
+    """Return a short unused name for a summation variable."""
     for letter in _BINDERS:
         if letter not in used:
             return letter
@@ -384,7 +397,7 @@ class Factored(Struct, frozen=True):
 
 @lru_cache(maxsize=4096)
 def factored(p: Poly) -> Factored:
-    """Factor as far as trial goes; the zero polynomial has number 0.
+    """Factor as far as trials succeed; the zero polynomial has number 0.
 
     >>> from tolcost.algebra.poly import length
     >>> n = length("n")
@@ -401,7 +414,7 @@ def factored(p: Poly) -> Factored:
     found: dict[Poly, int] = {}
     while rest.constant is None and len(rest.terms) <= _MAX_SPLIT:
         step = _linear_factor(rest) if len(rest.terms) <= _MAX_TERMS else None
-        step = step or _factor_apart(rest)
+        step = step or _free_factor(rest)
         if step is None:
             break
         factor, rest = step
@@ -412,15 +425,15 @@ def factored(p: Poly) -> Factored:
 
 
 def is_product(split: Factored) -> bool:
-    """Whether there is more than one factor, the number in front aside."""
+    """Whether there is more than one factor, not counting the number."""
     return bool(split.monomial) or sum(times for _, times in split.factors) > 1
 
 
 def for_reading(split: Factored) -> Factored:
-    """The same product with signs as a person sets them.
+    """Choose the signs of a product's factors for reading.
 
-    Factors with more minuses than pluses are turned around where that leaves no minus in front, and
-    a minus in front goes into a factor that has terms of both signs.
+    Factors with more negative than positive terms are negated if that leaves no minus sign in front, and a
+    minus sign in front moves into a factor that has terms of both signs.
 
     >>> from tolcost.algebra.poly import length
     >>> k, n, m = length("k"), length("n"), length("m")
@@ -446,10 +459,10 @@ def _mostly_minus(p: Poly) -> bool:
 
 @lru_cache(maxsize=4096)
 def product_and_rest(p: Poly) -> tuple[Factored, Poly] | None:
-    """A sum as a product and a term or two: ``9*(n - 1)*(m - 1) + 2*n*m``.
+    """Write a sum as a product plus one or two terms: ``9*(n - 1)*(m - 1) + 2*n*m``.
 
-    The terms of a product of differences have equal numbers in front, up to signs.  So the few that
-    do not are taken away, or made equal, and what is left is tried.
+    The terms of a product of differences have equal coefficients up to sign. So the few terms with other
+    coefficients are removed, or given equal coefficients, and the rest is factored.
     """
     usual = Counter(map(abs, p.terms.values())).most_common(1)[0][0] if p.terms else 0
     odd = [(mono, coef) for mono, coef in p.terms.items() if abs(coef) != usual]
@@ -473,32 +486,33 @@ def _reading_key(p: Poly) -> list[tuple[int, tuple[object, ...], int]]:
 
 
 def _effort(p: Poly) -> tuple[int, int, int]:
-    """How much there is to read: terms, and of those with names minuses, and numbers before them."""
+    """Measure the effort of reading: the number of terms, of minus signs, and the sum of coefficients."""
     numbers = [coef for mono, coef in p.terms.items() if mono]
     return len(p.terms), sum(number < 0 for number in numbers), sum(map(abs, numbers))
 
 
-def _factor_apart(p: Poly) -> tuple[Poly, Poly] | None:
-    """Give a factor that some symbol does not occur in, and the quotient: as of a window's width and height.
+def _free_factor(p: Poly) -> tuple[Poly, Poly] | None:
+    """Return a factor that lacks some symbol, with the quotient, as for a window's width and height.
 
     >>> from tolcost.algebra.poly import length
     >>> h, w, r = length("h"), length("w"), length("r")
-    >>> _factor_apart(9 * h * w - 6 * h - 6 * w + 4), _factor_apart(1 - 2 * h - 2 * w + 4 * h * w)
+    >>> _free_factor(9 * h * w - 6 * h - 6 * w + 4), _free_factor(1 - 2 * h - 2 * w + 4 * h * w)
     ((3*w - 2, 3*h - 2), (2*w - 1, 2*h - 1))
-    >>> _factor_apart((h * r - 1) * (w * r - 1) * (h - w)) is None, _factor_apart((h * r - 2) * (w * r - 2))
+    >>> _free_factor((h * r - 1) * (w * r - 1) * (h - w)) is None, _free_factor((h * r - 2) * (w * r - 2))
     (False, (r*w - 2, h*r - 2))
     """
-    for candidate in _in_all_rows(p):
+    for candidate in _free_factor_candidates(p):
         quotient = exact_quotient(p, candidate)
         if quotient is not None:
             return candidate, quotient
     return None
 
 
-def _in_all_rows(p: Poly) -> Iterator[Poly]:
-    """What may be a factor without a symbol: it divides what each power of the symbol is multiplied by.
+def _free_factor_candidates(p: Poly) -> Iterator[Poly]:
+    """Yield candidates for a factor free of some symbol: a divisor of all coefficients of its powers.
 
-    So the factors of the shortest of these are tried; where it is a single term there is none of several.
+    So the factors of the shortest coefficient are tried; a coefficient of one term has no factor of several
+    terms.
     """
     for symbol in sorted(p.free, key=lambda s: s.key):
         rows: dict[Monomial, dict[Monomial, int]] = {}
@@ -511,9 +525,11 @@ def _in_all_rows(p: Poly) -> Iterator[Poly]:
 
 
 def _may_have_factor(rows: list[dict[Monomial, int]]) -> bool:
-    """Whether all rows have a number in common where lengths are far apart, as its values would be.
+    """Whether all coefficients have a common divisor at points where lengths are large and distinct.
 
-    That takes much less time than to look for a factor, and most forms have none.
+    A common factor would be such a divisor.
+
+    This takes much less time than looking for a factor, and most forms have none.
     """
     generators = sorted({g for row in rows for mono in row for g in mono}, key=lambda g: g.key)
     for first in (1009, 2003):
@@ -525,7 +541,7 @@ def _may_have_factor(rows: list[dict[Monomial, int]]) -> bool:
 
 
 def _linear_factor(p: Poly) -> tuple[Poly, Poly] | None:
-    """Give a linear factor with a positive first term, and the quotient."""
+    """Return a linear factor with a positive leading coefficient, and the quotient."""
     generators = sorted({g for mono in p.terms for g in mono}, key=lambda g: g.key)
     if len(generators) > _MAX_OTHERS + 1 or max(map(len, p.terms)) < 2:
         return None
@@ -539,7 +555,7 @@ def _linear_factor(p: Poly) -> tuple[Poly, Poly] | None:
 
 
 def _candidates(p: Poly, main: Generator, others: list[Generator]) -> list[Poly]:
-    """Guess linear factors from where p vanishes at a point and beside it."""
+    """Guess linear factors from the roots of p at a point and at its neighbours."""
     base = dict(zip(others, (17, 29, 41), strict=False))
     here = _integer_roots(p, main, base)
     if not here:
@@ -558,7 +574,7 @@ def _candidates(p: Poly, main: Generator, others: list[Generator]) -> list[Poly]
 
 
 def _integer_roots(p: Poly, main: Generator, point: dict[Generator, int]) -> list[int]:
-    """Give the small integers, and those near the point's values, at which p vanishes."""
+    """Return the roots of p among small integers and integers near the point's values."""
     row: dict[int, int] = {}
     for mono, coef in p.terms.items():
         for generator in mono:
@@ -578,8 +594,11 @@ BrowserTree: TypeAlias = "bool | int | str | list[BrowserTree] | dict[str, Brows
 
 RESERVED = frozenset(("floor", "ceiling", "Min", "Max", "Sum", "Piecewise", "and", "or", "not"))
 MAX_DIGITS = 4_000
+"""The longest number that is printed: Python refuses to print more than 4,300 digits."""
 _MAX_NAME = 60
+"""The most characters of a name that are printed in LaTeX."""
 _LARGEST_EXACT = 2**53
+"""The largest integer up to which a script in a browser computes exactly with its own numbers."""
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _TIGHT = re.compile(r"[A-Za-z0-9_]+(\*\*[0-9]+)?|[A-Za-z]+\([^()]*\)")
 _LETTER = re.compile(r"([A-Za-z])(?:_([0-9]+))?")
@@ -594,7 +613,7 @@ _LATEX_SPECIAL = {
 
 
 def to_text(p: Poly | int, names: Mapping[Symbol, str] | None = None) -> str:
-    """Give the text form: the shorter of sum and product.
+    """Print the text form: the shorter of sum and product.
 
     >>> from tolcost.algebra.poly import length
     >>> n, m = length("n"), length("m")
@@ -608,13 +627,13 @@ define_text(to_text)
 
 
 def is_one_term(p: Poly) -> bool:
-    """Whether its text needs no brackets where a factor stands."""
+    """Whether the text needs no brackets as a factor."""
     total = formula(p).total
     return len(total.terms) < 2 and total.den == 1
 
 
 def to_words(p: Poly) -> str:
-    """Give the text form for a message that quotes it: a symbol alone is its name, whatever that is.
+    """Print the text form for a message in quotes; a single symbol is printed as its bare name.
 
     >>> from tolcost.algebra.poly import length
     >>> to_text(length("x[0]")), to_words(length("x[0]")), to_words(length("x[0]") + 1)
@@ -625,7 +644,7 @@ def to_words(p: Poly) -> str:
 
 
 def to_latex(p: Poly | int) -> str:
-    r"""Give LaTeX for math mode; only for reading.
+    r"""Print LaTeX for math mode; it cannot be parsed back.
 
     >>> from tolcost.algebra.poly import length
     >>> n = length("n")
@@ -636,7 +655,7 @@ def to_latex(p: Poly | int) -> str:
 
 
 def to_mathml(p: Poly | int, names: Mapping[Symbol, str] | None = None) -> str:
-    """Give the inside of a ``math`` element; only for reading.
+    """Print the content of a ``math`` element; it cannot be parsed back.
 
     >>> from tolcost.algebra.poly import length
     >>> to_mathml(length("n") + 1)
@@ -646,7 +665,7 @@ def to_mathml(p: Poly | int, names: Mapping[Symbol, str] | None = None) -> str:
 
 
 def to_browser(p: Poly | int) -> BrowserTree:
-    """Give a small tree of JSON that a few lines of script evaluate exactly.
+    """Return a small JSON tree that a few lines of script evaluate exactly.
 
     number            3, or "3" where it is large
     symbol            {"v": "n"}
@@ -667,7 +686,7 @@ def to_browser(p: Poly | int) -> BrowserTree:
 
 
 def cond_text(cond: Cond, names: Mapping[Symbol, str] | None = None) -> str:
-    """Give a condition for reading, with its constant on the right.
+    """Print a condition for reading, with its constant on the right.
 
     >>> from tolcost.algebra.conditions import ge
     >>> from tolcost.algebra.poly import length
@@ -677,39 +696,61 @@ def cond_text(cond: Cond, names: Mapping[Symbol, str] | None = None) -> str:
     match cond:
         case Truth(value=value):
             return "true" if value else "false"
-        case Ge(p=p):
-            return _comparison(p, ">=", "<=", names)
-        case Eq(p=p):
-            return _comparison(p, "==", "==", names)
-        case Not(part=Eq(p=p)):
-            return _comparison(p, "!=", "!=", names)
+        case Ge() | Eq() | Not(part=Eq()):
+            return " ".join(comparison_sides(cond, names))
         case Not(part=part):
             return f"not ({cond_text(part, names)})"
         case And(parts=parts):
-            return " and ".join(_bracketed(part, names) for part in parts)
+            return " and ".join(_bracket_junction(part, names) for part in parts)
         case Or(parts=parts):
-            return " or ".join(_bracketed(part, names) for part in parts)
+            return " or ".join(_bracket_junction(part, names) for part in parts)
 
 
-def _bracketed(cond: Cond, names: Mapping[Symbol, str] | None) -> str:
+def _bracket_junction(cond: Cond, names: Mapping[Symbol, str] | None) -> str:
     text = cond_text(cond, names)
     return f"({text})" if isinstance(cond, (And, Or)) else text
 
 
-def _comparison(p: Poly, sign: str, reverse: str, names: Mapping[Symbol, str] | None) -> str:
-    """Keep positive terms on the left and move the others, so that no minus is shown."""
+ComparisonSign: TypeAlias = Literal[">=", "<=", "==", "!="]
+
+
+def comparison_sides(
+    cond: Cond, names: Mapping[Symbol, str] | None = None
+) -> tuple[str, ComparisonSign, str]:
+    """Return both sides of a comparison and its sign.
+
+    >>> from tolcost.algebra.conditions import ge
+    >>> from tolcost.algebra.poly import length
+    >>> comparison_sides(ge(3 - length("n")))
+    ('n', '<=', '3')
+    """
+    match cond:
+        case Ge(p=p):
+            return _sides(p, ">=", "<=", names)
+        case Eq(p=p):
+            return _sides(p, "==", "==", names)
+        case Not(part=Eq(p=p)):
+            return _sides(p, "!=", "!=", names)
+        case _:
+            raise InternalError(f"{cond_text(cond, names)} is no comparison")
+
+
+def _sides(
+    p: Poly, sign: ComparisonSign, reverse: ComparisonSign, names: Mapping[Symbol, str] | None
+) -> tuple[str, ComparisonSign, str]:
+    """Keep positive terms on the left and move the others, so that no minus sign is printed."""
     given = display_names(p.free) if names is None else names
     value = scale(p, p.den)
     offset = value.terms.get(UNIT, 0)
     plus = Poly({mono: coef for mono, coef in value.terms.items() if mono and coef > 0})
     minus = Poly({mono: -coef for mono, coef in value.terms.items() if mono and coef < 0})
     if not plus.terms:
-        return f"{to_text(minus, given)} {reverse} {_digits(offset)}"
-    return f"{to_text(plus, given)} {sign} {to_text(minus - offset, given)}"
+        return to_text(minus, given), reverse, _digits(offset)
+    return to_text(plus, given), sign, to_text(minus - offset, given)
 
 
 def quoted(name: str) -> str:
-    """Write a name so that it reads back as itself."""
+    """Quote a name if necessary, so that it is parsed as itself."""
     if _PLAIN.match(name) and name not in RESERVED:
         return name
     return "`" + "".join(_escaped(c) for c in name) + "`"
@@ -730,21 +771,21 @@ def _digits(value: int) -> str:
 
 
 class _Printer(ABC):
-    """A walk over a tree; what differs between ways of writing is said by the classes below."""
+    """A walk over a tree; subclasses define the parts in which notations differ."""
 
     plus, minus, first_minus, times = " + ", " - ", "-", "*"
     dot = times
-    """Between a number and a power of one, which would be read as a single number."""
+    """The sign between a number and a power of a number, which would otherwise read as one number."""
 
     def __init__(self) -> None:
         self._done: dict[ShownOperand, str] = {}
 
     def formula(self, shown: ShownFormula) -> str:
-        """Write the product where there is one, else the sum."""
+        """Print the product if there is one, else the sum."""
         return self.total(shown.total) if shown.product is None else self.factors(shown.product)
 
     def total(self, total: Total, text: str = "") -> str:
-        """Write a sum, or go on with its terms."""
+        """Print a sum, or append its terms to a text."""
         for term in total.for_reading():
             if term.number < 0:
                 text += self.minus if text else self.first_minus
@@ -755,7 +796,7 @@ class _Printer(ABC):
         return self.over(text or self.digits(0), total.den, len(total.terms))
 
     def factors(self, split: Factors) -> str:
-        """Write a product, and what is added to it."""
+        """Print a product, and the terms added to it."""
         parts = self._parts(abs(split.number), split.powers)
         parts += [self.raised(self.bracket(self.formula(inside)), times) for inside, times in split.brackets]
         text = self.over(self.times.join(parts or [self.digits(1)]), split.den, 1)
@@ -778,43 +819,43 @@ class _Printer(ABC):
         return [self.digits(number), *parts]
 
     def digits(self, value: int) -> str:
-        """Write a number that is not negative."""
+        """Print a non-negative number."""
         return _digits(value)
 
     def bracket(self, text: str) -> str:
-        """Put something in brackets."""
+        """Put a text in brackets."""
         return f"({text})"
 
     def raisable(self, text: str) -> str:
-        """Write a sum over a range so that it can be raised to a power."""
+        """Print a sum over a range so that it can be raised to a power."""
         return text
 
     def raised(self, text: str, times: int) -> str:
-        """Write a power."""
+        """Print a power."""
         return text if times == 1 else f"{text}**{times}"
 
     @abstractmethod
     def over(self, text: str, den: int, terms: int) -> str:
-        """Write so many terms over a number."""
+        """Print a text of ``terms`` terms over a number."""
 
     @abstractmethod
     def operand(self, operand: ShownOperand) -> str:
-        """Write a name or a call."""
+        """Print a name or a call."""
 
 
 class _Text(_Printer):
     def formula(self, shown: ShownFormula) -> str:
-        """Write the shorter of sum and product."""
+        """Print the shorter of sum and product."""
         flat = self.total(shown.total)
         product = flat if shown.product is None else self.factors(shown.product)
         return product if len(product) < len(flat) else flat
 
     def over(self, text: str, den: int, terms: int) -> str:
-        """Write a stroke."""
+        """Print a quotient with a slash."""
         return text if den == 1 else (f"({text})" if terms > 1 else text) + f"/{_digits(den)}"
 
     def operand(self, operand: ShownOperand) -> str:
-        """Write a call as in sympy."""
+        """Print a call in sympy's notation."""
         match operand:
             case ShownName(text=name):
                 return quoted(name)
@@ -839,24 +880,24 @@ class _Latex(_Printer):
     times, dot = " ", r" \cdot "
 
     def bracket(self, text: str) -> str:
-        """Brackets that grow."""
+        """Brackets that grow with their content."""
         return rf"\left({text}\right)"
 
     raisable = bracket
 
     def raised(self, text: str, times: int) -> str:
-        """Write an exponent."""
+        """Print an exponent."""
         return text if times == 1 else f"{text}^{{{times}}}"
 
     def over(self, text: str, den: int, terms: int) -> str:
-        """Write a fraction, with the minus of a single term before it."""
+        """Print a fraction, with the minus sign of a single term before it."""
         if den == 1:
             return text
         minus = "-" if text.startswith("-") and " " not in text else ""
         return rf"{minus}\frac{{{text[len(minus) :]}}}{{{_digits(den)}}}"
 
     def operand(self, operand: ShownOperand) -> str:
-        """Write a call as one does by hand."""
+        """Print a call in mathematical notation."""
         match operand:
             case ShownName(text=name):
                 return name_latex(name)
@@ -876,9 +917,9 @@ class _Latex(_Printer):
 
 
 def name_latex(name: str) -> str:
-    r"""Set one letter, with a number as index, as a variable and anything else upright and escaped.
+    r"""Set a letter, optionally with a numeric index, as a variable; set any other name upright and escaped.
 
-    Different names look different: ``n_2`` is not ``n2``, and what is cut off a long one leaves a number.
+    Different names look different: ``n_2`` is not ``n2``, and a name that is cut off ends with a checksum.
 
     >>> print(name_latex("n"), name_latex("n_2"), name_latex("n2"), name_latex("batch_size"))
     n n_{2} \mathrm{n2} \mathrm{batch\_size}
@@ -898,7 +939,7 @@ class _MathML(_Printer):
     dot = "<mo>&#x22C5;</mo>"
 
     def digits(self, value: int) -> str:
-        """Write a number."""
+        """Print a number."""
         return f"<mn>{_digits(value)}</mn>"
 
     def bracket(self, text: str) -> str:
@@ -906,15 +947,15 @@ class _MathML(_Printer):
         return f"<mrow><mo>(</mo>{text}<mo>)</mo></mrow>"
 
     def raised(self, text: str, times: int) -> str:
-        """Write an exponent."""
+        """Print an exponent."""
         return text if times == 1 else f"<msup>{text}<mn>{times}</mn></msup>"
 
     def over(self, text: str, den: int, terms: int) -> str:
-        """Write a fraction."""
+        """Print a fraction."""
         return text if den == 1 else mathml_fraction(text, self.digits(den))
 
     def operand(self, operand: ShownOperand) -> str:
-        """Write a call as one does by hand."""
+        """Print a call in mathematical notation."""
         match operand:
             case ShownName(text=name):
                 return _mathml_name(name)
@@ -939,14 +980,14 @@ class _MathML(_Printer):
 
 
 def mathml_fraction(top: str, bottom: str) -> str:
-    """Give a fraction of two pieces of MathML."""
+    """Return a fraction of two pieces of MathML."""
     return f"<mfrac><mrow>{top}</mrow><mrow>{bottom}</mrow></mfrac>"
 
 
 def _mathml_name(name: str) -> str:
     simple = _WORD.fullmatch(name)
     if simple is None or simple[2] is None:
-        from html import escape  # with all entities of HTML: loaded where MathML is written
+        from html import escape  # loads the table of all HTML entities, which only MathML needs
 
         return f"<mi>{escape(visible(name))}</mi>"
     return f"<msub><mi>{simple[1]}</mi><mn>{simple[2]}</mn></msub>"

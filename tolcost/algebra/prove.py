@@ -1,11 +1,12 @@
 """Proofs that a condition holds, or fails, for all admissible values of its symbols.
 
-Sound and incomplete: ``None`` means "not decided".  A goal is a polynomial that must stay
-above -1 (it is an integer, so then it is at least 0).
+Sound and incomplete: ``None`` means "not decided". A goal is a polynomial that must stay above -1 (it is an
+integer, so then it is at least 0).
 
-What holds at the ends of all ranges is seen without a search, and what holds at one sample
-point and fails at another has no proof (``quick_checks``).  What a few steps of a search do not find is
-given to ``linear``, which finds every proof that adds up linear bounds, and only then to the rest of it.
+A goal that holds at the ends of all ranges needs no search, and a condition that holds at one sample point
+and fails at another has no proof (``quick_checks``). If a few steps of the search find nothing, ``linear``
+looks for a proof that adds up linear bounds, which it always finds if there is one; only then the search goes
+on.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from tolcost.algebra.floors import (
     range_of,
     without,
 )
-from tolcost.algebra.linear import follows
+from tolcost.algebra.linear import follows_linearly
 from tolcost.algebra.poly import (
     AlgebraBudget,
     Floor,
@@ -66,33 +67,33 @@ from tolcost.algebra.quick_checks import (
     FEW,
     MANY,
     compares_alike,
+    decide_by_signs,
     direction,
-    obvious,
+    is_refuted,
+    is_undecided,
     range_decides_nothing,
-    refuted,
-    undecided,
 )
 from tolcost.algebra.rebuild import QUICK, generators_in, rebuild, replace_generator
 
-# === The search for a proof: goals that are at least as hard, until numbers or signs settle one.
+# === The search: reduce a goal to goals that imply it, until numbers or signs decide one.
 #
-# A goal is a polynomial that must stay above -1.  The search tries, in this order: numeric ranges; signs of
-# coefficients once every symbol counts from its lower bound; subtracting a multiple of a known non-negative
-# expression; replacing a coordinate by the end of its range where the goal is least; floors replaced by what
-# bounds them; a clip split into its two cases.  Fuel bounds the whole search.
+# A goal is a polynomial that must stay above -1. The search tries, in this order: numeric ranges; signs of
+# coefficients once every symbol counts from its lower bound; subtracting a multiple of an expression known to
+# be non-negative; replacing a coordinate by the end of its range where the goal is least; replacing floors by
+# their bounds; splitting a clip into its two cases. Fuel bounds the whole search.
 
 
 _MOST_CLIPS = 8
-"""As many are compared with one another."""
+"""The most clips that are compared pairwise."""
 
 
 class Fuel(Struct):
-    """How much more may be looked at for one proof, counted in terms of goals."""
+    """The effort left for one proof, counted in terms of goals."""
 
     left: int
 
     def burn(self, goal: Poly) -> bool:
-        """Take a goal; ``False`` when there is not enough left."""
+        """Pay for looking at a goal; return ``False`` if not enough is left."""
         amount = 1 + len(goal.terms) * (1 + goal.height)
         spend(amount)
         self.left -= amount
@@ -100,11 +101,11 @@ class Fuel(Struct):
 
 
 def above(goal: Poly, known: tuple[Poly, ...], fuel: Fuel, uses: int = 2) -> bool:
-    """Whether ``goal > -1`` is shown wherever the known expressions are at least 0."""
+    """Whether the search shows ``goal > -1`` wherever the known expressions are non-negative."""
     if not fuel.burn(goal):
         return False
-    verdict = obvious(goal)
-    if verdict is not None:  # what is known may still contradict itself, then anything holds
+    verdict = decide_by_signs(goal)
+    if verdict is not None:  # a refuted goal may still follow from facts that contradict each other
         return verdict or _by_known(goal, known, fuel, uses)
     return (
         _by_known(goal, known, fuel, uses)
@@ -115,7 +116,7 @@ def above(goal: Poly, known: tuple[Poly, ...], fuel: Fuel, uses: int = 2) -> boo
 
 
 def _by_known(goal: Poly, known: tuple[Poly, ...], fuel: Fuel, uses: int) -> bool:
-    """Subtract a positive multiple of something known, chosen to cancel a negative term."""
+    """Subtract a positive multiple of a known expression, chosen to cancel a negative term."""
     if not uses:
         return False
     for index, fact in enumerate(known):
@@ -129,7 +130,7 @@ def _by_known(goal: Poly, known: tuple[Poly, ...], fuel: Fuel, uses: int) -> boo
 
 
 def _multipliers(goal: Poly, fact: Poly) -> list[Poly]:
-    """Non-negative factors with which the fact cancels one negative term of the goal."""
+    """Return non-negative factors with which the fact cancels one negative term of the goal."""
     found: dict[Poly, None] = {}
     for mono, coef in goal.terms.items():
         if coef > 0:
@@ -142,7 +143,7 @@ def _multipliers(goal: Poly, fact: Poly) -> list[Poly]:
 
 
 def _pays_off(goal: Poly, fact: Poly, mono: Monomial) -> bool:
-    """Whether the goal has what subtracting the fact times a monomial takes away."""
+    """Whether the goal has positive terms for all that subtracting the fact times a monomial takes away."""
     return all(
         goal.terms.get(monomial_product(mono, other), 0) > 0 for other, coef in fact.terms.items() if coef > 0
     )
@@ -154,7 +155,7 @@ def _quotient(mono: Monomial, part: Monomial) -> Monomial | None:
 
 
 def _by_ends(goal: Poly, known: tuple[Poly, ...], fuel: Fuel, uses: int) -> bool:
-    """Replace a coordinate by an end of its range, or by both."""
+    """Replace a coordinate by the end of its range where the goal is least, or in turn by both ends."""
     for symbol in _innermost_first(goal):
         way = direction(goal, symbol)
         if way is not None:
@@ -172,22 +173,22 @@ def _by_ends(goal: Poly, known: tuple[Poly, ...], fuel: Fuel, uses: int) -> bool
 
 
 def is_symbolic(bound: Poly | None) -> bool:
-    """Whether other symbols tell a bound."""
+    """Whether a bound depends on other symbols."""
     return bound is not None and bound.constant is None
 
 
 def _at_end(goal: Poly, symbol: Symbol, end: Poly, known: tuple[Poly, ...], fuel: Fuel, uses: int) -> bool:
-    """Prove the goal with the symbol at one end; that its range is not empty becomes known."""
+    """Prove the goal with the symbol at one end; the range becomes known to be non-empty."""
     rest = tuple(fact for fact in known if symbol not in fact.free)
     if symbol.lo is not None and symbol.hi is not None:
         room = symbol.hi - symbol.lo
-        if obvious(room) is not True:
+        if decide_by_signs(room) is not True:
             rest = (*rest, room)
     return above(rebuild(goal, {symbol: end}, QUICK), rest, fuel, uses)
 
 
 def _innermost_first(goal: Poly) -> list[Symbol]:
-    """Give the symbols worth replacing by an end: those with a symbolic bound, or negative terms."""
+    """Return the symbols that no other symbol's bounds mention, those with symbolic bounds first."""
     symbols = goal.free
     bounding = frozenset[Symbol]().union(*(b.free for s in symbols for b in (s.lo, s.hi) if b is not None))
     inner = [s for s in symbols if s not in bounding and not (s.lo is None and s.hi is None)]
@@ -195,13 +196,13 @@ def _innermost_first(goal: Poly) -> list[Symbol]:
 
 
 def with_remainders(goal: Poly, known: tuple[Poly, ...]) -> tuple[Poly, tuple[Poly, ...]] | None:
-    """Say by quotient and remainder what a floor divides: ``i - 1`` is ``q*f + r``, and r is less than q.
+    """Write the dividend of a floor as quotient and remainder: ``i - 1`` is ``q*f + r``, with r less than q.
 
-    It helps where the goal has the floor times its divisor, as every remainder has.
+    It helps if the goal has the floor times its divisor, as every remainder has.
     """
     floors = (g for g in generators_in(goal) if isinstance(g, Floor))
     for floor in sorted(floors, key=lambda g: g.key):
-        symbol = _divided(floor)
+        symbol = _dividend_coordinate(floor)
         if symbol is not None and floor.q.constant is None and _has_product(goal, floor):
             quotient = data_symbol("quotient", *generator_range(floor))
             rest = data_symbol("remainder", 0, floor.q - 1)
@@ -215,13 +216,13 @@ def with_remainders(goal: Poly, known: tuple[Poly, ...]) -> tuple[Poly, tuple[Po
 
 
 def bounds_kept(symbol: Symbol, value: Poly) -> list[Poly]:
-    """What the bounds of a symbol say about the value it is replaced by."""
+    """Return what the bounds of a symbol state about the value that replaces it."""
     low = [] if symbol.lo is None else [value - symbol.lo]
     return low if symbol.hi is None else [*low, symbol.hi - value]
 
 
-def _divided(floor: Floor) -> Symbol | None:
-    """A coordinate that a floor divides as it is, plus or minus what does not depend on it."""
+def _dividend_coordinate(floor: Floor) -> Symbol | None:
+    """Return the coordinate in a dividend, if it occurs with factor 1 and nowhere else in the floor."""
     single = [mono[0] for mono, coef in floor.p.terms.items() if len(mono) == 1 and coef == floor.p.den]
     for symbol in single:
         if isinstance(symbol, Symbol) and symbol.kind == "coord" and symbol not in floor.q.free:
@@ -230,35 +231,35 @@ def _divided(floor: Floor) -> Symbol | None:
 
 
 def _has_product(goal: Poly, floor: Floor) -> bool:
-    """Whether an expression, or what it clips, has a floor beside something else in a product."""
+    """Whether an expression, or an argument of its clips, has a product with the floor as a factor."""
     inside = [p for g in generators_in(goal) if isinstance(g, Relu) for p in g.parts]
     return any(floor in mono and len(mono) > 1 for p in (goal, *inside) for mono in p.terms)
 
 
 def _by_floors(goal: Poly, known: tuple[Poly, ...], fuel: Fuel, uses: int) -> bool:
-    """Replace floors by what bounds them from the side that matters."""
+    """Replace floors by their bounds from the side that matters."""
     floors = sorted({g for mono in goal.terms for g in mono if isinstance(g, Floor)}, key=lambda g: g.key)
     if not floors:
         return False
-    paired = _paired(goal, floors)
+    paired = _pair_floors(goal, floors)
     if paired is not None and above(paired, known, fuel, uses):
         return True
     for floor in floors:
-        relaxed = _relaxed(goal, floor)
+        relaxed = _relax_floor(goal, floor)
         if relaxed is not None:
             return above(relaxed, known, fuel, uses)
-    definitions = tuple(fact for floor in floors for fact in _definition(floor) if fact not in known)
+    definitions = tuple(fact for floor in floors for fact in _defining_bounds(floor) if fact not in known)
     return _by_known(goal, definitions + known, fuel, uses) if definitions else False
 
 
-def _definition(floor: Floor) -> tuple[Poly, ...]:
-    """What is at least 0 by the meaning of a floor: the remainder, and its distance to the divisor."""
+def _defining_bounds(floor: Floor) -> tuple[Poly, ...]:
+    """Return the non-negative expressions that define a floor: the remainder, and what it lacks to q - 1."""
     rest = floor.p - multiply(floor.q, atom(floor))
     return rest, floor.q - 1 - rest
 
 
-def _paired(goal: Poly, floors: list[Floor]) -> Poly | None:
-    """Use ``floor(a/c) - floor(b/c) >= floor((a - b)/c)`` on the first pair where it applies."""
+def _pair_floors(goal: Poly, floors: list[Floor]) -> Poly | None:
+    """Use ``floor(a/c) - floor(b/c) >= floor((a - b)/c)`` on the first pair of floors where it applies."""
     for up in floors:
         for down in floors:
             gain, loss = goal.terms.get((up,), 0), goal.terms.get((down,), 0)
@@ -269,8 +270,8 @@ def _paired(goal: Poly, floors: list[Floor]) -> Poly | None:
     return None
 
 
-def _relaxed(goal: Poly, floor: Floor) -> Poly | None:
-    """Bound one floor by a fraction; only by a constant divisor, and with a factor of known sign."""
+def _relax_floor(goal: Poly, floor: Floor) -> Poly | None:
+    """Bound one floor by a fraction; only if its divisor is constant and its factor has a known sign."""
     step = floor.q.constant
     if step is None:
         return None
@@ -300,9 +301,9 @@ def _by_cases(goal: Poly, known: tuple[Poly, ...], fuel: Fuel, uses: int) -> boo
 
 
 def without_ordered_clips(goal: Poly) -> Poly:
-    """Leave out ``x*relu(p + 1) - x*relu(p)``, which is at least 0: the rest is no more than the goal.
+    """Drop ``x*relu(p + 1) - x*relu(p)``, which is non-negative: the goal is at least the rest.
 
-    Only the sign counts, so that a goal is taken without its denominator.
+    Only the sign matters, so the denominator of the goal is ignored.
     """
     terms = dict(goal.terms)
     clips = sorted({g for mono in terms for g in mono if isinstance(g, Relu)}, key=lambda g: g.key)
@@ -320,8 +321,8 @@ def without_ordered_clips(goal: Poly) -> Poly:
 
 
 def above_beyond_least(goal: Poly, known: tuple[Poly, ...], fuel: Fuel) -> bool:
-    """Look at the least value of one symbol apart: ``z*z >= z`` holds at 0, and from 1 on."""
-    for symbol in sorted(_curved(goal), key=lambda s: s.key):
+    """Treat the least value of one symbol separately: ``z*z >= z`` holds at 0, and from 1 on."""
+    for symbol in sorted(_symbols_of_higher_power(goal), key=lambda s: s.key):
         if symbol.lo is not None and symbol.lo.constant is not None:
             least = rebuild(goal, {symbol: symbol.lo}, QUICK)
             beyond = atom(symbol) - symbol.lo - 1
@@ -329,8 +330,8 @@ def above_beyond_least(goal: Poly, known: tuple[Poly, ...], fuel: Fuel) -> bool:
     return False
 
 
-def _curved(goal: Poly) -> set[Symbol]:
-    """Give the symbols with a positive term of higher power than some negative one."""
+def _symbols_of_higher_power(goal: Poly) -> set[Symbol]:
+    """Return the symbols that occur in a positive term with a higher power than in some negative term."""
     most: dict[Symbol, int] = {}
     least: dict[Symbol, int] = {}
     for mono, coef in goal.terms.items():
@@ -344,20 +345,23 @@ def _curved(goal: Poly) -> set[Symbol]:
     return {symbol for symbol, times in least.items() if most.get(symbol, 0) > times}
 
 
-# === Proofs without a search: a linear goal with every symbol at that end of its range where it is least.
+# === Proofs without a search: a linear goal, with every symbol at the end of its range where the goal is
+# least.
 
 
 _MOST_SPLIT = 3
-"""Each is two cases, so these are few."""
+"""The most clips that are split: each doubles the number of cases."""
 
 Exponents = dict[Generator, int]
 
 
 def holds_at_ends(goal: Poly) -> bool:
-    """Whether a goal is seen to be above -1 at the ends of all ranges; most that always hold are.
+    """Whether a linear goal is above -1 at the ends of all ranges.
 
-    Symbols are replaced from the innermost out, so that what bounds one may cancel against the rest.  What a
-    range without values says is true of all of them, so it need not be known that there is one.
+    Most conditions that always hold pass this check.
+
+    Symbols are replaced from the innermost outward, so that their bounds can cancel against other terms. In
+    an empty range every condition holds, so ranges need not be known to be non-empty.
 
     >>> from tolcost.algebra.poly import coordinate, length
     >>> n = length("n"); i = coordinate("i", n); j = coordinate("j", n - i)
@@ -365,18 +369,18 @@ def holds_at_ends(goal: Poly) -> bool:
     (True, False)
     """
     factors: Exponents = {}
-    number = _added(factors, goal, 1)
+    number = _add_multiple(factors, goal, 1)
     return number is not None and _is_least(factors, number + goal.den - 1, _MOST_SPLIT)
 
 
 def _is_least(factors: Exponents, number: int, clips: int) -> bool:
-    """Whether generators, so many times each, and a number are at least 0 together at the ends."""
+    """Whether a linear combination of generators plus a number is non-negative at the ends."""
     while factors:
         inner = max(factors, key=_depth) if len(factors) > 1 else next(iter(factors))
         factor = factors.pop(inner)
         if isinstance(inner, Symbol):
             end = inner.lo if factor > 0 else inner.hi
-            more = None if end is None or end.den > 1 else _added(factors, end, factor)
+            more = None if end is None or end.den > 1 else _add_multiple(factors, end, factor)
             if more is None:
                 return False
             number += more
@@ -388,16 +392,16 @@ def _is_least(factors: Exponents, number: int, clips: int) -> bool:
 
 
 def _is_least_of_clip(clip: Relu, factor: int, factors: Exponents, number: int, clips: int) -> bool:
-    """The same with a clip, which is the larger of 0 and its argument: above both, and one of them."""
+    """Decide ``_is_least`` for a clip, by 0 and by its argument; the clip is the larger of the two."""
     idle = _is_least(dict(factors), number, clips)
     if idle == (factor > 0):
         return idle
-    more = _added(factors, clip.p, factor) if clip.p.den == 1 else None
+    more = _add_multiple(factors, clip.p, factor) if clip.p.den == 1 else None
     return more is not None and _is_least(factors, number + more, clips)
 
 
-def _added(factors: Exponents, p: Poly, times: int) -> int | None:
-    """Add the generators of a polynomial, so many times each; give its number, None if it has products."""
+def _add_multiple(factors: Exponents, p: Poly, times: int) -> int | None:
+    """Add a multiple of a polynomial's generators; return its constant, or None if it has products."""
     number = 0
     for mono, coef in p.terms.items():
         if not mono:
@@ -412,7 +416,7 @@ def _added(factors: Exponents, p: Poly, times: int) -> int | None:
 
 
 def _depth(generator: Generator) -> float:
-    """How far inside a generator stands: what bounds it, or it is made of, is further out."""
+    """Return how far inside a generator is: further than the symbols in its bounds or parts."""
     if isinstance(generator, Symbol):
         return generator.depth
     return max([symbol.depth for symbol in generator.free], default=0) + 0.5
@@ -421,19 +425,20 @@ def _depth(generator: Generator) -> float:
 # === Proofs of conditions.
 
 
-_FUEL = 300
+_FULL_FUEL = 300
+"""The fuel of a full search, after cheaper ways have failed."""
 _MOST_NESTED = 6
-"""What nests deeper is left open: asking takes time with every level, and a program would not say so much."""
+"""The deepest nesting that is searched: the time grows with every level, and programs seldom nest deeper."""
 _LITTLE_FUEL = 8
-"""Enough for most goals that have a proof."""
-_FOR_POINTS = 16
-"""What a question takes before its search begins: points are looked at, and equations used."""
+"""Enough fuel for most goals that have a proof."""
+_POINT_EFFORT = 16
+"""The effort of a question before its search begins, for sample points and equations."""
 _MOST_CASES = 16
-"""So many are looked at where facts leave choices."""
+"""The most cases into which disjunctive facts split a question."""
 
 
 def prove(cond: Cond, facts: tuple[Cond, ...] = ()) -> bool | None:
-    """Give ``True`` if the condition always holds, ``False`` if it never does, else ``None``.
+    """Return ``True`` if the condition always holds, ``False`` if it never does, else ``None``.
 
     >>> from tolcost.algebra.poly import coordinate, length
     >>> from tolcost.algebra.conditions import ge
@@ -443,16 +448,18 @@ def prove(cond: Cond, facts: tuple[Cond, ...] = ()) -> bool | None:
     """
     if isinstance(cond, Truth):
         return cond.value
-    if not facts and isinstance(cond, (Ge, Eq)) and range_decides_nothing(cond):  # as most of lengths alone
+    # most conditions on lengths alone
+    if not facts and isinstance(cond, (Ge, Eq)) and range_decides_nothing(cond):
         return None
     if cond in facts or (isinstance(cond, Ge) and holds_at_ends(cond.p)):
         return True
-    return _searched(cond, facts)
+    return _search(cond, facts)
 
 
-@lru_cache(maxsize=1 << 14)  # loops are elaborated until they settle, and ask again; so do programs alike
-def _searched(cond: Cond, facts: tuple[Cond, ...]) -> bool | None:
-    if _nests(cond, _MOST_NESTED) or undecided(cond, facts):
+# loops are elaborated until they reach a fixpoint and repeat their questions, and so do similar programs
+@lru_cache(maxsize=1 << 14)
+def _search(cond: Cond, facts: tuple[Cond, ...]) -> bool | None:
+    if _nests(cond, _MOST_NESTED) or is_undecided(cond, facts):
         return None
     useful = relevant(facts, cond)
     if _holds(cond, useful):
@@ -485,7 +492,7 @@ def relevant(facts: tuple[Cond, ...], cond: Cond) -> tuple[Cond, ...]:
 
 
 def as_fact(cond: Cond) -> Cond:
-    """Give a condition as proofs use it best: what is not at the end of its range is before or beyond it.
+    """Rewrite an inequality ``p != 0`` as a bound if 0 is an end of the range of p: proofs use bounds best.
 
     >>> from tolcost.algebra.poly import coordinate, length
     >>> n = length("n"); i = coordinate("i", n)
@@ -510,7 +517,7 @@ def is_nonnegative(p: Poly, facts: tuple[Cond, ...] = ()) -> bool:
 
 
 def contradict(conditions: Iterable[Cond]) -> bool:
-    """Whether conditions are seen to hold nowhere together.
+    """Whether conditions are shown to hold nowhere together.
 
     >>> from tolcost.algebra.poly import length
     >>> n, m = length("n"), length("m")
@@ -519,11 +526,11 @@ def contradict(conditions: Iterable[Cond]) -> bool:
     """
     told = [c for c in conditions if isinstance(c, (Ge, Eq))]
     below = [-c.p for c in told if isinstance(c, Eq)]
-    return follows(const(-1), [*(c.p for c in told), *below]) is True
+    return follows_linearly(const(-1), [*(c.p for c in told), *below]) is True
 
 
 def bounds(p: Poly | int, facts: tuple[Cond, ...] = ()) -> Interval:
-    """Give a numeric range: cheap, and narrowed by facts about the expression itself.
+    """Return a numeric range, narrowed by facts about the expression itself; no proof is searched for.
 
     >>> from tolcost.algebra.poly import length
     >>> bounds(length("n") + 1)
@@ -558,7 +565,7 @@ def _holds(cond: Cond, facts: tuple[Cond, ...]) -> bool:
 
 
 def _in_every_case(cond: Ge, facts: tuple[Cond, ...]) -> bool:
-    """Whether a condition holds whichever part of a fact does: a length is 1, say, or equal to another."""
+    """Whether a condition holds in every case of disjunctive facts, such as "n is 1, or equal to m"."""
     either = [fact for fact in facts if isinstance(fact, Or)]
     if not either:
         return False
@@ -581,39 +588,40 @@ def _nonnegative(p: Poly, facts: tuple[Cond, ...]) -> bool:
     if holds_at_ends(p) or any(holds_at_ends(p - fact.p) for fact in facts if isinstance(fact, Ge)):
         return True
     try:
-        found = _found(p, facts)
+        found = _search_nonnegative(p, facts)
     except OutOfEffort:
         raise
     except (AlgebraBudget, ZeroDivisionError, RecursionError):  # too large, or a divisor vanishes
         found = None
-    return _holds(Ge(p), ()) if found is None and facts else found is True  # facts take no proof away
+    # a proof without the facts is still a proof
+    return _holds(Ge(p), ()) if found is None and facts else found is True
 
 
-def _found(p: Poly, facts: tuple[Cond, ...]) -> bool | None:
-    """Whether a search shows ``p >= 0``; ``None`` where it finds no proof, and no point that refutes it."""
-    spend(_FOR_POINTS)
-    goal, known = _solved(p, facts)
-    if refuted(goal, known, FEW):
+def _search_nonnegative(p: Poly, facts: tuple[Cond, ...]) -> bool | None:
+    """Whether a search shows ``p >= 0``; ``None`` if it finds neither a proof nor a point that refutes it."""
+    spend(_POINT_EFFORT)
+    goal, known = _apply_equalities(p, facts)
+    if is_refuted(goal, known, FEW):
         return False
     if above(goal, known, Fuel(_LITTLE_FUEL)):
         return True
-    linear = follows(goal, known)
+    linear = follows_linearly(goal, known)
     if linear is not None:
         return linear
-    if refuted(goal, known, MANY):
+    if is_refuted(goal, known, MANY):
         return False
     if never_negative(without_ordered_clips(goal)):
         return True
     apart = with_remainders(goal, known)
-    if apart is not None and (follows(*apart) or above(*apart, Fuel(_FUEL))):
+    if apart is not None and (follows_linearly(*apart) or above(*apart, Fuel(_FULL_FUEL))):
         return True
-    if above(goal, known, Fuel(_FUEL)) or above_beyond_least(goal, known, Fuel(_FUEL)):
+    if above(goal, known, Fuel(_FULL_FUEL)) or above_beyond_least(goal, known, Fuel(_FULL_FUEL)):
         return True
     return any(above(*by_excess, Fuel(_LITTLE_FUEL)) for by_excess in _by_excess(goal, known)) or None
 
 
-def _solved(p: Poly, facts: tuple[Cond, ...]) -> tuple[Poly, tuple[Poly, ...]]:
-    """Use equalities to remove symbols; give the goal and what is known to be at least 0."""
+def _apply_equalities(p: Poly, facts: tuple[Cond, ...]) -> tuple[Poly, tuple[Poly, ...]]:
+    """Use equalities to remove symbols; return the goal and the known non-negative expressions."""
     known: list[Poly] = []
     equal: list[Poly] = []
     for fact in conjuncts(facts):
@@ -628,21 +636,21 @@ def _solved(p: Poly, facts: tuple[Cond, ...]) -> tuple[Poly, tuple[Poly, ...]]:
         f = equal.pop()
         solution = _solution(f)
         if solution is None:
-            known += (f, -f, *_multiples(f, facts))
+            known += (f, -f, *_bounds_by_divisibility(f, facts))
             continue
         symbol, value = solution
-        known += bounds_kept(symbol, value) + _bounded_by(symbol, p)
+        known += bounds_kept(symbol, value) + _bounds_mentioning(symbol, p)
         p, *rest = (rebuild(x, {symbol: value}, QUICK) for x in (p, *known, *equal))
         known, equal = rest[: len(known)], rest[len(known) :]
     return p, tuple(f for f in known if f.constant is None)
 
 
-def _multiples(f: Poly, facts: tuple[Cond, ...]) -> list[Poly]:
-    """What is at least 0 where ``f == 0``: a multiple of 2 that is at least 1 is at least 2.
+def _bounds_by_divisibility(f: Poly, facts: tuple[Cond, ...]) -> list[Poly]:
+    """Derive bounds from ``f == 0`` by divisibility: a multiple of 2 that is at least 1 is at least 2.
 
     >>> from tolcost.algebra.poly import length
     >>> k = length("k")
-    >>> _multiples(k - 3 * quick_floordiv(k, const(3)), ())[0]
+    >>> _bounds_by_divisibility(k - 3 * quick_floordiv(k, const(3)), ())[0]
     floor(k/3) - 1
     """
     found: list[Poly] = []
@@ -655,22 +663,25 @@ def _multiples(f: Poly, facts: tuple[Cond, ...]) -> list[Poly]:
     return found
 
 
-_EXCESS = data_symbol("excess")  # unlike every other, whatever a program calls its lengths
+_EXCESS = data_symbol("excess")  # serial-numbered, so it can never clash with a user's length named 'excess'
 
 
 def _by_excess(goal: Poly, known: tuple[Poly, ...]) -> Iterator[tuple[Poly, tuple[Poly, ...]]]:
-    """With ``m >= 1`` as ``m = 1 + excess``: a factor of several terms, ``(m - 1)*(n + 1)``, is seen then."""
+    """Replace ``m >= 1`` by ``m = 1 + excess``.
+
+    It reveals a factor of several terms such as ``(m - 1)*(n + 1)``.
+    """
     curved = {s for mono in goal.terms if len(mono) > 1 for s in mono if isinstance(s, Symbol)}
     for fact in known:
         solution = _solution(fact - _EXCESS)
         if solution is not None and solution[0] in curved:
-            kept = (*known, *bounds_kept(*solution), *_bounded_by(solution[0], goal))
+            kept = (*known, *bounds_kept(*solution), *_bounds_mentioning(solution[0], goal))
             lifted, *rest = (rebuild(p, dict([solution]), QUICK) for p in (goal, *kept))
             yield lifted, tuple(p for p in rest if p.constant is None)
 
 
 def _solution(f: Poly) -> tuple[Symbol, Poly] | None:
-    """Give a symbol that ``f == 0`` determines, and its value."""
+    """Return a symbol that ``f == 0`` determines, and its value."""
     for mono, coef in f.terms.items():
         if len(mono) == 1 and coef in (1, -1) and isinstance(mono[0], Symbol):
             rest = f - scale(atom(mono[0]), coef)
@@ -679,7 +690,7 @@ def _solution(f: Poly) -> tuple[Symbol, Poly] | None:
     return None
 
 
-def _bounded_by(symbol: Symbol, p: Poly) -> list[Poly]:
+def _bounds_mentioning(symbol: Symbol, p: Poly) -> list[Poly]:
     """State the bounds of coordinates that mention a symbol, so that they survive its replacement."""
     found = []
     for other in sorted(p.free, key=lambda s: s.key):

@@ -1,9 +1,9 @@
-"""What settles a question at a glance, so that most need no search: signs prove, sample points refute.
+"""Quick checks, so that most questions need no search: signs prove, sample points refute.
 
-The sign of every coefficient may show that a polynomial is never negative, and which way it moves
-with a symbol.  A goal that fails at one of a few fixed points, where every symbol has an admissible
-value, has no proof; finding none says nothing.  The value of a symbol depends on the symbol and the
-point alone, so it is kept with the symbol.
+The signs of all coefficients may show that a polynomial is non-negative, or that it rises or falls with a
+symbol. A goal that fails at one of a few fixed sample points, at which every symbol has an admissible value,
+has no proof; if it holds at all of them, the check says nothing. The value of a symbol depends only on the
+symbol and the point, so it is kept with the symbol.
 """
 
 from __future__ import annotations
@@ -36,29 +36,36 @@ from tolcost.algebra.poly import (
 )
 
 _MAX_SHIFTED = 400
-_DEEP = 8
+"""The most terms that expanding around lower bounds may produce."""
+_MAX_RECURSION = 8
+"""Symbols that others bound through more levels are sampled outermost first, without recursion."""
 FEW, MANY = 16, 40
-"""How many points to look at first, and when more is at stake."""
-_ALONE = 4
-"""How many points are looked at one by one: most goals fail at one of the first."""
-_NEAR = 1000
-"""How far above the lower bound the upper one may be to be looked at, too."""
+"""The number of sample points for a first look, and for a thorough one."""
+_SINGLE_POINTS = 4
+"""The number of points that are evaluated one by one: most goals fail at one of the first."""
+_NEAR_UPPER_BOUND = 1000
+"""The largest distance of the bounds at which points near the upper bound are sampled, too."""
 _MOST_TERMS = 200
-"""What is longer than this no search looks at either."""
-_FIXED = 4
-"""So many points are not drawn by lot: all is small at the first, large at the second, then in the middle of
-its range, and at the last one coordinates are small in long ranges."""
-_LARGE = range(1, 2)
-"""The point at which all is large."""
-_SPREADS = (1, 100, 4, 300, 3, 12, 5, 1000)
-"""How far from its lower bound half of the symbols may be, by point; the others are next to it.
+"""Longer polynomials are not evaluated; a search would not handle them either."""
+_FIXED_POINTS = 4
+"""The number of points that are not pseudo-random.
 
-Facts such as that a window fits into a length hold where that is in the hundreds, and at no point with less.
+All symbols are small at the first, large at the second, and in the middle of their ranges at the third; at
+the last, coordinates of long ranges are small.
+"""
+_LARGE_POINT = range(1, 2)
+"""The point at which all symbols are large."""
+_SPREADS = (1, 100, 4, 300, 3, 12, 5, 1000)
+"""The largest distance of a symbol from its lower bound, by point.
+
+Half of the symbols use it, others are next to it.
+
+Facts such as that a window fits into a length hold only where the length is in the hundreds.
 """
 
 
-def obvious(goal: Poly) -> bool | None:
-    """Settle by numbers and signs; ``None`` where they do not settle it."""
+def decide_by_signs(goal: Poly) -> bool | None:
+    """Decide ``goal > -1`` by numbers and signs; ``None`` if they do not decide it."""
     if not goal.terms:
         return True
     low, high = numerator_range(goal)
@@ -68,15 +75,15 @@ def obvious(goal: Poly) -> bool | None:
         return False
     degree = max(map(len, goal.terms))
     if any(coef < 0 and len(mono) == degree for mono, coef in goal.terms.items()):
-        return None  # what follows leaves these as they are
-    shifted = _counted_from_lower_bounds(goal)
+        return None  # shifting leaves the terms of highest degree as they are
+    shifted = _shift_to_lower_bounds(goal)
     if shifted is not None and all(coef > 0 or not mono for mono, coef in shifted.terms.items()):
         return shifted.terms.get(UNIT, 0) > -shifted.den or None
     return None
 
 
-def _counted_from_lower_bounds(goal: Poly) -> Poly | None:
-    """Replace every generator by its least value and a new one that is at least 0."""
+def _shift_to_lower_bounds(goal: Poly) -> Poly | None:
+    """Substitute its least value plus a new non-negative generator for every generator."""
     if len(goal.terms) == 1:
         return None
     shifts: dict[Generator, int] = {}
@@ -91,18 +98,18 @@ def _counted_from_lower_bounds(goal: Poly) -> Poly | None:
         return None
     terms = dict(goal.terms)
     for generator, least in shifts.items():
-        terms = _shifted(terms, generator, least)
+        terms = _expand_shift(terms, generator, least)
     return poly(terms, goal.den)
 
 
-def _shifted(terms: dict[Monomial, int], generator: Generator, least: int) -> dict[Monomial, int]:
+def _expand_shift(terms: dict[Monomial, int], generator: Generator, least: int) -> dict[Monomial, int]:
     result: dict[Monomial, int] = {}
     get = result.get
     for mono, coef in terms.items():
         result[mono] = get(mono, 0) + coef
         times = mono.count(generator)
         rest = tuple([g for g in mono if g is not generator]) if times else mono
-        for k in range(1, times + 1):  # (g + least)**times, highest power of g first
+        for k in range(1, times + 1):  # expand (g + least)**times, the highest power of g first
             coef = coef * (times - k + 1) // k * least
             part = monomial_product(rest, (generator,) * (times - k))
             result[part] = get(part, 0) + coef
@@ -110,7 +117,7 @@ def _shifted(terms: dict[Monomial, int], generator: Generator, least: int) -> di
 
 
 def direction(p: Poly, symbol: Symbol) -> int | None:
-    """Give 1 if p never falls as the symbol grows, -1 if it never rises, ``None`` if unknown."""
+    """Return 1 if p never falls as the symbol grows, -1 if it never rises, ``None`` if unknown."""
     ways = set[int]()
     for mono, coef in p.terms.items():
         touched = [g for g in mono if symbol in g.free]
@@ -144,12 +151,12 @@ def _generator_direction(generator: Generator, symbol: Symbol) -> int | None:
             return None
 
 
-def refuted(goal: Poly, known: tuple[Poly, ...], points: int = MANY) -> bool:
-    """Whether the goal is at most -1 at some point where everything known is at least 0.
+def is_refuted(goal: Poly, known: tuple[Poly, ...], points: int = MANY) -> bool:
+    """Whether the goal is at most -1 at some sample point where all known expressions are non-negative.
 
     >>> from tolcost.algebra.poly import length
     >>> n = length("n")
-    >>> refuted(n - 3, ()), refuted(n - 3, (n - 4,)), refuted(n - 1, ())
+    >>> is_refuted(n - 3, ()), is_refuted(n - 3, (n - 4,)), is_refuted(n - 1, ())
     (True, False, False)
     """
     if len(goal.terms) > _MOST_TERMS:
@@ -160,34 +167,36 @@ def refuted(goal: Poly, known: tuple[Poly, ...], points: int = MANY) -> bool:
     return False
 
 
-def undecided(cond: Cond, facts: tuple[Cond, ...]) -> bool:
-    """Whether a condition holds at one point and fails at another, facts holding at both.
+def is_undecided(cond: Cond, facts: tuple[Cond, ...]) -> bool:
+    """Whether a condition holds at one point and fails at another, with the facts holding at both.
 
     >>> from tolcost.algebra.conditions import ge
     >>> from tolcost.algebra.poly import length
     >>> n = length("n")
-    >>> undecided(ge(n - 2), ()), undecided(ge(n - 2), (ge(n - 2),))
+    >>> is_undecided(ge(n - 2), ()), is_undecided(ge(n - 2), (ge(n - 2),))
     (True, False)
     """
     if not facts and isinstance(cond, (Ge, Eq)) and compares_alike(cond):
         return True
     seen: bool | None = None
-    at = _FIXED
-    points = MANY if isinstance(cond, (And, Or)) else FEW  # their proofs take longest
+    at = _FIXED_POINTS
+    # their proofs take longest, so more points are worth it
+    points = MANY if isinstance(cond, (And, Or)) else FEW
     for index, holds in enumerate(_truths(cond, points)):
-        if index == _FIXED and seen is not None and at < 2 and _turns(cond, facts, at, seen):
+        if index == _FIXED_POINTS and seen is not None and at < 2 and _turns_at_end(cond, facts, at, seen):
             return True
         if holds is not None and holds is not seen and _facts_hold(facts, index):
-            if seen is not None or (index > 1 and _turns(cond, facts, index, holds)):
+            if seen is not None or (index > 1 and _turns_at_end(cond, facts, index, holds)):
                 return True
             seen, at = holds, index
     return False
 
 
-def _turns(cond: Cond, facts: tuple[Cond, ...], index: int, holds: bool) -> bool:
-    """Whether a condition is another one when a symbol goes to an end of its range, all else being as it is.
+def _turns_at_end(cond: Cond, facts: tuple[Cond, ...], index: int, holds: bool) -> bool:
+    """Whether moving one symbol to an end of its range, from point ``index``, changes the condition.
 
-    Facts that hold at few points make it hard to find a second one: this is next to one where they do.
+    If the facts hold at few points, a second one is hard to find by sampling; this one is next to a point
+    where they hold.
     """
     asked = polys_of(cond)
     told = [*asked, *(p for fact in facts for p in polys_of(fact))]
@@ -205,18 +214,18 @@ def _turns(cond: Cond, facts: tuple[Cond, ...], index: int, holds: bool) -> bool
 
 
 def _is_linear(p: Poly, symbol: Symbol) -> bool:
-    """Whether a symbol is in a polynomial alone, if at all."""
+    """Whether a symbol occurs in a polynomial only linearly, if at all."""
     return symbol not in p.free or all(
         mono == (symbol,) or not any(symbol in g.free for g in mono) for mono in p.terms
     )
 
 
 _held: tuple[tuple[Cond, ...], dict[int, bool]] = ((), {})
-"""The facts that were asked of last, and whether they hold together, by point: a block asks of its own."""
+"""The facts of the last question and whether they all hold, by point; most questions share their facts."""
 
 
 def _facts_hold(facts: tuple[Cond, ...], index: int) -> bool:
-    """Whether all facts hold at one of the points."""
+    """Whether all facts hold at a sample point."""
     global _held
     known, found = _held
     if known is not facts:
@@ -231,10 +240,10 @@ def _all_true(facts: tuple[Cond, ...], index: int, moved: tuple[Symbol, int] | N
 
 
 def range_decides_nothing(cond: Ge | Eq) -> bool:
-    """Whether the range of what is compared is exact, and has values on both sides.
+    """Whether numeric bounds show that the condition holds at one point and fails at another.
 
-    So it is with a sum of symbols that are bounded by numbers alone: each takes both ends, whatever the
-    others do, and with 1 or -1 in front of all of them the sum takes every value in between.
+    This is so for a sum of symbols with numeric bounds: each symbol attains both ends independently of the
+    others, and if all coefficients are 1 or -1, the sum attains every value in between.
     """
     p = cond.p
     for mono, coef in p.terms.items():
@@ -245,7 +254,7 @@ def range_decides_nothing(cond: Ge | Eq) -> bool:
             return False
         least, most = generator_range(symbol)
         if least is not None and most is not None and least > most:
-            return False  # of what never is, everything is true
+            return False  # in an empty domain every condition holds
         if coef not in (1, -1) and isinstance(cond, Eq):
             return False
     low, high = numerator_range(p)
@@ -255,19 +264,19 @@ def range_decides_nothing(cond: Ge | Eq) -> bool:
 
 
 def compares_alike(cond: Ge | Eq) -> bool:
-    """Whether two coordinates of one range are compared that is long enough, somewhere, for either answer."""
+    """Whether two coordinates of one range are compared, which may be long enough for both answers."""
     match [(mono, coef) for mono, coef in cond.p.terms.items() if mono]:
         case [((Symbol(kind="coord") as one,), 1 | -1 as a), ((Symbol(kind="coord") as other,), b)]:
             if a != -b or one.lo is None or one.hi is None or (one.lo, one.hi) != (other.lo, other.hi):
                 return False
-            ((low,), (high,)) = (_values(end, _LARGE) for end in (one.lo, one.hi))
+            ((low,), (high,)) = (_values(end, _LARGE_POINT) for end in (one.lo, one.hi))
             return low is not None and high is not None and high - low > abs(cond.p.terms.get(UNIT, 0))
         case _:
             return False
 
 
 def _truths(cond: Cond, points: int) -> Iterator[bool | None]:
-    """Whether a condition holds, at one point after the other."""
+    """Yield whether a condition holds, point by point."""
     if not isinstance(cond, (Ge, Eq)) or len(cond.p.terms) > _MOST_TERMS:
         return (_truth(cond, index) for index in range(points))
     tops = _numerators(cond.p, points)
@@ -277,9 +286,10 @@ def _truths(cond: Cond, points: int) -> Iterator[bool | None]:
 
 
 def _truth(cond: Cond, index: int, moved: tuple[Symbol, int] | None = None) -> bool | None:
-    """Whether a condition holds at one of the points; ``None`` where it has no value.
+    """Whether a condition holds at a point; ``None`` if it cannot be evaluated there.
 
-    ``moved`` is a symbol that is beside it, and how far; it is in no product, and bounds no other.
+    ``moved`` is a symbol and its distance from its value at the point; it occurs only linearly and bounds no
+    other symbol.
     """
     match cond:
         case Ge(p=p) | Eq(p=p):
@@ -309,13 +319,13 @@ def _all_hold(known: tuple[Poly, ...], index: int) -> bool:
 
 
 def _numerator(p: Poly, index: int) -> int | None:
-    """Give ``p * p.den`` at one of the points; ``None`` where it has no value."""
+    """Return ``p * p.den`` at a point; ``None`` if it cannot be evaluated there."""
     total = 0
     for mono, coef in p.terms.items():
         for generator in mono:
             samples = generator.samples
             if len(samples) <= index:
-                samples = _sampled(generator, index)
+                samples = _extend_samples(generator, index)
             value = samples[index]
             if value is None:
                 return None
@@ -325,32 +335,32 @@ def _numerator(p: Poly, index: int) -> int | None:
 
 
 def _numerators(p: Poly, points: int) -> Iterator[int | None]:
-    """Give ``p * p.den`` at one point after the other: the first few by themselves, the others at once."""
-    for index in range(_ALONE):
+    """Yield ``p * p.den`` point by point: the first few one by one, the others computed together."""
+    for index in range(_SINGLE_POINTS):
         yield _numerator(p, index)
-    totals = [0] * (points - _ALONE)
+    totals = [0] * (points - _SINGLE_POINTS)
     for mono, coef in p.terms.items():
         values = [coef] * len(totals)
         for generator in mono:
             samples = generator.samples
             if len(samples) < points:
-                samples = _sampled(generator, points - 1)
+                samples = _extend_samples(generator, points - 1)
             if None in samples:
-                yield from (_numerator(p, index) for index in range(_ALONE, points))
+                yield from (_numerator(p, index) for index in range(_SINGLE_POINTS, points))
                 return
-            values = list(map(mul, values, samples[_ALONE:points]))
+            values = list(map(mul, values, samples[_SINGLE_POINTS:points]))
         totals = list(map(add, totals, values))
     yield from totals
 
 
-def _sampled(generator: Generator, index: int) -> tuple[int | None, ...]:
-    """The values of a generator at the points up to this one, and at as many more as are known already."""
-    if isinstance(generator, Symbol) and generator.depth > _DEEP:
-        for symbol in behind(generator):  # from the outside in, so that no recursion gets deep
+def _extend_samples(generator: Generator, index: int) -> tuple[int | None, ...]:
+    """Extend the samples of a generator to the given point, at least doubling their number."""
+    if isinstance(generator, Symbol) and generator.depth > _MAX_RECURSION:
+        for symbol in behind(generator):  # outermost first, so that the recursion stays shallow
             if len(symbol.samples) <= index:
-                _sampled(symbol, index)
+                _extend_samples(symbol, index)
     known = generator.samples
-    samples = (*known, *_samples(generator, range(len(known), max(index + 1, 2 * len(known), _FIXED))))
+    samples = (*known, *_samples(generator, range(len(known), max(index + 1, 2 * len(known), _FIXED_POINTS))))
     remember_samples(generator, samples)
     return samples
 
@@ -358,7 +368,7 @@ def _sampled(generator: Generator, index: int) -> tuple[int | None, ...]:
 def _samples(generator: Generator, points: range) -> Sequence[int | None]:
     match generator:
         case Symbol():
-            return _chosen(generator, points)
+            return _choose_values(generator, points)
         case Floor(p=p, q=q):
             parts = zip(_values(p, points), _values(q, points), strict=True)
             return [None if a is None or b is None or b < 1 else a // b for a, b in parts]
@@ -376,7 +386,7 @@ def _samples(generator: Generator, points: range) -> Sequence[int | None]:
 
 
 def _values(p: Poly, points: range) -> Sequence[int | None]:
-    """Give a polynomial at some of the points; ``None`` where it has no value."""
+    """Return the values of a polynomial at the points; ``None`` where it has none."""
     constant = p.constant
     if constant is not None:
         return (constant,) * len(points)
@@ -384,40 +394,40 @@ def _values(p: Poly, points: range) -> Sequence[int | None]:
     return tops if den == 1 else [None if top is None or top % den else top // den for top in tops]
 
 
-def _chosen(symbol: Symbol, points: range) -> Sequence[int | None]:
-    """Choose values between the bounds, where these have values."""
+def _choose_values(symbol: Symbol, points: range) -> Sequence[int | None]:
+    """Choose values between the bounds, at points where the bounds have values."""
     below, above = symbol.lo is None, symbol.hi is None
-    seed = crc32(b"%d" % symbol.serial, crc32(symbol.name.encode())) if points.stop > _FIXED else 0
-    if not symbol.depth:  # numbers bound it
+    seed = crc32(b"%d" % symbol.serial, crc32(symbol.name.encode())) if points.stop > _FIXED_POINTS else 0
+    if not symbol.depth:  # bounded by numbers
         return _between_numbers(*generator_range(symbol), points, seed)
     nowhere = (None,) * len(points)
     lows = nowhere if symbol.lo is None else _values(symbol.lo, points)
     highs = nowhere if symbol.hi is None else _values(symbol.hi, points)
     return [
-        _between(low, high, index, seed)
+        _choose_value(low, high, index, seed)
         if (below or low is not None) and (above or high is not None)
         else None
         for index, low, high in zip(points, lows, highs, strict=True)
     ]
 
 
-@lru_cache(maxsize=1 << 8)  # most lengths have one range, and at first one seed
+@lru_cache(maxsize=1 << 8)  # most lengths share one range and, at the fixed points, one seed
 def _between_numbers(low: int | None, high: int | None, points: range, seed: int) -> Sequence[int | None]:
-    return tuple([_between(low, high, index, seed) for index in points])
+    return tuple([_choose_value(low, high, index, seed) for index in points])
 
 
-def _between(low: int | None, high: int | None, index: int, seed: int) -> int | None:
-    """Choose a value near the lower bound, or near the upper one where that is near.
+def _choose_value(low: int | None, high: int | None, index: int, seed: int) -> int | None:
+    """Choose a value near the lower bound, or near the upper bound if that is close to it.
 
-    At the first point everything is as small as it can be, at the second one large: most that can be true
-    or false is one here and the other there.  In the middle of all ranges many conditions hold together; at
-    the beginning of long ones those fail that are about neighbours.
+    At the first point everything is as small as possible, at the second large: most conditions that can be
+    both true and false differ between these two. In the middle of all ranges many conditions hold together;
+    at the beginning of long ranges, conditions on neighbours fail.
     """
-    if index < _FIXED:
+    if index < _FIXED_POINTS:
         noise, spread = 0, _SPREADS[index]
         offset = spread - 1
     else:
-        noise = (seed * (2 * index + 1) & 0xFFFFFFFF) >> 11  # its upper bits are as good as drawn by lot
+        noise = (seed * (2 * index + 1) & 0xFFFFFFFF) >> 11  # the upper bits are random enough
         spread = _SPREADS[index % len(_SPREADS)] if noise & 2048 else 2
         offset = noise % spread
     if low is None:
@@ -427,8 +437,8 @@ def _between(low: int | None, high: int | None, index: int, seed: int) -> int | 
         return low + offset
     if high < low:
         return None
-    if noise & 1024 and high - low < _NEAR:
+    if noise & 1024 and high - low < _NEAR_UPPER_BOUND:
         return high - offset % (high - low + 1)
-    if index < _FIXED and high - low < _NEAR:
+    if index < _FIXED_POINTS and high - low < _NEAR_UPPER_BOUND:
         return (low, high, (low + high) // 2, low)[index]
     return min(low + offset, high)

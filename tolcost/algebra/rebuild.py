@@ -1,7 +1,7 @@
-"""Putting expressions in place of symbols: all at once, without capture, back to normal form.
+"""Substitution: replace symbols by expressions, simultaneously and without capture, and normalise the result.
 
-A symbol keeps its own bounds: they speak of the values it was made for.  So do not replace
-``n`` by an expression in ``n`` where a coordinate bounded by ``n`` remains.
+A symbol keeps its own bounds: they were stated for the values it was made for. So do not replace ``n`` by an
+expression in ``n`` where a coordinate bounded by ``n`` remains.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ from tolcost.algebra.powers import powers
 
 
 class Rules(Struct, frozen=True):
-    """How floors, clips and sums are made again when something in them was replaced.
+    """How to rebuild floors, clips and sums after a substitution inside them.
 
-    ``sum`` makes a sum into which numbers were put: only they can give it a closed form.
+    ``sum`` rebuilds a sum that received numbers: only numbers can give it a closed form.
     """
 
     floor: Callable[[Poly, Poly], Poly]
@@ -61,28 +61,28 @@ class Rules(Struct, frozen=True):
 
 
 def rebuild(p: Poly, values: Mapping[Symbol, Poly | int], rules: Rules) -> Poly:
-    """Put polynomials in place of symbols, all at once, and make the rest again by these rules."""
+    """Substitute polynomials for symbols, simultaneously, and rebuild the rest by the given rules."""
     free = p.free
     if free.isdisjoint(values):
         return p
     given = {symbol: as_poly(values[symbol]) for symbol in free if symbol in values}
     if p.den == 1 and len(p.terms) == 1:
         ((mono, coef),) = p.terms.items()
-        if coef == 1 and len(mono) == 1 and mono[0] in given:  # a symbol alone, as most indices are
+        if coef == 1 and len(mono) == 1 and mono[0] in given:  # most indices are a single symbol
             return given[mono[0]]
     spend(len(p.terms) * (1 + p.height))
     return _substitute(p, _Change(given, rules), {})
 
 
-def rebuilding(values: Mapping[Symbol, Poly | int], rules: Rules) -> Callable[[Poly], Poly]:
-    """The same for many forms: what stands in several of them is made again once."""
+def rebuilder(values: Mapping[Symbol, Poly | int], rules: Rules) -> Callable[[Poly], Poly]:
+    """Return a function that substitutes in many forms and rebuilds each shared generator once."""
     new = _Change({symbol: as_poly(value) for symbol, value in values.items()}, rules)
     done: dict[Generator, Poly] = {}
     return lambda p: p if p.free.isdisjoint(new.given) else _substitute(p, new, done)
 
 
 class _Change(Struct, frozen=True):
-    """What to put in, and how to make the rest again."""
+    """A substitution: the values, and the rules to rebuild the rest."""
 
     given: dict[Symbol, Poly]
     rules: Rules
@@ -94,13 +94,13 @@ def _substitute(p: Poly, new: _Change, done: dict[Generator, Poly]) -> Poly:
             return None
         found = done.get(generator)
         if found is None:
-            found = done[generator] = _replaced(generator, new, done)
+            found = done[generator] = _rebuild_generator(generator, new, done)
         return found
 
     return map_generators(p, change)
 
 
-def _replaced(generator: Generator, new: _Change, done: dict[Generator, Poly]) -> Poly:
+def _rebuild_generator(generator: Generator, new: _Change, done: dict[Generator, Poly]) -> Poly:
     match generator:
         case Symbol():
             return new.given[generator]
@@ -113,14 +113,15 @@ def _replaced(generator: Generator, new: _Change, done: dict[Generator, Poly]) -
         case Exponential(base=base, p=p):
             return powers(base, _substitute(p, new, done))
         case Sum():
-            return _sum_replaced(generator, new, done)
+            return _rebuild_sum(generator, new, done)
 
 
-def _sum_replaced(generator: Sum, new: _Change, done: dict[Generator, Poly]) -> Poly:
-    """Put in below the binder too."""
+def _rebuild_sum(generator: Sum, new: _Change, done: dict[Generator, Poly]) -> Poly:
+    """Substitute below the binder, too."""
     lo, hi = _substitute(generator.lo, new, done), _substitute(generator.hi, new, done)
     relevant = [new.given[symbol] for symbol in generator.free if symbol in new.given]
-    if any(has_sum(value) for value in relevant):  # then the binders inside are to be counted anew
+    # sums nest deeper then, so the binders inside must be renumbered
+    if any(has_sum(value) for value in relevant):
         binder = the_symbol(coordinate("_", hi, lo))
     else:
         binder = symbol_of(generator.symbol.name, generator.symbol.serial, "coord", lo, hi)
@@ -130,7 +131,7 @@ def _sum_replaced(generator: Sum, new: _Change, done: dict[Generator, Poly]) -> 
 
 
 def generators_in(p: Poly) -> set[Generator]:
-    """Give the generators at any depth, sums themselves but nothing inside them."""
+    """Return the generators at any depth, including sums but nothing inside them."""
     found: set[Generator] = set()
     waiting = [p]
     while waiting:
@@ -141,7 +142,7 @@ def generators_in(p: Poly) -> set[Generator]:
 
 
 def size_of(p: Poly) -> int:
-    """Count the factors of a form, in floors, clips and sums too; of what stands in many places those of one.
+    """Count the factors of a form, at any depth; a generator that occurs several times is entered once.
 
     >>> from tolcost.algebra.poly import length
     >>> n, m = length("n"), length("m")
@@ -164,7 +165,7 @@ def has_sum(p: Poly) -> bool:
 
 
 def map_generators(p: Poly, change: Callable[[Generator], Poly | None]) -> Poly:
-    """Replace generators at the outer level; ``None`` keeps one."""
+    """Replace generators at the outer level; where ``change`` returns ``None``, the generator stays."""
     kept: Terms = {}
     parts: list[Poly] = []
     shared: dict[Monomial, Poly] = {}
@@ -199,12 +200,12 @@ def _times_monomial(p: Poly, mono: Monomial, coef: int, den: int) -> Poly:
 
 
 def replace_generator(p: Poly, old: Generator, new: Poly, rules: Rules) -> Poly:
-    """Put a polynomial in place of one generator, at any depth except inside sums."""
-    return _with_generator(p, old, rules, {old: new})
+    """Replace one generator by a polynomial, at any depth except inside sums."""
+    return _replace_in(p, old, rules, {old: new})
 
 
-def _with_generator(p: Poly, old: Generator, rules: Rules, done: dict[Generator, Poly | None]) -> Poly:
-    """The same, with what became of generators before: one that stands in many places is changed once."""
+def _replace_in(p: Poly, old: Generator, rules: Rules, done: dict[Generator, Poly | None]) -> Poly:
+    """Replace one generator; ``done`` holds the generators already rebuilt, so that each is rebuilt once."""
 
     def change(generator: Generator) -> Poly | None:
         if generator not in done:
@@ -214,16 +215,16 @@ def _with_generator(p: Poly, old: Generator, rules: Rules, done: dict[Generator,
     def changed(generator: Generator) -> Poly | None:
         match generator:
             case Floor(p=top, q=bottom):
-                a, b = (_with_generator(part, old, rules, done) for part in (top, bottom))
+                a, b = (_replace_in(part, old, rules, done) for part in (top, bottom))
                 return None if a is top and b is bottom else rules.floor(a, b)
             case Relu(p=inside):
-                c = _with_generator(inside, old, rules, done)
+                c = _replace_in(inside, old, rules, done)
                 return None if c is inside else rules.clip(c)
             case Log2(p=inside):
-                c = _with_generator(inside, old, rules, done)
+                c = _replace_in(inside, old, rules, done)
                 return None if c is inside else ceil_log2(c)
             case Exponential(base=base, p=inside):
-                c = _with_generator(inside, old, rules, done)
+                c = _replace_in(inside, old, rules, done)
                 return None if c is inside else powers(base, c)
             case Symbol() | Sum():
                 return None
@@ -231,14 +232,15 @@ def _with_generator(p: Poly, old: Generator, rules: Rules, done: dict[Generator,
     return map_generators(p, change) if p.height >= old.height else p
 
 
-_FEW_NUMBERS = 16
+_WRITTEN_OUT = 16
+"""A sum over at most this many numbers is written out: its terms usually combine."""
 
 
 def opaque_sum(body: Poly, x: Symbol, lo: Poly, hi: Poly) -> Poly:
-    """Leave a sum unevaluated, with a binder that depends only on how deep sums nest.
+    """Leave a sum unevaluated, with a binder that depends only on the nesting depth of sums.
 
-    What all terms share and does not move stands in front, and so does a minus.  Over a few numbers it is
-    written out.
+    Factors common to all terms and free of the binder move before the sum, and so does a minus sign. A sum
+    over a few numbers is written out.
 
     >>> from tolcost.algebra.poly import length
     >>> n, i = length("n"), coordinate("i", 3)
@@ -248,29 +250,29 @@ def opaque_sum(body: Poly, x: Symbol, lo: Poly, hi: Poly) -> Poly:
     if not body.terms:
         return ZERO
     first, last = lo.constant, hi.constant
-    if first is not None and last is not None and last - first < _FEW_NUMBERS:
-        safe = _never_by_zero(body, x)
+    if first is not None and last is not None and last - first < _WRITTEN_OUT:
+        safe = _make_divisors_positive(body, x)
         return total_of([rebuild(safe, {x: const(number)}, QUICK) for number in range(first, last + 1)])
     known: dict[Generator, int] = {}
     height = 1 + max(_sum_depth(part, known) for part in (body, lo, hi))
     binder = symbol_of("_", -height, "coord", lo, hi)
-    inside = _never_by_zero(body if binder is x else rebuild(body, {x: atom(binder)}, QUICK), binder)
-    if not inside.terms:  # the bounds of the binder decide a clip
+    inside = _make_divisors_positive(body if binder is x else rebuild(body, {x: atom(binder)}, QUICK), binder)
+    if not inside.terms:  # the binder's bounds have decided a clip
         return ZERO
     content = gcd(*inside.terms.values()) * (-1 if leading_coefficient(inside) < 0 else 1)
     front, primitive = ONE, Poly({mono: coef // content for mono, coef in inside.terms.items()})
-    while still := [g for g in _shared(primitive) if binder in primitive.free - g.free]:
+    while still := [g for g in _shared_generators(primitive) if binder in primitive.free - g.free]:
         front, primitive = multiply(front, atom(still[0])), divided(primitive, still[0])
     return scale(multiply(front, atom(sum_of(primitive, binder, lo, hi))), content, inside.den)
 
 
-def _shared(p: Poly) -> list[Generator]:
-    """The generators that all terms have."""
+def _shared_generators(p: Poly) -> list[Generator]:
+    """Return the generators that occur in all terms."""
     return sorted(frozenset.intersection(*map(frozenset, p.terms)), key=lambda g: g.key)
 
 
-def _never_by_zero(body: Poly, x: Symbol) -> Poly:
-    """A summand whose divisors are positive even where its range, which a gate rules out, goes astray."""
+def _make_divisors_positive(body: Poly, x: Symbol) -> Poly:
+    """Make the divisors of a summand positive, also where a gate excludes part of the range."""
     for generator in {g for mono in body.terms for g in mono if isinstance(g, Floor) and x in g.q.free}:
         if (range_of(generator.q)[0] or 0) < 1:
             safe = quick_floordiv(generator.p, quick_relu(generator.q - 1) + 1)
@@ -279,7 +281,7 @@ def _never_by_zero(body: Poly, x: Symbol) -> Poly:
 
 
 def _sum_depth(p: Poly, known: dict[Generator, int]) -> int:
-    """How deep sums nest; what stands in many places is looked into once."""
+    """Return the nesting depth of sums; a generator that occurs several times is visited once."""
     depth = 0
     for generator in (g for mono in p.terms for g in mono if g.height):
         if generator not in known:
@@ -290,4 +292,4 @@ def _sum_depth(p: Poly, known: dict[Generator, int]) -> int:
 
 
 QUICK = Rules(quick_floordiv, quick_relu, opaque_sum)
-"""By numeric ranges alone: for use inside proofs, which must not start others."""
+"""Rules that use numeric ranges alone: for use inside proofs, which must not start others."""

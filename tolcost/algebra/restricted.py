@@ -1,8 +1,8 @@
-"""Forms where conditions hold: what the conditions settle is no longer written.
+"""Forms under conditions: simplify a form by what its conditions imply.
 
-A condition on one symbol that comes to a bound makes its range smaller; the form is made again with that
-range, which settles clips and floors without a search, and put back in terms of the symbol as it was.  What
-several symbols decide together is for a proof.
+A condition on one symbol that amounts to a bound narrows the symbol's range. The form is rebuilt over the
+narrower range, which decides clips and floors without a search, and then expressed in the original symbol
+again. Conditions on several symbols are left to proofs.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ from tolcost.algebra.rebuild import (
     map_generators,
     opaque_sum,
     rebuild,
-    rebuilding,
+    rebuilder,
 )
 
-_TRIED = 512
-"""Values of a symbol that are tried for the least one that a condition allows."""
+_MOST_TRIED = 512
+"""The most values of a symbol that are tried for the least one that satisfies a condition."""
 
 
 def weaker_bounds(conds: Iterable[Cond]) -> set[Cond]:
-    """The bounds among some conditions that others say more strictly, as ``n >= 3`` does beside ``n >= 5``.
+    """Return the bounds that other conditions imply, like ``n >= 3`` beside ``n >= 5``.
 
     >>> from tolcost.algebra.poly import length
     >>> n, m = length("n"), length("m")
@@ -61,23 +61,25 @@ def weaker_bounds(conds: Iterable[Cond]) -> set[Cond]:
     return {one for one, offset in bounds if offset > min(offsets[one.p - offset])}
 
 
-def spelled(cond: Cond) -> tuple[Cond, ...]:
-    """A condition in parts, where they say the same as plain bounds.
+def plain_bounds(cond: Cond) -> tuple[Cond, ...]:
+    """Split a condition into plain bounds, if they are equivalent to it.
 
     >>> from tolcost.algebra.conditions import eq
     >>> from tolcost.algebra.poly import length
     >>> n = length("n")
-    >>> spelled(eq((n + 3) // 4 - 2)), spelled(ge(n + 2 * relu(n // 4 - 1) - 2 * relu(n // 4 - 3) - 14))
-    ((Ge(p=n - 5), Ge(p=8 - n)), (Ge(p=n - 12),))
+    >>> plain_bounds(eq((n + 3) // 4 - 2))
+    (Ge(p=n - 5), Ge(p=8 - n))
+    >>> plain_bounds(ge(n + 2 * relu(n // 4 - 1) - 2 * relu(n // 4 - 3) - 14))
+    (Ge(p=n - 12),)
     """
     match cond:
         case And(parts=parts):
-            return tuple(one for part in parts for one in spelled(part))
+            return tuple(one for part in parts for one in plain_bounds(part))
         case Ge(p=p) if p.height and len(p.free) == 1:
-            bound = _least_value(p)
+            bound = _equivalent_bound(p)
             return (cond,) if bound is None else (bound,)
         case Eq(p=p) if p.height:
-            apart = _clips_apart(p)
+            apart = _solve_clip_distance(p)
             ends = (ge(p), ge(-p)) if apart is None else (apart,)
             plain = not any(form.height for end in ends for form in polys_of(end))
             return ends if plain else (cond,)
@@ -85,12 +87,12 @@ def spelled(cond: Cond) -> tuple[Cond, ...]:
             return (cond,)
 
 
-def _clips_apart(p: Poly) -> Cond | None:
-    """Where two clips of the same are so far apart: ``relu(x + d) - relu(x)`` is d from ``x == 0`` on.
+def _solve_clip_distance(p: Poly) -> Cond | None:
+    """Solve an equation on the distance of two clips: ``relu(x + d) - relu(x)`` is d exactly if ``x >= 0``.
 
     >>> from tolcost.algebra.poly import length
     >>> n, m = length("n"), length("m")
-    >>> [_clips_apart(relu(n - m + 2) - relu(n - m) - k) for k in (0, 1, 2)]
+    >>> [_solve_clip_distance(relu(n - m + 2) - relu(n - m) - k) for k in (0, 1, 2)]
     [Ge(p=m - n - 2), Eq(p=m - n - 1), Ge(p=n - m)]
     """
     clips = {mono[0]: coef for mono, coef in p.terms.items() if len(mono) == 1}
@@ -99,7 +101,7 @@ def _clips_apart(p: Poly) -> Cond | None:
         return None
     up, down = found[1], found[-1]
     rest = p - relu(up) + relu(down)
-    if (up + down).constant is not None:  # the larger of 0 and -x is the larger of 0 and x, less x
+    if (up + down).constant is not None:  # relu(-x) is relu(x) - x
         rest, down = rest - down, -down
     most, number = (up - down).constant, rest.constant
     if most is None or number is None or most == 0:
@@ -112,37 +114,39 @@ def _clips_apart(p: Poly) -> Cond | None:
 
 
 @lru_cache(maxsize=256)
-def _least_value(p: Poly) -> Cond | None:
-    """The bound that ``p >= 0`` comes to: no value below fulfils it, and from there on it is proved."""
+def _equivalent_bound(p: Poly) -> Cond | None:
+    """Return the bound equivalent to ``p >= 0``: smaller values fail, and all others provably satisfy it."""
     (symbol,) = p.free
     least = generator_range(symbol)[0]
     if least is None or symbol.kind == "coord" or has_sum(p):
         return None
     value = prepared(p)
     try:
-        first = next((x for x in range(least, least + _TRIED) if value({symbol: x}) >= 0), None)
+        first = next((x for x in range(least, least + _MOST_TRIED) if value({symbol: x}) >= 0), None)
     except (AlgebraBudget, NotInteger, ZeroDivisionError):
         return None
     if first is None or is_symbolic(symbol.lo):
         return None
-    beyond = rebuild(p, {symbol: _within(symbol, first, None)}, PROVED)
+    beyond = rebuild(p, {symbol: _narrow(symbol, first, None)}, PROVED)
     return ge(atom(symbol) - first) if is_nonnegative(beyond) else None
 
 
 def restricting(facts: tuple[Cond, ...]) -> Callable[[Poly], Poly]:
-    """What leaves out of forms the clips and floors that facts settle: the same wherever these hold.
+    """Return a function that removes the clips and floors that the facts decide.
 
-    What stands in several forms is settled once.
+    Values are equal where they hold.
+
+    Generators that several forms share are simplified once.
 
     >>> from tolcost.algebra.poly import length
     >>> n = length("n")
     >>> restricting((ge(n - 5), ge(8 - n)))(relu(n - 3) + (n + 3) // 4)
     n - 1
     """
-    narrow, others = _known(facts)
+    narrow, others = _narrow_symbols(facts)
     values = {s: atom(s) for fact in others for s in symbols_of_cond(fact)} | narrow
-    settle = rebuilding(values, _rules(others))
-    as_before = rebuilding({the_symbol(new): atom(old) for old, new in narrow.items()}, QUICK)
+    settle = rebuilder(values, _rules(others))
+    as_before = rebuilder({the_symbol(new): atom(old) for old, new in narrow.items()}, QUICK)
 
     def restricted(p: Poly) -> Poly:
         found = as_before(settle(p)) if p.height else p
@@ -152,7 +156,7 @@ def restricting(facts: tuple[Cond, ...]) -> Callable[[Poly], Poly]:
 
 
 def _length(p: Poly) -> tuple[int, int]:
-    """How much there is to read: floors, clips and the like, then all terms."""
+    """Measure the length of a form: its floors, clips and other calls, then all its terms."""
     made = [generator for generator in generators_in(p) if not isinstance(generator, Symbol)]
     return len(made), sum(
         len(mono) + 1 for form in (p, *(f for g in made for f in g.parts)) for mono in form.terms
@@ -160,51 +164,54 @@ def _length(p: Poly) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=256)
-def _known(facts: tuple[Cond, ...]) -> tuple[dict[Symbol, Poly], tuple[Cond, ...]]:
-    """Symbols as themselves in the range that facts leave them, and the other facts in terms of them."""
-    parts = tuple(part for fact in facts for part in spelled(fact))
-    narrow = _narrowed(parts)
+def _narrow_symbols(facts: tuple[Cond, ...]) -> tuple[dict[Symbol, Poly], tuple[Cond, ...]]:
+    """Return the symbols with the ranges that facts leave them, and the other facts over these symbols."""
+    parts = tuple(part for fact in facts for part in plain_bounds(fact))
+    narrow = _narrowed_ranges(parts)
     others = (map_cond(part, lambda form: rebuild(form, narrow, QUICK)) for part in parts)
     return narrow, tuple(other for other in others if not isinstance(other, Truth))
 
 
-def _narrowed(facts: Iterable[Cond]) -> dict[Symbol, Poly]:
-    """Symbols that facts bound by numbers, each as itself with the range that is left, unless nothing is."""
+def _narrowed_ranges(facts: Iterable[Cond]) -> dict[Symbol, Poly]:
+    """Return the symbols that facts bound by numbers, each with the narrowed range.
+
+    If a range is empty, return none of them.
+    """
     ranges: dict[Symbol, tuple[int | None, int | None]] = {}
-    for symbol, least, most in (bound for fact in facts for bound in _bound(fact)):
+    for symbol, least, most in (bound for fact in facts for bound in _numeric_bounds(fact)):
         low, high = ranges.get(symbol, generator_range(symbol))
         low = least if low is None else low if least is None else max(low, least)
         high = most if high is None else high if most is None else min(high, most)
         ranges[symbol] = low, high
     if any(low is not None and high is not None and low > high for low, high in ranges.values()):
         return {}
-    return {symbol: _within(symbol, *ends) for symbol, ends in ranges.items()}
+    return {symbol: _narrow(symbol, *ends) for symbol, ends in ranges.items()}
 
 
-def _bound(fact: Cond) -> Iterator[tuple[Symbol, int | None, int | None]]:
-    """The symbol that a fact bounds by numbers, from below or above or both."""
+def _numeric_bounds(fact: Cond) -> Iterator[tuple[Symbol, int | None, int | None]]:
+    """Yield the symbol that a fact bounds by numbers, with its lower and upper bound."""
     if not isinstance(fact, (Ge, Eq)) or fact.p.height or len(fact.p.free) != 1:
         return
     (symbol,) = fact.p.free
     low, high = (
         (atom(symbol) - fact.p).constant,
         (atom(symbol) + fact.p).constant,
-    )  # slopes are divided by already
+    )  # conditions are already divided by their content
     if isinstance(fact, Ge):
         yield symbol, low, high
     else:
         yield from ((symbol, value, value) for value in (low, high) if value is not None)
 
 
-def _within(symbol: Symbol, low: int | None, high: int | None) -> Poly:
-    """A symbol in a smaller range; a bound that other symbols tell stays."""
+def _narrow(symbol: Symbol, low: int | None, high: int | None) -> Poly:
+    """Return the symbol with a narrower range; a symbolic bound stays."""
     lo = symbol.lo if low is None or is_symbolic(symbol.lo) else const(low)
     hi = symbol.hi if high is None or is_symbolic(symbol.hi) else const(high)
     return atom(symbol_of(symbol.name, symbol.serial, symbol.role, lo, hi, symbol.base))
 
 
 def _rules(facts: tuple[Cond, ...]) -> Rules:
-    """Floors and clips as they are where facts hold."""
+    """Return rules that rebuild floors and clips using the facts."""
 
     def settled(generator: Generator) -> Poly | None:
         if not isinstance(generator, Floor) or generator.q.constant is not None:
@@ -229,7 +236,7 @@ def _rules(facts: tuple[Cond, ...]) -> Rules:
 
 
 def without_factors(p: Poly) -> Poly:
-    """Divide by what all terms share and is at least 1: the quotient has the same sign."""
+    """Divide by the positive factors that all terms share: the quotient has the same sign."""
     if len(p.terms) < 2 or UNIT in p.terms:
         return p
     shared = frozenset.intersection(*map(frozenset, p.terms))

@@ -1,7 +1,7 @@
-"""Values in place of symbols, where sums that numbers are put into are done again; and equations.
+"""Substitution of values for symbols, which evaluates sums that become numeric, and linear equations.
 
-What is known of a point may follow from equations.  Only those that are linear in the unknown that is
-left are used; any other stays as it is, for whoever checks conditions later.
+Some facts about a point are equations. ``solve`` uses only equations that are linear in the one unknown left;
+any other equation stays as it is, and is checked later with the other conditions.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from tolcost.algebra.conditions import Cond, Eq, Ge, map_cond
 from tolcost.algebra.poly import UNIT, ZERO, Exponential, Generator, Poly, Symbol, atom
-from tolcost.algebra.rebuild import rebuild, rebuilding, replace_generator
+from tolcost.algebra.rebuild import rebuild, rebuilder, replace_generator
 from tolcost.algebra.sums import CLOSED
 
 _MOST_HALVINGS = 64
-"""The largest exponent that is looked for."""
+"""The largest exponent that is tried when an equation has its unknown in an exponent."""
 
 
 def substitute(p: Poly, values: Mapping[Symbol, Poly | int]) -> Poly:
-    """Put polynomials in place of symbols, all at once; sums into which numbers are put are done again.
+    """Substitute polynomials for symbols, simultaneously; sums that receive numbers are evaluated again.
 
     >>> from tolcost.algebra.poly import length, the_symbol
     >>> n, m = length("n"), length("m")
@@ -29,22 +29,22 @@ def substitute(p: Poly, values: Mapping[Symbol, Poly | int]) -> Poly:
 
 
 def substituting(values: Mapping[Symbol, Poly | int]) -> Callable[[Poly], Poly]:
-    """What puts polynomials in place of symbols, in many forms that have much in common."""
-    return rebuilding(values, CLOSED)
+    """Return a function that substitutes ``values`` in many forms and rewrites what they share only once."""
+    return rebuilder(values, CLOSED)
 
 
 def step_of(p: Poly, symbol: Symbol) -> Poly:
-    """Give how much more a polynomial is where a symbol is one more."""
+    """Return the increase of a polynomial when a symbol grows by one."""
     return substitute(p, {symbol: atom(symbol) + 1}) - p
 
 
 def replace(p: Poly, old: Generator, new: Poly) -> Poly:
-    """Put a polynomial in place of one generator, at any depth except inside sums."""
+    """Replace one generator by a polynomial, at any depth except inside sums."""
     return replace_generator(p, old, new, CLOSED)
 
 
 def substitute_cond(cond: Cond, values: Mapping[Symbol, Poly | int]) -> Cond:
-    """Put polynomials in place of symbols, all at once."""
+    """Substitute polynomials for symbols in a condition, simultaneously."""
     return map_cond(cond, lambda p: substitute(p, values))
 
 
@@ -54,9 +54,9 @@ def substitute_cond(cond: Cond, values: Mapping[Symbol, Poly | int]) -> Cond:
 def solve(
     equations: Sequence[Poly], values: Mapping[Symbol, int]
 ) -> tuple[dict[Symbol, int], tuple[Poly, ...]]:
-    """Find the symbols that ``p == 0`` for every equation leaves no choice for.
+    """Solve for the symbols that the equations ``p == 0`` determine.
 
-    Gives all values, and the equations that no integer fulfils.
+    Returns all values, given and found, and the equations that no integer solves.
 
     >>> from tolcost.algebra.poly import length, the_symbol
     >>> share, n = length("share"), length("n")
@@ -72,7 +72,7 @@ def solve(
         open_before, todo, left = len(left), left, []
         for equation in todo:
             unknown = equation.free.difference(known)
-            found = _unknown(substitute(equation, dict(known))) if len(unknown) == 1 else None
+            found = _linear_unknown(substitute(equation, dict(known))) if len(unknown) == 1 else None
             if found is None:
                 left += [equation] if unknown else []
                 continue
@@ -85,12 +85,15 @@ def solve(
 
 
 def equations_in(conditions: Iterable[Cond]) -> list[Poly]:
-    """What must be 0 for the conditions that are equations to hold: ``n <= 1`` is one for a length."""
+    """Return the polynomials that must be 0 for the conditions to hold.
+
+    A bound that leaves a symbol one value counts as an equation: ``n <= 1`` for a length.
+    """
     return [c.p for c in conditions if isinstance(c, Eq) or (isinstance(c, Ge) and _is_never_above_0(c.p))]
 
 
 def _is_never_above_0(p: Poly) -> bool:
-    found = _unknown(p)
+    found = _linear_unknown(p)
     if found is None:
         return False
     symbol, factor, rest = found
@@ -98,18 +101,24 @@ def _is_never_above_0(p: Poly) -> bool:
     return factor < 0 and least is not None and factor * least + rest == 0
 
 
-def _unknown(p: Poly) -> tuple[Symbol, int, int] | None:
-    """Give the one unknown of an expression that is linear, or in an exponent; its factor and the rest."""
+def _linear_unknown(p: Poly) -> tuple[Symbol, int, int] | None:
+    """Return symbol, factor and constant of a linear expression in one symbol, or of one with an exponent.
+
+    An equation with its unknown in an exponent is replaced by a linear equation with the same solution.
+    """
     if len(p.free) == 1 and any(isinstance(g, Exponential) for mono in p.terms for g in mono):
-        return _unknown_exponent(p)
+        return _solve_exponent(p)
     if len(p.free) != 1 or p.height or max(map(len, p.terms)) != 1:
         return None
     (symbol,) = p.free
     return symbol, p.terms[symbol,], p.terms.get(UNIT, 0)
 
 
-def _unknown_exponent(p: Poly) -> tuple[Symbol, int, int]:
-    """The one unknown where it stands in an exponent; 2 times it and 1 can never be 0, where none fits."""
+def _solve_exponent(p: Poly) -> tuple[Symbol, int, int]:
+    """Solve for a symbol in an exponent by trial.
+
+    Return ``2*symbol + 1 == 0``, which has no solution, if none fits.
+    """
     (symbol,) = p.free
     for value in range(_MOST_HALVINGS):
         if substitute(p, {symbol: value}) == ZERO:

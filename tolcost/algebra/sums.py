@@ -1,7 +1,7 @@
-"""Sums over nested ranges under conditions, in closed form where there is one.
+"""Sums over nested ranges under conditions, in closed form where possible.
 
-Guards are split into signed conjunctions and coordinates into groups that have nothing to do
-with each other; ``eliminate`` does each group.  What it cannot do stays an unevaluated sum.
+Guards are split into signed conjunctions, and coordinates into independent groups; ``eliminate`` sums each
+group. A sum that it cannot do stays unevaluated.
 """
 
 from __future__ import annotations
@@ -19,10 +19,18 @@ from tolcost.algebra.conditions import (
     signed_cases,
     symbols_of_cond,
 )
-from tolcost.algebra.effort import OutOfEffort, limited, spend
+from tolcost.algebra.effort import OutOfEffort, limit_effort, spend
 from tolcost.algebra.eliminate import NoClosedForm, Problem, SummedRange, Work, eliminate, sum_range
 from tolcost.algebra.floors import range_of
-from tolcost.algebra.piecewise import PROVED, fewer_clips, floordiv, gated, indicator, relu, tidied
+from tolcost.algebra.piecewise import (
+    PROVED,
+    fewer_clips,
+    floordiv,
+    indicator,
+    normalise_clips,
+    relu,
+    zero_unless,
+)
 from tolcost.algebra.poly import (
     ONE,
     AlgebraBudget,
@@ -43,21 +51,23 @@ from tolcost.algebra.poly import (
 from tolcost.algebra.prove import holds_at_ends
 from tolcost.algebra.rebuild import QUICK, Rules, opaque_sum, rebuild, size_of
 
+"""The standard name of summed coordinates."""
 _STANDARD = "#"
 _MANY_TERMS = 3
+"""Summands with more terms are summed once per distinct product of summed generators."""
 _MOST_EFFORT = 100_000
-"""What one sum may take, cases and proofs and sums inside of it together."""
+"""The effort for one sum, including its cases, proofs and inner sums."""
 _FEW_RANGES = 8
-"""At most so many at once: with each the degree grows, and nothing here counts what that takes."""
+"""The most ranges that are summed without cases: each raises the degree, which no effort limit counts."""
 MOST_FACTORS = 600
-"""The longest closed form over connected coordinates, some 15,000 letters: nobody can read a longer one."""
+"""The most factors of a closed form over connected coordinates: about 15,000 characters, hardly readable."""
 _MOST_TOGETHER = 2_000
-"""The longest of several together; what is a product of sums is shown as one."""
+"""The most factors of several groups together; a product of sums is shown as a product."""
 _MOST_OPEN = 2_400
-"""The longest sum that is left open; a longer one comes of many conditions together."""
+"""The most factors of a sum that stays open; longer ones arise from many conditions together."""
 _Form = tuple[tuple[int, tuple[tuple[int, int], ...]], ...]
 _Solved = dict[_Form, list[tuple[Problem, Poly]]]
-"""Problems and what they came to, by their form."""
+"""Problems already solved with their results, by their form."""
 
 
 def total(
@@ -66,32 +76,32 @@ def total(
     guards: Sequence[Cond] = (),
     facts: Sequence[Cond] = (),
 ) -> Poly:
-    """Sum over nested ranges, inner ones last, where all guards hold; an empty range gives 0.
+    """Sum over nested ranges, innermost last, where all guards hold; an empty range gives 0.
 
-    Facts are about what is not summed over; a condition on a coordinate is a guard.
+    Facts concern only symbols that are not summed over; a condition on a coordinate is a guard.
 
     >>> from tolcost.algebra.poly import coordinate, length, the_symbol
     >>> n = length("n"); i = coordinate("i", n); j = coordinate("j", i)
     >>> total(1, [(the_symbol(i), 1, n), (the_symbol(j), 1, i)])
     n*(n + 1)/2
     """
-    plain = _plain(as_poly(body), over, guards, facts)
+    plain = _sum_without_cases(as_poly(body), over, guards, facts)
     if plain is not None:
         return plain
     summed = {symbol for symbol, _, _ in over}
     known = tuple(fact for fact in facts if not symbols_of_cond(fact) & summed)
-    return _total(*_standard(as_poly(body), over, conj(*guards), known), known)
+    return _sum_renamed(*_rename_coordinates(as_poly(body), over, conj(*guards), known), known)
 
 
-def _plain(
+def _sum_without_cases(
     body: Poly,
     over: Sequence[tuple[Symbol, Poly | int, Poly | int]],
     guards: Sequence[Cond],
     facts: Sequence[Cond],
 ) -> Poly | None:
-    """Sum where no cases are to be told apart: there are no floors, and guards only say where ranges end.
+    """Sum without case distinctions: there are no floors, and guards only state where ranges end.
 
-    What is known of a coordinate are its own bounds, so these have to be the ends of the range.
+    Proofs know a coordinate by its own bounds, so these must be the ends of its range.
     """
     left = _inequalities(guards)
     if left is None or len(over) > _FEW_RANGES:
@@ -102,17 +112,17 @@ def _plain(
         if body.height or symbol.hi != hi or symbol.lo != lo or hi.height or lo.height:
             return None
         ends = _guarded_ends(symbol, lo, hi, [p for p in left if symbol in p.free])
-        summed = None if ends is None else _plain_sum(body, symbol, *ends, clips)
+        summed = None if ends is None else _sum_one_range(body, symbol, *ends, clips)
         if summed is None:
             return None
         body, left = summed, [p for p in left if symbol not in p.free]
     if left or (clips and (facts or body.constant is None)):
         return None
-    return tidied(reduce(multiply, clips, body)) if clips else body
+    return normalise_clips(reduce(multiply, clips, body)) if clips else body
 
 
-def _plain_sum(body: Poly, symbol: Symbol, lo: Poly, hi: Poly, clips: list[Poly]) -> Poly | None:
-    """Sum over one range.  If it may be empty, and only multiplies, its length is added to the clips."""
+def _sum_one_range(body: Poly, symbol: Symbol, lo: Poly, hi: Poly, clips: list[Poly]) -> Poly | None:
+    """Sum over one range; if it may be empty and is only a factor, append its clipped length to the clips."""
     if _has_length(lo, hi):
         try:
             return sum_range(body, symbol, lo, hi)
@@ -125,14 +135,14 @@ def _plain_sum(body: Poly, symbol: Symbol, lo: Poly, hi: Poly, clips: list[Poly]
 
 
 def _inequalities(guards: Sequence[Cond]) -> list[Poly] | None:
-    """Give what guards say is at least 0, if that is all that they say and it has no floors."""
+    """Return the non-negative expressions that guards state, None if they state more or have floors."""
     parts = list(conjuncts(guards))
     found = [part.p for part in parts if isinstance(part, Ge) and part.p.den == 1 and not part.p.height]
     return found if len(found) == len(parts) else None
 
 
 def _guarded_ends(symbol: Symbol, lo: Poly, hi: Poly, guards: list[Poly]) -> tuple[Poly, Poly] | None:
-    """Give the ends of a range under guards on its coordinate, if it is plain which are the tightest."""
+    """Return the ends of a range under guards on its coordinate, if it is obvious which are the tightest."""
     for p in guards:
         slope = p.terms.get((symbol,))
         rest = Poly({mono: coef for mono, coef in p.terms.items() if mono != (symbol,)})
@@ -148,40 +158,40 @@ def _guarded_ends(symbol: Symbol, lo: Poly, hi: Poly, guards: list[Poly]) -> tup
 
 
 def _has_length(lo: Poly, hi: Poly) -> bool:
-    """Whether it is plain that a range does not end before it begins: it may be empty."""
+    """Whether the length of a range is obviously non-negative; the range may be empty."""
     last = hi - lo
     least = range_of(last)[0]
     return (least is not None and least >= -1) or holds_at_ends(last + 1)
 
 
 @lru_cache(maxsize=1 << 12)
-def _total(body: Poly, ranges: tuple[SummedRange, ...], guard: Cond, facts: tuple[Cond, ...]) -> Poly:
+def _sum_renamed(body: Poly, ranges: tuple[SummedRange, ...], guard: Cond, facts: tuple[Cond, ...]) -> Poly:
     problem = Problem(body, ranges, (), facts)
     try:
-        with limited(_MOST_EFFORT):
+        with limit_effort(_MOST_EFFORT):
             closed = _in_closed_form(problem, guard)
     except OutOfEffort:
-        spend(0)  # what a sum around this one may look at is its own matter
-        return _as_it_stands(problem, guard)
+        spend(0)  # raises if the effort of a surrounding sum is exhausted, too
+        return _leave_open(problem, guard)
     if size_of(closed) <= _MOST_TOGETHER:
         return closed
     try:
-        return min(closed, _as_it_stands(problem, guard), key=size_of)
-    except AlgebraBudget:  # what the conditions would be in the summand is longer still
+        return min(closed, _leave_open(problem, guard), key=size_of)
+    except AlgebraBudget:  # with its conditions in the summand the sum would be longer still
         return closed
 
 
 def _in_closed_form(problem: Problem, guard: Cond) -> Poly:
-    """Sum case by case."""
+    """Sum each case of the guard separately."""
     parts = []
     for constraints, times in signed_cases(guard).items():
         ordered = tuple(sorted(constraints, key=lambda a: (isinstance(a, Ge), a.p.key)))
         case = Problem(problem.body, problem.ranges, ordered, problem.facts)
         parts.append(scale(_by_components(case), times))
-    return fewer_clips(tidied(total_of(parts), problem.facts))
+    return fewer_clips(normalise_clips(total_of(parts), problem.facts))
 
 
-def _as_it_stands(problem: Problem, guard: Cond) -> Poly:
+def _leave_open(problem: Problem, guard: Cond) -> Poly:
     """Leave a sum open, with its condition in the summand."""
     open_ = _unevaluated(_with_body(problem, multiply(problem.body, indicator(guard, problem.facts))))
     if size_of(open_) > _MOST_OPEN:
@@ -195,18 +205,18 @@ def sum_over(body: Poly, symbol: Symbol, lo: Poly, hi: Poly) -> Poly:
 
 
 CLOSED = Rules(floordiv, relu, sum_over)
-"""How forms are made anew that something was put into: sums in closed form, too."""
+"""Rules that use proofs, and evaluate sums to closed form."""
 
 
-def _standard(
+def _rename_coordinates(
     body: Poly,
     over: Sequence[tuple[Symbol, Poly | int, Poly | int]],
     guard: Cond,
     facts: tuple[Cond, ...],
 ) -> tuple[Poly, tuple[SummedRange, ...], Cond]:
-    """Rename the coordinates to standard ones: sums that differ in names only are done once.
+    """Rename the coordinates to standard names, so that sums that differ only in names are computed once.
 
-    A standard coordinate carries the range it runs over as its own bounds, which proofs rely on.
+    A standard coordinate has its range as its own bounds, on which proofs rely.
     """
     used = body.free.union(symbols_of_cond(guard), *(symbols_of_cond(fact) for fact in facts))
     used = used.union(*(as_poly(end).free for _, lo, hi in over for end in (lo, hi)))
@@ -225,7 +235,7 @@ def _standard(
 
 
 def _by_components(problem: Problem) -> Poly:
-    """Remove one group of connected coordinates after another."""
+    """Eliminate one group of connected coordinates after another."""
     body, left, constraints = problem.body, problem.ranges, problem.constraints
     solved: _Solved = {}
     while left:
@@ -234,12 +244,12 @@ def _by_components(problem: Problem) -> Poly:
         constraints = tuple(a for a in constraints if not a.p.free & group)
         inner = tuple(r for r in left if r.symbol in group)
         left = tuple(r for r in left if r.symbol not in group)
-        body = _removed(Problem(body, inner, mine, problem.facts), solved)
-    return gated(body, constraints, problem.facts)
+        body = _eliminate_group(Problem(body, inner, mine, problem.facts), solved)
+    return zero_unless(body, constraints, problem.facts)
 
 
 def _connected(ranges: tuple[SummedRange, ...], constraints: Constraints, body: Poly) -> frozenset[Symbol]:
-    """Give the coordinates linked to the innermost one by bounds, conditions, floors or clips."""
+    """Return the coordinates linked to the innermost one by bounds, conditions, floors or clips."""
     symbols = frozenset(r.symbol for r in ranges)
     links = [a.p.free & symbols for a in constraints]
     links += [((r.lo.free | r.hi.free) & symbols) | {r.symbol} for r in ranges]
@@ -252,25 +262,25 @@ def _connected(ranges: tuple[SummedRange, ...], constraints: Constraints, body: 
         group = grown
 
 
-def _removed(problem: Problem, solved: _Solved) -> Poly:
-    """Remove all coordinates; parts of the summand without a closed form stay sums."""
+def _eliminate_group(problem: Problem, solved: _Solved) -> Poly:
+    """Eliminate all coordinates; parts of the summand without a closed form stay sums."""
     symbols = frozenset(r.symbol for r in problem.ranges)
     if problem.body.free.isdisjoint(symbols) and problem.body != ONE:
-        return multiply(problem.body, _removed(_with_body(problem, ONE), solved))
+        return multiply(problem.body, _eliminate_group(_with_body(problem, ONE), solved))
     by_part = _coefficients(problem.body, symbols)
     if len(problem.body.terms) > max(_MANY_TERMS, 2 * len(by_part)):
-        sums = {part: _removed(_with_body(problem, Poly({part: 1})), solved) for part in by_part}
+        sums = {part: _eliminate_group(_with_body(problem, Poly({part: 1})), solved) for part in by_part}
         return total_of(multiply(factor, sums[part]) for part, factor in by_part.items())
     result = _known_result(problem, solved)
     if result is not None:
         return result
     try:
-        result = _short(eliminate(problem, Work(CLOSED)), problem)
+        result = _shorten(eliminate(problem, Work(CLOSED)), problem)
         solved.setdefault(_form(problem), []).append((problem, result))
         return result
     except OutOfEffort:
         raise
-    except (NoClosedForm, AlgebraBudget, ZeroDivisionError):  # a divisor may vanish at an end of a range
+    except (NoClosedForm, AlgebraBudget, ZeroDivisionError):  # a divisor may be 0 at an end of a range
         pass
     rows: dict[frozenset[Generator], Terms] = {}
     for mono, coef in problem.body.terms.items():
@@ -279,20 +289,22 @@ def _removed(problem: Problem, solved: _Solved) -> Poly:
     if len(rows) < 2:
         return _unevaluated(problem)
     apart = (_with_body(problem, poly(terms, problem.body.den)) for terms in rows.values())
-    return total_of(_removed(part, solved) for part in apart)
+    return total_of(_eliminate_group(part, solved) for part in apart)
 
 
-def _short(closed: Poly, problem: Problem) -> Poly:
-    """Sum in closed form over the innermost range alone, or over none, where the form for all is too long.
+def _shorten(closed: Poly, problem: Problem) -> Poly:
+    """Replace a closed form that is too long by a sum that is partly in closed form, or by an open sum.
 
-    A polynomial is not: it has factors, as all that is counted over triangles does.
+    Of the partly closed sum, only the innermost range is in closed form.
+
+    A polynomial is never too long: it is shown in factors, like the counts over triangles.
     """
     if not closed.height or size_of(closed) <= MOST_FACTORS:
         return closed
     *outer, inner = problem.ranges
     found = _unevaluated(problem)
     if outer:
-        body = _removed(Problem(problem.body, (inner,), problem.constraints, problem.facts), {})
+        body = _eliminate_group(Problem(problem.body, (inner,), problem.constraints, problem.facts), {})
         by_steps = _unevaluated(Problem(body, tuple(outer), (), problem.facts))
         found = by_steps if size_of(by_steps) <= MOST_FACTORS else found
     return min(closed, found, key=size_of)
@@ -303,7 +315,7 @@ def _with_body(problem: Problem, body: Poly) -> Problem:
 
 
 def _coefficients(body: Poly, symbols: frozenset[Symbol]) -> dict[Monomial, Poly]:
-    """Give what each product of summed things is multiplied by."""
+    """Return the coefficient of each product of generators that depend on the symbols."""
     rows: dict[Monomial, Terms] = {}
     for mono, coef in body.terms.items():
         part = tuple(g for g in mono if g.free & symbols)
@@ -313,11 +325,11 @@ def _coefficients(body: Poly, symbols: frozenset[Symbol]) -> dict[Monomial, Poly
 
 
 def _unevaluated(problem: Problem) -> Poly:
-    """Leave everything as sums inside sums, with the conditions in the summand."""
+    """Leave everything as nested sums, with the conditions in the summand."""
     body = problem.body
     for a in problem.constraints:
         body = multiply(body, indicator(a, problem.facts))
-    body = tidied(body, problem.facts)
+    body = normalise_clips(body, problem.facts)
     for r in reversed(problem.ranges):
         if r.symbol in body.free:
             body = opaque_sum(body, r.symbol, r.lo, r.hi)
@@ -327,7 +339,7 @@ def _unevaluated(problem: Problem) -> Poly:
 
 
 def _known_result(problem: Problem, solved: _Solved) -> Poly | None:
-    """Give the result of a problem that differs from one already solved in the names of lengths only.
+    """Return the result of a problem that differs from a solved one only in the names of lengths.
 
     >>> from tolcost.algebra.poly import ONE, coordinate, length, the_symbol
     >>> from tolcost.algebra.eliminate import SummedRange
@@ -344,26 +356,26 @@ def _known_result(problem: Problem, solved: _Solved) -> Poly | None:
             continue
         summed = {r.symbol for r in before.ranges}
         other = {a: b for a, b in pairs.found.items() if a not in summed and a is not b}
-        if about.isdisjoint(other) and all(_like(a, b) for a, b in other.items()):
+        if about.isdisjoint(other) and all(_have_equal_bounds(a, b) for a, b in other.items()):
             renamed = {a: atom(b) for a, b in other.items()}
-            return rebuild(result, renamed, QUICK)  # the form it would have had
+            return rebuild(result, renamed, QUICK)  # the form that the sum itself would have
     return None
 
 
 def _form(problem: Problem) -> _Form:
-    """What problems have in common that differ in names only: the numbers in them, in order."""
+    """Return the numbers of a problem in order, which problems that differ only in names share."""
     ends = (end for r in problem.ranges for end in (r.lo, r.hi))
     polys = (problem.body, *(a.p for a in problem.constraints), *ends)
     return tuple((p.den, tuple((coef, len(mono)) for mono, coef in p.terms.items())) for p in polys)
 
 
-def _like(a: Symbol, b: Symbol) -> bool:
-    """Whether what is known of one symbol is known of the other: bounds that are the same numbers."""
+def _have_equal_bounds(a: Symbol, b: Symbol) -> bool:
+    """Whether the same is known of both symbols: equal roles, and equal numeric bounds."""
     return a.role == b.role and a.depth == b.depth == 0 and a.lo == b.lo and a.hi == b.hi
 
 
 class _Pairs:
-    """Which symbol of one problem stands where which of the other does, so far."""
+    """A partial one-to-one map from the symbols of one problem to those of another."""
 
     def __init__(self) -> None:
         self.found: dict[Symbol, Symbol] = {}
@@ -386,7 +398,7 @@ class _Pairs:
         )
 
     def polys(self, a: Poly, b: Poly) -> bool:
-        """Whether two polynomials have the same form, term by term in the order they were made in."""
+        """Whether two polynomials have the same form, term by term in the order in which they were built."""
         if a.den != b.den or len(a.terms) != len(b.terms):
             return False
         for (mono, coef), (other, against) in zip(a.terms.items(), b.terms.items(), strict=True):
@@ -405,7 +417,7 @@ class _Pairs:
         return all(self.polys(p, q) for p, q in zip(a.parts, b.parts, strict=True))
 
     def symbols(self, a: Symbol, b: Symbol) -> bool:
-        """Whether two symbols can be a pair, which they are from now on."""
+        """Whether two symbols can be a pair; if so, record the pair."""
         known = self.found.get(a)
         if known is not None or b in self.taken:
             return known is b

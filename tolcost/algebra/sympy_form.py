@@ -1,8 +1,8 @@
-"""Expressions as sympy objects, for users who want to go on with them there.
+"""Conversion of expressions to sympy objects, for users who continue with sympy.
 
-Floors and clips become functions of our own that evaluate on integers only, because sympy's
-``floor`` and ``Max`` rewrite themselves wrongly under ordinary substitutions.  No text reaches
-sympy's parser: everything is built from objects, and names are made safe first.
+Floors and clips become functions of our own that evaluate only on integers, because sympy's ``floor`` and
+``Max`` rewrite themselves wrongly under ordinary substitutions. No text reaches sympy's parser: everything is
+built from objects, and names are made safe first.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tolcost.algebra.poly import (
 from tolcost.algebra.printers import display_names
 
 SympyExpr: TypeAlias = sympy.Expr
-"""For those who hand expressions on without touching sympy."""
+"""The type of expressions, for modules that pass them on without importing sympy."""
 
 
 class FloorDiv(sympy.Function):  # type: ignore[misc]  # sympy is not typed
@@ -42,7 +42,7 @@ class FloorDiv(sympy.Function):  # type: ignore[misc]  # sympy is not typed
 
     @classmethod
     def eval(cls, top: SympyExpr, bottom: SympyExpr) -> SympyExpr | None:
-        """Divide integers, and leave everything else alone."""
+        """Divide integers; leave everything else unevaluated."""
         if isinstance(top, sympy.Integer) and isinstance(bottom, sympy.Integer) and bottom > 0:
             return sympy.Integer(int(top) // int(bottom))
         return None
@@ -60,13 +60,13 @@ class FloorDiv(sympy.Function):  # type: ignore[misc]  # sympy is not typed
 
 
 class Clip(sympy.Function):  # type: ignore[misc]  # sympy is not typed
-    """The larger of an expression and 0; evaluates when it is an integer."""
+    """The larger of an expression and 0; evaluates on integers."""
 
     nargs = 1
 
     @classmethod
     def eval(cls, inside: SympyExpr) -> SympyExpr | None:
-        """Clip an integer, and leave everything else alone."""
+        """Clip an integer; leave everything else unevaluated."""
         return sympy.Integer(max(int(inside), 0)) if isinstance(inside, sympy.Integer) else None
 
     def _eval_is_integer(self) -> bool:
@@ -91,7 +91,7 @@ def _power(exp: str | None) -> str:
 
 
 def sympy_symbols(symbols: Iterable[Symbol]) -> dict[Symbol, sympy.Symbol]:
-    """Give each symbol a sympy symbol with a safe name of its own, as positive as it is known to be."""
+    """Return a sympy symbol with a safe, unique name for each symbol; a known sign becomes an assumption."""
     names = display_names(symbols, safe_name)
     return {s: sympy.Symbol(name, integer=True, **_assumptions(s)) for s, name in names.items()}
 
@@ -104,7 +104,7 @@ def _assumptions(symbol: Symbol) -> dict[str, bool]:
 
 
 def safe_name(name: str) -> str:
-    """Replace whatever is not a letter, digit or underscore by its number.
+    """Replace each character that is not a letter, digit or underscore by its code.
 
     >>> safe_name("batch size")
     'batch_u20_size'
@@ -114,7 +114,7 @@ def safe_name(name: str) -> str:
 
 
 def to_sympy(p: Poly | int, symbols: Mapping[Symbol, sympy.Symbol] | None = None) -> SympyExpr:
-    """Give the expression as a sympy object.
+    """Convert an expression to sympy.
 
     >>> from tolcost.algebra.poly import length
     >>> to_sympy(length("n") * 2 + 1)
@@ -125,7 +125,7 @@ def to_sympy(p: Poly | int, symbols: Mapping[Symbol, sympy.Symbol] | None = None
 
 
 def largest_to_sympy(candidates: Sequence[Poly]) -> SympyExpr:
-    """Give the largest of several forms.
+    """Convert the largest of several forms to sympy.
 
     >>> from tolcost.algebra.poly import length
     >>> largest_to_sympy([length("n"), length("m")])
@@ -145,9 +145,9 @@ _BINDERS = "ijklpqrstuvw"
 
 
 def _fresh_binder(symbols: Mapping[Symbol, sympy.Symbol]) -> sympy.Symbol:
-    """A variable for a sum whose name, with the underscore that sympy writes, no symbol around it has.
+    """Return a summation variable whose name, with the underscore that sympy prints, no symbol in scope has.
 
-    Variables of one name would be one when their text is read back.
+    Variables of one name would be the same variable when their text is parsed again.
     """
     taken = {str(symbol) for symbol in symbols.values()}
     names = chain(_BINDERS, (f"i{n}" for n in count()))
@@ -167,7 +167,7 @@ def _generator(generator: Generator, symbols: Mapping[Symbol, sympy.Symbol]) -> 
         case Exponential(base=base, p=p):
             return sympy.Pow(sympy.Integer(base), _poly(p, symbols))
         case Sum(body=body, symbol=symbol, lo=lo, hi=hi):
-            # sympy gives an empty range the negative of the reversed sum; ours is 0.
+            # sympy defines a sum over an empty range as the negative of the reversed sum; here it is 0.
             end = lo - 1 + relu(hi - lo + 1)
             binder = _fresh_binder(symbols)
             inside = _poly(body, {**symbols, symbol: binder})

@@ -1,9 +1,9 @@
-"""Sums by sympy alone: a derivation that shares the question with ours, and nothing else.
+"""Sums by sympy alone: a second derivation that shares only the question with ``sums``.
 
-Static integers and conditions come in as ours; from there on everything is sympy's own: ``Sum``,
-``Piecewise``, ``floor``, ``Max``, and its assumptions about symbols.  What it cannot sum it leaves
-a ``Sum``.  Known traps are walked around only where the question would otherwise be another one:
-sympy gives an empty range the negative of the reversed sum, so ranges end where they begin.
+Static integers and conditions are converted from our types; from there on everything is sympy's own: ``Sum``,
+``Piecewise``, ``floor``, ``Max``, and its assumptions about symbols. A sum that sympy cannot evaluate stays a
+``Sum``. Known traps are avoided only where sympy would answer a different question: it defines a sum over an
+empty range as the negative of the reversed sum, so such ranges are made to end where they begin.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from tolcost.algebra.poly import Exponential, Floor, Generator, Log2, Poly, Relu
 from tolcost.algebra.sympy_form import SympyExpr, sympy_symbols
 
 SumScope: TypeAlias = tuple[Symbol, Poly] | Cond
-"""A coordinate that runs from 1 to its extent, or a condition."""
+"""A coordinate with its extent (it runs from 1), or a condition."""
 
-_FEW = 20
-"""A sum of so few terms is written out."""
+_WRITTEN_OUT_TERMS = 20
+"""The most terms of a sum that is written out."""
 
 
 class SympySums(Struct):
-    """Sums of one program; equal ones are taken once."""
+    """The sums of one program; equal sums are evaluated once."""
 
     symbols: dict[Symbol, sympy.Symbol]
     _facts: list[SympyExpr] = field(default_factory=list)
@@ -34,7 +34,7 @@ class SympySums(Struct):
 
     @classmethod
     def over(cls, lengths: Iterable[Symbol], conditions: Iterable[Cond] = ()) -> SympySums:
-        """Start with symbols for lengths, as positive as they are known to be, and what else holds."""
+        """Start with symbols for lengths, their known signs as assumptions, and with known conditions."""
         sums = cls(sympy_symbols(lengths))
         sums._facts += [sums.poly(fact.p) for fact in conjuncts(conditions) if isinstance(fact, Ge)]
         return sums
@@ -53,18 +53,18 @@ class SympySums(Struct):
             if not isinstance(scope, tuple):
                 pending.extend(conjuncts((scope,)))
                 continue
-            self._facts.pop()  # what holds of a coordinate is known to those inside alone
+            self._facts.pop()  # a fact about a coordinate holds only inside its range
             symbol, extent = self._symbol(scope[0]), self.poly(scope[1])
             inside = [cond for cond in pending if self.cond(cond).has(symbol)]
             pending = [cond for cond in pending if cond not in inside]
-            expr = self._summed(expr, symbol, extent, inside)
+            expr = self._sum_one(expr, symbol, extent, inside)
         assert len(self._facts) == known
         result = _where(expr, [self.cond(cond) for cond in pending])
         if key:
             self._taken[key] = result
         return result
 
-    def _summed(
+    def _sum_one(
         self, expr: SympyExpr, x: sympy.Symbol, extent: SympyExpr, conditions: Sequence[Cond]
     ) -> SympyExpr:
         """Sum over one coordinate: conditions on it alone become bounds, others a Piecewise."""
@@ -78,24 +78,25 @@ class SympySums(Struct):
                 high.extend(bounds[1])
         first = low[0] if len(low) == 1 else sympy.Max(*low)
         last = high[0] if len(high) == 1 else sympy.Min(*high)
-        steps = self._clipped(last - first + 1)
-        # A factor stays outside: sympy moves a condition out of a sum that stands in a product.
+        steps = self._clip_length(last - first + 1)
+        # Factors stay outside: sympy moves a condition out of a sum that is part of a product.
         factor, inner = _where(expr, left).as_independent(x, as_Add=False)
         if inner == 1:
             return factor * steps
         over = (x, first, first + steps - 1)
-        if inner.is_polynomial(x):  # power by power: a sum sympy tries to telescope first
+        # power by power, since sympy tries to telescope a sum of several terms first
+        if inner.is_polynomial(x):
             powers = sympy.Add.make_args(sympy.expand(inner))
             return factor * sympy.Add(*(sympy.Sum(power, over).doit() for power in powers))
-        few = steps.is_Integer and steps <= _FEW
+        few = steps.is_Integer and steps <= _WRITTEN_OUT_TERMS
         return factor * (sympy.Sum(inner, over).doit() if few else sympy.Sum(inner, over))
 
-    def _clipped(self, length: SympyExpr) -> SympyExpr:
-        """Give how many steps a range has: none where it would be fewer."""
+    def _clip_length(self, length: SympyExpr) -> SympyExpr:
+        """Return the number of steps of a range, at least 0."""
         return length if self._is_known(length) else sympy.Max(length, 0)
 
     def _is_known(self, form: SympyExpr) -> bool:
-        """Whether sympy, or something the program relies on, says that an integer is not negative."""
+        """Whether sympy's assumptions, or a known condition, show that an integer is non-negative."""
         if form.is_nonnegative:
             return True
         inside, rest = form.as_independent(sympy.floor, as_Add=True)[::-1]
@@ -105,7 +106,7 @@ class SympySums(Struct):
         return any(sympy.expand(form - fact).is_nonnegative for fact in self._facts)
 
     def _bounds(self, condition: Cond, x: sympy.Symbol) -> tuple[list[SympyExpr], list[SympyExpr]] | None:
-        """Give the bounds that a linear condition puts on a coordinate; None where it puts no such."""
+        """Return the bounds that a linear condition puts on a coordinate; None for any other condition."""
         if not isinstance(condition, (Ge, Eq)):
             return None
         form = sympy.expand(self.poly(condition.p))
@@ -123,7 +124,7 @@ class SympySums(Struct):
     # ---- what is static ------------------------------------------------------------------------
 
     def poly(self, p: Poly) -> SympyExpr:
-        """Give a static integer, with sympy's own floor and Max."""
+        """Convert a static integer, with sympy's own floor and Max."""
         return sympy.Add(
             *(
                 sympy.Mul(sympy.Rational(coef, p.den), *(self._generator(g) for g in mono))
@@ -149,13 +150,13 @@ class SympySums(Struct):
                 return sympy.Sum(self.poly(body), (binder, first, sympy.Max(last, first - 1)))
 
     def _symbol(self, symbol: Symbol) -> sympy.Symbol:
-        """Give the one sympy symbol for a symbol; a coordinate, never less than 1, gets it when first met."""
+        """Return the sympy symbol of a symbol; a coordinate, which is at least 1, gets it when first met."""
         if symbol not in self.symbols:
             self.symbols[symbol] = sympy.Dummy(symbol.name, integer=True, positive=True)
         return self.symbols[symbol]
 
     def cond(self, condition: Cond) -> sympy.Basic:
-        """Give a condition."""
+        """Convert a condition."""
         match condition:
             case Truth(value=value):
                 return sympy.true if value else sympy.false
@@ -171,37 +172,40 @@ class SympySums(Struct):
                 return sympy.Not(self.cond(part))
 
     def at(self, expr: SympyExpr, values: Mapping[Symbol, int]) -> int | str:
-        """Evaluate at a point, all symbols at once; where no integer comes out, say what does instead."""
+        """Evaluate at a point, all symbols simultaneously.
+
+        If the result is not an integer, describe it instead.
+        """
         known = {self.symbols[s]: sympy.Integer(value) for s, value in values.items() if s in self.symbols}
-        found = _written_out(expr.xreplace(known))
+        found = _write_out(expr.xreplace(known))
         if found.is_Integer:
             return int(found)
         return "a variable left its sum" if found.free_symbols else "no integer"
 
 
 def larger(left: SympyExpr, right: SympyExpr) -> SympyExpr:
-    """Give the larger of two."""
+    """Return the larger of two expressions."""
     return sympy.Max(left, right)
 
 
 def same(left: SympyExpr, right: SympyExpr) -> bool:
-    """Tell whether sympy sees, by expanding alone, that two expressions are one."""
+    """Whether expansion alone shows sympy that two expressions are equal."""
     return bool(sympy.expand(left - right) == 0)
 
 
 def is_closed(expr: SympyExpr) -> bool:
-    """Tell whether no sum is left."""
+    """Whether no sum is left."""
     return not expr.has(sympy.Sum)
 
 
-def _written_out(expr: SympyExpr) -> SympyExpr:
-    """Write sums between numbers out, outer ones first: sympy begins inside, where bounds are not known."""
+def _write_out(expr: SympyExpr) -> SympyExpr:
+    """Write out sums between numbers, outermost first: sympy starts inside, at bounds still symbolic."""
     if isinstance(expr, sympy.Sum):
         *inner, (x, first, last) = expr.limits
         rest = sympy.Sum(expr.function, *inner) if inner else expr.function
         steps = (rest.xreplace({x: sympy.Integer(k)}) for k in range(int(first), int(last) + 1))
-        return sympy.Add(*map(_written_out, steps))
-    return expr.func(*map(_written_out, expr.args)) if expr.has(sympy.Sum) else expr
+        return sympy.Add(*map(_write_out, steps))
+    return expr.func(*map(_write_out, expr.args)) if expr.has(sympy.Sum) else expr
 
 
 def _where(expr: SympyExpr, conditions: Sequence[sympy.Basic]) -> SympyExpr:

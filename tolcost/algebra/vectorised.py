@@ -1,8 +1,8 @@
 """Exact evaluation at many points with NumPy.
 
-A bound on every intermediate value, computed in Python integers, decides how to compute: in
-int64 where it fits; with the low 64 bits and a float estimate of the rest up to about 110 bits;
-otherwise with Python integers.  Nothing ever overflows silently.
+A bound on every intermediate value, computed in Python integers, decides how to compute: in int64 if it fits;
+up to about 110 bits with the low 64 bits and a float estimate of the rest; otherwise in Python integers.
+Nothing overflows silently.
 """
 
 from __future__ import annotations
@@ -36,11 +36,12 @@ from tolcost.diagnostics import quoted, visible
 
 _K = TypeVar("_K")
 
-# int64, or Python integers in an object array: NumPy's types cannot say this in one place.
+# int64, or Python integers in an object array: NumPy's types cannot express this.
 Ints: TypeAlias = npt.NDArray[Any]
 AtPoint: TypeAlias = Callable[[Generator, Mapping[Symbol, int]], int]
-"""How one generator is evaluated at one point."""
+"""Evaluates one generator at one point."""
 _CHUNK = 1 << 16
+"""The number of points evaluated together, which bounds the memory of intermediate columns."""
 _INT64 = 2**63
 _TWO_LIMBS = 2**113  # bound * (rounding steps) below this keeps the float estimate within half of 2**64
 
@@ -55,7 +56,7 @@ class _Table(Struct, frozen=True):
 
 
 def evaluate_columns(p: Poly, values: Mapping[Symbol, Sequence[int] | Ints], at_point: AtPoint) -> Ints:
-    """Evaluate at all points; int64 where every result fits, else Python integers."""
+    """Evaluate at all points; int64 if every result fits, else Python integers."""
     columns = {symbol: _column(column) for symbol, column in values.items()}
     sizes = {len(column) for column in columns.values()}
     if len(sizes) > 1:
@@ -73,7 +74,7 @@ def evaluate_columns(p: Poly, values: Mapping[Symbol, Sequence[int] | Ints], at_
 
 
 def decide_columns(cond: Cond, values: Mapping[Symbol, Sequence[int] | Ints], at_point: AtPoint) -> Ints:
-    """Decide a condition at all points: an array of truths, or one for all of them."""
+    """Decide a condition at all points: an array of truth values, or one value for all of them."""
     match cond:
         case Truth(value=value):
             return np.array(value)
@@ -90,20 +91,20 @@ def decide_columns(cond: Cond, values: Mapping[Symbol, Sequence[int] | Ints], at
 
 
 def broadcast(values: Mapping[_K, int | Sequence[int] | Ints]) -> tuple[dict[_K, Ints], tuple[int, ...]]:
-    """Give columns of one length for numbers, sequences and arrays of any rank, and the shape they have.
+    """Broadcast numbers, sequences and arrays to columns of one length; return them with the broadcast shape.
 
     >>> columns, shape = broadcast({"n": 8, "k": [1, 2, 3]})
     >>> columns["n"].tolist(), shape
     ([8, 8, 8], (3,))
     """
-    arrays = [_whole(str(name), np.asarray(value)) for name, value in values.items()]
+    arrays = [_check_integers(str(name), np.asarray(value)) for name, value in values.items()]
     together = np.broadcast_arrays(*arrays)
     columns = (_column(array.reshape(-1)) for array in together)
     return dict(zip(values, columns, strict=True)), together[0].shape
 
 
-def _whole(name: str, array: Ints) -> Ints:
-    """The array itself; what is no integer is refused, as Python refuses it, and not brought to one."""
+def _check_integers(name: str, array: Ints) -> Ints:
+    """Return the array; reject values that are not integers, as Python does, instead of converting them."""
     for value in () if array.dtype.kind in "iu" else array.flat:
         try:
             index(value)
@@ -114,12 +115,12 @@ def _whole(name: str, array: Ints) -> Ints:
 
 
 def largest(columns: Iterable[Ints]) -> Ints:
-    """Give the largest of several columns at each point."""
+    """Return the largest of several columns at each point."""
     return reduce(np.maximum, columns)
 
 
 def shaped(column: Sequence[object] | Ints, shape: tuple[int, ...]) -> Ints:
-    """Give a column as an array of a shape: int64 where all fit, else Python objects."""
+    """Return a column as an array of a shape: int64 if all values fit, else Python objects."""
     known = isinstance(column, np.ndarray) or all(isinstance(value, int) for value in column)
     return (_column(column) if known else np.array(column, dtype=object)).reshape(shape)  # type: ignore[arg-type]
 
@@ -135,12 +136,12 @@ def _column(column: Sequence[int] | Ints) -> Ints:
 
 
 def _largest(column: Ints) -> int:
-    """Give the largest absolute value."""
+    """Return the largest absolute value."""
     return max(abs(int(column.max())), abs(int(column.min()))) if len(column) else 0
 
 
 def _poly(p: Poly, table: _Table) -> Ints:
-    """Evaluate, and divide by the denominator."""
+    """Evaluate a polynomial, including the division by its denominator."""
     top = _numerator(p, table)
     if p.den == 1:
         return top
@@ -149,7 +150,7 @@ def _poly(p: Poly, table: _Table) -> Ints:
     quotient = top // p.den
     if (quotient * p.den != top).any():
         raise NotInteger(f"{p} is not an integer at some point")
-    return _narrowed(quotient)
+    return _as_int64(quotient)
 
 
 def _numerator(p: Poly, table: _Table) -> Ints:
@@ -169,7 +170,7 @@ def _numerator(p: Poly, table: _Table) -> Ints:
 
 
 def _monomial_bound(mono: Monomial, coef: int, largest: Mapping[Generator, int]) -> int:
-    """Bound a product and every part of it, so a factor that is 0 hides nothing."""
+    """Bound a product and every partial product; a factor that is 0 must not hide a large one."""
     bound = max(abs(coef), 1)
     for generator in mono:
         bound *= max(largest[generator], 1)
@@ -190,7 +191,7 @@ def _sum_of_products(p: Poly, table: _Table, columns: Mapping[Generator, Ints], 
 
 
 def _two_limbs(p: Poly, table: _Table, columns: Mapping[Generator, Ints]) -> Ints:
-    """Compute modulo 2**64 and, roughly, in floats; together they give the exact value."""
+    """Compute modulo 2**64 and, roughly, in floats; together they determine the exact value."""
     low = np.zeros(table.size, dtype=np.uint64)
     rough = np.zeros(table.size, dtype=np.float64)
     for mono, coef in p.terms.items():
@@ -206,7 +207,7 @@ def _two_limbs(p: Poly, table: _Table, columns: Mapping[Generator, Ints]) -> Int
     return exact
 
 
-def _narrowed(column: Ints) -> Ints:
+def _as_int64(column: Ints) -> Ints:
     if column.dtype == object and _largest(column) < _INT64:
         return column.astype(np.int64)
     return column
@@ -214,18 +215,18 @@ def _narrowed(column: Ints) -> Ints:
 
 def _generator(generator: Generator, table: _Table) -> Ints:
     if generator not in table.done:
-        table.done[generator] = _compute(generator, table)
+        table.done[generator] = _compute_column(generator, table)
     return table.done[generator]
 
 
-def _compute(generator: Generator, table: _Table) -> Ints:
+def _compute_column(generator: Generator, table: _Table) -> Ints:
     match generator:
         case Symbol():
             if generator not in table.columns:
                 raise UnboundSymbol(generator)
             return np.ascontiguousarray(table.columns[generator])
         case Relu(p=p):
-            return np.maximum(_narrowed(_poly(p, table)), 0)
+            return np.maximum(_as_int64(_poly(p, table)), 0)
         case Floor(p=p, q=q):
             return _floor(p, q, table)
         case Log2(p=p):
@@ -237,16 +238,16 @@ def _compute(generator: Generator, table: _Table) -> Ints:
 
 
 def _floor(p: Poly, q: Poly, table: _Table) -> Ints:
-    top, bottom = _narrowed(_poly(p, table)), _narrowed(_poly(q, table))
+    top, bottom = _as_int64(_poly(p, table)), _as_int64(_poly(q, table))
     if (bottom < 1).any():
         raise NotInteger(f"a divisor, {q}, is not positive at some point")
     if object in (top.dtype, bottom.dtype):
-        return _narrowed(top.astype(object) // bottom.astype(object))
+        return _as_int64(top.astype(object) // bottom.astype(object))
     return top // bottom
 
 
 def _point_by_point(generator: Sum, table: _Table) -> Ints:
-    """Sums without a closed form are evaluated one by one, each different point once."""
+    """Evaluate a sum without a closed form point by point, each distinct point once."""
     symbols = sorted(generator.free, key=lambda s: s.key)
     rows = list(zip(*(_generator(s, table).tolist() for s in symbols), strict=True)) or [()] * table.size
     known = {row: table.at_point(generator, dict(zip(symbols, row, strict=True))) for row in set(rows)}

@@ -1,8 +1,7 @@
-"""Applications: each is a folder that stands on the core, and can be deleted with all that it brings.
+"""Applications: each is a folder that builds on the core, and can be deleted with everything it adds.
 
-The core imports none of them.  What they add to it is in the tables below: the command line finds their
-commands there, Python further functions, and the gate what else it checks.  A folder that is deleted takes
-its rows along.
+The core imports none of them.  The tables below list their additions: commands for the command line, further
+functions for Python, and further checks for the gate.  Delete the rows of a folder together with it.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "torch": ("torch.command", "Count what a module of PyTorch costs, by torch's own exporter."),
         "sql": ("sql.command", "Count what a query in SQL costs, as a program in ToLang."),
+        "circuit": ("circuits.command", "Write programs as arithmetic circuits, read and compare these."),
         "fleet": ("fleet.command", "Count what many models cost, as one table."),
         "referee": (
             "referee.command",
@@ -31,13 +31,13 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "mcp": ("agents.command", "Serve the commands as tools to programs that speak MCP."),
     }
 )
-"""For each command the module that holds it, as ``command``, and a line about it."""
+"""The module of each command, which defines it as ``command``, and a line about it."""
 
 FUNCTIONS: Mapping[str, str] = MappingProxyType({"from_torch": "torch.api"})
-"""Functions of ``import tolcost`` that an application brings, and where they are."""
+"""Functions of ``import tolcost`` that an application adds, with their modules."""
 
 GATE: Mapping[str, tuple[str, str]] = MappingProxyType({"formulas": ("referee.judge", "held_formulas")})
-"""For each setting of ``tolcost.toml`` that an application checks: the module, and its function."""
+"""Settings of ``tolcost.toml`` that an application checks, with the module and its function."""
 
 
 def is_there(module: str) -> bool:
@@ -51,7 +51,7 @@ def load(module: str) -> Any:
 
 
 def commands() -> Iterator[tuple[str, str, str]]:
-    """The commands that are there: name, module and a line about each."""
+    """Yield the installed commands: name, module and a line about each."""
     for name, (module, line) in COMMANDS.items():
         if is_there(module):
             yield name, f"{__name__}.{module}", line

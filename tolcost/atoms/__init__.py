@@ -1,1 +1,1 @@
-"""The atomic IR: nodes, and ways to walk, check, print and unroll them."""
+"""The atomic IR: its nodes, and the traversals, checks, printer and unrolling over them."""

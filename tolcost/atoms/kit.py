@@ -1,17 +1,17 @@
-"""A kit for passes over the IR: what a node is made of, and in which order to meet nodes.
+"""Traversals of the IR: the parts of a node, and the order in which nodes are evaluated.
 
     children(node)           its operands, in the order in which they are evaluated
-    rebuild(node, operands)  the same node over other operands
-    restate(node, ...)       the same node with other static integers and conditions
-    regions(node)            the blocks inside it, with what each of them binds
-    inner_nodes(roots)       every node in and under some nodes, each once
+    with_operands(node, ...) the node with other operands
+    map_static(node, ...)    the node with other static integers and conditions
+    regions(node)            the blocks inside it, each with the names that it binds
+    inner_nodes(roots)       every node in and under the given nodes, each once
     schedule(...)            the nodes of one block, operands first
-    schedules(program)       those of every block of a program, inner ones first
+    schedules(program)       the schedules of every block of a program, inner ones first
     own_symbols(node)        the symbols it mentions itself
 
-A pass says what it does to which kind of node, best in a table from kinds to rules, and leaves
-the rest to these.  Nothing here recurses over a program: deep expressions need no stack, and
-shared ones no exponential work.  Nodes hash by identity, so what is known of one is kept under it.
+A pass defines its effect on each kind of node, best in a table from kinds to rules, and leaves everything
+else to these functions. Nothing here recurses over a program: deep expressions need no stack, and shared
+expressions no exponential work. Nodes hash by identity, so results can be cached by node.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _STATIC = (Poly, *_CONDITIONS)
 
 @lru_cache(maxsize=256)
 def numeric_type(space: str) -> Type:
-    """Give the type of a number, which most nodes have."""
+    """Return the type of a number, which most nodes have."""
     return (Part((), space),)
 
 
 def is_numeric(types: Type) -> bool:
-    """Tell whether a type is that of one number."""
+    """Whether a type is that of a single number."""
     return len(types) == 1 and not types[0].shape
 
 
@@ -53,19 +53,19 @@ def is_numeric(types: Type) -> bool:
 
 
 def children(node: Node) -> tuple[Node, ...]:
-    """Give the nodes that are evaluated once, before the node itself, in order."""
+    """Return the nodes that are evaluated before the node itself, each once, in order."""
     return _CHILDREN[type(node)](node)
 
 
-def rebuild(node: _N, operands: Sequence[Node], **fields: Any) -> _N:
-    """Give the same node over other operands; ``fields`` are what else is to change, as its type."""
+def with_operands(node: _N, operands: Sequence[Node], **fields: Any) -> _N:
+    """Return the node with other operands; ``fields`` are other fields to change, such as its type."""
     if tuple(operands) != children(node):
         fields.update(_OPERAND_FIELDS[type(node)](node, operands))
-    return _changed(node, fields)
+    return _with_fields(node, fields)
 
 
-def _changed(node: _N, fields: Mapping[str, Any]) -> _N:
-    """Give a node with other fields: the node itself where they are as they were."""
+def _with_fields(node: _N, fields: Mapping[str, Any]) -> _N:
+    """Return the node with other fields, or the node itself if all of them are unchanged."""
     for name, value in fields.items():
         if getattr(node, name) is not value:
             break
@@ -77,28 +77,28 @@ def _changed(node: _N, fields: Mapping[str, Any]) -> _N:
 
 
 def index_nodes(at: Indices) -> tuple[Node, ...]:
-    """Give the indices that are nodes; the others are static."""
-    if all_static(at):  # as most are
+    """Return the indices that are nodes; the others are static."""
+    if all_static(at):  # the usual case
         return ()
     return tuple([index for index in at if not isinstance(index, Poly)])
 
 
 def all_static(at: Sequence[object]) -> TypeGuard[tuple[Poly, ...]]:
-    """Tell whether all indices are static integers."""
-    for index in at:  # noqa: SIM110 - of every index this is asked, and a generator takes twice as long
+    """Whether all indices are static integers."""
+    for index in at:  # noqa: SIM110 - this runs for every index, and a generator takes twice as long
         if type(index) is not Poly:
             return False
     return True
 
 
 def with_index_nodes(at: Indices, computed: Iterable[Node]) -> Indices:
-    """Put other nodes where indices are nodes."""
+    """Replace the indices that are nodes."""
     fresh = iter(computed)
     return tuple(index if isinstance(index, Poly) else next(fresh) for index in at)
 
 
 LEAVES = {ir.Input, ir.Number, ir.Table, ir.Ref}
-"""Kinds without operands and blocks."""
+"""The kinds of nodes without operands and blocks."""
 
 _CHILDREN: Mapping[type, Callable[[Any], tuple[Node, ...]]] = {
     **dict.fromkeys((*LEAVES, ir.Build), lambda node: ()),
@@ -130,7 +130,7 @@ _OPERAND_FIELDS: Mapping[type, Callable[[Any, Sequence[Node]], dict[str, Any]]] 
 
 
 class Region(NamedTuple):
-    """A block inside a node, and what is bound around it: coordinates, and perhaps an accumulator."""
+    """A block inside a node, with the coordinates and the accumulator bound around it."""
 
     block: Block
     coords: tuple[Symbol, ...] = ()
@@ -138,14 +138,14 @@ class Region(NamedTuple):
 
 
 def regions(node: Node) -> tuple[Region, ...]:
-    """Give the blocks inside a node, each with what it binds."""
+    """Return the blocks inside a node, each with the names that it binds."""
     found = REGIONS.get(type(node))
     return () if found is None else found(node)
 
 
 def blocks(node: Node) -> tuple[Block, ...]:
-    """Give the blocks inside a node."""
-    found = REGIONS.get(type(node))  # most have none, and this is asked of every node by every pass
+    """Return the blocks inside a node."""
+    found = REGIONS.get(type(node))  # most nodes have none, and every pass calls this for every node
     return () if found is None else tuple([region.block for region in found(node)])
 
 
@@ -154,27 +154,27 @@ REGIONS: Mapping[type, Callable[[Any], tuple[Region, ...]]] = {
     ir.Fold: lambda node: (Region(node.body, node.coords, node.accumulator),),
     ir.Select: lambda node: (Region(node.then), Region(node.other)),
 }
-"""The blocks inside a node, for the kinds that have some."""
+"""The blocks inside a node, for the kinds of nodes that have blocks."""
 
 
 def roots(block: Block | Program) -> tuple[Node, ...]:
-    """Give what one visit of a block, or a run of a program, evaluates."""
+    """Return the nodes that one visit of a block, or one run of a program, evaluates."""
     results = (block.result,) if isinstance(block, Block) else tuple(out.node for out in block.outputs)
     return (*(node for _, node in block.bindings), *results)
 
 
 def static_condition(node: ir.Select) -> Cond | None:
-    """Give the condition on lengths and coordinates that decides a choice; None where a node does."""
+    """Return the condition on lengths and coordinates that decides a choice; None if a node decides it."""
     return node.condition if isinstance(node.condition, _CONDITIONS) else None
 
 
 def is_ref(node: Node, var: Var) -> bool:
-    """Tell whether a node is just the value of a variable."""
+    """Whether a node is the value of the given variable."""
     return isinstance(node, ir.Ref) and node.var is var
 
 
 def inner_nodes(tops: Iterable[Node], bound: Mapping[Var, Node] | None = None) -> Iterator[Node]:
-    """Give every node in and under some nodes, each once; under the names in ``bound`` too."""
+    """Yield every node in and under the given nodes, each once, following the variables in ``bound``, too."""
     seen: set[Node] = set()
     pending = list(tops)
     while pending:
@@ -194,7 +194,7 @@ def inner_nodes(tops: Iterable[Node], bound: Mapping[Var, Node] | None = None) -
 
 @lru_cache(maxsize=8)
 def program_nodes(program: Program) -> tuple[Node, ...]:
-    """Give every node of a program, each once; whoever is about to run it looks them through."""
+    """Return every node of a program, each once; cached because each run of a program looks them through."""
     return tuple(inner_nodes(roots(program)))
 
 
@@ -202,7 +202,7 @@ def program_nodes(program: Program) -> tuple[Node, ...]:
 
 
 class ScheduledNode(NamedTuple):
-    """A node to evaluate: the steps its operands come from, how often it counts, variables bound to it."""
+    """A node to evaluate, the steps of its operands, how often it counts, and the variables bound to it."""
 
     node: Node
     operands: tuple[int, ...]
@@ -211,10 +211,10 @@ class ScheduledNode(NamedTuple):
 
 
 class Schedule(Struct, frozen=True, eq=False):
-    """The nodes that one visit evaluates, operands first, and where the bindings and results are.
+    """The nodes that one visit evaluates, operands first, and the steps of bindings and results.
 
-    A node reachable by several paths is listed once, with the number of paths: it is computed
-    once and counted as often as it stands in the tree.
+    A node reachable by several paths is listed once, with the number of paths: it is computed once and
+    counted once per path.
     """
 
     steps: tuple[ScheduledNode, ...]
@@ -226,24 +226,24 @@ class Schedule(Struct, frozen=True, eq=False):
         return [step[0] for step in self.steps]
 
     def of(self, kinds: Collection[type]) -> list[ScheduledNode]:
-        """The steps of nodes of some kinds: one looks for those that few are."""
+        """Return the steps whose nodes have one of the given kinds; the kinds are meant to be rare ones."""
         return [step for step in self.steps if type(step[0]) in kinds]
 
 
 class Schedules(Struct, frozen=True, eq=False):
-    """Every block of a program with its schedule, inner ones first, and that of the program itself."""
+    """Every block of a program with its schedule, inner ones first, and the program's own schedule."""
 
     blocks: tuple[tuple[Block, Schedule], ...]
     top: Schedule
 
     def __iter__(self) -> Iterator[Schedule]:
-        """Inner schedules before those of the blocks around them, that of the program last."""
+        """Yield inner schedules before the schedules of the blocks around them, the program's last."""
         yield from (plan for _, plan in self.blocks)
         yield self.top
 
 
 def schedule(bindings: Bindings, results: tuple[Node, ...]) -> Schedule:
-    """Order the nodes of bindings and results so that each comes after what it needs."""
+    """Order the nodes of bindings and results so that each comes after the nodes it needs."""
     tops = (*[node for _, node in bindings], *results)
     place, inputs = _postorder(tops)
     at = tuple([place[top] for top in tops])
@@ -256,13 +256,13 @@ def schedule(bindings: Bindings, results: tuple[Node, ...]) -> Schedule:
 
 @lru_cache(maxsize=1 << 10)
 def schedule_block(block: Block) -> Schedule:
-    """Order the nodes of a block; one pass after the other asks for it."""
+    """Order the nodes of a block; cached because pass after pass needs it."""
     return schedule(block.bindings, (block.result,))
 
 
 @lru_cache(maxsize=8)
 def schedule_program(program: Program) -> Schedule:
-    """Order the nodes of a program that are in no block; it may be run many times."""
+    """Order the nodes of a program that are in no block; cached because a program may run many times."""
     return schedule(program.bindings, tuple(out.node for out in program.outputs))
 
 
@@ -271,7 +271,7 @@ def schedules(program: Program) -> Schedules:
     top = schedule_program(program)
     found: list[tuple[Block, Schedule]] = []
     entered: set[Block] = set()
-    pending: list[tuple[Block, Schedule | None]] = [(block, None) for block in _entered(top)]
+    pending: list[tuple[Block, Schedule | None]] = [(block, None) for block in _blocks_entered(top)]
     while pending:
         block, plan = pending.pop()
         if plan is not None:
@@ -280,26 +280,26 @@ def schedules(program: Program) -> Schedules:
             entered.add(block)
             plan = schedule_block(block)
             pending.append((block, plan))
-            pending += [(inner, None) for inner in _entered(plan)]
+            pending += [(inner, None) for inner in _blocks_entered(plan)]
     return Schedules(tuple(found), top)
 
 
 def bound_nodes(program: Program, found: Schedules) -> dict[Var, Node]:
-    """Give the node that each variable of a program is bound to; accumulators are not among them."""
+    """Return the node that each variable of a program is bound to; accumulators are not included."""
     bound = dict(program.bindings)
     for block, _ in found.blocks:
         bound.update(block.bindings)
     return bound
 
 
-def _entered(plan: Schedule) -> list[Block]:
+def _blocks_entered(plan: Schedule) -> list[Block]:
     return [region.block for node, *_ in plan.of(REGIONS) for region in REGIONS[type(node)](node)]
 
 
 def _postorder(tops: Iterable[Node]) -> tuple[dict[Node, int], list[tuple[int, ...]]]:
-    """Give the place of every node that some nodes reach without entering a block, operands first.
+    """Number the nodes reachable without entering a block, operands first.
 
-    Beside it, the places of the operands of each.
+    Returns the number of each node, and for each number the numbers of the operands.
     """
     place: dict[Node, int] = {}
     inputs: list[tuple[int, ...]] = []
@@ -308,7 +308,7 @@ def _postorder(tops: Iterable[Node]) -> tuple[dict[Node, int], list[tuple[int, .
         pending: list[Node | None] = [top]
         while pending:
             node = pending.pop()
-            if node is None:  # its operands have their places
+            if node is None:  # all its operands are numbered
                 node, operands = opened.pop()
             elif node in place:
                 continue
@@ -335,7 +335,7 @@ def _multiplicities(inputs: list[tuple[int, ...]], tops: tuple[int, ...]) -> lis
 
 @lru_cache(maxsize=1 << 10)
 def last_uses(plan: Schedule) -> tuple[tuple[int, ...], ...]:
-    """Find which values are no longer needed after each step; roots are kept.  Only running asks for it."""
+    """Return the values that are no longer needed after each step; roots are kept. Only runs need this."""
     last: dict[int, int] = {}
     for k, step in enumerate(plan.steps):
         for child in step.operands:
@@ -360,11 +360,11 @@ STATIC_FIELD: Mapping[type, str] = {
     ir.Fold: "extents",
     ir.Select: "condition",
 }
-"""The field in which a node holds static integers and conditions, one or many, perhaps among others."""
+"""The field in which a node holds static integers and conditions: one, or several mixed with other values."""
 
 
 def static_parts(node: Node) -> tuple[Poly | Cond, ...]:
-    """Give the static integers and conditions of a node itself, those of its type left out."""
+    """Return the static integers and conditions of a node itself, without those of its type."""
     name = STATIC_FIELD.get(type(node))
     if name is None:
         return ()
@@ -372,40 +372,40 @@ def static_parts(node: Node) -> tuple[Poly | Cond, ...]:
     return tuple([one for one in (held if isinstance(held, tuple) else (held,)) if isinstance(one, _STATIC)])
 
 
-def restate(node: _N, poly: Callable[[Poly], Poly], cond: Callable[[Cond], Cond]) -> _N:
-    """Give the same node with other static integers and conditions, in its type too."""
+def map_static(node: _N, poly: Callable[[Poly], Poly], cond: Callable[[Cond], Cond]) -> _N:
+    """Return the node with other static integers and conditions, also in its type."""
 
     def part(value: Any) -> Any:
         return (
             poly(value) if isinstance(value, Poly) else cond(value) if isinstance(value, _STATIC) else value
         )
 
-    fields: dict[str, Any] = {"type": restated_type(node.type, poly)}
+    fields: dict[str, Any] = {"type": map_type(node.type, poly)}
     name = STATIC_FIELD.get(type(node))
     if name is not None:
         held = getattr(node, name)
-        fields[name] = _restated(held, part) if isinstance(held, tuple) else part(held)
-    return _changed(node, fields)
+        fields[name] = _map_parts(held, part) if isinstance(held, tuple) else part(held)
+    return _with_fields(node, fields)
 
 
-def _restated(parts: tuple[Any, ...], part: Callable[[Any], Any]) -> tuple[Any, ...]:
-    """Give some parts restated: the very tuple where all of them stay."""
+def _map_parts(parts: tuple[Any, ...], part: Callable[[Any], Any]) -> tuple[Any, ...]:
+    """Map the parts of a tuple; return the same tuple if no part changes."""
     fresh = tuple(map(part, parts))
     return parts if all(map(operator.is_, fresh, parts)) else fresh
 
 
-def restated_type(types: Type, poly: Callable[[Poly], Poly]) -> Type:
-    """Give a type with every length restated."""
+def map_type(types: Type, poly: Callable[[Poly], Poly]) -> Type:
+    """Return a type with every length mapped."""
 
     def restated(part: ir.Part) -> ir.Part:
-        shape = _restated(part.shape, poly)
+        shape = _map_parts(part.shape, poly)
         return part if shape is part.shape else ir.Part(shape, part.space)
 
-    return _restated(types, restated)
+    return _map_parts(types, restated)
 
 
 def program_symbols(program: Program) -> frozenset[Symbol]:
-    """Give every symbol a program mentions."""
+    """Return every symbol that a program mentions."""
     found: set[Symbol] = set(program.symbols)
     for condition in program.conditions:
         found.update(symbols_of_cond(condition.condition))
@@ -420,7 +420,7 @@ def program_symbols(program: Program) -> frozenset[Symbol]:
 
 
 def own_symbols(node: Node) -> Iterator[Symbol]:
-    """Give the symbols that a node mentions or binds itself, not in its type and not in its operands."""
+    """Yield the symbols that a node itself mentions or binds, not those in its type or operands."""
     for part in static_parts(node):
         yield from constant_symbols(part)
     if isinstance(node, (ir.Build, ir.Fold)):
@@ -430,24 +430,24 @@ def own_symbols(node: Node) -> Iterator[Symbol]:
 
 
 def defined_length(node: Node) -> Symbol | None:
-    """Give the length that evaluating a node defines, if there is one."""
+    """Return the length that evaluating a node defines, if there is one."""
     if isinstance(node, ir.Filter):
         return node.length
     return node.ends if isinstance(node, ir.Fold) else None
 
 
 def is_fixed(table: ir.Table) -> bool:
-    """Tell whether the entries of a table are the same throughout a run."""
+    """Whether the entries of a table stay the same throughout a run."""
     return all(symbol.kind == "length" for symbol in own_symbols(table))
 
 
 def constant_symbols(value: Constant) -> Iterable[Symbol]:
-    """Give the symbols of a static numeric."""
+    """Return the symbols of a static numeric."""
     if isinstance(value, Poly):
         return value.free
     return symbols_of_cond(value) if isinstance(value, _CONDITIONS) else ()
 
 
 def type_symbols(types: Type) -> Set[Symbol]:
-    """Give the symbols of the lengths in a type."""
+    """Return the symbols of the lengths in a type."""
     return frozenset().union(*[length.free for part in types for length in part.shape])

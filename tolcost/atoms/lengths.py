@@ -1,4 +1,4 @@
-"""What decides the atoms of a program: its lengths, and what only data tells."""
+"""The values of a program's lengths, and the facts that only data decides."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span, place, quot
 
 
 def given_lengths(program: Program, dims: Mapping[str, int]) -> dict[Symbol, int]:
-    """Find what the lengths given by name are, and those that follow: none may break a condition."""
+    """Return the given lengths and those that follow from them; reject values that break a condition."""
     given = named(program, dims)
     known = solve(equations_in(each.condition for each in program.conditions), given)[0]
     told = [(each.condition, line_of(each.span)) for each in program.conditions]
@@ -37,7 +37,7 @@ def given_lengths(program: Program, dims: Mapping[str, int]) -> dict[Symbol, int
 
 
 def named(program: Program, dims: Mapping[str, int]) -> dict[Symbol, int]:
-    """Lengths that are given by name; a name that means nothing is a mistake, and would be ignored."""
+    """Return the lengths given by name; an unknown name is a mistake that would otherwise be ignored."""
     known = {symbol.name: symbol for symbol in lengths_of(program)}
     unknown = sorted(dims.keys() - known.keys())
     if unknown:
@@ -48,7 +48,7 @@ def named(program: Program, dims: Mapping[str, int]) -> dict[Symbol, int]:
 
 
 def lengths_of(program: Program) -> tuple[Symbol, ...]:
-    """Every length that a program, its inputs or its conditions mention."""
+    """Return every length that a program, its inputs or its conditions mention."""
     shapes = (part.shape for needed in program.inputs for part in needed.type)
     conditions = (s for c in program.conditions for s in symbols_of_cond(c.condition))
     return (*program.symbols, *conditions, *(s for shape in shapes for d in shape for s in d.free))
@@ -57,7 +57,7 @@ def lengths_of(program: Program) -> tuple[Symbol, ...]:
 def out_of_bounds(
     symbol: Symbol, bindings: Mapping[Symbol, int], told: Iterable[tuple[Cond, str]]
 ) -> Iterator[Diagnostic]:
-    """Say of a length if it is outside of its range, and which equation it follows from, and where."""
+    """Report a length outside its range, and the equation that it follows from."""
     value, low, high = bindings[symbol], _bound(symbol.lo, bindings), _bound(symbol.hi, bindings)
     if (low is not None and value < low) or (high is not None and value > high):
         ends = f"{'' if low is None else f'{low:,}'}..{'' if high is None else f'{high:,}'}"
@@ -70,7 +70,7 @@ def out_of_bounds(
 
 
 def line_of(span: Span) -> str:
-    """The line of a span, as it stands behind what is said of it."""
+    """Return " (line N)" for a span that has a source, to follow a message."""
     return "" if span.source is NOWHERE.source else f" (line {place(span).line})"
 
 
@@ -81,7 +81,7 @@ def _bound(bound: Poly | None, bindings: Mapping[Symbol, int]) -> int | None:
 def check_conditions(
     conditions: Iterable[Condition], bindings: Mapping[Symbol, int], told: str = "this run breaks"
 ) -> None:
-    """Stop if a condition that can be decided does not hold."""
+    """Reject the program if a condition that can be decided does not hold."""
     broken = tuple(
         Diagnostic("T0344", f"{told} a condition of the program: {condition.reason}", condition.span)
         for condition in conditions
@@ -94,12 +94,12 @@ def check_conditions(
 def _holds(condition: Condition, bindings: Mapping[Symbol, int]) -> bool:
     try:
         return evaluate_cond(condition.condition, bindings)
-    except NotInteger:  # a division by 0: another condition says that there is none
+    except NotInteger:  # a divisor is 0: another condition of the program excludes that
         return False
 
 
 def norms_of(program: Program) -> dict[Symbol, tuple[str, int]]:
-    """Say of which input each length is a length, and which of them."""
+    """Map each length to the input that has it, and to its dimension there."""
     found: dict[Symbol, tuple[str, int]] = {}
     for needed in program.inputs:
         for axis, form in enumerate(needed.type[0].shape, start=1):
@@ -110,7 +110,7 @@ def norms_of(program: Program) -> dict[Symbol, tuple[str, int]]:
 
 
 def decided_by_data(program: Program) -> tuple[str, ...]:
-    """Say what data decides about a program's atoms: lengths, choices, and places where members go."""
+    """Name the aspects of the atoms that data decides: lengths, choices, and places where members are put."""
     found: set[str] = set()
     for node in inner_nodes(roots(program)):
         match node:

@@ -1,9 +1,9 @@
-"""The atomic IR: the five atoms of the ToL model, and two quantifiers that bound them.
+"""The atomic IR: the five atoms of the ToL model, and two quantifiers over ranges.
 
     program  = bindings, named outputs
     block    = (var = node)*, node            evaluated in order, each binding once per visit
     node     = Input(name)                    a ToL given from outside
-             | Number(value)                  a static numeric standing where data can
+             | Number(value)                  a static numeric used where data is expected
              | Table(values)                  static numerics laid out as a ToL
              | Ref(var)                       a bound value, or the accumulator of a fold
              | Lambda(f, node*)               Λ  one elementary function on numerics
@@ -23,12 +23,12 @@
     index    = a static integer | node        1-based
     condition = a static condition | node
 
-Norm is no node: a shape is known while compiling, and the length of a Filter is a symbol
-that the Filter itself defines.  So is the number of steps of a Fold that ends by a condition on
-data.  Where a length stands for a number, unrolling asks for it.  The last four are compositions
-of Π, ⋈ and Ξ, kept whole and counted as what they are made of.  Every node has the type of its
-value.  Nodes are compared by identity and shared freely: a node that is reachable twice is
-evaluated (and counted) twice unless it is bound in a block.  To walk and rebuild them, see ``kit``.
+There is no node for Norm: shapes are known at compile time. The length of a Filter is a symbol that the
+Filter itself defines, and so is the number of steps of a Fold that ends by a condition on data. Where a
+length is used as a number, unrolling adds a norm atom. The last four nodes are compositions of Π, ⋈ and Ξ
+that are kept whole; their cost is that of the composition. Every node has the type of its value. Nodes are
+compared by identity and shared freely: a node that is reachable twice is evaluated (and counted) twice unless
+it is bound in a block. ``kit`` has the traversals.
 """
 
 from __future__ import annotations
@@ -52,28 +52,30 @@ class Part(Struct, frozen=True):
 
 
 Type: TypeAlias = tuple[Part, ...]
-"""One part per list component.  The parts of a list of ToLs may differ in shape."""
+"""One part per list component. The parts of a list of ToLs may differ in shape."""
 
 
 Constant: TypeAlias = Poly | Cond | bool | float | complex | Fraction | str
-"""A static numeric.  Polynomials and conditions may mention lengths and coordinates."""
+"""A static numeric. Polynomials and conditions may mention lengths and coordinates."""
 
 ATOMS = ("lambda", "norm", "member", "join", "embed")
-"""The five atoms, by the names they are counted under."""
+"""The five atoms, by the names under which they are counted."""
 
 Charge = Literal["data", "index", "static"]
-"""Whether applying a function is an EOP, computes a coordinate, or is free."""
+"""Whether applying a function is an EOP ("data"), computes a coordinate ("index"), or is free ("static")."""
 
 
 class JointWork(Struct, frozen=True, eq=False):
-    """What a map or a reduce of a few entries comes to: it counts, even if it only says where to look.
+    """The work of one small map or reduce whose entries are bound separately.
 
-    Of its parts, which have names of their own, all are computed where one is used.
+    It counts even if it only computes indices.
+
+    If any of its parts is used, all of them are computed.
     """
 
 
 class Var(Struct, frozen=True, eq=False):
-    """A name for a value inside a block, which may be part of some ``work``."""
+    """A name for a value inside a block; the value may be part of some joint ``work``."""
 
     name: str
     type: Type
@@ -81,7 +83,7 @@ class Var(Struct, frozen=True, eq=False):
 
 
 class Input(Struct, frozen=True, eq=False):
-    """A ToL given from outside; ``within`` are bounds of its components that the program declares."""
+    """A ToL given from outside; ``within`` are the bounds that the program declares for its components."""
 
     name: str
     type: Type
@@ -114,8 +116,8 @@ class Ref(Struct, frozen=True, eq=False):
 class Lambda(Struct, frozen=True, eq=False):
     """Λ: an elementary function applied to numerics.
 
-    ``space`` is the space it computes in (for a comparison, that of its arguments), ``of`` tells the nodes of
-    a graph apart that the program is made of.
+    ``space`` is the space in which the function computes (for a comparison, that of its arguments). ``of`` is
+    the number of the inner graph's node that it was lowered from; it is 0 if there is none.
     """
 
     function: str
@@ -128,7 +130,7 @@ class Lambda(Struct, frozen=True, eq=False):
 
 
 class Where(Struct, frozen=True, eq=False):
-    """Λ(where): one of two values of any shape, by a condition on data.  Both are evaluated.
+    """Λ(where): one of two values of any shape, by a condition on data. Both are evaluated.
 
     A fault in the value not taken is not an error.
     """
@@ -143,7 +145,7 @@ class Where(Struct, frozen=True, eq=False):
 
 
 class Member(Struct, frozen=True, eq=False):
-    """Π: the element at a full coordinate, 1-based.  An index is static or a numeric node."""
+    """Π: the element at a full coordinate, 1-based. An index is static or a numeric node."""
 
     tol: Node
     at: tuple[Poly | Node, ...]
@@ -167,7 +169,7 @@ class Pack(Struct, frozen=True, eq=False):
 
 
 class Join(Struct, frozen=True, eq=False):
-    """⋈: two ToLs of one rank, one after the other along dimension ``d`` (1-based)."""
+    """⋈: two ToLs of equal rank, one after the other along dimension ``d`` (1-based)."""
 
     left: Node
     right: Node
@@ -176,7 +178,7 @@ class Join(Struct, frozen=True, eq=False):
 
 
 class Embed(Struct, frozen=True, eq=False):
-    """Ξ: one more dimension at the end, of length 1."""
+    """Ξ: the value with one more dimension at the end, of length 1."""
 
     value: Node
     type: Type
@@ -195,9 +197,9 @@ class Build(Struct, frozen=True, eq=False):
 class Fold(Struct, frozen=True, eq=False):
     """The left fold of a body over a coordinate range in row-major order.
 
-    The accumulator's type may depend on the coordinates: it grows.  ``of`` is as in a Lambda.  Where ``ends``
-    is a symbol, the first component of the accumulator is a condition without which no step follows, and
-    the extent is this symbol: evaluating defines it, as the number of steps.
+    The accumulator's type may depend on the coordinates: then it grows. ``of`` is as in a Lambda. If ``ends``
+    is a symbol, the loop stops when the first component of the accumulator, a condition, is false; the extent
+    is this symbol, and evaluation defines it as the number of steps.
     """
 
     coords: tuple[Symbol, ...]
@@ -229,10 +231,10 @@ class Reshape(Struct, frozen=True, eq=False):
 
 
 class Convert(Struct, frozen=True, eq=False):
-    """The same values in other spaces (those of ``type``), rounded or wrapped where finite.
+    """The same values in other spaces (those of ``type``), rounded or wrapped where these are finite.
 
-    With ``bits`` the same bits instead, read as elements of another space of equal width.  A value
-    that is not ``within`` the bounds of its component's space is a fault.
+    With ``bits``, the same bits read as elements of another space of equal width. A value that is not
+    ``within`` the bounds of its component's space is a fault.
     """
 
     value: Node
@@ -243,12 +245,15 @@ class Convert(Struct, frozen=True, eq=False):
 
     @property
     def is_written(self) -> bool:
-        """Whether a program says so; others bring together what is in different spaces, and lose nothing."""
+        """Whether the program asks for the conversion.
+
+        The compiler adds others, all lossless, to make spaces match.
+        """
         return self.span is not NOWHERE
 
 
 class Put(Struct, frozen=True, eq=False):
-    """A ToL with the member at ``at`` replaced; trailing dimensions may be left out of ``at``."""
+    """A ToL with the member at ``at`` replaced; trailing dimensions may be omitted from ``at``."""
 
     tol: Node
     at: tuple[Poly | Node, ...]
@@ -258,9 +263,9 @@ class Put(Struct, frozen=True, eq=False):
 
 
 class Filter(Struct, frozen=True, eq=False):
-    """The entries along the first dimension where a vector mask holds, or each as often as it says.
+    """The entries along the first dimension where a vector mask holds, or as many copies as the mask says.
 
-    ``length`` is the symbol that stands for how many there are; evaluating defines it.
+    ``length`` is the symbol for the number of resulting entries; evaluation defines it.
     """
 
     tol: Node
@@ -292,26 +297,27 @@ Node: TypeAlias = (
     | Filter
 )
 KINDS: tuple[type, ...] = get_args(Node)
-"""The kinds of nodes: what a table of rules for all of them has as keys."""
+"""The kinds of nodes: the keys of a complete table of rules."""
 
 
 class Block(Struct, frozen=True, eq=False):
-    """Bindings evaluated in order, once each per visit, then the result."""
+    """Bindings that are evaluated in order, once each per visit, then the result."""
 
     bindings: tuple[tuple[Var, Node], ...]
     result: Node
 
 
 ConditionKind = Literal["equal", "range", "divides", "differ", "case"]
-"""What a condition is about.
+"""What a condition requires.
 
-equal: lengths that must be the same; range: an index, a part, a divisor or a length in its range; divides: a
-length that another divides; differ: lengths taken to differ; case: the case taken of two that lengths decide.
+equal: two lengths are equal; range: an index, a part, a divisor or a length lies in its range; divides: one
+length divides another; differ: two lengths are assumed to differ; case: lengths decide between two cases, and
+this one was taken.
 """
 
 
 class Condition(Record, frozen=True):
-    """Something the result relies on: recorded, not proved; checked when numbers are known."""
+    """An assumption of the result: recorded, not proved; checked when the numbers are known."""
 
     condition: Cond
     reason: str
@@ -328,11 +334,11 @@ class Output(Struct, frozen=True, eq=False):
 
 
 class Program(Struct, frozen=True, eq=False):
-    """A lowered program: what it takes, what it computes, and what it relies on.
+    """A lowered program: its inputs, its computation, and the conditions it relies on.
 
-    ``symbols`` are the lengths and integer attributes that nothing decided while compiling.
-    ``conditions`` are about lengths alone; ``unproved`` ones must hold at every coordinate, and
-    running checks them element by element.
+    ``symbols`` are the lengths and integer attributes that stay undecided at compile time. ``conditions``
+    concern lengths only; ``unproved`` conditions must hold at every coordinate, and a run checks them element
+    by element.
     """
 
     name: str

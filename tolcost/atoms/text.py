@@ -1,9 +1,9 @@
-"""The readable text form of a program of the atomic IR, and of one that is unrolled.
+"""The readable text form of a program of the atomic IR, and of an unrolled program.
 
-One line per named value.  Bodies of quantifiers and choices are indented below the line that
-opens them.  What is used twice, or would make a line too long, gets a number: unlike a name,
-it stands for its text and counts wherever it is used.  Written with the signs of the paper:
-Λ lambda (Λᵢ on coordinates, Λ₀ static), Π member, ⋈ join, Ξ embed, and Ξ⋈ for a whole Build.
+One line per named value. Bodies of quantifiers and choices are indented below the line that opens them. A
+node that is used twice, or would make a line too long, gets a number: unlike a name, the number stands for
+its text and counts wherever it is used. The text uses the paper's signs: Λ lambda (Λᵢ on coordinates, Λ₀
+static), Π member, ⋈ join, Ξ embed, and Ξ⋈ for a whole Build.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from tolcost.atoms.nodes import Block, Constant, Node, Part, Program, Type, Var
 from tolcost.atoms.unroll import Atom, AtomResult, CastOperand, Constants, InputOperand, Operand, Unrolled
 
 WIDTH = 100
-"""A part of a line longer than this becomes a line of its own."""
+"""The length of an expression from which on it gets a line of its own."""
 
 
 def program_text(program: Program) -> str:
-    """Write a program as text."""
+    """Print a program as text."""
     writer = _ProgramWriter(display_names(program_symbols(program)))
     lines = writer.lines
     lines.append(f"program {program.name}")
@@ -49,7 +49,7 @@ def program_text(program: Program) -> str:
 
 
 class _ProgramWriter(Struct):
-    """Lines so far, the names of symbols and variables, and the numbers given out."""
+    """The lines printed so far, the names of symbols and variables, and the numbers used."""
 
     names: Mapping[Symbol, str]
     lines: list[str] = field(default_factory=list)
@@ -60,7 +60,7 @@ class _ProgramWriter(Struct):
     # ---- lines ---------------------------------------------------------------------------
 
     def write(self, plan: Schedule, indent: int, titles: Sequence[tuple[str, str]]) -> None:
-        """Write the lines of a schedule; its results get what is to stand before and after."""
+        """Print the lines of a schedule; each result is printed with the given prefix and suffix."""
         uses = Counter(k for step in plan.steps for k in step.operands)
         uses.update(plan.roots)
         results = plan.roots[len(plan.roots) - len(titles) :]
@@ -78,7 +78,7 @@ class _ProgramWriter(Struct):
                 self.lines.append(f"{'  ' * indent}{before}{texts[k]}{after}")
 
     def step(self, step: ScheduledNode, args: list[str], uses: int, indent: int) -> str:
-        """Give the text of a step, as a name if it has or needs one."""
+        """Return the text of a step, or its name if it has or needs one."""
         node = step.node
         if not regions(node) and not step.binds:
             text = self.node(node, args)
@@ -92,7 +92,7 @@ class _ProgramWriter(Struct):
         return name
 
     def open(self, node: Node, args: list[str], indent: int, title: tuple[str, str]) -> None:
-        """Write a line for a node, and the blocks inside it below."""
+        """Print a line for a node, and the blocks inside it below."""
         self.lines.append(f"{'  ' * indent}{title[0]}{self.node(node, args)}{title[1]}")
         for k, region in enumerate(regions(node)):
             if k:
@@ -100,48 +100,48 @@ class _ProgramWriter(Struct):
             self.block(region.block, indent + 1)
 
     def block(self, block: Block, indent: int) -> None:
-        """Write the lines of a block, its result last."""
+        """Print the lines of a block, its result last."""
         self.write(schedule_block(block), indent, [("", "")])
 
     def named(self, variables: tuple[Var, ...]) -> str:
-        """Give variables that name one value a name not used yet."""
+        """Give the variables of one value an unused name."""
         name = self.fresh(variables[0].name)
         self.vars.update(dict.fromkeys(variables, name))
         return name
 
     def fresh(self, wanted: str) -> str:
-        """Make a name different from all others."""
+        """Return a name that is different from all others."""
         base = quoted(wanted)
         self.taken[base] += 1
         return base if self.taken[base] == 1 else self.fresh(f"{wanted}_{self.taken[base]}")
 
     def number(self) -> str:
-        """Give the next number."""
+        """Return the next number."""
         self.numbered += 1
         return f"%{self.numbered}"
 
     # ---- parts of a line -----------------------------------------------------------------
 
     def node(self, node: Node, args: list[str]) -> str:
-        """Write a node, given the texts of its operands."""
+        """Print a node, given the texts of its operands."""
         return _FORMS[type(node)](self, node, args)
 
     def index(self, at: Indices, computed: list[str]) -> str:
-        """Write an index list."""
+        """Print an index list."""
         texts = iter(computed)
         return ", ".join(to_text(i, self.names) if isinstance(i, Poly) else next(texts) for i in at)
 
     def table(self, values: Sequence[Constant]) -> str:
-        """Write the first entries of a table."""
+        """Print the first entries of a table."""
         return f"[{', '.join(map(self.constant, values[:8]))}{', …' if len(values) > 8 else ''}]"
 
     def ranges(self, node: ir.Build | ir.Fold) -> str:
-        """Write the ranges of a quantifier."""
+        """Print the ranges of a quantifier."""
         pairs = zip(node.coords, node.extents, strict=True)
         return ", ".join(f"{quoted(self.names[s])} ≤ {to_text(e, self.names)}" for s, e in pairs)
 
     def constant(self, value: Constant) -> str:
-        """Write a static numeric."""
+        """Print a static numeric."""
         match value:
             case Poly():
                 return to_text(value, self.names)
@@ -150,22 +150,22 @@ class _ProgramWriter(Struct):
             case float() | complex() | Fraction():
                 return str(value)
             case str():
-                return repr(value)  # as a text, which a name is not
+                return repr(value)  # quoted, unlike a name
             case _:
                 return cond_text(value, self.names)
 
     def type(self, types: Type) -> str:
-        """Write a type: spaces and shapes of the components."""
+        """Print a type: the spaces and shapes of its components."""
         return ", ".join(map(self.part, types))
 
     def part(self, part: Part) -> str:
-        """Write the type of one component."""
+        """Print the type of one component."""
         shape = ", ".join(to_text(length, self.names) for length in part.shape)
         return f"{part.space} [{shape}]" if part.shape else part.space
 
 
 _CHARGES = {"data": "Λ", "index": "Λᵢ", "static": "Λ₀"}
-"""Functions that are not applied to data are marked."""
+"""The sign of a function by its charge: only functions on data are unmarked."""
 
 _FORMS: Mapping[type, Callable[[_ProgramWriter, Any, list[str]], str]] = {
     ir.Input: lambda w, node, args: quoted(node.name),
@@ -194,18 +194,18 @@ _FORMS: Mapping[type, Callable[[_ProgramWriter, Any, list[str]], str]] = {
         f"{'repeat' if node.repeats else 'filter'}({args[0]}; {args[1]}; {quoted(w.names[node.length])})"
     ),
 }
-"""How a node of each kind is written, given the texts of its operands."""
+"""The printer of each kind of node, given the texts of its operands."""
 
 
 def unrolled_text(unrolled: Unrolled) -> str:
-    """Write every atom as a line, then what the outputs are."""
+    """Print every atom as a line, then the outputs."""
     lines = [f"%{k + 1} = {atom_text(atom)}" for k, atom in enumerate(unrolled.atoms)]
     lines.extend(f"{quoted(name)} := {operand_text(operand)}" for name, operand, _ in unrolled.outputs)
     return "\n".join(lines) + "\n"
 
 
 def atom_text(atom: Atom) -> str:
-    """Write one atom.
+    """Print one atom.
 
     >>> atom_text(Atom("lambda", (AtomResult(2), AtomResult(4)), ("R",), "add", "R"))
     'Λ(add; %3, %5)'
@@ -228,7 +228,7 @@ def atom_text(atom: Atom) -> str:
 
 
 def operand_text(operand: Operand) -> str:
-    """Write an operand."""
+    """Print an operand."""
     match operand:
         case AtomResult(place=place):
             return f"%{place + 1}"

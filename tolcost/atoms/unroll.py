@@ -1,13 +1,12 @@
-"""Unrolling a program at concrete lengths into nothing but the five atoms.
+"""Unrolling: write a program at concrete lengths in terms of the five atoms alone.
 
-This is the construction by which the paper shows that the atoms are complete.  Every Build is
-taken apart into joins and embeds, every Fold into nested lambdas.  A matrix is put together as
-its columns: the innermost joins run over the first coordinate, each vector is embedded, and
-the next joins put those side by side.
+By this construction the paper shows that the atoms are complete. Every Build becomes joins and embeds, every
+Fold nested lambdas. A matrix is assembled from its columns: the innermost joins run over the first
+coordinate, each vector is embedded, and the next joins put the columns side by side.
 
-What only data decides (the length of a Filter, where a Put goes, a Select on a computed value)
-is unrolled as the data has it, if someone can look: then the atoms are those of one run.  Without data
-that is a diagnostic, and so is what would be too large.
+Aspects that only data decides (the length of a Filter, the place of a Put, a Select on a computed value) are
+unrolled for the data at hand, if the caller provides ``look``: then the atoms are those of one run. Without
+data they are a diagnostic, and so is a program that would become too large.
 """
 
 from __future__ import annotations
@@ -30,14 +29,14 @@ from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span, refuse
 from tolcost.records import Record
 from tolcost.spaces import Bounds
 
-# === Programs of nothing but the five atoms: one atomic computation after the other, and what it works on.
+# === Programs of the five atoms alone: atomic computations in order, and their operands.
 
 
 Operation = Literal["lambda", "norm", "member", "join", "embed"]
 
 
 class AtomResult(Struct, frozen=True):
-    """The result of an atom, by its place."""
+    """The result of an atom, by its position."""
 
     place: int
 
@@ -49,7 +48,7 @@ class InputOperand(Struct, frozen=True):
 
 
 class Constants(Struct, frozen=True):
-    """Static numerics in row-major order under a shape, in a space; most often just one."""
+    """Static numerics in row-major order under a shape, in a space; usually a single number."""
 
     values: tuple[int | float | complex | str, ...]
     shape: tuple[int, ...]
@@ -59,7 +58,7 @@ class Constants(Struct, frozen=True):
 class CastOperand(Record, frozen=True):
     """The same value, or the same ``bits``, in other spaces, which is no computation.
 
-    As of a ``Convert``, what is not ``within`` the bounds of a space is a fault.
+    As in a ``Convert``, a value not ``within`` the bounds of a space is a fault.
     """
 
     value: Operand
@@ -75,10 +74,10 @@ Operand: TypeAlias = AtomResult | InputOperand | Constants | CastOperand
 class Atom(Struct, frozen=True):
     """One atomic computation.
 
-    ``index`` is a coordinate of a member (1-based), ``component`` that of a list.  A join with
-    ``d`` 0 makes a list.  ``spaces`` are those of the result's components; ``shape`` is that
-    of an embed's result.  A numeric may stand for a vector of one entry.
-    Only what is charged to data counts: lengths are asked for at no cost.
+    ``index`` is the coordinate of a member (1-based), ``component`` the number of a list's component. A join
+    with ``d`` 0 makes a list. ``spaces`` are those of the result's components; ``shape`` is the shape of an
+    embed's result. A numeric may stand for a vector of one entry. Only atoms charged to data count: asking
+    for a length is free.
     """
 
     operation: Operation
@@ -94,7 +93,7 @@ class Atom(Struct, frozen=True):
 
 
 class Unrolled(Struct, frozen=True):
-    """The atoms in order, and what the outputs are: an operand and the shape of each component.
+    """The atoms in order, and for each output its operand and the shapes of its components.
 
     ``lengths`` are those that only data decided.
     """
@@ -105,10 +104,11 @@ class Unrolled(Struct, frozen=True):
 
 
 Look: TypeAlias = Callable[[Sequence[Atom], Operand], Sequence[int]]
-"""Gives the entries of a value as whole numbers, once the atoms before it are done."""
+"""Returns the entries of a value as integers, once the atoms before it are executed."""
 
 
 MAX_ATOMS = 100_000
+"""The default limit on the number of atoms, which grows with every length: it bounds memory and time."""
 
 _Parts: TypeAlias = tuple[tuple[tuple[int, ...], str], ...]
 """The shape and space of every component, at concrete lengths."""
@@ -136,9 +136,9 @@ class _Value(Struct, frozen=True):
 def unroll(
     program: Program, dims: Mapping[str, int], max_atoms: int = MAX_ATOMS, look: Look | None = None
 ) -> Unrolled:
-    """Write a program out as atoms, with every length given by name in ``dims``.
+    """Write a program as atoms, with the lengths given by name in ``dims``.
 
-    Where data decides, it is asked for by ``look``.
+    ``look`` reads computed values where data decides how to continue.
     """
     machine = _Unroller(given_lengths(program, dims), max_atoms, look, norms_of(program))
     values = machine.follow(schedule_program(program))[len(program.bindings) :]
@@ -149,18 +149,18 @@ def unroll(
     return Unrolled(tuple(machine.atoms), tuple(outputs), machine.lengths)
 
 
-def _truths(value: _Value) -> _Value:
-    """The same numbers as truths: whatever is not 0 holds."""
+def _as_truth_values(value: _Value) -> _Value:
+    """Cast numbers to truth values: every number except 0 is true."""
     parts = tuple((shape, "B") for shape, _ in value.parts)
     return _Value(CastOperand(value.operand, ("B",) * len(parts)), parts)
 
 
-def _refused(message: str, span: Span = NOWHERE, hint: str | None = None) -> Rejected:
+def _rejection(message: str, span: Span = NOWHERE, hint: str | None = None) -> Rejected:
     return Rejected(Diagnostic("T0510", message, span, hint=hint))
 
 
 class _Unroller:
-    """Atoms so far, and what variables, lengths and coordinates stand for."""
+    """The atoms so far, and the values of variables, lengths and coordinates."""
 
     def __init__(
         self,
@@ -181,7 +181,7 @@ class _Unroller:
     # ---- walking ---------------------------------------------------------------------------
 
     def follow(self, plan: Schedule) -> list[_Value]:
-        """Evaluate every node as often as it stands in the tree: each place that needs it has its own."""
+        """Evaluate every node once per path: each place that needs its value gets its own copy."""
         values: list[list[_Value]] = []
         for step in plan.steps:
             self.spend(step.times - 1)
@@ -206,7 +206,7 @@ class _Unroller:
         """Stop before the result becomes too large."""
         self.left -= count
         if self.left < 0:
-            raise _refused("unrolled, the program has too many atoms; try smaller lengths")
+            raise _rejection("unrolled, the program has too many atoms; try smaller lengths")
 
     # ---- static values ---------------------------------------------------------------------
 
@@ -214,13 +214,13 @@ class _Unroller:
         try:
             return evaluate(p, self.env)
         except UnboundSymbol as missing:
-            raise _refused(f"to unroll, every length has to be given: {missing}") from None
+            raise _rejection(f"to unroll, every length has to be given: {missing}") from None
 
     def holds(self, condition: Cond) -> bool:
         try:
             return evaluate_cond(condition, self.env)
         except UnboundSymbol as missing:
-            raise _refused(f"to unroll, every length has to be given: {missing}") from None
+            raise _rejection(f"to unroll, every length has to be given: {missing}") from None
 
     def types(self, types: Type) -> _Parts:
         return tuple((tuple(max(self.integer(s), 0) for s in part.shape), part.space) for part in types)
@@ -239,19 +239,20 @@ class _Unroller:
                 return int(self.holds(value))
 
     def number(self, node: ir.Number) -> _Value:
-        """Give a static number; a length that stands for one is asked for, which costs nothing."""
+        """Evaluate a static number; a length used as a number becomes a free norm atom."""
         form = node.value
         if not isinstance(form, Poly) or form.height or form.den != 1 or form.free.isdisjoint(self.norms):
             return self.constants((form,), node.type)
-        self.integer(form)  # all of it is known, or refused
+        self.integer(form)  # rejects the program unless all its lengths are known
         return self.cast(_Value(self.of_lengths(form), (((), "Z"),)), node.type)
 
     def of_lengths(self, form: Poly) -> Operand:
-        """Give a polynomial of lengths and numbers: sums and products that are free."""
+        """Evaluate a polynomial of lengths: its sums and products are free atoms."""
         terms: list[Operand] = []
         rest = 0
         for mono, factor in form.terms.items():
-            symbols = [s for s in mono if isinstance(s, Symbol)]  # without floors, there is nothing else
+            # without floors, every generator is a symbol
+            symbols = [s for s in mono if isinstance(s, Symbol)]
             others = prod(self.env[s] for s in symbols if s not in self.norms) * factor
             lengths = [self.length(s) for s in symbols if s in self.norms]
             if not lengths:
@@ -266,7 +267,7 @@ class _Unroller:
         return self.emit(Atom("lambda", (left, right), ("Z",), function, "Z", "static"))
 
     def length(self, symbol: Symbol) -> Operand:
-        """Ask for a length of an input: once."""
+        """Return the atom that reads a length of an input, emitted once."""
         name, axis = self.norms[symbol]
         if name not in self.asked:
             self.asked[name] = self.emit(Atom("norm", (InputOperand(name),), ("N",), charge="static"))
@@ -295,10 +296,10 @@ class _Unroller:
         return _Value(self.emit(Atom("embed", (value.operand,), value.spaces, shape=parts[0][0])), parts)
 
     def filter(self, node: ir.Filter, args: list[_Value]) -> _Value:
-        """Keep the rows that a mask names, each as often as it says."""
+        """Keep the rows that a mask selects, each as often as the mask says."""
         tol, mask = args
         why_not = "a length that depends on data cannot be unrolled"
-        marks = self.seen(mask if node.repeats else _truths(mask), why_not, node.span)
+        marks = self.seen(mask if node.repeats else _as_truth_values(mask), why_not, node.span)
         if node.repeats:
             self.check_counts(node, marks)
         rows = [k for k, n in enumerate(marks, start=1) for _ in range(n)]
@@ -307,26 +308,26 @@ class _Unroller:
         return self.pack([self.kept(tol, j, rows) for j in range(len(tol.parts))])
 
     def check_counts(self, node: ir.Filter, counts: Sequence[int]) -> None:
-        """Refuse to repeat a row less than 0 times, or rows more often than the program says."""
+        """Reject negative repetitions of a row, and more rows in total than the program states."""
         total, most = sum(counts), node.length.hi
         if min(counts, default=0) < 0 or (most is not None and total > self.integer(most)):
             text = "entries are repeated a negative number of times, or too often"
             refuse("T0346", text, node.span)
-        self.spend(total)  # rows that are too many are not listed
-        self.left += total  # their atoms are counted as they are made
+        self.spend(total)  # too many rows are not even listed
+        self.left += total  # their atoms are counted when they are emitted
 
     def kept(self, tol: _Value, j: int, rows: Sequence[int]) -> _Value:
-        """Put some rows of one component together."""
+        """Assemble the given rows of one component."""
         part = tol if len(tol.parts) == 1 else self.component(tol, j + 1)
         rest = part.shape[1:]
         at = product(rows, *(range(1, size + 1) for size in rest))
         return self.assembled([self.member(part, where) for where in at], (len(rows), *rest), part.spaces)
 
     def seen(self, value: _Value, why_not: str, span: Span) -> Sequence[int]:
-        """Ask what the data is that decides how to go on."""
+        """Return the data that decides how to continue; without data, reject the program."""
         if self.look is None:
             hint = "`where(c, a, b)` at every element is the same for all data; `tolcost run` goes by values"
-            raise _refused(why_not, span, hint)
+            raise _rejection(why_not, span, hint)
         return self.look(self.atoms, value.operand)
 
     def apply(self, node: ir.Lambda | ir.Where, args: list[_Value]) -> _Value:
@@ -339,7 +340,7 @@ class _Unroller:
         return _Value(self.emit(Atom("lambda", operands, spaces, function, node.space, node.charge)), parts)
 
     def result(self, node: ir.Lambda | ir.Where, args: list[_Value]) -> _Parts:
-        """Give the shapes of a function's result: a numeric, or those of the value chosen."""
+        """Return the type of a function's result: a numeric, or the type of the chosen value."""
         return args[1].parts if isinstance(node, ir.Where) else (((), node.type[0].space),)
 
     def index(self, at: Indices, computed: Sequence[_Value]) -> tuple[int | Operand, ...]:
@@ -351,7 +352,10 @@ class _Unroller:
         return _Value(self.emit(atom), tuple(((), space) for space in tol.spaces))
 
     def read(self, tol: _Value, index: tuple[int | Operand, ...], span: Span) -> _Value:
-        """Read a member; where one is not there, a run stops only if it is needed."""
+        """Read a member.
+
+        In a run, a member out of range is a fault only if it is needed, as the execution decides.
+        """
         for k, size in zip(index, tol.shape or (1,) * len(index), strict=True):
             if self.look is None and isinstance(k, int) and not 1 <= k <= size:
                 refuse("T0346", f"a member is read out of range: index {k} is outside 1..{size}", span)
@@ -381,14 +385,14 @@ class _Unroller:
     def select(self, node: ir.Select, args: list[_Value]) -> _Value:
         if isinstance(node.condition, Node):
             (chosen,) = self.seen(
-                _truths(args[0]), "a choice by a computed value cannot be unrolled", node.span
+                _as_truth_values(args[0]), "a choice by a computed value cannot be unrolled", node.span
             )
         else:
             chosen = self.holds(node.condition)
         return self.cast(self.visit(node.then if chosen else node.other), node.type)
 
     def cast(self, value: _Value, types: Type) -> _Value:
-        """Give a value in the spaces of a type."""
+        """Cast a value to the spaces of a type."""
         spaces = tuple(part.space for part in types)
         if value.spaces == spaces:
             return value
@@ -430,13 +434,13 @@ class _Unroller:
         return self.pack([self.column(members, j, extents) for j in range(len(node.type))])
 
     def known(self, part: Part) -> tuple[int, ...]:
-        """Give the shape of a ToL without members; a length that only its members would define is 0."""
+        """Return the shape of a ToL without members; a length that only its members would define is 0."""
         return tuple(max(self.integer(s), 0) if s.free <= self.env.keys() else 0 for s in part.shape)
 
     def empty(self, shape: tuple[int, ...], spaces: tuple[str, ...]) -> _Value:
-        """Give a ToL without members: its columns are embedded, and there is nothing to join.
+        """Build a ToL without members: its columns are embedded, and there is nothing to join.
 
-        A list is what its members would have been, so making one of nothing is free.
+        Packing it into a list is free, because its members would already have been lists.
         """
         for k in range(1, len(shape)):
             column = Constants((), (0, *shape[1:k]), spaces[0])
@@ -446,13 +450,13 @@ class _Unroller:
         return self.pack([_Value(Constants((), *part), (part,)) for part in parts], "static")
 
     def column(self, members: Sequence[_Value], j: int, extents: tuple[int, ...]) -> _Value:
-        """Put one component of members that are ToLs together, element by element."""
+        """Assemble one component of members that are ToLs, element by element."""
         elements = [element for value in members for element in self.elements(value, j)]
         shape, space = members[0].parts[j]
         return self.assembled(elements, (*extents, *shape), (space,))
 
     def elements(self, value: _Value, j: int = 0) -> list[_Value]:
-        """Take one component of a value apart, in row-major order."""
+        """Split one component of a value into elements, in row-major order."""
         part = value if len(value.parts) == 1 else self.component(value, j + 1)
         if not part.shape:
             return [part]
@@ -462,7 +466,7 @@ class _Unroller:
     def assembled(
         self, elements: Sequence[_Value], shape: tuple[int, ...], spaces: tuple[str, ...]
     ) -> _Value:
-        """Put numerics (or lists of them) together: along the first coordinate, then the next."""
+        """Assemble numerics (or lists of numerics): along the first coordinate, then the next."""
         parts = tuple((shape, space) for space in spaces)
         if prod(shape) == 0:
             return self.empty(shape, spaces)
@@ -475,7 +479,7 @@ class _Unroller:
         return _Value(current[0], parts)
 
     def joined(self, operands: list[Operand], size: int, d: int, spaces: tuple[str, ...]) -> list[Operand]:
-        """Join along the coordinate that comes first in row-major order, for each of the others."""
+        """Join along the coordinate that comes first in row-major order, for each value of the others."""
         rest = len(operands) // size
         result = []
         for j in range(rest):
@@ -488,7 +492,7 @@ class _Unroller:
     # ---- whole values ----------------------------------------------------------------------
 
     def relayed(self, value: _Value, parts: _Parts) -> _Value:
-        """Take a value apart and put it together in other shapes."""
+        """Split a value into elements and assemble them in other shapes."""
         columns = (
             self.assembled(self.elements(value, j), shape, (space,)) for j, (shape, space) in enumerate(parts)
         )
@@ -512,7 +516,7 @@ class _Unroller:
         return self.pack([self.replaced(tol, j, at, new) for j in range(len(tol.parts))])
 
     def replaced(self, tol: _Value, j: int, at: tuple[int, ...], new: _Value) -> _Value:
-        """Put one component together anew, with other elements at a place."""
+        """Assemble one component again, with other elements at a place."""
         part = tol if len(tol.parts) == 1 else self.component(tol, j + 1)
         fresh = iter(self.elements(new, j))
         elements = [
@@ -542,4 +546,4 @@ _RULES: Mapping[type, Callable[[_Unroller, Any, list[_Value]], _Value]] = {
     ir.Put: _Unroller.put,
     ir.Filter: _Unroller.filter,
 }
-"""What becomes of a node of each kind, given what its operands became."""
+"""The rule that unrolls each kind of node, given its unrolled operands."""

@@ -1,8 +1,8 @@
-"""Checking that a program of the atomic IR is well formed.
+"""Verification that a program of the atomic IR is well formed.
 
-A broken rule is a mistake of the compiler, never of the user, so it is an ``InternalError``
-that names the rule.  Lengths are compared only as far as they are plain numbers: whether two
-symbolic lengths agree is a matter of the program's conditions.
+A broken rule is a mistake of the compiler, never of the user, so it is an ``InternalError`` that names the
+rule. Lengths are compared only if their difference is a number: whether two symbolic lengths agree is the
+subject of the program's conditions.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tolcost.spaces import SPACES
 
 
 def verify(program: Program) -> None:
-    """Check every rule; raise ``InternalError`` at the first one broken."""
+    """Check every rule; raise ``InternalError`` at the first broken rule."""
     checker = _Checker(program)
     pending = [checker.walk(schedule_program(program))]
     while pending:
@@ -43,12 +43,12 @@ def verify(program: Program) -> None:
 
 
 def broken(rule: str, node: object) -> NoReturn:
-    """Stop where a rule does not hold."""
+    """Raise an error that names the broken rule."""
     raise InternalError(f"the IR is broken: {rule} ({type(node).__name__})")
 
 
 class _Checker:
-    """What is in scope while walking."""
+    """The names in scope during the walk."""
 
     def __init__(self, program: Program) -> None:
         self.inputs = {needed.name: needed for needed in program.inputs}
@@ -58,14 +58,14 @@ class _Checker:
             broken("outputs have different names", program)
         self.vars: set[Var] = set()
         self.symbols: set[Symbol] = set()
-        """Coordinates in scope, and of other symbols those that were met."""
+        """The coordinates in scope, and all other symbols met so far."""
         self.anywhere: set[int] = set()
-        """Types that were looked at and mention no coordinate, by identity: most nodes share a few."""
+        """Types already checked that mention no coordinate, by identity: most nodes share a few types."""
 
     def walk(
         self, plan: Schedule, coords: tuple[Symbol, ...] = (), accumulator: Var | None = None
     ) -> Iterator[Region]:
-        """Check the nodes of a block in order, handing out the blocks inside on the way."""
+        """Check the nodes of a block in order, yielding the blocks inside on the way."""
         local: list[Var] = []
         if coords:
             if len(set(coords)) != len(coords):
@@ -94,7 +94,7 @@ class _Checker:
         self.symbols.difference_update(coords)
 
     def bind(self, names: tuple[Var, ...], node: Node) -> None:
-        """Take variables into scope that stand for a node."""
+        """Bring the variables bound to a node into scope."""
         for var in names:
             if var in self.vars:
                 broken("a variable is bound once", node)
@@ -103,7 +103,7 @@ class _Checker:
             self.vars.add(var)
 
     def type(self, types: Type, node: object) -> None:
-        """Check that spaces exist and that lengths mention coordinates in scope."""
+        """Check that spaces exist and that lengths mention only coordinates in scope."""
         if not types:
             broken("a value has a component", node)
         inside = False
@@ -116,7 +116,7 @@ class _Checker:
             self.anywhere.add(id(types))
 
     def mentions(self, forms: Iterable[Poly | Cond], node: object, besides: tuple[Symbol, ...] = ()) -> bool:
-        """Check that the coordinates that forms mention are in scope, and tell whether there are some."""
+        """Check that the coordinates in the forms are in scope; return whether there are any."""
         found = False
         for form in forms:
             for symbol in form.free if isinstance(form, Poly) else symbols_of_cond(form):
@@ -141,11 +141,11 @@ class _Checker:
             broken("an input has its declared type", node)
 
     def extents(self, node: ir.Fold) -> None:
-        """Check what the extents of a fold mention: a later one may depend on an earlier coordinate."""
+        """Check the extents of a fold; a later extent may depend on an earlier coordinate."""
         self.mentions(node.extents, node, besides=node.coords)
 
     def static(self, node: Node) -> None:
-        """Check what the static integers and conditions of a node mention."""
+        """Check the static integers and conditions of a node."""
         held = getattr(node, STATIC_FIELD[type(node)])
         for part in held if isinstance(held, tuple) else (held,):
             if not isinstance(part, Poly) or not part.free <= self.symbols:
@@ -159,7 +159,7 @@ _SCOPES: Mapping[type, Callable[[_Checker, Any], None]] = {
     ir.Input: _Checker.input,
     ir.Fold: _Checker.extents,
 }
-"""How what a node of some kinds mentions by name has to be in scope; the others mention nothing."""
+"""How to check the scope of the names in a node; kinds that are missing mention no names."""
 
 
 # ---- comparing types -------------------------------------------------------------------------
@@ -169,7 +169,7 @@ _shape = attrgetter("shape")
 
 
 def alike(a: Type, b: Type) -> bool:
-    """Tell whether two types have the same components: spaces, ranks and constant lengths."""
+    """Whether two types have the same components: spaces, ranks and constant lengths."""
     return a is b or (
         len(a) == len(b)
         and all(x.space == y.space and same_shape(x.shape, y.shape) for x, y in zip(a, b, strict=True))
@@ -177,19 +177,19 @@ def alike(a: Type, b: Type) -> bool:
 
 
 def shaped_alike(a: Type, b: Type) -> bool:
-    """Tell whether two types agree in all but spaces."""
+    """Whether two types agree except for their spaces."""
     return len(a) == len(b) and all(same_shape(x.shape, y.shape) for x, y in zip(a, b, strict=True))
 
 
 def same_shape(a: tuple[Poly, ...], b: tuple[Poly, ...]) -> bool:
-    """Tell whether two shapes have one rank and no lengths that certainly differ."""
+    """Whether two shapes have the same rank and no lengths that are known to differ."""
     return len(a) == len(b) and (
         a == b or not any(x != y and (x - y).constant for x, y in zip(a, b, strict=True))
     )
 
 
 def same_ranks(*types: Type) -> bool:
-    """Tell whether types have as many components, of the same ranks."""
+    """Whether types have the same number of components, with the same ranks."""
     ranks = [[*map(len, map(_shape, parts))] for parts in types]
     return ranks.count(ranks[0]) == len(ranks)
 
@@ -390,7 +390,7 @@ _RULES: Mapping[type, Callable[[Any], None] | None] = {
     ir.Put: _check_put,
     ir.Filter: _check_filter,
 }
-"""How a node of each kind has to fit its operands; of inputs and variables only scope is to be checked."""
+"""How each kind of node must fit its operands; for inputs and variables only the scope is checked."""
 
 _CHECKS = {kind: (rule, _SCOPES.get(kind), REGIONS.get(kind)) for kind, rule in _RULES.items()}
-"""All that is to be checked of a node, and the blocks inside it: most have none."""
+"""All checks of a node, with a function that returns the blocks inside it."""

@@ -1,1 +1,1 @@
-"""ONNX beside ToLang: element types, operator definitions, binding of nodes, conformance."""
+"""The ONNX side: element types, operator definitions, binding of nodes, conformance."""

@@ -1,7 +1,7 @@
-"""Binding a node to the definition of its operator: by position for inputs, by name for attributes.
+"""Bind a node to the definition of its operator: inputs by position, attributes by name.
 
-There is nothing about any particular operator here.  Formal names are those of the ONNX schema, so
-what a node says maps onto what a definition declares; whatever does not is a diagnostic.
+No operator is treated specially here.  Formal names are those of the ONNX schema, so the attributes of a node
+map directly to the declarations of a definition; any mismatch is a diagnostic.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ def bind(
     inputs: Sequence[Argument | None],
     graphs: Mapping[str, Value] = MappingProxyType({}),
 ) -> dict[str, Argument]:
-    """What the definition is given: an argument per formal name; None is an input left out.
+    """Return an argument per formal name of the definition; None is an omitted input.
 
-    ``graphs`` are the graphs among the node's attributes, as functions.
+    ``graphs`` has the graphs among the node's attributes, as functions.
     """
     problems: list[Diagnostic] = []
     given = _positional(node, spec, inputs, problems)
@@ -53,31 +53,32 @@ def bind(
 
 
 def constant_of(weight: Weight) -> Value:
-    """A tensor that a file holds as a constant; NumPy reads it where it is not known already."""
+    """Return a stored tensor as a constant; NumPy reads it if its value is not known yet."""
     return constant(weight.array()) if weight.value is None else weight.value
 
 
 def attribute_values(node: GraphNode) -> dict[str, Value]:
-    """The attributes of a node as a definition is given them; tensors keep their element type."""
+    """Return the attributes of a node as arguments of a definition; tensors keep their element type."""
     found: dict[str, Value] = {}
     for name, attribute in node.attributes.items():
         if isinstance(attribute, Weight):
             found[name] = constant_of(attribute)
-        elif not isinstance(attribute, Reference):  # one is left where no function gives what it names
+        elif not isinstance(attribute, Reference):  # a caller may omit the argument
             found[name] = attribute
     return found
 
 
 _MOST_GUESSED = 16
+"""Entries that get symbols; a cost in more unknown numbers tells nothing, and is refused instead."""
 _MOST_VECTOR, _MOST_MATRIX = 64, 32
 _INDEX = ("int64", "int32", "bool")
 
 
 def decided_by_data(tensor: object, name: str) -> Cast | None:
-    """Symbols for the integers of a tensor that has to be known, and that only data decides; None if many.
+    """Return symbols for the integers of a data-dependent tensor that must be known; None if there are many.
 
-    ``a{0}`` is the first number in ``a``, as ``a[0]`` is its first length: what `--dim` is told of one is not
-    taken for the other.
+    ``a{0}`` is the first number in ``a``, while ``a[0]`` is its first length, so that ``--dim`` cannot
+    confuse them.
     """
     if not isinstance(tensor, Tensor):
         return None
@@ -93,10 +94,10 @@ def decided_by_data(tensor: object, name: str) -> Cast | None:
 
 
 def is_handed(known: object, together: bool) -> bool:
-    """Whether a definition is given a value that it need not know; else it is data like any other.
+    """Whether to pass a known value as a compile-time value although the definition does not require one.
 
-    Single numbers and short vectors of indices always are; a few reals only where nothing but
-    values is given, because then nothing is computed while the model runs.
+    Single numbers and short index vectors always are; a few reals only if all inputs are known values,
+    because then nothing is computed while the model runs.
     """
     size = elements(known)
     if not isinstance(known, Cast) or size <= 1:
@@ -107,13 +108,13 @@ def is_handed(known: object, together: bool) -> bool:
 
 
 def elements(known: object) -> int:
-    """How many elements a known value has."""
+    """Return the number of elements of a known value."""
     inner = known.value if isinstance(known, Cast) else known
     return prod(inner.shape) if isinstance(inner, Vec) else 1
 
 
 def input_names(spec: Spec, count: int) -> list[str]:
-    """What a program that was lowered calls each of a node's inputs."""
+    """Return the names of a node's inputs in its lowered program."""
     return [
         f"{formal.name}.{n + 2 - len(spec.head.takes)}" if formal.variadic else formal.name
         for n, formal in enumerate(met(spec.head.takes, count))
@@ -121,7 +122,7 @@ def input_names(spec: Spec, count: int) -> list[str]:
 
 
 def places(lowered: Elaborated, spec: Spec) -> Iterator[tuple[str, Value]]:
-    """What an operator gives, place by place, with what its program calls it: of several each by itself."""
+    """Yield the outputs of an operator with their names in its program; variadic outputs one by one."""
     variadic = {s.name for s in spec.outputs if s.variadic}
     for name, value in lowered.values:
         if isinstance(value, Seq) and name in variadic:

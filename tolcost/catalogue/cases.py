@@ -1,11 +1,11 @@
-"""Cases as data: a node, what it is given, and what it must give.
+"""Test cases as data: a node, its inputs, and its expected outputs.
 
-Node tests come with the installed onnx, which makes them in memory.  Those that repeat another
-case with its operator expanded into others are left out: they test ONNX's expansion.
+Node tests come with the installed onnx, which makes them in memory.  Cases that repeat another case with its
+operator expanded into others are left out: they test ONNX's expansion.
 
-Of operators that onnx does not know, a domain's folder may hold ``recorded/Name.json.gz``: nodes, what they
-were given, and what came out of the run-time that has them.  Its first line says where that is from; every
-further one is a case.  Reading needs no run-time.
+For operators that onnx does not know, a domain's folder may hold ``recorded/Name.json.gz``: nodes, inputs,
+and the outputs of the runtime that has them.  Its first line states the source; every further line is a case.
+Reading needs no runtime.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ from tolcost.records import Record
 from tolcost.syntax import tree
 
 Item: TypeAlias = Array | tuple[Array, ...] | None
-"""A tensor, a sequence of them, or an optional that is empty."""
+"""A tensor, a sequence of them, or an empty optional."""
 
 
 def arrays_in(item: Item) -> tuple[Array, ...]:
-    """The tensors that an item is."""
+    """Return the tensors of an item."""
     if isinstance(item, tuple):
         return item
     return () if item is None else (item,)
@@ -60,7 +60,7 @@ _EXPANDED = re.compile(r"_expanded(_ver[0-9]+)?$")
 
 
 class Case(Struct, frozen=True, eq=False):
-    """One test: ``inputs`` and ``outputs`` go with the node's, None where one is left out."""
+    """One test: ``inputs`` and ``outputs`` correspond to the node's, with None for omitted ones."""
 
     name: str
     node: GraphNode
@@ -72,18 +72,18 @@ class Case(Struct, frozen=True, eq=False):
 
 
 def load_cases(names: Iterable[str] = ()) -> tuple[Case, ...]:
-    """Every case of the installed onnx, or those of some operators or of some names."""
+    """Load every case of the installed onnx, or those of given operators or case names."""
     wanted = set(names)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # making the cases divides by zero on purpose
-        tests = _made(wanted)
+        tests = _make_tests(wanted)
     found = (test for test in tests if not _EXPANDED.search(test.name))
     named = ((test, {test.name, test.model.graph.node[0].op_type}) for test in found)
     return tuple(_case(test) for test, names in named if not wanted or names & wanted)
 
 
-def _made(wanted: set[str]) -> list[Any]:
-    """The tests of onnx, as far as they are wanted: making all of them takes it ten seconds."""
+def _make_tests(wanted: set[str]) -> list[Any]:
+    """Make onnx's tests, only the wanted ones where possible: making all of them takes ten seconds."""
     if not wanted or any(name.startswith("test_") for name in wanted):
         return load_node_model_tests()
     for module in _modules_naming(wanted):
@@ -92,7 +92,7 @@ def _made(wanted: set[str]) -> list[Any]:
 
 
 def _modules_naming(operators: set[str]) -> Iterator[str]:
-    """The modules that make tests, of which the text has the name of an operator."""
+    """Yield the modules that make tests and whose text mentions an operator."""
     root, named = Path(node_tests.__path__[0]), re.compile(rf"\b({'|'.join(map(re.escape, operators))})\b")
     for file in sorted(root.rglob("[!_]*.py")):
         if named.search(file.read_text("utf-8")):
@@ -109,15 +109,15 @@ def _case(test: Any) -> Case:
         name=test.name,
         node=node,
         opset=opset,
-        inputs=_spread(node.inputs, inputs),
-        outputs=_spread(node.outputs, outputs),
+        inputs=_by_operand(node.inputs, inputs),
+        outputs=_by_operand(node.outputs, outputs),
         rtol=test.rtol,
         atol=test.atol,
     )
 
 
-def _spread(names: Sequence[str], values: Sequence[object]) -> tuple[Item, ...]:
-    """The values of the named places, in order; None for a place without a name."""
+def _by_operand(names: Sequence[str], values: Sequence[object]) -> tuple[Item, ...]:
+    """Return the values of the named operands, in order; None for an operand without a name."""
     rest = iter(values)
     return tuple(_item(next(rest, None)) if name else None for name in names)
 
@@ -140,7 +140,7 @@ _DTYPES = {space: helper.tensor_dtype_to_np_dtype(code) for code, space in SPACE
 def recorded_cases(
     library: Library, domain: str | None = None, names: Collection[str] = ()
 ) -> tuple[Case, ...]:
-    """The recorded cases of a domain (of all domains if none is given), or those of some operators or names.
+    """Load the recorded cases of a domain (of all domains if None), or of given operators or case names.
 
     An operator may be named with its domain.
     """
@@ -183,7 +183,7 @@ def _recorded_case(domain: str, op: str, number: int, one: dict[str, Any]) -> Ca
 
 
 def _recorded_array(kept: list[Any] | None) -> Array | None:
-    """A tensor: its element type, its shape, and its elements, as base64 of their bytes or as texts."""
+    """Decode a tensor: its element type, its shape, and its elements, in base64 or as texts."""
     if kept is None:
         return None
     space, shape, items = kept
@@ -192,15 +192,15 @@ def _recorded_array(kept: list[Any] | None) -> Array | None:
     return np.frombuffer(base64.b64decode(items), _DTYPES[space]).reshape(shape)
 
 
-# === The closed form behind a case: its operator lowered with every length a symbol of its own.
+# === The closed form behind a case: its operator lowered with an independent symbol for every length.
 #
 # A length of 1 stays 1, because it may broadcast, and static inputs keep their values.  Where an
-# operator cannot be lowered like that (a length decides a rank, or how many entries a sequence has),
+# operator cannot be lowered like this (a length decides a rank, or the number of entries of a sequence),
 # as few lengths as possible take the values of the case, and the result names them.
 
 
 class Derived(Struct, frozen=True, eq=False):
-    """An operator lowered for a case: the program, its counts, and the lengths that are numbers."""
+    """An operator lowered for a case: the program, its counts, and the names of lengths that are numbers."""
 
     spec: Spec
     lowered: Elaborated
@@ -209,7 +209,7 @@ class Derived(Struct, frozen=True, eq=False):
 
 
 def derive(case: Case, spec: Spec, library: Library) -> Derived:
-    """Lower the operator of a case with as many symbolic lengths as it allows."""
+    """Lower the operator of a case with as many symbolic lengths as possible."""
     try:
         return attempt(case, spec, library, ())
     except Rejected:
@@ -226,7 +226,7 @@ def derive(case: Case, spec: Spec, library: Library) -> Derived:
 
 
 def attempt(case: Case, spec: Spec, library: Library, concrete: tuple[str, ...]) -> Derived:
-    """Lower the operator of a case with a symbol for every length but those that are to be numbers."""
+    """Lower the operator of a case with a symbol for every length except the concrete ones."""
     surroundings = Surroundings(library, {case.node.domain: case.opset}, repeats=not spec.branches)
     given = bind(
         case.node,
@@ -240,7 +240,7 @@ def attempt(case: Case, spec: Spec, library: Library, concrete: tuple[str, ...])
 
 
 class _Question(Record, frozen=True):
-    """What is to be lowered: all that lowering sees of a case, and ``key`` is what is given, to compare."""
+    """The arguments of lowering; ``key`` identifies ``given`` for comparison."""
 
     spec: Spec
     library: Library
@@ -250,14 +250,14 @@ class _Question(Record, frozen=True):
     ignored: ClassVar = frozenset({"given"})
 
 
-@lru_cache(maxsize=256)  # cases that differ only in elements, or in lengths, follow one another
+@lru_cache(maxsize=256)  # consecutive cases often differ only in elements, or in lengths
 def _lowered(question: _Question) -> tuple[Elaborated, Counts]:
     lowered = question.library.lowered(question.spec, question.given, question.asked)
     return lowered, count(lowered.program)
 
 
 def _smaller(axes: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Sets of lengths to try as numbers, small ones first: one length, then one input."""
+    """Yield sets of lengths to try as numbers, small ones first: one length, then one input."""
     for axis in reversed(axes):
         yield (axis,)
     for _, group in groupby(axes, key=lambda axis: axis.rpartition("_")[0]):
@@ -265,7 +265,7 @@ def _smaller(axes: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
 
 
 def _axes(case: Case, spec: Spec) -> Iterator[str]:
-    """The names of all lengths that a case leaves open."""
+    """Yield the names of all lengths that a case leaves open."""
     for statement, base, item in placed(case, spec):
         several = isinstance(item, tuple)
         for k, array in enumerate(arrays_in(item) if statement.kind != "static" else (), start=1):
@@ -274,7 +274,7 @@ def _axes(case: Case, spec: Spec) -> Iterator[str]:
 
 
 def arrays_by_name(case: Case, spec: Spec) -> dict[str, Array]:
-    """The arrays of a case under the names that its lowered program has for its inputs."""
+    """Return the arrays of a case by the names of its lowered program's inputs."""
     found: dict[str, Array] = {}
     for n, (statement, item) in enumerate(zip(met(spec.inputs, len(case.inputs)), case.inputs, strict=False)):
         name = f"{statement.name}.{n + 2 - len(spec.inputs)}" if statement.variadic else statement.name
@@ -286,7 +286,7 @@ def arrays_by_name(case: Case, spec: Spec) -> dict[str, Array]:
 
 
 def placed(case: Case, spec: Spec) -> Iterator[tuple[tree.InputDecl, str, Item]]:
-    """What meets each declaration, with the name that its lengths start with."""
+    """Yield each declaration with its argument, and the prefix of the names of its lengths."""
     for n, (statement, item) in enumerate(zip(met(spec.inputs, len(case.inputs)), case.inputs, strict=False)):
         base = f"{statement.name}{n + 2 - len(spec.inputs)}" if statement.variadic else statement.name
         yield statement, base, item
@@ -294,7 +294,7 @@ def placed(case: Case, spec: Spec) -> Iterator[tuple[tree.InputDecl, str, Item]]
 
 def _arguments(case: Case, spec: Spec, concrete: frozenset[str]) -> list[Argument | None]:
     found = [_argument(statement, base, item, concrete) for statement, base, item in placed(case, spec)]
-    # inputs beyond those declared are for the binder to complain about
+    # the binder reports inputs beyond the declared ones
     beyond = [None if item is None else Inputs(()) for item in case.inputs[len(found) :]]
     return [*found, *beyond]
 
@@ -323,12 +323,13 @@ def _length(name: str, actual: int, concrete: frozenset[str]) -> Poly:
 StoredValue: TypeAlias = "int | float | bool | str | list[StoredValue]"
 
 _MOST_ENTRIES = 64
+"""Entries of values written into a report."""
 
 
 def settings(
     case: Case, spec: Spec, concrete: tuple[str, ...]
 ) -> tuple[dict[str, StoredValue], dict[str, StoredValue]]:
-    """The shapes of a case's tensors, with names for lengths that are not ``concrete``, and its values."""
+    """Return a case's tensor shapes, with names for lengths that are not ``concrete``, and its values."""
     shapes: dict[str, StoredValue] = {}
     for statement, base, item in placed(case, spec):
         if item is None or statement.kind == "static":
@@ -355,7 +356,7 @@ def _lengths(base: str, array: Array, concrete: tuple[str, ...]) -> StoredValue:
 
 
 def _values(case: Case, spec: Spec) -> Iterator[tuple[str, StoredValue]]:
-    """The attributes and static inputs that are plain and small."""
+    """Yield the attributes and static inputs that are plain and small."""
     found = attribute_values(case.node)
     for statement, _, item in placed(case, spec):
         if statement.kind == "static" and item is not None and not isinstance(item, tuple):
@@ -369,7 +370,7 @@ def _values(case: Case, spec: Spec) -> Iterator[tuple[str, StoredValue]]:
 
 
 def plain(value: object) -> StoredValue | None:
-    """Give a value known while compiling as JSON can hold it; None where it cannot.
+    """Convert a compile-time value to JSON data; None where that is not possible.
 
     >>> plain(Vec((2, 1), (Fraction(1, 2), "a")))
     [[0.5], ['a']]

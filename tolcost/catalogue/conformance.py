@@ -1,9 +1,8 @@
-"""Holding a definition to one of ONNX's node tests: its values, its shapes, and its count.
+"""Check a definition against one of ONNX's node tests: its values, its shapes, and its count.
 
-The closed form is derived first, with symbols for lengths, and only then evaluated at the
-lengths of the case.  The run that gives the values also counts; where it is short enough, the
-plain interpreter repeats both, and where it is shorter still, so does the program unrolled into
-nothing but the five atoms, done one after the other.
+The closed form is derived first, with symbols for lengths, and only then evaluated at the lengths of the
+case.  The run that computes the values also counts.  If it is short enough, the reference interpreter repeats
+both; if it is shorter still, so does the program unrolled into nothing but the five atoms.
 """
 
 from __future__ import annotations
@@ -47,23 +46,24 @@ from tolcost.platform import with_deep_stack
 Difference: TypeAlias = Callable[[Array, Array], str | None]
 
 _BFLOAT16_RTOL = 2.0**-6
+"""Neighbouring numbers of bfloat16 differ by up to 2**-7, and rounding may differ by two of them."""
 _EXACT_KINDS = "biuOUST"
-_RARELY = 2.7
-"""Two samples of one distribution differ by more than this (Kolmogorov-Smirnov) once in a million."""
+_CHANCE_DISTANCE = 2.7
+"""Kolmogorov-Smirnov threshold: two samples of one distribution exceed it once in a million."""
 
 
 def shape_difference(ours: Item, theirs: Item) -> str | None:
-    """How the shapes of two results differ; None if they do not."""
+    """Describe the difference of two results' shapes; None if there is none."""
     return _each(ours, theirs, _shapes)
 
 
 def value_difference(ours: Item, theirs: Item, rtol: float, atol: float) -> str | None:
-    """How two results of one shape differ in type or value; None if they do not."""
+    """Describe the difference of two results in type or value; None if there is none."""
     return _each(ours, theirs, lambda a, b: _types(a, b) or _values(a, b, rtol, atol))
 
 
 def distribution_difference(ours: Item, theirs: Item) -> str | None:
-    """How two random results differ in type or distribution; None if they do not."""
+    """Describe the difference of two random results in type or distribution; None if there is none."""
     return _each(ours, theirs, lambda a, b: _types(a, b) or _distributions(a, b))
 
 
@@ -113,14 +113,14 @@ def _close(ours: Array, theirs: Array, rtol: float, atol: float) -> Array:
 
 
 def _distributions(ours: Array, theirs: Array) -> str | None:
-    """The Kolmogorov-Smirnov distance of two samples, held to what chance allows."""
+    """Compare the Kolmogorov-Smirnov distance of two samples with the distance that chance allows."""
     a, b = np.sort(ours.astype(np.float64).ravel()), np.sort(theirs.astype(np.float64).ravel())
     if not (a.size and b.size):
         return None
     every = np.concatenate([a, b])
     steps = np.searchsorted(a, every, "right") / a.size - np.searchsorted(b, every, "right") / b.size
     distance = float(np.abs(steps).max())
-    allowed = _RARELY * math.sqrt((a.size + b.size) / (a.size * b.size))
+    allowed = _CHANCE_DISTANCE * math.sqrt((a.size + b.size) / (a.size * b.size))
     if distance <= allowed:
         return None
     return f"the distributions differ by {distance:.3f}, chance allows {allowed:.3f}"
@@ -130,28 +130,28 @@ K = TypeVar("K", bound=tuple[str, ...])
 T = TypeVar("T")
 Status = Literal["pass", "fail", "crash", "outside"]
 FAILED: Final = ("fail", "crash")
-"""What did not pass: by what it gave, or by a defect of tolcost itself."""
+"""The statuses of cases that did not pass, by a wrong result or by a defect of tolcost itself."""
 
 SHORT_RUN, LONG_RUN = 5_000, 2_000_000
-"""Runs of at most so many elementary steps are repeated by the reference interpreter: as a rule, and where
-it is asked to be thorough."""
+"""Elementary steps up to which the reference interpreter repeats a run: usually, and with ``thorough``."""
 
 FEW_ATOMS = 200
-"""Programs of at most so many atoms are run atom by atom, as a rule."""
+"""Atoms up to which programs are run atom by atom, unless the caller sets another limit."""
 
 _STEPS_PER_ATOM = 10
-"""Unrolling also takes steps that make no atom that counts: coordinates, and what is static."""
+"""Unrolling also takes steps for coordinates and static values, which are not counted as atoms."""
 
 
 class Result(Struct, frozen=True):
-    """What became of a case.  ``concrete`` names lengths that could not be symbols.
+    """The result of a case.  ``concrete`` names lengths that could not be symbols.
 
-    ``cause`` is one line; ``detail`` says more, for the person who wrote the definition.  ``eops`` and
-    ``macs`` are the closed forms, ``certainty`` is whether they are exact, ``functions`` are those
-    applied to data; ``since``, the version of the definition, ``shapes`` and ``values`` are what they are
-    forms for.  They are written down where that is asked for.
-    ``unrolled`` is how many atoms of each kind were run one by one, where they were, and ``decided`` is what
-    of them only data decided.
+    ``cause`` is one line; ``detail`` explains it to the author of the definition.  ``eops`` and ``macs`` are
+    closed forms, ``certainty`` is whether they are exact, ``functions`` are those applied to data; ``since``,
+    the version of the definition, ``shapes`` and ``values`` state the inputs of the forms.  These fields are
+    filled on request.
+
+    ``unrolled`` is the number of atoms of each kind that were run one by one, if they were, and ``decided``
+    names the data-dependent parts of the program.
     """
 
     name: str
@@ -182,9 +182,10 @@ def check(
     atoms: int = FEW_ATOMS,
     recorded: bool = True,
 ) -> Result:
-    """Hold the definition of a case's operator, or another one of it, to the case.
+    """Check the definition of a case's operator, or ``other``, against the case.
 
-    At most so many ``atoms`` are run one by one.  Closed forms are written down if they are ``recorded``.
+    Programs of at most ``atoms`` atoms are also run atom by atom.  ``recorded`` adds closed forms to the
+    result.
     """
     op = case.node.op
     reason = library.outside(case.node.domain).get(op)
@@ -194,7 +195,7 @@ def check(
         spec = other or library.find(case.node.domain, op, case.opset)
         if spec is None:
             return Result(case.name, op, "fail", cause=f"{op} has no definition for opset {case.opset}")
-        return _held(case, spec, library, LONG_RUN if thorough else SHORT_RUN, atoms, recorded)
+        return _check_case(case, spec, library, LONG_RUN if thorough else SHORT_RUN, atoms, recorded)
     except Outside as outside:
         return Result(case.name, op, "outside", cause=outside.diagnostics[0].message)
     except Rejected as error:
@@ -204,7 +205,9 @@ def check(
         return Result(case.name, op, "crash", cause=cause, detail=traceback.format_exc(limit=-12))
 
 
-def _held(case: Case, spec: Spec, library: Library, repeated: int, atoms: int, recorded: bool) -> Result:
+def _check_case(
+    case: Case, spec: Spec, library: Library, repeated: int, atoms: int, recorded: bool
+) -> Result:
     derived = derive(case, spec, library)
     arrays = arrays_by_name(case, spec)
     program = derived.lowered.program
@@ -233,11 +236,11 @@ def _held(case: Case, spec: Spec, library: Library, repeated: int, atoms: int, r
         certainty=derived.counts.status,
         unrolled=None if unrolled is None else unrolled.counts.atoms,
     )
-    return _recorded(found, case, derived) if recorded else found
+    return _add_forms(found, case, derived) if recorded else found
 
 
-def _recorded(result: Result, case: Case, derived: Derived) -> Result:
-    """The result with closed forms as text, and what they are forms for."""
+def _add_forms(result: Result, case: Case, derived: Derived) -> Result:
+    """Add closed forms as text, and the inputs they are for, to a result."""
     counts = derived.counts
     shapes, values = settings(case, derived.spec, derived.concrete)
     return replace(
@@ -256,12 +259,12 @@ def _recorded(result: Result, case: Case, derived: Derived) -> Result:
 
 
 def results(derived: Derived, execution: Execution) -> tuple[Item, ...]:
-    """What a node would give, place by place: tensors, sequences, or nothing."""
+    """Return the outputs of a node: tensors, sequences, or None."""
     return tuple(_result(title, value, execution) for title, value in places(derived.lowered, derived.spec))
 
 
 def _result(name: str, value: Value, execution: Execution) -> Item:
-    """One place of a node's results."""
+    """Return one output of a node."""
     match value:
         case Seq(items=items):
             names = (f"{name}.{n}" for n in range(1, len(items) + 1))
@@ -286,7 +289,7 @@ def _shape_problem(case: Case, derived: Derived, execution: Execution) -> str | 
 
 
 def _form_problem(derived: Derived, execution: Execution) -> str | None:
-    """A shape whose closed form is not the shape that came out."""
+    """Describe a shape whose closed form differs from the shape of the run."""
     for output in derived.lowered.program.outputs:
         forms = output.node.type[0].shape
         said = tuple(evaluate(form, execution.bindings) for form in forms)
@@ -315,13 +318,13 @@ def _value_problem(case: Case, derived: Derived, execution: Execution) -> str | 
 
 
 def count_difference(closed: Counts, execution: Execution) -> str | None:
-    """A count of the run that is not what the closed form says (or more than a bound allows)."""
+    """Describe a count of the run that differs from the closed form (or exceeds an upper bound)."""
     executed = execution.counts
     bound = closed.status == "upper bound"
     return (
-        _differing("", closed.histogram, executed.histogram, execution, bound)
-        or _differing("index ", closed.index, executed.index, execution, bound)
-        or _differing("atom ", _keyed(closed.atoms), _keyed(executed.atoms), execution, bound)
+        _count_problem("", closed.histogram, executed.histogram, execution, bound)
+        or _count_problem("index ", closed.index, executed.index, execution, bound)
+        or _count_problem("atom ", _keyed(closed.atoms), _keyed(executed.atoms), execution, bound)
     )
 
 
@@ -329,7 +332,7 @@ def _keyed(table: Mapping[str, T]) -> dict[tuple[str, ...], T]:
     return {(name,): value for name, value in table.items()}
 
 
-def _differing(
+def _count_problem(
     kind: str,
     forms: Mapping[K, Poly],
     numbers: Mapping[K, int],
@@ -353,7 +356,7 @@ def _steps(counts: RunCounts) -> int:
 
 
 def _reference_problem(fast: Execution, plain: Execution) -> str | None:
-    """How the two interpreters disagree; None if they do not."""
+    """Describe the difference between the two interpreters; None if there is none."""
     for what in ("histogram", "index", "atoms"):
         a, b = getattr(fast.counts, what), getattr(plain.counts, what)
         if a != b:
@@ -365,7 +368,7 @@ def _reference_problem(fast: Execution, plain: Execution) -> str | None:
     return None
 
 
-# ---- telling -----------------------------------------------------------------------------
+# ---- messages ----------------------------------------------------------------------------
 
 
 def _one_line(error: Rejected) -> str:
@@ -378,16 +381,17 @@ def _one_line(error: Rejected) -> str:
     return f"{first.code} {first.message}{where}"
 
 
-# === Running ONNX's node tests, and recorded cases of other domains; what came of it.
+# === Running ONNX's node tests, and recorded cases of other domains: the results.
 #
-# The whole suite, or the cases of some operators, over all cores.
+# The whole suite, or the cases of given operators, over all cores.
 
 
 SECONDS_PER_CASE = 120.0
+"""The time limit for one test, after which it counts as failed."""
 
 
 class Report(Struct, frozen=True):
-    """The results of a run, in the order of the suite; ``domain`` where its recorded cases were asked for."""
+    """The results of a run, in the order of the suite; ``domain`` if its recorded cases were requested."""
 
     onnx: str
     results: tuple[Result, ...]
@@ -395,15 +399,15 @@ class Report(Struct, frozen=True):
 
     @property
     def failures(self) -> tuple[Result, ...]:
-        """The cases that did not pass, other than those outside the model."""
+        """The cases that did not pass, except those outside the model."""
         return tuple(r for r in self.results if r.status in FAILED)
 
     def of(self, op: str) -> tuple[Result, ...]:
-        """The results of one operator."""
+        """Return the results of one operator."""
         return tuple(r for r in self.results if r.op == op)
 
     def figures(self) -> dict[str, int]:
-        """How many cases there are of each status, and how many had lengths that are numbers."""
+        """Count the cases by status, and those with lengths that had to be numbers."""
         found = Counter(r.status for r in self.results)
         concrete = sum(bool(r.concrete) for r in self.results)
         return {
@@ -425,12 +429,12 @@ def verify(
     atoms: int = FEW_ATOMS,
     recorded: bool = False,
 ) -> Report:
-    """Hold definitions to ONNX's node tests: all, or those of some operators or case names.
+    """Check definitions against ONNX's node tests: all, or those of given operators or case names.
 
-    Operators of a domain that onnx does not know are held to cases recorded of it: if they are named, or all
-    of ``domain``.  Short runs are repeated by the reference interpreter; if ``thorough``, long ones too.
-    Programs of at most so many ``atoms`` are run atom by atom as well.  Results that are ``recorded`` have
-    closed forms as text.
+    Operators of a domain that onnx does not know are checked against recorded cases: if they are named, or
+    all cases of ``domain``.  The reference interpreter repeats short runs; if ``thorough``, long runs, too.
+    Programs of at most ``atoms`` atoms are also run atom by atom.  ``recorded`` adds closed forms as text to
+    the results.
     """
     wanted = tuple(names)
     library = open_library(specs)
@@ -451,7 +455,7 @@ def verify(
 
 
 def _cases(wanted: tuple[str, ...], domain: str | None, library: Library) -> tuple[Case, ...]:
-    """ONNX's own cases, unless a domain is asked for, and those recorded, where something is."""
+    """Return ONNX's own cases, unless a domain is given, and recorded cases if anything was requested."""
     own = load_cases(wanted) if domain is None else ()
     asked = wanted or domain is not None
     found = (*own, *recorded_cases(library, domain, wanted)) if asked else own
@@ -463,9 +467,9 @@ def _cases(wanted: tuple[str, ...], domain: str | None, library: Library) -> tup
 
 
 def _read_before(cases: Sequence[Case], library: Library) -> None:
-    """Read definitions once, before the work is spread: processes share what was read by then."""
+    """Read definitions before the work is distributed, so that processes share them."""
     for case in cases:
-        with suppress(Exception):  # a definition that cannot be read is told where its case is checked
+        with suppress(Exception):  # errors are reported where the case is checked
             spec = library.find(case.node.domain, case.node.op, case.opset)
             _ = None if spec is None else spec.program
 
@@ -479,7 +483,7 @@ def _all_known(wanted: Sequence[str], found: set[str], library: Library) -> None
 
 
 def as_record(report: Report) -> dict[str, object]:
-    """A report whose results are recorded, as plain data for JSON."""
+    """Return a report with recorded results as plain data for JSON."""
     kept = [name for name in Result.__struct_fields__ if name != "detail"]
     return {
         "tolcost": 1,

@@ -1,7 +1,7 @@
-"""Graphs as our own types: what stands in a file of ONNX, checked for sense, nothing computed yet.
+"""Graphs as our own types: the content of an ONNX file, validated, with nothing computed yet.
 
-Protobuf stops at the reader.  Elements of tensors stay where the file has them until somebody asks; only what
-is small enough to decide a shape is looked into.
+Protobuf is confined to the reader.  Elements of tensors stay in the file until they are needed; only tensors
+small enough to decide a shape are read.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from tolcost.diagnostics import quoted, refuse
 from tolcost.elaborate.values import Value, Vec
 
 MOST_RANK = 64
-"""A tensor with more dimensions is refused."""
+"""The largest rank of a tensor; larger ones are refused."""
 
 MOST_NESTED_GRAPHS = 8
-"""How deeply graphs may stand inside of one another: what each level does is looked at several times."""
+"""Limit on the nesting of graphs: the work of each level is repeated several times."""
 
 
 class Declared(Struct, frozen=True):
-    """A value as the model declares it: lengths by number, by name, or not at all (None).
+    """A value as the model declares it: lengths as numbers, as names, or undeclared (None).
 
-    ``shape`` is None where not even the rank is declared.  No file says how many ``entries`` a sequence has:
-    it is taken to have one, unless the user says otherwise.  What is ``optional`` is taken to be given.
+    ``shape`` is None if not even the rank is declared.  Files do not state the number of ``entries`` of a
+    sequence: it is 1 unless the user says otherwise.  An ``optional`` value is assumed to be present.
     """
 
     name: str
@@ -41,9 +41,9 @@ class Declared(Struct, frozen=True):
 
 
 class Weight(Struct, frozen=True, eq=False):
-    """A tensor that a file holds: its shape and space, and its value where that is small.
+    """A stored tensor: its shape and space, and its value if that is small.
 
-    ``key`` names it among all that the file holds in graphs inside of nodes, and in functions.
+    ``key`` identifies it among the stored tensors of nested graphs and of functions.
     """
 
     name: str
@@ -53,24 +53,24 @@ class Weight(Struct, frozen=True, eq=False):
     """Reads the elements."""
     value: Value | None = None
     nonzero: int | None = None
-    """How many elements are stored, of a sparse tensor."""
+    """The number of stored elements, for a sparse tensor."""
     key: str = ""
 
 
 class Reference(Struct, frozen=True):
-    """An attribute that is what the function around it is given under a name."""
+    """An attribute whose value is an argument of the surrounding function."""
 
     name: str
 
 
 Attribute = Value | Weight | Reference
-"""What an attribute of a node is, other than a graph."""
+"""The value of a node's attribute, other than a graph."""
 
 EMPTY_LIST = "list"
 
 
 def attribute_kind(value: Attribute) -> str:
-    """The kind of an attribute, as schemas call kinds; nothing where they have no word for it.
+    """Return the kind of an attribute, as schemas name kinds; nothing where they have no name for it.
 
     >>> from tolcost.algebra import const
     >>> attribute_kind(Vec((2,), (const(1), const(2)))), attribute_kind("SAME_UPPER")
@@ -93,10 +93,10 @@ def attribute_kind(value: Attribute) -> str:
 
 
 class GraphNode(NamedTuple):
-    """An operator applied in a graph.  An empty input or output name is one left out.
+    """An operator applied in a graph.  An empty input or output name is an omitted one.
 
-    Equal attributes have equal keys.  ``asked`` is how many outputs are asked for; ``free`` are the names
-    that graphs inside of the node take from around it.  ``held`` is the tensor of a node that only holds one.
+    Equal attributes have equal keys.  ``asked`` is the number of outputs that are used; ``free`` are the
+    names that nested graphs take from outside.  ``held`` is the tensor of a node that only holds one.
     """
 
     op: str
@@ -112,11 +112,11 @@ class GraphNode(NamedTuple):
     overload: str = ""
     held: Weight | None = None
     scope: tuple[str, ...] = ()
-    """The modules that it comes from, where the exporter noted them."""
+    """The modules that the node comes from, if the exporter noted them."""
 
     @property
     def title(self) -> str:
-        """The operator, with its domain where that is not ONNX's own."""
+        """The operator, with its domain unless that is ONNX's own."""
         return f"{self.domain}.{self.op}" if self.domain else self.op
 
     @property
@@ -126,7 +126,7 @@ class GraphNode(NamedTuple):
 
     @property
     def label(self) -> str:
-        """What symbols of the node are called after: its name, or its first output's.
+        """The prefix of the node's symbols: its name, or that of its first output.
 
         >>> GraphNode("Loop", "", "/decoder/Loop_1", (), (), {}).label
         'decoder_Loop_1'
@@ -134,26 +134,29 @@ class GraphNode(NamedTuple):
         return re.sub(r"\W+", "_", self.name or first_output(self.outputs) or self.op).strip("_")[-40:]
 
     def weights(self) -> Iterator[Weight]:
-        """The tensors that graphs inside of the node hold; a number of no dimension is part of a formula."""
+        """Yield the tensors stored in nested graphs, except scalars, which are parts of formulas."""
         for graph in self.graphs.values():
             yield from (weight for weight in graph.weights.values() if weight.shape)
             for node in graph.nodes:
                 yield from node.held_weights()
 
     def held_weights(self) -> Iterator[Weight]:
-        """The tensor that the node itself holds, and those that graphs inside of it do."""
+        """Yield the tensor that the node itself holds, and those stored in nested graphs."""
         if self.held is not None and self.held.shape:
             yield self.held
         yield from self.weights()
 
 
 HOLDS_A_TENSOR = ("", "Constant", "value")
-"""The node that only holds a tensor, and in which attribute.  It is named here because what it holds is a
-weight like any other: one that is too large to be handed to a definition as a value."""
+"""The node that only holds a tensor, and the attribute for it.
+
+It is named here because its tensor is a weight like any other: too large to be passed to a definition as a
+value.
+"""
 
 
 def held_in(domain: str, op: str, attributes: Mapping[str, Attribute]) -> Weight | None:
-    """The tensor of a node that only holds one."""
+    """Return the tensor of a node that only holds one."""
     if len(attributes) != 1 or (domain, op, *attributes) != HOLDS_A_TENSOR:
         return None
     (held,) = attributes.values()
@@ -161,12 +164,12 @@ def held_in(domain: str, op: str, attributes: Mapping[str, Attribute]) -> Weight
 
 
 def free_names(graphs: Mapping[str, Graph]) -> tuple[str, ...]:
-    """The names that graphs take from around them."""
+    """Return the names that graphs take from outside."""
     return tuple(dict.fromkeys(name for graph in graphs.values() for name in graph.free))
 
 
 class _Declaration(Protocol):
-    """What is declared of an operand, or of all that are left."""
+    """A declaration of one operand, or of all remaining ones."""
 
     @property
     def variadic(self) -> bool: ...
@@ -176,7 +179,7 @@ _D = TypeVar("_D", bound=_Declaration)
 
 
 def met(declared: Iterable[_D], count: int) -> list[_D]:
-    """The declaration that each of so many operands meets; a variadic one takes all that are left."""
+    """Return the declaration for each of ``count`` operands; a variadic one covers all that remain."""
     found: list[_D] = []
     for one in declared:
         found.extend([one] * (count - len(found)) if one.variadic else [one])
@@ -187,7 +190,7 @@ def met(declared: Iterable[_D], count: int) -> list[_D]:
 
 
 def sort_nodes(nodes: Sequence[GraphNode], given: Collection[str] = ()) -> tuple[int, ...]:
-    """Places of nodes in an order in which all can run; nothing where they are in one already.
+    """Return node indices in an order in which all can run; nothing if they are in such an order already.
 
     A node moves to directly before the first node that needs it, and the others keep their order.  ``given``
     are names that no node computes.
@@ -220,7 +223,7 @@ def _is_sorted(nodes: Iterable[GraphNode]) -> bool:
 def _place_after_makers(
     nodes: Sequence[GraphNode], maker: Mapping[str, int], first: int, order: dict[int, None]
 ) -> None:
-    """Add a node to an order, behind all that it needs."""
+    """Append a node to an order, after everything it needs."""
     waiting = {first: _makers(nodes[first], maker)}
     while waiting:
         here = next(reversed(waiting))
@@ -236,20 +239,20 @@ def _place_after_makers(
 
 
 def _makers(node: GraphNode, maker: Mapping[str, int]) -> Iterator[int]:
-    """The nodes that compute what a node uses, each once; the iterator remembers which were looked at."""
+    """Iterate over the nodes that compute a node's inputs, each once; the iterator keeps its position."""
     return iter(dict.fromkeys(maker[name] for name in (*node.inputs, *node.free) if name in maker))
 
 
 def first_output(names: tuple[str, ...]) -> str:
-    """What a node is known by: no other node of its graph gives a value of that name."""
+    """Return the name that identifies a node: no other node of its graph computes a value of that name."""
     return next(filter(None, names), "")
 
 
 class Graph(Struct, frozen=True, eq=False):
-    """A graph: what it is given, what it holds, its nodes in order, what it gives.
+    """A graph: its inputs, stored tensors, nodes in order, and outputs.
 
-    ``declared`` is what the file says of values in between; it is used only where nothing is known.
-    ``order`` is the place of each node in the file, where the file does not have them sorted.
+    ``declared`` has the file's declarations of intermediate values; it is used only where nothing else is
+    known. ``order`` is the position of each node in the file, if the file does not have them sorted.
     """
 
     name: str
@@ -262,7 +265,7 @@ class Graph(Struct, frozen=True, eq=False):
 
     @property
     def free(self) -> tuple[str, ...]:
-        """The names that the graph uses and does not define: they belong to the graphs around it."""
+        """The names that the graph uses and does not define: they belong to enclosing graphs."""
         defined = {given.name for given in self.inputs} | set(self.weights)
         free: dict[str, None] = {}
         for node in self.nodes:
@@ -278,7 +281,7 @@ FunctionKey = tuple[str, str, str]
 
 
 class ModelFunction(Struct, frozen=True, eq=False):
-    """A function of nodes: names of what goes in and out, and the attributes it has by itself."""
+    """A function of nodes: names of its inputs and outputs, and default values of its attributes."""
 
     name: str
     domain: str
@@ -289,14 +292,18 @@ class ModelFunction(Struct, frozen=True, eq=False):
     nodes: tuple[GraphNode, ...]
     opsets: Mapping[str, int]
     order: tuple[int, ...] = ()
-    """The place of each node in the file, where the file does not have them sorted."""
+    """The position of each node in the file, if the file does not have them sorted."""
 
 
 class ModuleSize(NamedTuple):
-    """Elements of the parameters and of the buffers of the module that a model was exported from."""
+    """The module that a model was exported from: the elements of its parameters and of its buffers.
+
+    ``unfused`` counts the calls of an attention function that the exporter wrote as several operators.
+    """
 
     parameters: int
     buffers: int
+    unfused: int = 0
 
 
 class Model(Struct, frozen=True, eq=False):
@@ -310,7 +317,7 @@ class Model(Struct, frozen=True, eq=False):
 
     @property
     def unsorted(self) -> Iterator[Graph | ModelFunction]:
-        """Graphs, those inside of nodes too, and functions whose nodes are in another order in the file."""
+        """Yield the graphs, nested ones too, and functions whose nodes the file has in another order."""
         bodies: list[Graph | ModelFunction] = [self.graph, *self.functions.values()]
         while bodies:
             body = bodies.pop(0)
@@ -320,7 +327,7 @@ class Model(Struct, frozen=True, eq=False):
 
 
 class Body(NamedTuple):
-    """The body of a function that a graph calls; it sees nothing of where it is called."""
+    """The body of a function that a graph calls; it sees nothing of its caller."""
 
     inputs: tuple[str, ...]
     nodes: tuple[GraphNode, ...]
@@ -329,10 +336,12 @@ class Body(NamedTuple):
 
 
 Inside = dict[tuple[str, ...], tuple[Poly, ...]]
-"""Shapes of values in graphs: by the name of the graph and of the value, for graphs inside of a node of the
-graph with that node's first output between."""
+"""Shapes of values in nested graphs, by the names of graph and value.
+
+For deeper nesting, the first output of the node that holds the graph comes between.
+"""
 
 
 def no_function(_: GraphNode) -> None:
-    """No node calls a function."""
+    """Treat no node as a call of a function."""
     return None

@@ -1,7 +1,7 @@
-"""The catalogue as a list: every operator of the installed onnx, and what there is about it.
+"""The catalogue as a list: every operator of the installed onnx, with its definition or the lack of one.
 
-Operators are found by name in all domains: those of ONNX, and those of a user's folders.  A name may
-say its domain, as in ``ai.onnx.ml.Scaler``.
+Operators are found by name in all domains: those of ONNX, and those of a user's folders.  A name may include
+its domain, as in ``ai.onnx.ml.Scaler``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MOST_NEAR = 3
 
 
 class Entry(Struct, frozen=True, eq=False):
-    """One operator.  ``about`` is what its definition opens with, or why it has none."""
+    """One operator.  ``about`` is the opening comment of its definition, or the reason why it has none."""
 
     name: str
     standing: Standing
@@ -41,18 +41,18 @@ class Entry(Struct, frozen=True, eq=False):
 
     @property
     def title(self) -> str:
-        """Its name, with its domain where that is not ai.onnx."""
+        """Its name, with its domain unless that is ai.onnx."""
         return f"{self.domain}.{self.name}" if self.domain else self.name
 
 
 def live_operators(domain: str) -> tuple[str, ...]:
-    """Every operator of a domain of ONNX that is not deprecated, sorted."""
+    """Return every operator of a domain of ONNX that is not deprecated, sorted."""
     schemas = defs.get_all_schemas()
     return tuple(sorted({s.name for s in schemas if s.domain == domain and not s.deprecated}))
 
 
 def known_operators(library: Library) -> tuple[tuple[str, str], ...]:
-    """Domain and name of every operator that ONNX has, a folder defines, or was recorded of a run-time."""
+    """Return domain and name of every operator that ONNX has, a folder defines, or a runtime recorded."""
     return tuple(
         (domain, name)
         for domain in library.domains()
@@ -61,7 +61,7 @@ def known_operators(library: Library) -> tuple[tuple[str, str], ...]:
 
 
 def entries(library: Library, names: Sequence[str] = ()) -> tuple[Entry, ...]:
-    """Give the operators asked for, or all of them; those of a user's folders included."""
+    """Return the requested operators, or all of them, including those of a user's folders."""
     known = known_operators(library)
     if not names:
         return tuple(_entry(library, domain, name) for domain, name in known)
@@ -73,14 +73,14 @@ def entries(library: Library, names: Sequence[str] = ()) -> tuple[Entry, ...]:
 
 
 def _asked(asked: str, known: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The operators that a name means: with its domain that one, else that of ai.onnx if it has one."""
+    """Find the operators of a name: with a domain that one, else preferably that of ai.onnx."""
     if ("", asked) in known:
         return [("", asked)]
     return [(domain, name) for domain, name in known if asked in (name, f"{domain or 'ai.onnx'}.{name}")]
 
 
 def _unknown(asked: str, known: Sequence[tuple[str, str]]) -> Diagnostic:
-    """Say that there is no such operator, and which one may be meant."""
+    """Report an unknown operator, and suggest similar names."""
     by_letters = {name.lower(): name for _, name in known}
     near = get_close_matches(asked.lower()[:60], by_letters, n=_MOST_NEAR)
     meant = " or ".join(quoted(by_letters[letters]) for letters in near)
@@ -99,14 +99,14 @@ def _entry(library: Library, domain: str, name: str) -> Entry:
 
 
 def signature(spec: Spec) -> str:
-    """Give inputs and outputs, as in ``Gemm(A [m, k], B [k, n], C?) -> Y``."""
+    """Format inputs and outputs, as in ``Gemm(A [m, k], B [k, n], C?) -> Y``."""
     inputs = ", ".join(map(_declared, spec.inputs))
     outputs = ", ".join(s.name + "..." * s.variadic for s in spec.outputs)
     return f"{spec.name}({inputs}) -> {outputs}"
 
 
 def attributes(spec: Spec) -> tuple[str, ...]:
-    """Give the attributes, as in ``axis = -1``, ``pads?`` or ``to``."""
+    """Format the attributes, as in ``axis = -1``, ``pads?`` or ``to``."""
     return tuple(
         f"{s.name}{'?' if s.optional else ''}" + (f" = {_text(s.default)}" if s.default is not None else "")
         for s in spec.attributes
@@ -123,30 +123,30 @@ def _text(expression: tree.Expr | tree.Ellipsis) -> str:
     return expression.span.text
 
 
-# === Libraries of programs: the folders of ``specs/`` that say in a ``library.toml`` what they are.
+# === Libraries of programs: the folders of ``specs/`` with a ``library.toml`` that describes them.
 #
-#     title = "Relational algebra"           # what people call it
+#     title = "Relational algebra"           # its usual name
 #     about = "A relation is ..."            # a sentence or two
 #     model = "Relation algebra"             # the row of the paper's Table 1 that it shows, if any
-#     agreed = "DuckDB, SQLite"              # the engine or library that its programs are held to
-#     tests = "tests/specs/test_x.py"        # where that is done
+#     agreed = "DuckDB, SQLite"              # the engine or library that its programs are checked against
+#     tests = "tests/specs/test_x.py"        # the tests that check them
 #     inputs = 120                           # on how many random inputs
 #
-#     [programs.HashJoin]                    # what differs for one program, or is needed to cost it
-#     role = "join"                          # which operator of the model it is
+#     [programs.HashJoin]                    # settings of one program, or those needed to cost it
+#     role = "join"                          # the operator of the model that it implements
 #     agreed = "DuckDB"
 #     inputs = 200
 #     shapes = { r = ["n", "c"] }
 #     attrs = { axis = 1 }
 #
-# Programs are the ``.tol`` files of the folder and of the folders in it.
+# Programs are the ``.tol`` files of the folder and its subfolders.
 
 
 _FACTS = "library.toml"
 
 
 class LibraryProgram(Struct, frozen=True, eq=False):
-    """A program of a library, and what is said of it; ``name`` is its path in the folder."""
+    """A program of a library, with its description; ``name`` is its path in the folder."""
 
     name: str
     source: Source
@@ -159,18 +159,18 @@ class LibraryProgram(Struct, frozen=True, eq=False):
 
     @property
     def about(self) -> str:
-        """The comment that it opens with, as one text."""
+        """The comment at the start of the program, as one text."""
         return opening(self.source.text)
 
     @property
     def lines(self) -> int:
-        """How many lines of ToLang it is: without comments and empty ones."""
+        """The number of lines of ToLang, without comments and empty lines."""
         stripped = (line.strip() for line in self.source.text.splitlines())
         return sum(bool(line) and not line.startswith(("#", "//")) for line in stripped)
 
 
 class ProgramLibrary(Struct, frozen=True, eq=False):
-    """A folder of programs that belong together; ``model`` is a row of the paper's Table 1, or nothing."""
+    """A folder of related programs; ``model`` is a row of the paper's Table 1, or nothing."""
 
     name: str
     title: str
@@ -180,7 +180,7 @@ class ProgramLibrary(Struct, frozen=True, eq=False):
     programs: tuple[LibraryProgram, ...]
 
     def find(self, name: str) -> LibraryProgram:
-        """One of its programs, by its path in the folder or by the last part of it."""
+        """Find a program, by its path in the folder or by the last part of it."""
         for program in self.programs:
             if name in (program.name, program.name.rsplit("/", 1)[-1]):
                 return program
@@ -190,7 +190,7 @@ class ProgramLibrary(Struct, frozen=True, eq=False):
 
 
 def library_names() -> tuple[str, ...]:
-    """The libraries that come with tolcost, sorted.
+    """Return the libraries that come with tolcost, sorted.
 
     >>> "relational" in library_names()
     True
@@ -200,7 +200,7 @@ def library_names() -> tuple[str, ...]:
 
 
 def read_library(name: str) -> ProgramLibrary:
-    """A library by the name of its folder; a name that there is not is a diagnostic."""
+    """Read a library by the name of its folder; an unknown name is a diagnostic."""
     if name not in library_names():
         raise Rejected(_not_there(f"library {quoted(name)}", name, library_names()))
     folder = specs_root().joinpath(name)
@@ -230,7 +230,7 @@ def _program(
 
 
 def _files(folder: Traversable, before: str = "") -> Iterator[tuple[str, Traversable]]:
-    """The programs in a folder and then in those inside it, each with its path."""
+    """Yield the programs in a folder and then in its subfolders, each with its path."""
     entries = sorted(folder.iterdir(), key=lambda entry: entry.name)
     for entry in entries:
         if entry.name.endswith(".tol"):

@@ -1,7 +1,7 @@
-"""The messages of ONNX's files, as protobuf reads them.
+"""The protobuf messages of ONNX's files.
 
 They are loaded without the rest of onnx, which needs NumPy: reading a model needs neither, and both take
-longer to load than most models to cost.  Protobuf has each message once, so these are onnx's own.
+longer to load than most models take to cost.  Protobuf registers each message once, so these are onnx's own.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def _messages() -> Any:
-    """The module that onnx has them in, by itself; onnx where it is loaded already, or made otherwise."""
+    """Load onnx's module of messages alone; use onnx if it is loaded already, or if that fails."""
     if "onnx" not in sys.modules:
         from importlib.util import find_spec, module_from_spec, spec_from_file_location
         from pathlib import Path

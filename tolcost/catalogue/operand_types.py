@@ -1,8 +1,8 @@
-"""Which types an operator takes and gives, as ONNX says, from tables that come with tolcost.
+"""Types of an operator's inputs and outputs according to ONNX, from tables that come with tolcost.
 
-``specs/types`` holds them for the domains of ONNX, a line for each operator with all of its versions; of
-other domains ``schemas.json`` says the same.  So onnx itself, which takes longer to load than a common model
-to be costed, is asked only for versions that are newer than the tables.
+``specs/types`` has the tables for the domains of ONNX, a line for each operator with all of its versions; for
+other domains, ``schemas.json`` has the types.  Only for versions newer than the tables is onnx itself needed,
+which takes longer to load than a common model takes to cost.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SPACE_OF_NAME = {TensorProto.DataType.Name(code).lower(): space for code, space
 class SchemaOperand(NamedTuple):
     """An input or output: operands of one kind have one type, unless they differ among themselves.
 
-    ``types`` are spaces, and as ONNX writes them the types that are no tensors.
+    ``types`` has spaces, and types that are not tensors as ONNX writes them.
     """
 
     name: str
@@ -44,7 +44,7 @@ class SchemaOperand(NamedTuple):
 
 
 class OperatorTypes(NamedTuple):
-    """What one version of an operator takes and gives; attributes by name, with the kind of each."""
+    """The inputs and outputs of one version of an operator, and the kind of each attribute by name."""
 
     inputs: tuple[SchemaOperand, ...]
     outputs: tuple[SchemaOperand, ...]
@@ -56,11 +56,11 @@ class TypeContradiction(Rejected):
 
 
 def check_node(node: GraphNode, opset: int | None, spaces: Sequence[str | None]) -> tuple[str, ...]:
-    """Refuse a node whose attributes or inputs are of types that its operator does not take.
+    """Refuse a node with attributes or inputs of types that its operator does not take.
 
-    ``spaces`` are those of its inputs; a space that ONNX does not have is not checked.  How many inputs there
-    are, and which attributes, the definition says.  An input in another format of numbers that the operator
-    takes, such as bfloat16 beside float32, is no contradiction: the result says which inputs these are.
+    ``spaces`` are those of its inputs; a space that ONNX does not have is not checked.  The definition
+    decides the number of inputs, and which attributes there are.  An input in another number format than the
+    listed ones, such as bfloat16 beside float32, is not a contradiction: the result describes these inputs.
     """
     known = types_of(node.op, node.domain, opset)
     if known is None:
@@ -84,11 +84,11 @@ def _contradict(message: str) -> NoReturn:
 
 
 def output_spaces(node: GraphNode, opset: int | None, spaces: Sequence[str | None]) -> list[str | None]:
-    """The spaces of a node's outputs as its operator tells them from those of its inputs; None: it does not.
+    """Return the spaces of a node's outputs that follow from its inputs; None where they do not.
 
-    What a definition makes of numbers that are known may be in no space of ONNX, or empty.
+    Values that a definition computes at compile time may be in no space of ONNX, or empty.
     """
-    for graph in node.graphs.values():  # the outputs of a node are the last of those of its graphs
+    for graph in node.graphs.values():  # the outputs of a node are the last outputs of its graphs
         told = [graph.declared[name].space or None for name in graph.outputs]
         return told[-len(node.outputs) :]
     known = types_of(node.op, node.domain, opset)
@@ -101,7 +101,7 @@ def output_spaces(node: GraphNode, opset: int | None, spaces: Sequence[str | Non
 
 
 def is_operator(domain: str, name: str, opset: int | None) -> bool:
-    """Whether ONNX itself defines an operator: no function of a model takes its place."""
+    """Whether ONNX itself defines an operator, which a model's function then cannot replace."""
     return _of_onnx(name, domain, opset) is not None
 
 
@@ -125,7 +125,7 @@ def _check_input(node: GraphNode, operand: SchemaOperand, space: str, bound: dic
 
 
 def _is_format_of(space: str, listed: Sequence[str]) -> bool:
-    """Whether a space has numbers of the kind that some listed one has, in another format.
+    """Whether a space has numbers of the kind of a listed space, in another format.
 
     >>> _is_format_of("bfloat16", ("float32", "int32")), _is_format_of("int64", ("float32",))
     (True, False)
@@ -133,18 +133,18 @@ def _is_format_of(space: str, listed: Sequence[str]) -> bool:
     return any(SPACES[space].kind == SPACES[one].kind for one in listed if one in CODE_OF_SPACE)
 
 
-# ---- where they are from ------------------------------------------------------------------
+# ---- sources of types ---------------------------------------------------------------------
 
 
 @cache
 def types_of(op: str, domain: str, opset: int | None) -> OperatorTypes | None:
-    """What an operator takes and gives; None where nobody says."""
+    """Return the types of an operator; None if they are unknown."""
     return _of_onnx(op, domain, opset) or recorded_types(op, domain)
 
 
 def _of_onnx(op: str, domain: str, opset: int | None) -> OperatorTypes | None:
     if domain not in FOLDER_OF_DOMAIN:
-        return _asked(op, domain, opset) if "onnx" in sys.modules else None  # it knows what it was told of
+        return _asked(op, domain, opset) if "onnx" in sys.modules else None  # a schema may be registered
     newest, lines = _table(folder_of(domain))
     version = opset or (1 if domain else newest)
     if version > newest:
@@ -159,19 +159,19 @@ def _of_onnx(op: str, domain: str, opset: int | None) -> OperatorTypes | None:
 
 
 def newest_version(domain: str) -> int:
-    """The newest version of the operators of a domain that types and definitions are of."""
+    """Return the newest version of a domain that the tables cover."""
     return _table(folder_of(domain))[0]
 
 
 def _asked(op: str, domain: str, opset: int | None) -> OperatorTypes | None:
-    from tolcost.catalogue.schemas import types_in_onnx  # and onnx with it
+    from tolcost.catalogue.schemas import types_in_onnx  # this loads onnx
 
     return types_in_onnx(op, domain, opset)
 
 
 @cache
 def _table(folder: str) -> tuple[int, StoredTexts]:
-    """The newest version in the table of a domain, and a line for each operator."""
+    """Return the newest version in the table of a domain, and a line for each operator."""
     raw = specs_root().joinpath(FOLDER, f"{folder}.tsv").read_bytes()
     end = raw.index(b"\n")
     return int(json.loads(raw[:end])["newest"]), StoredTexts(raw, end)
@@ -189,7 +189,7 @@ def _operand(text: str, types: Mapping[str, str]) -> SchemaOperand:
 
 
 def recorded_types(op: str, domain: str) -> OperatorTypes | None:
-    """What is recorded of an operator of another domain."""
+    """Return the recorded types of an operator of another domain."""
     one = recorded_schemas(domain).get(op)
     if one is None:
         return None
@@ -212,13 +212,13 @@ def recorded_types(op: str, domain: str) -> OperatorTypes | None:
 
 
 def _recorded_type(text: str) -> str:
-    """The space of a type as in ``float`` or ``tensor(float)``; a type that is none stays as it is."""
+    """Return the space of a type such as ``float`` or ``tensor(float)``; any other text stays as it is."""
     return _SPACE_OF_NAME.get(text.removeprefix("tensor(").removesuffix(")"), text)
 
 
 @cache
 def recorded_schemas(domain: str) -> dict[str, dict[str, Any]]:
-    """The operators of a domain by name, as recorded: inputs, outputs, attributes and element types."""
+    """Return the recorded operators of a domain by name: inputs, outputs, attributes and element types."""
     file = specs_root().joinpath(folder_of(domain), "schemas.json")
     if not file.is_file():
         return {}
@@ -226,18 +226,18 @@ def recorded_schemas(domain: str) -> dict[str, dict[str, Any]]:
     return found
 
 
-# === The start of a definition, for an operator that has none: what its node says, as declarations.
+# === A skeleton definition for an operator that has none: its node as declarations.
 #
-# Names of inputs, outputs and attributes are those of a recorded schema, where there is one.
+# Names of inputs, outputs and attributes are those of a recorded schema, if there is one.
 
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def skeleton(node: GraphNode, ranks: Sequence[int | None]) -> str | None:
-    """The first lines of a definition for a node whose inputs have the ranks given, as far as they are known.
+    """Return the first lines of a definition for a node whose inputs have the given ranks, where known.
 
-    None for a name that no definition can have.
+    The result is None for a name that no definition can have.
     """
     if not _NAME.fullmatch(node.op):
         return None

@@ -1,4 +1,4 @@
-"""What messages of ONNX hold: tensors, attributes, and what a file declares of values."""
+"""The content of ONNX's messages: tensors, attributes, and declarations of values."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from tolcost.diagnostics import quoted, refuse
 from tolcost.elaborate.values import Cast, Value, Vec
 
 _DECIDING = {"int64": SMALL, "int32": SMALL, "bool": SMALL, "float32": 16, "float64": 16, "float16": 16}
-"""Up to how many elements a constant of a space may decide a shape; all else is a weight."""
+"""Elements up to which a constant of a space may decide a shape; any larger one is a weight."""
 
 _NAMELESS = ("", "?", "*", "-1", "None", "none", "unknown")
-"""What exporters write for a length that has no name; two of them are not the same length."""
+"""Exporters' marks for a length without a name; two of them are not the same length."""
 
 MOST_DENSE = 1 << 20
-"""The most elements of a sparse tensor that is written out."""
+"""Limit on the elements of a sparse tensor that is expanded."""
 
 _STORED: dict[int, tuple[str, int]] = {
     TensorProto.FLOAT: ("float_data", 4),
@@ -36,7 +36,7 @@ _STORED: dict[int, tuple[str, int]] = {
     TensorProto.INT32: ("int32_data", 4),
     TensorProto.DOUBLE: ("double_data", 8),
 }
-"""Where tensors keep their elements if not as raw bytes, and the bytes of one."""
+"""The fields of elements that are not raw bytes, and the bytes of an element."""
 
 _NARROW: dict[int, tuple[int, int]] = {
     TensorProto.BOOL: (0, 1),
@@ -45,28 +45,28 @@ _NARROW: dict[int, tuple[int, int]] = {
     TensorProto.INT16: (-(1 << 15), (1 << 15) - 1),
     TensorProto.UINT16: (0, (1 << 16) - 1),
 }
-"""Elements that are kept as wider ones, and from which to which they are."""
+"""Narrow elements that are stored in a wider field, with their ranges."""
 
 _CODES = {
     "float16": "e", "float32": "f", "float64": "d", "bool": "?", "int8": "b", "int16": "h", "int32": "i",
     "int64": "q", "uint8": "B", "uint16": "H", "uint32": "I", "uint64": "Q",
 }  # fmt: skip
-"""The letters that ``struct`` has for elements that are raw bytes."""
+"""The ``struct`` codes of elements stored as raw bytes."""
 
 
 def shown(name: str | bytes) -> str:
-    """A name in a message; one that is not text comes from protobuf as bytes."""
+    """Quote a name in a message; protobuf returns one that is not text as bytes."""
     return quoted(name if isinstance(name, str) else name.decode("utf-8", "replace"))
 
 
 def check_rank(name: str, rank: int) -> None:
-    """Refuse more dimensions than anybody has."""
+    """Refuse a tensor of excessive rank."""
     if rank > MOST_RANK:
         refuse("T0506", f"{shown(name)} has {rank:,} dimensions: more than {MOST_RANK}")
 
 
 def checked_shape(name: str, dims: Sequence[int]) -> tuple[int, ...]:
-    """The shape of a tensor that the model holds."""
+    """Return the shape of a stored tensor."""
     check_rank(name, len(dims))
     if any(d < 0 for d in dims):
         refuse("T0674", f"the initializer {shown(name)} has a negative length")
@@ -77,7 +77,7 @@ def checked_shape(name: str, dims: Sequence[int]) -> tuple[int, ...]:
 
 
 def array_of(value: object, data: memoryview | None = None) -> Array:
-    """The array that a tensor, an array or a scalar stands for; ``data`` are elements it was read without."""
+    """Return the array of a tensor, an array or a scalar; ``data`` has elements that were read separately."""
     import numpy as np
 
     if not isinstance(value, TensorProto):
@@ -94,7 +94,7 @@ def array_of(value: object, data: memoryview | None = None) -> Array:
 
 
 def dense(sparse: SparseTensorProto) -> Array:
-    """The array that a sparse tensor stands for; its indices are flat, or a row of coordinates each."""
+    """Return the array of a sparse tensor; its indices are flat, or one row of coordinates each."""
     import numpy as np
 
     values, places = array_of(sparse.values), array_of(sparse.indices)
@@ -111,14 +111,14 @@ def dense(sparse: SparseTensorProto) -> Array:
 
 
 def check_inside(tensor: TensorProto, what: str) -> None:
-    """Refuse a tensor whose elements are needed but stand in another file, which is never opened."""
+    """Refuse a tensor whose elements are needed but stored in another file, which is never opened."""
     if tensor.data_location == TensorProto.EXTERNAL:
         hint = "only initializers may keep their data beside the model, and a cost needs none of it"
         refuse("T0674", f"{what} keeps its data in another file", hint=hint)
 
 
 def small_value(tensor: TensorProto, space: str, size: int) -> Value | None:
-    """The value of a tensor that is small enough to decide a shape, else None."""
+    """Return the value of a tensor that is small enough to decide a shape, else None."""
     if size > 1 and (space not in _DECIDING or size > _DECIDING[space]):
         return None
     numbers = _numbers(tensor, space, size)
@@ -129,7 +129,7 @@ def small_value(tensor: TensorProto, space: str, size: int) -> Value | None:
 
 
 def _numbers(tensor: TensorProto, space: str, size: int) -> tuple[Value, ...] | None:
-    """The elements of a small tensor, read as NumPy would; None where it has to."""
+    """Read the elements of a small tensor as NumPy would; None where NumPy itself is needed."""
     field, _ = _STORED.get(tensor.data_type, ("", 0))
     if tensor.HasField("raw_data"):
         code = f"<{size}{_CODES.get(space, 's')}"
@@ -153,7 +153,7 @@ def _numbers(tensor: TensorProto, space: str, size: int) -> tuple[Value, ...] | 
 
 
 def check_size(tensor: TensorProto, size: int, data: memoryview | None = None) -> None:
-    """Refuse a tensor that does not hold as many elements as its shape says, where that is plain to see."""
+    """Refuse a tensor whose size differs from its shape, where that is visible without decoding."""
     if tensor.data_type not in _STORED:
         return
     field, width = _STORED[tensor.data_type]
@@ -168,7 +168,7 @@ def check_size(tensor: TensorProto, size: int, data: memoryview | None = None) -
 
 
 def attribute_value(attribute: AttributeProto) -> Value | None:
-    """What an attribute of numbers or text says, as a static value; None for anything else."""
+    """Return an attribute of numbers or text as a static value; None for any other attribute."""
     kind = AttributeProto
     match attribute.type:
         case kind.INT:
@@ -195,11 +195,11 @@ def _text(raw: bytes) -> str:
     return raw.decode("utf-8", "replace")
 
 
-# ---- what the file declares of values ------------------------------------------------------
+# ---- declarations of values in the file ----------------------------------------------------
 
 
 def declared_of(info: ValueInfoProto) -> Declared:
-    """What the model declares of a value."""
+    """Return the model's declaration of a value."""
     name, kind = info.name, info.type
     which = kind.WhichOneof("value")
     optional = which == "optional_type"
@@ -234,7 +234,7 @@ def _lengths(name: str, tensor: TypeProto.Tensor) -> tuple[int | str | None, ...
     return tuple(found)
 
 
-# ---- what exporters note about a node: the modules of the source that it comes from ----------
+# ---- exporters' notes about a node: the source modules that it comes from ---------------------
 
 
 _SCOPES, _NAMESPACE = "pkg.torch.onnx.name_scopes", "namespace"
@@ -247,14 +247,14 @@ class MetadataEntry(Protocol):
 
     key: str
     value: str | bytes
-    """Bytes where it is no text."""
+    """Bytes if it is not text."""
 
 
 def scope_in(entries: Iterable[MetadataEntry]) -> tuple[str, ...]:
-    """The modules around a node, outermost first, as newer exporters of PyTorch write them; else none.
+    """Return the modules around a node, outermost first, as newer exporters of PyTorch write them, if any.
 
-    Both spellings list names that grow: ``model``, ``model.encoder``, ``model.encoder.layer.0``, and
-    last what the node itself is called.
+    Both spellings list names that grow: ``model``, ``model.encoder``, ``model.encoder.layer.0``, and last the
+    name of the node itself.
     """
     noted = {
         entry.key: entry.value
@@ -269,7 +269,7 @@ def scope_in(entries: Iterable[MetadataEntry]) -> tuple[str, ...]:
 
 
 def grown(names: Sequence[str]) -> tuple[str, ...]:
-    """What each name adds to the one before.
+    """Return the suffix that each name adds to the one before.
 
     >>> grown(["", "model", "model.layer.0", "model.layer.0.norm"])
     ('model', 'layer.0', 'norm')

@@ -1,8 +1,7 @@
-"""Reading a model file: whatever is in it becomes our own types, or a diagnostic.
+"""Reading a model file into our own types; any mistake in it becomes a diagnostic.
 
-Weights are not read: an initializer is a shape and a type, and its values only where they are few
-enough to decide a shape.  External data is never opened.  Nothing of onnx but its parser is let
-near the file.
+Weights are not read: an initializer is a shape and a type, with its values only if they are few enough to
+decide a shape.  External data is never opened.  Of onnx, only its parser touches the file.
 """
 
 from __future__ import annotations
@@ -60,40 +59,40 @@ from tolcost.catalogue.protobuf import (
 from tolcost.catalogue.types import SMALL, space_of_code
 from tolcost.diagnostics import quoted, refuse, unreadable
 
-# === Large tensors of a model file stay where they are: protobuf copies what it reads, and what is looked at.
+# === Large tensors of a model file stay in its bytes, since protobuf copies whatever it reads or accesses.
 #
-# Of the wire format no more is known than where fields begin and end.  What is not so written is left to
-# protobuf, which says what is wrong with it.
+# This code knows only where fields of the wire format begin and end.  Anything unusual is left to
+# protobuf, which reports what is wrong.
 
 
 _GRAPH, _INITIALIZER, _RAW_DATA = 7, 5, 9
 """The fields of ONNX's messages that lead to the elements of a tensor."""
 
 _VARINT, _EIGHT_BYTES, _SIZED, _FOUR_BYTES = 0, 1, 2, 5
-"""How a field is written."""
+"""The wire types of a field."""
 
 LARGE = 1 << 14
-"""More bytes than a tensor has that decides a shape."""
+"""More bytes than any tensor has that decides a shape."""
 
 _Parts = list[memoryview | bytes]
 
 
 class _Unusual(ValueError):
-    """What is left to protobuf."""
+    """The bytes are left to protobuf."""
 
 
 def without_data(raw: bytes) -> tuple[bytes, Mapping[int, memoryview]]:
-    """A model without the elements of its large initializers; and these, by their places among all."""
+    """Split off the elements of a model's large initializers, by initializer index."""
     view, held, places = memoryview(raw), dict[int, memoryview](), count()
 
     def graph(start: int, end: int) -> _Parts:
-        return _field(_GRAPH, _changed(view, start, end, _INITIALIZER, tensor))
+        return _field(_GRAPH, _replace_fields(view, start, end, _INITIALIZER, tensor))
 
     def tensor(start: int, end: int) -> _Parts | None:
         place = next(places)
 
         def data(start: int, end: int) -> _Parts | None:
-            held.pop(place, None)  # of several the last counts
+            held.pop(place, None)  # of several data fields the last counts
             if end - start <= LARGE:
                 return None
             held[place] = view[start:end]
@@ -101,19 +100,19 @@ def without_data(raw: bytes) -> tuple[bytes, Mapping[int, memoryview]]:
 
         if end - start <= LARGE:
             return None
-        return _field(_INITIALIZER, _changed(view, start, end, _RAW_DATA, data))
+        return _field(_INITIALIZER, _replace_fields(view, start, end, _RAW_DATA, data))
 
     try:
-        parts = _changed(view, 0, len(raw), _GRAPH, graph) if len(raw) > LARGE else []
+        parts = _replace_fields(view, 0, len(raw), _GRAPH, graph) if len(raw) > LARGE else []
     except (_Unusual, IndexError):
         return raw, {}
     return (b"".join(parts), held) if held else (raw, held)
 
 
-def _changed(
+def _replace_fields(
     raw: memoryview, start: int, end: int, number: int, change: Callable[[int, int], _Parts | None]
 ) -> _Parts:
-    """A message in which other fields stand for those of a number; None keeps one."""
+    """Rewrite a message with fields of one number replaced; ``change`` returns None to keep a field."""
     parts: _Parts = []
     for found, begin, first, last in _fields(raw, start, end):
         instead = change(first, last) if found == number else None
@@ -124,7 +123,7 @@ def _changed(
 
 
 def _fields(raw: memoryview, place: int, end: int) -> Iterator[tuple[int, int, int, int]]:
-    """The fields of a message that have a size: number, where it begins, and from where to where it goes."""
+    """Yield the sized fields of a message: number, start of the field, start and end of its content."""
     while place < end:
         begin = place
         key, place = _number(raw, place)
@@ -144,7 +143,7 @@ def _fields(raw: memoryview, place: int, end: int) -> Iterator[tuple[int, int, i
 
 
 def _number(raw: memoryview, place: int) -> tuple[int, int]:
-    """The number at a place, seven bits a byte, and the place after it."""
+    """Decode the number at a position, seven bits per byte, and return the position after it."""
     byte, value, shift = raw[place], 0, 0
     while byte > 127 and shift < 63:
         value |= (byte & 127) << shift
@@ -155,14 +154,14 @@ def _number(raw: memoryview, place: int) -> tuple[int, int]:
 
 
 def _field(number: int, parts: _Parts) -> _Parts:
-    """A field of some content."""
-    return [_written(number << 3 | _SIZED), _written(sum(map(len, parts))), *parts]
+    """Encode a field."""
+    return [_encode_number(number << 3 | _SIZED), _encode_number(sum(map(len, parts))), *parts]
 
 
-def _written(number: int) -> bytes:
-    """A number, seven bits a byte.
+def _encode_number(number: int) -> bytes:
+    """Encode a number, seven bits per byte.
 
-    >>> _written(5).hex(), _written(300).hex()
+    >>> _encode_number(5).hex(), _encode_number(300).hex()
     ('05', 'ac02')
     """
     found = bytearray()
@@ -176,17 +175,18 @@ def _written(number: int) -> bytes:
 
 
 MOST_NODES = 2_000_000
+"""Nodes of a model; larger files are refused before their nodes are converted."""
 NEWEST_OPSET = 200
-"""Versions above this are a mistake in the file; the newest of onnx is far below."""
+"""Larger versions are a mistake in the file; the newest of onnx is far below."""
 
 _LONGEST_KEY = 256
-"""Attributes of more bytes are told apart by a digest."""
+"""Attributes of more bytes are compared by a digest."""
 
 _NONE_HELD: Mapping[int, memoryview] = {}
 
 
 def load_model(path: Path) -> Model:
-    """Read a model file; what is wrong with it is a diagnostic."""
+    """Read a model file; any mistake in it is a diagnostic."""
     try:
         raw = path.read_bytes()
     except OSError as error:
@@ -195,20 +195,24 @@ def load_model(path: Path) -> Model:
 
 
 def model_in(raw: bytes, file: str, name: str) -> Model:
-    """The model in the bytes of a file."""
+    """Read the model in the bytes of a file."""
     rest, held = without_data(raw)
     return model_of(parse_model(rest, file), name, held)
 
 
 def parse_model(raw: bytes, name: str) -> ModelProto:
-    """The protobuf message in a file."""
+    """Parse the protobuf message in a file."""
     if not raw:
         refuse("T0672", f"{shown(name)} is empty")
     try:
         found: ModelProto = ModelProto.FromString(raw)
         return found
     except (DecodeError, ValueError, UnicodeDecodeError):
-        refuse("T0673", f"{shown(name)} is not an ONNX model", hint=_likely(raw[:64].lstrip().lower(), name))
+        refuse(
+            "T0673",
+            f"{shown(name)} is not an ONNX model",
+            hint=_guess_format(raw[:64].lstrip().lower(), name),
+        )
 
 
 _TORCH = "`tolcost torch package.module:function --shape x=batch,3,224,224`; in Python, `tolcost.from_torch`"
@@ -224,14 +228,14 @@ _EXPORTS = {
     ".tflite": f"`{_TF} --tflite m.tflite --output m.onnx`, then `tolcost model m.onnx`",
     **dict.fromkeys((".mlir", ".jax", ".orbax"), _JAX),
 }
-"""What to type for files of others, by their suffix."""
+"""Export commands for files of other formats, by suffix."""
 _PACKAGES = {"torch": _TORCH, "transformers": _TORCH, "keras": _KERAS, "tensorflow": _KERAS}
 _PACKAGES |= dict.fromkeys(("jax", "jaxlib", "flax", "equinox"), _JAX)
-"""What to type for objects of others, by the package they come from."""
+"""Export commands for objects of other packages, by package."""
 
 
 def as_bytes(model: object) -> bytes:
-    """The bytes of onnx's own object; whoever has something else is told what to type."""
+    """Serialise onnx's own object; for any other object, the diagnostic suggests an export command."""
     if isinstance(model, ModelProto):
         return bytes(model.SerializeToString())
     packages = (base.__module__.partition(".")[0] for base in type(model).__mro__)
@@ -246,11 +250,11 @@ _BEGINS = b"\x08"
 
 
 def other_format(name: str) -> str | None:
-    """What to type for a file of others, which its name tells."""
+    """Return the export command for a file whose name indicates another format."""
     return _EXPORTS.get("." + name.rpartition(".")[2].lower())
 
 
-def _likely(head: bytes, name: str) -> str | None:
+def _guess_format(head: bytes, name: str) -> str | None:
     if exported := other_format(name):
         return exported
     if head.startswith(b"version https://git-lfs"):
@@ -265,7 +269,7 @@ def _likely(head: bytes, name: str) -> str | None:
 
 
 def check_text(names: Iterable[str]) -> None:
-    """Refuse names that are not text: protobuf hands out what is no UTF-8 as bytes."""
+    """Refuse names that are not text: protobuf returns bytes for invalid UTF-8."""
     try:
         "".join(names)
     except TypeError:
@@ -273,7 +277,7 @@ def check_text(names: Iterable[str]) -> None:
 
 
 def model_of(proto: ModelProto, name: str, held: Mapping[int, memoryview] = _NONE_HELD) -> Model:
-    """A model as our own types; ``held`` are elements of initializers that it was read without."""
+    """Convert a model to our own types; ``held`` has elements of initializers that were read separately."""
     if not proto.graph.node and not proto.graph.output:
         refuse("T0672", f"{shown(name)} has no graph", hint="an empty answer is never a cost of 0")
     if len(proto.graph.node) > MOST_NODES:
@@ -285,16 +289,19 @@ def model_of(proto: ModelProto, name: str, held: Mapping[int, memoryview] = _NON
 
 
 MODULE_PARAMETERS, MODULE_BUFFERS = "module_parameters", "module_buffers"
-"""Entries of a model's metadata that say how large the module was."""
+MODULE_UNFUSED = "module_unfused_attention"
+"""Entries of a model's metadata: the size of the exported module, and its attentions split into operators."""
 _MOST_DIGITS = 18
+"""Digits of a recorded size, which is read from an untrusted file."""
 
 
 def _module_size(proto: ModelProto) -> ModuleSize | None:
-    """The size of the module that a model was exported from, where `tolcost torch` noted it."""
+    """Return the size of the module that a model was exported from, if ``tolcost torch`` noted it."""
     if not proto.metadata_props:
         return None
     noted = {entry.key: entry.value for entry in proto.metadata_props}
     sizes = [noted.get(key, "") for key in (MODULE_PARAMETERS, MODULE_BUFFERS)]
+    sizes.append(noted.get(MODULE_UNFUSED, "0"))
     if not all(
         isinstance(n, str) and n.isascii() and n.isdecimal() and len(n) <= _MOST_DIGITS for n in sizes
     ):
@@ -303,17 +310,17 @@ def _module_size(proto: ModelProto) -> ModuleSize | None:
 
 
 def node_of(proto: NodeProto) -> GraphNode:
-    """A node by itself."""
+    """Convert a single node."""
     return ModelReader().node(proto)
 
 
 def function_of(proto: FunctionProto) -> ModelFunction:
-    """A function by itself."""
+    """Convert a single function."""
     return ModelReader().function(proto)
 
 
 def opsets_of(imports: Iterable[OperatorSetIdProto]) -> dict[str, int]:
-    """The version of each domain that a model, or a function, says it uses."""
+    """Return the version of each domain that a model, or a function, declares."""
     found: dict[str, int] = {}
     for entry in imports:
         check_text((entry.domain,))
@@ -328,19 +335,19 @@ def opsets_of(imports: Iterable[OperatorSetIdProto]) -> dict[str, int]:
 
 
 def domain_of(text: str) -> str:
-    """A domain, as ours: that of ONNX itself is empty."""
+    """Normalise a domain: that of ONNX itself is empty."""
     return "" if text == "ai.onnx" else text
 
 
 _FIELDS = attrgetter("op_type", "domain", "name", "input", "output", "attribute", "overload")
-"""A field after the other takes longer than all at once; so does a tuple that is not sliced first."""
+"""One access to all fields is faster than one per field; so is slicing a sequence before ``tuple``."""
 
 _Read = tuple[Mapping[str, Attribute], Mapping[str, Graph], bytes]
 _NOTHING: _Read = ({}, {}, b"")
 
 
 class ModelReader:
-    """Reads the messages of one file.  Many nodes of a model are alike: their attributes are read once."""
+    """Reads the messages of one file.  Many nodes have equal attributes, which are read once."""
 
     def __init__(self) -> None:
         self._serial = count(1)
@@ -350,7 +357,7 @@ class ModelReader:
     # ---- functions and graphs ----
 
     def functions(self, protos: Iterable[FunctionProto]) -> Mapping[FunctionKey, ModelFunction]:
-        """The functions of a model."""
+        """Convert the functions of a model."""
         found: dict[FunctionKey, ModelFunction] = {}
         for proto in protos:
             key = (domain_of(proto.domain), proto.name, getattr(proto, "overload", ""))
@@ -360,7 +367,7 @@ class ModelReader:
         return found
 
     def function(self, proto: FunctionProto) -> ModelFunction:
-        """A function as our own type."""
+        """Convert a function to our own type."""
         check_text((proto.name, proto.domain, *proto.input, *proto.output, *proto.attribute))
         attributes, graphs, _ = self._attributes(proto.attribute_proto)
         nodes, order = self._nodes(proto.node, proto.input)
@@ -379,14 +386,14 @@ class ModelReader:
     def graph(
         self, proto: GraphProto, held: Mapping[int, memoryview] = _NONE_HELD, outermost: bool = False
     ) -> Graph:
-        """A graph as our own type."""
+        """Convert a graph to our own type."""
         weights: dict[str, Weight] = {}
         dense = (self._weight(tensor, held.get(n)) for n, tensor in enumerate(proto.initializer))
         for weight in (*dense, *map(self._sparse, proto.sparse_initializer)):
             if weight.name in weights:
                 refuse("T0675", f"two initializers are called {shown(weight.name)}")
             weights[weight.name] = weight
-        # An initializer may be listed among the inputs too, as what they are by default.
+        # An initializer may be listed among the inputs, too, as their default value.
         inputs = tuple(declared_of(given) for given in proto.input if given.name not in weights)
         names = [given.name for given in inputs]
         if len(set(names)) < len(names):
@@ -413,18 +420,20 @@ class ModelReader:
     def _nodes(
         self, protos: Iterable[NodeProto], given: Collection[str]
     ) -> tuple[tuple[GraphNode, ...], tuple[int, ...]]:
-        """Nodes, each behind those that it needs, and their places in the file if the order there differs."""
+        """Return nodes in topological order, and their positions in the file if the order there differs."""
         nodes = tuple(map(self.node, protos))
         check_text(_node_words(nodes))
         order = sort_nodes(nodes, given)
         return tuple(nodes[n] for n in order) if order else nodes, order
 
     def node(self, proto: NodeProto) -> GraphNode:
-        """A node as our own type.  What most nodes lack is asked for first."""
+        """Convert a node to our own type, with a fast path for fields that most nodes lack."""
         op, domain, name, given, gives, raw, overload = _FIELDS(proto)
         outputs = tuple(gives[:])
         domain = domain_of(domain) if domain else ""
-        attributes, graphs, key = (self._large(domain, op, raw) or self._attributes(raw)) if raw else _NOTHING
+        attributes, graphs, key = (
+            (self._large_constant(domain, op, raw) or self._attributes(raw)) if raw else _NOTHING
+        )
         named = outputs and outputs[-1]
         asked = len(outputs) if named else max((n for n, o in enumerate(outputs, 1) if o), default=1)
         free = free_names(graphs) if graphs else ()
@@ -444,8 +453,8 @@ class ModelReader:
             scope_in(proto.metadata_props) if proto.metadata_props else (),
         )
 
-    def _large(self, domain: str, op: str, protos: Sequence[AttributeProto]) -> _Read | None:
-        """The attribute of a node that only holds a tensor of which no more than shape and space is known."""
+    def _large_constant(self, domain: str, op: str, protos: Sequence[AttributeProto]) -> _Read | None:
+        """Read the attribute of a node that only holds a tensor too large to decide a shape."""
         first = protos[0]
         if (domain, op, first.name) != HOLDS_A_TENSOR or len(protos) > 1 or first.ref_attr_name:
             return None
@@ -490,10 +499,10 @@ class ModelReader:
     # ---- tensors ----
 
     def _weight(self, tensor: TensorProto, data: memoryview | None = None) -> Weight:
-        """A tensor that the model holds; its value too where that may decide a shape."""
+        """Convert a stored tensor, with its value if that may decide a shape."""
         shape = checked_shape(tensor.name, tensor.dims)
         space, size = space_of_code(tensor.data_type), math.prod(shape)
-        if data is not None and size <= SMALL:  # they do not fit together: the rest is as ever
+        if data is not None and size <= SMALL:  # a mismatch, which the general code reports
             tensor.raw_data, data = bytes(data), None
         value = None
         if tensor.data_location != TensorProto.EXTERNAL:

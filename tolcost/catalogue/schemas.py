@@ -1,9 +1,9 @@
-"""What ONNX itself says of its operators: which inputs, outputs and attributes a node may have, and bodies.
+"""ONNX's own knowledge of its operators: schemas of inputs, outputs and attributes, and function bodies.
 
-Which types operators take is known without onnx (``operand_types``).
+``operand_types`` has the types that operators take, without loading onnx.
 
-This is the one place besides the reader that speaks protobuf: onnx builds bodies that depend on a node.
-Nodes are held to the schema of their operator before onnx is asked.
+Besides the reader, only this module uses protobuf: onnx builds bodies that depend on a node.  Nodes are
+checked against the schema of their operator before they reach onnx.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from tolcost.elaborate.values import Value, Vec
 _TYPE_OF_SPACE = {
     space: f"tensor({TensorProto.DataType.Name(code).lower()})" for space, code in CODE_OF_SPACE.items()
 }
-"""What schemas call tensors of a space."""
+"""The names in schemas of tensors of a space."""
 
 _SPACE_OF_TYPE = {kind: space for space, kind in _TYPE_OF_SPACE.items()}
 
 TensorType = tuple[str, tuple[int | None, ...]]
-"""The space of a tensor, and its lengths where they are numbers."""
+"""The space of a tensor, and its lengths, None where they are not numbers."""
 
 
 def onnx_version() -> str:
-    """The version of the installed onnx."""
+    """Return the version of the installed onnx."""
     return str(onnx.__version__)
 
 
@@ -49,13 +49,13 @@ def _schema(op: str, domain: str, opset: int | None) -> onnx.defs.OpSchema | Non
 
 
 def types_in_onnx(op: str, domain: str, opset: int | None) -> OperatorTypes | None:
-    """What the installed onnx says that an operator takes and gives; None where it does not know it."""
+    """Return the types of an operator in the installed onnx; None if onnx does not know it."""
     schema = _schema(op, domain, opset)
     return None if schema is None else types_of_schema(schema)
 
 
 def types_of_schema(schema: onnx.defs.OpSchema) -> OperatorTypes:
-    """What a schema says that an operator takes and gives."""
+    """Return the types of an operator in a schema."""
     attributes = {name: _kind_text(declared) for name, declared in schema.attributes.items()}
     return OperatorTypes(
         tuple(map(_operand, schema.inputs)), tuple(map(_operand, schema.outputs)), attributes
@@ -69,7 +69,7 @@ def _operand(formal: onnx.defs.OpSchema.FormalParameter) -> SchemaOperand:
 
 
 def attribute_defaults(node: GraphNode, opset: int | None) -> dict[str, Value]:
-    """What the attributes of a node's operator are where it does not say."""
+    """Return the default values of the attributes of a node's operator."""
     schema = _schema(node.op, node.domain, opset)
     found = {
         name: attribute_value(attribute.default_value)
@@ -80,13 +80,13 @@ def attribute_defaults(node: GraphNode, opset: int | None) -> dict[str, Value]:
 
 
 def required_attributes(node: GraphNode, opset: int | None) -> set[str]:
-    """The attributes that no node of the operator can leave out."""
+    """Return the attributes that every node of the operator must have."""
     schema = _schema(node.op, node.domain, opset)
     return {name for name, attribute in schema.attributes.items() if attribute.required} if schema else set()
 
 
 def fits(node: GraphNode, schema: onnx.defs.OpSchema) -> bool:
-    """Whether a node has inputs, outputs and attributes as its schema says."""
+    """Whether a node has the inputs, outputs and attributes that its schema requires."""
     if not schema.min_input <= len(node.inputs) <= schema.max_input:
         return False
     if not schema.min_output <= len(node.outputs) <= schema.max_output:
@@ -111,9 +111,9 @@ def _kind_text(declared: onnx.defs.OpSchema.Attribute) -> str:
 def body_of(
     node: GraphNode, opset: int | None, types: Sequence[TensorType | None] | None
 ) -> ModelFunction | None:
-    """The body that ONNX defines for an operator; None without one.
+    """Return the body that ONNX defines for an operator; None if there is none.
 
-    ``types`` are those of its inputs, None for one left out; they are None where one is not known.
+    ``types`` are those of its inputs, None for an omitted input; ``types`` itself is None if one is unknown.
     """
     schema = _schema(node.op, node.domain, opset)
     if schema is None or not fits(node, schema):
@@ -143,7 +143,7 @@ def _built(
 
 
 def _plain(value: object) -> object:
-    """An attribute as onnx's helper takes it."""
+    """Convert an attribute for onnx's helper."""
     match value:
         case Poly():
             return value.constant
@@ -158,7 +158,7 @@ def _plain(value: object) -> object:
 
 
 def _type(known: TensorType | None) -> TypeProto:
-    """The type of a tensor as onnx writes it; lengths that are not numbers stay open."""
+    """Convert a tensor's type to onnx's message; lengths that are not numbers stay open."""
     kind = TypeProto()
     if known is None:
         return kind

@@ -1,9 +1,8 @@
 """Finding the definition of an operator: folders of ``.tol`` files, by domain, name and version.
 
-``Name.tol`` holds the newest meaning of an operator and ``Name@9.tol`` one that held from version
-9 on; the header of a file says the version its meaning starts at (1 where it says none).  A
-folder given by a user is searched before the one that comes with tolcost, and may also hold
-library files, in ``lib/``.
+``Name.tol`` holds the newest meaning of an operator and ``Name@9.tol`` one that applies from version 9 on;
+the header of a file states the version at which its meaning starts (1 by default).  Folders given by a user
+are searched before the shipped one, and may also hold library files, in ``lib/``.
 """
 
 from __future__ import annotations
@@ -32,23 +31,24 @@ if TYPE_CHECKING:
     from tolcost.syntax import tree
     from tolcost.syntax.parser import Definitions
 
-# === What comes with tolcost of what operators are lowered to: ``specs/schemes``, a file for each operator.
+# === The stored schemes of operators: ``specs/schemes``, a file for each operator.
 #
-# A file is a line about itself and a line for each pattern: the pattern, a tab, and what the operator is
-# lowered to.  The first line has a digest of every file of ``specs/`` that they were made from; where one of
-# them does not fit, nothing is stored.  Every line ends with a digest of itself: no more is looked at than a
-# node asks for, which is little of a large file.  What it says is for ``models.stored_schemes`` to read.
+# A file has a line about itself and a line for each pattern: the pattern, a tab, and its scheme.
+# The first line has a digest of every file of ``specs/`` that the schemes were made from; if one of them
+# differs, nothing is used.  Every line ends with a digest of itself, so that only the lines that a node
+# needs are read and checked.  ``models.stored_schemes`` decodes the schemes.
 
 
 FOLDER = "schemes"
 FORMAT = 8
-"""Of what is written here: files of another one are made again, not read."""
+"""The version of the stored format: files of another version are made again, not read."""
 
 _MOST_BYTES = 1 << 24
+"""Bytes of a file of stored schemes; the shipped ones are far smaller."""
 
 
 class NamedText(NamedTuple):
-    """A definition by name, as ``lib/axes``: its text and those it leads to; tolcost's own of this name."""
+    """A definition by name, as ``lib/axes``: its texts, whether it is a user's, and the shipped text."""
 
     name: str
     texts: tuple[str, ...]
@@ -57,7 +57,7 @@ class NamedText(NamedTuple):
 
 
 class Formal(NamedTuple):
-    """An input as an operator declares it; ``late``: its definition asks whether it is known at all."""
+    """An input as an operator declares it; ``late``: the definition inspects whether it is known."""
 
     name: str
     kind: str
@@ -66,25 +66,25 @@ class Formal(NamedTuple):
 
 
 class Head(NamedTuple):
-    """What must be known of a definition before it is read: its inputs, and whether it chooses graphs."""
+    """The facts needed before a definition is read: its inputs, and whether it chooses between graphs."""
 
     takes: tuple[Formal, ...]
     branches: bool
 
 
 class StoredTexts:
-    """Texts by name, in the order of the names; nothing is copied of a file that may be large."""
+    """Texts by name, in the order of the names; lookups copy nothing of the file, which may be large."""
 
     def __init__(self, raw: bytes, first: int = 0) -> None:
-        """Lines, each after a line's end; those from a place on, which is such an end."""
+        """Wrap lines that each follow a newline, starting with the newline at position ``first``."""
         self._raw, self._first = raw, first
 
     def __bool__(self) -> bool:
-        """Whether there are any."""
+        """Whether there are any texts."""
         return len(self._raw) > self._first + 1
 
     def get(self, name: str) -> str | None:
-        r"""The text of a name; None where there is none.
+        r"""Return the text of a name; None if there is none.
 
         >>> lines = StoredTexts(b"\na\t1\nb\t2\nc\t3\n")
         >>> [lines.get(name) for name in "abcd"]
@@ -92,7 +92,7 @@ class StoredTexts:
         """
         raw, sought = self._raw, name.encode()
         low, high = self._first + 1, len(raw)
-        while low < high:  # both are where a line begins
+        while low < high:  # both are starts of lines
             start = raw.rfind(b"\n", low - 1, (low + high) // 2) + 1
             end = raw.index(b"\t", start)
             found = raw[start:end]
@@ -105,40 +105,40 @@ class StoredTexts:
         return None
 
 
-class SealedTexts(StoredTexts):
-    """Texts that each end with a digest of their line: one that does not fit is none."""
+class CheckedTexts(StoredTexts):
+    """Texts whose lines each end with a digest; a text with a wrong digest is ignored."""
 
     def get(self, name: str) -> str | None:
-        """The text of a name."""
+        """Return the text of a name; None if there is none, or if its digest is wrong."""
         try:
-            text, _, seal = (super().get(name) or "").rpartition("\t")
+            text, _, line_digest = (super().get(name) or "").rpartition("\t")
         except ValueError:  # the file is damaged
             return None
-        return text if seal == _seal(name, text) else None
+        return text if line_digest == _line_digest(name, text) else None
 
 
-def _seal(name: str, text: str) -> str:
+def _line_digest(name: str, text: str) -> str:
     return digest_of(f"{name}\t{text}".encode())
 
 
 class Stored(NamedTuple):
-    """What is stored of an operator: heads of its definitions by version, and texts of schemes by pattern."""
+    """Stored data of an operator: heads of its definitions by version, and texts of schemes by pattern."""
 
     heads: Mapping[int, Head]
-    schemes: SealedTexts
+    schemes: CheckedTexts
 
 
-NOTHING_STORED = Stored({}, SealedTexts(b""))
+NOTHING_STORED = Stored({}, CheckedTexts(b""))
 
 
 def stored_at(root: Traversable, folder: str, name: str, digests: dict[str, str | None]) -> Stored:
-    """What is stored of an operator, if it was made from the definitions that are there now."""
+    """Read the stored data of an operator, if it was made from the current definitions."""
     try:
         raw = root.joinpath(FOLDER, folder, f"{name}.tsv").read_bytes()
         end = raw.index(b"\n")
-        first, _, seal = raw[:end].decode().rpartition("\t")
+        first, _, line_digest = raw[:end].decode().rpartition("\t")
         about = json.loads(first)
-        if len(raw) > _MOST_BYTES or about["format"] != FORMAT or seal != _seal("", first):
+        if len(raw) > _MOST_BYTES or about["format"] != FORMAT or line_digest != _line_digest("", first):
             return NOTHING_STORED
         if any(_digest(root, file, digests) != digest for file, digest in about["from"].items()):
             return NOTHING_STORED
@@ -146,13 +146,13 @@ def stored_at(root: Traversable, folder: str, name: str, digests: dict[str, str 
             int(since): Head(tuple(Formal(*formal) for formal in takes), branches)
             for since, (takes, branches) in about["heads"].items()
         }
-        return Stored(heads, SealedTexts(raw, end))
+        return Stored(heads, CheckedTexts(raw, end))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return NOTHING_STORED  # it is made again from the definition
+        return NOTHING_STORED  # the definition is read instead
 
 
 def digest_of(raw: bytes) -> str:
-    """A digest of bytes."""
+    """Return a digest of bytes."""
     return blake2b(raw, digest_size=16).hexdigest()
 
 
@@ -175,26 +175,27 @@ FOLDER_OF_DOMAIN = {
     "ai.onnx.preview": "onnx.preview",
     "ai.onnx.preview.training": "onnx.preview.training",
 }
-"""Which folder holds the operators of a domain of ONNX; any other domain has a folder of its own name."""
+"""The folder of the operators of a domain of ONNX; any other domain has a folder of its own name."""
 
 FURTHER_DOMAINS = ("com.microsoft", "com.microsoft.nchwc", "com.ms.internal.nhwc")
-"""Domains beyond those of ONNX that definitions come with; onnx has neither schemas nor tests of them."""
+"""Shipped domains beyond those of ONNX; onnx has neither schemas nor tests for them."""
 
 _FILE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:@([0-9]{1,4}))?\.tol")
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _HEADER = re.compile(r"^operator[ \t]+([A-Za-z_][A-Za-z0-9_]*)(?:[ \t]+([0-9]{1,4}))?[ \t]*$", re.MULTILINE)
 _MAX_FILE = 1 << 20
+"""Bytes of a definition; the shipped ones are far smaller."""
 _LAST = "\U0010ffff"
-"""After every character that a name has."""
+"""Sorts after every character of a name."""
 
 
 _Parsed: TypeAlias = "tuple[tree.Module, tuple[tree.Module, ...]]"
 
 
 class Spec(Struct, frozen=True, eq=False, dict=True):
-    """One meaning of an operator: its program, and the library files it uses, parsed when first asked for.
+    """One meaning of an operator: its program, and the library files it uses, parsed on first use.
 
-    ``shipped`` is whether it comes with tolcost, and not from a user's folder.
+    ``shipped`` is whether it comes with tolcost, rather than from a user's folder.
     """
 
     domain: str
@@ -205,7 +206,7 @@ class Spec(Struct, frozen=True, eq=False, dict=True):
     shipped: bool = True
     stored: Head | None = None
     library_texts: Callable[[], frozenset[str]] = frozenset
-    """The texts of all library files that it leads to, also of those that it needs nothing of."""
+    """The texts of all library files that it depends on, also of those whose definitions it does not use."""
 
     @cached_property
     def _parsed(self) -> _Parsed:
@@ -213,7 +214,7 @@ class Spec(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def program(self) -> tree.Module:
-        """Its program."""
+        """The program of the definition."""
         return self._parsed[0]
 
     @property
@@ -223,7 +224,7 @@ class Spec(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def head(self) -> Head:
-        """What must be known before it is read, where that is stored; else it is read."""
+        """The part needed before the definition is read: stored if possible, else read from it."""
         return self.stored or _head_of(self)
 
     @cached_property
@@ -249,20 +250,20 @@ class Spec(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def branches(self) -> bool:
-        """Whether it runs one of several graphs, by its first input."""
+        """Whether it runs one of several graphs, chosen by its first input."""
         return self.head.branches
 
 
 def _head_of(spec: Spec) -> Head:
-    from tolcost.elaborate.expressions import asked_known  # what compiles is loaded where there is need
+    from tolcost.elaborate.expressions import names_asked_known  # loads the compiler only where needed
 
-    late = asked_known(spec.program)
+    late = names_asked_known(spec.program)
     takes = tuple(Formal(s.name, s.kind, s.variadic, s.name in late) for s in spec.inputs)
     return Head(takes, sum(s.space == "G" for s in spec.attributes) > 1)
 
 
 class _File(NamedTuple):
-    """A file that defines an operator; ``since`` where its name says the version."""
+    """A file that defines an operator; ``since`` if its name contains the version."""
 
     folder: str
     name: str
@@ -272,17 +273,17 @@ class _File(NamedTuple):
 
     @property
     def path(self) -> Traversable:
-        """Where it is."""
+        """The location of the file."""
         return self.root.joinpath(self.folder, self.name)
 
     @property
     def shown(self) -> str:
-        """What it is called."""
+        """The name of the file in messages."""
         return f"{_shown(self.root)}/{self.folder}/{self.name}"
 
 
 class Library(Struct, frozen=True, eq=False, dict=True):
-    """All operators that can be found, read when first asked for."""
+    """All operators that can be found; each is read on first use."""
 
     roots: tuple[Traversable, ...]
     _files: dict[str, dict[str, list[_File]]] = field(default_factory=dict)
@@ -293,15 +294,15 @@ class Library(Struct, frozen=True, eq=False, dict=True):
     _outside: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def find(self, domain: str, name: str, opset: int | None = None) -> Spec | None:
-        """The newest meaning that is not newer than the opset; the newest of all without one."""
+        """Return the newest meaning that is not newer than the opset; without an opset, the newest."""
         known = self.versions(domain, name)
         fitting = [spec for spec in known if opset is None or spec.since <= opset]
         return fitting[-1] if fitting else None
 
     def versions(self, domain: str, name: str) -> tuple[Spec, ...]:
-        """Every meaning of an operator, oldest first.
+        """Return every meaning of an operator, oldest first.
 
-        A folder's ``Name.tol`` is the newest: what later folders have that is newer is not looked at.
+        A folder's ``Name.tol`` is the newest meaning: newer ones in later folders are ignored.
         """
         key = (domain, name)
         if key not in self._specs:
@@ -317,7 +318,7 @@ class Library(Struct, frozen=True, eq=False, dict=True):
         return self._specs[key]
 
     def stored(self, domain: str, name: str) -> Stored:
-        """What comes with tolcost of what an operator is lowered to; nothing beside a user's own folders."""
+        """Return the shipped stored data of an operator; with a user's own folders there is none."""
         key = (folder_of(domain), name)
         if key not in self._stored:
             alone = len(self.roots) == 1
@@ -325,7 +326,7 @@ class Library(Struct, frozen=True, eq=False, dict=True):
         return self._stored[key]
 
     def domains(self) -> tuple[str, ...]:
-        """Every domain there is a folder for: those that come with tolcost, then those of a user, sorted."""
+        """Return every domain that has a folder: the shipped ones, then those of a user, sorted."""
         shipped = (*(domain for domain in FOLDER_OF_DOMAIN if domain != "ai.onnx"), *FURTHER_DOMAINS)
         return (*shipped, *(domain for domain in self._own_domains if domain not in shipped))
 
@@ -337,25 +338,25 @@ class Library(Struct, frozen=True, eq=False, dict=True):
         return tuple(name for name in others if _PLAIN.fullmatch(name) and self._listing(name))
 
     def callable_domain(self, name: str) -> str | None:
-        """Where a program finds an operator that it calls: in ai.onnx, else in a domain of the user's own."""
+        """Return the domain of an operator that a program calls: ai.onnx, else one of the user's own."""
         return self._callable.get(name)
 
     def callable_names(self) -> tuple[str, ...]:
-        """Every operator that a program may call."""
+        """Return every operator that a program may call."""
         return tuple(sorted(self._callable))
 
     @cached_property
     def _callable(self) -> dict[str, str]:
-        """The domain of every operator that a program may call: the first that has one of its name."""
+        """The domain of every operator that a program may call: the first with an operator of its name."""
         domains = reversed(("", *self._own_domains))
         return {name: domain for domain in domains for name in self._listing(domain)}
 
     def names(self, domain: str) -> tuple[str, ...]:
-        """The operators of a domain that have a definition."""
+        """Return the operators of a domain that have a definition."""
         return tuple(sorted(self._listing(domain)))
 
     def outside(self, domain: str) -> Mapping[str, str]:
-        """The operators of a domain that are no ToL computation, and why: its ``outside.toml``."""
+        """Return a domain's operators that are not ToL computations, with reasons, from ``outside.toml``."""
         folder = folder_of(domain)
         if folder not in self._outside:
             self._outside[folder] = self._read_outside(folder)
@@ -370,7 +371,7 @@ class Library(Struct, frozen=True, eq=False, dict=True):
         return reasons
 
     def operators(self) -> Mapping[str, Spec]:
-        """What a program may call: every operator of ONNX by name, and library files as ``use x``."""
+        """Return the operators that a program may call, by name, read on first use."""
         return _Operators(self)
 
     def _library_source(self, name: str, asked: tree.Use | None) -> Source:
@@ -391,11 +392,11 @@ class Library(Struct, frozen=True, eq=False, dict=True):
         return self._files[folder]
 
     def _files_of(self, domain: str, name: str) -> list[_File]:
-        """The files of one operator: those of the others in its folder are left alone."""
+        """Return the files of one operator; files of other operators in its folder are not touched."""
         return [file for found, file in self._matching(folder_of(domain), name) if found == name]
 
     def _matching(self, folder: str, start: str) -> Iterator[tuple[str, _File]]:
-        """Operators whose name starts so, and their files, in order."""
+        """Yield the operators whose name has a prefix, with their files, in order."""
         if folder not in self._names:
             places = ((root, root.joinpath(folder)) for root in self.roots)
             self._names[folder] = [(root, sorted(_names(place))) for root, place in places if place.is_dir()]
@@ -408,11 +409,11 @@ class Library(Struct, frozen=True, eq=False, dict=True):
     def _read(self, domain: str, name: str, file: _File) -> Spec:
         raw = _bytes(file.path, file.shown)
         source = _decoded(raw, file.shown)
-        if len(self.roots) == 1:  # what is stored of it asks for this
+        if len(self.roots) == 1:  # stored data is checked against this digest
             self._digests.setdefault(f"{file.folder}/{file.name}", digest_of(raw))
         header = _HEADER.search(source.text) if file.shipped else None
         since = int(header[2] or 1) if header is not None and header[1] == name else None
-        if since is not None and file.since in (None, since):  # what comes with tolcost was read by tests
+        if since is not None and file.since in (None, since):  # tests have read the shipped definitions
             head = self.stored(domain, name).heads.get(since)
 
             def parsed() -> _Parsed:
@@ -427,7 +428,7 @@ class Library(Struct, frozen=True, eq=False, dict=True):
         return spec
 
     def definition(self, domain: str, name: str, source: Source, shipped: bool = True) -> Spec:
-        """A definition of an operator from its text; one that no node is given, unless a file holds it."""
+        """Make a definition of an operator from its text; nodes do not find it unless a file holds it."""
         header, program, library = self._definitions.parsed(name, source)
         since, texts = header.since or 1, lambda: self._texts(source)
         return Spec(domain, name, since, source, lambda: (program, library), shipped, None, texts)
@@ -436,11 +437,11 @@ class Library(Struct, frozen=True, eq=False, dict=True):
         return frozenset(file.text for file in self._definitions.files(source))
 
     def used(self, name: str, asked: tree.Use | None = None) -> tree.Module:
-        """A library file together with everything it uses itself."""
+        """Return a library file together with everything it uses."""
         return self._definitions.used(name, asked)
 
     def lowered(self, spec: Spec, given: Mapping[str, Argument], outputs: int | None) -> Elaborated:
-        """Lower the definition of an operator for what it is given, and so many of its outputs."""
+        """Lower the definition of an operator for given inputs and a number of outputs."""
         from tolcost.elaborate import elaborate
 
         operators = self.operators()
@@ -449,11 +450,11 @@ class Library(Struct, frozen=True, eq=False, dict=True):
         )
 
     def check_names(self, program: tree.Module, library: Sequence[tree.Module]) -> None:
-        """Refuse a program that mentions what neither it, its library files nor an operator defines."""
+        """Refuse a program with names that neither it, its library files nor an operator defines."""
         self._definitions.check_names(program, library)
 
     def behind(self, source: Source) -> tuple[NamedText, ...]:
-        """The library files and operators that a definition or a program leads to, sorted by name."""
+        """Return the library files and operators that a definition or program depends on, sorted by name."""
         found: dict[str, NamedText] = {}
         waiting = [source]
         while waiting:
@@ -467,7 +468,7 @@ class Library(Struct, frozen=True, eq=False, dict=True):
         return tuple(found[name] for name in sorted(found))
 
     def operator_text(self, domain: str, name: str, opset: int | None) -> NamedText | None:
-        """The definition that an operator of a model has, with all that it leads to as one text."""
+        """Return the definition of an operator of a model, with the texts of its dependencies."""
         spec = self.find(domain, name, opset)
         if spec is None:
             return None
@@ -484,7 +485,7 @@ class Library(Struct, frozen=True, eq=False, dict=True):
         return NamedText(name, (source.text,), any(file.is_file() for file in files[:-1]), shipped)
 
     def made_from(self, domain: str, name: str) -> tuple[str, ...]:
-        """The files that an operator's definitions are made from, as in ``onnx/Conv.tol``, all versions."""
+        """Return the files of all versions of an operator's definition, such as ``onnx/Conv.tol``."""
         found: dict[str, None] = {}
         waiting = [(domain, name)]
         while waiting:
@@ -499,7 +500,7 @@ class Library(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def _definitions(self) -> Definitions:
-        """What reads definitions, loaded when the first has to be read."""
+        """The reader of definitions, loaded when the first one must be read."""
         from tolcost.syntax.parser import Definitions
 
         return Definitions(lambda: self._callable, self._callable_source, self._library_source)
@@ -513,11 +514,11 @@ class _Operators(Mapping[str, Spec]):
     """Operators by name, read when they are called."""
 
     def __init__(self, library: Library) -> None:
-        """Look them up in a library."""
+        """Look up operators in a library."""
         self._library = library
 
     def __getitem__(self, name: str) -> Spec:
-        """The newest meaning of an operator."""
+        """Return the newest meaning of an operator."""
         domain = self._library.callable_domain(name)
         spec = None if domain is None else self._library.find(domain, name)
         if spec is None:
@@ -525,22 +526,22 @@ class _Operators(Mapping[str, Spec]):
         return spec
 
     def __iter__(self) -> Iterator[str]:
-        """The names of the operators."""
+        """Iterate over the names of the operators."""
         return iter(self._library.callable_names())
 
     def __len__(self) -> int:
-        """How many operators there are."""
+        """Return the number of operators."""
         return len(self._library.callable_names())
 
     def __contains__(self, name: object) -> bool:
-        """Whether there is such an operator; nothing is read."""
+        """Whether there is such an operator; this reads no file."""
         return isinstance(name, str) and self._library.callable_domain(name) is not None
 
 
 def open_library(folders: str | Path | Iterable[str | Path] = ()) -> Library:
-    """The operators in a user's folders, or in a single one, then those that come with tolcost.
+    """Open the operators in a user's folders, or in a single one, then the shipped ones.
 
-    Those that come with tolcost alone are read once in a process, however many ask for them.
+    The shipped operators alone are read once per process, by all callers.
 
     >>> open_library().find("", "Softmax", 13).since
     13
@@ -550,7 +551,7 @@ def open_library(folders: str | Path | Iterable[str | Path] = ()) -> Library:
 
 
 def existing(folders: Iterable[str | Path]) -> tuple[Path, ...]:
-    """Folders that a user names; one that is not there would leave other definitions in place, unseen."""
+    """Check the folders that a user names; without a missing one, other definitions would silently apply."""
     found = tuple(map(Path, folders))
     for folder in found:
         if not folder.is_dir():
@@ -559,7 +560,7 @@ def existing(folders: Iterable[str | Path]) -> tuple[Path, ...]:
 
 
 def new_library(folders: Iterable[Path]) -> Library:
-    """The same, read anew: for whoever watches files that change."""
+    """Open a library that reads everything again, for callers that watch changing files."""
     return Library((*folders, specs_root()))
 
 
@@ -569,19 +570,19 @@ def _shipped() -> Library:
 
 
 def _names(folder: Traversable) -> Iterable[str]:
-    """The names in a folder: on a disk without an object for each."""
+    """List the names in a folder; on a disk, without an object for each."""
     return os.listdir(folder) if isinstance(folder, Path) else [entry.name for entry in folder.iterdir()]
 
 
 def _reasons(file: Traversable, table: str) -> dict[str, str]:
-    """What an ``outside.toml`` says in one of its tables: names, each with a reason."""
+    """Read a table of an ``outside.toml``: names, each with a reason."""
     found = tomllib.loads(file.read_text(encoding="utf-8")).get(table, {})
     return {str(name): str(reason) for name, reason in found.items()}
 
 
 @cache
 def hints(domain: str) -> frozenset[str]:
-    """The attributes of a domain that say nothing of what is computed: ``outside.toml`` tells them.
+    """Return the attributes of a domain that do not affect the computation, from its ``outside.toml``.
 
     >>> sorted(hints(""))
     ['consumed_inputs']
@@ -591,13 +592,13 @@ def hints(domain: str) -> frozenset[str]:
 
 
 def opening(text: str) -> str:
-    """The comment that a definition or a program opens with, as one text."""
+    """Return the comment at the start of a definition or a program, as one text."""
     lines = takewhile(lambda line: line.startswith("#"), text.splitlines())
     return " ".join(line.lstrip("# ").rstrip() for line in lines)
 
 
 def folder_of(domain: str) -> str:
-    """Which folder holds the operators of a domain."""
+    """Return the folder of the operators of a domain."""
     folder = FOLDER_OF_DOMAIN.get(domain, domain)
     if not _PLAIN.fullmatch(folder):
         refuse("T0653", f"{quoted(domain)} is not the name of a domain")
@@ -605,7 +606,7 @@ def folder_of(domain: str) -> str:
 
 
 def _shown(root: Traversable) -> str:
-    """What the folder of a file is called in messages: ours is ``specs``, a user's what the user wrote."""
+    """Name the folder of a file in messages: ours is ``specs``, a user's is as the user wrote it."""
     return "specs" if root == specs_root() else str(root)
 
 

@@ -1,8 +1,8 @@
-"""Graphs inside nodes: the body of a loop or a branch, as a function a definition can apply.
+"""Graphs inside nodes: the body of a loop or a branch, as a function that a definition can apply.
 
-A graph becomes a function of its inputs whose result is the sequence of its outputs.  It is
-elaborated where it is applied, node by node, each by the definition of its operator.  Names it
-does not define are those of the graphs around it.
+A graph becomes a function of its inputs whose result is the sequence of its outputs.  It is elaborated where
+it is applied, node by node, each by the definition of its operator.  Names that it does not define are those
+of the enclosing graphs.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from tolcost.catalogue.graph import Body, Graph, GraphNode, Inside, Weight, firs
 from tolcost.catalogue.operand_types import check_node, output_spaces
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.diagnostics import NOWHERE, Rejected, quoted, refuse
-from tolcost.elaborate.again import Remembered, applied
-from tolcost.elaborate.layout import materialise
+from tolcost.elaborate.again import Remembered, apply_or_copy
+from tolcost.elaborate.layout import emit
 from tolcost.elaborate.programs import apply_program
 from tolcost.elaborate.shapes import shape_of, space_of
 from tolcost.elaborate.trip_count import truth
@@ -45,25 +45,25 @@ from tolcost.elaborate.values import (
 )
 
 MOST_NESTED = 60
-"""How deeply functions that graphs call may call one another."""
+"""Limit on the nesting of calls of functions that graphs make."""
 
 MOST_CALLS = 5_000
-"""How often graphs may call functions, all in all; they are looked at anew each time."""
+"""Limit on all calls of functions by the graphs of a node, since each call is elaborated again."""
 
 
 MOST_CHOICES = 8
-"""How often branches that a length decides are chosen anew."""
+"""Limit on reversed choices of branches that lengths decide, since each repeats the elaboration."""
 
 _MOST_UNKNOWN = 2
-"""Of so many truths that are not known all combinations are tried."""
+"""Up to this many unknown truth values, all combinations are tried."""
 
 
 class Choices(Struct):
-    """Branches that a length decides which is not known: equations taken to hold, and those left open.
+    """Decisions about branches that depend on open lengths: equations assumed to hold, and those left open.
 
-    In general a length is not what an equation wants it to be.  ``used`` are the equations that were taken
-    to hold all the same, ``met`` those that were not.  ``written`` are equations to take to hold, as text:
-    what data decides is another symbol each time that a graph is looked at, by the same name.
+    In general an open length does not satisfy an equation.  ``used`` has the equations that were assumed all
+    the same, ``met`` those that were not.  ``written`` has equations to assume, as text: data-dependent
+    symbols are different each time that a graph is elaborated, but their names stay.
     """
 
     assumed: frozenset[Cond] = frozenset()
@@ -71,15 +71,15 @@ class Choices(Struct):
     used: dict[Cond, None] = field(default_factory=dict)
     met: dict[Cond, None] = field(default_factory=dict)
     failed: Rejected | None = None
-    """What did not fit first, where something was chosen anew."""
+    """The first misfit, if a choice was reversed."""
 
     def opens(self, condition: Value | None) -> bool:
-        """Whether a branch is left open that could be chosen the other way."""
+        """Whether a branch stays open that could be chosen the other way."""
         trying = Choices(self.assumed, self.written)
         return condition is not None and bool(trying.decided(condition) and trying.met)
 
     def anew(self, before: Choices, failed: Rejected) -> bool:
-        """Go back, and take the equation to hold that was left open last; False if there is none since."""
+        """Go back, and assume the equation that was left open last; False if none was since."""
         last = next(reversed(self.met), None)
         if last is None or last in before.met or len(self.written) + 1 >= MOST_CHOICES:
             return False
@@ -89,7 +89,7 @@ class Choices(Struct):
         return True
 
     def decided(self, condition: Value) -> Value:
-        """The condition of a branch, decided where it is, or denies, an equation that is taken to hold."""
+        """Decide the condition of a branch if it is, or negates, an equation that is assumed."""
         match condition:
             case Cast(value=inner, space=space):
                 return Cast(self.decided(inner), space)
@@ -101,7 +101,7 @@ class Choices(Struct):
                 return condition
 
     def _equation(self, condition: Cond) -> Cond:
-        equation = next((side for side in (condition, negate(condition)) if _pins(side)), None)
+        equation = next((side for side in (condition, negate(condition)) if _is_special(side)), None)
         if equation is None:
             return condition
         if equation not in self.assumed and cond_text(equation) not in self.written:
@@ -111,16 +111,25 @@ class Choices(Struct):
         return TRUE if equation == condition else FALSE
 
 
-def _pins(condition: Cond) -> bool:
-    """Whether a condition leaves one value to something: an equation, or a bound at the end of its range."""
-    return isinstance(condition, Eq) or (isinstance(condition, Ge) and bounds(condition.p)[1] == 0)
+def _is_special(condition: Cond) -> bool:
+    """Whether a length in general does not fulfil a condition: an equation, or a bound from above.
+
+    A bound at the end of a range leaves a single value, as an equation does; any other one leaves the smaller
+    part of the range of a length, which grows to the largest that there is.
+    """
+    if not isinstance(condition, Ge):
+        return isinstance(condition, Eq)
+    low, high = bounds(condition.p)
+    if low is None or high is None:
+        return high == 0
+    return high == 0 or (len(condition.p.free) == 1 and high < -low)
 
 
 class Surroundings(Struct, frozen=True):
-    """What a graph inside a node can see: definitions, their versions, functions, and values around it.
+    """The context of a graph inside a node: definitions, their versions, functions, and outer values.
 
-    ``inside`` is where shapes of
-    values are written down, those of the graph at ``place``; a graph applied again writes them again.
+    ``inside`` collects shapes of values, those of the graph at ``place``; a graph applied again overwrites
+    them.
     """
 
     library: Library
@@ -134,24 +143,24 @@ class Surroundings(Struct, frozen=True):
     known: Remembered = field(default_factory=dict)
     place: tuple[str, ...] = ()
     resumes: bool = False
-    """Whether all graphs around are branches by data: nothing but other choices helps what does not fit."""
+    """Whether all enclosing graphs are data-dependent branches: then only other choices can fix a misfit."""
     data: dict[str, Value] = field(default_factory=dict)
-    """Values that are known, as nodes are given them that need not know them."""
+    """Known values as data, for nodes that need not know them."""
     asked: dict[Node, Value] = field(default_factory=dict)
-    """Tensors that some node has to know, and only data decides."""
+    """Data-dependent tensors that some node has to know."""
     repeats: bool = False
-    """Whether a graph around may be applied several times."""
+    """Whether an enclosing graph may be applied several times."""
     unlisted: dict[str, None] = field(default_factory=dict)
     """Inputs of nodes in types that ONNX does not list for their operators."""
 
 
 def graph_functions(node: GraphNode, around: Surroundings) -> dict[str, Value]:
-    """The graphs of a node as functions, by the name of the attribute."""
+    """Return the graphs of a node as functions, by the name of the attribute."""
     return {name: graph_function(name, graph, around) for name, graph in node.graphs.items()}
 
 
 def graph_function(name: str, graph: Graph, around: Surroundings) -> Native:
-    """A graph as a function of its inputs."""
+    """Return a graph as a function of its inputs."""
 
     def run(env: Env, args: tuple[Value, ...]) -> Value:
         values: dict[str, Value] = dict(around.values)
@@ -167,14 +176,14 @@ def graph_function(name: str, graph: Graph, around: Surroundings) -> Native:
 
 
 def _weight(env: Env, weight: Weight) -> Value:
-    """A tensor that a graph holds: data from around it where it is told so, else a constant."""
+    """Return a tensor stored in a graph: outer data if the context has it, else a constant."""
     if weight.key in env.context.around:
         return env.context.around[weight.key]
     return constant_of(weight)
 
 
 def _held_data(env: Env, weights: Iterable[Weight]) -> dict[str, Value]:
-    """Tensors that a graph holds and whose values are known, as data."""
+    """Return stored tensors with known values, as data."""
     known = env.context.as_data
     return {weight.name: known[weight.key] for weight in weights if weight.key in known}
 
@@ -182,7 +191,7 @@ def _held_data(env: Env, weights: Iterable[Weight]) -> dict[str, Value]:
 def _apply_all(env: Env, nodes: Sequence[GraphNode], values: dict[str, Value], around: Surroundings) -> None:
     for place, node in enumerate(nodes):
         if around.resumes and node.graphs and _is_open_branch(env, node, values, around):
-            _resumed(env, nodes[place:], values, around)
+            _resume_branch(env, nodes[place:], values, around)
             return
         _apply_one(env, node, values, around)
 
@@ -193,10 +202,12 @@ def _is_open_branch(env: Env, node: GraphNode, values: Mapping[str, Value], arou
     return branches and bool(first) and around.choices.opens(_value(env, values, first))
 
 
-def _resumed(env: Env, nodes: Sequence[GraphNode], values: dict[str, Value], around: Surroundings) -> None:
-    """Nodes from an open branch on; where they do not fit, they are looked at again with it chosen otherwise.
+def _resume_branch(
+    env: Env, nodes: Sequence[GraphNode], values: dict[str, Value], around: Surroundings
+) -> None:
+    """Elaborate nodes from an open branch on; if they do not fit, repeat them with the other choice.
 
-    Those before it are not: they would come to the same.
+    Earlier nodes are not repeated, since their results would be equal.
     """
     choices, context = around.choices, env.context
     before, inside = replace(choices, used=dict(choices.used), met=dict(choices.met)), dict(around.inside)
@@ -246,11 +257,11 @@ def _apply(env: Env, node: GraphNode, values: dict[str, Value], around: Surround
         isinstance(value, Unknown) for value in (*inputs, *(_value(env, values, name) for name in node.free))
     ):
         return _unknown(env, node, spec, inputs, values, around)
-    inputs = list(_handed(env, node, spec, inputs, values, around))
+    inputs = list(_pass_inputs(env, node, spec, inputs, values, around))
     return _applied(env, node, spec, inputs, values, around)
 
 
-def _handed(
+def _pass_inputs(
     env: Env,
     node: GraphNode,
     spec: Spec,
@@ -258,41 +269,42 @@ def _handed(
     values: Mapping[str, Value],
     around: Surroundings,
 ) -> Iterator[Value | None]:
-    """What a node is given: of tensors that are known and that it need not know, the data.
+    """Yield the inputs of a node; known tensors become data where the node need not know them.
 
-    A node with graphs hands on what it is given, and they see to it.
+    A node with graphs passes its inputs on, and the graphs decide.
     """
     declared = met(spec.head.takes, len(inputs))
     together = all(value is None or is_static(value) for value in inputs)
     for n, (name, value) in enumerate(zip(node.inputs, inputs, strict=True)):
         needed = n < len(declared) and declared[n].kind == "static"
         if needed and isinstance(value, Data) and not declared[n].late:
-            yield _asked(env, name, value, around)
+            yield _symbols_for(env, name, value, around)
         elif value is None or needed or node.graphs or _is_handed(value, together, around):
             yield value
         else:
             data = around.data if name in values else env.context.as_data
-            yield data[name] if name in data else _laid_out(env, value, around)
+            yield data[name] if name in data else _as_data(env, value, around)
 
 
 def _is_handed(value: Value, together: bool, around: Surroundings) -> bool:
-    """The same of what a graph computed: the model around knows no value of open lengths.
+    """Whether to pass a value computed in a graph as a compile-time value.
 
-    A graph that is applied again and again may be given coordinates, and what it makes of them stays free.
+    The enclosing model knows no values with open lengths.  A graph that is applied repeatedly may be given
+    coordinates, and values computed from them stay free.
     """
     return is_handed(value, together) and (around.repeats or not isinstance(plain(value), View))
 
 
-def _laid_out(env: Env, value: Value, around: Surroundings) -> Value:
-    """What is known, as data, where it is in the model around."""
+def _as_data(env: Env, value: Value, around: Surroundings) -> Value:
+    """Return a known value as data, as the enclosing model would have it."""
     tol = not around.repeats and is_static(value) and isinstance(plain(value), View | Vec)
-    return Data(materialise(env, value, NOWHERE)) if tol else value
+    return Data(emit(env, value, NOWHERE)) if tol else value
 
 
-def _asked(env: Env, name: str, value: Data, around: Surroundings) -> Value:
-    """What has to be known of a tensor, as in the graph of the model: a symbol for each of its numbers.
+def _symbols_for(env: Env, name: str, value: Data, around: Surroundings) -> Value:
+    """Return symbols for the numbers in a tensor that must be known, as for a node of the model.
 
-    What graphs compute that are applied again and again may be another number each time.
+    In a graph that is applied repeatedly, a computed number may differ each time, so it gets none.
     """
     node, seen = value.node, env.context.around.items()
     outside = next((given for given, one in seen if isinstance(one, Data) and one.node is node), None)
@@ -312,7 +324,7 @@ def _unknown(
     values: dict[str, Value],
     around: Surroundings,
 ) -> Sequence[Value]:
-    """The outputs of a node of which an input is unknown, as far as they can be told."""
+    """Return the outputs of a node with an unknown input, as far as they can be determined."""
     places = [n for n, value in enumerate(inputs) if isinstance(value, Unknown)]
     if node.graphs or node.asked != 1 or len(places) > _MOST_UNKNOWN:
         return [Unknown() for _ in node.outputs]
@@ -328,7 +340,7 @@ def _unknown(
 def _of_truths(
     spec: Spec, inputs: list[Value | None], places: list[int], output: Callable[[Mapping[int, Value]], Value]
 ) -> Unknown | None:
-    """Whichever truths the unknown inputs are, the output holds only where it does for the best of them."""
+    """Find the condition under which the output can be true, if there is only one for all truth values."""
     declared = met(spec.inputs, len(inputs))
     if not all(n < len(declared) and declared[n].space == "B" for n in places):
         return None
@@ -341,7 +353,7 @@ def _of_truths(
 def _of_known(
     inputs: list[Value | None], places: list[int], output: Callable[[Mapping[int, Value]], Value]
 ) -> Unknown | None:
-    """Where what one input needs does not hold, the input is known, and so is the output."""
+    """Return an output that is known wherever the single unknown input is."""
     unknown = inputs[places[0]] if len(places) == 1 else None
     if not isinstance(unknown, Unknown) or unknown.otherwise is None:
         return None
@@ -350,7 +362,7 @@ def _of_known(
 
 
 def is_open(condition: object) -> bool:
-    """Whether lengths decide a condition, and it is not known how."""
+    """Whether a condition depends on lengths and is undecided."""
     return isinstance(condition, Cast | Vec | Cond) and truth(condition) not in (None, TRUE, FALSE)
 
 
@@ -377,15 +389,15 @@ def _applied(
 
     with env.context.at_node(node.label):
         program = (spec, node.key, node.asked)
-        results = apply() if node.graphs else applied(env, around.known, program, inputs, apply)
+        results = apply() if node.graphs else apply_or_copy(env, around.known, program, inputs, apply)
     if len(results) == 1 and isinstance(results[0], Seq) and spec.outputs[0].variadic:
         return results[0].items
     told = output_spaces(node, around.opsets.get(node.domain), spaces)
-    return [_told(value, space) for value, space in zip_longest(results, told[: len(results)])]
+    return [_in_schema_space(value, space) for value, space in zip_longest(results, told[: len(results)])]
 
 
-def _told(value: Value, space: str | None) -> Value:
-    """A value known while compiling in the space that its operator says, where it is in none of ONNX's."""
+def _in_schema_space(value: Value, space: str | None) -> Value:
+    """Convert a compile-time value to the space that its operator states, if its own is none of ONNX's."""
     if space is None or isinstance(value, Cast | Seq | str) or not is_static(value):
         return value
     return recast(value, space)
@@ -394,7 +406,7 @@ def _told(value: Value, space: str | None) -> Value:
 def _call(
     body: Body, env: Env, node: GraphNode, values: Mapping[str, Value], around: Surroundings
 ) -> Sequence[Value]:
-    """The outputs of a function of the model, on values of the graph that calls it."""
+    """Return the outputs of a function of the model, on values of the graph that calls it."""
     if around.depth >= MOST_NESTED:
         message = f"the function {quoted(node.op)} calls itself, or nests too deeply"
         refuse("T0692", message)
@@ -417,7 +429,7 @@ def _call(
 def _passed_data(
     body: Body, env: Env, node: GraphNode, values: Mapping[str, Value], around: Surroundings
 ) -> Iterator[tuple[str, Value]]:
-    """What a function is given that is known, as data."""
+    """Yield the known inputs of a function, as data."""
     for name, given in zip(body.inputs, node.inputs, strict=False):
         data = around.data if given in values else env.context.as_data
         if given in data:

@@ -1,8 +1,7 @@
 """ONNX values as ours: element types as spaces, constants as static values.
 
-Static integers become polynomials, so that shapes can be computed with
-them; static reals become the simplest fraction that rounds to the same float, so that lengths
-computed from a scale of 0.6 are the ones meant.
+Static integers become polynomials, so that shapes can be computed with them; static reals become the simplest
+fraction that rounds to the same float, so that lengths computed from a scale of 0.6 are the intended ones.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ if TYPE_CHECKING:
     import numpy as np
 
     Array: TypeAlias = np.ndarray[Any, Any]
-else:  # NumPy is loaded where there is an array
+else:  # NumPy is loaded only where there is an array
     Array = Any
 
 MAX_STATIC = 1 << 20
-"""No constant with more elements is taken apart into static values."""
+"""Limit on the elements of a constant that is converted to static values."""
 
 SMALL = 1024
-"""The most elements of a constant tensor that may decide a shape."""
+"""Elements up to which a constant tensor may decide a shape."""
 
 SPACE_OF_CODE: dict[int, str] = {
     TensorProto.FLOAT: "float32",
@@ -61,13 +60,13 @@ SPACE_OF_CODE: dict[int, str] = {
     TensorProto.FLOAT6E2M3: "float6_e2m3fn",
     TensorProto.FLOAT6E3M2: "float6_e3m2fn",
 }
-"""ONNX's numbers for element types, and the spaces they are here."""
+"""ONNX's codes of element types, with their spaces."""
 
 CODE_OF_SPACE: dict[str, int] = {name: code for code, name in SPACE_OF_CODE.items()}
 
 
 def space_of_code(code: int) -> str:
-    """The space of an ONNX element type.
+    """Return the space of an ONNX element type.
 
     >>> space_of_code(1), space_of_code(22)
     ('float32', 'int4')
@@ -78,7 +77,7 @@ def space_of_code(code: int) -> str:
 
 
 def space_of_dtype(dtype: np.dtype[Any]) -> str:
-    """The space of a NumPy element type.
+    """Return the space of a NumPy element type.
 
     >>> import numpy as np
     >>> space_of_dtype(np.dtype("f2")), space_of_dtype(np.dtype("?"))
@@ -95,7 +94,7 @@ def space_of_dtype(dtype: np.dtype[Any]) -> str:
 
 
 def static_value(array: Array) -> Value:
-    """An array as a value known while compiling; a numeric for rank 0.
+    """Convert an array to a compile-time value; a numeric for rank 0.
 
     >>> import numpy as np
     >>> static_value(np.array([1, 2])).items
@@ -110,7 +109,7 @@ def static_value(array: Array) -> Value:
 
 
 def constant(array: Array) -> Value:
-    """A constant tensor: known while compiling where it is small enough to matter there, else data.
+    """Convert a constant tensor to a compile-time value if it may decide a shape, else to data.
 
     Either way it keeps its element type.
     """
@@ -120,7 +119,7 @@ def constant(array: Array) -> Value:
 
 
 def array_of(value: Cast) -> Array:
-    """The array that a constant of numbers was.
+    """Convert a constant of numbers back to an array.
 
     >>> import numpy as np
     >>> array_of(constant(np.array([0.5], np.float32)))
@@ -135,7 +134,7 @@ def array_of(value: Cast) -> Array:
 
 
 def table(array: Array) -> Value:
-    """An array as constants of a program: they have an element type, and cost nothing."""
+    """Convert an array to constants of a program, which have an element type and cost nothing."""
     part = Part(tuple(map(const, array.shape)), space_of_dtype(array.dtype))
     value = static_value(array)
     items = value.items if isinstance(value, Vec) else (value,)
@@ -155,7 +154,7 @@ def _converter(dtype: np.dtype[Any]) -> Callable[[Any], Value]:
 
 
 def simplest(value: float, space: str = "float32") -> Value:
-    """The fraction with the smallest denominator that rounds to a float; NaN and infinities stay.
+    """Return the fraction with the smallest denominator that rounds to a float; NaN and infinities stay.
 
     >>> simplest(0.6000000238418579), simplest(1e-05), simplest(math.inf)
     (Fraction(3, 5), Fraction(1, 100000), inf)
@@ -169,27 +168,27 @@ def simplest(value: float, space: str = "float32") -> Value:
 
 
 _REACH = 24
-"""How far to look towards the next float: half way, less a part in 2 to this: rounding twice does no harm."""
+"""The range ends half way to the next float, less a part in 2 to this power: double rounding is safe."""
 
 _SHARP = {"float16": (10, -13), "bfloat16": (7, -125), "float32": (23, -125), "float64": (52, -1021)}
 """Bits of the fraction, and the exponent of the smallest normal number as one half times a power of 2."""
 
 
 def _around(value: float, bits: int, lowest: int) -> tuple[int, int, int, int]:
-    """From where to where numbers round to a float that is no integer: two fractions, as integers."""
+    """Return the range of numbers that round to a non-integer float: two fractions, as integers."""
     part, exponent = math.frexp(value)
     step = max(exponent, lowest) - 1 - bits
     over, under = value.as_integer_ratio()
-    unit = max(under.bit_length() - 1, 1 - step) + _REACH  # all of this is a multiple of 2 to minus that
+    unit = max(under.bit_length() - 1, 1 - step) + _REACH  # every term is a multiple of 2 to minus this
     middle = over << (unit - under.bit_length() + 1)
     above = 1 << (step + unit - _REACH)
-    below = above >> 1 if part == 0.5 else above  # smaller floats are nearer to a power of 2
+    below = above >> 1 if part == 0.5 else above  # below a power of 2, floats are twice as dense
     reach = (1 << (_REACH - 1)) - 1
     return middle - below * reach, 1 << unit, middle + above * reach, 1 << unit
 
 
 def _simplest_between(low: int, under: int, high: int, beneath: int) -> tuple[int, int]:
-    """The fraction of the smallest denominator strictly between ``low/under`` and ``high/beneath``."""
+    """Return the fraction of the smallest denominator strictly between ``low/under`` and ``high/beneath``."""
     whole, rest = divmod(low, under)
     if (whole + 1) * beneath < high:
         return whole + 1, 1

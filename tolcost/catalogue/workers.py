@@ -1,9 +1,9 @@
-"""Work spread over processes that share what was loaded before, each piece with a time limit.
+"""Distribute work over processes that share loaded data, with a time limit for each piece.
 
-A child is a copy of this process (fork), so nothing is sent to it but the number of its next
-piece of work.  One that dies or takes too long is replaced, and its piece gets a stand-in result:
-a crash costs one piece of work, never the suite.  A child does pieces that follow one another, as long as
-there are many left: they are often alike, and what one found out helps the next.
+A child is a fork of this process, so only the number of its next piece of work is sent to it.  A child that
+dies or takes too long is replaced, and its piece gets a stand-in result: a crash costs one piece of work,
+never the suite.  A child does consecutive pieces while many are left: they are often alike, and the cache of
+one helps the next.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from tolcost.platform import with_deep_stack
 T = TypeVar("T")
 
 _ORPHANED = 2.0
-"""Times the limit of a piece that a child lives with it, if it is not told to end before."""
+"""Multiple of the time limit after which a child ends itself, in case its parent is gone."""
 _RUNS = 8
-"""Into how many runs of pieces, for each child, what is left is divided when one is given out."""
+"""Runs per child into which the remaining pieces are divided: fewer share more, more balance better."""
 
 
 class _Child(Struct, Generic[T], eq=False):
-    """A process, the way to it, what it is doing, what is next for it, and since when."""
+    """A process, its pipe, its current piece, the next ones, and the start time of the current one."""
 
     process: BaseProcess
     pipe: Connection
@@ -42,11 +42,11 @@ class _Child(Struct, Generic[T], eq=False):
     next: Iterator[int]
     since: float
     died: int = 0
-    """How many processes died before with what it is doing."""
+    """Processes that died earlier on the current piece."""
 
 
 def _runs(pieces: int, jobs: int) -> Iterator[Iterator[int]]:
-    """The pieces of work in runs, each for one child, that get shorter towards the end."""
+    """Divide the pieces into runs, one child each, that get shorter towards the end."""
     start = 0
     while start < pieces:
         end = start - (start - pieces) // (_RUNS * jobs)
@@ -63,9 +63,9 @@ def spread(
     again: int = 0,
     apart: bool = False,
 ) -> Iterator[tuple[int, T]]:
-    """Results of ``work(0) .. work(pieces-1)`` as they come; ``instead`` stands in for one lost.
+    """Yield the results of ``work(0) .. work(pieces-1)`` as they arrive; ``instead`` replaces lost ones.
 
-    A piece whose process died is begun ``again`` so many times.  ``apart``: not in this process, ever.
+    A piece whose process died is retried up to ``again`` times.  ``apart``: never run in this process.
     """
     if (jobs <= 1 and not apart) or "fork" not in multiprocessing.get_all_start_methods():
         yield from ((n, with_deep_stack(partial(work, n))) for n in range(pieces))
@@ -91,7 +91,7 @@ def spread(
 
 
 WorkProgress = Callable[[int, int, str], None]
-"""Told after each piece: how many are done, of how many, and what it was called."""
+"""Called after each piece with the number done, the number of all, and the name of the piece."""
 
 
 def gathered(
@@ -102,7 +102,7 @@ def gathered(
     seconds: float,
     told: WorkProgress | None,
 ) -> tuple[T, ...]:
-    """The results of a piece of work for each name, in their order, over all cores unless said otherwise."""
+    """Return the results of a piece of work for each name, in order; all cores unless ``jobs`` is given."""
     found: dict[int, T] = {}
     workers = min(jobs or os.cpu_count() or 1, len(names))
     for n, result in spread(work, len(names), instead, workers, seconds):
@@ -120,7 +120,7 @@ def _start(
     others: Iterator[int],
     died: int = 0,
 ) -> None:
-    """One child more."""
+    """Start another child."""
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe()
     inherited = [ours, *(child.pipe for child in children)]
@@ -134,14 +134,14 @@ def _start(
 def _serve(
     work: Callable[[int], T], pipe: Connection, inherited: Iterable[Connection], seconds: float
 ) -> None:
-    """Do pieces of work until told to stop, or until nobody is there any more to tell it.
+    """Do pieces of work until told to stop, or until the parent is gone.
 
-    Copies of the parent's ends of pipes are closed: while one is open, nobody sees that the parent is gone.
+    Copies of the parent's pipe ends are closed: while one is open, the end of the parent goes unnoticed.
     """
     for copy in inherited:
         copy.close()
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    gc.freeze()  # what the parent loaded stays; what a piece of work leaves is looked through now and then
+    gc.freeze()  # data that the parent loaded stays; garbage of pieces is collected rarely
     gc.set_threshold(1_000_000, 20, 100)
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):
         with_deep_stack(lambda: _answer(work, pipe, seconds))
@@ -149,12 +149,12 @@ def _serve(
 
 def _answer(work: Callable[[int], T], pipe: Connection, seconds: float) -> None:
     while (piece := pipe.recv()) is not None:
-        signal.setitimer(signal.ITIMER_REAL, _ORPHANED * seconds)  # ends it if no parent does
+        signal.setitimer(signal.ITIMER_REAL, _ORPHANED * seconds)  # ends the child if its parent is gone
         pipe.send(work(piece))
 
 
 def _ready(children: list[_Child[T]], seconds: float) -> list[_Child[T]]:
-    """The children that have finished, died, or had their time."""
+    """Return the children that have finished, died, or exceeded their time."""
     while True:
         answered = wait([child.pipe for child in children], timeout=0.5)
         now = time.monotonic()
@@ -164,7 +164,7 @@ def _ready(children: list[_Child[T]], seconds: float) -> list[_Child[T]]:
 
 
 class _Lost(Struct, frozen=True):
-    """Why there is no result, and whether the process is gone by itself."""
+    """The reason why there is no result, and whether the process died by itself."""
 
     why: str
     died: bool
@@ -185,7 +185,7 @@ def _collect(child: _Child[T], seconds: float) -> T | _Lost:
 def _next(
     children: list[_Child[T]], child: _Child[T], start: Callable[..., None], todo: Iterator[Iterator[int]]
 ) -> None:
-    """Give a child its next piece, or replace it, or let it go."""
+    """Return a child its next piece, or replace it, or let it go."""
     piece = next(child.next, None)
     if piece is None:
         child.next = next(todo, iter(()))

@@ -21,7 +21,6 @@ from msgspec.structs import replace
 
 from tolcost.check.config import Config, config_of, narrowed
 from tolcost.check.lockfile import LOCK_NAME, Lock, Origins, program_text
-from tolcost.check.matching import shapes
 from tolcost.check.records import LockEntry, file_of
 from tolcost.check.targets import (
     SUFFIXES,
@@ -236,7 +235,7 @@ def _figures(entry: LockEntry) -> object:
 
 
 def _ranks(entry: LockEntry) -> object:
-    return tuple(tuple(len(part) for part in parts) for parts in shapes(entry).values())
+    return tuple(tuple(len(part.shape) for part in one.parts) for one in entry.domain.inputs)
 
 
 def _file_name(entry: LockEntry) -> str:

@@ -34,7 +34,7 @@ from tolcost.algebra import (
 from tolcost.algebra import substitute as put
 from tolcost.algebra.parse import parse_text
 from tolcost.check.config import Config
-from tolcost.check.matching import alone, shapes
+from tolcost.check.matching import alone, shaped_inputs
 from tolcost.check.records import (
     UNKNOWN,
     BudgetKind,
@@ -47,6 +47,7 @@ from tolcost.check.records import (
 )
 from tolcost.check.verdicts import concluded, outcome_of
 from tolcost.diagnostics import Diagnostic, Rejected, Span, quoted, refuse
+from tolcost.result.claims import Relation
 from tolcost.result.metrics import METRICS
 from tolcost.result.regions import try_shapes
 
@@ -65,7 +66,7 @@ _AMOUNT = re.compile(
 )
 _VOLUME = re.compile(r"\bvol\(\s*([A-Za-z_][\w.]*)\s*\)")
 _PREFIXES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
-_KINDS: dict[str, BudgetKind] = {
+_KINDS: Mapping[Relation, BudgetKind] = {
     "same": "within",
     "cheaper": "within",
     "not costlier": "within",
@@ -257,14 +258,14 @@ def _limit(budget: Budget, entry: LockEntry, names: dict[str, Poly]) -> Poly:
 
 def _volumes(entry: LockEntry, names: dict[str, Poly]) -> dict[str, Poly]:
     return {
-        f"vol({name})": product_of(parse_text(d, names) for d in parts[0])
-        for name, parts in shapes(entry).items()
-        if len(parts) == 1
+        f"vol({one.name})": product_of(one.shapes[0])
+        for one in shaped_inputs(entry, names)
+        if len(one.shapes) == 1
     }
 
 
 def _symbols(entry: LockEntry, names: dict[str, Poly]) -> set[Symbol]:
-    lengths = (parse_text(d, names) for parts in shapes(entry).values() for part in parts for d in part)
+    lengths = (form for one in shaped_inputs(entry, names) for shape in one.shapes for form in shape)
     forms = (parse_text(figure.form, names) for _, figure in entry.figures if figure.form != UNKNOWN)
     return {symbol for poly in (*lengths, *forms, *names.values()) for symbol in poly.free}
 

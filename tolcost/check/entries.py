@@ -1,13 +1,12 @@
 """From what was analysed to what the gate keeps of it: every form as text, and what each part contributes.
 
 All forms of an entry share one set of names, so that a name means one symbol throughout.
-Symbols with other than the usual bounds, and conditions that the program rests on, go to the
-``where`` of the entry, as comparisons and choices between them; what is more involved is left out of it.
+Symbols with other than the usual bounds go to the ``bounds`` of its domain, and conditions that the program
+rests on to the ``where``, as comparisons and choices between them; what is more involved is left out.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import chain, product
@@ -24,12 +23,11 @@ from tolcost.algebra import (
     Or,
     Poly,
     Symbol,
-    cond_text,
+    comparison_sides,
     disj,
     display_names,
     length,
     maximum,
-    quoted,
     reach,
     symbols_of_cond,
     the_symbol,
@@ -39,15 +37,22 @@ from tolcost.algebra import (
 from tolcost.atoms.nodes import Program
 from tolcost.certainty import Certainty
 from tolcost.check.config import ProgramCase
-from tolcost.check.lockfile import costs_version, printable, text_digest
+from tolcost.check.lockfile import costs_version, given_text, text_digest
 from tolcost.check.records import (
     CERTAINTY,
     UNKNOWN,
+    Comparison,
     CostRules,
+    Demand,
+    Domain,
     FigureStatus,
+    InputPart,
     LockedFigure,
+    LockedInput,
     LockEntry,
+    SymbolBounds,
     UsedDefinition,
+    demand_text,
     timed,
 )
 from tolcost.check.targets import Contribution, Costed
@@ -172,9 +177,8 @@ def _rules(case: ProgramCase, metrics: Iterable[str], texts: Iterable[NamedText]
     tables = ((device, read_device(device) or "") for device in devices)
     uses += [UsedDefinition(f"devices/{device}", text_digest(text)) for device, text in tables]
     said = {"shapes": dict(case.shapes), "attrs": dict(case.attrs), "assume": list(case.assume)}
-    given = {key: value for key, value in said.items() if value}
-    text = printable(json.dumps(given, ensure_ascii=False, sort_keys=True)) if given else ""
-    return CostRules(text, tuple(sorted(uses, key=lambda used: used.name)), costs_version())
+    given = given_text({key: value for key, value in said.items() if value})
+    return CostRules(given, tuple(sorted(uses, key=lambda used: used.name)), costs_version())
 
 
 # ---- the entry ------------------------------------------------------------------------------------
@@ -198,12 +202,12 @@ def entry_from(
         m: unknown if poly is None or status == "unknown" else LockedFigure(status, to_text(poly, names))
         for m, (status, poly) in forms.items()
     }
-    return LockEntry(
-        name=name,
-        inputs="; ".join(_input(tensor, names) for tensor in inputs),
-        where="; ".join((*_bounds(names), *sorted({cond_text(c, names) for c in kept}))),
-        figures=tuple(sorted(texts.items())),
+    domain = Domain(
+        inputs=tuple(_input(tensor, names) for tensor in inputs),
+        bounds=tuple(_bounds(names)),
+        where=tuple(sorted({_demand(c, names) for c in kept}, key=demand_text)),
     )
+    return LockEntry(name, domain, tuple(sorted(texts.items())))
 
 
 def _as_poly(form: Poly | Depth | None) -> Poly | None:
@@ -221,13 +225,13 @@ def _mentioned(inputs: Iterable[NamedType], forms: Iterable[Poly], conditions: I
     return reach(found.union(*map(symbols_of_cond, conditions)))
 
 
-def _input(tensor: NamedType, names: Mapping[Symbol, str]) -> str:
-    """An input as in ``x R[n, 4]``; a list has its components joined by ``&``."""
-    parts = (f"{part.space}[{', '.join(to_text(d, names) for d in part.shape)}]" for part in tensor.type)
-    return f"{quoted(tensor.name)} {' & '.join(parts)}"
+def _input(tensor: NamedType, names: Mapping[Symbol, str]) -> LockedInput:
+    """Return an input as the gate keeps it."""
+    parts = (InputPart(str(part.space), tuple(to_text(d, names) for d in part.shape)) for part in tensor.type)
+    return LockedInput(tensor.name, tuple(parts))
 
 
-def _bounds(names: Mapping[Symbol, str]) -> list[str]:
+def _bounds(names: Mapping[Symbol, str]) -> list[SymbolBounds]:
     """The symbols that are not ordinary lengths, those without symbolic bounds first."""
     odd = [s for s in names if s is not the_symbol(length(s.name))]
     return [_bound(s, names) for s in sorted(odd, key=lambda s: (_rank(s), names[s]))]
@@ -239,10 +243,15 @@ def _rank(symbol: Symbol) -> int:
     return 1 + max(map(_rank, below)) if below else 0
 
 
-def _bound(symbol: Symbol, names: Mapping[Symbol, str]) -> str:
-    low, high = ("" if b is None else to_text(b, names) for b in (symbol.lo, symbol.hi))
-    word = "from" if symbol.kind == "data" else "in"
-    return f"{quoted(names[symbol])} {word} {low}..{high}"
+def _bound(symbol: Symbol, names: Mapping[Symbol, str]) -> SymbolBounds:
+    low, high = (None if b is None else to_text(b, names) for b in (symbol.lo, symbol.hi))
+    return SymbolBounds(names[symbol], "data" if symbol.kind == "data" else "length", low, high)
+
+
+def _demand(clause: Cond, names: Mapping[Symbol, str]) -> Demand:
+    """Return a clause as the gate keeps it: comparisons, one of which has to hold."""
+    parts = clause.parts if isinstance(clause, Or) else (clause,)
+    return tuple(Comparison(*comparison_sides(part, names)) for part in parts)
 
 
 def _clauses(cond: Cond) -> tuple[Cond, ...]:

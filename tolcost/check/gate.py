@@ -350,7 +350,7 @@ def write_merged(root: Path, read: Lock | None, new: Lock, write: Write) -> None
     path = root / LOCK_NAME
     with _alone(root):
         now = load_lock(path, merging=True)
-        merged = new if now is None or now.conflicted else _merged(read or Lock(), now, new)
+        merged = new if now is None or now.conflicted or now.outdated else _merged(read or Lock(), now, new)
         data = write_lock(merged).encode("utf-8")
         if not path.exists() or path.read_bytes() != data:
             write(path, data)
@@ -424,11 +424,11 @@ def _still_agreed_rules(lock: Lock, entries: Mapping[str, LockEntry], prune: boo
 def _still_agreed(old: LockEntry | None, new: LockEntry) -> tuple[tuple[str, Accepted], ...]:
     """Reasons for figures that still stand, of names that mean what they meant."""
     before = () if old is None else old.accepted
-    meaning = (new.inputs, new.where, new.source)
+    meaning = (new.domain, new.source)
     return tuple(
         (metric, agreed)
         for metric, agreed in before
-        if new.figure(metric) == agreed.figure and (agreed.inputs, agreed.where, agreed.source) == meaning
+        if new.figure(metric) == agreed.figure and (agreed.domain, agreed.source) == meaning
     )
 
 
@@ -458,7 +458,7 @@ def accepted(lock: Lock, checked: Checked, pattern: str, why: str) -> tuple[Lock
         now = checked.entries[name]
         entry, figure = entries.get(name, now), now.figure(metric)
         if figure is not None:
-            one = Accepted(why, figure, now.inputs, now.where, now.source)
+            one = Accepted(why, figure, now.domain, now.source)
             others = (item for item in entry.accepted if item[0] != metric)
             kept = sorted((*others, (metric, one)), key=lambda item: item[0])
             entries[name] = replace(entry, accepted=tuple(kept))

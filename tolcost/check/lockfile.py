@@ -1,21 +1,21 @@
 """The lock file: what every program of a project cost when someone last agreed to it.
 
-    # what the programs of this project cost; written by `tolcost check --update`
-    tolcost-lock 2
-    tool 0.1.0
-    costs 5e2b90c1
+    ["tolcost-lock", 3]
+    ["tool", "0.1.0"]
+    ["costs", "5e2b90c1"]
 
-    ops/matmul.tol bytes exact 4*k*m + 4*k*n + 4*m*n
-    ops/matmul.tol eops exact 2*k*m*n
-    ops/matmul.tol eops accepted "a stable sum" exact 3*k*m*n
-    ops/matmul.tol inputs a R[n, k]; b R[k, m]
-    ops/matmul.tol sealed 8c1f0d62a95b7e43d1c08a6f5e29b374
-    ops/matmul.tol uses lib/blocks 70bf33f2a33c58c1; onnx/MatMul own 0e233768166bd692
+    ["ops/matmul.tol", "bytes", "exact", "4*k*m + 4*k*n + 4*m*n"]
+    ["ops/matmul.tol", "eops", "exact", "2*k*m*n"]
+    ["ops/matmul.tol", "eops", "accepted", "exact", "3*k*m*n", "a stable sum"]
+    ["ops/matmul.tol", "inputs", ["a", [["R", ["n", "k"]]]], ["b", [["R", ["k", "m"]]]]]
+    ["ops/matmul.tol", "sealed", "8c1f0d62a95b7e43d1c08a6f5e29b374"]
+    ["ops/matmul.tol", "uses", "lib/blocks", "70bf33f2a33c58c1", "shipped"]
 
-What figures rest on besides the program stands in `given` (its case in the settings), `uses` and, where it is
-not what the head says, `costs`; `given ?` where nobody wrote it down.  Sorted, one line for each figure, an
-empty line between programs so that changes to neighbours merge.  The text comes from anywhere: it is read by
-patterns that look at each line once, forms stay text until they are compared, and sizes are limited.
+Every line is JSON, and says one thing of one program: lines are sorted, and an empty one stands between
+programs, so that changes to neighbours merge.  What figures rest on besides the program stands in ``given``
+(its case in the settings), ``uses`` and, where it is not what the head says, ``costs``.  ``accepted`` has the
+domain of its own names where that is not the one of the entry.  The text comes from anywhere: sizes are
+limited, every value is held to its type, and forms stay text until they are compared.
 """
 
 from __future__ import annotations
@@ -28,50 +28,51 @@ from functools import cache, cached_property
 from hashlib import file_digest, sha256
 from importlib.metadata import version
 from pathlib import Path
-from typing import cast
+from typing import Annotated, Literal, TypeAlias, TypeVar
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, ValidationError, convert, field, to_builtins
 from msgspec.structs import replace
 
-from tolcost.algebra import quoted as quoted_name
-from tolcost.algebra.parse import unquoted
-from tolcost.check.config import Config
+from tolcost.check.config import FILE, Config
 from tolcost.check.records import (
     RESTORE,
-    STATUSES,
-    UNKNOWN,
     Accepted,
     AgreedRules,
     CostRules,
+    Demand,
+    Domain,
     FigureStatus,
     LockedFigure,
+    LockedInput,
     LockEntry,
+    SymbolBounds,
     UsedDefinition,
     is_metric,
 )
 from tolcost.check.targets import Target, files_below, outside
-from tolcost.diagnostics import Diagnostic, Rejected, Source, Span, refuse
-from tolcost.platform import locate_devices, locate_specs
+from tolcost.diagnostics import Diagnostic, Rejected, Source, Span, quoted, refuse
+from tolcost.platform import locate_specs
 
 LOCK_NAME = "tolcost.lock"
-FORMAT = 2
-"""Those of format 1 do not say what figures rest on."""
+FORMAT = 3
+"""Those of formats 1 and 2 were no JSON."""
 MAX_BYTES = 32 << 20
 MAX_LINES = 500_000
-_HEAD = "# what the programs of this project cost; written by `tolcost check --update`"
+MAX_LINE = 1 << 20
 _CONFLICT = re.compile(r"<{7}( |$)|={7}$|>{7}( |$)|\|{7}( |$)")
-_LINE = re.compile(r"(?P<name>[^\s`\"]+|`(?:[^`\\]|\\.)*`) (?P<word>[a-z][a-z0-9_]*) (?P<rest>\S.*)")
-_FIGURE = re.compile(rf"({'|'.join(STATUSES)}) (\S.*)")
-_TEXT = r'("(?:[^"\\]|\\.)*")'
-_ACCEPTED = re.compile(rf"accepted {_TEXT}(?: for {_TEXT} {_TEXT} {_TEXT})? ({'|'.join(STATUSES)}) (\S.*)")
-_PLAIN_NAME = re.compile(r"[A-Za-z0-9_./@+=-][A-Za-z0-9_./@#+=-]*")
-_SEAL = re.compile(r"[0-9a-f]{32}")
-_USED = re.compile(r"([A-Za-z0-9_.@/-]+) (own )?([0-9a-f]{16})")
-_RULES = re.compile(rf"accepted {_TEXT} ([0-9a-f]{{16}})")
+_FORMER = re.compile(r"tolcost-lock ([12])")
 _MOST_MISTAKES = 5
-_TABLE = re.compile(r"[0-9A-Za-z.+-]{1,64}")
-_START = "a lock file starts with `tolcost-lock` and the number of its format"
+_START = 'a lock file starts with `["tolcost-lock", N]`, where N is the number of its format'
 _NEWER = "a newer tolcost wrote it: install that one"
+OUTDATED = "`tolcost check --update` computes every figure anew and writes it in this format"
+
+T = TypeVar("T")
+Digest: TypeAlias = Annotated[str, Meta(pattern=r"^[0-9a-f]{32}\Z")]
+MaybeDigest: TypeAlias = Annotated[str, Meta(pattern=r"^([0-9a-f]{32})?\Z")]
+ShortDigest: TypeAlias = Annotated[str, Meta(pattern=r"^[0-9a-f]{16}\Z")]
+TableName: TypeAlias = Annotated[str, Meta(pattern=r"^[0-9A-Za-z.+-]{0,64}\Z")]
+Written: TypeAlias = Annotated[str, Meta(min_length=1)]
+"""A text that says something, such as a closed form."""
 
 
 class Lock(Struct, frozen=True):
@@ -84,46 +85,169 @@ class Lock(Struct, frozen=True):
     conflicted: bool = False
     agreed: Mapping[str, AgreedRules] = field(default_factory=dict)
     """Other rules that someone agreed to, by what they are the rules of: a program, or the settings."""
+    outdated: bool = False
+    """Whether it is of a former format, of which nothing is read."""
 
 
-class _Building(Struct):
-    """One entry while its lines are read."""
+# ---- what a line says ------------------------------------------------------------------------------
 
-    inputs: str = ""
-    where: str = ""
+
+class _Figure(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """``NAME METRIC`` are followed by how far a form can be trusted, and the form."""
+
+    status: FigureStatus
+    form: Written
+
+
+class _Accepted(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A figure that was accepted; with its domain and source, where these are not those of the entry."""
+
+    word: Literal["accepted"]
+    status: FigureStatus
+    form: Written
+    why: str
+    domain: Domain | None = None
+    source: MaybeDigest = ""
+
+
+class _AgreedRules(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """Other rules that were accepted."""
+
+    word: Literal["accepted"]
+    digest: ShortDigest
+    why: str
+
+
+class _Use(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A definition that figures rest on, and whose it is."""
+
+    name: Written
+    digest: ShortDigest
+    whose: Literal["own", "shipped"]
+
+
+class _Said(Struct):
+    """What was said of one program so far."""
+
+    domain: Domain = Domain()
     source: str = ""
     sealed: str = ""
-    given: str = ""
-    uses: str = ""
+    given: str | None = ""
+    uses: dict[str, UsedDefinition] = field(default_factory=dict)
     costs: str = ""
     rules: AgreedRules | None = None
     figures: dict[str, LockedFigure] = field(default_factory=dict)
-    accepted: dict[str, Accepted] = field(default_factory=dict)
-    apart: set[str] = field(default_factory=set)
-    """Metrics whose acceptance says itself what its names mean."""
+    accepted: dict[str, _Accepted] = field(default_factory=dict)
+    words: set[tuple[str, str]] = field(default_factory=set)
+    """The lines that were read, by what they are about."""
 
-    def entry(self, name: str, costs: str | None) -> LockEntry:
-        """The entry that the lines make, where the head names these tables; None: it knows no rules."""
-        own = self.inputs, self.where, self.source
-        agreed = {
-            metric: found if metric in self.apart else Accepted(found.why, found.figure, *own)
-            for metric, found in self.accepted.items()
-        }
+    def entry(self, name: str, costs: str) -> LockEntry:
+        """Return the entry that the lines make, where the head names these tables."""
+        accepted = {metric: self._accepted(found) for metric, found in self.accepted.items()}
+        uses = tuple(self.uses.values())
+        rules = None if self.given is None else CostRules(self.given, uses, self.costs or costs)
         figures = tuple(sorted(self.figures.items()))
-        accepted = tuple(sorted(agreed.items()))
-        rules = None if costs is None or self.given == UNKNOWN else self._rules(costs)
-        return LockEntry(name, self.inputs, self.where, figures, accepted, self.source, rules)
+        return LockEntry(name, self.domain, figures, tuple(sorted(accepted.items())), self.source, rules)
 
-    def _rules(self, costs: str) -> CostRules:
-        uses = (_USED.fullmatch(one) for one in self.uses.split("; ") if one)
-        found = tuple(UsedDefinition(match[1], match[3], bool(match[2])) for match in uses if match)
-        return CostRules(self.given, found, self.costs or costs)
+    def _accepted(self, found: _Accepted) -> Accepted:
+        figure = LockedFigure(found.status, found.form)
+        if found.domain is None:
+            return Accepted(found.why, figure, self.domain, self.source)
+        return Accepted(found.why, figure, found.domain, found.source)
 
     @property
     def is_entry(self) -> bool:
-        """Whether there is more than rules that someone agreed to."""
-        others = (self.inputs, self.where, self.source, self.sealed, self.given, self.uses, self.costs)
-        return bool(self.figures or self.accepted or any(others))
+        """Whether there is more than rules that someone agreed to, and the tables of costs."""
+        said = self.figures or self.accepted or self.uses or self.source or self.sealed or self.given
+        return bool(said) or self.given is None or self.domain != Domain()
+
+
+class _Mistaken(Exception):
+    """Why a line says nothing, and the code of that."""
+
+    def __init__(self, message: str, code: str = "T0703") -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def _value(kind: type[T], rest: object, expected: str) -> T:
+    """Return the rest of a line as a value of its type."""
+    try:
+        return convert(rest, kind)
+    except (ValidationError, RecursionError):
+        raise _Mistaken(expected) from None
+
+
+def _figure(said: _Said, metric: str, rest: list[object]) -> None:
+    if rest and rest[0] == "accepted":
+        expected = "what was accepted is [NAME, METRIC, `accepted`, STATUS, FORM, WHY]"
+        said.accepted[metric] = _value(_Accepted, rest, expected)
+    else:
+        found = _value(_Figure, rest, _NO_LINE)
+        said.figures[metric] = LockedFigure(found.status, found.form)
+
+
+def _inputs(said: _Said, rest: list[object]) -> None:
+    found = _value(tuple[LockedInput, ...], rest, "an input is [NAME, [[SPACE, [LENGTH, ...]], ...]]")
+    said.domain = replace(said.domain, inputs=found)
+
+
+def _bounds(said: _Said, rest: list[object]) -> None:
+    expected = "the bounds of a symbol are [NAME, `length` or `data`, LEAST, MOST]"
+    said.domain = replace(said.domain, bounds=_value(tuple[SymbolBounds, ...], rest, expected))
+
+
+def _where(said: _Said, rest: list[object]) -> None:
+    expected = "a condition is [[FORM, `>=`, FORM], ...], of which one has to hold"
+    said.domain = replace(said.domain, where=_value(tuple[Demand, ...], rest, expected))
+
+
+def _source(said: _Said, rest: list[object]) -> None:
+    (said.source,) = _value(tuple[Digest], rest, _NO_DIGEST)
+
+
+def _sealed(said: _Said, rest: list[object]) -> None:
+    (said.sealed,) = _value(tuple[Digest], rest, _NO_DIGEST)
+
+
+def _given(said: _Said, rest: list[object]) -> None:
+    if len(rest) != 1 or not isinstance(rest[0], dict | None):
+        raise _Mistaken("what is given is an object, or null where nobody wrote it down")
+    said.given = None if rest[0] is None else given_text(rest[0])
+
+
+def _uses(said: _Said, rest: list[object]) -> None:
+    expected = "what a program uses is [NAME, `uses`, DEFINITION, DIGEST, `own` or `shipped`]"
+    found = _value(_Use, rest, expected)
+    said.uses[found.name] = UsedDefinition(found.name, found.digest, found.whose == "own")
+
+
+def _costs(said: _Said, rest: list[object]) -> None:
+    (said.costs,) = _value(tuple[TableName], rest, "the name of a cost model is of letters and digits")
+
+
+def _rules(said: _Said, rest: list[object]) -> None:
+    found = _value(
+        _AgreedRules, rest, "rules that were accepted are [NAME, `rules`, `accepted`, DIGEST, WHY]"
+    )
+    said.rules = AgreedRules(found.why, found.digest)
+
+
+_HEAD = ("tool", "costs")
+_NO_LINE = "this line is not [NAME, METRIC, STATUS, FORM]"
+_NO_DIGEST = "a seal and a source are 32 hexadecimal digits"
+_WORDS = {
+    "inputs": _inputs,
+    "bounds": _bounds,
+    "where": _where,
+    "source": _source,
+    "sealed": _sealed,
+    "given": _given,
+    "uses": _uses,
+    "costs": _costs,
+    "rules": _rules,
+}
+"""What a line may say besides a figure."""
 
 
 # ---- reading -------------------------------------------------------------------------------------
@@ -155,12 +279,21 @@ def _whole(name: str, message: str) -> Diagnostic:
 
 
 def read_lock(source: Source, merging: bool = False) -> Lock:
-    """Read the text of a lock file; ``merging`` reads both sides of conflicts that a merge left."""
+    """Read the text of a lock file.
+
+    ``merging`` is for who writes a new one: it reads both sides of conflicts that a merge left, and takes one
+    of a former format for one that says nothing.
+    """
     reader = _LockReader(source)
     for number, (start, line) in enumerate(_lines(source.text)):
         if number >= MAX_LINES:
             raise Rejected(_whole(source.name, f"the lock file has more than {MAX_LINES:,} lines"))
+        if len(line) > MAX_LINE:
+            message = f"line {number + 1:,} of the lock file has more than {MAX_LINE:,} characters"
+            raise Rejected(_whole(source.name, message))
         reader.read(start, line)
+        if reader.outdated and merging:
+            return Lock(outdated=True)
         if reader.conflicted and not merging:
             hint = "`tolcost check --update` computes every figure anew and settles the conflict"
             where = Span(source, start, start + len(line))
@@ -191,125 +324,88 @@ class _LockReader:
         self.source = source
         self.mistakes: list[Diagnostic] = []
         self.conflicted = False
+        self.outdated = False
+        self.started = False
+        """Whether the first line of a lock file was read."""
         self.helps = RESTORE
         self._head: dict[str, str] = {}
-        self._found: dict[str, _Building] = {}
+        self._found: dict[str, _Said] = {}
 
     def read(self, start: int, line: str) -> None:
         """Read one line."""
         if _CONFLICT.match(line):
             self.conflicted = True
-        elif line and not line.startswith("#"):
-            problem = self._body(line) if self.started else self._header(line)
-            if problem is not None:
-                code, message = problem
-                self.mistakes.append(Diagnostic(code, message, Span(self.source, start, start + len(line))))
-
-    @property
-    def started(self) -> bool:
-        """Whether the first line of a lock file was read."""
-        return "tolcost-lock" in self._head
+            return
+        try:
+            if self.started and line:
+                self._body(_items(line))
+            elif line and not line.startswith("#"):  # as files of former formats begin
+                self._header(line)
+        except _Mistaken as mistaken:
+            where = Span(self.source, start, start + len(line))
+            self.mistakes.append(Diagnostic(mistaken.code, str(mistaken), where))
 
     def lock(self) -> Lock:
-        """What was read."""
-        head = self._head
-        costs = None if head.get("tolcost-lock") == "1" else head.get("costs", "")
+        """Return what was read."""
+        tool, costs = (self._head.get(word, "") for word in _HEAD)
         found = self._found.items()
-        entries = {name: building.entry(name, costs) for name, building in found if building.is_entry}
-        seals = {name: building.sealed for name, building in found if building.sealed}
-        agreed = {name: building.rules for name, building in found if building.rules is not None}
-        return Lock(entries, head.get("tool", ""), head.get("costs", ""), seals, self.conflicted, agreed)
+        entries = {name: said.entry(name, costs) for name, said in found if said.is_entry}
+        seals = {name: said.sealed for name, said in found if said.sealed}
+        agreed = {name: said.rules for name, said in found if said.rules is not None}
+        return Lock(entries, tool, costs, seals, self.conflicted, agreed)
 
-    def _header(self, line: str) -> tuple[str, str] | None:
-        word, _, value = line.partition(" ")
-        if word != "tolcost-lock" or not re.fullmatch(r"[1-9][0-9]{0,5}", value):
-            return "T0703", _START
-        if int(value) > FORMAT:
-            self.helps = _NEWER
-            return "T0705", f"the lock file has format {value}; this tolcost knows formats up to {FORMAT}"
-        self._head[word] = value
-        return None
+    def _header(self, line: str) -> None:
+        former = _FORMER.fullmatch(line)
+        if former is not None:
+            self.helps, self.outdated = OUTDATED, True
+            message = f"the lock file has format {former[1]}; this tolcost reads format {FORMAT}"
+            raise _Mistaken(message, "T0705")
+        match _items(line, _START):
+            case ["tolcost-lock", int(number)] if number == FORMAT:
+                self.started = True
+            case ["tolcost-lock", int(number), *_] if number > FORMAT:
+                self.helps = _NEWER
+                message = f"the lock file has a later format; this tolcost reads format {FORMAT}"
+                raise _Mistaken(message, "T0705")
+            case _:
+                raise _Mistaken(_START)
 
-    def _body(self, line: str) -> tuple[str, str] | None:
-        word, _, value = line.partition(" ")
-        if word in ("tool", "costs") and _TABLE.fullmatch(value):
-            self._head[word] = value
-            return None
-        match = _LINE.fullmatch(line)
-        if match is None:
-            return "T0703", "this line is not NAME METRIC STATUS FORM"
-        building = self._found.setdefault(_unquoted(match["name"]), _Building())
-        return self._figure(building, match["word"], match["rest"])
+    def _body(self, items: list[object]) -> None:
+        name, word = items[:2] if len(items) > 1 else (None, None)
+        if not isinstance(name, str) or not isinstance(word, str) or not name:
+            raise _Mistaken(_NO_LINE)
+        if len(items) > 2:
+            self._entry(self._found.setdefault(name, _Said()), word, items[2:])
+        elif name in _HEAD:
+            (self._head[name],) = _value(tuple[TableName], [word], f"`{name}` is of letters and digits")
+        else:
+            raise _Mistaken(_NO_LINE)
 
-    def _figure(self, building: _Building, word: str, rest: str) -> tuple[str, str] | None:
-        again = "T0703", f"a second line for the same program and `{word}`"
+    def _entry(self, said: _Said, word: str, rest: list[object]) -> None:
+        """Take what a line says of a program; of the sides of a conflict the last stays."""
+        is_more = rest[0] if word == "uses" or rest[0] == "accepted" else ""
+        key = word, str(is_more)
+        if key in said.words and not self.conflicted:
+            raise _Mistaken(f"a second line for the same program and `{word}`")
         if word in _WORDS:
-            problem = _malformed(word, rest)
-            if problem is not None:
-                return "T0703", problem
-            if getattr(building, word) and not self.conflicted:
-                return again
-            setattr(building, word, _agreed_rules(rest) if word == "rules" else rest)
-            return None
-        if not is_metric(word):
+            _WORDS[word](said, rest)
+        elif is_metric(word):
+            _figure(said, word, rest)
+        else:
             others = ", ".join(f"`{one}`" for one in _WORDS)
-            return "T0703", f"`{word[:40]}` is neither a metric nor one of {others}"
-        figure, accepted = _FIGURE.fullmatch(rest), _ACCEPTED.fullmatch(rest)
-        if figure is not None:
-            return (
-                None
-                if self._keep(building.figures, word, LockedFigure(cast(FigureStatus, figure[1]), figure[2]))
-                else again
-            )
-        texts = [_reason(text) for text in accepted.groups()[:4] if text] if accepted else []
-        if accepted is None or None in texts:
-            return "T0703", "this line is not NAME METRIC STATUS FORM"
-        why, *meaning = (text or "" for text in texts)
-        building.apart |= {word} if meaning else set()
-        found = Accepted(why, LockedFigure(cast(FigureStatus, accepted[5]), accepted[6]), *meaning)
-        return None if self._keep(building.accepted, word, found) else again
-
-    def _keep(self, table: dict[str, LockedFigure] | dict[str, Accepted], word: str, value: object) -> bool:
-        """Keep a figure; of the sides of a conflict the last stays."""
-        if word in table and not self.conflicted:
-            return False
-        table[word] = value  # type: ignore[assignment]  # the caller gives what the table holds
-        return True
+            raise _Mistaken(f"{quoted(word[:40])} is neither a metric nor one of {others}")
+        said.words.add(key)
 
 
-_WORDS = ("inputs", "where", "source", "sealed", "given", "uses", "costs", "rules")
-"""What a line may say besides a figure."""
-
-
-def _malformed(word: str, rest: str) -> str | None:
-    """What is wrong with a line that is not a figure, if anything."""
-    if word in ("sealed", "source") and not _SEAL.fullmatch(rest):
-        return "a seal and a source are 32 hexadecimal digits"
-    if word == "uses" and not all(map(_USED.fullmatch, rest.split("; "))):
-        return "what a program uses are names, each with 16 hexadecimal digits"
-    if word == "costs" and not _TABLE.fullmatch(rest):
-        return "the name of a cost model is of letters and digits"
-    if word == "rules" and _agreed_rules(rest) is None:
-        return 'rules that were accepted are `accepted "why"` and 16 hexadecimal digits'
-    return None
-
-
-def _agreed_rules(rest: str) -> AgreedRules | None:
-    match = _RULES.fullmatch(rest)
-    why = _reason(match[1]) if match else None
-    return None if match is None or why is None else AgreedRules(why, match[2])
-
-
-def _reason(text: str) -> str | None:
+def _items(line: str, expected: str = _NO_LINE) -> list[object]:
+    """Read a line, which is an array of JSON."""
     try:
-        value = json.loads(text)
-    except ValueError:
-        return None
-    return value if isinstance(value, str) else None
-
-
-def _unquoted(name: str) -> str:
-    return unquoted(name) if name.startswith("`") else name
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        raise _Mistaken(expected) from None
+    if not isinstance(found, list):
+        raise _Mistaken(expected)
+    return found
 
 
 # ---- writing -------------------------------------------------------------------------------------
@@ -317,50 +413,48 @@ def _unquoted(name: str) -> str:
 
 def write_lock(lock: Lock) -> str:
     """The text of a lock file; equal locks have equal texts."""
-    head = f"{_HEAD}\ntolcost-lock {FORMAT}\ntool {lock.tool}\ncosts {lock.costs}\n"
-    blocks = ("\n".join(_block(lock, name)) for name in sorted(lock.entries.keys() | lock.agreed.keys()))
-    return "\n".join((head, *(f"{block}\n" for block in blocks)))
+    head = (("tolcost-lock", FORMAT), *zip(_HEAD, (lock.tool, lock.costs), strict=True))
+    blocks = (_block(lock, name) for name in sorted(lock.entries.keys() | lock.agreed.keys()))
+    return "\n".join(f"{line}\n" for line in ("\n".join(map(_shown, head)), *map("\n".join, blocks)))
 
 
 def _block(lock: Lock, name: str) -> list[str]:
     entry, seal, agreed = lock.entries.get(name), lock.seals.get(name), lock.agreed.get(name)
     lines = [] if entry is None else entry_lines(entry, lock.costs)
-    lines += [f"{shown_name(name)} sealed {seal}"] if seal and entry is not None else []
-    lines += [f"{shown_name(name)} rules accepted {_shown(agreed.why)} {agreed.digest}"] if agreed else []
+    lines += [_shown((name, "sealed", seal))] if seal and entry is not None else []
+    lines += [_shown((name, "rules", "accepted", agreed.digest, agreed.why))] if agreed else []
     return sorted(lines)
 
 
 def entry_lines(entry: LockEntry, costs: str = "") -> list[str]:
     """The lines of one program, in a file whose head names these tables."""
-    name = shown_name(entry.name)
-    lines = [f"{name} inputs {entry.inputs}"] if entry.inputs else []
-    lines += [f"{name} where {entry.where}"] if entry.where else []
-    lines += [f"{name} source {entry.source}"] if entry.source else []
-    lines += [f"{name} {metric} {figure.status} {figure.form}" for metric, figure in entry.figures]
-    lines += [f"{name} {metric} {_agreed(accepted, entry)}" for metric, accepted in entry.accepted]
-    lines += [f"{name} {line}" for line in _rule_lines(entry.rules, costs)]
-    return sorted(lines)
+    domain = entry.domain
+    said: list[tuple[object, ...]] = [
+        (metric, figure.status, figure.form) for metric, figure in entry.figures
+    ]
+    said += [(metric, "accepted", *_agreed(accepted, entry)) for metric, accepted in entry.accepted]
+    lists = (("inputs", domain.inputs), ("bounds", domain.bounds), ("where", domain.where))
+    said += [(word, *to_builtins(items)) for word, items in lists if items]
+    said += [("source", entry.source)] if entry.source else []
+    lines = [_shown((entry.name, *facts)) for facts in said]
+    return sorted((*lines, *_rule_lines(entry.name, entry.rules, costs)))
 
 
-def _rule_lines(rules: CostRules | None, costs: str) -> Iterator[str]:
+def _rule_lines(name: str, rules: CostRules | None, costs: str) -> Iterator[str]:
     if rules is None:
-        yield f"given {UNKNOWN}"
+        yield _shown((name, "given", None))
         return
     if rules.given:
-        yield f"given {rules.given}"
-    if rules.uses:
-        yield f"uses {'; '.join(map(_shown_use, rules.uses))}"
+        yield _shown((name, "given", json.loads(rules.given)))
+    for used in rules.uses:
+        yield _shown((name, "uses", used.name, used.digest, "own" if used.own else "shipped"))
     if rules.costs not in ("", costs):
-        yield f"costs {rules.costs}"
-
-
-def _shown_use(used: UsedDefinition) -> str:
-    return " ".join((used.name, "own", used.digest) if used.own else (used.name, used.digest))
+        yield _shown((name, "costs", rules.costs))
 
 
 def rules_digest(rules: CostRules | None) -> str:
     """A digest of rules, for who agrees to them."""
-    return _digest(*_rule_lines(rules, ""))[:_SHORT]
+    return _digest(*_rule_lines("", rules, ""))[:_SHORT]
 
 
 def words_digest(words: Iterable[str]) -> str:
@@ -368,27 +462,31 @@ def words_digest(words: Iterable[str]) -> str:
     return _digest(*words)[:_SHORT]
 
 
-def shown_name(name: str) -> str:
-    """The name of a program as a lock file has it."""
-    if _PLAIN_NAME.fullmatch(name):
-        return name
-    shown = quoted_name(name)
-    return shown if shown.startswith("`") else f"`{shown}`"
-
-
-def _agreed(accepted: Accepted, entry: LockEntry) -> str:
+def _agreed(accepted: Accepted, entry: LockEntry) -> tuple[object, ...]:
     """What was accepted; with what its names meant, where that is not what they mean in the entry."""
-    meaning = (accepted.inputs, accepted.where, accepted.source)
-    apart = () if meaning == (entry.inputs, entry.where, entry.source) else ("for", *map(_shown, meaning))
-    return " ".join(("accepted", _shown(accepted.why), *apart, accepted.figure.status, accepted.figure.form))
+    figure = accepted.figure.status, accepted.figure.form, accepted.why
+    if (accepted.domain, accepted.source) == (entry.domain, entry.source):
+        return figure
+    return (*figure, to_builtins(accepted.domain), accepted.source)
 
 
-def _shown(text: str) -> str:
-    return printable(json.dumps(text, ensure_ascii=False))
+_LINE = json.JSONEncoder(ensure_ascii=False)
+_SORTED = json.JSONEncoder(ensure_ascii=False, sort_keys=True)
+
+
+def _shown(items: Sequence[object]) -> str:
+    return printable(_LINE.encode(items))
+
+
+def given_text(given: Mapping[str, object]) -> str:
+    """What the settings say of inputs, as text; nothing where they say nothing."""
+    return printable(_SORTED.encode(given)) if given else ""
 
 
 def printable(text: str) -> str:
     """Characters that do not show become escapes that JSON reads back."""
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
 
 
@@ -519,10 +617,12 @@ def text_digest(*texts: str) -> str:
 
 @cache
 def own_folders() -> tuple[Path, ...]:
-    """The folders of this tolcost: its package, and the programs and devices that come with it."""
+    """The folders of this tolcost: its package, and ``specs/`` where that lies beside it."""
     package = Path(__file__).resolve().parents[1]
-    others = [path for path in (locate_specs(package), locate_devices(package)) if isinstance(path, Path)]
-    return (package, *(path.resolve() for path in others if package not in path.parents))
+    specs = locate_specs(package)
+    if not isinstance(specs, Path) or package in specs.parents:
+        return (package,)
+    return (package, specs.resolve())
 
 
 @cache
@@ -547,7 +647,12 @@ def _hold_the_same(folder: Path, other: Path) -> bool:
 
 
 def _file_names(folder: Path) -> list[str]:
-    return sorted(path for path in files_below(folder) if path.lower().endswith(_CODE))
+    return sorted(path for path in files_below(folder) if _may_matter(path))
+
+
+def _may_matter(path: str) -> bool:
+    """Whether a file below a folder may decide costs; the settings of a project that begins there do not."""
+    return path.lower().endswith(_CODE) and path != FILE
 
 
 def digest_of_folders(folders: Iterable[Path]) -> str:
@@ -556,7 +661,7 @@ def digest_of_folders(folders: Iterable[Path]) -> str:
     for folder in folders:
         digest.update(b"\0folder\0")
         for path in sorted(files_below(folder)) if folder.exists() else ():
-            if path.lower().endswith(_CODE) or not (folder / path).is_file():  # a link that leads nowhere
+            if _may_matter(path) or not (folder / path).is_file():  # a link that leads nowhere
                 digest.update(path.encode("utf-8", "surrogateescape") + b"\0")
                 digest.update(sha256((folder / path).read_bytes()).digest())
     return digest.hexdigest()

@@ -1,16 +1,14 @@
 """What the symbols of two entries mean together: one table of symbols, and what is known of them.
 
 Old and new entries name lengths on their own: names are only names.  A length of an old entry is the
-one that stands at its place now, the same axis of the same input; where shapes say more than a name,
-both say the same length, which becomes a fact.  A length that stands nowhere any more is one of its
+one that stands at its place now (``result.lengths``).  A length that stands nowhere any more is one of its
 own.  Attributes go by their names, as they are given by them, and what data decides is the same
 only in the same program.  A comparison is then about the shapes that both entries admit.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -30,25 +28,33 @@ from tolcost.algebra import (
     length,
     negate,
     only_symbol,
-    prove,
     substitute,
     symbols_of_cond,
     the_symbol,
     to_words,
 )
 from tolcost.algebra.parse import parse_text
-from tolcost.check.records import UNKNOWN, LockEntry
-from tolcost.diagnostics import quoted, refuse
-
-_PIECE = re.compile(r"`(?:[^`\\]|\\.)*`| or |.", re.DOTALL)
-_INPUT = re.compile(r"(`(?:[^`\\]|\\.)*`|[^\s`\[\];]+) (.*)", re.DOTALL)
-_PART = re.compile(r"[^\s`\[\];]+\[(.*)\]", re.DOTALL)
-_BOUND = re.compile(r"(`(?:[^`\\]|\\.)*`|[A-Za-z_]\w*) (in|from) (.*?)\.\.(.*)", re.DOTALL)
-_COMPARISON = re.compile(r" (>=|<=|==|!=) ")
-_PLAIN = re.compile(r"[A-Za-z_]\w*|`(?:[^`\\]|\\.)*`")
+from tolcost.check.records import (
+    UNKNOWN,
+    Comparison,
+    Demand,
+    LockedInput,
+    LockEntry,
+    SymbolBounds,
+    demand_text,
+)
+from tolcost.diagnostics import quoted
+from tolcost.result.lengths import (
+    InputPair,
+    MatchedLengths,
+    ShapedInput,
+    match_lengths,
+    pairs_by_name,
+    pairs_by_place,
+    shared_axes,
+)
 
 SymbolTable: TypeAlias = dict[str, Poly]
-InputShapes: TypeAlias = dict[str, tuple[tuple[str, ...], ...]]
 
 
 class Joint(Struct, frozen=True):
@@ -83,47 +89,71 @@ def joints(old: LockEntry, new: LockEntry) -> tuple[Joint, ...]:
     An input is the one at its place.  Where that contradicts the names of inputs, nothing says which
     is meant, and what is concluded has to hold both ways.
     """
-    return tuple(_joint(old, new, pairs) for pairs in _ways(old, new))
-
-
-def _ways(old: LockEntry, new: LockEntry) -> list[list[tuple[str, str]]]:
-    was, now = shapes(old), shapes(new)
-    by_place = list(zip(was, now, strict=False))
-    same = [name for name in was if name in now]
-    others = zip((n for n in was if n not in now), (n for n in now if n not in was), strict=False)
-    by_name = [*zip(same, same, strict=True), *others]
-    return [by_place] if sorted(by_place) == sorted(by_name) else [by_place, by_name]
-
-
-def _joint(old: LockEntry, new: LockEntry, pairs: Sequence[tuple[str, str]]) -> Joint:
     names = symbol_table(new)
+    was, now = shaped_inputs(old, {}), shaped_inputs(new, names)
+    by_place, by_name = pairs_by_place(was, now), pairs_by_name(was, now)
+    ways = (by_place,) if _names(by_place) == _names(by_name) else (by_place, by_name)
+    return tuple(_joint(old, new, names, pairs) for pairs in ways)
+
+
+def _names(pairs: Sequence[InputPair]) -> list[tuple[str, str]]:
+    return sorted((old.name, new.name) for old, new in pairs)
+
+
+def _joint(old: LockEntry, new: LockEntry, names: SymbolTable, pairs: Sequence[InputPair]) -> Joint:
     conditions = _conditions(new, names)
     is_same_program = bool(new.source) and old.source == new.source
-    in_place = (old.inputs, old.where) == (new.inputs, new.where) and all(a == b for a, b in pairs)
+    in_place = old.domain == new.domain and all(a.name == b.name for a, b in pairs)
     if in_place and (is_same_program or not _data_names(old)):
         return Joint(names, names, conditions)
-    table, gaps, binding, notes = _matched(old, new, names, pairs, is_same_program)
-    resized = [gap for gap in gaps if not gap.free]  # no number is another one
-    equal = [eq(gap) for gap in gaps if gap.free]
-    known = tuple(dict.fromkeys((*equal, *_old_bounds(old, table), *_conditions(old, table))))
+    found = match_lengths(pairs)
+    table = {symbol.name: form for symbol, form in found.symbols.items()}
+    notes = [
+        f"the length {quoted(name)} is now {quoted(to_words(form))}"
+        for name, form in table.items()
+        if name != to_words(form)
+    ]
+    notes += _own_symbols(old, new, table, names, _tied(pairs), is_same_program)
+    axes = sum(1 for pair in pairs for _ in shared_axes(*pair))
+    if not axes == _axis_count(old) == _axis_count(new):
+        notes.append(f"the inputs changed: {old.domain.inputs_text} became {new.domain.inputs_text}")
+    equal, binding, resized = _equalities(found, table)
+    known = tuple(dict.fromkeys((*equal, *binding, *_old_bounds(old, table), *_conditions(old, table))))
     facts = dict.fromkeys((*conditions, *known))
     decided = {the_symbol(table[name]) for name in ([] if is_same_program else _data_names(old))}
     stands = _lengths(new) | {name for name in names if name not in _data_names(new)}
-    asked = zip(_demands(new), conditions, strict=True)
+    asked = zip(map(demand_text, new.domain.where), conditions, strict=True)
     return Joint(
         table,
         names,
         tuple(fact for fact in facts if not isinstance(fact, Truth)),
-        notes,
+        tuple(notes),
         FALSE in facts,
         True,
-        binding,
-        bool(resized),
+        tuple(one for one in binding if not isinstance(one, Truth)),
+        resized,
         frozenset(decided),
         known,
         tuple(_fixed(old, table)),
         tuple(one for one in asked if {s.name for s in symbols_of_cond(one[1])} <= stands),
     )
+
+
+def _equalities(found: MatchedLengths, table: SymbolTable) -> tuple[list[Cond], list[Cond], bool]:
+    """What has to hold for inputs to be the same; second what binds lengths, third whether it never holds."""
+    gaps = [_gap(one.old, one.new, table) for one in (*found.telling, *found.open)]
+    bound = [_gap(one.old, one.new, table) for _, one in found.binding]
+    equal, binding = ([eq(gap) for gap in side if gap.free] for side in (gaps, bound))
+    return equal, binding, any(not gap.free and gap != 0 for gap in (*gaps, *bound))  # no number is another
+
+
+def _gap(old: Poly, new: Poly, table: SymbolTable) -> Poly:
+    return renamed(old, table) - new
+
+
+def _tied(pairs: Sequence[InputPair]) -> set[str]:
+    """The old names that stand in a form, which is a length of today."""
+    return {symbol.name for pair in pairs for form, _ in shared_axes(*pair) for symbol in form.free}
 
 
 def _fixed(old: LockEntry, table: SymbolTable) -> Iterator[str]:
@@ -140,8 +170,7 @@ def _fixed(old: LockEntry, table: SymbolTable) -> Iterator[str]:
 
 def _free_lengths(entry: LockEntry) -> set[str]:
     """The names that stand for a whole length of an input."""
-    texts = (text for parts in shapes(entry).values() for part in parts for text in part)
-    return {_name(text) for text in texts if _PLAIN.fullmatch(text)}
+    return {symbol.name for form in _extents(entry) if (symbol := only_symbol(form)) is not None}
 
 
 def alone(entry: LockEntry) -> Joint:
@@ -152,7 +181,7 @@ def alone(entry: LockEntry) -> Joint:
     return Joint(names, table, facts)
 
 
-def renamed(form: Poly, table: SymbolTable) -> Poly:
+def renamed(form: Poly, table: Mapping[str, Poly]) -> Poly:
     """An expression of an analysis in the symbols of a table, by their names."""
     return substitute(form, {s: table.get(s.name, length(s.name)) for s in form.free})
 
@@ -161,146 +190,58 @@ def renamed(form: Poly, table: SymbolTable) -> Poly:
 
 
 def symbol_table(entry: LockEntry) -> SymbolTable:
-    """The symbols that an entry gives bounds to; every other name is an ordinary length.
-
-    >>> str(the_symbol(symbol_table(LockEntry("e", where="p in 0..9"))["p"]).hi)
-    '9'
-    """
+    """The symbols that an entry gives bounds to; every other name is an ordinary length."""
     table: SymbolTable = {}
-    for bound in _bounds(entry):
-        table[bound.name] = _symbol(bound, table)
+    for bounds in entry.domain.bounds:
+        table[bounds.name] = _symbol(bounds, table)
     return table
 
 
-class _Bound(Struct, frozen=True):
-    """The range of a symbol as written; an end that is not given is empty."""
-
-    name: str
-    is_data: bool
-    low: str
-    high: str
-
-
-def _symbol(bound: _Bound, table: SymbolTable) -> Poly:
-    low, high = (parse_text(text, table) if text else None for text in (bound.low, bound.high))
-    if bound.is_data or low is None:
-        return data_symbol(bound.name, low, high)
-    return length(bound.name, low, high)
-
-
-def _bounds(entry: LockEntry) -> Iterator[_Bound]:
-    for item in _split(entry.where, ";"):
-        match = _BOUND.fullmatch(item)
-        if match is not None:
-            yield _Bound(_name(match[1]), match[2] == "from", match[3], match[4])
+def _symbol(bounds: SymbolBounds, table: SymbolTable) -> Poly:
+    low, high = (None if text is None else parse_text(text, table) for text in (bounds.low, bounds.high))
+    if bounds.kind == "data" or low is None:
+        return data_symbol(bounds.name, low, high)
+    return length(bounds.name, low, high)
 
 
 def _conditions(entry: LockEntry, table: SymbolTable) -> tuple[Cond, ...]:
-    return tuple(
-        disj(*(_comparison(text, table) for text in _split(item, " or "))) for item in _demands(entry)
-    )
+    return tuple(_condition(demand, table) for demand in entry.domain.where)
 
 
-def _demands(entry: LockEntry) -> list[str]:
-    """What an entry asks of lengths: comparisons, and choices between some."""
-    return [item for item in _split(entry.where, ";") if not _BOUND.fullmatch(item)]
+def _condition(demand: Demand, table: SymbolTable) -> Cond:
+    return disj(*(_comparison(one, table) for one in demand))
 
 
-def _comparison(item: str, table: SymbolTable) -> Cond:
-    parts = _COMPARISON.split(item)
-    if len(parts) != 3:
-        refuse("T0706", f"{quoted(item)} is neither a bound nor a comparison")
-    left, right = parse_text(parts[0], table), parse_text(parts[2], table)
-    match parts[1]:
+def _comparison(found: Comparison, table: SymbolTable) -> Cond:
+    left, right = parse_text(found.left, table), parse_text(found.right, table)
+    match found.sign:
         case ">=":
             return ge(left - right)
         case "<=":
             return ge(right - left)
         case "==":
             return eq(left - right)
-        case _:
+        case "!=":
             return negate(eq(left - right))
 
 
-def shapes(entry: LockEntry) -> InputShapes:
-    """The shapes of the inputs of an entry, as texts; an input may have several components."""
-    found: InputShapes = {}
-    for item in _split(entry.inputs, ";"):
-        match = _INPUT.fullmatch(item)
-        parts = [_PART.fullmatch(part) for part in _split(match[2], "&")] if match else []
-        if match is None or None in parts:
-            refuse("T0706", f"{quoted(item)} is not an input with its shape")
-        found[_name(match[1])] = tuple(tuple(_split(part[1], ",")) for part in parts if part)
-    return found
+def shaped_inputs(entry: LockEntry, names: SymbolTable) -> tuple[ShapedInput, ...]:
+    """Return the inputs of an entry by their shapes, in these symbols."""
+    return tuple(_shaped(one, names) for one in entry.domain.inputs)
 
 
-def _name(text: str) -> str:
-    """The name that a word or a quoted text stands for."""
-    return the_symbol(parse_text(text)).name if text.startswith("`") else text
+def _shaped(one: LockedInput, names: SymbolTable) -> ShapedInput:
+    shapes = (tuple(parse_text(text, names) for text in part.shape) for part in one.parts)
+    return ShapedInput(one.name, tuple(shapes))
 
 
-def _split(text: str, sign: str) -> list[str]:
-    """Split at a sign that stands neither in quotes nor in brackets."""
-    pieces, depth = [""], 0
-    for piece in _PIECE.findall(text):
-        depth += (piece in "([") - (piece in ")]") if len(piece) == 1 else 0
-        if piece == sign and not depth:
-            pieces.append("")
-        else:
-            pieces[-1] += piece
-    return [piece.strip() for piece in pieces if piece.strip()]
+def _extents(entry: LockEntry) -> Iterator[Poly]:
+    """Give all that stands in the shapes of inputs."""
+    yield from (form for one in shaped_inputs(entry, {}) for shape in one.shapes for form in shape)
 
 
-# ---- two entries -------------------------------------------------------------------------------
-
-
-def _matched(
-    old: LockEntry,
-    new: LockEntry,
-    names: SymbolTable,
-    pairs: Sequence[tuple[str, str]],
-    is_same_program: bool,
-) -> tuple[SymbolTable, list[Poly], tuple[Cond, ...], tuple[str, ...]]:
-    """What the names of the old entry are in the new one; what has to be 0 for lengths to be equal; remarks.
-
-    Third are those of the equalities that bind lengths which others tell already.
-    """
-    was, now = shapes(old), shapes(new)
-    parts = [part for a, b in pairs for part in zip(was[a], now[b], strict=False)]
-    axes = [axis for a, b in parts if len(a) == len(b) for axis in zip(a, b, strict=True)]
-    fitting = [(text, parse_text(value, names)) for text, value in axes]
-    table: SymbolTable = {}
-    gaps: list[Poly] = []
-    for text, value in fitting:
-        if _PLAIN.fullmatch(text):
-            first = table.setdefault(_name(text), value)
-            gaps += [first - value] if first != value else []
-    renamed_ = [(name, to_words(value)) for name, value in table.items() if name != to_words(value)]
-    told = {symbol for value in table.values() for symbol in value.free}
-    notes = [f"the length {quoted(a)} is now {quoted(b)}" for a, b in renamed_]
-    tied = {symbol.name for text, _ in fitting for symbol in parse_text(text).free}
-    notes += _own_symbols(old, new, table, names, tied, is_same_program)
-    forms = [(text, value) for text, value in fitting if not _PLAIN.fullmatch(text)]
-    gaps += [gap for text, value in forms if (gap := parse_text(text, table) - value) != 0]
-    if not len(axes) == _axis_count(was) == _axis_count(now):
-        notes.append(f"the inputs changed: {old.inputs or 'none'} became {new.inputs or 'none'}")
-    return table, gaps, tuple(_binding([eq(gap) for gap in gaps], told)), tuple(notes)
-
-
-def _binding(equal: Sequence[Cond], told: set[Symbol]) -> Iterator[Cond]:
-    """Of equalities, each of which may tell one length more, those that tell none and do not follow."""
-    known: tuple[Cond, ...] = ()
-    for one in equal:
-        more = symbols_of_cond(one) - told
-        if more:
-            known = (*known, one)
-            told |= more
-        elif not isinstance(one, Truth) and prove(one, known) is not True:
-            yield one
-
-
-def _axis_count(inputs: InputShapes) -> int:
-    return sum(len(part) for parts in inputs.values() for part in parts)
+def _axis_count(entry: LockEntry) -> int:
+    return sum(1 for _ in _extents(entry))
 
 
 def _own_symbols(
@@ -315,7 +256,7 @@ def _own_symbols(
 
     Those that are ``tied`` stand in a form, which is a length of today.
     """
-    bounds = {bound.name: bound for bound in _bounds(old)}
+    bounds = {one.name: one for one in old.domain.bounds}
     attributes = _mentioned(new) - _lengths(new) - (set() if is_same_program else _data_names(new))
     apart = []
     for name in (*bounds, *sorted(_mentioned(old) - bounds.keys())):
@@ -325,43 +266,46 @@ def _own_symbols(
             table[name] = names.get(name, length(name))
             continue
         apart.append(name)
-        bound = bounds.get(name, _Bound(name, False, "1", str(LARGEST_LENGTH)))
-        table[name] = _symbol(replace(bound, name=f"{name} before"), table)
+        found = bounds.get(name, _usual(name))
+        table[name] = _symbol(replace(found, name=f"{name} before"), table)
     lost = [name for name in apart if name in _lengths(old) - tied]
     return [f"{quoted(name)} of before stands nowhere now" for name in lost] + [
         f"what data decides, {quoted(name)}, need not be what it was"
         for name in apart
-        if name in bounds and bounds[name].is_data
+        if name in bounds and bounds[name].kind == "data"
     ]
+
+
+def _usual(name: str) -> SymbolBounds:
+    """The bounds of an ordinary length."""
+    return SymbolBounds(name, "length", "1", str(LARGEST_LENGTH))
 
 
 def _lengths(entry: LockEntry) -> set[str]:
     """The names that stand in the shapes of inputs."""
-    texts = (text for parts in shapes(entry).values() for part in parts for text in part)
-    return {symbol.name for text in texts for symbol in parse_text(text).free}
+    return {symbol.name for form in _extents(entry) for symbol in form.free}
 
 
 def _mentioned(entry: LockEntry) -> set[str]:
     """Every name of an entry."""
-    bounds = [text for bound in _bounds(entry) for text in (bound.low, bound.high) if text]
+    ends = [text for bounds in entry.domain.bounds for text in (bounds.low, bounds.high) if text is not None]
     forms = [figure.form for _, figure in entry.figures if figure.form != UNKNOWN]
-    compared = [one for item in _demands(entry) for one in _split(item, " or ")]
-    sides = [text for one in compared for text in _COMPARISON.split(one)[::2]]
-    found = {symbol.name for text in (*bounds, *forms, *sides) for symbol in parse_text(text).free}
+    sides = [text for demand in entry.domain.where for one in demand for text in (one.left, one.right)]
+    found = {symbol.name for text in (*ends, *forms, *sides) for symbol in parse_text(text).free}
     return found | _lengths(entry)
 
 
 def _data_names(entry: LockEntry) -> set[str]:
-    return {bound.name for bound in _bounds(entry) if bound.is_data}
+    return {bounds.name for bounds in entry.domain.bounds if bounds.kind == "data"}
 
 
 def _old_bounds(old: LockEntry, table: SymbolTable) -> Iterator[Cond]:
     """What the old entry says of the range of a symbol, where the new one may say something else."""
-    own = {bound.name: bound for bound in _bounds(old)}
+    own = {bounds.name: bounds for bounds in old.domain.bounds}
     usual = sorted(table.keys() - own.keys())
-    for bound in (*own.values(), *(_Bound(name, False, "1", str(LARGEST_LENGTH)) for name in usual)):
-        value = table[bound.name]
-        if bound.low:
-            yield ge(value - parse_text(bound.low, table))
-        if bound.high:
-            yield ge(parse_text(bound.high, table) - value)
+    for bounds in (*own.values(), *map(_usual, usual)):
+        value = table[bounds.name]
+        if bounds.low is not None:
+            yield ge(value - parse_text(bounds.low, table))
+        if bounds.high is not None:
+            yield ge(parse_text(bounds.high, table) - value)

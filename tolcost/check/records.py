@@ -1,18 +1,19 @@
 """What the gate knows and what it found: plain records, all of them text and exact integers.
 
-An ``LockEntry`` is what a lock file says of one program: closed forms as text, in the grammar of
-``tolcost.algebra``, and the inputs and conditions that give their symbols a meaning.  A
+A ``LockEntry`` is what a lock file says of one program: closed forms as text, in the grammar of
+``tolcost.algebra``, and the domain that gives their symbols a meaning, as data.  A
 ``GateReport`` is the outcome of one check; writers need nothing else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, TypeAlias, get_args
+from typing import Annotated, Literal, TypeAlias, get_args
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from tolcost.algebra import quoted
 from tolcost.certainty import Certainty
 from tolcost.platform import device_names
 from tolcost.result.metrics import gated, keys_in
@@ -87,13 +88,83 @@ class LockedFigure(Struct, frozen=True):
     form: str
 
 
+class InputPart(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A component of an input: its space, and its lengths as closed forms."""
+
+    space: str
+    shape: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The component for reading, as in ``R[n, 4]``."""
+        return f"{self.space}[{', '.join(self.shape)}]"
+
+
+class LockedInput(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """An input by its name; a list has several components."""
+
+    name: str
+    parts: tuple[InputPart, ...]
+
+    @property
+    def text(self) -> str:
+        """The input for reading.
+
+        >>> LockedInput("x", (InputPart("R", ("n", "4")),)).text
+        'x R[n, 4]'
+        """
+        return f"{quoted(self.name)} {' & '.join(part.text for part in self.parts)}"
+
+
+class SymbolBounds(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """The range of a symbol that is no ordinary length; None for an end that it does not have."""
+
+    name: str
+    kind: Literal["length", "data"]
+    low: str | None
+    high: str | None
+
+
+class Comparison(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """Two closed forms, and how they compare."""
+
+    left: str
+    sign: Literal[">=", "<=", "==", "!="]
+    right: str
+
+
+Demand: TypeAlias = Annotated[tuple[Comparison, ...], Meta(min_length=1)]
+"""What a program needs of lengths: one of these comparisons has to hold."""
+
+
+def demand_text(demand: Demand) -> str:
+    """A demand for reading.
+
+    >>> demand_text((Comparison("k", "==", "n"), Comparison("k", "<=", "1")))
+    'k == n or k <= 1'
+    """
+    return " or ".join(f"{one.left} {one.sign} {one.right}" for one in demand)
+
+
+class Domain(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the names in closed forms stand for, and which lengths a program takes."""
+
+    inputs: tuple[LockedInput, ...] = ()
+    bounds: tuple[SymbolBounds, ...] = ()
+    where: tuple[Demand, ...] = ()
+
+    @property
+    def inputs_text(self) -> str:
+        """The inputs for reading."""
+        return "; ".join(each.text for each in self.inputs) or "none"
+
+
 class Accepted(Struct, frozen=True):
     """A costlier figure that someone agreed to, and why; the rest says what its names meant then."""
 
     why: str
     figure: LockedFigure
-    inputs: str = ""
-    where: str = ""
+    domain: Domain = Domain()
     source: str = ""
 
 
@@ -125,7 +196,7 @@ class AgreedRules(Struct, frozen=True):
 
 
 class LockEntry(Struct, frozen=True):
-    """What is known of one program: its inputs, the bounds and conditions, and a figure per metric.
+    """What is known of one program: the lengths that it takes, and a figure per metric.
 
     ``source`` is a digest of the program where a figure does not tell all: a bound, or what data
     decides, is the same as another one only in the same program.  ``rules`` are None where nobody
@@ -133,8 +204,7 @@ class LockEntry(Struct, frozen=True):
     """
 
     name: str
-    inputs: str = ""
-    where: str = ""
+    domain: Domain = Domain()
     figures: tuple[tuple[str, LockedFigure], ...] = ()
     accepted: tuple[tuple[str, Accepted], ...] = ()
     source: str = ""
@@ -153,7 +223,7 @@ class LockEntry(Struct, frozen=True):
         found = self.agreed(metric)
         if found is None:
             return None
-        return LockEntry(self.name, found.inputs, found.where, ((metric, found.figure),), source=found.source)
+        return LockEntry(self.name, found.domain, ((metric, found.figure),), source=found.source)
 
     def plain(self, name: str | None = None) -> LockEntry:
         """The same without what was accepted, under another name if given."""

@@ -21,8 +21,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "analyze": ("analyze", "Count what programs cost, as closed forms and as numbers."),
         "explain": ("explain", "Derive a cost step by step, or explain a diagnostic code."),
-        "lower": ("lower", "Show a program as its syntax tree, as atoms, or as a circuit."),
-        "circuit": ("lower.circuit", "Read a circuit back as a program, or compare it with another."),
+        "lower": ("lower", "Show a program as its syntax tree or as atoms."),
         "run": ("execute", "Execute a program, and count while doing so."),
         "ops": ("ops", "List the operators of ONNX, with definitions and closed forms."),
         "model": ("model", "Count what an ONNX model costs, in its free dimensions."),

@@ -11,13 +11,14 @@ from msgspec.structs import replace
 
 from tolcost.catalogue.specs import open_library
 from tolcost.cli import options
-from tolcost.cli.options import Literal, read_attrs, read_shapes
+from tolcost.cli.options import read_attrs, read_shapes
 from tolcost.cli.output import deliver, each_file, may_colour, screen
 from tolcost.cost import Weights
 from tolcost.cost.device import Device
 from tolcost.diagnostics import Source, render_all
 from tolcost.elaborate import Elaborated
 from tolcost.elaborate.inputs import PlainShapes, arguments
+from tolcost.literals import Literal
 from tolcost.pipeline import Parsed, analyze_lowered, lower_for_author, read_program
 from tolcost.result.metrics import asked_by
 from tolcost.result.program import program_source, program_study

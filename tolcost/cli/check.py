@@ -26,7 +26,7 @@ from tolcost.check.gate import (
     updated,
     write_merged,
 )
-from tolcost.check.lockfile import LOCK_NAME, Lock, costs_version, load_lock
+from tolcost.check.lockfile import LOCK_NAME, OUTDATED, Lock, costs_version, load_lock
 from tolcost.check.records import GateReport
 from tolcost.check.targets import Computing, Costed, Costing, Target, files_below, programs, refuse_links_out
 from tolcost.check.text import GATE_FORMATS, gate_text
@@ -134,10 +134,12 @@ def _compared(gate: GateTask, base: str | None) -> GateReport:
 
 def _updated(gate: GateTask, prune: bool) -> GateReport:
     """Compare with the lock file there is, then write the new one; what cannot be read stays as it was."""
-    lock = load_lock(gate.config.root / LOCK_NAME, merging=True)
-    checked = against_lock(gate, lock or Lock())
+    lock = load_lock(gate.config.root / LOCK_NAME, merging=True) or Lock()
+    if lock.outdated and gate.asked:  # the others would be lost
+        refuse("T0705", f"{LOCK_NAME} is of a former format, and is written as a whole", hint=OUTDATED)
+    checked = against_lock(gate, lock)
     _tell(checked)
-    new = updated(gate.config, lock or Lock(), checked, prune, __version__)
+    new = updated(gate.config, lock, checked, prune, __version__)
     write_merged(gate.config.root, lock, new, write_whole)
     return replace(checked.report, written=LOCK_NAME, pruned=prune)
 

@@ -9,7 +9,7 @@ import click
 
 from tolcost.cli import options
 from tolcost.cli.analyze import Request, lowered_with, name_of, parsed_file, warn
-from tolcost.cli.options import Literal, read_literal
+from tolcost.cli.options import read_value
 from tolcost.cli.output import deliver_bytes, refuse_over
 from tolcost.diagnostics import quoted, refuse
 from tolcost.elaborate import Elaborated
@@ -24,6 +24,7 @@ from tolcost.execute.inputs import (
     random_arrays,
     show_output,
 )
+from tolcost.literals import Literal
 from tolcost.pipeline import Parsed, analyze_lowered
 from tolcost.platform import with_deep_stack
 from tolcost.result.derivation import compare_counts
@@ -94,11 +95,9 @@ def _read_inputs(
             known = ", ".join(map(quoted, declared))
             refuse("T0412", f"there is no input called {quoted(name)}", hint=f"there are {known}")
         if declared[name].kind != "tol":
-            attrs[name] = (
-                plain_values(load_array(Path(text))) if text.endswith(".npy") else read_literal(text)
-            )
+            attrs[name] = plain_values(load_array(Path(text))) if text.endswith(".npy") else read_value(text)
         else:
-            array = nested_array(read_literal(text), name) if _is_literal(text) else load_array(Path(text))
+            array = nested_array(read_value(text), name) if _is_literal(text) else load_array(Path(text))
             arrays[name] = (*arrays.get(name, ()), array)
     shapes = {
         name: [list(a.shape) for a in found]

@@ -1,26 +1,17 @@
-"""``tolcost lower``: a program at the stages of the road; ``tolcost circuit``: the last one read back."""
+"""``tolcost lower``: a program as its syntax tree, as atoms, or as atoms unrolled."""
 
 from __future__ import annotations
 
-from fractions import Fraction
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 import click
 from msgspec import Struct
-from msgspec.structs import replace
 
 from tolcost.atoms.nodes import Program
 from tolcost.cli import options
 from tolcost.cli.analyze import Request, lowered, source_of, warn
 from tolcost.cli.output import deliver
-from tolcost.diagnostics import Diagnostic, Rejected, Span, place, quoted, refuse, unreadable, visible
+from tolcost.diagnostics import Span, place, visible
 from tolcost.platform import with_deep_stack
 from tolcost.syntax.tree import Comment, Module
-
-if TYPE_CHECKING:
-    from tolcost.execute.circuit import Circuit
-    from tolcost.result.identity import Identity
 
 
 @click.command(
@@ -29,14 +20,11 @@ if TYPE_CHECKING:
         "tolcost lower matmul.tol",
         "tolcost lower matmul.tol --stage ast",
         "tolcost lower matmul.tol --unroll --dim n=2 --dim k=2 --dim m=2",
-        "tolcost lower matmul.tol --circuit dot --dim n=2 --dim k=2 --dim m=2",
     ),
 )
 @click.argument("file", metavar="FILE.tol")
 @click.option("--stage", type=click.Choice(["ast", "atoms"]), default="atoms", help="How far to go.")
 @click.option("--unroll", is_flag=True, help="Nothing but the five atoms, at lengths given by --dim.")
-@click.option("--circuit", "form", type=click.Choice(["json", "dot"]),
-              help="A graph of functions, at lengths given by --dim: JSON, or for Graphviz.")  # fmt: skip
 @options.dim_option
 @options.input_options
 @options.output_option
@@ -44,25 +32,19 @@ def command(
     file: str,
     stage: str,
     unroll: bool,
-    form: str | None,
     dims: tuple[str, ...],
     shapes: tuple[str, ...],
     attrs: tuple[str, ...],
     specs: tuple[str, ...],
     output: str | None,
 ) -> int:
-    """Show what a program becomes: its syntax tree, its atoms, its atoms unrolled, or a circuit."""
+    """Show a program as its syntax tree, its atoms, or its atoms unrolled."""
     lengths = options.read_dims(dims)
-    if lengths and not (unroll or form):
-        raise click.UsageError("--dim needs --unroll or --circuit: other stages are the same for all lengths")
+    if lengths and not unroll:
+        raise click.UsageError("--dim needs --unroll: other stages are the same for all lengths")
     if unroll and stage == "ast":
         raise click.UsageError("--unroll is about atoms, not about --stage ast")
-    if form and (unroll or stage == "ast"):
-        raise click.UsageError("--circuit is a stage of its own: leave out --unroll and --stage")
     request = Request.read(shapes, attrs, specs)
-    if form:
-        deliver(_circuit(file, request, lengths, form), output, form)
-        return 0
     text = _tree(file) if stage == "ast" else _atoms(file, request, lengths if unroll else None)
     deliver(text, output, "text")
     return 0
@@ -82,16 +64,6 @@ def _atoms(file: str, request: Request, dims: dict[str, int] | None) -> str:
     from tolcost.atoms.text import program_text
 
     return with_deep_stack(lambda: program_text(program.program))
-
-
-def _circuit(file: str, request: Request, dims: dict[str, int], form: str) -> str:
-    from tolcost.execute.circuit import circuit_of
-    from tolcost.result.circuits import circuit_dot, circuit_json
-
-    program = lowered(file, request)
-    warn(program)
-    circuit = with_deep_stack(lambda: circuit_of(program.program, dims))
-    return circuit_json(circuit) if form == "json" else circuit_dot(circuit)
 
 
 def _unrolled(program: Program, dims: dict[str, int]) -> str:
@@ -156,79 +128,3 @@ def _where(node: object) -> str:
         return ""
     found = place(span)
     return f"@{found.line}:{found.column}"
-
-
-# ---- a circuit as a program again, or held to another ----------------------------------------
-
-
-MOST_BYTES = 256 * 2**20
-
-
-@click.command(
-    cls=options.Command,
-    examples=(
-        "tolcost circuit product.json --output product.tol",
-        "tolcost circuit product.json --same strassen.json",
-    ),
-)
-@click.argument("file", metavar="FILE.json")
-@click.option("--same", "other", metavar="OTHER.json",
-              help="Whether both are the same polynomials, by points modulo random primes.")  # fmt: skip
-@click.option("--trials", type=click.IntRange(1, 1000), show_default="8", help="How many points.")
-@click.option("--seed", type=click.IntRange(0), show_default="another each time",
-              help="Where the random points start.")  # fmt: skip
-@options.output_option
-def circuit(file: str, other: str | None, trials: int | None, seed: int | None, output: str | None) -> int:
-    """Write a circuit as a program that costs the same, or compare it with another."""
-    from tolcost.result.circuits import circuit_program
-    from tolcost.result.identity import same_polynomials
-
-    if other is None and (trials is not None or seed is not None):
-        raise click.UsageError("--trials and --seed are for --same")
-    first = _read(file)
-    if other is None:
-        deliver(circuit_program(first), output, "tol")
-        return 0
-    found = same_polynomials(first, _read(other), trials or 8, seed)
-    deliver(_told(found) + "\n", output, "text")
-    return 0 if found.differs is None else 1
-
-
-def _read(file: str) -> Circuit:
-    from tolcost.result.circuits import read_circuit
-
-    try:
-        if Path(file).stat().st_size > MOST_BYTES:
-            refuse("T0685", f"{file} is larger than any circuit that is read")
-        text = Path(file).read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise Rejected(Diagnostic("T0685", f"{file} cannot be read: {unreadable(error)}")) from None
-    except UnicodeDecodeError:
-        raise Rejected(Diagnostic("T0685", f"{file} is not UTF-8")) from None
-    try:
-        return read_circuit(text)
-    except Rejected as rejected:
-        (found, *_) = rejected.diagnostics
-        raise Rejected(replace(found, message=f"{file}: {found.message}")) from None
-
-
-def _told(found: Identity) -> str:
-    names = "" if found.renamed is None else " ({} beside {})".format(*map(quoted, found.renamed))
-    if found.differs is not None:
-        at = "modulo a random prime" if found.witness is None else f"at {found.witness}"
-        return f"not the same: {found.differs} differs {at}{names}"
-    chance = _power_of_ten(found.error)
-    opaque = f", and {found.opaque:,} converted or rounded values by their arguments" if found.opaque else ""
-    return (
-        f"the same at {found.trials} random points, each modulo a random prime of 62 bits{opaque}{names}: "
-        f"with degrees of at most {found.degree:,}, different ones would agree "
-        f"with probability {chance} at most"
-    )
-
-
-def _power_of_ten(chance: Fraction) -> str:
-    """A power of ten that is no less, as a float may be 0."""
-    if chance == 0:
-        return "0"
-    digits = len(str(chance.denominator // chance.numerator)) - 1
-    return f"1e-{digits}" if digits else "1"

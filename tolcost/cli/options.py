@@ -9,9 +9,8 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -22,6 +21,7 @@ from tolcost.cost.device import Device, load_device
 from tolcost.cost.weights import Weights, lacking, load_weights
 from tolcost.diagnostics import quoted
 from tolcost.elementary import FUNCTIONS
+from tolcost.literals import Literal, NoLiteralError, read_literal
 from tolcost.platform import address_space, memory_used
 from tolcost.result.assumptions import equation
 
@@ -306,95 +306,16 @@ def read_attrs(texts: Iterable[str]) -> dict[str, Literal]:
     for name, value in read_pairs("--attr", texts):
         if name in attrs:
             raise click.UsageError(f"--attr {name} is given twice")
-        attrs[name] = read_literal(value)
+        attrs[name] = read_value(value)
     return attrs
 
 
-# ---- values: numbers, truths, words, quoted texts and lists of them ---------------------------
-
-
-Literal: TypeAlias = "int | Fraction | float | bool | str | tuple[Literal, ...]"
-
-_TOKEN = re.compile(
-    r"""\s*(?:(?P<number>[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?(?![A-Za-z0-9_.]))
-    |(?P<special>[+-]?(?:[Ii]nf|[Nn]a[Nn])(?![A-Za-z0-9_]))
-    |(?P<word>[A-Za-z_][A-Za-z0-9_.-]*(?:>=[0-9]{1,9})?)
-    |(?P<quoted>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
-    |(?P<sign>[\[\],]))""",
-    re.VERBOSE,
-)
-_MOST_CHARACTERS = 1_000_000
-_MOST_DIGITS = 1_000
-_DEEPEST = 32
-
-
-def read_literal(text: str) -> Literal:
-    """Read one value; ``click.UsageError`` says what is wrong.
-
-    >>> read_literal("[1, [2.5, true]]"), read_literal("linear"), read_literal("'a b'")
-    ((1, (Fraction(5, 2), True)), 'linear', 'a b')
-    """
-    if len(text) > _MOST_CHARACTERS:
-        raise click.UsageError(f"a value is longer than {_MOST_CHARACTERS:,} characters")
-    tokens = _tokens(text)
-    value = _literal_value(tokens, text, _DEEPEST)
-    if tokens:
-        raise _wrong(text)
-    return value
-
-
-def _tokens(text: str) -> list[tuple[str, str]]:
-    tokens, at, end = [], 0, len(text.rstrip())
-    while at < end:
-        match = _TOKEN.match(text, at)
-        if match is None or match.lastgroup is None:
-            raise _wrong(text)
-        tokens.append((match.lastgroup, match[match.lastgroup]))
-        at = match.end()
-    return tokens[::-1]
-
-
-def _wrong(text: str) -> click.UsageError:
-    shown = text if len(text) <= 60 else text[:59] + "…"
-    return click.UsageError(f"cannot read the value {shown!r}: numbers, words, 'texts' and [lists] are known")
-
-
-def _literal_value(tokens: list[tuple[str, str]], text: str, deep: int) -> Literal:
-    """Read a value from the end of ``tokens``, which are in reverse; lists may be so many levels deep."""
-    kind, token = tokens.pop() if tokens else ("sign", "")
-    if kind != "sign":
-        return _scalar(kind, token)
-    if token != "[" or not deep:
-        raise _wrong(text)
-    entries: list[Literal] = []
-    while tokens and tokens[-1] != ("sign", "]"):
-        if entries and tokens.pop() != ("sign", ","):
-            raise _wrong(text)
-        entries.append(_literal_value(tokens, text, deep - 1))
-    if not tokens:
-        raise _wrong(text)
-    tokens.pop()
-    return tuple(entries)
-
-
-def _scalar(kind: str, token: str) -> Literal:
-    match kind:
-        case "number":
-            return _literal_number(token)
-        case "special":
-            return float(token)
-        case "quoted":
-            return re.sub(r"\\(.)", r"\1", token[1:-1], flags=re.DOTALL)
-        case _:
-            return {"true": True, "false": False}.get(token, token)
-
-
-def _literal_number(token: str) -> int | Fraction | float:
-    if len(token) > _MOST_DIGITS:
-        raise click.UsageError(f"a number has more than {_MOST_DIGITS:,} digits")
-    if re.fullmatch(r"[+-]?[0-9]+", token):
-        return int(token)
-    return Fraction(token) or (-0.0 if token.startswith("-") else Fraction(0))  # no fraction has that sign
+def read_value(text: str) -> Literal:
+    """Read one value; a mistake is one in the command line."""
+    try:
+        return read_literal(text)
+    except NoLiteralError as error:
+        raise click.UsageError(str(error)) from None
 
 
 # ---- --timeout and --max-memory ----------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What a lowered program costs: counts, weights, traffic, depth, and the derivation of it all."""
+"""Costs of a lowered program: counts, weights, traffic, depth, and their derivation."""
 
 from tolcost.cost.count import Counts, FunctionCounts, Term, count, count_functions
 from tolcost.cost.record import Analysis, FormRatio, NamedType, analyze_program, shipped

@@ -1,9 +1,10 @@
-"""From atoms to exact counts: how often each elementary function and each atom is applied.
+"""Count how often a program applies each elementary function and each atom, in exact closed form.
 
-Counts are kept as guarded terms over coordinates and summed in closed form.  Work
-is linear in the program: a block is counted once and its result scaled, never unrolled.
-Copying a ToL takes every member and joins them again; what a copy costs depends on shapes alone.
-What a count weighs is for ``weights``; how long the longest chain is, for ``span``.
+Counts are kept as guarded terms over coordinates and summed in closed form.  The work is linear in the size
+of the program: each block is counted once and its result is multiplied by its trip count, never unrolled.
+
+Copying a ToL reads every member and joins them again; the number of atoms depends only on shapes.
+``weights`` turns counts into cost, and ``span`` finds the longest chain of dependent functions.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ from tolcost.algebra import (
     total,
     total_of,
 )
-from tolcost.algebra.effort import limited
+from tolcost.algebra.effort import limit_effort
 from tolcost.algebra.piecewise import PROVED
 from tolcost.algebra.rebuild import Rules, rebuild
 from tolcost.atoms import nodes as ir
@@ -89,16 +90,16 @@ from tolcost.atoms.nodes import (
 from tolcost.certainty import FROM_ABOVE, Certainty
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span, refuse
 
-# === Counts before they are summed: terms that remember their coordinates and conditions.
+# === Terms: unsummed counts that remember their coordinates and conditions.
 #
-# A term is a polynomial for one counted thing, to be summed over ranges where guards hold.
-# It stays unsummed while a coordinate from outside occurs in it, because a sum over connected
-# coordinates is easier taken at once than one coordinate after the other.  A coordinate that
-# does not occur only multiplies, and a term without outside coordinates is summed at once,
-# so what is kept stays small.
+# A term is a polynomial for one counted item, to be summed over ranges, wherever its guards hold.
+# It stays unsummed while it mentions a coordinate of an enclosing block, because a sum over several
+# dependent coordinates is easier to take at once than one coordinate at a time.  A coordinate that
+# does not occur only multiplies, and a term without outer coordinates is summed at once, so the
+# stored terms stay small.
 #
-# The length of a filter outside of loops is one number, and stays a symbol.  Inside a loop it is
-# another number at every step; no closed form has a name for each, so its upper bound takes
+# Outside loops, the length of a filter is one number, and remains a symbol.  Inside a loop it is
+# a different number at every step, and no closed form can name them all; its upper bound takes
 # its place, and the result is an upper bound.
 
 
@@ -107,7 +108,7 @@ SumRange: TypeAlias = tuple[Symbol, Poly, Poly]
 
 
 class Counted(Struct, frozen=True, cache_hash=True):
-    """What is counted: an elementary function in a space at a place in the source, or an atom."""
+    """The key of a count: an elementary function in a space at a place in the source, or an atom."""
 
     kind: CountedKind
     name: str
@@ -116,10 +117,10 @@ class Counted(Struct, frozen=True, cache_hash=True):
 
 
 class SumDomain(Struct, frozen=True, cache_hash=True):
-    """The coordinates that a term is to be summed over, outermost first, and where it counts.
+    """The ranges that a term is summed over, outermost first, and the guards under which it counts.
 
-    ``factor`` multiplies the sum.  It is kept apart because a long expression is better
-    multiplied once, at the end, than by one length at every level of a nest.
+    ``factor`` multiplies the sum.  It is stored separately because multiplying a long expression once, at the
+    end, is cheaper than multiplying it by one length at every level of a nest.
     """
 
     ranges: tuple[SumRange, ...] = ()
@@ -129,28 +130,32 @@ class SumDomain(Struct, frozen=True, cache_hash=True):
 
 EVERYWHERE = SumDomain()
 _FEW_GUARDS = 2
-"""So many choices in a chain are told by differences, where bounds have floors."""
+"""Guards up to which a choice is counted as a difference, if its bound has floors or steps other than 1.
+
+Above it, the other side gets the negated bound as a guard, which avoids doubling the terms along a chain of
+choices.
+"""
 MOST_EFFORT = 400_000
-"""What counting may take, all sums together: some four seconds; so may depths."""
+"""Effort limit for all sums of one analysis together, about four seconds; ``span`` has the same limit."""
 _kind = attrgetter("kind")
 Unsummed: TypeAlias = dict[tuple[Counted, SumDomain], Poly]
 
 
 class TakenSums:
-    """Sums and products already taken in this analysis: many terms share one."""
+    """Memo of the sums and products taken in this analysis; many terms share them."""
 
     def __init__(self) -> None:
-        """Start with none."""
+        """Start with an empty memo."""
         self._totals: dict[tuple[Poly, tuple[SumRange, ...], tuple[Cond, ...]], Poly] = {}
         self._products: dict[tuple[Poly, Poly], Poly] = {}
 
     def total(self, poly: Poly, domain: SumDomain) -> Poly:
-        """Take the sum of a term without its factor; coordinates from outside stay in the result."""
+        """Sum a term without its factor; outer coordinates remain in the result as symbols."""
         if not domain.ranges and not domain.guards:
             return poly
         times = poly.constant
         if times is not None and times not in (0, 1):
-            return self.total(ONE, domain) * times  # so that counts which differ by a factor share a sum
+            return self.total(ONE, domain) * times  # so counts that differ by a factor share one sum
         key = (poly, domain.ranges, domain.guards)
         found = self._totals.get(key)
         if found is None:
@@ -158,8 +163,8 @@ class TakenSums:
         return found
 
     def product(self, left: Poly, right: Poly) -> Poly:
-        """Multiply."""
-        if left is ONE:  # as most are
+        """Multiply two forms, and simplify the clips of the product."""
+        if left is ONE:  # the usual case
             return right
         found = self._products.get((left, right))
         if found is None:
@@ -169,12 +174,12 @@ class TakenSums:
         return found
 
     def closed(self, poly: Poly, domain: SumDomain) -> Poly:
-        """Give the value of a whole term."""
+        """Return the value of a whole term, its factor included."""
         return self.product(domain.factor, self.total(poly, domain))
 
 
 def accumulate(terms: Unsummed, more: Mapping[tuple[Counted, SumDomain], Poly], times: int = 1) -> None:
-    """Add terms, each ``times`` times, to ``terms`` itself."""
+    """Add terms, each multiplied by ``times``, to ``terms`` in place."""
     if not terms and times == 1:
         terms.update(more)
         return
@@ -185,7 +190,7 @@ def accumulate(terms: Unsummed, more: Mapping[tuple[Counted, SumDomain], Poly], 
 
 
 def free_in(poly: Poly, domain: SumDomain) -> set[Symbol]:
-    """Give the symbols that occur free in a term, lengths included."""
+    """Return the free symbols of a term, lengths included."""
     return _free_in(poly.free | domain.factor.free, domain.ranges, domain.guards)
 
 
@@ -202,7 +207,7 @@ def quantify(terms: Unsummed, coords: Iterable[Symbol], extents: Iterable[Poly],
     """Sum terms over coordinates that run from 1 to their extents."""
     around = tuple(zip(coords, extents, strict=True))
     result: Unsummed = {}
-    bound: dict[tuple[int, int], tuple[SumDomain, Poly]] = {}  # most terms differ in the item alone
+    bound: dict[tuple[int, int], tuple[SumDomain, Poly]] = {}  # most differ in their item only
     for (item, domain), poly in terms.items():
         found = bound.get((id(domain), id(poly)))
         if found is None:
@@ -210,7 +215,7 @@ def quantify(terms: Unsummed, coords: Iterable[Symbol], extents: Iterable[Poly],
         outer, value = found
         size, key = len(result), (item, outer)
         known = result.setdefault(key, value)
-        if len(result) == size:  # there is one already
+        if len(result) == size:  # the key was present already
             result[key] = known + value
     return result
 
@@ -239,9 +244,10 @@ def _bind(
 def choose(condition: Cond, then: Unsummed, other: Unsummed) -> Unsummed:
     """Count ``then`` where a condition holds and ``other`` elsewhere.
 
-    This is ``other + [condition] * (then - other)``: what both sides share cancels exactly,
-    and no negated condition has to be summed.  What only ``other`` does under guards of its own gets one
-    more instead: in a chain of choices there would be twice as many terms with each.
+    The result is ``other + [condition] * (then - other)``: terms that both sides share cancel exactly, and no
+    negated condition has to be summed.  A term of ``other`` alone that already has guards is instead given
+    the negated condition as another guard; taking differences would double the terms at every link of a chain
+    of choices.
     """
     if isinstance(condition, (Or, Not)):
         return choose(negate(condition), other, then)
@@ -265,17 +271,18 @@ def choose(condition: Cond, then: Unsummed, other: Unsummed) -> Unsummed:
 
 
 def _is_chained(domain: SumDomain, bound: Ge) -> bool:
-    """Whether what is guarded gets a bound beside its guards; else what the bound leaves out is taken off.
+    """Whether to add a bound to the guards of a term, rather than subtract the part that the bound excludes.
 
-    Between floors, forms of differences cancel as long as they are few.
+    Forms of differences whose bounds contain floors still cancel while there are few of them, so those terms
+    need more guards before the bound is added.
     """
-    moved = (coef for mono, coef in bound.p.terms.items() if "coord" in map(_kind, mono))
-    is_plain = not bound.p.height and all(abs(coef) == 1 for coef in moved)
+    slopes = (coef for mono, coef in bound.p.terms.items() if "coord" in map(_kind, mono))
+    is_plain = not bound.p.height and all(abs(coef) == 1 for coef in slopes)
     return len(domain.guards) > (0 if is_plain else _FEW_GUARDS)
 
 
-def choose_apart(condition: Cond, then: Unsummed, other: Unsummed) -> Unsummed:
-    """Count like ``choose`` with a guard on each side, so that no term is negative."""
+def choose_disjoint(condition: Cond, then: Unsummed, other: Unsummed) -> Unsummed:
+    """Count like ``choose``, but guard both sides, so that no term is negative."""
     result: Unsummed = {}
     for guard, side in ((condition, then), (negate(condition), other)):
         for (item, domain), poly in side.items():
@@ -285,13 +292,16 @@ def choose_apart(condition: Cond, then: Unsummed, other: Unsummed) -> Unsummed:
 
 
 def add_guard(domain: SumDomain, condition: Cond) -> SumDomain:
-    """Let a term count only where a condition holds."""
+    """Restrict a term to the points at which a condition holds."""
     guards = domain.guards if condition in domain.guards else (condition, *domain.guards)
     return SumDomain(domain.ranges, guards, domain.factor)
 
 
 def collapse(terms: Unsummed, sums: TakenSums, span: Span | None = None) -> dict[Counted, Poly]:
-    """Sum every term, and add up those of one item; as if functions stood at a place, where it is given."""
+    """Sum every term and add the sums of equal items.
+
+    With ``span``, elementary functions are counted as if they all stood at that place.
+    """
     parts: dict[Counted, list[Poly]] = {}
     for (item, domain), poly in terms.items():
         key = item if span is None else _at(item, span)
@@ -299,14 +309,16 @@ def collapse(terms: Unsummed, sums: TakenSums, span: Span | None = None) -> dict
     return {item: total_of(listed) for item, listed in parts.items()}
 
 
-def defined(p: Poly, granted: tuple[Cond, ...]) -> Poly:
-    """Give a form a value where it divides by 0: that is inside of what is empty, so any number will do.
+def total_on_empty(p: Poly, granted: tuple[Cond, ...]) -> Poly:
+    """Return a value to quotients whose divisor may be 0.
 
-    All is made again once, from the inside out: a divisor that is made of others meets their new forms.
+    Such a quotient occurs only in counts of an empty range, so any value is correct; its divisor becomes at
+    least 1.  The form is rebuilt from the inside out, so that a divisor that contains quotients sees their
+    new forms.
 
     >>> from tolcost.algebra import length
     >>> n, m = length("n"), length("m", 0)
-    >>> defined(m * (n // m), ())
+    >>> total_on_empty(m * (n // m), ())
     m*floor(n/Max(m, 1))
     """
 
@@ -319,14 +331,14 @@ def defined(p: Poly, granted: tuple[Cond, ...]) -> Poly:
 
 
 def _may_vanish(divisor: Poly, granted: tuple[Cond, ...]) -> bool:
-    """Whether a divisor is at least 0, and not known to be at least 1."""
+    """Whether a divisor is nonnegative but not known to be positive."""
     return divisor.constant is None and is_nonnegative(divisor) and not is_nonnegative(divisor - 1, granted)
 
 
 def filter_lengths(found: Schedules) -> dict[Block, tuple[tuple[Symbol, Poly], ...]]:
-    """Give the lengths that filters define inside each block, with upper bounds.
+    """Return the lengths that filters define inside each block, with their upper bounds.
 
-    Those of inner blocks are among those of the blocks around them.
+    The lengths of a block include those of the blocks inside it.
     """
     if not any(defined_length(node) for _, plan in found.blocks for node in plan.nodes):
         return dict.fromkeys([block for block, _ in found.blocks], ())
@@ -337,15 +349,15 @@ def filter_lengths(found: Schedules) -> dict[Block, tuple[tuple[Symbol, Poly], .
             if isinstance(node, Filter):
                 lengths[node.length] = _upper_bound(node)
             else:
-                lengths.update(_limited_turns(node))
+                lengths.update(_trip_limits(node))
                 for inner in blocks(node):
                     lengths.update(result[inner])
         result[block] = tuple(lengths.items())
     return result
 
 
-def _limited_turns(node: Node) -> dict[Symbol, Poly]:
-    """Give the turns of a loop that data ends, with their limit."""
+def _trip_limits(node: Node) -> dict[Symbol, Poly]:
+    """Return the trip count of a loop that data ends, with its limit."""
     symbol = node.ends if isinstance(node, Fold) else None
     if symbol is None:
         return {}
@@ -353,17 +365,17 @@ def _limited_turns(node: Node) -> dict[Symbol, Poly]:
 
 
 def _upper_bound(node: Filter) -> Poly:
-    """A filter keeps at most what there is."""
+    """Return the largest length of a filter's result: that of its input, unless a smaller bound is known."""
     return node.length.hi if node.length.hi is not None else node.tol.type[0].shape[0]
 
 
 def mentions_data(terms: Unsummed) -> bool:
-    """Whether some term mentions a length that data decides."""
+    """Whether a term mentions a data-dependent length."""
     return any("data" in map(_kind, free_in(poly, domain)) for (_, domain), poly in terms.items())
 
 
 def bound_above(terms: Unsummed, symbol: Symbol, most: Poly, span: Span) -> tuple[Unsummed, bool]:
-    """Replace a length by its upper bound; also tell whether anything changed."""
+    """Replace a length by its upper bound; the second result is whether any term mentioned it."""
     if not any(symbol in free_in(poly, domain) for (_, domain), poly in terms.items()):
         return terms, False
     if most == LARGEST_LENGTH:
@@ -371,13 +383,13 @@ def bound_above(terms: Unsummed, symbol: Symbol, most: Poly, span: Span) -> tupl
         refuse("T0602", message, span, hint="limit the turns inside: `trips(tol[n], ...)`")
     result: Unsummed = {}
     for (item, domain), poly in terms.items():
-        bounded = _largest(poly, symbol, most, span)
-        accumulate(result, {(item, _widest(domain, symbol, most)): bounded})
+        bounded = _bound_polynomial(poly, symbol, most, span)
+        accumulate(result, {(item, _bound_domain(domain, symbol, most)): bounded})
     return result, True
 
 
-def _largest(poly: Poly, symbol: Symbol, most: Poly, span: Span) -> Poly:
-    """Give an expression without the symbol that is never less than the given one."""
+def _bound_polynomial(poly: Poly, symbol: Symbol, most: Poly, span: Span) -> Poly:
+    """Return an expression without the symbol that is at least the given one everywhere."""
     if symbol not in poly.free:
         return poly
     at_most = substitute(poly, {symbol: most})
@@ -393,56 +405,58 @@ def _largest(poly: Poly, symbol: Symbol, most: Poly, span: Span) -> Poly:
     )
 
 
-def _widest(domain: SumDomain, symbol: Symbol, most: Poly) -> SumDomain:
-    """Let ranges run to the upper bound, and drop the conditions that the symbol decides."""
+def _bound_domain(domain: SumDomain, symbol: Symbol, most: Poly) -> SumDomain:
+    """Extend ranges to the upper bound of the symbol, and drop guards that mention it."""
     ranges = tuple((s, low, substitute(high, {symbol: most})) for s, low, high in domain.ranges)
     guards = tuple(guard for guard in domain.guards if symbol not in symbols_of_cond(guard))
     return SumDomain(ranges, guards, substitute(domain.factor, {symbol: most}))
 
 
-# === Multiply–accumulate, found in the structure: multiplications whose product a fold adds up.
+# === Multiply–accumulate: multiplications whose product a fold adds up, found in the IR's structure.
 #
 # A multiplication counts when its product reaches the accumulator of a fold through additions
 # alone: as ``acc + x*w`` in the step, or as the element of a built ToL that the step adds
-# (``reduce(map(..., mul), add, 0)``), through names, static choices, and the copies that
-# reshape and convert make.  The accumulator may be a list or a ToL whose members add up, as
-# when a transposed convolution puts ``t[p] + x*w`` back into ``t``.  A fold of few entries may have been
-# taken step by step: its accumulators are then names of one work.  A product chosen by data,
-# or added outside a fold, does not count, and neither does a square.
+# (``reduce(map(..., mul), add, 0)``).  Names, static choices, and the copies of reshape and convert
+# may lie between.  The accumulator may be a list or a ToL whose members are added up, as in a transposed
+# convolution that puts ``t[p] + x*w`` back into ``t``.  A fold over few entries may have been unrolled:
+# its accumulators are then variables of one ``JointWork``.  A product that data selects, or that
+# is added outside a fold, does not count, and neither does a square.
 #
-# What is summed may be computed elsewhere: of a program that is one node of a model, ``passing`` tells
-# which inputs folds add up directly, and which products and inputs an output directly is.  There, a
-# product with a single number is a scale and none, and nothing is added on the way.
+# The sum may be in another node of a model.  For that case ``find_mac_flow`` finds the inputs that the folds
+# of a program add up directly, and the products and inputs that its outputs consist of.  Across nodes, a
+# product with a single number is a scale and does not count, and no additions may lie between.
 
 _PRODUCT = ("mul", "data")
+_SUMS = ("add", "sub")
 
 
 def accumulated_products(program: Program, found: Schedules) -> set[Node]:
-    """Give the multiplications that folds add up directly.
+    """Return the multiplications whose products folds add up directly.
 
-    Where one node of a graph multiplies and another one adds, a scale is no product.
+    Where one node of a graph multiplies and another adds, a product with a single number is a scale and does
+    not count.
     """
     bound = bound_nodes(program, found)
     products = {
         node
         for added in _all_added(bound, found)
-        for node in _directly(added.term, bound, added.step)
-        if isinstance(node, Lambda) and (node.of == added.of or not _scales(node, bound))
+        for node in _direct_operands(added.term, bound, added.step)
+        if isinstance(node, Lambda) and (node.of == added.of or not _is_scalar_factor(node, bound))
     }
     return {node for node in products if not _is_square(node, bound)}
 
 
-def _scales(product: Lambda, bound: dict[Var, Node]) -> bool:
-    """Whether a factor of a product is one number for all of them."""
+def _is_scalar_factor(product: Lambda, bound: dict[Var, Node]) -> bool:
+    """Whether one factor of a product is a single number for all products."""
     return any(_is_single(factor, bound) for factor in product.args)
 
 
 def _is_square(product: Lambda, bound: dict[Var, Node]) -> bool:
-    """Whether both factors are one number, taken or computed twice."""
+    """Whether both factors are the same number, read or computed twice."""
     one, other = product.args
     pairs: list[tuple[Node | Poly, Node | Poly]] = [(one, other)]
     while pairs:
-        a, b = (looked_up(side, bound) for side in pairs.pop())
+        a, b = (resolve_name(side, bound) for side in pairs.pop())
         if a is b:
             continue
         match a, b:
@@ -470,15 +484,15 @@ def _is_square(product: Lambda, bound: dict[Var, Node]) -> bool:
     return True
 
 
-def looked_up(value: Node | Poly, bound: dict[Var, Node]) -> Node | Poly:
-    """Give what a name stands for, however often it is one of another."""
+def resolve_name(value: Node | Poly, bound: dict[Var, Node]) -> Node | Poly:
+    """Follow a name, through any further names, to the value it is bound to."""
     while isinstance(value, Ref) and value.var in bound:
         value = bound[value.var]
     return value
 
 
 def _all_added(bound: dict[Var, Node], found: Schedules) -> Iterator[_Added]:
-    """Give what steps of folds add to their accumulators."""
+    """Yield the terms that fold steps add to their accumulators."""
     for plan in found:
         for node in plan.nodes:
             if isinstance(node, Fold):
@@ -492,38 +506,38 @@ InputNames = frozenset[str]
 
 
 class OutputSources(Struct, frozen=True):
-    """What an output directly is: products, each with the inputs that its factors are, and inputs."""
+    """The elements of an output: products, each with the inputs among its factors, and inputs themselves."""
 
     products: Mapping[Node, tuple[InputNames, ...]]
     inputs: InputNames
 
 
-class Passing(Struct, frozen=True):
-    """The inputs that folds of a program add up directly, and what its outputs directly are."""
+class MacFlow(Struct, frozen=True):
+    """The flow of products through a program: inputs that its folds add up, and elements of its outputs."""
 
     added: InputNames
     outputs: Mapping[str, OutputSources]
 
 
-def passing(program: Program) -> Passing:
-    """Tell what a program sums of what it is given, and what it gives that may be summed."""
+def find_mac_flow(program: Program) -> MacFlow:
+    """Find the inputs that a program adds up, and the outputs whose products a later node may add up."""
     found = schedules(program)
     bound = bound_nodes(program, found)
     outputs = {}
     for output in program.outputs:
-        leaves = _directly(output.node, bound)
+        leaves = _direct_operands(output.node, bound)
         products: dict[Node, tuple[InputNames, ...]] = {
-            leaf: tuple(_inputs(_directly(factor, bound)) for factor in leaf.args)
+            leaf: tuple(_inputs(_direct_operands(factor, bound)) for factor in leaf.args)
             for leaf in leaves
-            if isinstance(leaf, Lambda) and not _scales(leaf, bound)
+            if isinstance(leaf, Lambda) and not _is_scalar_factor(leaf, bound)
         }
         outputs[output.name] = OutputSources(products, _inputs(leaves))
-    added = {leaf for one in _all_added(bound, found) for leaf in _directly(one.term, bound)}
-    return Passing(_inputs(added), outputs)
+    added = {leaf for one in _all_added(bound, found) for leaf in _direct_operands(one.term, bound)}
+    return MacFlow(_inputs(added), outputs)
 
 
 def _is_single(node: Node, bound: dict[Var, Node]) -> bool:
-    """Whether a factor is one number for all products: a scale, which could as well be applied to the sum."""
+    """Whether a factor is one number for all products: a scale, which could be applied to the sum instead."""
     match node:
         case Number(value=value):
             return not isinstance(value, Poly) or all(s.kind != "coord" for s in value.free)
@@ -542,7 +556,7 @@ def _inputs(leaves: set[Node]) -> InputNames:
 
 
 class _Added(NamedTuple):
-    """What an addition adds to an accumulator, names of the step, and the node of a graph that adds."""
+    """A term added to an accumulator, the names its step binds, and the graph node that adds it."""
 
     term: Node
     step: Mapping[Var, Node]
@@ -550,7 +564,7 @@ class _Added(NamedTuple):
 
 
 def _added_terms(result: Node, bound: dict[Var, Node], accumulator: Var | JointWork) -> list[_Added]:
-    """Give what a step adds to its accumulator, or to members of it; bound names are looked through."""
+    """Return the terms that a step adds to its accumulator, or to members of it, looking through names."""
     order = _additions(result, bound)
     reaching: set[Node] = set()
     for node, summands in order:
@@ -566,16 +580,17 @@ def _added_terms(result: Node, bound: dict[Var, Node], accumulator: Var | JointW
 
 
 def _is_carried(node: Node, accumulator: Var | JointWork) -> bool:
-    """Whether a node is an accumulator: that of a fold, or one of those of a work."""
+    """Whether a node is the accumulator of this fold, or one of the accumulators of this work."""
     return isinstance(node, Ref) and accumulator in (node.var, node.var.work)
 
 
 def _sum_of(node: Lambda) -> tuple[Node, ...]:
-    return node.args if node.function == "add" and node.charge == "data" else ()
+    """Return the terms of a sum or a difference; hardware subtracts a product in the same step, too."""
+    return node.args if node.function in _SUMS and node.charge == "data" else ()
 
 
 def _additions(result: Node, bound: dict[Var, Node]) -> list[tuple[Node, tuple[Node, ...]]]:
-    """Give the nodes that a step is the sum of, each with its summands, summands first."""
+    """Return the nodes whose sum is the result of a step, each with its summands, in topological order."""
     order: list[tuple[Node, tuple[Node, ...]]] = []
     seen: set[Node] = set()
     stack: list[tuple[Node, bool]] = [(result, False)]
@@ -593,9 +608,9 @@ def _additions(result: Node, bound: dict[Var, Node]) -> list[tuple[Node, tuple[N
 
 
 def _summands(node: Node, bound: dict[Var, Node]) -> tuple[Node, ...]:
-    """Give the values that a value is the sum of, or has as members; nothing where it is neither.
+    """Return the summands or members of a value; nothing for any other kind of value.
 
-    What a work makes is its own, as what a fold makes is.
+    A variable of a ``JointWork`` is not looked through: the work has its own accumulators, as a fold has.
     """
     match node:
         case Ref(var=var) if var in bound and var.work is None:
@@ -614,10 +629,13 @@ def _summands(node: Node, bound: dict[Var, Node]) -> tuple[Node, ...]:
             return ()
 
 
-def _directly(term: Node, bound: Mapping[Var, Node], step: Mapping[Var, Node] | None = None) -> set[Node]:
-    """Give the multiplications and inputs that a value, or the elements of a ToL, directly are.
+def _direct_operands(
+    term: Node, bound: Mapping[Var, Node], step: Mapping[Var, Node] | None = None
+) -> set[Node]:
+    """Return the multiplications and inputs that a value, or the elements of a ToL, consist of.
 
-    What a step adds may be a sum itself, by names of this step; elements of a ToL were added before.
+    A term that a step adds may itself be a sum, if this step computes it; the elements of a ToL were added up
+    before the step, so their sums are not followed.
     """
     found: set[Node] = set()
     seen: set[tuple[Node, int, bool]] = set()
@@ -633,7 +651,7 @@ def _directly(term: Node, bound: Mapping[Var, Node], step: Mapping[Var, Node] | 
             stack += [(arg, 0, True) for arg in _sum_of(node) if here]
         else:
             here = here and not isinstance(node, Member | Build) and not _is_outside(node, step)
-            stack += [(value, part, here) for value, part in _moved(node, place, bound)]
+            stack += [(value, part, here) for value, part in _source_components(node, place, bound)]
     return found
 
 
@@ -641,8 +659,8 @@ def _is_outside(node: Node, step: Mapping[Var, Node] | None) -> bool:
     return isinstance(node, Ref) and (step is None or node.var not in step)
 
 
-def _moved(node: Node, place: int, bound: Mapping[Var, Node]) -> list[tuple[Node, int]]:
-    """Give the values, each with a component, of which one component of a value has the elements."""
+def _source_components(node: Node, place: int, bound: Mapping[Var, Node]) -> list[tuple[Node, int]]:
+    """Return the values, each with a component index, whose elements one component of a value copies."""
     match node:
         case Ref(var=var) if var in bound:
             return [(bound[var], place)]
@@ -664,22 +682,23 @@ def _moved(node: Node, place: int, bound: Mapping[Var, Node]) -> list[tuple[Node
 # === Counts.
 
 
-def moved(node: Node) -> Unsummed:
-    """Count the members, joins and embeds that a node does as a whole."""
+def copy_atoms(node: Node) -> Unsummed:
+    """Count the members, joins and embeds that copying nodes cause as a whole."""
     match node:
         case ir.Pack(items=items):
             return _atoms(join=const(len(items) - 1))
         case ir.Reshape(value=value, type=type_):
-            # a numeric is no member of anything, and the only entry of a ToL is
+            # a numeric is not a member, so making a ToL of it takes none; making a numeric takes the only
+            # entry
             kinds = zip(value.type, type_, strict=True)
             taken = sum(bool(old.shape) - bool(new.shape) for old, new in kinds)
-            return plus(_relayed(type_), _atoms(member=const(taken)))
+            return sum_terms(_relay_components(type_), _atoms(member=const(taken)))
         case ir.Convert(type=type_):
-            return _relayed(type_)
+            return _relay_components(type_)
         case ir.Put():
             return _put(node)
         case ir.Filter(type=type_):
-            return plus(_relayed(type_), _atoms(norm=ONE))
+            return sum_terms(_relay_components(type_), _atoms(norm=ONE))
         case _:
             return {}
 
@@ -688,15 +707,15 @@ def _atoms(**counts: Poly) -> Unsummed:
     return {(Counted("atom", name), EVERYWHERE): count for name, count in counts.items() if count != ZERO}
 
 
-def plus(left: Unsummed, right: Unsummed) -> Unsummed:
-    """Add terms to terms."""
+def sum_terms(left: Unsummed, right: Unsummed) -> Unsummed:
+    """Return the sum of two sets of terms."""
     terms = dict(left)
     accumulate(terms, right)
     return terms
 
 
 def _suffix_products(shape: tuple[Poly, ...]) -> Poly:
-    """Sum of the products of the last 1, 2, ... lengths, all but the product of all of them."""
+    """Sum of the products of the last 1, 2, ... lengths, except the product of all of them."""
     total, product = ZERO, ONE
     for extent in reversed(shape[1:]):
         product = product * extent
@@ -705,53 +724,56 @@ def _suffix_products(shape: tuple[Poly, ...]) -> Poly:
 
 
 def _relay(shape: tuple[Poly, ...], read: bool = True) -> Unsummed:
-    """Count taking a ToL apart into members and joining them again under a shape."""
+    """Count reading all members of a ToL and joining them again under a shape."""
     if not shape:
         return {}
     volume, joins, embeds = _laid(shape)
     return _atoms(member=volume if read else ZERO, join=joins, embed=embeds)
 
 
-@lru_cache(maxsize=1 << 10)  # the values of a program have few shapes
+@lru_cache(maxsize=1 << 10)  # a program's values share few shapes
 def _laid(shape: tuple[Poly, ...]) -> tuple[Poly, Poly, Poly]:
     """Count the members of a shape, and the joins and embeds that lay them out."""
     volume = fewer_clips(product_of(shape))
     return volume, relu(volume - 1), _suffix_products(shape)
 
 
-def _relayed(type_: Type) -> Unsummed:
-    terms = _listed(type_, const(len(type_))) if any(part.shape for part in type_) else {}
+def _relay_components(type_: Type) -> Unsummed:
+    terms = _repack_list(type_, const(len(type_))) if any(part.shape for part in type_) else {}
     for part in type_:
         accumulate(terms, _relay(part.shape))
     return terms
 
 
-def _listed(type_: Type, taken: Poly) -> Unsummed:
-    """Count taking a list apart into components, so many in all, and making a list of them again."""
+def _repack_list(type_: Type, taken: Poly) -> Unsummed:
+    """Count splitting a list into components, ``taken`` in all, and packing them into a list again."""
     return _atoms(member=taken, join=const(len(type_) - 1)) if len(type_) > 1 else {}
 
 
-def assembled(node: ir.Build) -> Unsummed:
-    """Count putting the values of a body together: numerics as they are, ToLs by their members."""
+def assembly_atoms(node: ir.Build) -> Unsummed:
+    """Count assembling the values of a body: numerics directly, ToLs from their members."""
     rank = len(node.extents)
     inner = [part.shape[rank:] for part in node.type]
     if not any(inner):
         return _relay(node.extents, read=False)
-    terms = _listed(node.type, product_of(node.extents) * sum(map(bool, inner)))
+    terms = _repack_list(node.type, product_of(node.extents) * sum(map(bool, inner)))
     for shape in inner:
         accumulate(terms, _relay((*node.extents, *shape)))
     return terms
 
 
 def _put(node: ir.Put) -> Unsummed:
-    """Count a replacement: every member is read, those of the new value in place of the old ones."""
-    terms = _relayed(node.type)
+    """Count a replacement: every member is read, with those of the new value in place of the old ones."""
+    terms = _relay_components(node.type)
     accumulate(terms, _atoms(member=const(sum(new_members(node)))))
     return terms
 
 
 def new_members(node: ir.Put) -> Iterator[int]:
-    """How many members more or less each component takes: none for a numeric, one for one of a list."""
+    """Yield for each component how many more or fewer members a replacement reads.
+
+    A numeric is not a member of anything; a component of a list is one.
+    """
     for part in node.type:
         if part.shape:
             yield (len(node.type) > 1) - (len(part.shape) == len(node.at))
@@ -762,13 +784,13 @@ CountKey: TypeAlias = tuple[str, str]
 
 _QUANTIFYING = {ir.Build, ir.Fold, ir.Select}
 _WORKING = {ir.Lambda, ir.Where} | _QUANTIFYING
-"""The kinds of nodes that apply functions in their blocks, and with them those that do themselves."""
+"""The node kinds that apply functions, themselves or in their blocks."""
 _MAC = Counted("mac", "mac")
 _LAMBDA, _MEMBER, _JOIN, _EMBED = (Counted("atom", name) for name in ("lambda", "member", "join", "embed"))
 
 
 class Term(Struct, frozen=True, eq=False):
-    """How often one place in the source applies a function; index functions are not EOPs."""
+    """The number of times that one place in the source applies a function; index functions are not EOPs."""
 
     function: str
     space: str
@@ -778,10 +800,11 @@ class Term(Struct, frozen=True, eq=False):
 
 
 def applied(histogram: Mapping[CountKey, Poly], atoms: Mapping[str, Poly], bounded: bool) -> Poly:
-    """How many elementary functions are applied to data.
+    """Return how many elementary functions are applied to data.
 
-    Of a branch that data decides, every function is bounded by the side that applies it more, and all of
-    them together by the side that applies more in all: these are the lambda atoms.
+    At a data-dependent choice, each function is bounded by the side that applies it more often.  The sum of
+    those bounds may exceed what either side applies, so the total is bounded by the side that applies more
+    functions altogether: the lambda atoms count that.
     """
     return atoms["lambda"] if bounded else total_of(histogram.values())
 
@@ -796,7 +819,7 @@ def map_values(forms: Mapping[_K, Poly], change: Change) -> Mapping[_K, Poly]:
 
 
 class Counts(Struct, frozen=True, eq=False):
-    """Everything counted in a program, in closed form."""
+    """All counts of a program, in closed form."""
 
     histogram: Mapping[CountKey, Poly]
     index: Mapping[CountKey, Poly]
@@ -805,7 +828,7 @@ class Counts(Struct, frozen=True, eq=False):
     terms: tuple[Term, ...]
     status: Certainty
     bounded: tuple[Span, ...] = ()
-    """Where data decides what is computed, so that only the most of it is counted."""
+    """Places of data-dependent computation at which only the upper bound is counted."""
 
     @property
     def eops(self) -> Poly:
@@ -826,23 +849,23 @@ class Counts(Struct, frozen=True, eq=False):
 
 
 class FunctionCounts(Struct, frozen=True, eq=False):
-    """The elementary functions that a program applies to data, in closed form, and nothing else."""
+    """The elementary functions that a program applies to data, in closed form, without any other count."""
 
     histogram: Mapping[CountKey, Poly]
     status: Certainty
 
     @property
     def eops(self) -> Poly:
-        """How many they are."""
+        """The number of elementary functions applied to data."""
         return total_of(self.histogram.values())
 
 
 class ProgramCounter:
-    """One analysis of one program: its regions, counted inner ones first.
+    """One analysis of one program, which counts inner blocks first.
 
-    ``bounded`` are, after counting, the places where a count had to be replaced by an upper bound.
-    With ``functions_only``, atoms, coordinates and multiply-accumulates are not counted.  Without
-    ``places`` a function is the same wherever it is applied: there is less to add up.
+    After counting, ``bounded`` has the places where an upper bound replaced a count.  With
+    ``functions_only``, atoms, index functions and multiply-accumulates are not counted.  Without ``places``,
+    applications of a function are counted together wherever they are, which leaves fewer terms to add.
     """
 
     def __init__(
@@ -853,7 +876,7 @@ class ProgramCounter:
         summed: Set[Node] = frozenset(),
         places: bool = True,
     ) -> None:
-        """Count every block of the program; products that are ``summed`` elsewhere are MACs as well."""
+        """Count every block; products in ``summed`` are added up elsewhere and count as MACs."""
         self.schedules = found or schedules(program)
         self.bounded: dict[Span, None] = {}
         self._functions_only, self._places = functions_only, places
@@ -867,46 +890,46 @@ class ProgramCounter:
             self._blocks[block] = self._visit(plan)
 
     def program(self) -> dict[Counted, Poly]:
-        """Give the closed form of everything the program counts."""
+        """Return the closed forms of all counts of the program."""
         found = collapse(self._visit(self.schedules.top), self._sums)
-        return {item: defined(poly, self._granted) for item, poly in found.items()}
+        return {item: total_on_empty(poly, self._granted) for item, poly in found.items()}
 
     def data_terms(self, root: Node | Block) -> Unsummed:
-        """Give what one visit of a node or block applies to data, function by function, not yet summed."""
+        """Return the functions that one visit of a node or block applies to data, as unsummed terms."""
         return {
             key: poly for key, poly in self._terms(root).items() if key[0].kind == "data" and poly != ZERO
         }
 
     def whole_terms(self, root: Node | Block) -> Unsummed:
-        """Give how many functions one visit applies to data: of a choice, as many as its dearer side."""
+        """Return how many functions one visit applies to data; a choice counts its more expensive side."""
         return {key: poly for key, poly in self._terms(root).items() if key[0] == _LAMBDA and poly != ZERO}
 
     def _terms(self, root: Node | Block) -> Unsummed:
         return self._blocks[root] if isinstance(root, Block) else self._visit(schedule((), (root,)))
 
     def closed(self, terms: Unsummed) -> Poly:
-        """Add terms up; coordinates around them stay symbols."""
+        """Sum terms; enclosing coordinates remain symbols."""
         return total_of(self._sums.closed(poly, domain) for (_, domain), poly in terms.items())
 
     def _visit(self, plan: Schedule) -> Unsummed:
-        """Count one visit: what each node does itself, times how often the roots reach it."""
+        """Count one visit: the work of each node, times the number of paths from the roots to it."""
         terms: Unsummed = {}
         single: dict[Counted, int] = {}
         for node, _, times, _ in reversed(plan.of(_WORKING) if self._functions_only else plan.steps):
             if type(node) in _QUANTIFYING:
                 if node not in self._done:
-                    self._done[node] = self._quantified(node)  # type: ignore[arg-type]
+                    self._done[node] = self._count_blocks(node)  # type: ignore[arg-type]
                 accumulate(terms, self._done[node], times)
             else:
                 for item in self._items(node):
                     single[item] = single.get(item, 0) + times
                 if not self._functions_only:
-                    accumulate(terms, moved(node), times)
+                    accumulate(terms, copy_atoms(node), times)
         accumulate(terms, {(item, EVERYWHERE): const(visits) for item, visits in single.items()})
         return terms
 
     def _items(self, node: Node) -> tuple[Counted, ...]:
-        """Give what a node counts exactly once each: functions applied, single atoms."""
+        """Return the items that a node counts once each: applied functions and single atoms."""
         match node:
             case ir.Lambda() | ir.Where():
                 return self._applied(node)
@@ -933,17 +956,17 @@ class ProgramCounter:
             return (item,)
         return (item, _LAMBDA, _MAC) if node in self._products else (item, _LAMBDA)
 
-    def _quantified(self, node: ir.Build | ir.Fold | ir.Select) -> Unsummed:
-        """Give what a node counts by its blocks."""
+    def _count_blocks(self, node: ir.Build | ir.Fold | ir.Select) -> Unsummed:
+        """Count a node that has blocks."""
         match node:
             case ir.Build():
-                return self._built(node)
+                return self._count_build(node)
             case ir.Fold():
-                return self._looped(node)
+                return self._count_loop(node)
             case ir.Select():
-                return self._selected(node)
+                return self._count_select(node)
 
-    def _looped(self, node: ir.Build | ir.Fold) -> Unsummed:
+    def _count_loop(self, node: ir.Build | ir.Fold) -> Unsummed:
         terms = self._blocks[node.body]
         if node.coords:
             for symbol, most in reversed(self._filters[node.body]):
@@ -951,22 +974,22 @@ class ProgramCounter:
                 self.bounded |= {node.span: None} if changed else {}
         return quantify(terms, node.coords, node.extents, self._sums)
 
-    def _built(self, node: ir.Build) -> Unsummed:
+    def _count_build(self, node: ir.Build) -> Unsummed:
         if not node.coords or self._functions_only:
-            return self._looped(node)
-        return plus(self._looped(node), assembled(node))
+            return self._count_loop(node)
+        return sum_terms(self._count_loop(node), assembly_atoms(node))
 
-    def _selected(self, node: ir.Select) -> Unsummed:
+    def _count_select(self, node: ir.Select) -> Unsummed:
         then, other = self._blocks[node.then], self._blocks[node.other]
         condition = static_condition(node)
         if condition is None:
-            return self._undecided(node.span, then, other)
+            return self._count_undecided(node.span, then, other)
         if mentions_data(then) or mentions_data(other):
-            return choose_apart(condition, then, other)
+            return choose_disjoint(condition, then, other)
         return choose(condition, then, other)
 
-    def _undecided(self, span: Span, then: Unsummed, other: Unsummed) -> Unsummed:
-        """Count a choice that no polynomial decides: what both sides do, or the larger count."""
+    def _count_undecided(self, span: Span, then: Unsummed, other: Unsummed) -> Unsummed:
+        """Count a choice that no condition on lengths decides: the common count, or the larger per item."""
         if then == other:
             return then
         self.bounded[span] = None
@@ -977,9 +1000,9 @@ class ProgramCounter:
         }
 
 
-@lru_cache(maxsize=1 << 10)  # there are few, and they are asked for at every node
+@lru_cache(maxsize=1 << 10)  # there are few distinct functions, and every node looks one up
 def _anywhere(kind: CountedKind, name: str, space: str) -> Counted:
-    """A function wherever it is applied."""
+    """Return the item for a function, wherever it is applied."""
     return Counted(kind, name, space)
 
 
@@ -990,19 +1013,19 @@ def _at(item: Counted, span: Span) -> Counted:
 def count(program: Program, found: Schedules | None = None) -> Counts:
     """Count a program exactly, in closed form.
 
-    A count that is too large to compute stops with a diagnostic.
+    If a count is too large to compute, the program is rejected with a diagnostic.
     """
     closed, bounded = _closed(program, found, functions_only=False)
     return _counts(closed, bounded)
 
 
 def count_macs(program: Program, summed: Set[Node]) -> Poly:
-    """Count the multiplications that are added up, by the program or after it."""
+    """Count the multiplications whose products are added up, in the program or by a later node."""
     return ProgramCounter(program, summed=summed).program().get(_MAC, ZERO)
 
 
 def count_functions(program: Program, found: Schedules | None = None) -> FunctionCounts:
-    """Count the functions applied to data only: quicker, where nothing else is asked for."""
+    """Count only the functions applied to data, which is faster than counting everything."""
     closed, bounded = _closed(program, found, functions_only=True)
     kept = {item: poly for item, poly in closed.items() if poly != ZERO}
     return FunctionCounts(_by_key(kept, "data"), _status(kept, bool(bounded)))
@@ -1012,7 +1035,7 @@ def _closed(
     program: Program, found: Schedules | None, functions_only: bool
 ) -> tuple[dict[Counted, Poly], tuple[Span, ...]]:
     try:
-        with limited(MOST_EFFORT):
+        with limit_effort(MOST_EFFORT):
             counter = ProgramCounter(program, found, functions_only, places=not functions_only)
             return counter.program(), tuple(counter.bounded)
     except AlgebraBudget as error:

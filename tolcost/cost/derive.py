@@ -1,9 +1,9 @@
-"""The derivation of a program's EOPs step by step, each step tied to the source it comes from.
+"""Derive a program's EOPs step by step, with the source of each step.
 
-It follows the counting rules of the paper: a map is its volume times its body, a reduce its
-volume times its step plus its start, a name is counted where it is defined, and what only
-moves data is free.  Where a cost depends on coordinates, the sum is shown before its closed
-form.  The numbers are those of ``count``: a derivation explains, it does not count anew.
+The steps follow the counting rules of the paper: a map is its volume times its body, a reduce is its volume
+times its step plus its start, a name is counted where it is defined, and moving data is free.  Where a cost
+depends on coordinates, the sum is shown before its closed form.  The numbers are those of ``count``: a
+derivation explains a count and does not make a second one.
 """
 
 from __future__ import annotations
@@ -50,53 +50,56 @@ from tolcost.cost.count import Change, ProgramCounter, Unsummed, free_in
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span, on_one_line
 
 _MAX_STEPS = 100
+"""A derivation is for people; longer ones end with the closed form."""
 _MAX_PARTS = 24
+"""With more parts, a sum stays one leaf, since its line would be unreadable."""
 _MOST_SAID = 3
+"""Conditions named in the reason of a step."""
 _SPOKEN = Lambda | Where | Build | Fold | Select
 
 
 class ClosedForm(Struct, frozen=True):
-    """A closed form."""
+    """A leaf that needs no further steps."""
 
     poly: Poly
 
 
 class Eops(Struct, frozen=True, eq=False):
-    """``EOPs(text)``: the cost of a node or block that is still to be worked out."""
+    """``EOPs(text)``: the cost of a node or block that has not been derived yet."""
 
     text: str
     node: Node | Block
 
 
 class Plus(Struct, frozen=True):
-    """A sum."""
+    """A sum of formulas."""
 
     parts: tuple[DerivedFormula, ...]
 
 
 class Multiple(Struct, frozen=True):
-    """So many times the same."""
+    """A formula multiplied by a number of repetitions."""
 
     factor: Poly
     parts: tuple[DerivedFormula]
 
 
 class Over(Struct, frozen=True):
-    """A sum over coordinates that the cost depends on, each from 1 to an extent."""
+    """A sum over the coordinates on which the cost depends, each from 1 to its extent."""
 
     ranges: tuple[tuple[Symbol, Poly], ...]
     parts: tuple[DerivedFormula]
 
 
 class Either(Struct, frozen=True):
-    """One cost where a condition holds, another elsewhere."""
+    """One cost where a condition holds, and another elsewhere."""
 
     condition: Cond
     parts: tuple[DerivedFormula, DerivedFormula]
 
 
 class Largest(Struct, frozen=True):
-    """The larger cost of two sides that only running decides between."""
+    """The larger of two costs, where data decides between the sides."""
 
     parts: tuple[DerivedFormula, DerivedFormula]
 
@@ -105,12 +108,12 @@ DerivedFormula: TypeAlias = ClosedForm | Eops | Plus | Multiple | Over | Either 
 
 
 def as_it_is(form: Poly) -> Poly:
-    """Put nothing into a form."""
+    """Return a form unchanged."""
     return form
 
 
 def show(formula: DerivedFormula, put: Change = as_it_is) -> str:
-    """Write a formula as text, with what its lengths stand for put into every form."""
+    """Write a formula as text; ``put`` replaces lengths in every form by their meaning for the reader."""
     match formula:
         case ClosedForm(poly=poly):
             return to_text(put(poly))
@@ -131,7 +134,7 @@ def show(formula: DerivedFormula, put: Change = as_it_is) -> str:
 
 
 def _factor(formula: DerivedFormula, put: Change) -> str:
-    """Write a formula where a factor stands."""
+    """Write a formula as a factor, in parentheses where it needs them."""
     text = show(formula, put)
     match formula:
         case ClosedForm(poly=poly) if is_one_term(put(poly)):
@@ -143,7 +146,7 @@ def _factor(formula: DerivedFormula, put: Change) -> str:
 
 
 def first_argument(call: str) -> str:
-    """Give the first argument of a call as it is written; nothing where the text is no call.
+    """Return the first argument of a call as written, or nothing if the text is not a call.
 
     >>> first_argument("reduce(vec(i, j), add, 0)")
     'vec(i, j)'
@@ -160,7 +163,7 @@ def first_argument(call: str) -> str:
 
 
 def first_open(formula: DerivedFormula) -> Eops | None:
-    """Give the leftmost leaf that is still to be worked out."""
+    """Return the leftmost leaf that has not been derived yet."""
     pending: list[DerivedFormula] = [formula]
     while pending:
         top = pending.pop()
@@ -172,7 +175,7 @@ def first_open(formula: DerivedFormula) -> Eops | None:
 
 
 def substituted(formula: DerivedFormula, leaf: Eops, by: DerivedFormula) -> DerivedFormula:
-    """Put a formula in place of one leaf."""
+    """Replace one leaf by a formula."""
     if isinstance(formula, (ClosedForm, Eops)):
         return by if formula is leaf else formula
     changed: Any = tuple(substituted(part, leaf, by) for part in formula.parts)
@@ -180,10 +183,10 @@ def substituted(formula: DerivedFormula, leaf: Eops, by: DerivedFormula) -> Deri
 
 
 class DerivationStep(Struct, frozen=True):
-    """One equality of a derivation: the whole right side before and after, and why.
+    """One equality of a derivation: the whole right-hand side before and after, and the reason.
 
-    ``poly`` is the cost of the term that this step works out, None where conditions on
-    coordinates around it decide; ``span`` is where that term is.
+    ``poly`` is the cost of the term that this step derives, None where it depends on conditions on enclosing
+    coordinates; ``span`` is the place of that term.
     """
 
     text_before: str
@@ -196,7 +199,7 @@ class DerivationStep(Struct, frozen=True):
 class ValueDerivation(Struct, frozen=True):
     """The derivation of one value; ``complete`` is False where steps were left out.
 
-    ``source`` is what is derived: the name of the value, or what is written where it has none.
+    ``source`` is the value's name, or its source text if it has no name.
     """
 
     name: str
@@ -207,20 +210,20 @@ class ValueDerivation(Struct, frozen=True):
 
 
 class Derivation(Struct, frozen=True):
-    """The derivations of everything a program counts, and their sum."""
+    """The derivations of everything that a program counts, and their sum."""
 
     chains: tuple[ValueDerivation, ...]
     total: Poly
     bounded: bool = False
-    """Whether data decides something, so that the sum is only what it is at most."""
+    """Whether the sum is only an upper bound, because data decides between computations."""
     conditions: tuple[Condition, ...] = ()
-    """What the program relies on: it is derived for lengths that fulfil them."""
+    """The conditions of the program; the derivation is for lengths that satisfy them."""
 
 
 def derive(program: Program, put: Change = as_it_is) -> Derivation:
-    """Derive the EOPs of a program: those of its named values that cost something, then its outputs.
+    """Derive the EOPs of a program: first its named values that cost something, then its other outputs.
 
-    ``put`` puts what lengths of the program stand for into every form that is told.
+    ``put`` replaces lengths of the program, in every form shown, by their meaning for the reader.
     """
     try:
         facts = tuple(one.condition for one in program.conditions)
@@ -240,7 +243,7 @@ def derive(program: Program, put: Change = as_it_is) -> Derivation:
 
 
 class _Explainer:
-    """Works out formulas with the counts of one program at hand."""
+    """Derives formulas from the counts of one program."""
 
     def __init__(self, counter: ProgramCounter, facts: tuple[Cond, ...], put: Change) -> None:
         self._counter, self._put = counter, put
@@ -250,25 +253,25 @@ class _Explainer:
 
     @property
     def bounded(self) -> bool:
-        """Whether something that data decides was taken at its largest."""
+        """Whether a data-dependent count was replaced by its upper bound."""
         return bool(self._counter.bounded)
 
     def costs(self, node: Node | Block) -> bool:
-        """Whether a node or block applies some function to data."""
+        """Whether a node or block applies any function to data."""
         return node in self._costly
 
     def terms(self, node: Node | Block) -> Unsummed:
-        """Give what one visit applies to data."""
+        """Return the terms of the functions that one visit applies to data."""
         if node not in self._terms:
             self._terms[node] = self._counter.whole_terms(node)
         return self._terms[node]
 
     def total(self, node: Node) -> Poly:
-        """Give the closed form of what a node costs outside of loops."""
+        """Return the closed form of a node's cost outside loops."""
         return self._counter.closed(self.terms(node))
 
     def chain(self, name: str, node: Node) -> ValueDerivation:
-        """Derive the cost of a value from its name, or what is written for it, to its closed form."""
+        """Derive the cost of a value from its name, or from its source text, to its closed form."""
         total = self.total(node)
         source = name or on_one_line(_span(node)) or self._text(node)
         formula: DerivedFormula = Eops(source, node)
@@ -285,14 +288,16 @@ class _Explainer:
         texts = (self._show(ClosedForm(total)), self._show(ClosedForm(settled)))
         where_it_holds = self._put(settled)
         if texts[0] != texts[1]:
-            steps.append(DerivationStep(*texts, _span(node), where_it_holds, self._settled_by(total)))
+            steps.append(
+                DerivationStep(*texts, _span(node), where_it_holds, self._describe_conditions(total))
+            )
         return ValueDerivation(name, source, tuple(steps), where_it_holds, leaf is None)
 
     def _show(self, formula: DerivedFormula) -> str:
         return show(formula, self._put)
 
-    def _settled_by(self, total: Poly) -> str:
-        """The conditions of the program that are about the lengths of a form."""
+    def _describe_conditions(self, total: Poly) -> str:
+        """Describe the conditions of the program that mention lengths of a form."""
         mentioned = (fact for fact in self.facts if not symbols_of_cond(fact).isdisjoint(total.free))
         told = (map_cond(fact, self._put) for fact in mentioned)
         about = [fact for fact in told if not isinstance(fact, Truth)]
@@ -308,14 +313,14 @@ class _Explainer:
         return DerivationStep(*texts, _span(node), self._put(total), reason)
 
     def _poly(self, node: Node | Block) -> Poly | None:
-        """Give the cost of a term, unless conditions on coordinates around it decide it."""
+        """Return the cost of a term, or None where it depends on conditions on enclosing coordinates."""
         terms = self.terms(node)
         loose = (s for (_, domain), _ in terms.items() for s in free_in(ZERO, domain))
         loose_coordinate = any(symbol.kind == "coord" for symbol in loose)
         return None if loose_coordinate else self._put(self._counter.closed(terms))
 
     def _expand(self, leaf: Eops) -> tuple[DerivedFormula, str]:
-        """Work out one leaf by one rule."""
+        """Derive one leaf by one rule."""
         node = leaf.node
         if isinstance(node, Block):
             parts, reason = self._expand(Eops(leaf.text, node.result))
@@ -339,16 +344,16 @@ class _Explainer:
                 return _plus(self._parts(node)), "moving data is free"
 
     def _function(self, node: Lambda | Where) -> tuple[DerivedFormula, str]:
-        """Work out an elementary function: its arguments, and 1 for itself."""
+        """Derive an elementary function: its arguments, plus 1 for itself."""
         own = (ClosedForm(ONE),) if node.charge == "data" else ()
         parts = (*(part for arg in children(node) for part in self._parts(arg)), *own)
         name = node.function if isinstance(node, Lambda) else "where"
         return _plus(parts), f"{name} is one elementary function"
 
     def _looped(self, node: Build | Fold) -> DerivedFormula:
-        """Multiply a body by the extents it does not depend on, and sum it over the others."""
+        """Multiply a body by the extents that it does not depend on, and sum it over other coordinates."""
         mentioned = {s for (_, domain), poly in self.terms(node.body).items() for s in free_in(poly, domain)}
-        mentioned |= self._asked(node.body)
+        mentioned |= self._condition_symbols(node.body)
         ranges = tuple(zip(node.coords, node.extents, strict=True))
         apart = product_of(extent for symbol, extent in ranges if symbol not in mentioned)
         inner = tuple((symbol, extent) for symbol, extent in ranges if symbol in mentioned)
@@ -356,8 +361,11 @@ class _Explainer:
         summed: DerivedFormula = Over(inner, (body,)) if inner else body
         return summed if apart == ONE else Multiple(apart, (summed,))
 
-    def _asked(self, body: Block) -> set[Symbol]:
-        """What conditions in a body are about: steps show them, though both sides may cost the same."""
+    def _condition_symbols(self, body: Block) -> set[Symbol]:
+        """Return the symbols of the static conditions in a body.
+
+        A derivation shows these conditions even where both sides cost the same.
+        """
         found: set[Symbol] = set()
         seen: set[Node] = set()
         pending = [*_computed(body)]
@@ -382,14 +390,14 @@ class _Explainer:
         return Either(condition, (then, other)), "only the chosen side is evaluated"
 
     def _inside(self, block: Block) -> DerivedFormula:
-        """Give what one visit of a block costs: as one leaf where its result says what it is."""
+        """Return the cost of one visit of a block, as one leaf where its result's source text covers it."""
         result = block.result
         if self._named(block) and isinstance(result, _SPOKEN) and self.costs(result):
             return Eops(on_one_line(_span(result)) or self._text(result), block)
         return _plus((*self._named(block), *self._parts(result)))
 
     def _named(self, block: Block) -> tuple[DerivedFormula, ...]:
-        """Give the cost of the names of a block, under the words they have in the source."""
+        """Return the costs of the names that a block binds, under their words in the source."""
         return tuple(
             Eops(_argument(var, block.result) or self._text(node), node)
             for var, node in block.bindings
@@ -397,7 +405,7 @@ class _Explainer:
         )
 
     def _parts(self, node: Node) -> tuple[DerivedFormula, ...]:
-        """Give the leaves of what costs something under a node, looking through what is free."""
+        """Return the leaves under a node that cost something, looking through nodes that are free."""
         parts: list[DerivedFormula] = []
         stack = [node]
         while stack:
@@ -411,7 +419,7 @@ class _Explainer:
         return tuple(parts)
 
     def _text(self, node: Node) -> str:
-        """Say what a leaf is: a function whose arguments are free by its name, else its source."""
+        """Describe a leaf: a function with free arguments by its name, any other leaf by its source text."""
         name = node.function if isinstance(node, Lambda) else "where" if isinstance(node, Where) else ""
         if name and not any(map(self.costs, children(node))):
             return name
@@ -419,7 +427,7 @@ class _Explainer:
 
 
 def _applying(found: Schedules) -> set[Node | Block]:
-    """Give the nodes and blocks that apply some function to data."""
+    """Return the nodes and blocks that apply any function to data."""
     result: set[Node | Block] = set()
     for block, plan in found.blocks:
         _mark(plan, result)
@@ -437,7 +445,7 @@ def _mark(plan: Schedule, result: set[Node | Block]) -> None:
 
 
 def _computed(block: Block) -> tuple[Node, ...]:
-    """What a block names, and its result."""
+    """Return the nodes that a block binds to names, and its result."""
     return (*(node for _, node in block.bindings), block.result)
 
 
@@ -448,14 +456,14 @@ def _plus(parts: tuple[DerivedFormula, ...]) -> DerivedFormula:
 
 
 def _argument(var: Var, result: Node) -> str:
-    """Give the words for a variable that is what a reduce runs over: the first argument as written."""
+    """Return the first argument of a reduce, as written, if the variable is the value it runs over."""
     if not isinstance(result, Fold) or not _runs_over(result, var):
         return ""
     return first_argument(on_one_line(result.span))
 
 
 def _runs_over(node: Fold, var: Var) -> bool:
-    """Whether the step of a fold takes the member of a variable at the fold's own coordinates."""
+    """Whether the step of a fold reads the member of a variable at the fold's own coordinates."""
     at = tuple(atom(symbol) for symbol in node.coords)
     return any(
         isinstance(found, Member) and isinstance(found.tol, Ref) and found.tol.var is var and found.at == at

@@ -1,7 +1,7 @@
-"""Devices: how long work takes on a machine, as closed forms in the lengths.
+"""Devices: the duration of work on a machine, in closed form.
 
-A device is a TOML file.  Peaks give a lower bound; what was fitted to a recording gives a prediction, with
-the error that it had where it was tested.  All rates are per microsecond.
+A device is a TOML file.  Peak rates give a lower bound.  Rates fitted to a recording give a prediction, with
+the error measured on operators and models that were not used for the fit.  All rates are per microsecond.
 
     name = "mine"
     description = "where the figures are from"
@@ -24,7 +24,7 @@ the error that it had where it was tested.  All rates are per microsecond.
     start = 4.0
     rate = 800_000
     error = 0.05                       # median, on operators that it was not fitted on; may be missing
-    [fitted.operators]                 # what an operator is; others are products or streams
+    [fitted.operators]                 # the pattern of an operator; others are products or streams
     Softmax = { pattern = "normalise", kernels = 1, passes = 1 }
 """
 
@@ -48,7 +48,7 @@ Quantity = Literal["bytes", "macs", "elements"]
 Limit = Literal["bytes", "operations", "launches"]
 Candidates: TypeAlias = tuple[tuple[Limit, Weighed], ...]
 PRODUCT, STREAM = "product", "stream"
-"""What work is taken to be that the device says nothing of: with products, or without."""
+"""The patterns of work that the device does not list: with multiply-accumulates, or without."""
 UNIT = "µs"
 _PICOSECOND = 10**6
 _ATTOSECOND = 10**12
@@ -56,7 +56,7 @@ _MAX_FILE = 1 << 20
 
 
 class CallPattern(Struct, frozen=True):
-    """Calls of one pattern: what their time is proportional to, how fast they go, how far off that was."""
+    """Calls of one pattern: the quantity that their time is proportional to, its rate and the error."""
 
     pattern: str
     quantity: Quantity
@@ -69,12 +69,12 @@ class CallPattern(Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """The pattern, with the first space it is for."""
+        """The pattern, with the last of its spaces."""
         return f"{self.pattern} {self.spaces[-1]}" if self.spaces else self.pattern
 
 
 class Habit(Struct, frozen=True):
-    """What an operator is on a device: its pattern, its kernels, and how many of them go over everything."""
+    """How a device runs an operator: its pattern, its kernels, and how many of them read everything."""
 
     pattern: str
     kernels: int = 1
@@ -82,7 +82,7 @@ class Habit(Struct, frozen=True):
 
 
 class Fitted(Struct, frozen=True, eq=False):
-    """What was fitted to a recording."""
+    """The part of a device that was fitted to a recording."""
 
     bandwidth: Fraction
     gap: Fraction
@@ -92,12 +92,12 @@ class Fitted(Struct, frozen=True, eq=False):
     error_models: Fraction | None = None
 
     def habit(self, work: CallWork) -> Habit:
-        """What some work is taken to be."""
+        """Return how the device runs some work; unlisted operators are products or streams."""
         plain = Habit(STREAM if work.macs == 0 else PRODUCT)
         return self.operators.get(work.op, plain)
 
     def group(self, work: CallWork) -> CallPattern | None:
-        """The group of some work; None where it takes no kernel."""
+        """Return the group for some work; None where it starts no kernel."""
         habit = self.habit(work)
         if not habit.kernels:
             return None
@@ -107,12 +107,12 @@ class Fitted(Struct, frozen=True, eq=False):
 
     @property
     def stream(self) -> CallPattern:
-        """The group of work that only streams."""
+        """The group for work that only streams."""
         return next(group for group in self.groups if group.pattern == STREAM)
 
 
 class Device(Struct, frozen=True, eq=False):
-    """A machine: its peaks, and what was fitted to a recording of it, if anything was."""
+    """A machine: its peak rates, and the rates fitted to a recording, if there is one."""
 
     name: str
     description: str
@@ -123,29 +123,29 @@ class Device(Struct, frozen=True, eq=False):
 
 
 class CallWork(Struct, frozen=True, eq=False):
-    """What takes time in a call: bytes in and out, the largest input, products and the spaces they are in."""
+    """The work of a call: bytes read and written, its largest input, its products and their spaces."""
 
     op: str
     read: Poly
     certain: Poly
-    """Of what is read, that which is read whatever data says."""
+    """The part of ``read`` that is read whatever the data."""
     written: Poly
     largest: Poly
     macs: Poly
     spaces: frozenset[str]
     width: int
     computes: bool = True
-    """Whether it applies any function: if not, it may be a mere view of its input."""
+    """Whether it applies any function; work that applies none may be a mere view of its input."""
 
 
 class Duration(Struct, frozen=True):
-    """Microseconds: a constant, and the largest of some forms each, so many times."""
+    """A time in microseconds: a constant, plus terms, each the maximum of forms, multiplied by a number."""
 
     constant: Fraction
     terms: tuple[tuple[int, tuple[Weighed, ...]], ...]
 
     def __str__(self) -> str:
-        """The text form."""
+        """Write the duration as text."""
         return " + ".join(self._texts()) or "0"
 
     def _texts(self) -> Iterator[str]:
@@ -159,14 +159,14 @@ class Duration(Struct, frozen=True):
             )
 
     def at(self, values: Mapping[Symbol, int]) -> Fraction:
-        """Evaluate at a point, to a picosecond, rounded down."""
+        """Evaluate at a point, rounded down to a picosecond."""
         parts = (times * max(one.at(values) for one in candidates) for times, candidates in self.terms)
         exact = self.constant + sum(parts, Fraction(0))
         return Fraction(int(exact * _PICOSECOND), _PICOSECOND)
 
     @property
     def attoseconds(self) -> Poly:
-        """One polynomial with clips, in attoseconds, rates rounded so that it is not more than the form."""
+        """The duration in attoseconds, as one form, rounded so that it never exceeds the exact value."""
         whole = const(int(self.constant * _ATTOSECOND))
         for times, candidates in self.terms:
             forms = (one.numerator * int(Fraction(_ATTOSECOND, one.denominator)) for one in candidates)
@@ -175,7 +175,7 @@ class Duration(Struct, frozen=True):
 
 
 def is_time(metric: str) -> bool:
-    """Whether a figure of a comparison is a time, in attoseconds: predicted, or a bound for this arithmetic.
+    """Whether a metric is a time in attoseconds: a prediction, or a bound for this arithmetic.
 
     >>> is_time("time_h200"), is_time("bytes")
     (True, False)
@@ -184,7 +184,7 @@ def is_time(metric: str) -> bool:
 
 
 def time_text(attoseconds: int) -> str:
-    """A time for people, to a picosecond, rounded down.
+    """Write a time for people, rounded down to a picosecond.
 
     >>> time_text(11_328_957_926_400), time_text(5 * 10**15)
     ('11.328957 µs', '5,000 µs')
@@ -197,14 +197,15 @@ def time_text(attoseconds: int) -> str:
 
 
 def _over(amount: Poly, rate: Fraction) -> Weighed:
-    """An amount at a rate, in microseconds."""
+    """Divide an amount by a rate, giving microseconds."""
     return Weighed(amount * rate.denominator, rate.numerator, UNIT)
 
 
 def bound(device: Device, work: CallWork) -> Candidates:
-    """What no implementation in this arithmetic goes below; the largest counts.
+    """Return lower bounds on the time; no implementation in this arithmetic beats their maximum.
 
-    With caches empty at the start, what is read comes from memory; what is written may still be in the cache.
+    With empty caches at the start, all input comes from memory; part of the output may still be in the cache
+    at the end.
     """
     moved: Candidates = (("bytes", _over(work.certain, device.bytes)),)
     left = work.certain + work.written - device.cache
@@ -217,7 +218,7 @@ def bound(device: Device, work: CallWork) -> Candidates:
 
 
 def predicted(fitted: Fitted, work: CallWork) -> tuple[Fraction, Candidates]:
-    """Microseconds that starting takes, and what takes the rest; the largest counts."""
+    """Predict the time to start the kernels, and candidates for the rest, whose maximum counts."""
     group, habit = fitted.group(work), fitted.habit(work)
     if group is None:
         return Fraction(0), ()
@@ -241,7 +242,7 @@ def predicted(fitted: Fitted, work: CallWork) -> tuple[Fraction, Candidates]:
 
 
 def tidy(candidates: Sequence[Weighed]) -> tuple[Weighed, ...]:
-    """Candidates without those that another is never below."""
+    """Drop candidates that never exceed another."""
     kept: list[Weighed] = []
     for one in candidates:
         if not any(_never_below(other, one) for other in kept):
@@ -254,7 +255,7 @@ def _never_below(a: Weighed, b: Weighed) -> bool:
 
 
 def added(constant: Fraction, terms: Sequence[tuple[int, Sequence[Weighed]]]) -> Duration:
-    """One duration: what is the larger of two stays apart, the rest is added up."""
+    """Add terms into one duration: single forms are added up, maxima stay separate."""
     single: dict[int, Poly] = {}
     several: dict[tuple[Weighed, ...], int] = {}
     for times, given in terms:
@@ -272,7 +273,7 @@ def added(constant: Fraction, terms: Sequence[tuple[int, Sequence[Weighed]]]) ->
 
 
 def load_device(given: str | Path) -> Device:
-    """Read a device by the name of one that comes with tolcost, or from a file."""
+    """Read a device, by the name of a shipped one or from a file."""
     return parse_device(_text(given), str(given))
 
 
@@ -291,7 +292,7 @@ def _text(given: str | Path) -> str:
 
 
 def parse_device(text: str, name: str = "<device>") -> Device:
-    r"""Read a device from TOML text; everything that is wrong with it is told.
+    r"""Read a device from TOML text; all mistakes in it are reported together.
 
     >>> device = parse_device('name = "d"\n[peak]\nbytes = 100\n[peak.macs]\nfloat32 = 1000')
     >>> device.bytes, device.fitted
@@ -387,7 +388,7 @@ class _Reader(Struct):
         return tuple(map(str, listed))
 
     def line(self, raw: Mapping[str, Any], key: str, default: str | None, where: str = "") -> str:
-        """A text of one line, as names are that stand in tables; without a default it is required."""
+        """Read a one-line text, since names appear in tables; without a default it is required."""
         if key not in raw and default is not None:
             return default
         value = raw.get(key)

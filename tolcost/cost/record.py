@@ -1,6 +1,6 @@
-"""The record of one analysis: everything known about a program's cost, ready to be reported.
+"""The record of one analysis: everything known about the cost of a program, for reports.
 
-Closed forms are expressions of the algebra; writers turn them into text.
+Closed forms are expressions of the algebra; the writers of reports turn them into text.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ class NamedType(Struct, frozen=True):
 
 
 class FormRatio(Struct, frozen=True):
-    """A quotient of closed forms, not simplified."""
+    """A quotient of two closed forms, not simplified."""
 
     numerator: Poly
     denominator: Poly | Depth
 
     def __str__(self) -> str:
-        """Both in parentheses, with a stroke between."""
+        """Write both forms in parentheses, with a slash between them."""
         below = self.denominator if isinstance(self.denominator, Depth) else to_text(self.denominator)
         return f"({to_text(self.numerator)})/({below})"
 
@@ -59,7 +59,11 @@ class FormRatio(Struct, frozen=True):
 
 
 class Analysis(Struct, frozen=True, eq=False):
-    """What a program costs.  ``span`` and ``bytes`` are None where they could not be told."""
+    """The cost of a program.
+
+    ``span`` is None where it was not asked for or is too large to compute; ``bytes`` is None where a value
+    that moves has no size.
+    """
 
     name: str
     file: str
@@ -73,7 +77,7 @@ class Analysis(Struct, frozen=True, eq=False):
     unproved: tuple[Condition, ...]
     symbols: tuple[Symbol, ...]
     idle: tuple[Symbol, ...] = ()
-    """Lengths and attributes of the program that nothing of all this depends on."""
+    """Lengths and attributes of the program that no figure of the analysis depends on."""
 
     def map_forms(self, change: Change) -> Analysis:
         """Return this analysis with every form changed, at places in the source too, but for conditions."""
@@ -89,32 +93,32 @@ class Analysis(Struct, frozen=True, eq=False):
 
     @property
     def eops(self) -> Poly:
-        """Elementary functions applied to data."""
+        """The number of elementary functions applied to data."""
         return self.counts.eops
 
     @property
     def status(self) -> Certainty:
-        """Whether counts are exact, an upper bound, or in terms of what data decides."""
+        """Whether counts are exact, an upper bound, or in terms of data-dependent lengths."""
         return self.counts.status
 
     @property
     def bytes(self) -> Poly | None:
-        """Compulsory bytes in and out."""
+        """Compulsory bytes, read and written."""
         return self.traffic.total
 
     @property
     def parallelism(self) -> FormRatio | None:
-        """EOPs over the depth with reduces as chains; None where that is 0 at all lengths."""
+        """EOPs divided by the depth with reduces as chains; None where that depth is 0 at all lengths."""
         return None if self.span is None else _for_each_step(self.eops, self.span.chain)
 
     @property
     def parallelism_tree(self) -> FormRatio | None:
-        """EOPs over the depth with associative reduces as trees."""
+        """EOPs divided by the depth with associative reduces as trees."""
         return None if self.span is None else _for_each_step(self.eops, self.span.tree)
 
     @property
     def intensity(self) -> FormRatio | None:
-        """FLOPs over compulsory bytes; None where there are none at any lengths."""
+        """FLOPs divided by compulsory bytes; None where no bytes ever move, or their number is unknown."""
         return None if self.bytes is None or self.bytes == ZERO else FormRatio(self.flops, self.bytes)
 
 
@@ -123,7 +127,7 @@ def _for_each_step(eops: Poly, depth: Depth) -> FormRatio | None:
 
 
 def analyze_program(program: Program, file: str = "", depth: bool = True, moved: bool = True) -> Analysis:
-    """Bring together all that is known about the cost of a program; depth and traffic only if asked for."""
+    """Analyze the cost of a program; its depth only if ``depth`` is set, its traffic only if ``moved`` is."""
     found = schedules(program)
     counts = count(program, found)
     carried = traffic(program) if moved else Traffic({}, {})
@@ -146,7 +150,7 @@ def analyze_program(program: Program, file: str = "", depth: bool = True, moved:
 
 
 def _symbols(program: Program, counts: Counts, moved: Traffic, deep: Depths | None) -> tuple[Symbol, ...]:
-    """Give the lengths, and what data decides, that an analysis mentions: those of inputs first."""
+    """Return the symbols that an analysis mentions, those of inputs first; coordinates are left out."""
     shapes = (
         part.shape
         for value in (*program.inputs, *(out.node for out in program.outputs))
@@ -164,18 +168,18 @@ def _symbols(program: Program, counts: Counts, moved: Traffic, deep: Depths | No
 
 
 def _free(forms: Iterable[Poly]) -> dict[Symbol, None]:
-    """The symbols of some forms, in their order."""
+    """Return the free symbols of forms, in a stable order."""
     return dict.fromkeys(s for form in forms for s in sorted(form.free, key=lambda s: s.key))
 
 
 @cache
 def shipped(name: str) -> Weights:
-    """Give a cost model that comes with tolcost."""
+    """Return a cost model that comes with tolcost, read once."""
     return load_weights(name)
 
 
 def _depths(program: Program, found: Schedules) -> Depths | None:
-    """Depth beside the counts: not knowing it is no reason to withhold them."""
+    """Compute depths; None if they are too large, so that the counts can still be reported."""
     try:
         return depths(program, found)
     except Rejected:

@@ -1,8 +1,8 @@
-"""A second opinion: the counts of a program summed by sympy alone, and held to ours.
+"""A second opinion: sympy sums a program's counts independently, and the results are compared with ours.
 
-Both start from what is applied at every coordinate.  Where sympy finds a closed form and sees that
-it is ours, the two are one for all lengths.  Elsewhere both are evaluated at a few points, and
-every coordinate is visited there to say who is right.
+Both derivations start from the unsummed counts at every coordinate.  If sympy finds a closed form and proves
+it equal to ours, they agree for all lengths.  Otherwise both are evaluated at a few points, and visiting
+every coordinate there decides which is right.
 """
 
 from __future__ import annotations
@@ -36,18 +36,22 @@ Agreement: TypeAlias = Literal[
     "no exact count",
     "ours is wrong",
 ]
-"""How far the two derivations are known to agree, worst last."""
+"""How far the two derivations are known to agree, best first."""
 
 LengthPoint: TypeAlias = dict[Symbol, int]
 _ANY: CountKey = ("", "")
 _POINTS = 3
+"""Points at which the derivations are compared."""
 _TRIES = 300
-_FEW = 5
+"""Draws in search of points that satisfy all conditions."""
+_FIRST_RANGE = 5
+"""The range of the first draws; it grows slowly, in case the conditions need larger lengths."""
 _MOST_COORDINATES = 30_000
+"""Coordinates visited at a point, which bounds the time; points with more are skipped."""
 
 
 class Opinion(Struct, frozen=True):
-    """What the two derivations say about one function in one space; no ``theirs`` where there is none."""
+    """The comparison of one count, by function and space; ``theirs`` is None where sympy has no result."""
 
     function: CountKey
     ours: Poly
@@ -57,16 +61,16 @@ class Opinion(Struct, frozen=True):
 
 
 class TooSlow(Exception):
-    """A derivation took longer than it may."""
+    """A derivation exceeded its time limit."""
 
 
 def second_opinion(program: Program, seconds: float = 10.0) -> tuple[Opinion, ...]:
-    """Sum the counts of a program again, by sympy, and compare; so many seconds for each function."""
+    """Sum a program's counts again with sympy and compare; ``seconds`` is the limit per distinct count."""
     ours, given = count(program).histogram, unsummed(program)
     lengths = [symbol for symbol in program_symbols(program) if symbol.kind != "coord"]
     sums = SympySums.over(lengths, (c.condition for c in program.conditions))
     judge = _Judge(sums, cache(lambda: points(program)), lengths_in_loops(program), seconds)
-    once = cache(judge.opinion)  # functions that are applied together are counted alike
+    once = cache(judge.opinion)  # functions that are applied together have the same count
     keys = dict.fromkeys((*ours, *given))
     return tuple(replace(once(ours.get(key, ZERO), given.get(key, ())), function=key) for key in keys)
 
@@ -78,7 +82,7 @@ class _Judge(Struct, frozen=True):
     seconds: float
 
     def opinion(self, ours: Poly, summands: tuple[Summand, ...]) -> Opinion:
-        """What both say of a count, whichever function it is of."""
+        """Compare both derivations of one count, independently of its function."""
         if not self.bounded.isdisjoint(symbols_in(summands)):
             reason = "a length that data decides at every step of a loop: ours is an upper bound"
             return Opinion(_ANY, ours, None, "no exact count", reason)
@@ -88,18 +92,18 @@ class _Judge(Struct, frozen=True):
                 theirs = self.total(summands)
                 verdict, reason = self.verdict(ours, theirs, summands)
         except TooSlow:
-            wrong = _miscounted(ours, self.counted(summands))
+            wrong = _find_miscount(ours, self.counted(summands))
             verdict, reason = wrong or ("too slow", f"more than {self.seconds:g} s; counting confirms ours")
         return Opinion(_ANY, ours, theirs, verdict, reason)
 
     def verdict(self, ours: Poly, theirs: SympyExpr, summands: tuple[Summand, ...]) -> tuple[Agreement, str]:
-        """Compare as expressions, else at points."""
+        """Compare the derivations as expressions, and at points if that does not decide."""
         if is_closed(theirs) and same(theirs, self.sums.poly(ours)):
             return "for all lengths", ""
         return self.at_points(ours, theirs, summands)
 
     def total(self, summands: tuple[Summand, ...]) -> SympyExpr:
-        """Add up summands; coordinates around them stay symbols."""
+        """Sum summands with sympy; enclosing coordinates remain symbols."""
         result: SympyExpr = self.sums.poly(ZERO)
         for summand in summands:
             if summand.of is None:
@@ -113,9 +117,9 @@ class _Judge(Struct, frozen=True):
     def at_points(
         self, ours: Poly, theirs: SympyExpr, summands: tuple[Summand, ...]
     ) -> tuple[Agreement, str]:
-        """Compare with what counting gives at points: ours first, then sympy's."""
+        """Compare both derivations with direct counting at points: ours first, then sympy's."""
         counted = self.counted(summands)
-        wrong = _miscounted(ours, counted)
+        wrong = _find_miscount(ours, counted)
         if wrong is not None:
             return wrong
         for point, right in counted:
@@ -128,7 +132,7 @@ class _Judge(Struct, frozen=True):
         return "at points", f"{why}; the same at {len(counted)} points"
 
     def counted(self, summands: tuple[Summand, ...]) -> list[tuple[LengthPoint, int]]:
-        """Count at points by visiting every coordinate, where these are few enough."""
+        """Count at points by visiting every coordinate; points with too many coordinates are skipped."""
         found: list[tuple[LengthPoint, int]] = []
         for point in self.points():
             with suppress(TooManyCoordinates):
@@ -136,8 +140,8 @@ class _Judge(Struct, frozen=True):
         return found
 
 
-def _miscounted(ours: Poly, counted: list[tuple[LengthPoint, int]]) -> tuple[Agreement, str] | None:
-    """Give a point at which counting does not give our count; None where there is none."""
+def _find_miscount(ours: Poly, counted: list[tuple[LengthPoint, int]]) -> tuple[Agreement, str] | None:
+    """Return a point at which direct counting contradicts our count; None if there is none."""
     for point, right in counted:
         mine = evaluate(ours, {symbol: point[symbol] for symbol in ours.free})
         if mine != right:
@@ -146,13 +150,13 @@ def _miscounted(ours: Poly, counted: list[tuple[LengthPoint, int]]) -> tuple[Agr
 
 
 def points(program: Program) -> tuple[LengthPoint, ...]:
-    """Give a few small points at which everything that a program relies on holds."""
+    """Return a few small points that satisfy every condition of a program."""
     random = Random(0)
     symbols = sorted((s for s in program_symbols(program) if s.kind != "coord"), key=lambda s: s.key)
     equations = equations_in(c.condition for c in program.conditions)
     found: list[LengthPoint] = []
     for attempt in range(_TRIES):
-        point = _drawn(symbols, equations, random, _FEW + attempt // 20)
+        point = _draw_point(symbols, equations, random, _FIRST_RANGE + attempt // 20)
         if point not in found and _admissible(point, program):
             found.append(point)
         if len(found) == _POINTS:
@@ -160,8 +164,8 @@ def points(program: Program) -> tuple[LengthPoint, ...]:
     return tuple(found)
 
 
-def _drawn(symbols: list[Symbol], equations: list[Poly], random: Random, many: int) -> LengthPoint:
-    """Draw lengths one after the other; those that equations then leave no choice for follow."""
+def _draw_point(symbols: list[Symbol], equations: list[Poly], random: Random, many: int) -> LengthPoint:
+    """Draw lengths one after another; each draw may determine further lengths through the equations."""
     known, _ = solve(equations, {})
     for symbol in symbols:
         if symbol not in known:
@@ -188,7 +192,7 @@ def _at(point: Mapping[Symbol, int]) -> str:
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Stop what is inside after so many seconds; only the main thread of a process can be stopped."""
+    """Raise ``TooSlow`` after a number of seconds; this works only in the main thread of a process."""
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield
         return

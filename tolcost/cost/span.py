@@ -1,15 +1,15 @@
 """Depth: the length of the longest chain of elementary functions on data, in closed form.
 
-A ToL is ready when its last element is, so a value has one depth.  A fold is a chain, each
-step after the one before.  Where its step is ``f(accumulator, e)`` with an associative ``f``,
-a second reading takes it as a balanced tree over its n elements and the start: the same n
-applications, in ``ceil(log2(n + 1))`` levels.  Over a domain without an element nothing is deep:
-where lengths may leave it none, the depth is at most what is told.
+A ToL is ready when its last element is, so a value has one depth.  A fold is a chain, in which each step
+waits for the previous one.  If its step is ``f(accumulator, e)`` with an associative ``f``, the tree reading
+evaluates it as a balanced tree over its n elements and the start: the same n applications, in ``ceil(log2(n +
+1))`` levels.  Over an empty range nothing is deep, so where lengths may make a range empty, the reported
+depth is an upper bound.
 
-Functions that compute coordinates pass depth on but add none: they are no EOPs either.
+Functions that compute coordinates pass depth on but add none, as they are not EOPs either.
 
-A depth is the largest of several closed forms.  They are never negative and only ever grow by adding, so
-a logarithm in them always has a positive factor.
+A depth is the maximum of several closed forms.  They are never negative and grow only by addition, so a
+logarithm in them always has a positive factor.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from tolcost.algebra import (
     to_text,
     total,
 )
-from tolcost.algebra.effort import limited
+from tolcost.algebra.effort import limit_effort
 from tolcost.algebra.poly import affine_parts, poly, powers_of
 from tolcost.atoms.kit import (
     Schedules,
@@ -69,29 +69,31 @@ from tolcost.atoms.kit import (
     static_condition,
 )
 from tolcost.atoms.nodes import Block, Build, Fold, Lambda, Node, Program, Ref, Select, Var, Where
-from tolcost.cost.count import MOST_EFFORT, Change, defined, filter_lengths, looked_up
+from tolcost.cost.count import MOST_EFFORT, Change, filter_lengths, resolve_name, total_on_empty
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.elementary import FUNCTIONS
 from tolcost.records import Record
 
 _MOST_CANDIDATES = 6
+"""With more candidates, those with equal markers are merged, as every node compares all pairs."""
 _MOST_TERMS = 12
+"""Terms up to which a comparison is proved; for longer forms, only their ranges are compared."""
 _FEW_CLIPS = 4
-"""So many clips are taken side by side."""
+"""Clips that are resolved into their two sides before an expression is bounded by its sum."""
 
 
 class Depth(Record, frozen=True):
-    """The largest of ``candidates``; ``exact`` is False where it may be more than the depth is."""
+    """The maximum of ``candidates``; ``exact`` is False where that may exceed the depth."""
 
     ignored: ClassVar = frozenset({"full"})
 
     candidates: tuple[Poly, ...]
     exact: bool = True
     full: tuple[Poly, ...] = ()
-    """Where none of them is negative ranges have an element; elsewhere the depth may be less."""
+    """If none of these is negative, all ranges have an element; otherwise the depth may be smaller."""
 
     def __str__(self) -> str:
-        """The text form."""
+        """Write the depth as text."""
         texts = [to_text(candidate) for candidate in self.candidates]
         return texts[0] if len(texts) == 1 else f"Max({', '.join(texts)})"
 
@@ -106,7 +108,7 @@ class Depth(Record, frozen=True):
         return Depth(found.candidates, found.exact, tuple(map(change, self.full)))
 
     def is_exact(self, values: Mapping[Symbol, int]) -> bool:
-        """Whether it is known to be no more than the depth is at a point."""
+        """Whether the form is known to equal the depth at a point."""
         return self.exact and all(evaluate(p, values) >= 0 for p in self.full)
 
 
@@ -114,7 +116,7 @@ ZERO_DEPTH = Depth((ZERO,))
 
 
 def later(depth: Depth, by: Poly) -> Depth:
-    """Add to a depth."""
+    """Add a number of steps to a depth."""
     return Depth(tuple(candidate + by for candidate in depth.candidates), depth.exact)
 
 
@@ -123,10 +125,10 @@ def latest(
     markers: frozenset[Symbol] = frozenset(),
     larger: Callable[[Poly, Poly], Poly] = maximum,
 ) -> Depth:
-    """Give the larger of depths.
+    """Return the maximum of depths.
 
-    ``markers`` are symbols that have to stay plain summands: where there are many candidates,
-    only those with the same markers are merged into one expression, by ``larger``.
+    ``markers`` are symbols that have to stay plain summands: where there are many candidates, only those with
+    the same markers are merged into one expression, by ``larger``.
     """
     exact = all(depth.exact for depth in depths)
     kept: list[Poly] = []
@@ -134,7 +136,7 @@ def latest(
     numbers = [number for candidate in given if (number := candidate.constant) is not None]
     if len(numbers) == len(given):
         return Depth((const(max(numbers)),), exact)
-    for candidate in [c for c in given if c != ZERO] or given[:1]:  # no depth is less than 0
+    for candidate in [c for c in given if c != ZERO] or given[:1]:  # no depth is negative
         if not any(_never_less(other, candidate) for other in kept):
             kept = [other for other in kept if not _never_less(candidate, other)]
             kept.append(candidate)
@@ -142,7 +144,7 @@ def latest(
 
 
 def _never_less(a: Poly, b: Poly) -> bool:
-    """Whether ``a >= b`` is plain to see; a long proof is not worth one candidate less."""
+    """Whether ``a >= b`` is proved cheaply; one candidate fewer is not worth a long proof."""
     difference = a - b
     if difference.constant is not None:
         return difference.constant >= 0
@@ -165,7 +167,7 @@ def _merged(
 
 
 def peak(depth: Depth, symbol: Symbol, extent: Poly) -> Depth:
-    """Give the largest depth while a coordinate runs from 1 to its extent."""
+    """Return the maximum of a depth while a coordinate runs from 1 to its extent."""
     exact = depth.exact
     found: list[Poly] = []
     for candidate in depth.candidates:
@@ -182,13 +184,16 @@ def peak(depth: Depth, symbol: Symbol, extent: Poly) -> Depth:
 
 
 def _at_end(p: Poly, symbol: Symbol, extent: Poly, grows: bool) -> Poly:
-    """An expression that grows, or falls, at the end where it is largest; there may be no element."""
+    """Substitute the end of the range at which a monotonic expression is largest.
+
+    The range may be empty; its end is then taken as 1.
+    """
     last = extent if is_nonnegative(extent - 1) else maximum(extent, ONE)
     return substitute(p, {symbol: last if grows else ONE})
 
 
 def _turning(p: Poly, symbol: Symbol, extent: Poly) -> Poly | None:
-    """An expression where it is largest, if it grows until a clip sets in, or ends, and falls from there on.
+    """Return the maximum of an expression that grows up to the point where a clip changes, and falls after.
 
     >>> from tolcost.algebra import coordinate, length
     >>> n = length("n")
@@ -214,7 +219,7 @@ def _clips_in(p: Poly, symbol: Symbol) -> list[Relu]:
 
 
 def logs_of(p: Poly, symbol: Symbol) -> list[Log2]:
-    """Give the logarithms of something that a symbol occurs in."""
+    """Return the logarithms whose argument mentions a symbol."""
     found = (g for g in generators_in(p) if isinstance(g, Log2) and symbol in g.free)
     return sorted(found, key=lambda log: log.key)
 
@@ -222,8 +227,8 @@ def logs_of(p: Poly, symbol: Symbol) -> list[Log2]:
 def _grows(p: Poly, symbol: Symbol) -> bool | None:
     """Whether an expression grows with a symbol, or falls; None if neither is proved.
 
-    Signs tell most, and no step has to be worked out.  Otherwise it does if what its logarithms are of
-    does, and what it is while they stay as they are.
+    Signs usually decide, without working out a step.  Otherwise an expression is monotonic if the arguments
+    of its logarithms are, and so is the rest while the logarithms stay fixed.
     """
     way = direction(p, symbol)
     if way is not None:
@@ -239,7 +244,7 @@ def _grows(p: Poly, symbol: Symbol) -> bool | None:
 
 
 def _bounded(candidate: Poly, symbol: Symbol, extent: Poly) -> Poly:
-    """Bound the largest of numbers that are not negative: side by side of clips, else by their sum."""
+    """Bound the maximum of nonnegative numbers: by the sides of clips, else by their sum."""
     for log in logs_of(candidate, symbol):
         most = _by_sides(log.p, symbol, extent, _FEW_CLIPS)
         whole = total(log.p, [(symbol, ONE, extent)]) + 1 if most is None else most
@@ -251,9 +256,10 @@ def _bounded(candidate: Poly, symbol: Symbol, extent: Poly) -> Poly:
 
 
 def _by_sides(p: Poly, symbol: Symbol, extent: Poly, clips: int) -> Poly | None:
-    """No less than an expression is anywhere, each clip as one of its sides; None where that is involved.
+    """Bound an expression over a range, replacing each clip by one of its sides; None where that is too hard.
 
-    What a clip takes away is at least either side of it: the better one counts; of what it adds, the larger.
+    A subtracted clip is at least either of its sides, so the better bound counts; for an added clip the
+    larger one does.
 
     >>> from tolcost.algebra import coordinate, length, minimum
     >>> n, r = length("n"), length("r")
@@ -280,7 +286,7 @@ def _by_sides(p: Poly, symbol: Symbol, extent: Poly, clips: int) -> Poly | None:
     times = factor if adds else -factor
     divides = times.constant is None and symbol not in times.free
     shared = exact_div(p - still, times) if divides else None
-    if shared is not None:  # as of a window's width and height
+    if shared is not None:  # as for the width and height of a window
         most = _by_sides(shared, symbol, extent, clips)
         return None if most is None else still + times * most
     sides = [_by_sides(side, symbol, extent, clips - 1) for side in (rest, rest + factor * clip.p)]
@@ -298,7 +304,7 @@ def _moves(mono: Monomial, symbol: Symbol) -> bool:
 
 
 class Depths(Struct, frozen=True, eq=False):
-    """The depth of a program with every reduce a chain, and with associative ones as trees."""
+    """The depths of a program with every reduce as a chain, and with associative ones as trees."""
 
     chain: Depth
     tree: Depth
@@ -309,11 +315,11 @@ class Depths(Struct, frozen=True, eq=False):
 
 
 def depths(program: Program, found: Schedules | None = None) -> Depths:
-    """Give the depth of the deepest output of a program."""
+    """Return the depth of the deepest output of a program."""
     inside = found or schedules(program)
     chains = _DepthPass(program, inside, trees=False)
     try:
-        with limited(MOST_EFFORT):
+        with limit_effort(MOST_EFFORT):
             chain = chains.depth()
             tree = _DepthPass(program, inside, trees=True).depth() if chains.any_tree() else chain
             return Depths(chain, tree)
@@ -324,7 +330,7 @@ def depths(program: Program, found: Schedules | None = None) -> Depths:
 
 
 class _DepthPass:
-    """One reading of one program: the depth of every node, operands first."""
+    """One traversal of a program that computes the depth of every node, operands first."""
 
     def __init__(self, program: Program, found: Schedules, trees: bool) -> None:
         self._program = program
@@ -337,17 +343,17 @@ class _DepthPass:
         self._known: dict[Node, Depth] = {}
 
     def depth(self) -> Depth:
-        """Give the depth of the program."""
+        """Return the depth of the program."""
         loops = (node for _, node in self._program.bindings if isinstance(node, Fold) and node.ends)
         ends = [*(out.node for out in self._program.outputs), *loops]
         for node in ends:
             self._visit(node)
         deepest = latest(ZERO_DEPTH, *(self._known[node] for node in ends))
-        candidates = tuple(defined(p, self._granted) for p in deepest.candidates)
+        candidates = tuple(total_on_empty(p, self._granted) for p in deepest.candidates)
         return Depth(candidates, deepest.exact, tuple(self._full))
 
     def any_tree(self) -> bool:
-        """Whether any fold that was met can be read as a tree."""
+        """Whether any fold that was visited can be evaluated as a tree."""
         return any(isinstance(n, Fold) and tree_element(n, self._bound) is not None for n in self._known)
 
     def _visit(self, root: Node) -> None:
@@ -402,7 +408,7 @@ class _DepthPass:
         return latest(*depths, markers=frozenset(self._accumulators.values()))
 
     def _over(self, depth: Depth, node: Build | Fold) -> Depth:
-        """Give the largest depth of something over the coordinates of a loop."""
+        """Return the maximum of a depth over the coordinates of a loop."""
         for symbol, most in reversed(self._filters[node.body]):
             widened = peak(depth, symbol, most)
             depth = Depth(widened.candidates, depth.exact and widened.candidates == depth.candidates)
@@ -411,7 +417,7 @@ class _DepthPass:
         return self._latest(depth)
 
     def _where_any(self, depth: Depth, node: Build | Fold) -> Depth:
-        """Give the depth of the elements of a loop: at most that where it may have none."""
+        """Return the depth of the elements of a loop, as an upper bound where the loop may have none."""
         if ZERO in node.extents:
             return ZERO_DEPTH
         if depth.candidates == ZERO_DEPTH.candidates:
@@ -421,7 +427,7 @@ class _DepthPass:
             return Depth(depth.candidates, False)
         self._full |= dict.fromkeys(open_)
         markers = frozenset(self._accumulators.values())
-        if open_ and not any(p.free & markers for p in depth.candidates):  # no depth is less than 0
+        if open_ and not any(p.free & markers for p in depth.candidates):  # no depth is negative
             return Depth(tuple(relu(p, self._granted) for p in depth.candidates), depth.exact)
         return depth
 
@@ -434,22 +440,22 @@ class _DepthPass:
         return later(leaves, ceil_log2(product_of(node.extents) + 1))
 
     def _chain(self, node: Fold, start: Depth) -> Depth:
-        """Give the depth of steps that each wait for the one before.
+        """Return the depth of steps that each wait for the previous one.
 
-        A step takes ``a`` from the accumulator, and ``b`` without it: after n steps the depth
-        is the larger of ``start + n*a`` and ``b + (n-1)*a``.
+        A step takes ``a`` from the accumulator, and ``b`` without it: after n steps the depth is the larger
+        of ``start + n*a`` and ``b + (n-1)*a``.
         """
         marker = self._accumulators[node.accumulator]
         step = self._of(node.body)
         waiting = [p - atom(marker) for p in step.candidates if marker in p.free]
         ready = tuple(p for p in step.candidates if marker not in p.free)
-        if node.ends is not None:  # a turn begins when the condition before it is known
+        if node.ends is not None:  # a turn begins only when the condition after the previous turn is known
             waiting, ready = [*waiting, *ready], ()
         if not waiting:
             return self._forgetful(node, start, step)
         each = reduce(maximum, waiting)
         steps, but_one, exact = self._steps(node, each)
-        exact = exact and is_numeric(node.type)  # of more, a step may need only what was ready before
+        exact = exact and is_numeric(node.type)  # else a step may need only what was ready earlier
         chained = Depth(later(start, steps).candidates, step.exact and start.exact and exact)
         if not ready:
             return chained
@@ -459,14 +465,14 @@ class _DepthPass:
         return self._latest(chained, Depth(later(first, but_one).candidates, first.exact and not uneven))
 
     def _forgetful(self, node: Fold, start: Depth, step: Depth) -> Depth:
-        """Give the depth of a fold whose step does not look at the accumulator: only the last counts."""
+        """Return the depth of a fold whose step ignores the accumulator: only the last step counts."""
         deepest = self._over(step, node)
         if not is_nonnegative(product_of(node.extents) - 1):
             return Depth(self._latest(start, deepest).candidates, False)
         return Depth(deepest.candidates, deepest.exact and set(deepest.candidates) == set(step.candidates))
 
     def _steps(self, node: Fold, each: Poly) -> tuple[Poly, Poly, bool]:
-        """Give the length of all steps, of all but one, which are 0 of none, and whether that is exact."""
+        """Return the length of all steps, of all but one (or of none), and whether both are exact."""
         ranges = [(s, ONE, e) for s, e in zip(node.coords, node.extents, strict=True)]
         volume = product_of(node.extents)
         mentioned = [s for s in node.coords if s in each.free]
@@ -482,7 +488,7 @@ class _DepthPass:
         return every, every, False
 
     def _select(self, node: Select) -> Depth:
-        """Give the depth of a choice: no less than that of a condition on data."""
+        """Return the depth of a choice, which is at least that of a condition on data."""
         chosen, condition = self._chosen(node), self._after(children(node))
         return chosen if condition is ZERO_DEPTH else self._latest(chosen, condition)
 
@@ -508,8 +514,8 @@ class _DepthPass:
 
 
 def tree_element(node: Fold, bound: dict[Var, Node]) -> Node | None:
-    """Give ``e`` where the step of a fold is exactly ``f(accumulator, e)`` with an associative ``f``."""
-    step = looked_up(node.body.result, bound)
+    """Return ``e`` if the step of a fold is exactly ``f(accumulator, e)`` with an associative ``f``."""
+    step = resolve_name(node.body.result, bound)
     if (
         node.ends is not None
         or not isinstance(step, Lambda)

@@ -1,13 +1,13 @@
-"""Compulsory traffic: the bytes that must come in and go out, however well a machine caches.
+"""Compulsory traffic: the bytes that must be read and written, however well a machine caches.
 
-What a program reads of its inputs is read once, and every output written once.  Nothing between is counted:
-it may stay near the functions that use it.  A tensor of elements narrower than a byte is packed and padded to
-a whole byte.
+The parts of the inputs that a program reads are read once, and every output is written once.  Intermediate
+values are not counted: they may stay near the functions that use them.  A tensor whose elements are narrower
+than a byte is packed and padded to a whole byte.
 
-Which elements are read is found from the outputs backwards: what nobody asks for is not read.  Where
-coordinates and lengths decide which elements are read, different ones are counted; where data decides, they
-are taken to be different, and where data decides which elements are replaced, too.  An input counts as a
-whole where the elements read are not told apart, and that is a bound.
+A traversal from the outputs backwards finds the elements that are read; elements that no output needs are
+not.  Where coordinates and lengths determine the elements, distinct ones are counted.  Where data determines
+the elements that are read or replaced, they are assumed to be distinct.  Where overlapping reads cannot be
+separated, the whole input counts, as an upper bound.
 """
 
 from __future__ import annotations
@@ -77,17 +77,17 @@ from tolcost.atoms.kit import (
     index_nodes,
     inner_nodes,
     is_ref,
-    rebuild,
     roots,
     static_condition,
+    with_operands,
 )
 from tolcost.atoms.nodes import Block, Input, Node, Program, Var
 from tolcost.cost.count import Change, map_values
 from tolcost.cost.indices import (
     FEW_TERMS,
-    Doubts,
     IndexValues,
     Ranges,
+    ReadAnalysis,
     at_least_none,
     bound_of,
     index_values,
@@ -97,27 +97,27 @@ from tolcost.diagnostics import InternalError
 from tolcost.records import Record
 from tolcost.spaces import SPACES
 
-# === How many different elements of an input some reads of it take, as some may be taken by several.
+# === How many distinct elements of an input its reads take; an element may be taken by several of them.
 
 
 _FEW_IMAGES = 64
-"""So many reads of one input are held against each other."""
+"""Reads of one input that are compared pair by pair; the comparison is quadratic."""
 _FEW_TOGETHER = 8
-"""So many are held against each other for one that is inside of another."""
+"""Images up to which one inside another is dropped, or two are merged, since every pair takes proofs."""
 _FEW_ELEMENTS = 1 << 14
-"""So many elements of a read are gone through one by one."""
+"""Elements of a read up to which they are enumerated."""
 
 
 class ReadPlace(Struct, frozen=True, cache_hash=True):
-    """Where a node is evaluated: the coordinates around it, and the conditions under which it is."""
+    """The place of an evaluation: the coordinates around it, and the conditions under which it happens."""
 
     ranges: Ranges = ()
     guards: tuple[Cond, ...] = ()
     known: frozenset[Cond] = frozenset()
-    """The guards again: a set that has its hash, and is quickly asked."""
+    """The guards as a set, for fast lookup."""
 
     def under(self, guard: Cond) -> ReadPlace:
-        """The place where a condition holds, too."""
+        """Return this place with a further condition."""
         more = tuple(part for part in conjuncts((guard,)) if part not in self.known)
         return ReadPlace(self.ranges, (*self.guards, *more), self.known | {*more}) if more else self
 
@@ -127,7 +127,7 @@ class ReadPlace(Struct, frozen=True, cache_hash=True):
         return tuple(guard for guard in self.guards if not _asks_coordinates(guard))
 
     def inside(self, node: ir.Build | ir.Fold) -> ReadPlace:
-        """The place under the coordinates of a node."""
+        """Return this place inside the coordinates of a node."""
         return replace(self, ranges=(*self.ranges, *zip(node.coords, node.extents, strict=True)))
 
 
@@ -136,7 +136,7 @@ def _asks_coordinates(guard: Cond) -> bool:
 
 
 class Read(Record, frozen=True):
-    """Members of an input, which has this shape where they are taken; ``at`` may say nothing: all of them."""
+    """A read of members of an input, under this shape; all members if ``at`` is None."""
 
     ignored: ClassVar = frozenset({"taken"})
 
@@ -144,87 +144,87 @@ class Read(Record, frozen=True):
     at: tuple[Poly | Node, ...] | None = None
     place: ReadPlace = ReadPlace()
     replaced: Read | None = None
-    """Of all members, those that are replaced before anyone reads them."""
+    """Members that are replaced before anyone reads them: all other members are read."""
     by_lengths: bool = False
-    """Whether an index is no formula, but data has no say in it: which members they are is not told."""
+    """Whether an index has no formula but does not depend on data; its members are then unknown."""
     taken: tuple[Poly, ...] = ()
-    """Where none of them is negative the ranges around it have an element, which is taken for granted."""
+    """Where none of these is negative, the surrounding ranges have an element, as is assumed."""
 
 
-def different_elements(volume: Poly, reads: list[Read], doubts: Doubts) -> Poly:
-    """How many different elements some reads of one input take."""
+def different_elements(volume: Poly, reads: list[Read], analysis: ReadAnalysis) -> Poly:
+    """Return how many distinct elements the reads of one input take."""
     if any(read == Read(read.shape) for read in reads):
         return volume
     try:
-        return _different(volume, reads, doubts)
+        return _count_distinct(volume, reads, analysis)
     except AlgebraBudget:
-        doubts.more(True)
+        analysis.mark_inexact(True)
         return volume
 
 
-def _different(volume: Poly, reads: list[Read], doubts: Doubts) -> Poly:
-    if doubts.least and any(read.at is not None and index_nodes(read.at) for read in reads):
-        return _surely(reads, doubts)
+def _count_distinct(volume: Poly, reads: list[Read], analysis: ReadAnalysis) -> Poly:
+    if analysis.least and any(read.at is not None and index_nodes(read.at) for read in reads):
+        return _lower_bound(reads, analysis)
     found = _Gathered()
-    first_whole = sorted(_distinct(reads, doubts), key=lambda read: read.at is not None)
-    if any(found.takes_all(volume, read, doubts) for read in first_whole):
+    first_whole = sorted(_drop_covered(reads, analysis), key=lambda read: read.at is not None)
+    if any(found.takes_all(volume, read, analysis) for read in first_whole):
         return volume
-    doubts.full |= found.taken
+    analysis.full |= found.taken
     known = list(found.known)
-    by_coordinates = _together(known)
+    by_coordinates = _count_union(known)
     if by_coordinates is None:
-        facts = (*doubts.granted, *map(ge, doubts.full))
-        by_coordinates = _together(_joined(_outermost(known, facts), facts))
+        facts = (*analysis.granted, *map(ge, analysis.full))
+        by_coordinates = _count_union(_merge_boxes(_drop_inner(known, facts), facts))
     if by_coordinates is None:
-        doubts.more(True)
+        analysis.mark_inexact(True)
         return volume
     every = total_of((by_coordinates, *found.by_data))
     if found.by_data and len(every.terms) <= FEW_TERMS:
         every = minimum(volume, every)
-    elif found.by_data and not doubts.proved(volume - every):
+    elif found.by_data and not analysis.proved(volume - every):
         return volume
     if found.anyway != FALSE:
         every = either(found.anyway, volume, every)
         if len(every.terms) > FEW_TERMS:
-            doubts.more(True)
+            analysis.mark_inexact(True)
             return volume
     elif len(known) == 1 and not found.by_data:
         return every
-    # they are different ones, so no more than there are: all of them, if that can be shown
-    return volume if is_nonnegative(every - volume, doubts.granted) else every
+    # distinct elements cannot exceed the volume; if they provably reach it, the volume is clearer
+    return volume if is_nonnegative(every - volume, analysis.granted) else every
 
 
 class _Gathered(Struct):
-    """What reads of one input take: elements that are told apart, those that data chooses, all of them."""
+    """The reads of one input so far: elements known by coordinates, those that data chooses, all of them."""
 
     known: dict[_Image, None] = field(default_factory=dict)
     by_data: list[Poly] = field(default_factory=list)
     anyway: Cond = FALSE
-    """All elements are read there."""
+    """The condition under which all elements are read."""
     taken: dict[Poly, None] = field(default_factory=dict)
 
-    def takes_all(self, volume: Poly, read: Read, doubts: Doubts) -> bool:
-        """Whether all elements count because of a read; else it is kept."""
+    def takes_all(self, volume: Poly, read: Read, analysis: ReadAnalysis) -> bool:
+        """Record a read; the result is whether all elements count because of it."""
         if read.replaced is not None:
-            gone = _replaced(read.replaced, doubts)
+            gone = _count_replaced(read.replaced, analysis)
             here = conj(*read.place.guards)
             self.by_data.append(ZERO if gone is None else either(here, relu(volume - gone), ZERO))
             return gone is None
         if read.at is not None and index_nodes(read.at):
-            doubts.chosen = True
-            doubts.more(read.by_lengths)
-            visits = _visits(read.place.ranges, read.place.guards, doubts)
+            analysis.chosen = True
+            analysis.mark_inexact(read.by_lengths)
+            visits = _count_points(read.place.ranges, read.place.guards, analysis)
             self.by_data.append(volume if visits is None else visits)
             return False
         if self.anyway != FALSE and prove(self.anyway, (*read.place.over_lengths, *map(ge, read.taken))):
             return False
-        image = _image(read, doubts)
-        if image is None and doubts.met:
+        image = _image(read, analysis)
+        if image is None and analysis.inexact:
             return True
-        read = _reached(replace(read, at=None), doubts) if image is None else read
+        read = _eliminate_coordinates(replace(read, at=None), analysis) if image is None else read
         here = conj(*read.place.over_lengths) if image is None else FALSE
         if here == TRUE or (image is not None and image.count == volume):
-            doubts.full |= dict.fromkeys(read.taken)
+            analysis.full |= dict.fromkeys(read.taken)
             return True
         self.anyway = disj(self.anyway, here)
         self.known |= {} if image is None else {image: None}
@@ -232,54 +232,56 @@ class _Gathered(Struct):
         return self.anyway == TRUE
 
 
-def _replaced(puts: Read, doubts: Doubts) -> Poly | None:
-    """How many different members are replaced, all if data decides which; None where that is not told."""
+def _count_replaced(puts: Read, analysis: ReadAnalysis) -> Poly | None:
+    """Return how many distinct members are replaced (every visit counts if data decides); None if unknown."""
     assert puts.at is not None
     rows = product_of(puts.shape[len(puts.at) :])
     if index_nodes(puts.at):
         return rows * product_of(extent for _, extent in puts.place.ranges)
-    image = _image(_reached(puts, replace(doubts, least=True)), doubts)
+    image = _image(_eliminate_coordinates(puts, replace(analysis, least=True)), analysis)
     return None if image is None else rows * image.count
 
 
-def _surely(reads: list[Read], doubts: Doubts) -> Poly:
-    """How many elements are read at least, where data chooses some: those of one read that tells them apart.
+def _lower_bound(reads: list[Read], analysis: ReadAnalysis) -> Poly:
+    """Return a lower bound on the elements read, where data chooses some: those of one read that is known.
 
-    Where an index is data, the others still do: of a gathered row every column is read once.
+    Where one index is data, the others still count: a gathered row has every column read once.
     """
-    images = (_image(read, doubts) for read in _distinct(reads, doubts) if read.at is not None)
+    images = (_image(read, analysis) for read in _drop_covered(reads, analysis) if read.at is not None)
     return next((image.count for image in images if image is not None), ZERO)
 
 
-def _distinct(reads: list[Read], doubts: Doubts) -> list[Read]:
-    """Reads where they are reached, without those that another takes under fewer conditions."""
+def _drop_covered(reads: list[Read], analysis: ReadAnalysis) -> list[Read]:
+    """Simplify the places of reads, and drop reads that another read covers under fewer conditions."""
     kept: list[Read] = []
     alike: dict[object, list[ReadPlace]] = {}
-    reached = [_reached(read, doubts) for read in _either_way(dict.fromkeys(reads))]
+    reached = [_eliminate_coordinates(read, analysis) for read in _merge_opposites(dict.fromkeys(reads))]
     for read in sorted(reached, key=lambda read: (len(read.place.guards), len(read.taken))):
-        places = alike.setdefault((read.shape, read.at, read.replaced, _used(read)), [])
+        places = alike.setdefault((read.shape, read.at, read.replaced, _used_coordinates(read)), [])
         if FALSE not in read.place.known and not any(_covers(place, read.place) for place in places):
             places.append(read.place)
             kept.append(read)
-    return _either_way(kept)
+    return _merge_opposites(kept)
 
 
-def _either_way(reads: Iterable[Read]) -> list[Read]:
-    """Reads of which those that happen where a condition holds, and where it does not, are one."""
+def _merge_opposites(reads: Iterable[Read]) -> list[Read]:
+    """Merge reads that happen both where a condition holds and where it does not."""
     alike: dict[object, list[Read]] = {}
     for read in reads:
-        alike.setdefault((read.shape, read.at, read.replaced, read.taken, _used(read)), []).append(read)
-    return [read for several in alike.values() for read in _without_conditions(several)]
+        alike.setdefault(
+            (read.shape, read.at, read.replaced, read.taken, _used_coordinates(read)), []
+        ).append(read)
+    return [read for several in alike.values() for read in _merge_pairs(several)]
 
 
-def _without_conditions(reads: list[Read]) -> list[Read]:
-    """Of reads that differ in their conditions alone, one for two that leave one of them open."""
+def _merge_pairs(reads: list[Read]) -> list[Read]:
+    """Merge pairs of reads that differ only in one condition and its negation."""
     for one, other in combinations(reads, 2) if len(reads) <= _FEW_IMAGES else ():
         mine, others = one.place.known - other.place.known, other.place.known - one.place.known
         if len(mine) == len(others) == 1 and negate(*mine) in others:
             guards = tuple(guard for guard in one.place.guards if guard not in mine)
             both = replace(one, place=ReadPlace(one.place.ranges, guards, frozenset(guards)))
-            return _without_conditions([both, *(read for read in reads if read not in (one, other))])
+            return _merge_pairs([both, *(read for read in reads if read not in (one, other))])
     return reads
 
 
@@ -288,17 +290,18 @@ def _covers(one: ReadPlace, other: ReadPlace) -> bool:
     return all(guard in other.known or prove(guard, other.over_lengths) for guard in one.guards)
 
 
-def _reached(read: Read, doubts: Doubts) -> Read:
-    """A read with conditions on what it mentions alone: some value of each other coordinate reaches it.
+def _eliminate_coordinates(read: Read, analysis: ReadAnalysis) -> Read:
+    """Eliminate from the conditions of a read the coordinates that its indices do not mention.
 
-    What grows with such a coordinate, the end of another range or what a guard asks, is at its best at the
-    end of the range; where guards bound it from both sides, some value is between.  That a range has an
-    element at all is taken for granted, unless it is asked what is read at least.
+    A read happens if any value of such a coordinate reaches it.  Where the extent of another range, or a
+    guard, is monotonic in the coordinate, the best end of its range is substituted; where guards bound it
+    from both sides, some value must lie between them.  The coordinate's range is assumed to have an element,
+    unless a lower bound is computed.
     """
-    if read.at is not None and index_nodes(read.at) and not doubts.least:
+    if read.at is not None and index_nodes(read.at) and not analysis.least:
         return read  # every visit counts
-    read = _of_multiples(read)
-    used = {symbol for symbol, _ in _used(read)}
+    read = _count_multiples(read)
+    used = {symbol for symbol, _ in _used_coordinates(read)}
     ranges, guards, own = list(read.place.ranges), list(read.place.guards), set[Cond]()
     for at in reversed(range(len(ranges))):
         symbol, extent = ranges[at]
@@ -319,38 +322,38 @@ def _reached(read: Read, doubts: Doubts) -> Read:
         ):
             guards = [*(guard for guard in guards if guard not in asking), *between]
         elif any(guard in own for guard in asking):
-            doubts.more(True)
+            analysis.mark_inexact(True)
             guards = [guard for guard in guards if guard not in own or guard not in asking]
-        if not is_nonnegative(extent - 1, doubts.granted):
+        if not is_nonnegative(extent - 1, analysis.granted):
             guards.append(ge(extent - 1))
             own.add(guards[-1])
     taken = dict.fromkeys(read.taken)
-    if not doubts.least:
+    if not analysis.least:
         noted = [guard for guard in guards if guard in own and not _asks_coordinates(guard)]
         taken |= {guard.p: None for guard in noted if isinstance(guard, Ge)}
         guards = [guard for guard in guards if guard not in noted]
-    asked = tuple(dict.fromkeys(guard for guard in guards if prove(guard, doubts.granted) is not True))
+    asked = tuple(dict.fromkeys(guard for guard in guards if prove(guard, analysis.granted) is not True))
     return replace(read, place=ReadPlace(tuple(ranges), asked, frozenset(asked)), taken=tuple(taken))
 
 
-def _of_multiples(read: Read) -> Read:
-    """A read where guards that ask for multiples of a number are gone: a coordinate counts them."""
+def _count_multiples(read: Read) -> Read:
+    """Replace a guard that requires multiples of a number by a coordinate that counts the multiples."""
     for guard, (symbol, extent) in product(read.place.guards, read.place.ranges):
-        floor = _divided(guard)
+        floor = _required_quotient(guard)
         found = None if floor is None else bound_of(Ge(floor.p), symbol)
         most = None if floor is None else _largest(floor.p, read.place.ranges)
         if floor is None or found is None or found[0] != 1 or most is None or not is_nonnegative(floor.p - 1):
             continue
-        new = _another(symbol, most // floor.q)
+        new = _new_coordinate(symbol, most // floor.q)
         value = floor.q * new + found[1]
         counted = _with_coordinate(read, guard, symbol, new, value)
         within = (g for g in (ge(value - 1), ge(extent - value)) if not prove(g, counted.place.guards))
-        return _of_multiples(replace(counted, place=counted.place.under(conj(*within))))
+        return _count_multiples(replace(counted, place=counted.place.under(conj(*within))))
     return read
 
 
-def _divided(guard: Cond) -> Floor | None:
-    """The quotient that a guard asks to have no rest, by a number."""
+def _required_quotient(guard: Cond) -> Floor | None:
+    """Return the quotient whose remainder a guard requires to be 0, if the divisor is a number."""
     floors = [g for g in generators_in(guard.p) if isinstance(g, Floor)] if isinstance(guard, Eq) else []
     for floor in floors:
         if floor.q.constant is not None and guard == eq(floor.p - floor.q * atom(floor)):
@@ -359,7 +362,7 @@ def _divided(guard: Cond) -> Floor | None:
 
 
 def _largest(p: Poly, ranges: Ranges) -> Poly | None:
-    """The value of a form at the far end of every range, which none of them makes less."""
+    """Return the value of a form at the far ends of all ranges, if no coordinate decreases it."""
     for symbol, extent in reversed(ranges):
         if direction(p, symbol) != 1:
             return None
@@ -368,7 +371,10 @@ def _largest(p: Poly, ranges: Ranges) -> Poly | None:
 
 
 def _between(symbol: Symbol, extent: Poly, guards: list[Cond]) -> list[Cond] | None:
-    """What holds where a coordinate has a value that guards admit; None where they do more than bound it."""
+    """Return the conditions for a coordinate to have a value that guards admit.
+
+    The result is None if a guard does more than bound the coordinate.
+    """
     low, high = [ONE], [extent]
     for guard in guards:
         found = bound_of(guard, symbol)
@@ -378,18 +384,18 @@ def _between(symbol: Symbol, extent: Poly, guards: list[Cond]) -> list[Cond] | N
         low += [bound] if way == 1 or isinstance(guard, Eq) else []
         high += [bound] if way == -1 or isinstance(guard, Eq) else []
     pairs = product(high, low)
-    next(pairs)  # that the range has an element is asked for anyway
+    next(pairs)  # skip the pair for which the range itself has an element: the caller requires that anyway
     return [ge(last - first) for last, first in pairs]
 
 
-def _used(read: Read) -> Ranges:
-    """The coordinates that indices mention, with their ranges."""
+def _used_coordinates(read: Read) -> Ranges:
+    """Return the coordinates that indices mention, with their ranges."""
     mentioned = {s for index in read.at or () if isinstance(index, Poly) for s in index.free}
     return tuple((symbol, extent) for symbol, extent in read.place.ranges if symbol in mentioned)
 
 
-def _visits(ranges: Ranges, guards: tuple[Cond, ...], doubts: Doubts) -> Poly | None:
-    """How many points some coordinates run over where conditions hold; None where that is involved."""
+def _count_points(ranges: Ranges, guards: tuple[Cond, ...], analysis: ReadAnalysis) -> Poly | None:
+    """Return at how many points of ranges conditions hold; None where that is too complex."""
     names = {symbol for symbol, _ in ranges}
     mentioned = {s for guard in guards for s in symbols_of_cond(guard)} | {
         s for _, e in ranges for s in e.free
@@ -398,14 +404,15 @@ def _visits(ranges: Ranges, guards: tuple[Cond, ...], doubts: Doubts) -> Poly | 
         return None
     found = total(ONE, [(symbol, ONE, extent) for symbol, extent in ranges], guards)
     involved = found.height > 1 or any(isinstance(generator, Sum) for generator in generators_in(found))
-    doubts.more(involved)
+    analysis.mark_inexact(involved)
     return None if involved else found
 
 
 class _Image(Struct, frozen=True):
-    """Elements of an input under some shape: a box, or so many of it, or of what is no box.
+    """Elements of an input under some shape: a box, part of a box, or a set that is not a box.
 
-    Those are where ``guards`` hold: ``at`` takes each of the coordinates that it mentions to one of its own.
+    Without a box, or with coordinates in ``guards``, the elements are those where the guards hold, and ``at``
+    maps distinct coordinates to distinct elements.
     """
 
     count: Poly
@@ -423,7 +430,7 @@ class _Image(Struct, frozen=True):
         return sides is not None and all(not (side.first.free | side.count.free) for side in sides)
 
     def is_apart(self, other: _Image) -> bool:
-        """Whether no element is in both, as far as can be told."""
+        """Whether no element is in both images, as far as can be proved."""
         if self.shape != other.shape:
             return False
         if self.at == other.at and any(negate(guard) in other.guards for guard in self.guards):
@@ -432,11 +439,11 @@ class _Image(Struct, frozen=True):
         return boxes or _never_meet(self, other)
 
     def is_inside(self, other: _Image, facts: tuple[Cond, ...]) -> bool:
-        """Whether all of its elements are in another, as far as can be told."""
+        """Whether all elements of this image are in another, as far as can be proved."""
         if self.shape != other.shape or self.box is None or other.box is None:
             return False
         known = (*facts, *(guard for guard in self.guards if not _asks_coordinates(guard)))
-        # where coordinates are asked for, it has not all of its box
+        # with conditions on coordinates, the other image lacks part of its box
         needed = [guard for guard in other.guards if guard not in known]
         return not any(map(_asks_coordinates, needed)) and (
             all(prove(guard, known) for guard in needed)
@@ -444,7 +451,7 @@ class _Image(Struct, frozen=True):
         )
 
     def elements(self) -> set[tuple[int, ...]] | None:
-        """Every element, where they are few and known."""
+        """Enumerate the elements, if they are known and few."""
         if self.at or self.box is None or not self.is_constant or (self.count.constant or 0) > _FEW_ELEMENTS:
             return None
         ranges = (range(0, evaluate(side.count, {}) * side.step, side.step) for side in self.box)
@@ -453,7 +460,7 @@ class _Image(Struct, frozen=True):
 
 
 def _never_meet(a: _Image, b: _Image) -> bool:
-    """Whether no coordinates of two images lead to one element: what would have to hold is impossible."""
+    """Whether no coordinates of two images lead to the same element: the equations contradict the guards."""
     if not a.ranges or not b.ranges:
         return False
     others = {symbol: coordinate(f"{symbol.name} of the other", extent) for symbol, extent in b.ranges}
@@ -466,7 +473,7 @@ def _never_meet(a: _Image, b: _Image) -> bool:
 
 
 def _are_apart(a: IndexValues, b: IndexValues) -> bool:
-    """Whether two indices have no value in common: one is beyond the other, or they never meet."""
+    """Whether two indices share no value: one lies beyond the other, or their steps never meet."""
     distance = (a.first - b.first).constant
     if distance is not None and distance % gcd(a.step, b.step):
         return True
@@ -474,14 +481,14 @@ def _are_apart(a: IndexValues, b: IndexValues) -> bool:
 
 
 def _is_within(a: IndexValues, b: IndexValues, facts: tuple[Cond, ...]) -> bool:
-    """Whether all values of an index are among those of another."""
+    """Whether all values of one index are values of another."""
     known = (*facts, ge(a.count - 1))
     ends = is_nonnegative(a.first - b.first, known) and is_nonnegative(b.last - a.last, known)
     return a == b or (b.step == 1 and ends)
 
 
-def _outermost(images: list[_Image], facts: tuple[Cond, ...]) -> list[_Image]:
-    """Images without those that are inside of another."""
+def _drop_inner(images: list[_Image], facts: tuple[Cond, ...]) -> list[_Image]:
+    """Drop images that lie inside another."""
     kept: list[_Image] = []
     for image in images if len(images) <= _FEW_TOGETHER else ():
         if not any(image.is_inside(other, facts) for other in kept):
@@ -489,8 +496,8 @@ def _outermost(images: list[_Image], facts: tuple[Cond, ...]) -> list[_Image]:
     return kept or images
 
 
-def _joined(images: list[_Image], facts: tuple[Cond, ...]) -> list[_Image]:
-    """Images of which boxes that lie side by side, or overlap along one side, are one."""
+def _merge_boxes(images: list[_Image], facts: tuple[Cond, ...]) -> list[_Image]:
+    """Merge pairs of boxes that differ in one dimension and touch or overlap there."""
     for one, other in permutations(images, 2) if len(images) <= _FEW_TOGETHER else ():
         plain = not one.at and not other.at and one.shape == other.shape
         if plain and one.box is not None and other.box is not None:
@@ -500,18 +507,18 @@ def _joined(images: list[_Image], facts: tuple[Cond, ...]) -> list[_Image]:
                 long = IndexValues(a.first, 1, b.last - a.first + 1)
                 box = (*one.box[: apart[0]], long, *one.box[apart[0] + 1 :])
                 both = _Image(product_of(side.count for side in box), one.shape, box)
-                return _joined([both, *(image for image in images if image not in (one, other))], facts)
+                return _merge_boxes([both, *(image for image in images if image not in (one, other))], facts)
     return images
 
 
 def _continues(a: IndexValues, b: IndexValues, facts: tuple[Cond, ...]) -> bool:
-    """Whether values begin among those of another index, or just after them, and go at least as far."""
+    """Whether the values of ``b`` begin within ``a`` or just after it, and end no earlier."""
     gaps = (b.first - a.first, a.last + 1 - b.first, b.last - a.last)
     return a.step == b.step == 1 and all(is_nonnegative(gap, facts) for gap in gaps)
 
 
-def _together(images: list[_Image]) -> Poly | None:
-    """How many elements images have together; None where it cannot be told which they share."""
+def _count_union(images: list[_Image]) -> Poly | None:
+    """Return how many elements images have together; None where their overlap is unknown."""
     if len(images) <= _FEW_IMAGES and all(a.is_apart(b) for a, b in combinations(images, 2)):
         return total_of(image.count for image in images)
     found = [image.elements() for image in images] if len({image.shape for image in images}) == 1 else [None]
@@ -519,81 +526,85 @@ def _together(images: list[_Image]) -> Poly | None:
     return const(len(set().union(*known))) if len(known) == len(found) else None
 
 
-def _image(read: Read, doubts: Doubts) -> _Image | None:
-    """The elements that a read takes, by coordinates alone; None where they are not told apart."""
+def _image(read: Read, analysis: ReadAnalysis) -> _Image | None:
+    """Return the elements that a read takes by coordinates alone; None where they cannot be separated."""
     if read.at is None:
         return None
-    before = len(doubts.asked)
-    found = _told_apart(read, read.at, doubts)
-    if found is None or not _is_defined(found.count, doubts):
-        doubts.more(len(doubts.asked) == before)
+    before = len(analysis.undecided)
+    found = _separate_elements(read, read.at, analysis)
+    if found is None or not _is_defined(found.count, analysis):
+        analysis.mark_inexact(len(analysis.undecided) == before)
         return None
     return found
 
 
-def _is_defined(count: Poly, doubts: Doubts) -> bool:
-    """Whether a form has a value where nothing is read, too."""
+def _is_defined(count: Poly, analysis: ReadAnalysis) -> bool:
+    """Whether a form has a value even where nothing is read."""
     divisors = [g.q for g in generators_in(count) if isinstance(g, Floor)]
-    return all(is_nonnegative(divisor - 1, doubts.granted) for divisor in divisors)
+    return all(is_nonnegative(divisor - 1, analysis.granted) for divisor in divisors)
 
 
-def _told_apart(read: Read, indices: tuple[Poly | Node, ...], doubts: Doubts) -> _Image | None:
+def _separate_elements(read: Read, indices: tuple[Poly | Node, ...], analysis: ReadAnalysis) -> _Image | None:
     at = tuple(index for index in indices if isinstance(index, Poly))
     lengths = tuple(
         length for index, length in zip(indices, read.shape, strict=False) if isinstance(index, Poly)
     )
-    ranges = _used(read)
+    ranges = _used_coordinates(read)
     axes = [tuple((s, e) for s, e in ranges if s in index.free) for index in at]
     asked = [guard for guard in read.place.guards if _asks_coordinates(guard)]
-    tried = doubts if not asked else Doubts(doubts.facts, least=doubts.least, granted=doubts.granted)
+    tried = (
+        analysis
+        if not asked
+        else ReadAnalysis(analysis.facts, least=analysis.least, granted=analysis.granted)
+    )
     sides = _sides(at, axes, ranges, lengths, tried)
     told = tuple(side for side in sides if side is not None)
     box = told if len(told) == len(at) else None
     if box is not None and not asked:
-        return _boxed(box, at, read, doubts)
+        return _whole_box(box, at, read, analysis)
     spread = [k for k, side in enumerate(sides) if side is None]
-    if sides and not asked and all(_is_spread(at[k], list(axes[k]), doubts) for k in spread):
-        each = (at_least_none(extent, doubts) for k in spread for _, extent in axes[k])
+    if sides and not asked and all(_is_spread(at[k], list(axes[k]), analysis) for k in spread):
+        each = (at_least_none(extent, analysis) for k in spread for _, extent in axes[k])
         count = product_of((*(side.count for side in told), *each))
-        there = total(count, (), read.place.over_lengths, doubts.granted)
+        there = total(count, (), read.place.over_lengths, analysis.granted)
         return _Image(there, read.shape, None, at, read.place.known, ranges)
-    if _is_one_to_one(at, axes, doubts):
-        visits = _visits(ranges, read.place.guards, doubts)
+    if _is_one_to_one(at, axes, analysis):
+        visits = _count_points(ranges, read.place.guards, analysis)
         if visits is not None:
             return _Image(visits, read.shape, box, at, read.place.known, ranges)
-    narrow = _narrowed(read, doubts)
+    narrow = _restrict_range(read, analysis)
     if narrow is not read and narrow.at is not None:
-        found = _told_apart(narrow, narrow.at, doubts)
+        found = _separate_elements(narrow, narrow.at, analysis)
         return None if found is None or any(side.is_involved for side in found.box or ()) else found
-    cut = None if box is None else _cut(box, at, asked, doubts)
-    doubts.join(tried)
+    cut = None if box is None else _cut_box(box, at, asked, analysis)
+    analysis.join(tried)
     if cut is None or any(side.is_involved for side in cut):
         return None
-    return _boxed(cut, at, read, doubts)
+    return _whole_box(cut, at, read, analysis)
 
 
-def _narrowed(read: Read, doubts: Doubts) -> Read:
-    """A read whose coordinates run over no more than a guard on one of them admits; itself where none is."""
+def _restrict_range(read: Read, analysis: ReadAnalysis) -> Read:
+    """Restrict the range of a coordinate to the values that one guard admits, if there is such a guard."""
     for guard in read.place.guards:
-        for symbol, extent in _used(read) if isinstance(guard, Ge) else ():
+        for symbol, extent in _used_coordinates(read) if isinstance(guard, Ge) else ():
             found = bound_of(guard, symbol)
             if found is None or any(other.kind == "coord" for other in found[1].free):
                 continue
             way, bound = found
-            gone = at_least_none(bound - 1 if way == 1 else extent - bound, doubts)
-            left = _another(symbol, extent - gone)
+            gone = at_least_none(bound - 1 if way == 1 else extent - bound, analysis)
+            left = _new_coordinate(symbol, extent - gone)
             return _with_coordinate(read, guard, symbol, left, left + gone if way == 1 else left)
     return read
 
 
-@lru_cache(maxsize=1 << 10)  # so that reads that are alike stay so
-def _another(symbol: Symbol, extent: Poly) -> Poly:
-    """A coordinate that runs so far, in place of one."""
+@lru_cache(maxsize=1 << 10)  # so that equal reads stay equal
+def _new_coordinate(symbol: Symbol, extent: Poly) -> Poly:
+    """Return a new coordinate with another extent, in place of a given one."""
     return coordinate(symbol.name, extent)
 
 
 def _with_coordinate(read: Read, without: Cond, symbol: Symbol, left: Poly, value: Poly) -> Read:
-    """A read without a guard, and a coordinate that is some value of another one."""
+    """Remove a guard from a read, and substitute a form in a new coordinate for an old coordinate."""
     by, new = {symbol: value}, the_symbol(left)
     assert new.hi is not None
     ranges = tuple(
@@ -606,17 +617,21 @@ def _with_coordinate(read: Read, without: Cond, symbol: Symbol, left: Poly, valu
 
 
 def _sides(
-    at: tuple[Poly, ...], axes: list[Ranges], ranges: Ranges, lengths: tuple[Poly, ...], doubts: Doubts
+    at: tuple[Poly, ...],
+    axes: list[Ranges],
+    ranges: Ranges,
+    lengths: tuple[Poly, ...],
+    analysis: ReadAnalysis,
 ) -> list[IndexValues | None]:
-    """The values of every index, None for one that is not told; nothing where they depend on each other."""
+    """Return the values of every index, None where unknown; nothing if the indices share coordinates."""
     apart = sum(map(len, axes)) == len(ranges)
     if not apart or any(symbol.kind == "coord" for _, extent in ranges for symbol in extent.free):
         return []
-    return [_plain(*one[:2]) or index_values(*one, doubts) for one in zip(at, axes, lengths, strict=True)]
+    return [_plain(*one[:2]) or index_values(*one, analysis) for one in zip(at, axes, lengths, strict=True)]
 
 
 def _plain(index: Poly, own: Ranges) -> IndexValues | None:
-    """The values of an index of at most one coordinate, with which it grows by a number."""
+    """Return the values of an index that is constant, or linear in one coordinate with a constant slope."""
     if not own:
         return IndexValues(index, 1, ONE)
     symbol, extent = own[0]
@@ -626,23 +641,25 @@ def _plain(index: Poly, own: Ranges) -> IndexValues | None:
     return IndexValues(first, abs(step), extent) if step else None
 
 
-def _boxed(box: tuple[IndexValues, ...], at: tuple[Poly, ...], read: Read, doubts: Doubts) -> _Image:
-    """All elements of a box, where conditions on lengths hold."""
+def _whole_box(
+    box: tuple[IndexValues, ...], at: tuple[Poly, ...], read: Read, analysis: ReadAnalysis
+) -> _Image:
+    """Return all elements of a box, under the conditions on lengths of a read."""
     count, over_lengths = product_of(side.count for side in box), read.place.over_lengths
     if not over_lengths:
         return _Image(count, read.shape, box)
-    there = total(count, (), over_lengths, doubts.granted)
+    there = total(count, (), over_lengths, analysis.granted)
     return _Image(there, read.shape, box, at, frozenset(over_lengths))
 
 
-def _is_one_to_one(at: tuple[Poly, ...], axes: list[Ranges], doubts: Doubts) -> bool:
-    """Whether different coordinates take different elements: one after another follows from the indices."""
+def _is_one_to_one(at: tuple[Poly, ...], axes: list[Ranges], analysis: ReadAnalysis) -> bool:
+    """Whether distinct coordinates take distinct elements: each index determines some of them in turn."""
     told, left = set[Symbol](), {symbol for own in axes for symbol, _ in own}
     while left:
         found = set[Symbol]()
         for index, own in zip(at, axes, strict=True):
             more = [one for one in own if one[0] not in told]
-            if _is_spread(index, more, doubts) or _is_in_rows(index, more, doubts):
+            if _is_spread(index, more, analysis) or _is_in_rows(index, more, analysis):
                 found |= {symbol for symbol, _ in more}
         if not found:
             return False
@@ -651,24 +668,24 @@ def _is_one_to_one(at: tuple[Poly, ...], axes: list[Ranges], doubts: Doubts) -> 
     return True
 
 
-def _is_spread(index: Poly, own: list[tuple[Symbol, Poly]], doubts: Doubts) -> bool:
-    """Whether an index tells several coordinates: a step of one is longer than all that others add."""
-    slopes = [slope_of(index, symbol, doubts) for symbol, _ in own]
+def _is_spread(index: Poly, own: list[tuple[Symbol, Poly]], analysis: ReadAnalysis) -> bool:
+    """Whether an index determines several coordinates: each step exceeds everything that smaller ones add."""
+    slopes = [slope_of(index, symbol, analysis) for symbol, _ in own]
     told = [slope for slope in slopes if slope is not None]
-    steps = [slope if is_nonnegative(slope, doubts.granted) else -slope for slope in told]
+    steps = [slope if is_nonnegative(slope, analysis.granted) else -slope for slope in told]
     if len(steps) < len(own):
         return False
     reach = ONE
     order = sorted(range(len(own)), key=lambda k: (steps[k].constant is None, steps[k].constant or 0))
     for k in order:
-        if k != order[0] and not is_nonnegative(steps[k] - reach, doubts.granted):
+        if k != order[0] and not is_nonnegative(steps[k] - reach, analysis.granted):
             return False
         reach = reach + steps[k] * (own[k][1] - 1)
     return True
 
 
-def _is_in_rows(index: Poly, own: list[tuple[Symbol, Poly]], doubts: Doubts) -> bool:
-    """Whether an index goes through rows one after the other, none of which begins before the last one ends.
+def _is_in_rows(index: Poly, own: list[tuple[Symbol, Poly]], analysis: ReadAnalysis) -> bool:
+    """Whether an index goes through rows in order, each of which begins after the previous one ends.
 
     Rows may differ in length, as those of a packed triangle do: ``i*(i - 1)/2 + j`` where j goes to i.
     """
@@ -680,13 +697,13 @@ def _is_in_rows(index: Poly, own: list[tuple[Symbol, Poly]], doubts: Doubts) -> 
         return False
     begins = parts[1]
     gap = step_of(begins, outer) - extent
-    return is_nonnegative(extent, doubts.granted) and is_nonnegative(gap, doubts.granted)
+    return is_nonnegative(extent, analysis.granted) and is_nonnegative(gap, analysis.granted)
 
 
-def _cut(
-    box: tuple[IndexValues, ...], at: tuple[Poly, ...], guards: list[Cond], doubts: Doubts
+def _cut_box(
+    box: tuple[IndexValues, ...], at: tuple[Poly, ...], guards: list[Cond], analysis: ReadAnalysis
 ) -> tuple[IndexValues, ...] | None:
-    """What is left of a box where guards hold, each of which bounds an index; None where one does not."""
+    """Return the part of a box where guards hold; None if a guard does not bound one index."""
     sides = list(box)
     for guard in guards:
         p = guard.p if isinstance(guard, Ge) else ZERO
@@ -694,12 +711,12 @@ def _cut(
         if not found or sides[found[0][0]].step != 1:
             return None
         k, index, times = found[0]
-        sides[k] = _cut_side(sides[k], p - times * index, times, doubts)
+        sides[k] = _cut_side(sides[k], p - times * index, times, analysis)
     return tuple(sides)
 
 
 def _times(index: Poly, p: Poly) -> int | None:
-    """How often an index is in a form that mentions coordinates nowhere else."""
+    """Return the factor of an index in a form that mentions coordinates nowhere else."""
     moving = next((mono for mono in index.terms if _moves(mono)), None)
     times, rest = divmod(p.terms.get(moving, 0), index.terms[moving]) if moving is not None else (0, 0)
     left = p - times * index
@@ -710,33 +727,34 @@ def _moves(mono: Monomial) -> bool:
     return any(symbol.kind == "coord" for generator in mono for symbol in generator.free)
 
 
-def _cut_side(side: IndexValues, rest: Poly, times: int, doubts: Doubts) -> IndexValues:
-    """The values of an index so many times which, and the rest, are no less than 0."""
+def _cut_side(side: IndexValues, rest: Poly, times: int, analysis: ReadAnalysis) -> IndexValues:
+    """Return the values of an index at which ``times * index + rest`` is nonnegative."""
     bound = rest // abs(times)
-    gone = at_least_none(-bound - side.first if times > 0 else side.last - bound, doubts)
+    gone = at_least_none(-bound - side.first if times > 0 else side.last - bound, analysis)
     first = side.first + gone if times > 0 else side.first
-    return IndexValues(first, 1, at_least_none(side.count - gone, doubts))
+    return IndexValues(first, 1, at_least_none(side.count - gone, analysis))
 
 
 # === Traffic.
 
 
 _MOST_VISITS = 20_000
+"""Nodes, by place, that a traversal visits; with more, every input that is used counts as a whole."""
 _NONE: Mapping[str, str] = MappingProxyType({})
 
 
 class Traffic(Struct, frozen=True, eq=False):
-    """Bytes in and out, by space.  Texts have no size: ``unsized`` names the spaces left out."""
+    """Bytes read and written, by space.  Texts have no size: ``unsized`` names the spaces left out."""
 
     read: Mapping[str, Poly]
     written: Mapping[str, Poly]
     unsized: tuple[str, ...] = ()
     open: bool = False
-    """Whether less may be read: elements were not told apart, and numbers might tell more."""
+    """Whether fewer bytes may be read: elements were not separated, but numbers for lengths might help."""
     least: Mapping[str, Poly] | None = None
-    """What is read whatever indices say, where indices say what is read."""
+    """The bytes read whatever the indices are, where data decides the elements; None where it does not."""
     full: tuple[Poly, ...] = ()
-    """Where none of them is negative ranges have an element; elsewhere less may be read."""
+    """Where none of these is negative, all ranges have an element; elsewhere fewer bytes may be read."""
 
     def map_forms(self, change: Change) -> Traffic:
         """Return this traffic with every form changed."""
@@ -745,43 +763,47 @@ class Traffic(Struct, frozen=True, eq=False):
         return Traffic(read, written, self.unsized, self.open, least, tuple(map(change, self.full)))
 
     def is_bound(self, facts: tuple[Cond, ...] = ()) -> bool:
-        """Whether the closed form may be more than what is moved at some lengths where facts hold."""
+        """Whether the closed form may exceed the bytes moved at some lengths that satisfy the facts."""
         return self.open or not all(is_nonnegative(p, facts) for p in self.full)
 
     @property
     def certain(self) -> Mapping[str, Poly]:
-        """Bytes that are read whatever data says: indices may all name the same element."""
+        """Bytes that are read whatever the data: indices may all name the same element."""
         return self.read if self.least is None else self.least
 
     @property
     def total(self) -> Poly | None:
-        """All bytes, in and out; None where something that moves has no size."""
+        """All bytes, read and written; None where a value that moves has no size."""
         return None if self.unsized else total_of((*self.read.values(), *self.written.values()))
 
 
 def traffic(program: Program, facts: tuple[Cond, ...] = (), same: Mapping[str, str] = _NONE) -> Traffic:
-    """Count the bytes that a program reads of its inputs, and those of its outputs, where facts hold.
+    """Count the bytes that a program reads of its inputs and writes to its outputs, where facts hold.
 
-    ``same`` are inputs that are given what others are: what both read counts once.
+    ``same`` maps an input to another that gets the same value: what both read counts once.
     """
-    doubts = Doubts(facts)
-    read = _read(program, doubts, same)
-    least = _by_space(_read(program, Doubts(facts, least=True), same)) if doubts.chosen else None
+    analysis = ReadAnalysis(facts)
+    read = _read(program, analysis, same)
+    least = _by_space(_read(program, ReadAnalysis(facts, least=True), same)) if analysis.chosen else None
     parts = [part for out in program.outputs for part in out.node.type]
     written = [(part.space, fewer_clips(product_of(part.shape))) for part in parts]
     unsized = sorted({space for space, _ in (*read, *written) if bits_of(space) is None})
-    return Traffic(_by_space(read), _by_space(written), tuple(unsized), doubts.met, least, tuple(doubts.full))
+    return Traffic(
+        _by_space(read), _by_space(written), tuple(unsized), analysis.inexact, least, tuple(analysis.full)
+    )
 
 
 def undecided(program: Program) -> tuple[Cond, ...] | None:
-    """The conditions that would tell more of what is read if one of them held; None where others might."""
-    doubts = Doubts()
-    _read(program, doubts)
-    return None if doubts.vague or doubts.chosen else tuple(map(ge, doubts.asked))
+    """Return the conditions that would each make the elements read more exact; None if others might."""
+    analysis = ReadAnalysis()
+    _read(program, analysis)
+    return None if analysis.vague or analysis.chosen else tuple(map(ge, analysis.undecided))
 
 
-def _read(program: Program, doubts: Doubts, same: Mapping[str, str] = _NONE) -> list[tuple[str, Poly]]:
-    elements = elements_read(program, doubts, same)
+def _read(
+    program: Program, analysis: ReadAnalysis, same: Mapping[str, str] = _NONE
+) -> list[tuple[str, Poly]]:
+    elements = elements_read(program, analysis, same)
     return [moved for given in program.inputs for moved in elements.get(given.name, ())]
 
 
@@ -795,7 +817,7 @@ def _by_space(moved: Iterable[tuple[str, Poly]]) -> Mapping[str, Poly]:
 
 
 def bytes_of(shape: tuple[Poly, ...], space: str) -> Poly | None:
-    """Give the bytes of one tensor; None for texts, which have no size.
+    """Return the bytes of one tensor; None for texts, which have no size.
 
     >>> from tolcost.algebra import const, length
     >>> bytes_of((length("n"),), "float16"), bytes_of((const(3),), "int4"), bytes_of((), "S")
@@ -806,12 +828,12 @@ def bytes_of(shape: tuple[Poly, ...], space: str) -> Poly | None:
 
 
 def packed(elements: Poly, bits: int) -> Poly:
-    """Give the bytes that so many elements of some bits take."""
+    """Return the bytes of a number of packed elements of a given width."""
     return elements * (bits // 8) if bits % 8 == 0 else (elements * bits + 7) // 8
 
 
 def bits_of(space: str) -> int | None:
-    """Give the bits of one element: its own where finite, else by the table of widths; None for texts."""
+    """Return the bits of one element: its own width where finite, else the table's; None for texts."""
     known = SPACES[space]
     if known.bits is not None:
         return known.bits
@@ -829,21 +851,21 @@ def _widths() -> Mapping[str, int]:
 
 
 class _Walk(Struct):
-    """One walk over a program, from its outputs to what they need."""
+    """One traversal of a program, from its outputs to the values they need."""
 
     found: dict[str, list[Read]] = field(default_factory=dict)
     bound: dict[Var, tuple[Node, ReadPlace]] = field(default_factory=dict)
     named: dict[Var, Node] = field(default_factory=dict)
-    """The same without places."""
+    """The nodes of ``bound``, without their places."""
     computed: dict[Var, bool] = field(default_factory=dict)
     seen: set[tuple[Node, ReadPlace]] = field(default_factory=set)
     pending: list[tuple[Node, ReadPlace]] = field(default_factory=list)
 
     def run(self, program: Program) -> bool:
-        """Find all reads; False if that takes too long."""
+        """Find all reads; False if the traversal exceeds its limit."""
         self._bind(program.bindings, ReadPlace())
         self.pending.extend((out.node, ReadPlace()) for out in program.outputs)
-        # a length that only data decides is read of the mask, even where no entry is looked at
+        # a data-dependent length is read off the mask, even if no entry is used
         self.pending.extend(
             (node.mask, ReadPlace()) for _, node in program.bindings if isinstance(node, ir.Filter)
         )
@@ -867,26 +889,26 @@ class _Walk(Struct):
             case ir.Ref(var=var) if var in self.bound:
                 value, there = self.bound[var]
                 self.pending.append((value, place if place.ranges == there.ranges else there))
-                if self._computes(var):  # which it does whether or not a place that uses it is reached
+                if self._computes(var):  # whether or not a place that uses it is reached
                     self._begin(value, there)
             case ir.Member(tol=tol, at=at) if (given := self._input(tol)) is not None:
                 if not _is_never(place):
                     computed = index_nodes(at) and not self._is_chosen(index_nodes(at))
                     self._note(given.name, Read(tol.type[0].shape, at, place, by_lengths=bool(computed)))
                 self.pending.extend((index, place) for index in index_nodes(at))
-            case ir.Member() | ir.Component() if (begun := self._begun(node, place)) is not None:
-                self._with_turns(*begun, node, place)
+            case ir.Member() | ir.Component() if (begun := self._find_fold(node, place)) is not None:
+                self._visit_part(*begun, node, place)
             case ir.Select(then=then, other=other) if (condition := static_condition(node)) is not None:
                 self._enter(then, place.under(condition))
                 self._enter(other, place.under(negate(condition)))
             case _:
                 self._plain(node, place)
 
-    def _begun(self, node: Node, place: ReadPlace) -> tuple[ir.Fold, ReadPlace, Node] | None:
-        """The fold that something is taken of, where it is, and the same taken of what the fold begins with.
+    def _find_fold(self, node: Node, place: ReadPlace) -> tuple[ir.Fold, ReadPlace, Node] | None:
+        """Find the fold that a node takes a part of, the fold's place, and the same part of the fold's start.
 
-        That is what it comes to if no turn is taken.  None where nothing of it is given: what is computed to
-        begin with is computed as a whole.
+        If the fold takes no turn, that part is the value.  The result is None if no item of the start is
+        given, as by an input: a computed start is computed as a whole.
         """
         around: list[Node] = []
         while not isinstance(node, ir.Fold):
@@ -905,11 +927,11 @@ class _Walk(Struct):
             if isinstance(outer, ir.Component) and isinstance(found, ir.Pack):
                 found = _component(found, outer.j)
             else:
-                found = rebuild(outer, (found, *children(outer)[1:]))
+                found = with_operands(outer, (found, *children(outer)[1:]))
         return node, place, found
 
     def _is_given(self, node: Node) -> bool:
-        """Whether a value is an input, or what folds that may take no turn make of one."""
+        """Whether a value is an input, or the result of a fold over one that may take no turn."""
         while not isinstance(node, Input):
             if isinstance(node, ir.Reshape | ir.Convert):
                 node = node.value
@@ -921,20 +943,21 @@ class _Walk(Struct):
                 return False
         return True
 
-    def _with_turns(
+    def _visit_part(
         self, fold: ir.Fold, there: ReadPlace, of_start: Node, node: Node, place: ReadPlace
     ) -> None:
-        """Visit what is taken of a fold, and where no turn is taken the same of what it begins with."""
+        """Visit a part of a fold, and, where the fold takes no turn, the same part of its start."""
         turns = conj(*(ge(extent - 1) for extent in fold.extents))
         self.pending.append((fold, there.under(turns)))
         self._begin(fold, there)
-        # all of it, which a turn takes, has that as a part, unless there is more of it then, or less
+        # a turn reads the whole start, which includes the part, unless it changes its type or only replaces
+        # members
         is_part = fold.type == fold.start.type and not _only_puts(fold)
         self.pending.append((of_start, place if is_part else place.under(negate(turns))))
         self.pending.extend((index, place) for index in children(node)[1:])
 
     def _begin(self, node: Node, place: ReadPlace) -> None:
-        """Visit what is computed, whoever uses it: of a fold what is given to begin with is not."""
+        """Visit computed values, whoever uses them; given items of a fold's start count only when used."""
         if not isinstance(node, ir.Fold):
             self.pending.append((node, place))
             return
@@ -942,14 +965,14 @@ class _Walk(Struct):
         self._enter(node.body, place.inside(node))
 
     def _computes(self, var: Var) -> bool:
-        """Whether a name is one of something computed or laid out, and not only taken from somewhere."""
+        """Whether the value of a name is computed or laid out, rather than only taken from another value."""
         if var not in self.computed:
             inside = inner_nodes((self.named[var],))
             self.computed[var] = any(type(node) not in _TAKEN for node in inside)
         return self.computed[var]
 
     def _is_chosen(self, indices: tuple[Node, ...]) -> bool:
-        """Whether data may have a say in indices: an input is asked, or what a fold carries along."""
+        """Whether indices may depend on data: on an input, or on a loop-carried value."""
         return any(
             isinstance(node, Input) or (isinstance(node, ir.Ref) and node.var not in self.named)
             for node in inner_nodes(indices, self.named)
@@ -972,13 +995,13 @@ class _Walk(Struct):
         self.pending.append((block.result, place))
 
     def _bind(self, bindings: Bindings, place: ReadPlace) -> None:
-        """Values under their names; all parts of a joint work are computed, whoever asks for which."""
+        """Bind values to their names; all parts of a joint work are computed, whichever are used."""
         self.bound.update({var: (node, place) for var, node in bindings})
         self.named.update(bindings)
         self.pending.extend((node, place) for var, node in bindings if var.work is not None)
 
     def _input(self, node: Node) -> Input | None:
-        """The input that a value holds the elements of, perhaps converted or under another shape."""
+        """Return the input whose elements a value has, perhaps converted or under another shape."""
         while not isinstance(node, Input):
             if isinstance(node, ir.Reshape) or (isinstance(node, ir.Convert) and not node.bits):
                 node = node.value
@@ -993,21 +1016,21 @@ class _Walk(Struct):
 
 
 def _is_never(place: ReadPlace) -> bool:
-    """Whether nothing is evaluated at a place, and so nothing read; what is named outside of it may be."""
+    """Whether nothing is evaluated at a place, because a range is empty; names from outside may be."""
     return any(extent == ZERO for _, extent in place.ranges)
 
 
 _TAKEN = {*LEAVES, ir.Member, ir.Component, ir.Reshape, ir.Convert, ir.Pack, ir.Select}
-"""What computes nothing and lays nothing out."""
+"""Node kinds that compute nothing and lay nothing out."""
 
 
 def _items(node: Node) -> tuple[Node, ...]:
-    """What a list is made of; another value is one of its own."""
+    """Return the items of a list; any other value is its only item."""
     return node.items if isinstance(node, ir.Pack) else (node,)
 
 
 def _component(pack: ir.Pack, j: int) -> Node:
-    """A component of a list, by the items that it is made of."""
+    """Return a component of a packed list, from the item that contains it."""
     for item in pack.items:
         if j <= len(item.type):
             return item if len(item.type) == 1 else ir.Component(item, j, (item.type[j - 1],))
@@ -1016,7 +1039,7 @@ def _component(pack: ir.Pack, j: int) -> Node:
 
 
 def _only_puts(fold: ir.Fold) -> bool:
-    """Whether a fold does nothing with its accumulator but replace members of it."""
+    """Whether a fold only replaces members of its accumulator."""
     result = fold.body.result
     if not isinstance(result, ir.Put) or not is_ref(result.tol, fold.accumulator):
         return False
@@ -1031,16 +1054,16 @@ def _put(fold: ir.Fold) -> ir.Put:
 
 
 def elements_read(
-    program: Program, doubts: Doubts | None = None, same: Mapping[str, str] = _NONE
+    program: Program, analysis: ReadAnalysis | None = None, same: Mapping[str, str] = _NONE
 ) -> dict[str, tuple[tuple[str, Poly], ...]]:
-    """Elements read of each input, by name, with their spaces; an input that is not read is not there.
+    """Return the elements read of each input, by name, with their spaces; unread inputs are missing.
 
-    What is read of inputs that are the ``same`` as another is read of that one.
+    ``same`` maps an input to another that gets the same value; its reads count for that one.
     """
-    doubts = doubts or Doubts()
+    analysis = analysis or ReadAnalysis()
     walk = _Walk()
     complete = walk.run(program)
-    doubts.granted = (*doubts.facts, *(noted.condition for noted in program.conditions))
+    analysis.granted = (*analysis.facts, *(noted.condition for noted in program.conditions))
     for name in walk.found.keys() & same.keys():
         walk.found.setdefault(same[name], []).extend(walk.found.pop(name))
     named = (node.name for node in inner_nodes(roots(program)) if isinstance(node, Input))
@@ -1050,7 +1073,7 @@ def elements_read(
         whole = tuple((part.space, product_of(part.shape)) for part in given.type)
         if complete and given.name in walk.found:
             reads = walk.found[given.name]
-            found[given.name] = tuple((space, different_elements(v, reads, doubts)) for space, v in whole)
+            found[given.name] = tuple((space, different_elements(v, reads, analysis)) for space, v in whole)
         elif not complete and given.name in used:
             found[given.name] = whole
     return found

@@ -1,9 +1,9 @@
-"""Counts before anything is summed, as plain data: for whoever wants to sum them in another way.
+"""Counts as plain data, before any summation, for a second way of summing them.
 
-A program applies a function so many times at every coordinate of some ranges where guards hold.
-This is read off the atoms and written down as it stands: no sum is taken, nothing cancels, no
-guard is negated away.  ``count`` does all of that with our own algebra; a second derivation
-(``second_opinion``) starts from here, and ``walked`` adds up by visiting every coordinate.
+A program applies a function a number of times at every coordinate of nested ranges where guards hold. This
+module reads those numbers off the atoms as they are: it takes no sum, cancels nothing and negates no guard.
+``count`` does all of that with our own algebra; the second derivation (``second_opinion``) starts from here,
+and ``walked`` adds up by visiting every coordinate.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ Guarded: TypeAlias = tuple[tuple[Symbol, Poly] | Cond, ...]
 
 
 class Larger(Struct, frozen=True):
-    """The larger of two counts, where only running decides between them."""
+    """The larger of two counts, where data decides between the sides."""
 
     then: tuple[Summand, ...]
     other: tuple[Summand, ...]
 
 
 class Summand(Struct, frozen=True):
-    """A weight, at every coordinate of ranges (each from 1 to its extent) where guards hold.
+    """A weight at every coordinate of ranges (each from 1 to its extent) where guards hold.
 
-    An extent or a guard may mention the coordinates that come before it in ``scopes``.
+    An extent or a guard may mention coordinates that precede it in ``scopes``.
     """
 
     scopes: Guarded
@@ -50,7 +50,7 @@ _Terms: TypeAlias = dict[tuple[CountKey, Guarded, Larger | None], int]
 
 
 def unsummed(program: Program) -> dict[CountKey, tuple[Summand, ...]]:
-    """Give what a program applies to data, by function and space."""
+    """Return the functions that a program applies to data, by function and space."""
     found = schedules(program)
     inside: dict[Block, _Terms] = {}
     for block, plan in found.blocks:
@@ -59,7 +59,7 @@ def unsummed(program: Program) -> dict[CountKey, tuple[Summand, ...]]:
 
 
 def symbols_in(summands: Iterable[Summand]) -> set[Symbol]:
-    """Give every symbol that counts mention, coordinates included."""
+    """Return every symbol that counts mention, coordinates included."""
     found: set[Symbol] = set()
     for summand in summands:
         for scope in summand.scopes:
@@ -70,12 +70,12 @@ def symbols_in(summands: Iterable[Summand]) -> set[Symbol]:
 
 
 def lengths_in_loops(program: Program) -> set[Symbol]:
-    """Give the lengths that data decides anew at every step of some loop: no count in them is exact."""
+    """Return the lengths that data decides at every step of a loop; counts that mention one are not exact."""
     return {symbol for lengths in filter_lengths(schedules(program)).values() for symbol, _ in lengths}
 
 
 def _visited(plan: Schedule, inside: Mapping[Block, _Terms]) -> _Terms:
-    """Give what one visit of a block does."""
+    """Return the counts of one visit of a block."""
     terms: _Terms = {}
     for step in plan.steps:
         for term, weight in _own(step.node, inside).items():
@@ -84,7 +84,7 @@ def _visited(plan: Schedule, inside: Mapping[Block, _Terms]) -> _Terms:
 
 
 def _own(node: Node, inside: Mapping[Block, _Terms]) -> _Terms:
-    """Give what a node does itself, its operands left out."""
+    """Return the counts of a node itself, without its operands."""
     match node:
         case ir.Lambda(charge="data") | ir.Where(charge="data"):
             function = node.function if isinstance(node, ir.Lambda) else "where"
@@ -120,11 +120,11 @@ def _by_function(terms: _Terms) -> dict[CountKey, tuple[Summand, ...]]:
 
 
 class TooManyCoordinates(Exception):
-    """There are more coordinates than are worth visiting."""
+    """A point has more coordinates than the limit allows to visit."""
 
 
 def walked(summands: tuple[Summand, ...], values: Mapping[Symbol, int], most: int = 200_000) -> int:
-    """Add up at a point by visiting every coordinate, at most so many."""
+    """Evaluate counts at a point by visiting every coordinate, at most ``most`` of them."""
     walk = _Walk(dict(values), most)
     return walk.total(summands)
 

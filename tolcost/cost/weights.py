@@ -1,6 +1,6 @@
-"""Cost models: weight files over (elementary function, space), and weighing counts with them.
+"""Cost models: weight files by elementary function and space, and their application to counts.
 
-A weight file is TOML: a name, a unit, what a function without a rule weighs, and rules.
+A weight file is TOML: a name, a unit, the weight of a function without a rule, and rules.
 
     name = "energy"
     unit = "pJ"
@@ -49,12 +49,13 @@ _RULE_KEYS = ("functions", "spaces", "families", "weight", "source")
 _DECIMAL = re.compile(r"[+-]?\d[\d_]{0,40}(\.[\d_]{1,40})?([eE][+-]?\d{1,2})?")
 _MAX_RULES = 10_000
 _MAX_INTEGER = 10**60
+"""Weights above this are mistakes, and would make exact fractions slow."""
 
 
 class FileRule(Struct, frozen=True, eq=False):
     """One rule as written; ``("*",)`` stands for all functions or all spaces.
 
-    A family among the spaces is marked: see ``family``.
+    A family among the spaces has a prefix: see ``family``.
     """
 
     functions: tuple[str, ...]
@@ -64,7 +65,7 @@ class FileRule(Struct, frozen=True, eq=False):
 
 
 def family(kind: str) -> str:
-    """Give the mark under which rules for a whole family of spaces are kept."""
+    """Return the key under which rules for a whole family of spaces are stored."""
     return f"family {kind}"
 
 
@@ -79,7 +80,7 @@ class _WeightReader(Struct, eq=False):
 
 
 def read_toml(text: str, name: str, code: str) -> Mapping[str, object]:
-    """Read TOML whose numbers are the decimals they are written as; ``code`` tells of what is none."""
+    """Read TOML with numbers as exact decimals; ``code`` is the diagnostic for invalid TOML."""
     try:
         return tomllib.loads(text.removeprefix("\ufeff"), parse_float=_decimal)
     except (ValueError, RecursionError) as error:
@@ -99,7 +100,7 @@ def _check_keys(reader: _WeightReader, raw: Mapping[str, object], known: Sequenc
 
 
 def _did_you_mean(word: str, known: Sequence[str]) -> str:
-    from difflib import get_close_matches  # only who mistypes needs it
+    from difflib import get_close_matches  # only a typing mistake needs it
 
     close = get_close_matches(word[:60], known, 1)
     return f"did you mean {close[0]}?" if close else f"known: {', '.join(known)}"
@@ -190,7 +191,7 @@ WeightTable: TypeAlias = Mapping[tuple[str, str], Fraction]
 
 
 class Weights(Struct, frozen=True, eq=False):
-    """A cost model.  ``default`` is None where a pair without a rule is an error."""
+    """A cost model.  ``default`` is None where a function and space without a rule are an error."""
 
     name: str
     unit: str
@@ -202,7 +203,7 @@ class Weights(Struct, frozen=True, eq=False):
 
 
 class Weighed(Struct, frozen=True):
-    """A weighed count: ``numerator / denominator`` units, exactly."""
+    """A weighted count: exactly ``numerator / denominator`` units."""
 
     numerator: Poly
     denominator: int
@@ -243,7 +244,7 @@ def _read(path: str | Path) -> str:
 
 
 def stored_weights(name: str, text: str) -> Weights | None:
-    """A shipped cost model as it was read before, where that is kept and was this text."""
+    """Read a shipped cost model from its stored form, if there is one that was made from this text."""
     kept = _shipped(name, "json")
     if not kept.is_file():
         return None
@@ -256,7 +257,10 @@ def stored_weights(name: str, text: str) -> Weights | None:
 
 
 def store_weights(name: str = "flops") -> None:
-    """Keep what a shipped cost model is read as: every command weighs FLOPs, and TOML takes 2 ms to read."""
+    """Store the parsed form of a shipped cost model.
+
+    Every command weighs FLOPs, and reading the TOML takes 2 ms.
+    """
     text = _read(name)
     one = parse_weights(text, name)
     rows = [[*pair, weight.as_integer_ratio()] for pair, weight in one.table.items()]
@@ -302,7 +306,7 @@ def parse_weights(text: str, name: str = "<weights>") -> Weights:
 
 
 def weight_of(weights: Weights, function: str, space: str) -> Fraction | None:
-    """Give the weight of one application; None where the model does not say."""
+    """Return the weight of one application; None where the model has none."""
     kind = family(SPACES[space].kind) if space in SPACES else ""
     for pair in (
         (function, space), (function, kind), (function, ANY), (ANY, space), (ANY, kind), (ANY, ANY),
@@ -313,13 +317,13 @@ def weight_of(weights: Weights, function: str, space: str) -> Fraction | None:
 
 
 def lacking(weights: Weights) -> tuple[str, ...]:
-    """The elementary functions that a cost model has no weight for, neither on reals nor on 32 bits."""
+    """Return the functions that a cost model has no weight for, neither on reals nor on ``float32``."""
     usual = ("R", "float32")
     return tuple(name for name in FUNCTIONS if all(weight_of(weights, name, s) is None for s in usual))
 
 
 def weigh(counts: Counts, weights: Weights) -> Weighed:
-    """Weigh a histogram, exactly; a pair that the model does not cover is a diagnostic."""
+    """Weigh a histogram exactly; a function and space that the model does not cover are a diagnostic."""
     pairs = {key: weight_of(weights, *key) for key in counts.histogram}
     missing = tuple(_uncovered(weights, *key) for key, weight in pairs.items() if weight is None)
     if missing:

@@ -1,6 +1,6 @@
-"""From syntax tree to atoms: partial evaluation with symbolic lengths.
+"""Elaboration: from the syntax tree to atoms, by partial evaluation with symbolic lengths.
 
-What is said of arguments is known at once; what compiles is loaded when it is asked for.
+The types of arguments are imported at once; the compiler itself is loaded on first use.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["Argument", "Elaborated", "Inputs", "Tensor", "elaborate"]
 
 
 def __getattr__(name: str) -> object:
-    """Load what compiles."""
+    """Load the compiler on first use."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from tolcost.elaborate import programs

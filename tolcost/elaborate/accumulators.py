@@ -1,6 +1,7 @@
 """Folds in the IR: the type of an accumulator that may grow, and which of its components are static.
 
-Both are guesses at first.  A step is elaborated with them, and again until its result agrees.
+Both are guessed first. The step is elaborated with the guess, and again until its result agrees with the
+guess.
 """
 
 from __future__ import annotations
@@ -35,45 +36,45 @@ from tolcost.atoms.kit import (
     is_numeric,
     is_ref,
     numeric_type,
-    rebuild,
     regions,
     roots,
+    with_operands,
 )
 from tolcost.atoms.nodes import Block, Component, Fold, Node, Pack, Part, Ref, Type, Var
 from tolcost.diagnostics import Rejected
-from tolcost.elaborate.again import Copy
-from tolcost.elaborate.apply import result_space, takes, widened
+from tolcost.elaborate.again import SubprogramCopy
+from tolcost.elaborate.apply import result_space, takes, widen_space
 from tolcost.elaborate.layout import (
     as_static,
-    build,
+    emit,
     in_spaces,
     joined_spaces,
-    materialise,
+    make_build,
     pack,
     spaces_of,
     with_spaces,
 )
-from tolcost.elaborate.maps import Step, fresh, position
-from tolcost.elaborate.outlook import outlook
-from tolcost.elaborate.shapes import component, facts_here, settle, shape_text, unify
+from tolcost.elaborate.maps import Step, fresh_coordinates, position
+from tolcost.elaborate.outlook import guess_growth
+from tolcost.elaborate.shapes import component, facts_here, shape_text, substitute_equal_lengths, unify
 from tolcost.elaborate.values import (
     Data,
     Env,
     NeedsUnrolling,
     OutOfRange,
-    Pieces,
     RankMismatch,
     Value,
+    ValueList,
     fail,
     is_static,
 )
 from tolcost.spaces import join_spaces, kind_of
 
-# === Giving a body's accumulator other spaces after the fact, without elaborating the body again.
+# === Retyping: change the spaces of a body's accumulator without elaborating the body again.
 #
-# Only spaces change: shapes and structure stay.  Elaborating again at every level of nested folds
-# would take time exponential in their depth; this is linear in the size of the body.  A body that would be
-# another program in other spaces is not changed, and has to be elaborated again.
+# Only spaces change; shapes and structure stay. Elaborating again at every level of nested folds would take
+# time exponential in their depth; retyping is linear in the size of the body. A body that would be a
+# different program in other spaces is not changed, and must be elaborated again.
 
 
 Operands = tuple[Node, ...]
@@ -81,7 +82,7 @@ Operands = tuple[Node, ...]
 
 _LEAVES = {ir.Input, ir.Number, ir.Table}
 _MOVING = (ir.Component, ir.Convert, ir.Reshape, ir.Member, ir.Embed, ir.Join, ir.Pack, ir.Put)
-"""Kinds that are as late as what they are made of."""
+"""Kinds of nodes that are static if all their operands are."""
 
 Components = AbstractSet[tuple[Var, int]]
 """Components of accumulators, by number."""
@@ -90,27 +91,28 @@ Free = tuple[bool, ...]
 """Which components of an accumulator, or operands, are static."""
 
 
-def leans_on(block: Block, var: Var, free: Components) -> bool:
-    """Whether something static in a block depends on a variable: as data it would be another program.
+def depends_statically_on(block: Block, var: Var, free: Components) -> bool:
+    """Whether a static part of a block depends on a variable, so that the block would differ with data.
 
     ``free`` are the components of accumulators that are static.
     """
     inside = tuple(inner_nodes(roots(block)))
     static = [node for node in inside if type(node) in _STATIC and _STATIC[type(node)](node)]
-    static += [part for node in inside if isinstance(node, ir.Fold) for part in _free_parts(node, free)]
+    static += [part for node in inside if isinstance(node, ir.Fold) for part in _static_parts(node, free)]
     if not static:
         return False
     bound = dict(block.bindings)
     for node in inside:
         for region in regions(node):
             bound.update(region.block.bindings)
-            if region.accumulator is not None:  # it is what its fold starts from, and comes to
+            # it depends on the start of its fold and on the result of its body
+            if region.accumulator is not None:
                 bound[region.accumulator] = node
     return any(is_ref(node, var) for node in inner_nodes(static, bound))
 
 
-def _free_parts(fold: ir.Fold, free: Components) -> Iterator[Node]:
-    """What the static components of an accumulator start as, and what a step makes of them."""
+def _static_parts(fold: ir.Fold, free: Components) -> Iterator[Node]:
+    """Yield the static components of an accumulator's start, and of the result of a step."""
     chosen = [(fold.accumulator, j) in free for j, _ in enumerate(fold.type, start=1)]
     if any(chosen):
         for whole in (fold.start, fold.body.result):
@@ -118,44 +120,44 @@ def _free_parts(fold: ir.Fold, free: Components) -> Iterator[Node]:
             yield from compress(apart, chosen) if len(apart) == len(chosen) else (whole,)
 
 
-def _rounds(node: ir.Convert) -> bool:
-    """Whether what is static is converted as it is, and data would be rounded first."""
+def _may_round(node: ir.Convert) -> bool:
+    """Whether a conversion rounds data, while it leaves a static value as it is."""
     pairs = zip(node.value.type, node.type, strict=True)
     return node.is_written and any(kind_of(p.space) + kind_of(q.space) == "RZ" for p, q in pairs)
 
 
 _STATIC: Mapping[type, Callable[[Any], bool]] = {
     **dict.fromkeys((ir.Lambda, ir.Where), lambda node: node.charge == "static"),
-    ir.Convert: _rounds,
+    ir.Convert: _may_round,
     ir.Select: lambda node: bool(children(node)),
 }
-"""Whether a node is static, for the kinds that may be."""
+"""Whether a node is static, for the kinds of nodes that may be."""
 
 
 def _is_number(node: Node) -> bool:
-    """Whether a node is a static number that is known: it is in the space of the function it is given to."""
-    if isinstance(node, ir.Lambda):  # a quotient
+    """Whether a node is a known static number; it takes the space of the function that is applied to it."""
+    if isinstance(node, ir.Lambda):  # a quotient of integers
         return node.function == "div" and node.charge == "static" and all(map(_is_number, node.args))
     return isinstance(node, ir.Number)
 
 
-class _Differs(Exception):
-    """A node that would be another over an operand in another space: a conversion may have to round."""
+class _WouldDiffer(Exception):
+    """Raised for a node that differs if an operand is in another space: a conversion may have to round."""
 
 
-def retyped(block: Block, old: Var, new: Var, free: Components) -> Block | None:
-    """The block with a variable's spaces changed, and whatever follows from that; None if that is not all.
+def retype(block: Block, old: Var, new: Var, free: Components) -> Block | None:
+    """Change the spaces of a variable, and all spaces that follow; None if more than spaces would change.
 
-    ``free`` are the components of it, and of accumulators around, that are static.
+    ``free`` are the static components of the variable, and of accumulators around it.
     """
     try:
         return _Retype({old: new}, free).block(block)
-    except _Differs:
+    except _WouldDiffer:
         return None
 
 
 class _Retype(Struct):
-    """What variables and nodes became; what nothing happened to stays the same object."""
+    """The new variables and nodes by the old ones; unaffected nodes stay the same objects."""
 
     vars: dict[Var, Var]
     free: Components
@@ -165,13 +167,13 @@ class _Retype(Struct):
     def block(self, block: Block) -> Block:
         bindings = []
         for var, node in block.bindings:
-            fresh = self.node(node)
-            if fresh is not node:
-                self.vars[var] = Var(var.name, fresh.type, var.work)
+            new = self.node(node)
+            if new is not node:
+                self.vars[var] = Var(var.name, new.type, var.work)
             bound = self.vars.get(var, var)
-            if self.is_static(fresh):
+            if self.is_static(new):
                 self.static.add(bound)
-            bindings.append((bound, fresh))
+            bindings.append((bound, new))
         result = self.node(block.result)
         same = result is block.result and tuple(bindings) == block.bindings
         return block if same else Block(tuple(bindings), result)
@@ -182,28 +184,28 @@ class _Retype(Struct):
         found = self.done.get(node)
         if found is None:
             change = _CHANGES.get(type(node))
-            found = self.done[node] = self._over_others(node) if change is None else change(self, node)
+            found = self.done[node] = self._rebuild_children(node) if change is None else change(self, node)
         return found
 
-    def _over_others(self, node: Node) -> Node:
+    def _rebuild_children(self, node: Node) -> Node:
         operands = children(node)
         args = tuple(map(self.node, operands))
         if args == operands:
             return node
-        return self._lambda(node, args) if isinstance(node, ir.Lambda) else _over(node, args)
+        return self._lambda(node, args) if isinstance(node, ir.Lambda) else _rebuild_over(node, args)
 
     def _lambda(self, node: ir.Lambda, args: Operands) -> Node:
         spaces = tuple([arg.type[0].space for arg in args])
         written = tuple([isinstance(arg, ir.Number) for arg in args])
         domain = _domain(node.function, spaces, tuple(map(self.is_static, args)), written)
         if not takes(node.function, domain):
-            raise _Differs
+            raise _WouldDiffer
         ready = tuple([in_spaces(arg, (domain,)) if _is_number(arg) else arg for arg in args])
         kind = numeric_type(result_space(node.function, domain))
         return ir.Lambda(node.function, ready, domain, kind, node.charge, node.span, node.of)
 
     def is_static(self, node: Node) -> bool:
-        """Whether a node stands for something static, as far as that is seen from here."""
+        """Whether a node has a static value, as far as the parts visited so far show."""
         match node:
             case ir.Component(value=ir.Ref(var=var), j=j):
                 return (var, j) in self.free or var in self.static
@@ -221,7 +223,7 @@ class _Retype(Struct):
                 )
 
     def _is_static_inside(self, body: Block, *static: Var) -> bool:
-        """Whether what a body comes to is static; of a fold, where its accumulator is."""
+        """Whether the result of a body is static, given static variables such as a fold's accumulator."""
         inside = _Retype(self.vars, self.free, {*self.static, *static})
         for var, node in body.bindings:
             if inside.is_static(node):
@@ -236,15 +238,15 @@ class _Retype(Struct):
         body = self.block(node.body)
         if body is node.body:
             return node
-        return replace(node, body=body, type=_spaced(node.type, body.result.type))
+        return replace(node, body=body, type=_with_spaces_of(node.type, body.result.type))
 
     def _select(self, node: ir.Select) -> Node:
         chosen = tuple(self.node(child) for child in children(node))
-        _keep(chosen, children(node))
+        _require_unchanged(chosen, children(node))
         then, other = self.block(node.then), self.block(node.other)
         spaces = joined_spaces(then.result.type, other.result.type)
         then, other = (Block(side.bindings, in_spaces(side.result, spaces)) for side in (then, other))
-        return rebuild(node, chosen, then=then, other=other, type=with_spaces(node.type, spaces))
+        return with_operands(node, chosen, then=then, other=other, type=with_spaces(node.type, spaces))
 
     def _fold(self, node: ir.Fold) -> Node:
         start, body = self.node(node.start), self.block(node.body)
@@ -260,7 +262,7 @@ class _Retype(Struct):
         spaces = spaces_of(wide)
         body = Block(body.bindings, in_spaces(body.result, spaces))
         kind = with_spaces(node.type, spaces)
-        return rebuild(node, (in_spaces(start, spaces),), accumulator=var, body=body, type=kind)
+        return with_operands(node, (in_spaces(start, spaces),), accumulator=var, body=body, type=kind)
 
 
 _CHANGES: Mapping[type, Callable[[_Retype, Any], Node]] = {
@@ -269,58 +271,61 @@ _CHANGES: Mapping[type, Callable[[_Retype, Any], Node]] = {
     ir.Fold: _Retype._fold,
     ir.Select: _Retype._select,
 }
-"""What becomes of nodes that have names or blocks; the others follow from their operands."""
+"""The rules for nodes that have names or blocks; other nodes follow from their operands."""
 
 
 # ---- spaces that follow from those of operands -------------------------------------------------
 
 
-def _over(node: Node, args: Operands) -> Node:
-    """A node over other operands; as a rule it has the spaces of the first, and the others say where."""
+def _rebuild_over(node: Node, args: Operands) -> Node:
+    """Rebuild a node over other operands.
+
+    By default it takes the spaces of the first, the others being indices.
+    """
     rule = _RULES.get(type(node))
     if rule:
         return rule(node, args)
-    _keep(args[1:], children(node)[1:])
-    return rebuild(node, args, type=_spaced(node.type, args[0].type))
+    _require_unchanged(args[1:], children(node)[1:])
+    return with_operands(node, args, type=_with_spaces_of(node.type, args[0].type))
 
 
-def _keep(args: Operands, before: Operands) -> None:
-    """Conditions and indices stay in their spaces: in others they might not be any."""
+def _require_unchanged(args: Operands, before: Operands) -> None:
+    """Require conditions and indices to keep their spaces: in another space they might be invalid."""
     if any(arg.type != was.type for arg, was in zip(args, before, strict=True)):
-        raise _Differs
+        raise _WouldDiffer
 
 
 def _where(node: ir.Where, args: Operands) -> Node:
     condition, then, other = args
-    _keep((condition,), children(node)[:1])
+    _require_unchanged((condition,), children(node)[:1])
     spaces = joined_spaces(then.type, other.type)
     ready = (condition, in_spaces(then, spaces), in_spaces(other, spaces))
-    return rebuild(node, ready, space=spaces[0], type=with_spaces(node.type, spaces))
+    return with_operands(node, ready, space=spaces[0], type=with_spaces(node.type, spaces))
 
 
 def _component(node: ir.Component, args: Operands) -> Node:
-    return rebuild(node, args, type=(Part(node.type[0].shape, args[0].type[node.j - 1].space),))
+    return with_operands(node, args, type=(Part(node.type[0].shape, args[0].type[node.j - 1].space),))
 
 
 def _convert(node: ir.Convert, args: Operands) -> Node:
-    """What nobody wrote brings together what is in different spaces; what someone wrote may round now."""
+    """Join spaces in a conversion that the compiler inserted; one that the program asks for may round now."""
     if node.is_written:
-        raise _Differs
+        raise _WouldDiffer
     return in_spaces(args[0], joined_spaces(node.type, args[0].type))
 
 
 def _put(node: ir.Put, args: Operands) -> Node:
-    _keep(args[1:-1], children(node)[1:-1])
+    _require_unchanged(args[1:-1], children(node)[1:-1])
     spaces = joined_spaces(args[0].type, args[-1].type)
     ready = (in_spaces(args[0], spaces), *args[1:-1], in_spaces(args[-1], spaces))
-    return rebuild(node, ready, type=with_spaces(node.type, spaces))
+    return with_operands(node, ready, type=with_spaces(node.type, spaces))
 
 
 _RULES: Mapping[type, Callable[[Any, Operands], Node]] = {
     ir.Where: _where,
     ir.Component: _component,
-    ir.Pack: lambda node, args: rebuild(node, args, type=tuple(p for item in args for p in item.type)),
-    ir.Join: lambda node, args: rebuild(
+    ir.Pack: lambda node, args: with_operands(node, args, type=tuple(p for item in args for p in item.type)),
+    ir.Join: lambda node, args: with_operands(
         node, args, type=with_spaces(node.type, joined_spaces(args[0].type, args[1].type))
     ),
     ir.Convert: _convert,
@@ -330,29 +335,30 @@ _RULES: Mapping[type, Callable[[Any, Operands], Node]] = {
 
 @lru_cache(maxsize=1 << 10)
 def _domain(function: str, spaces: tuple[str, ...], static: Free, written: Free) -> str:
-    """The space of the data, as wide as numbers need; those that are written have that of their function."""
+    """Return the space of the data, widened to hold static numbers; integer literals do not widen it."""
     every = list(zip(spaces, static, written, strict=True))
     data = [space for space, free, _ in every if not free]
     told = [space for space, _, number in every if not number]
     numbers = [space for space, free, number in every if free and (kind_of(space) in "RC" or not number)]
-    return widened(function, reduce(join_spaces, data or told or spaces[:1]), numbers)
+    return widen_space(function, reduce(join_spaces, data or told or spaces[:1]), numbers)
 
 
 def _joined_type(left: Type, right: Type) -> Type:
     return with_spaces(left, joined_spaces(left, right))
 
 
-def _spaced(parts: Type, like: Type) -> Type:
+def _with_spaces_of(parts: Type, like: Type) -> Type:
     return with_spaces(parts, spaces_of(like))
 
 
-# === Folds, and what their accumulators are.
+# === Folds and their accumulators.
 
 
-_PASSES = 8
+_MOST_PASSES = 8
+"""The most elaborations of a step, besides one for each component that may become data."""
 _shape = attrgetter("shape")
 _STEPS = data_symbol("steps")
-"""How many steps of a fold are done, in the lengths of its accumulator."""
+"""The number of completed steps of a fold, as it occurs in the lengths of its accumulator."""
 
 _HINT = (
     "each step may add a fixed amount to a length, or build one that its number tells: "
@@ -361,21 +367,24 @@ _HINT = (
 )
 
 Longer = tuple[tuple[int, ...], ...]
-"""How much longer every length of every component of an accumulator is after a step."""
+"""The growth of every length of every component of an accumulator per step."""
 
 
 class _Growth(Struct, frozen=True, eq=False):
-    """An accumulator's type: its parts at the start, and how much longer each length is after ``_STEPS``."""
+    """An accumulator's type: its parts at the start, and the growth of each length after ``_STEPS``."""
 
     parts: Type
     by: tuple[tuple[Poly, ...], ...]
 
     def of(self, chosen: Free) -> _Growth:
-        """The same of some of the components."""
+        """Restrict the growth to the chosen components."""
         return _Growth(tuple(compress(self.parts, chosen)), tuple(compress(self.by, chosen)))
 
     def after(self, steps: Callable[[], Poly]) -> Type:
-        """The type after some steps; how many is worked out only where something grows, and little does."""
+        """Return the type after some steps.
+
+        Their number is computed only if something grows, which is rare.
+        """
         if not any(self.by) or not any(grows.terms for row in self.by for grows in row):
             return self.parts
         done = steps()
@@ -400,19 +409,19 @@ def fold_under_coordinates(
     maybe_free: bool,
     longer: Longer | None = None,
 ) -> Value:
-    """The Fold of a step; ``longer`` says how much longer lengths are after one step, as far as it seems.
+    """Build the Fold of a step; ``longer`` guesses how much longer lengths are after one step.
 
-    Components of the accumulator have binding times of their own: those that may be free are taken
-    to be static until a step makes one of them data, and then the step is elaborated again.  Where it
-    looks as if a step did, they are taken to be data at once, and what they are made of has to bear it out.
+    Components of the accumulator have separate binding times: components that may be static are assumed to be
+    static until a step makes one of them data; then the step is elaborated again. Components that the step's
+    syntax shows to become data are assumed to be data at once, and the elaborated step must confirm it.
     """
-    begin = materialise(env, start, step.span)
-    free = _free_at_first(start, len(begin.type)) if maybe_free else (False,) * len(begin.type)
+    begin = emit(env, start, step.span)
+    free = _initially_static(start, len(begin.type)) if maybe_free else (False,) * len(begin.type)
     steady = tuple([(const(0),) * len(p.shape) for p in begin.type])
-    listed = isinstance(start, Pieces)
+    listed = isinstance(start, ValueList)
     late: Free = ()
     if any(free) and (listed or begin.type[0].shape):
-        seems = outlook(step, len(free))
+        seems = guess_growth(step, len(free))
         if seems is not None:
             late = tuple(map(and_, free, seems[0]))
             pairs = zip(seems[1], steady, strict=True)
@@ -420,17 +429,17 @@ def fold_under_coordinates(
     if longer and tuple(map(len, longer)) == tuple(map(len, steady)) and (any(late) or any(map(any, longer))):
         by = tuple(tuple(more * _STEPS for more in row) for row in longer)
         try:
-            return _settled(env, step, begin, shape, _Growth(begin.type, by), listed, free, late)
-        except (Rejected, NeedsUnrolling, _OnlySeemed):
+            return _elaborate_fold(env, step, begin, shape, _Growth(begin.type, by), listed, free, late)
+        except (Rejected, NeedsUnrolling, _NeedNotBeData):
             pass
-    return _settled(env, step, begin, shape, _Growth(begin.type, steady), listed, free)
+    return _elaborate_fold(env, step, begin, shape, _Growth(begin.type, steady), listed, free)
 
 
-class _OnlySeemed(Exception):
-    """A component that was taken to be data need not be."""
+class _NeedNotBeData(Exception):
+    """A component was assumed to be data, but it need not be."""
 
 
-def _settled(
+def _elaborate_fold(
     env: Env,
     step: Step,
     begin: Node,
@@ -440,23 +449,26 @@ def _settled(
     free: Free,
     late: Free = (),
 ) -> Value:
-    """The Fold, elaborated until its accumulator is what it was taken to be.
+    """Build the Fold by elaborating the step until its accumulator agrees with the assumptions.
 
-    Components that are ``late`` are taken to be data before a step made them so.
+    ``late`` components are assumed to be data before a step made them so.
     """
     first, free = free, tuple(map(gt, free, late)) if late else free
-    for _ in range(_PASSES + len(free)):
+    for _ in range(_MOST_PASSES + len(free)):
         body = _Pass(env, step, shape, growth, listed, free, late)
         try:
             with env.context.attempt(body.inner.scope) as trial:
                 result = body.run()
                 settled = body.settle()
                 if any(late) and (body.has_asked or not body.makes_data(first, late)):
-                    raise _OnlySeemed
-                left = _still_free(result, body.accumulator, free)
-                # What is static yet may be so only because of a component that is not: ask again.
+                    raise _NeedNotBeData
+                left = _static_after_step(result, body.accumulator, free)
+                # This component is static only if one that just became data was static; re-elaborate with the
+                # smaller set.
                 fewer = left != free and (
-                    any(left) or body.has_asked or leans_on(body.block, body.var, env.context.free_components)
+                    any(left)
+                    or body.has_asked
+                    or depends_statically_on(body.block, body.var, env.context.free_components)
                 )
                 if not fewer and settled.by == growth.by and _same_shapes(settled.parts, growth.parts):
                     if body.widen(settled, left, again=left != free):
@@ -464,7 +476,7 @@ def _settled(
                         trial.keep()
                         return body.value(begin, settled, left)
                     fewer = True
-            # What a question about spaces decided is asked anew where they are others.
+            # Decisions that depended on spaces are made anew if the spaces have changed.
             anew = body.has_asked and settled.parts != growth.parts
             free, growth = (left if fewer and not anew else free), settled
         except OutOfRange as refused:
@@ -472,33 +484,33 @@ def _settled(
             if not mode.checked:
                 raise
             unchecked = env.in_mode(replace(mode, checked=False))
-            growth = _longer(_Pass(unchecked, step, shape, growth, listed, free), refused)
+            growth = _lengthen(_Pass(unchecked, step, shape, growth, listed, free), refused)
     fail("T0326", "the accumulator's shape does not settle", step.span, hint=_HINT)
 
 
-def _free_at_first(start: Value, size: int) -> Free:
-    if isinstance(start, Pieces) and len(start.items) == size:
+def _initially_static(start: Value, size: int) -> Free:
+    if isinstance(start, ValueList) and len(start.items) == size:
         return tuple(map(is_static, start.items))
     return (is_static(start),) * size
 
 
-def _still_free(result: Value, accumulator: Value, free: Free) -> Free:
-    """Which components of an accumulator are static after a step too."""
-    if isinstance(result, Pieces) and len(result.items) == len(free):
+def _static_after_step(result: Value, accumulator: Value, free: Free) -> Free:
+    """Return which components of an accumulator are still static after a step."""
+    if isinstance(result, ValueList) and len(result.items) == len(free):
         left = tuple(f and is_static(item) for f, item in zip(free, result.items, strict=True))
-        return _handed_on(result, accumulator, left) if isinstance(accumulator, Pieces) else left
+        return _propagate_data(result, accumulator, left) if isinstance(accumulator, ValueList) else left
     return free if is_static(result) else (False,) * len(free)
 
 
-def _handed_on(result: Pieces, accumulator: Pieces, free: Free) -> Free:
-    """The same where a step hands components on: each is as late as the one it was, without another trial."""
+def _propagate_data(result: ValueList, accumulator: ValueList, free: Free) -> Free:
+    """Propagate data through components that a step copies from others, without another trial."""
     late = {id(item) for item, f in zip(accumulator.items, free, strict=True) if not f}
     left = tuple(f and id(item) not in late for f, item in zip(free, result.items, strict=True))
-    return free if left == free else _handed_on(result, accumulator, left)
+    return free if left == free else _propagate_data(result, accumulator, left)
 
 
-def _longer(body: _Pass, refused: OutOfRange) -> _Growth:
-    """A better guess of an accumulator that is too short for what a step looks at in it."""
+def _lengthen(body: _Pass, refused: OutOfRange) -> _Growth:
+    """Improve the guess of an accumulator that is too short for an access in a step."""
     try:
         with body.env.context.attempt(body.inner.scope):
             body.run()
@@ -511,10 +523,12 @@ def _longer(body: _Pass, refused: OutOfRange) -> _Growth:
 
 
 class _Sources(Struct, eq=False):
-    """What of an accumulator nodes are computed from, by number; just 0 where that is other data, too.
+    """Finds the components of an accumulator that nodes are computed from.
 
-    ``bound`` is what variables stand for, to which those of blocks inside are added; ``free`` are
-    components of accumulators that are static, and ``found`` is what is known of variables.
+    The result is {0} once other data is involved.
+
+    ``bound`` maps variables to their nodes, including those of blocks inside; ``free`` are the static
+    components of accumulators; ``found`` caches the results for variables.
     """
 
     accumulator: Var
@@ -523,7 +537,7 @@ class _Sources(Struct, eq=False):
     found: dict[Var, set[int]] = field(default_factory=dict)
 
     def of(self, top: Node) -> set[int]:
-        """Those of a node."""
+        """Return the source components of a node."""
         sources: set[int] = set()
         seen: set[Node] = set()
         pending = [top]
@@ -536,14 +550,14 @@ class _Sources(Struct, eq=False):
             if isinstance(part, Ref):
                 places = (node.j,) if isinstance(node, Component) else range(1, len(part.type) + 1)
                 sources |= self._of_variable(part.var, places)
-            elif isinstance(node, ir.Input) and not is_numeric(node.type):  # a number may be an attribute
+            elif isinstance(node, ir.Input) and not is_numeric(node.type):  # a number may be static
                 return {0}
             elif not (isinstance(node, ir.Lambda) and node.charge == "static"):
                 pending.extend(children(node))
                 for region in regions(node):
                     self.bound.update(region.block.bindings)
                     pending.append(region.block.result)
-                    if region.accumulator is not None:  # its start and its body are looked at
+                    if region.accumulator is not None:  # its start and its body are visited instead
                         self.found[region.accumulator] = set()
             if 0 in sources:
                 return {0}
@@ -553,7 +567,7 @@ class _Sources(Struct, eq=False):
         if var is self.accumulator:
             return {*places}
         if var not in self.found:
-            if var not in self.bound:  # the accumulator of a fold around
+            if var not in self.bound:  # the accumulator of a surrounding fold
                 return {0} if any((var, j) not in self.free for j in places) else set()
             self.found[var] = self.of(self.bound[var])
         return self.found[var]
@@ -563,8 +577,8 @@ def _same_shapes(left: Type, right: Type) -> bool:
     return [*map(_shape, left)] == [*map(_shape, right)]
 
 
-def _chosen(var: Var, chosen: Free) -> set[tuple[Var, int]]:
-    """Some of the components of an accumulator."""
+def _component_keys(var: Var, chosen: Free) -> set[tuple[Var, int]]:
+    """Return the chosen components of an accumulator."""
     return {(var, j) for j, one in enumerate(chosen, start=1) if one}
 
 
@@ -582,27 +596,27 @@ class _Pass:
         late: Free = (),
     ) -> None:
         self.env, self.step, self.shape, self.growth = env, step, shape, growth
-        self.coords, self.inner = fresh(env, step.pattern, shape)
+        self.coords, self.inner = fresh_coordinates(env, step.pattern, shape)
         self.var = Var("accumulator", growth.after(lambda: position(self.coords, shape)))
-        env.context.free_components |= _chosen(self.var, free)
+        env.context.free_components |= _component_keys(self.var, free)
         self.accumulator = _as_value(self.inner, Ref(self.var, self.var.type), listed, free, late)
         self.block: Block
         self.has_asked = False
 
     def run(self) -> Value:
-        """The step's result; it becomes the body."""
+        """Elaborate the step and keep it as the body; return its result."""
         asked = self.env.context.asked
         result = self.step.at(self.inner, self.accumulator, self.coords)
         self.has_asked = self.env.context.asked > asked
-        self.block = self.inner.scope.block(materialise(self.inner, result, self.step.span))
+        self.block = self.inner.scope.block(emit(self.inner, result, self.step.span))
         return result
 
     def settle(self) -> _Growth:
-        """The accumulator's type as the result suggests it."""
-        return _adjust(self.inner, self.growth, self.block.result, self.coords, self.shape, self.step)
+        """Return the accumulator's type that the result of the step suggests."""
+        return _growth_of_step(self.inner, self.growth, self.block.result, self.coords, self.shape, self.step)
 
     def makes_data(self, free: Free, late: Free) -> bool:
-        """Whether components that were free become data by a step, if nothing but what was data before is."""
+        """Whether these static components become data in a step, only because other components are data."""
         bound = {var: node for scope in self.inner.scope.around() for var, node in scope.bindings}
         result, around = self.block.result, self.env.context.free_components
         items = result.items if isinstance(result, Pack) and len(result.items) == len(free) else (result,)
@@ -614,42 +628,43 @@ class _Pass:
         return needed.keys() <= data
 
     def value(self, begin: Node, growth: _Growth, free: Free) -> Value:
-        """The fold, once settled; what of it is free comes from a fold that has nothing else."""
+        """Return the finished fold; its static components come from a separate fold without the others."""
         fold = self._fold(self.var, self.block, begin, growth)
         if not any(free):
             return Data(fold)
         whole = self.env.scope.bind(fold)
         if all(free):
             return _as_value(self.env, whole, True, free)
-        alone = iter(self._free_alone(begin, growth, free))
+        alone = iter(self._fold_static_alone(begin, growth, free))
         parts = (next(alone) if f else Data(component(whole, j + 1)) for j, f in enumerate(free))
-        return Pieces(tuple(parts))
+        return ValueList(tuple(parts))
 
-    def _free_alone(self, begin: Node, growth: _Growth, free: Free) -> tuple[Value, ...]:
-        """The static components of a list, folded without the others, on which they cannot depend."""
+    def _fold_static_alone(self, begin: Node, growth: _Growth, free: Free) -> tuple[Value, ...]:
+        """Fold the static components of a list without the others, on which they cannot depend."""
         own = (True,) * sum(free)
         var = Var(self.var.name, tuple(compress(self.var.type, free)))
-        self.env.context.free_components |= _chosen(var, own)
-        body = those_alone(self.block, self.var, var, free)
+        self.env.context.free_components |= _component_keys(var, own)
+        body = restrict_to_components(self.block, self.var, var, free)
         start = pack(tuple(component(begin, j + 1) for j, f in enumerate(free) if f))
         fold = self.env.scope.bind(self._fold(var, body, start, growth.of(free)))
         found = _as_value(self.env, fold, True, own)
-        return found.items if isinstance(found, Pieces) else (found,)
+        return found.items if isinstance(found, ValueList) else (found,)
 
     def widen(self, growth: _Growth, free: Free, again: bool) -> bool:
-        """Put in spaces that turned out wider, without elaborating again; False where that would differ.
+        """Widen spaces without elaborating the step again; return False if the result would differ.
 
-        An accumulator that is data after all counts by its space where a number did not: ``again`` looks.
+        If an accumulator turned out to be data, its space counts where the space of a static number did not:
+        then ``again`` forces a check.
         """
         spaces, old = spaces_of(growth.parts), spaces_of(self.var.type)
         while again or old != spaces:
-            spaces = _handed_on_too(spaces, self.block.result, self.var)
+            spaces = _propagate_spaces(spaces, self.block.result, self.var)
             wider = Var(self.var.name, with_spaces(self.var.type, spaces))
             around = self.env.context.free_components
-            around -= _chosen(self.var, (True,) * len(free))
-            around |= _chosen(self.var, free) | _chosen(wider, free)
+            around -= _component_keys(self.var, (True,) * len(free))
+            around |= _component_keys(self.var, free) | _component_keys(wider, free)
             differs = self.has_asked and old != spaces
-            body = None if differs else retyped(self.block, self.var, wider, around)
+            body = None if differs else retype(self.block, self.var, wider, around)
             if body is None:
                 return False
             old, again = spaces, False
@@ -658,24 +673,24 @@ class _Pass:
         return True
 
     def _fold(self, var: Var, block: Block, begin: Node, growth: _Growth) -> Node:
-        """The Fold, in the spaces of its accumulator."""
+        """Build the Fold in the spaces of its accumulator."""
         spaces = spaces_of(var.type)
         body = Block(block.bindings, in_spaces(block.result, spaces))
         kind = with_spaces(growth.after(lambda: product_of(self.shape)), spaces)
-        start = in_spaces(_spread(begin, growth.parts, self.env, self.step), spaces)
+        start = in_spaces(_broadcast_scalars(begin, growth.parts, self.env, self.step), spaces)
         symbols = tuple(map(the_symbol, self.coords))
         return Fold(symbols, self.shape, var, start, body, kind, self.step.span, self.env.context.node)
 
 
-class _Alone(Copy):
-    """A copy of some components of a body; variables that are bound around it stay."""
+class _RestrictedCopy(SubprogramCopy):
+    """A copy of a body restricted to some components; variables bound around it stay."""
 
     accumulator: Var
     parts: Mapping[int, Node]
-    """What becomes of the components of the accumulator."""
+    """The replacements of the accumulator's components."""
 
     def bindings(self, bindings: Bindings) -> Bindings:
-        """Those of a block; a component that is all there is has a name already."""
+        """Copy the bindings of a block; a component that becomes the whole accumulator has a name already."""
         kept = []
         for var, node in bindings:
             new = self.node(node)
@@ -686,18 +701,18 @@ class _Alone(Copy):
         return tuple(kept)
 
     def fresh(self, node: Node) -> Node:
-        """A node that is not done yet."""
+        """Copy a node that is not copied yet."""
         match node:
             case Component(value=Ref(var=var), j=j) if var is self.accumulator:
                 return self.parts[j]
             case Ref(var=var) if var not in self.vars:
                 return node
             case _:
-                return Copy.fresh(self, node)
+                return SubprogramCopy.fresh(self, node)
 
 
-def those_alone(block: Block, old: Var, new: Var, chosen: Free) -> Block:
-    """The body with some of its components alone, which do not depend on the others."""
+def restrict_to_components(block: Block, old: Var, new: Var, chosen: Free) -> Block:
+    """Restrict a body to chosen components, which must not depend on the others."""
     assert isinstance(block.result, Pack)
     results = tuple(compress(block.result.items, chosen))
     reached = {node.var for node in inner_nodes(results, dict(block.bindings)) if isinstance(node, Ref)}
@@ -709,36 +724,36 @@ def those_alone(block: Block, old: Var, new: Var, chosen: Free) -> Block:
         if len(places) > 1
         else {places[0]: whole}
     )
-    return _Alone({}, {}, {}, old, parts).block(needed)
+    return _RestrictedCopy({}, {}, {}, old, parts).block(needed)
 
 
-def _handed_on_too(spaces: tuple[str, ...], result: Node, accumulator: Var) -> tuple[str, ...]:
-    """Spaces of components after a step; what it hands on to another place is in the space of that, too."""
+def _propagate_spaces(spaces: tuple[str, ...], result: Node, accumulator: Var) -> tuple[str, ...]:
+    """Widen the spaces of components that a step copies from other components."""
     items = result.items if isinstance(result, Pack) and len(result.items) == len(spaces) else ()
     found = list(spaces)
     for k, item in enumerate(items):
         if isinstance(item, Component) and is_ref(item.value, accumulator):
             found[k] = join_spaces(found[k], found[item.j - 1])
     wider = tuple(found)
-    return wider if wider == spaces else _handed_on_too(wider, result, accumulator)
+    return wider if wider == spaces else _propagate_spaces(wider, result, accumulator)
 
 
 def _as_value(env: Env, node: Node, listed: bool, free: Free, late: Free = ()) -> Value:
-    """An accumulator as the step sees it: a list stays a list of components, what is static stays free.
+    """Return an accumulator as the step sees it: lists stay lists, and static components stay static.
 
-    A ToL that might have been static is taken from the list once, as it is where it is static.
+    A ToL among the ``late`` components is read from the list once, as if it were static.
     """
     if len(node.type) > 1 and (listed or any(free)):
         parts = [component(node, j + 1) for j in range(len(free))]
         parts = [env.scope.bind(p) if m and p.type[0].shape else p for p, m in zip_longest(parts, late)]
-        return Pieces(tuple(as_static(env, p) if f else Data(p) for p, f in zip(parts, free, strict=True)))
+        return ValueList(tuple(as_static(env, p) if f else Data(p) for p, f in zip(parts, free, strict=True)))
     return as_static(env, node) if free[0] else Data(node)
 
 
-def _adjust(
+def _growth_of_step(
     env: Env, growth: _Growth, node: Node, coords: tuple[Poly, ...], shape: tuple[Poly, ...], step: Step
 ) -> _Growth:
-    """The accumulator's type as the step's result suggests it."""
+    """Return the accumulator's type that the step's result suggests."""
     if len(node.type) != len(growth.parts):
         fail(
             "T0327",
@@ -770,7 +785,7 @@ def _adjust(
 
 
 def _check_steady(shape: tuple[Poly, ...], coords: tuple[Poly, ...], step: Step) -> None:
-    """What a number becomes in a step has the same lengths at every step."""
+    """Require the lengths that a number becomes in a step to be equal at every step."""
     own = {the_symbol(coord) for coord in coords}
     for length in shape:
         if not own.isdisjoint(length.free):
@@ -781,7 +796,7 @@ def _check_steady(shape: tuple[Poly, ...], coords: tuple[Poly, ...], step: Step)
 
 
 def _grow(env: Env, want: Poly, now: Poly, grows: Poly, coords: tuple[Poly, ...], step: Step) -> Poly:
-    difference = settle(env.context, now) - settle(env.context, want)
+    difference = substitute_equal_lengths(env.context, now) - substitute_equal_lengths(env.context, want)
     if difference == const(0):
         return grows
     verdict = prove(eq(difference), facts_here(env))
@@ -789,7 +804,7 @@ def _grow(env: Env, want: Poly, now: Poly, grows: Poly, coords: tuple[Poly, ...]
     if steady and (verdict is False or prove(ge(difference - 1)) is True) and grows == const(0):
         return difference * _STEPS
     if verdict is not True and not steady:
-        by_form = _by_form(difference, coords) if grows == const(0) else None
+        by_form = _growth_by_formula(difference, coords) if grows == const(0) else None
         if by_form is not None:
             return by_form
         fail(
@@ -803,10 +818,11 @@ def _grow(env: Env, want: Poly, now: Poly, grows: Poly, coords: tuple[Poly, ...]
     return grows
 
 
-def _by_form(difference: Poly, coords: tuple[Poly, ...]) -> Poly | None:
-    """How much longer a length is after so many steps, if what the step at a coordinate makes of it says so.
+def _growth_by_formula(difference: Poly, coords: tuple[Poly, ...]) -> Poly | None:
+    """Return how much longer a length is after ``_STEPS``, if its growth up to a coordinate shows it.
 
-    The step at coordinate s is the s-th: a length of ``2^(p - s)`` after it is one of ``2^p`` before all.
+    The step at coordinate s is the s-th: from a length of ``2^(p - s)`` after it follows one of ``2^p`` at
+    the start.
     """
     if len(coords) != 1:
         return None
@@ -817,22 +833,22 @@ def _by_form(difference: Poly, coords: tuple[Poly, ...]) -> Poly | None:
         return None
 
 
-def _spread(begin: Node, parts: Type, env: Env, step: Step) -> Node:
-    """A start with ToLs in place of those scalars in it that become one: the same number everywhere."""
-    if _same_shapes(begin.type, parts):  # as of most
+def _broadcast_scalars(begin: Node, parts: Type, env: Env, step: Step) -> Node:
+    """Broadcast the scalars of a start that become ToLs in a step."""
+    if _same_shapes(begin.type, parts):  # the usual case
         return begin
     grown = [bool(part.shape) and not was.shape for was, part in zip(begin.type, parts, strict=True)]
     if not any(grown):
         return begin
     value = env.scope.bind(begin)
     if len(parts) == 1:
-        return _everywhere(value, parts[0], env, step)
+        return _broadcast_to(value, parts[0], env, step)
     items = [component(value, j + 1) for j in range(len(parts))]
     every = zip(items, parts, grown, strict=True)
-    return pack(tuple(_everywhere(item, part, env, step) if grows else item for item, part, grows in every))
+    return pack(tuple(_broadcast_to(item, part, env, step) if grows else item for item, part, grows in every))
 
 
-def _everywhere(value: Node, part: Part, env: Env, step: Step) -> Node:
-    """A ToL of one number."""
+def _broadcast_to(value: Node, part: Part, env: Env, step: Step) -> Node:
+    """Broadcast a number to a ToL."""
     coords, scope = env.scope.under([f"i{n + 1}" for n in range(len(part.shape))], part.shape)
-    return build(coords, part.shape, scope.block(value), step.span)
+    return make_build(coords, part.shape, scope.block(value), step.span)

@@ -1,8 +1,9 @@
-"""Applying a program again in the same elaboration: a copy of what it came to, over other values.
+"""Repeated application of a program in one elaboration: copy the earlier result, over other values.
 
-The body of a loop is elaborated several times until what it carries is settled, and its nodes are much alike.
-What a program comes to depends on what is static, and on the types of what is data; so the second time its
-atoms are copied.  Only those are that relied on nothing, and looked at nothing but what they were given.
+The body of a loop is elaborated several times until the loop-carried values reach a fixpoint, and its nodes
+are often similar. The result of a program depends on its static inputs and on the types of its data inputs;
+so the second time its atoms are copied. This is done only for programs that recorded no condition and
+inspected nothing but their inputs.
 """
 
 from __future__ import annotations
@@ -12,15 +13,15 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from tolcost.atoms import nodes as ir
-from tolcost.atoms.kit import Bindings, children, rebuild
+from tolcost.atoms.kit import Bindings, children, with_operands
 from tolcost.atoms.nodes import Block, JointWork, Node, Ref, Var
 from tolcost.elaborate.values import (
     Cast,
     Data,
     Env,
     Missing,
-    Opaque,
     Seq,
+    StaticNode,
     Unknown,
     Value,
     Vec,
@@ -30,51 +31,51 @@ from tolcost.elaborate.values import (
 )
 
 
-class Before(Struct, frozen=True, eq=False):
-    """What a program came to: the values that it was given as data, what it bound, and its results."""
+class EarlierResult(Struct, frozen=True, eq=False):
+    """The result of a program: its data inputs, the bindings it made, and its results."""
 
     data: tuple[Node, ...]
     bindings: Bindings
     results: tuple[Value, ...]
 
 
-Remembered = dict[object, Before | None]
-"""What programs came to in an elaboration; None where that is no matter of what they were given."""
+Remembered = dict[object, EarlierResult | None]
+"""The results of programs in one elaboration; None if a result does not depend on the inputs alone."""
 
 
-def applied(
+def apply_or_copy(
     env: Env,
     known: Remembered,
     program: tuple[object, ...],
     inputs: Sequence[Value | None],
     apply: Callable[[], tuple[Value, ...]],
 ) -> tuple[Value, ...]:
-    """What a program comes to; it is known by what distinguishes it from others but for its inputs."""
+    """Apply a program, or copy its earlier result; ``program`` identifies it apart from its inputs."""
     data = [value.node for value in inputs if isinstance(value, Data)]
-    places = list(map(_place, data))
-    kinds = [_kind(value, places) for value in inputs]
+    places = list(map(_origin_of, data))
+    kinds = [_input_key(value, places) for value in inputs]
     if None in kinds:
         return apply()
     context, scope = env.context, env.scope
     equal = tuple(context.notes.equal.items())
     place = (scope.depth, scope.facts, scope.mode, scope.naming)
-    surrounding = (*place, env.in_index, equal, context.notes.agreed)
+    surrounding = (*place, env.in_index, equal, context.notes.data_equations)
     key = (program, *kinds, *surrounding)
     if key in known:
         before = known[key]
-        found = None if before is None else _copied(env, before, data)
+        found = None if before is None else _copy(env, before, data)
         return apply() if found is None else found
     start, looked = len(scope.bindings), (context.looked, context.names, len(context.warnings))
     results = apply()
     alone = looked == (context.looked, context.names, len(context.warnings))
     known[key] = None
-    if alone and all(map(_copies, results)):
-        known[key] = Before(tuple(data), tuple(scope.bindings[start:]), results)
+    if alone and all(map(_can_copy, results)):
+        known[key] = EarlierResult(tuple(data), tuple(scope.bindings[start:]), results)
     return results
 
 
-def _place(node: Node) -> object:
-    """What data is of: a variable, one component of it, or an input."""
+def _origin_of(node: Node) -> object:
+    """Identify the place that data comes from: a variable, one component of it, or an input."""
     match node:
         case ir.Ref(var=var):
             return var
@@ -84,24 +85,29 @@ def _place(node: Node) -> object:
             return node
 
 
-def _kind(value: Value | None, places: list[object]) -> object:
-    """All of an input that a program can look at, and which of them are one; None where there is more."""
+def _input_key(value: Value | None, places: list[object]) -> object:
+    """Return a key of all that a program can inspect of an input, and of aliasing.
+
+    Return None if it can inspect more.
+    """
     match value:
         case None:
             return ()
         case Data(node=(ir.Ref() | ir.Component(value=ir.Ref())) as node):
-            return (type(node), places.index(_place(node)), node.type)
+            return (type(node), places.index(_origin_of(node)), node.type)
         case Data(node=ir.Input(within=()) as node):
-            return (ir.Ref, places.index(_place(node)), node.type)
-        case Data() | Seq() | Unknown() | View() | Opaque():
+            return (ir.Ref, places.index(_origin_of(node)), node.type)
+        case Data() | Seq() | Unknown() | View() | StaticNode():
             return None
         case Missing():
             return ()
         case Cast(value=inner, space=space):
-            found = _kind(inner, places)
+            found = _input_key(inner, places)
             return None if found is None else (space, found)
         case Vec(items=items):
-            return None if any(isinstance(item, View | Opaque | Vec) for item in items) else _static(value)
+            return (
+                None if any(isinstance(item, View | StaticNode | Vec) for item in items) else _static(value)
+            )
         case _:
             return _static(value)
 
@@ -110,23 +116,23 @@ def _static(value: Value) -> object:
     return ("static", frozen(value)) if is_static(value) else None
 
 
-def _copies(value: Value) -> bool:
-    """Whether a result can be had again with other atoms in it."""
+def _can_copy(value: Value) -> bool:
+    """Whether a result can be copied with other atoms in it."""
     match value:
         case Data():
             return True
         case Cast(value=inner):
-            return _copies(inner)
+            return _can_copy(inner)
         case Vec(items=items):
-            return all(map(_copies, items))
+            return all(map(_can_copy, items))
         case _:
-            return is_static(value) and not isinstance(value, View | Opaque | Seq)
+            return is_static(value) and not isinstance(value, View | StaticNode | Seq)
 
 
-def _copied(env: Env, before: Before, data: Sequence[Node]) -> tuple[Value, ...] | None:
-    """The same over other data; None where there was more than it was given."""
+def _copy(env: Env, before: EarlierResult, data: Sequence[Node]) -> tuple[Value, ...] | None:
+    """Copy a result over other data; None if it depends on more than its inputs."""
     pairs = list(zip(before.data, data, strict=True))
-    copy = Copy(dict(pairs), {old.var: new for old, new in pairs if isinstance(old, Ref)}, {})
+    copy = SubprogramCopy(dict(pairs), {old.var: new for old, new in pairs if isinstance(old, Ref)}, {})
     try:
         bindings = copy.bindings(before.bindings)
         results = tuple(map(copy.value, before.results))
@@ -136,53 +142,55 @@ def _copied(env: Env, before: Before, data: Sequence[Node]) -> tuple[Value, ...]
     return results
 
 
-class Copy(Struct):
-    """What became of nodes and variables; variables that are bound in what is copied are new."""
+class SubprogramCopy(Struct):
+    """A copy under construction: the new nodes and variables by the old ones."""
 
     done: dict[Node, Node]
     vars: dict[Var, Node]
     works: dict[JointWork, JointWork]
 
     def bindings(self, bindings: Bindings) -> Bindings:
-        """Those of a block, under new variables."""
+        """Copy the bindings of a block, under new variables."""
         return tuple([(self.bound(var), self.node(node)) for var, node in bindings])
 
     def bound(self, var: Var) -> Var:
-        """A new variable in place of one."""
+        """Make a new variable in place of the given one."""
         work = None if var.work is None else self.works.setdefault(var.work, JointWork())
         new = Var(var.name, var.type, work)
         self.vars[var] = Ref(new, new.type)
         return new
 
     def block(self, block: Block) -> Block:
-        """A block."""
+        """Copy a block."""
         return Block(self.bindings(block.bindings), self.node(block.result))
 
     def node(self, node: Node) -> Node:
-        """A node; what is shared stays shared."""
+        """Copy a node; nodes that are shared stay shared."""
         found = self.done.get(node)
         if found is None:
             found = self.done[node] = self.fresh(node)
         return found
 
     def fresh(self, node: Node) -> Node:
-        """A node that is not done yet."""
+        """Copy a node that is not copied yet."""
         match node:
             case ir.Ref(var=var):
                 return self.vars[var]
             case ir.Build(body=body):
-                return rebuild(node, (), body=self.block(body))
+                return with_operands(node, (), body=self.block(body))
             case ir.Fold(start=start, accumulator=accumulator, body=body):
                 begin = self.node(start)
-                return rebuild(node, (begin,), accumulator=self.bound(accumulator), body=self.block(body))
+                return with_operands(
+                    node, (begin,), accumulator=self.bound(accumulator), body=self.block(body)
+                )
             case ir.Select(then=then, other=other):
                 condition = [self.node(child) for child in children(node)]
-                return rebuild(node, condition, then=self.block(then), other=self.block(other))
+                return with_operands(node, condition, then=self.block(then), other=self.block(other))
             case _:
-                return rebuild(node, [self.node(child) for child in children(node)])
+                return with_operands(node, [self.node(child) for child in children(node)])
 
     def value(self, value: Value) -> Value:
-        """A result."""
+        """Copy a result."""
         match value:
             case Data(node=node):
                 return Data(self.node(node))

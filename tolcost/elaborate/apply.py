@@ -1,4 +1,4 @@
-"""Applying an elementary function to values of any kind: static, data, whole ToLs; and changes of space."""
+"""Application of elementary functions to values of any kind (static, data, whole ToLs); changes of space."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from tolcost.algebra import Cond, Poly, const, indicator
 from tolcost.atoms.kit import is_numeric, numeric_type
 from tolcost.atoms.nodes import Convert, Lambda, Node, Type
 from tolcost.diagnostics import Span
-from tolcost.elaborate.layout import as_static, element, grid, in_spaces, lay, materialise, with_spaces
+from tolcost.elaborate.layout import as_static, element, emit, emit_map, grid, in_spaces, with_spaces
 from tolcost.elaborate.shapes import capacity, known, shape_of, shape_text, space_of, unify
-from tolcost.elaborate.static_numbers import fold_plain, fold_static, held, integer_division, truth
+from tolcost.elaborate.static_numbers import fit_to_space, fold_plain, fold_static, integer_division, truth
 from tolcost.elaborate.values import (
     Builtin,
     Cast,
@@ -24,11 +24,11 @@ from tolcost.elaborate.values import (
     Misfit,
     Missing,
     Native,
-    Opaque,
-    Pieces,
     Quotient,
     Seq,
+    StaticNode,
     Value,
+    ValueList,
     Vec,
     View,
     bind_data,
@@ -41,49 +41,52 @@ from tolcost.elaborate.values import (
 from tolcost.elementary import FUNCTIONS
 from tolcost.spaces import SPACES, closed_space, join_spaces, kind_of
 
-_ORDER = ("B", "Z", "R", "C", "S")
+_FAMILY_ORDER = ("B", "Z", "R", "C", "S")
 
 
 def apply(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value:
-    """An elementary function of some values; ToLs combine element by element, a scalar spreads."""
+    """Apply an elementary function; ToLs combine element by element, and scalars are broadcast."""
     env.context.tick(span)
     kinds = set(map(type, args))
     if Data not in kinds:
         found = fold_plain(env, name, args, kinds, span)
         if found is not None:
             return found
-    elif all(map(_is_plain_number, args)):  # as most are
+    elif all(map(_is_plain_number, args)):  # the usual case
         return Data(_lambda(env, name, args, span))
     space = None
-    if Cast in kinds and all(is_static(a) and not isinstance(a, Opaque) for a in args):
+    if Cast in kinds and all(is_static(a) and not isinstance(a, StaticNode) for a in args):
         space, args = _space_of_casts(name, args), tuple(map(plain, args))  # nodes have spaces themselves
     if any(map(_is_tol, args)):
         args = _entries_for_numbers(args)
         if any(map(_is_tol, args)):
             check_numbers(env, name, args, span)
-            return _in_space(env, _apply_elementwise(env, name, args, span), space)
-    return _in_space(env, _apply_numbers(env, name, args, span), space)
+            return _give_space(env, _apply_elementwise(env, name, args, span), space)
+    return _give_space(env, _apply_numbers(env, name, args, span), space)
 
 
-def _in_space(env: Env, value: Value, space: str | None) -> Value:
-    """What was computed of statics that came in a space, in that space; reals stay exact."""
+def _give_space(env: Env, value: Value, space: str | None) -> Value:
+    """Give a value computed from statics with an explicit space that space; reals stay exact."""
     if space is None:
         return value
-    if isinstance(value, Opaque):
-        return Opaque(in_spaces(value.node, (space,)), space)
-    return recast(held(env, value, space) if kind_of(space) == "Z" else value, space)
+    if isinstance(value, StaticNode):
+        return StaticNode(in_spaces(value.node, (space,)), space)
+    return recast(fit_to_space(env, value, space) if kind_of(space) == "Z" else value, space)
 
 
 def _space_of_casts(name: str, args: tuple[Value, ...]) -> str | None:
-    """The machine type of a function of statics some of which came in one; None if it is no longer one."""
+    """Return the machine type of a function of statics with explicit spaces.
+
+    Return None if the result is in no machine type.
+    """
     domain = reduce(join_spaces, [space for a in args if (space := cast_of(a)) is not None])
     others = [space_of(a) for a in args if cast_of(a) is None]
-    space = result_space(name, widened(name, domain, others))
+    space = result_space(name, widen_space(name, domain, others))
     return space if SPACES[space].finite else None
 
 
 def divide(env: Env, args: tuple[Value, ...], span: Span) -> Value:
-    """``/``: floor division between static integers, real division between anything else."""
+    """Divide: floor division between static integers, real division otherwise."""
     if Data in map(type, args):
         return apply(env, "div", args, span)
     x, y = (plain(a) for a in args)
@@ -92,18 +95,18 @@ def divide(env: Env, args: tuple[Value, ...], span: Span) -> Value:
         return apply(env, "div", args, span)
     told = next((space for space in spaces if SPACES[space].finite), None)
     if isinstance(x, Poly) and isinstance(y, Poly):
-        return _in_space(env, integer_division(env, span, x, y), told)
+        return _give_space(env, integer_division(env, span, x, y), told)
     if not all(is_static(a) and kind_of(space) in "ZB" for a, space in zip(args, spaces, strict=True)):
-        return apply(env, "div", args, span)  # as it is in wider spaces
+        return apply(env, "div", args, span)  # integers without an explicit space divide in the same way
     env.context.asked += 1
     x, y = _entries_for_numbers((x, y))
     if _is_tol(x) or _is_tol(y):
-        return _in_space(env, _apply_elementwise(env, "/", (x, y), span), told)
+        return _give_space(env, _apply_elementwise(env, "/", (x, y), span), told)
     if isinstance(x, Poly) and isinstance(y, Poly):
-        return _in_space(env, integer_division(env, span, x, y), told)
+        return _give_space(env, integer_division(env, span, x, y), told)
     whole = apply(env, "floor", (apply(env, "div", (x, y), span),), span)
     space = told or "Z"
-    return Opaque(in_spaces(materialise(env, whole, span), (space,)), space)
+    return StaticNode(in_spaces(emit(env, whole, span), (space,)), space)
 
 
 def _is_tol(value: Value) -> bool:
@@ -119,7 +122,7 @@ def _is_tol(value: Value) -> bool:
 
 
 def _is_plain_number(value: Value) -> bool:
-    """Whether a value is one number that is known, as most are, or that is data."""
+    """Whether a value is a single number, known or data."""
     return is_numeric(value.node.type) if isinstance(value, Data) else type(value) in _NUMBERS
 
 
@@ -127,8 +130,8 @@ _NUMBERS: set[type] = {Poly, Fraction, float}
 
 
 def _entries_for_numbers(args: tuple[Value, ...]) -> tuple[Value, ...]:
-    """Let a loose vector of one entry stand for its entry beside anything that is not its like."""
-    if not any(isinstance(a, (Data, Opaque)) for a in args) or any(
+    """Replace loose vectors of one entry by their entries, next to arguments of other kinds only."""
+    if not any(isinstance(a, (Data, StaticNode)) for a in args) or any(
         _is_tol(a) and not (isinstance(a, Vec) and a.shape == (1,) and a.loose) for a in args
     ):
         return args
@@ -139,12 +142,12 @@ def _entries_for_numbers(args: tuple[Value, ...]) -> tuple[Value, ...]:
 
 
 def check_numbers(env: Env, name: str, args: tuple[Value, ...], span: Span) -> None:
-    """A function applies to numbers and to ToLs of them."""
+    """Reject arguments that are neither numbers nor ToLs of numbers."""
     for a in args:
         if isinstance(a, _NO_NUMBERS):
-            materialise(env, a, span)
+            emit(env, a, span)
     for a in args:
-        if capacity(a) > 1 or isinstance(a, Pieces):
+        if capacity(a) > 1 or isinstance(a, ValueList):
             fail(
                 "T0404",
                 f"`{name}` applies to numbers, and this is a list",
@@ -155,14 +158,14 @@ def check_numbers(env: Env, name: str, args: tuple[Value, ...], span: Span) -> N
 
 
 def check_condition(name: str, condition: Value, span: Span) -> None:
-    """A condition is a truth value or a number: text has no 0."""
+    """Reject a text as a condition: a condition is a truth value or a number."""
     if kind_of(space_of(condition)) == "S":
         hint = """compare it: `mode == "linear"`"""
         fail("T0405", f"`{name}` goes by a condition, and this is text", span, hint=hint)
 
 
 _WHOLE = ("floor", "ceil", "round", "trunc")
-"""What these make of a static real is a whole number, whether it is known or not."""
+"""Functions whose result on a static real is an integer, whether it is known or not."""
 
 _NO_NUMBERS = (Missing, Seq, Closure, Builtin, Native)
 
@@ -178,12 +181,12 @@ def _apply_numbers(env: Env, name: str, args: tuple[Value, ...], span: Span) -> 
         node = _lambda(env, name, args, span)
         made = static_node(name, node.args, node.space, span, node.type[0].space)
         space = "Z" if name in _WHOLE and made.space == "R" else made.type[0].space
-        return Opaque(in_spaces(made, (space,)), space)
+        return StaticNode(in_spaces(made, (space,)), space)
     return Data(_lambda(env, name, args, span))
 
 
-def _instead(name: str, spaces: tuple[str, ...]) -> str:
-    """What to do with values that a function does not apply to."""
+def _suggest(name: str, spaces: tuple[str, ...]) -> str:
+    """Suggest what to do with values that a function does not apply to."""
     if "S" in map(kind_of, spaces):
         return "texts can be compared with one another, by `==` and `!=`"
     if "R" in FUNCTIONS[name].kinds:
@@ -195,13 +198,11 @@ def _lambda(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Lambda:
     kinds = _kinds(name, *_spaces(args))
     if kinds is None:
         spaces = tuple(dict.fromkeys(map(space_of, args)))
-        fail("T0405", f"`{name}` does not apply to {' and '.join(spaces)}", span, hint=_instead(name, spaces))
+        fail("T0405", f"`{name}` does not apply to {' and '.join(spaces)}", span, hint=_suggest(name, spaces))
     domain, result = kinds
     nodes = tuple(
         [
-            a.node
-            if isinstance(a, Data)
-            else materialise(env, plain(a), span, domain if is_static(a) else None)
+            a.node if isinstance(a, Data) else emit(env, plain(a), span, domain if is_static(a) else None)
             for a in args
         ]
     )
@@ -212,7 +213,7 @@ SpaceNames = tuple[str, ...]
 
 
 def _spaces(args: tuple[Value, ...]) -> tuple[SpaceNames, SpaceNames]:
-    """The spaces of those arguments that are data, and of those that are static."""
+    """Return the spaces of the data arguments, and those of the static arguments."""
     data: list[str] = []
     statics: list[str] = []
     for a in args:
@@ -225,7 +226,7 @@ def _spaces(args: tuple[Value, ...]) -> tuple[SpaceNames, SpaceNames]:
 
 @lru_cache(maxsize=1 << 10)
 def _kinds(name: str, data: SpaceNames, statics: SpaceNames) -> tuple[str, Type] | None:
-    """The space a function of such arguments computes in, and the type of its result; None if it has none."""
+    """Return the space in which a function computes, and its result's type; None if it does not apply."""
     domain = _domain(name, data, statics)
     texts = {kind_of(space) == "S" for space in (*data, *statics)}
     if not takes(name, domain) or len(texts) > 1:
@@ -239,21 +240,21 @@ def takes(name: str, domain: str) -> bool:
 
 
 def _domain(name: str, data: SpaceNames, statics: SpaceNames) -> str:
-    """The space a function computes in: that of its data, widened by what its numbers need.
+    """Return the space in which a function computes: that of its data, widened to hold its static numbers.
 
-    Where nothing is data, it is that of the machine types among the numbers.
+    Without data, it is the space of the machine types among the numbers.
     """
     told = tuple([space for space in statics if SPACES[space].finite]) if not data else ()
     domain, *others = data or told or statics[:1] or ("R",)
     for space in others:
         domain = join_spaces(domain, space)
-    return widened(name, domain, statics)
+    return widen_space(name, domain, statics)
 
 
-def widened(name: str, domain: str, statics: Iterable[str]) -> str:
-    """A space widened to hold some numbers, and as the function needs it."""
+def widen_space(name: str, domain: str, statics: Iterable[str]) -> str:
+    """Widen a space to hold static numbers, and as the function requires."""
     for space in statics:
-        if _ORDER.index(kind_of(space)) > _ORDER.index(kind_of(domain)):
+        if _FAMILY_ORDER.index(kind_of(space)) > _FAMILY_ORDER.index(kind_of(domain)):
             domain = join_spaces(domain, space)
     rule = FUNCTIONS[name].rule
     if rule == "real" and kind_of(domain) in ("B", "Z"):
@@ -264,7 +265,7 @@ def widened(name: str, domain: str, statics: Iterable[str]) -> str:
 
 
 def result_space(name: str, domain: str) -> str:
-    """The space of the result of a function that computes in ``domain``."""
+    """Return the space of the result of a function that computes in ``domain``."""
     rule = FUNCTIONS[name].rule
     if rule in ("compare", "test"):
         return "B"
@@ -276,7 +277,7 @@ def result_space(name: str, domain: str) -> str:
 def static_node(
     name: str, args: tuple[Node, ...], space: str, span: Span, result: str | None = None
 ) -> Lambda:
-    """A function of static nodes: free."""
+    """Build a function of static nodes, which is free."""
     return Lambda(name, args, space, numeric_type(result or space), "static", span)
 
 
@@ -292,7 +293,7 @@ def _apply_elementwise(env: Env, name: str, args: tuple[Value, ...], span: Span)
         return Vec(
             numbers,
             tuple(
-                _apply_numbers(env, name, _at(env, bound, tuple(const(n) for n in at), span), span)
+                _apply_numbers(env, name, _each_at(env, bound, tuple(const(n) for n in at), span), span)
                 for at in grid(numbers, span)
             ),
             loose,
@@ -300,22 +301,22 @@ def _apply_elementwise(env: Env, name: str, args: tuple[Value, ...], span: Span)
     if all(is_static(a) for a in args):
         return View(
             shape,
-            lambda here, at: _apply_numbers(here, name, _at(here, args, at, span), span),
+            lambda here, at: _apply_numbers(here, name, _each_at(here, args, at, span), span),
             True,
             result_space(name, _domain(name, *_spaces(args))) if name != "/" else "Z",
         )
     bound = tuple(bind_data(env, a) for a in args)
-    return lay(
-        env, shape, lambda here, at: _apply_numbers(here, name, _at(here, bound, at, span), span), span
+    return emit_map(
+        env, shape, lambda here, at: _apply_numbers(here, name, _each_at(here, bound, at, span), span), span
     )
 
 
-def _at(env: Env, args: tuple[Value, ...], at: tuple[Value, ...], span: Span) -> tuple[Value, ...]:
+def _each_at(env: Env, args: tuple[Value, ...], at: tuple[Value, ...], span: Span) -> tuple[Value, ...]:
     return tuple(element(env, a, at, span, checked=True) if _is_tol(a) else a for a in args)
 
 
 def common_shape(env: Env, name: str, args: tuple[Value, ...], span: Span) -> tuple[Poly, ...]:
-    """The shape that all the ToLs among the arguments have."""
+    """Return the common shape of the ToLs among the arguments."""
     shapes = [shape_of(env, a, span) for a in args if _is_tol(a)]
     shape = shapes[0]
     for other in shapes[1:]:
@@ -337,29 +338,32 @@ def common_shape(env: Env, name: str, args: tuple[Value, ...], span: Span) -> tu
     return shape
 
 
-# === What is static in another space: known numbers are converted while compiling, the others by a free node.
+# === Static values in another space: known numbers are converted at compile time, others by a free node.
 
 
 def static_in(env: Env, value: Value, space: str, span: Span) -> Value:
-    """A static value without components in another space; where that is a machine type, told so."""
+    """Convert a static value without components to another space.
+
+    A machine type becomes its explicit space.
+    """
     inner = plain(value)
     if isinstance(inner, View):
-        found = _view(env, inner, space, span) if space != space_of(value) else inner
+        found = _convert_view(env, inner, space, span) if space != space_of(value) else inner
     else:
-        found = held(env, _number(env, inner, space, span), space)
+        found = fit_to_space(env, _convert_number(env, inner, space, span), space)
     return recast(found, space) if SPACES[space].finite else found
 
 
 def number_in(env: Env, value: Value, space: str, span: Span) -> Value:
-    """A number in a space that holds it; what is static stays as it is where it is of that kind anyway."""
+    """Convert a number to a space that holds it; a static number of that kind stays as it is."""
     if isinstance(value, Data):
         return Data(in_spaces(value.node, (space,)))
     alike = kind_of(space_of(value)) == kind_of(space)
     return value if alike else static_in(env, value, space, span)
 
 
-def _view(env: Env, value: View, space: str, span: Span) -> Value:
-    """A static ToL, laid out in another space, or its entries converted where they are looked at."""
+def _convert_view(env: Env, value: View, space: str, span: Span) -> Value:
+    """Convert a static ToL: lay it out in the other space, or convert its entries on access."""
     if value.laid is not None:
         parts = with_spaces(value.laid.type, (space,))
         return as_static(env, Convert(value.laid, parts, span=span))
@@ -370,39 +374,39 @@ def _view(env: Env, value: View, space: str, span: Span) -> Value:
     return View(value.shape, entry, True, kind_of(space))
 
 
-def _number(env: Env, value: Value, space: str, span: Span) -> Value:
+def _convert_number(env: Env, value: Value, space: str, span: Span) -> Value:
     if isinstance(value, Vec):
-        items = tuple(_number(env, plain(item), space, span) for item in value.items)
+        items = tuple(_convert_number(env, plain(item), space, span) for item in value.items)
         return Vec(value.shape, items, value.loose)
     kind = kind_of(space)
     match value:
-        case Opaque(node=node):
-            return Opaque(Convert(node, with_spaces(node.type, (space,)), span=span), space)
+        case StaticNode(node=node):
+            return StaticNode(Convert(node, with_spaces(node.type, (space,)), span=span), space)
         case Poly() if kind == "R":
             return Fraction(value.constant) if value.constant is not None else Quotient(value, const(1))
         case Fraction() | Quotient() | float() if kind == "Z":
-            return _whole(env, value, space, span)
+            return _round_real(env, value, space, span)
         case _ if isinstance(value, Cond) and kind in "ZR":
-            return _number(env, indicator(value), space, span) if kind == "R" else indicator(value)
+            return _convert_number(env, indicator(value), space, span) if kind == "R" else indicator(value)
         case _ if kind == "B" and not isinstance(value, Cond):
             return truth(value) or value
         case _ if kind == "C":
-            return _complex(env, value, space, span)
+            return _convert_to_complex(env, value, space, span)
         case _:
             return value
 
 
-def _whole(env: Env, value: Fraction | Quotient | float, space: str, span: Span) -> Value:
-    """A static real rounded; only a run can tell what a formula rounds to."""
+def _round_real(env: Env, value: Fraction | Quotient | float, space: str, span: Span) -> Value:
+    """Round a static real; the rounding of a formula is left to a run."""
     if isinstance(value, float):
         return const(round(value)) if math.isfinite(value) else value
     whole = apply(env, "round", (value,), span)
-    return _number(env, whole, space, span) if isinstance(whole, Opaque) else whole
+    return _convert_number(env, whole, space, span) if isinstance(whole, StaticNode) else whole
 
 
-def _complex(env: Env, value: Value, space: str, span: Span) -> Value:
-    """A number as a complex one, where it is a number already: the root of -1 is no real."""
+def _convert_to_complex(env: Env, value: Value, space: str, span: Span) -> Value:
+    """Convert a number to complex if it is known: the root of -1 is not a real number."""
     number = value.constant if isinstance(value, Poly) else value
     if isinstance(number, (int, float, Fraction)):
         return complex(number)
-    return Opaque(in_spaces(materialise(env, value, span), (space,)), space)
+    return StaticNode(in_spaces(emit(env, value, span), (space,)), space)

@@ -1,8 +1,7 @@
-"""``where``: choosing between two values by a condition that is known, partly known, or data.
+"""``where`` and ``choose``: a choice between two values by a condition that is known, undecided, or data.
 
-A decided condition evaluates one side.  A condition on lengths or coordinates that cannot be
-decided evaluates both, each knowing its side of the condition, and merges them.  A
-condition on data is an elementary function.
+A decided condition evaluates one side. An undecided condition on lengths or coordinates evaluates both sides,
+each with its case as a fact, and merges them. A condition on data is an elementary function.
 """
 
 from __future__ import annotations
@@ -38,19 +37,18 @@ from tolcost.diagnostics import Span
 from tolcost.elaborate.apply import check_condition, check_numbers
 from tolcost.elaborate.layout import (
     element,
+    emit,
+    emit_map,
     grid,
     in_spaces,
     index_node,
     joined_spaces,
-    lay,
     leaves,
     made_of,
-    materialise,
     not_there,
-    regrown,
+    rebuild_sequence,
 )
 from tolcost.elaborate.shapes import (
-    apart,
     at_all_places,
     capacity,
     component_shapes,
@@ -59,13 +57,14 @@ from tolcost.elaborate.shapes import (
     facts_here,
     is_local,
     is_reached,
+    joint_space,
     known,
     label_operands,
     shape_of,
     shape_text,
     solve,
     space_of,
-    told_together,
+    split_if_uneven,
     unify,
 )
 from tolcost.elaborate.static_numbers import as_number, truth
@@ -76,14 +75,14 @@ from tolcost.elaborate.values import (
     Fault,
     Misfit,
     Missing,
-    Opaque,
-    Pieces,
     Quotient,
     RankMismatch,
     Results,
     Seq,
     Spaces,
+    StaticNode,
     Value,
+    ValueList,
     Vec,
     View,
     bind_data,
@@ -101,27 +100,27 @@ from tolcost.elaborate.values import (
 from tolcost.spaces import join_spaces
 from tolcost.syntax import tree
 
-# === Two cases as one value: which of them holds is a condition on lengths or coordinates that stays open.
+# === Merging two cases into one value, under an undecided condition on lengths or coordinates.
 #
-# What agrees is kept, formulas merge, and the rest becomes a Select.
+# Equal parts are kept, formulas merge, and everything else becomes a Select.
 
 
 Side = tuple[Env, Value]
 
 
 def merge(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> Value:
-    """One value that is ``then`` where the condition holds and ``other`` elsewhere."""
+    """Merge two values: ``then`` where the condition holds, and ``other`` elsewhere."""
     then_env, other_env = then[0], other[0]
     sides = (then[1], other[1])
     if any(map(cast_of, sides)) and all(map(is_static, sides)):
         found = merge(env, condition, (then_env, plain(then[1])), (other_env, plain(other[1])), span)
-        return recast(found, told_together(sides))
+        return recast(found, joint_space(sides))
     a, b = alike(then[1], other[1])
     then, other = (then_env, a), (other_env, b)
     if a is b:
         return a
     if _ranks(env, a, span) != _ranks(env, b, span):
-        general = _general(env, condition, then, other, span)
+        general = _assume_general_case(env, condition, then, other, span)
         if general is not None:
             return general
     if isinstance(a, Seq) and isinstance(b, Seq):
@@ -130,13 +129,13 @@ def merge(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> Val
         items = _merge_each(env, condition, then, other, zip(a.items, b.items, strict=True), span)
         return Vec(a.shape, items, a.loose and b.loose)
     if (
-        isinstance(a, Pieces)
-        and isinstance(b, Pieces)
+        isinstance(a, ValueList)
+        and isinstance(b, ValueList)
         and len(a.items) == len(b.items)
         and is_static(a)
         and is_static(b)
     ):
-        return Pieces(_merge_each(env, condition, then, other, zip(a.items, b.items, strict=True), span))
+        return ValueList(_merge_each(env, condition, then, other, zip(a.items, b.items, strict=True), span))
     if is_function(a) or is_function(b) or isinstance(a, str) or isinstance(b, str):
         if a == b:
             return a
@@ -149,7 +148,7 @@ def merge(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> Val
     if is_static(a) and is_static(b):
         merged = _merge_static(env, condition, then, other, span)
         if merged is not None:
-            # What a static side is made of is free, and may be looked into from outside of its case.
+            # The parts of a static side are free, and may be read outside their case.
             env.scope.absorb(then_env.scope)
             env.scope.absorb(other_env.scope)
             return merged
@@ -159,7 +158,7 @@ def merge(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> Val
 def choose_sequence(
     env: Env, condition: Cond | Node, then: Side, other: Side, span: Span, free: bool = True
 ) -> Value:
-    """Sequences of one length, chosen as one list so that each side is computed once."""
+    """Choose between sequences of equal length, as one list, so that each side is computed once."""
     (then_env, a), (other_env, b) = then, other
     left, right = leaves(a), leaves(b)
     if len(left) != len(right):
@@ -168,22 +167,22 @@ def choose_sequence(
         return a
     for x, y in zip(left, right, strict=True):
         _check_capacities(capacity(x), capacity(y), span)
-    chosen = select(env, condition, (then_env, Pieces(left)), (other_env, Pieces(right)), span, free)
-    node = env.scope.bind(materialise(env, chosen, span))
+    chosen = select(env, condition, (then_env, ValueList(left)), (other_env, ValueList(right)), span, free)
+    node = env.scope.bind(emit(env, chosen, span))
     parts = components(env, Data(node), span)
-    return regrown(a, _grouped(iter(parts), map(capacity, left)))
+    return rebuild_sequence(a, _group_components(iter(parts), map(capacity, left)))
 
 
-def _grouped(parts: Iterator[Value], sizes: Iterable[int]) -> Iterator[Value]:
-    """Components one after the other as numbers, ToLs, and lists of so many."""
+def _group_components(parts: Iterator[Value], sizes: Iterable[int]) -> Iterator[Value]:
+    """Group consecutive components into values of the given capacities."""
     for size in sizes:
-        yield next(parts) if size == 1 else Pieces(tuple(islice(parts, size)))
+        yield next(parts) if size == 1 else ValueList(tuple(islice(parts, size)))
 
 
 def _merge_each(
     env: Env, condition: Cond, then: Side, other: Side, pairs: Iterable[tuple[Value, Value]], span: Span
 ) -> tuple[Value, ...]:
-    """Static entries one by one; what they are made of is free, and computed whichever case holds."""
+    """Merge static entries one by one; their parts are free, and computed in both cases."""
     for side, _ in (then, other):
         env.scope.absorb(side.scope)
     found = []
@@ -197,7 +196,7 @@ def _merge_each(
 
 
 def _ranks(env: Env, value: Value, span: Span) -> tuple[int, ...]:
-    """The ranks of a value: of a list, of all its ToLs, and so of a sequence."""
+    """Return the ranks of all ToLs in a value, including those in lists and sequences."""
     found: list[int] = []
     for leaf in leaves(value):
         value = plain(leaf)
@@ -206,8 +205,8 @@ def _ranks(env: Env, value: Value, span: Span) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _general(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> Value | None:
-    """Of two cases that differ in rank, the one for lengths in general; the other is for one length alone."""
+def _assume_general_case(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> Value | None:
+    """If two cases differ in rank and one holds for a single length only, assume the other and record it."""
     for holds, (side_env, value) in ((negate(condition), other), (condition, then)):
         equation = _equation(negate(holds))
         if equation is not None and not any(s.kind == "coord" for s in equation.free):
@@ -218,7 +217,7 @@ def _general(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> 
 
 
 def alike(a: Value, b: Value) -> tuple[Value, Value]:
-    """Two values of which one may be a coordinate vector of one entry, standing for that entry."""
+    """Replace a loose vector of one entry by its entry, where the other value is not a ToL."""
     return _entry_beside(a, b), _entry_beside(b, a)
 
 
@@ -261,18 +260,18 @@ def _merge_elements(
 
 
 def merge_integers(condition: Cond, a: Poly, b: Poly) -> Poly:
-    """A formula for both cases; where an equality makes them agree, the general one."""
+    """Return one formula for both cases; if an equality makes them agree, the more general one."""
     if a == b:
         return a
-    if _agree(condition, a, b):
+    if _agree_where(condition, a, b):
         return b
-    if _agree(negate(condition), a, b):
+    if _agree_where(negate(condition), a, b):
         return a
     return either(condition, a, b)
 
 
-def _agree(condition: Cond, a: Poly, b: Poly) -> bool:
-    """Whether two formulas are equal where a condition holds: it makes something 0, or bounds a length."""
+def _agree_where(condition: Cond, a: Poly, b: Poly) -> bool:
+    """Whether two formulas are equal where a condition holds, either an equation or a bound on a length."""
     equation = _equation(condition)
     try:
         if equation is None:
@@ -287,7 +286,7 @@ def _agree(condition: Cond, a: Poly, b: Poly) -> bool:
 
 
 def _agree_within(condition: Cond, a: Poly, b: Poly) -> bool:
-    """The same for a condition ``s <= c`` on a length: in its smaller range, floors of it may be numbers."""
+    """Whether two formulas are equal under ``s <= c``: in that range, floors of s may become numbers."""
     if not isinstance(condition, Ge):
         return False
     symbol = next(iter(condition.p.free))
@@ -298,7 +297,7 @@ def _agree_within(condition: Cond, a: Poly, b: Poly) -> bool:
 
 
 def _equation(condition: Cond) -> Poly | None:
-    """What must be 0 for a condition to hold, if it comes to that: ``n <= 1`` does for a length."""
+    """Return the polynomial that is 0 if and only if a condition holds, as for ``n <= 1`` on a length."""
     match condition:
         case Eq(p=p):
             return p
@@ -309,7 +308,7 @@ def _equation(condition: Cond) -> Poly | None:
 
 
 def _at_equality(p: Poly, symbol: Symbol, value: Poly) -> Poly:
-    """A formula where a length has a certain value; a coordinate left with one place is that place."""
+    """Substitute a value for a length; a coordinate whose range shrinks to one place becomes that place."""
     swap = {symbol: value}
     for s in p.free:
         if s.kind == "coord" and s.lo is not None and s.hi is not None:
@@ -339,9 +338,9 @@ def _merged_shape(
 
 
 def select(env: Env, condition: Cond | Node, then: Side, other: Side, span: Span, free: bool = True) -> Value:
-    """A choice the program makes; of statics, by something static (``free``), it stays static.
+    """Build a Select; if the condition is static (``free``) and both values are, the result stays static.
 
-    A condition on data is computed, and counts, even if both sides are one value.
+    A condition on data is computed, and counts, even if both sides are equal.
     """
     (then_env, a), (other_env, b) = then, other
     if isinstance(a, Seq) or isinstance(b, Seq):
@@ -358,35 +357,38 @@ def select(env: Env, condition: Cond | Node, then: Side, other: Side, span: Span
 
 
 def align(then_env: Env, a: Value, other_env: Env, b: Value, span: Span) -> tuple[Node, Node]:
-    """Two values as nodes whose components have the same spaces."""
-    left, right = materialise(then_env, a, span), materialise(other_env, b, span)
+    """Materialise two values with equal spaces for each component."""
+    left, right = emit(then_env, a, span), emit(other_env, b, span)
     _check_capacities(len(left.type), len(right.type), span)
     spaces = joined_spaces(left.type, right.type)
     return in_spaces(left, spaces), in_spaces(right, spaces)
 
 
 def _check_capacities(left: int, right: int, span: Span) -> None:
-    """Two cases have as many components."""
+    """Reject two cases with different numbers of components."""
     if left != right:
         fail("T0315", f"lists of capacity {left} and {right} in the two cases", span, kind=Misfit)
 
 
-# === Choosing.
+# === The forms ``where`` and ``choose``.
 
 
 MOST_CASES = 40
-"""How deeply choices may nest whose conditions cannot be decided while compiling."""
+"""The deepest nesting of choices with conditions that stay undecided at compile time.
+
+Both sides are elaborated at every level, so the work may double with each.
+"""
 
 
 @form("where")
 def where_form(env: Env, expr: tree.Call) -> Value | Results:
-    """``where(c, a, b)`` with its branches unevaluated."""
+    """Evaluate ``where(c, a, b)``; the branches are not evaluated yet."""
     condition = plain(entry(evaluate(env, expr.args[0])))
     holds = truth(condition)
     if holds is not None:
         return _static_choice(env, decide(env, holds), expr)
     check_condition("where", condition, expr.span)
-    if isinstance(condition, Opaque):
+    if isinstance(condition, StaticNode):
         return _opaque_choice(env, condition, expr)
     then, other = (entry(evaluate(env, a)) for a in expr.args[1:])
     try:
@@ -398,7 +400,7 @@ def where_form(env: Env, expr: tree.Call) -> Value | Results:
 
 @form("choose")
 def choose_form(env: Env, expr: tree.Call) -> Value | Results:
-    """``choose(c, a, b)``: as ``where``, but of a condition on data only the side taken is computed."""
+    """Evaluate ``choose(c, a, b)``: like ``where``, but a condition on data computes only the side taken."""
     condition = plain(entry(evaluate(env, expr.args[0])))
     holds = truth(condition)
     if holds is not None:
@@ -417,7 +419,7 @@ def _static_choice(env: Env, condition: Cond, expr: tree.Call) -> Value | Result
         fail("T0508", f"choices nest more than {MOST_CASES} deep on conditions that stay open", expr.span)
     sides = []
     for side in (then, other):
-        if isinstance(side, tree.Numeral):  # the same whatever holds
+        if isinstance(side, tree.Numeral):  # a literal does not depend on the condition
             sides.append((env.building(env.scope.inner()), evaluate(env, side)))
             continue
         fact = condition if side is then else negate(condition)
@@ -434,10 +436,10 @@ def _static_choice(env: Env, condition: Cond, expr: tree.Call) -> Value | Result
 
 
 def _only_case(env: Env, condition: Cond, case: tree.Expr, fault: Fault, span: Span) -> Value | Results:
-    """The value of one case, where the other, at ``span``, is a fault whatever the lengths.
+    """Return the value of one case if the other, at ``span``, is a fault for all lengths.
 
-    That its condition holds everywhere is a condition on lengths; where these do not tell, a run stops
-    where it does not hold.
+    Its condition must hold everywhere: this becomes a condition on lengths, or, if lengths do not decide it,
+    a run stops where it fails.
     """
 
     def refuse() -> NoReturn:
@@ -458,7 +460,7 @@ def _only_case(env: Env, condition: Cond, case: tree.Expr, fault: Fault, span: S
     value = entry(evaluate(inner, case))
     if isinstance(value, _NO_TOL) or is_function(value):
         refuse()
-    node = materialise(inner, value, span)
+    node = emit(inner, value, span)
     stop = not_there(elsewhere, node, fault.diagnostics[0].span)
     return select(env, condition, (inner, value), (elsewhere, made_of(elsewhere, stop, value)), span)
 
@@ -474,34 +476,34 @@ def _opaque_choice(env: Env, condition: Value, expr: tree.Call) -> Value:
         sides.append((inner, entry(evaluate(inner, side))))
     (ea, a), (eb, b) = sides
     if free and is_static(a) and is_static(b) and a == b:
-        env.context.asked += 1  # no node will tell of a condition that would count if it were data
+        env.context.asked += 1  # no node remains to show that the condition would count if it were data
         return a
     if isinstance(a, Seq) and isinstance(b, Seq):
         if any(isinstance(item, Missing) for item in (*a.items, *b.items)):
-            return _filled(*(entry(evaluate(env, side)) for side in expr.args[1:]))
-        a, b = _evened(ea, a, eb, b, expr.span)
+            return _fill_missing(*(entry(evaluate(env, side)) for side in expr.args[1:]))
+        a, b = _match_ranks(ea, a, eb, b, expr.span)
         return choose_sequence(env, node, (ea, a), (eb, b), expr.span, free)
     return select(env, node, (ea, a), (eb, b), expr.span, free)
 
 
-def _filled(a: Value, b: Value) -> Value:
-    """Sequences with what is missing in one taken from the other."""
+def _fill_missing(a: Value, b: Value) -> Value:
+    """Fill the missing entries of one sequence from the other."""
     assert isinstance(a, Seq)
     assert isinstance(b, Seq)
     return Seq(tuple(y if isinstance(x, Missing) else x for x, y in zip(a.items, b.items, strict=True)))
 
 
-def _evened(then_env: Env, a: Value, other_env: Env, b: Value, span: Span) -> tuple[Value, Value]:
-    """Two sequences; a number in one is a vector of one entry where it is that in the other."""
+def _match_ranks(then_env: Env, a: Value, other_env: Env, b: Value, span: Span) -> tuple[Value, Value]:
+    """Reshape scalars to length-1 vectors where the other branch has one, so that the ranks match."""
     left, right = leaves(a), leaves(b)
     if len(left) != len(right):
         return a, b
-    first = [_as_entry_of(then_env, x, other_env, y, span) for x, y in zip(left, right, strict=True)]
-    second = [_as_entry_of(other_env, y, then_env, x, span) for x, y in zip(left, right, strict=True)]
-    return regrown(a, iter(first)), regrown(b, iter(second))
+    first = [_match_rank(then_env, x, other_env, y, span) for x, y in zip(left, right, strict=True)]
+    second = [_match_rank(other_env, y, then_env, x, span) for x, y in zip(left, right, strict=True)]
+    return rebuild_sequence(a, iter(first)), rebuild_sequence(b, iter(second))
 
 
-def _as_entry_of(env: Env, value: Value, other_env: Env, other: Value, span: Span) -> Value:
+def _match_rank(env: Env, value: Value, other_env: Env, other: Value, span: Span) -> Value:
     alone = not shape_of(env, value, span) and [d.constant for d in shape_of(other_env, other, span)] == [1]
     return reshape_value(env, value, (const(1),), span) if alone else value
 
@@ -510,15 +512,15 @@ def _as_entry_of(env: Env, value: Value, other_env: Env, other: Value, span: Spa
 
 
 def choose_by_data(env: Env, condition: Value, then: Value, other: Value, span: Span) -> Value:
-    """``where`` with a condition on data: one elementary function per condition."""
+    """Choose by a condition on data: one elementary function per condition."""
     check_numbers(env, "where", (condition,), span)
     then, other = alike(then, other)
     shape = shape_of(env, condition, span)
     if not shape:
-        return _where(env, condition, then, other, span)
+        return _make_where(env, condition, then, other, span)
     for side in (then, other):
-        if isinstance(side, Seq):  # its members need not be numbers
-            materialise(env, side, span)
+        if isinstance(side, Seq):  # members of a sequence need not be numbers
+            emit(env, side, span)
     numbers = known(shape)
     bound = tuple(bind_data(env, v) for v in (condition, then, other))
     if numbers is not None and isinstance(condition, Vec):
@@ -526,14 +528,14 @@ def choose_by_data(env: Env, condition: Value, then: Value, other: Value, span: 
         entries = tuple(_choose_entry(env, bound, tuple(const(n) for n in at), span) for at in places)
         if all(capacity(one) == 1 and not shape_of(env, one, span) for one in entries):  # a vector of numbers
             return Vec(numbers, entries)
-    return lay(env, shape, lambda here, at: _choose_entry(here, bound, at, span), span)
+    return emit_map(env, shape, lambda here, at: _choose_entry(here, bound, at, span), span)
 
 
 def _choose_entry(env: Env, values: tuple[Value, ...], at: tuple[Value, ...], span: Span) -> Value:
-    condition, then, other = (_entry_there(env, v, at, span) for v in values)
+    condition, then, other = (_entry_at(env, v, at, span) for v in values)
     holds = truth(condition)
     if holds is None:
-        return _where(env, condition, then, other, span)
+        return _make_where(env, condition, then, other, span)
     holds = decide(env, holds)
     if holds is TRUE or holds is FALSE:
         return then if holds is TRUE else other
@@ -541,15 +543,15 @@ def _choose_entry(env: Env, values: tuple[Value, ...], at: tuple[Value, ...], sp
     return merge(env, holds, (sides[0], then), (sides[1], other), span)
 
 
-def _entry_there(env: Env, value: Value, at: tuple[Value, ...], span: Span) -> Value:
-    """An element, of each component of a list; a number stands at every place."""
-    value = apart(env, value)
-    if isinstance(value, Pieces):
-        return Pieces(tuple(_entry_there(env, item, at, span) for item in value.items))
+def _entry_at(env: Env, value: Value, at: tuple[Value, ...], span: Span) -> Value:
+    """Return the element at a coordinate, of each component of a list; a scalar is broadcast."""
+    value = split_if_uneven(env, value)
+    if isinstance(value, ValueList):
+        return ValueList(tuple(_entry_at(env, item, at, span) for item in value.items))
     return element(env, value, at, span) if shape_of(env, value, span) else value
 
 
-def _where(env: Env, condition: Value, then: Value, other: Value, span: Span) -> Value:
+def _make_where(env: Env, condition: Value, then: Value, other: Value, span: Span) -> Value:
     left, right = align(env, then, env, other, span)
     parts: list[Part] = []
     for p, q in zip(left.type, right.type, strict=True):
@@ -565,5 +567,5 @@ def _where(env: Env, condition: Value, then: Value, other: Value, span: Span) ->
             for x, y in zip(p.shape, q.shape, strict=True)
         )
         parts.append(Part(shape, p.space))
-    node = Where(materialise(env, condition, span), left, right, parts[0].space, tuple(parts), "data", span)
+    node = Where(emit(env, condition, span), left, right, parts[0].space, tuple(parts), "data", span)
     return Data(node)

@@ -1,4 +1,4 @@
-"""Evaluating expressions: one small function for each kind of syntax; and calls of functions of all kinds."""
+"""Evaluation rules: one small function for each kind of syntax, and calls of functions of all kinds."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tolcost.elaborate.layout import (
     check_sequence,
     check_size,
     element,
+    emit,
     in_one_tol,
-    materialise,
     pick_result,
     spread,
 )
@@ -47,11 +47,11 @@ from tolcost.elaborate.values import (
     Native,
     OutOfRange,
     Outside,
-    Pieces,
     Results,
     Seq,
     Spaces,
     Value,
+    ValueList,
     Vec,
     View,
     bind_data,
@@ -85,7 +85,7 @@ CONSTANTS: dict[str, Value] = {
 }
 
 _BIND_EVERY = 64
-"""A long sum is bound now and then, so that the IR does not grow deep."""
+"""The number of operators of a chain after which its value is bound, so that the IR does not grow deep."""
 
 
 @evaluates(tree.Numeral)
@@ -107,7 +107,7 @@ def _name(env: Env, expr: tree.Name) -> Value | Results:
 
 
 def global_name(env: Env, name: str, span: Span) -> Value:
-    """What a name means when the program does not define it."""
+    """Return the meaning of a name that the program does not define."""
     if name in CONSTANTS:
         return CONSTANTS[name]
     if is_callable_name(env, name):
@@ -145,11 +145,11 @@ def _operator_name(env: Env, expr: tree.OperatorName) -> Value:
 
 
 def entries(env: Env, items: tuple[tree.Expr, ...], span: Span) -> tuple[Value, ...]:
-    """An index list or argument list with splices, and vectors, taken entry by entry."""
+    """Evaluate an index list or argument list; splices and vectors are expanded into their entries."""
     found: list[Value] = []
     for item in items:
         value = evaluate(env, item.value if isinstance(item, tree.Splice) else item)
-        if isinstance(value, Poly):  # as most are
+        if isinstance(value, Poly):  # the usual case
             found.append(value)
         else:
             found.extend(spread(env, value, item.span))
@@ -157,16 +157,16 @@ def entries(env: Env, items: tuple[tree.Expr, ...], span: Span) -> tuple[Value, 
 
 
 def dimensions(env: Env, items: tuple[tree.Expr, ...], span: Span) -> tuple[Poly, ...]:
-    """Lengths written as a list: each a formula, none negative."""
+    """Evaluate a list of lengths: each is a formula, and none is negative."""
     lengths = entries(env.indexing(False), items, span)
     check_rank(lengths, span)
     return tuple([as_length(env, d, span) for d in lengths])
 
 
 def as_length(env: Env, value: Value, span: Span) -> Poly:
-    """A value as a length."""
+    """Convert a value to a length."""
     if not isinstance(value, Poly):
-        value = _number_of(value)
+        value = _unwrap_number(value)
         if isinstance(value, Fraction) and value.denominator == 1:
             value = const(value.numerator)
     if not isinstance(value, Poly):
@@ -189,25 +189,25 @@ def _bracket(env: Env, expr: tree.Bracket) -> Value:
         several = value.items if splice and isinstance(value, Seq) else None
         values += (value if splice else entry(value),) if several is None else several
         spliced += (splice,) if several is None else (False,) * len(several)
-    if True not in spliced and all_static(values):  # as most are
+    if True not in spliced and all_static(values):  # the usual case
         check_size(len(values), expr.span)
         return Vec((len(values),), tuple(values))
     entries, space = in_one_tol(env, values, expr.span)
-    return recast(_bracketed(env, list(zip(spliced, entries, strict=True)), expr), space)
+    return recast(_make_bracket(env, list(zip(spliced, entries, strict=True)), expr), space)
 
 
-def _bracketed(env: Env, pieces: list[tuple[bool, Value]], expr: tree.Bracket) -> Value:
+def _make_bracket(env: Env, pieces: list[tuple[bool, Value]], expr: tree.Bracket) -> Value:
     if pieces and all(isinstance(value, Spaces) and not spliced for spliced, value in pieces):
         return Spaces(tuple(name for _, value in pieces if isinstance(value, Spaces) for name in value.names))
     if all(_plain_entry(env, spliced, value, expr.span) for spliced, value in pieces):
         items = [e for spliced, v in pieces for e in (spread(env, v, expr.span) if spliced else (v,))]
         check_size(len(items), expr.span)
         return Vec((len(items),), tuple(items))
-    return _stack(env, pieces, expr)
+    return _stack_entries(env, pieces, expr)
 
 
 def _plain_entry(env: Env, spliced: bool, value: Value, span: Span) -> bool:
-    if isinstance(value, Pieces) or capacity(value) > 1:
+    if isinstance(value, ValueList) or capacity(value) > 1:
         return False
     if isinstance(value, (str, Spaces)) or is_function(value):
         return True
@@ -218,8 +218,8 @@ def _plain_entry(env: Env, spliced: bool, value: Value, span: Span) -> bool:
     return len(shape) == 1 and (isinstance(value, Vec) or static)
 
 
-def _stack(env: Env, pieces: list[tuple[bool, Value]], expr: tree.Bracket) -> Value:
-    """ToLs one after the other: a splice gives its entries, anything else is one entry."""
+def _stack_entries(env: Env, pieces: list[tuple[bool, Value]], expr: tree.Bracket) -> Value:
+    """Stack ToLs: a splice contributes its entries, any other value is one entry."""
     if all(isinstance(v, Vec) and not spliced for spliced, v in pieces):
         rows = [v for _, v in pieces if isinstance(v, Vec)]
         if len({row.shape for row in rows}) == 1:
@@ -239,10 +239,10 @@ def _tuple(env: Env, expr: tree.Tuple) -> Value:
     for item in expr.items:
         value = entry(evaluate(env, item))
         if isinstance(plain(value), (Missing, Seq)) or is_function(value):
-            materialise(env, value, item.span)
+            emit(env, value, item.span)
         items.extend(components(env, value, item.span))
     check_components(len(items), expr.span)
-    return Pieces(tuple(items))
+    return ValueList(tuple(items))
 
 
 @evaluates(tree.Subscript)
@@ -250,7 +250,7 @@ def _index(env: Env, expr: tree.Subscript) -> Value:
     base = evaluate(env.indexing(False), expr.base)
     at = entries(env.indexing(True), expr.items, expr.span)
     if isinstance(base, Spaces):
-        place = _whole(Vec((len(at),), at), expr.span)
+        place = _known_integer(Vec((len(at),), at), expr.span)
         if not 1 <= place <= len(base.names):
             fail("T0302", f"index {place} is outside 1..{len(base.names)}", expr.span, kind=OutOfRange)
         return Spaces((base.names[place - 1],))
@@ -261,14 +261,14 @@ def _index(env: Env, expr: tree.Subscript) -> Value:
         raise
 
 
-def _number_of(value: Value) -> Value:
-    """What a value is where a number is needed: a vector of one entry is its entry."""
+def _unwrap_number(value: Value) -> Value:
+    """Replace a vector of one entry by its entry, where a number is needed."""
     value = plain(value)
     return value.items[0] if isinstance(value, Vec) and len(value.items) == 1 else value
 
 
-def _whole(value: Value, span: Span) -> int:
-    value = value if isinstance(value, Poly) else _number_of(value)
+def _known_integer(value: Value, span: Span) -> int:
+    value = value if isinstance(value, Poly) else _unwrap_number(value)
     if isinstance(value, Poly) and value.constant is not None:
         return value.constant
     fail("T0313", "this index must be a number known while compiling", span)
@@ -277,7 +277,7 @@ def _whole(value: Value, span: Span) -> int:
 @evaluates(tree.ListSubscript)
 def _list_index(env: Env, expr: tree.ListSubscript) -> Value:
     base = results(env.indexing(False), expr.base)
-    j = _whole(evaluate(env.indexing(False), expr.item), expr.span)
+    j = _known_integer(evaluate(env.indexing(False), expr.item), expr.span)
     return pick_result(env, base, j, expr.span)
 
 
@@ -304,7 +304,7 @@ def _range(env: Env, expr: tree.RangeExpr) -> Value:
 
 
 def _integer(env: Env, expr: tree.Expr) -> Poly:
-    value = _number_of(evaluate(env, expr))
+    value = _unwrap_number(evaluate(env, expr))
     if not isinstance(value, Poly):
         fail("T0310", "the end of a range must be an integer known while compiling", expr.span)
     return value
@@ -316,7 +316,7 @@ def _zero_tol(env: Env, expr: tree.ZeroTol) -> Value:
 
 
 def zeros(shape: tuple[Poly, ...]) -> Value:
-    """A ToL of zeros; of no dimension, the number 0."""
+    """Return a ToL of zeros; without dimensions, the number 0."""
     if not shape:
         return const(0)
     return View(shape, lambda here, at: const(0), True)
@@ -345,7 +345,7 @@ def _chain(env: Env, expr: tree.Infix) -> Value:
             continue
         right = evaluate(env, operand)
         if n < last and op in _JOINED and isinstance(value, Cond) and isinstance(right, Cond):
-            value = _JOINED[op](value, right)  # whether it can hold is asked once, of the whole chain
+            value = _JOINED[op](value, right)  # the whole chain is decided at once
             continue
         whole = expr.span
         span = whole if operand.span.end == whole.end else Span(whole.source, whole.start, operand.span.end)
@@ -361,7 +361,7 @@ def _chain(env: Env, expr: tree.Infix) -> Value:
 
 
 def infix(env: Env, op: str, left: Value, right: Value, span: Span) -> Value:
-    """An infix operator of two values."""
+    """Apply an infix operator to two values."""
     both = left, right
     if op == "/":
         return divide(env, both, span)
@@ -388,7 +388,7 @@ def _block(env: Env, expr: tree.BlockExpr) -> Value | Results:
 
 
 def define_all(env: Env, statements: tuple[tree.Statement, ...]) -> Env:
-    """An environment with the definitions of a block or a program; nothing is computed yet."""
+    """Return an environment with the definitions of a block or a program; nothing is computed yet."""
     inner = env.child({})
     for statement in statements:
         if isinstance(statement, tree.Define):
@@ -402,7 +402,7 @@ def define_all(env: Env, statements: tuple[tree.Statement, ...]) -> Env:
 
 
 def delay(env: Env, name: str, expr: tree.Expr) -> Lazy:
-    """A named value, computed when first needed."""
+    """Make a named value that is computed on first use."""
     return Lazy(name, env, lambda here: results(here, expr), expr)
 
 
@@ -421,8 +421,8 @@ def has_star(expr: tree.Expr) -> bool:
     return any(isinstance(node, tree.Star) for node in tree.inner_nodes(expr))
 
 
-def asked_known(program: tree.Module) -> frozenset[str]:
-    """The names of which a program asks whether they are known: static inputs among these may arrive late."""
+def names_asked_known(program: tree.Module) -> frozenset[str]:
+    """Return the names to which a program applies ``known``: static inputs among them may be data."""
     found: set[str] = set()
     for node in (node for statement in program.statements for node in tree.inner_nodes(statement)):
         match node:
@@ -434,21 +434,22 @@ def asked_known(program: tree.Module) -> frozenset[str]:
 
 
 def mentioned(expr: tree.Expr) -> list[str]:
-    """The names an expression mentions, wherever in it."""
-    if isinstance(expr, tree.Name):  # as most lengths are
+    """Return the names that an expression mentions, at any depth."""
+    if isinstance(expr, tree.Name):  # most lengths are a single name
         return [expr.name]
     return list(dict.fromkeys(node.name for node in tree.inner_nodes(expr) if isinstance(node, tree.Name)))
 
 
-# === Applying functions: the program's own, elementary ones, primitives, operators, special forms.
+# === Application of functions: the program's own, elementary ones, primitives, operators, special forms.
 
 
 MAX_LABELS = 4
+"""The most calls named in a diagnostic: more would hide the mistake in a long list."""
 
 
 @evaluates(tree.Call)
 def call(env: Env, expr: tree.Call) -> Value | Results:
-    """The value of an application."""
+    """Evaluate an application."""
     function = function_of(env, expr.function)
     name = function.name if isinstance(function, Builtin) else None
     if name in FORMS:
@@ -479,7 +480,7 @@ def _values(env: Env, expr: tree.Call) -> tuple[Value, ...]:
             found.extend(entries(env, (arg,), arg.span))
         elif isinstance(arg, tree.Name) or is_functional(env, arg):
             found.append(force(argument(env, arg), arg.span))
-        else:  # nothing is gained by putting it off
+        else:  # there is no gain in delaying it
             found.append(bind_data(env, evaluate(env, arg)))
     return tuple(found)
 
@@ -495,7 +496,7 @@ def _arguments(env: Env, expr: tree.Call) -> tuple[Lazy | Value, ...]:
 
 
 def argument(env: Env, expr: tree.Expr) -> Lazy | Value:
-    """An argument: a function as it is, a name as what it names, anything else when needed."""
+    """Return an argument: a function as it is, a name as the value it names, anything else delayed."""
     if isinstance(expr, tree.Name):
         found = env.nearest(expr.name)
         if found is not None and not _names_function(found):
@@ -513,7 +514,7 @@ def is_functional(env: Env, expr: tree.Expr | None) -> bool:
     if isinstance(expr, tree.Call):
         written = expr.function
         found = env.nearest(written.name) if isinstance(written, tree.Name) else None
-        if isinstance(found, Closure) and _gives_function(found):
+        if isinstance(found, Closure) and _returns_function(found):
             return True
         is_form = isinstance(written, tree.Name) and written.name in FORMS
         return not is_form and env.star is None and _takes_star(expr)
@@ -525,8 +526,8 @@ def is_functional(env: Env, expr: tree.Expr | None) -> bool:
 _FUNCTIONS_AS_WRITTEN = (tree.Arrow, tree.OperatorName, tree.Compose)
 
 
-def _gives_function(found: Closure) -> bool:
-    """Whether what a function gives is a function, as written: ``scale(c) = (v) => v * c``."""
+def _returns_function(found: Closure) -> bool:
+    """Whether the body of a function is a function, as written: ``scale(c) = (v) => v * c``."""
     head = found.body.function if isinstance(found.body, tree.Call) else found.body
     passed = isinstance(head, tree.Name) and head.name in found.params
     return not passed and is_functional(found.env, found.body)
@@ -538,17 +539,17 @@ def _takes_star(expr: tree.Call) -> bool:
 
 
 def _names_function(found: Lazy | Value) -> bool:
-    """Whether what a name stands for is a function, as written."""
+    """Whether a name stands for a function, as written."""
     return is_functional(found.env, found.expr) if isinstance(found, Lazy) else is_function(found)
 
 
 def function_of(env: Env, expr: tree.Expr) -> Applicable:
-    """What an expression in call position means: for a name, the nearest function of that name."""
+    """Resolve an expression in call position; a name is resolved to the nearest function."""
     if isinstance(expr, tree.Name):
         nearest = env.nearest(expr.name)
-        if isinstance(nearest, Closure):  # as in most calls
+        if isinstance(nearest, Closure):  # the usual case
             return nearest
-        if nearest is None and expr.name in BUILTINS:  # as in most others
+        if nearest is None and expr.name in BUILTINS:  # the usual case otherwise
             return builtin(expr.name)
         for found in env.lookups(expr.name) if nearest is not None else ():
             if isinstance(found, Lazy) and is_functional(found.env, found.expr):
@@ -565,7 +566,7 @@ def function_of(env: Env, expr: tree.Expr) -> Applicable:
 
 
 def _partial(env: Env, function: Applicable, expr: tree.Call) -> Value:
-    """``f(*, y)``: a function of the arguments written as ``*``."""
+    """Evaluate ``f(*, y)``: a function of the arguments written as ``*``."""
     fixed = tuple(None if isinstance(a, tree.Star) else argument(env, a) for a in expr.args)
 
     def run(here: Env, args: tuple[Value, ...]) -> Value:
@@ -577,7 +578,7 @@ def _partial(env: Env, function: Applicable, expr: tree.Call) -> Value:
 
 
 def signature(function: Applicable) -> Signature:
-    """How many arguments a function takes; operators check that themselves."""
+    """Return the number of arguments of a function; operators check theirs themselves."""
     match function:
         case Builtin(name=name):
             return BUILTINS.get(name, _OPERATOR)
@@ -596,7 +597,7 @@ _OPERATOR = Signature(1, None)
 
 
 def call_values(env: Env, function: Applicable, args: tuple[Lazy | Value, ...], span: Span) -> Value:
-    """A function of values."""
+    """Apply a function to values."""
     if isinstance(function, Closure):
         return single(_call_closure(env, function, args, span))
     if not signature(function).takes(len(args)):
@@ -662,7 +663,7 @@ def _given_form(env: Env, expr: tree.Call) -> Value:
 
 @form("outside")
 def _outside_form(env: Env, expr: tree.Call) -> Value:
-    """``outside("reason")``: what is asked for here is no computation of the model."""
+    """Evaluate ``outside("reason")``: the request is not a computation of the model."""
     reason = evaluate(env, expr.args[0])
     if not isinstance(reason, str):
         fail("T0411", "`outside` takes a text that says why", expr.span)

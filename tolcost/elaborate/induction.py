@@ -1,8 +1,8 @@
-"""Components of an accumulator that are known at every step of a fold, by induction.
+"""Loop-carried values with a known closed form, found by induction over the steps of a fold.
 
-A component stays as it is, or each of its integers is so much more after a step, or so many times as much.
-Which of these is guessed from the first step; a step at coordinates that may be any then proves the guess,
-together with all else that is guessed of the accumulator.  What is known so is no part of the fold: it costs
+A component of the accumulator may stay as it is, grow by a fixed amount with each step, or be multiplied by a
+fixed factor. The guess comes from the first step; a step at symbolic coordinates then proves it, together
+with all other guesses about the accumulator. Components found in this way are not part of the fold: they cost
 nothing, and may decide lengths.
 """
 
@@ -19,9 +19,9 @@ from tolcost.atoms.nodes import Component, Node, Ref
 from tolcost.diagnostics import NOWHERE, Rejected, Span
 from tolcost.elaborate.accumulators import Longer, fold_under_coordinates
 from tolcost.elaborate.apply import static_in
-from tolcost.elaborate.layout import in_spaces, lay_out, materialise
-from tolcost.elaborate.maps import Step, WrappedStep, fresh, position
-from tolcost.elaborate.outlook import outlook
+from tolcost.elaborate.layout import emit, expand, in_spaces
+from tolcost.elaborate.maps import Step, WrappedStep, fresh_coordinates, position
+from tolcost.elaborate.outlook import guess_growth
 from tolcost.elaborate.shapes import facts_here, pick_component, shape_of, space_of
 from tolcost.elaborate.shapes import known as numbers_of
 from tolcost.elaborate.values import (
@@ -29,10 +29,10 @@ from tolcost.elaborate.values import (
     Env,
     Items,
     NeedsUnrolling,
-    Pieces,
     Scope,
     Unknown,
     Value,
+    ValueList,
     Vec,
     View,
     bind_data,
@@ -44,39 +44,39 @@ from tolcost.elaborate.values import (
 from tolcost.spaces import join_spaces
 
 MOST_ENTRIES = 16
-"""A component with more entries is not followed from step to step."""
+"""The most entries of a component that is followed from step to step."""
 
 
 class Induction(Struct, frozen=True, eq=False):
-    """A component that is known at every step: what it starts as, and what a step makes of each entry."""
+    """A component that is known at every step: its start, and the change of each entry per step."""
 
     start: Value
     changes: tuple[Advance, ...] = ()
 
     def after(self, steps: Poly) -> Value:
-        """The component after some steps."""
+        """Return the component after some steps."""
         if not any(self.changes):
             return self.start
-        entries = _entries(self.start)
+        entries = _known_entries(self.start)
         assert entries is not None
         shape, items = entries
-        moved = tuple([_after(i, change, steps) for i, change in zip(items, self.changes, strict=True)])
+        moved = tuple([_entry_after(i, change, steps) for i, change in zip(items, self.changes, strict=True)])
         return recast(Vec(shape, moved) if shape else moved[0], cast_of(self.start))
 
 
 class Advance(Struct, frozen=True):
-    """What every step makes of an entry: so many times as much, or so much more; neither if it stays."""
+    """The change of an entry per step: a factor or an increment; neither if it stays the same."""
 
     factor: int = 1
     more: Poly = ZERO
 
     def __bool__(self) -> bool:
-        """Whether anything changes."""
+        """Whether the entry changes."""
         return self.factor != 1 or bool(self.more.terms)
 
 
-def _after(entry: Value, change: Advance, steps: Poly) -> Value:
-    """An entry after some steps."""
+def _entry_after(entry: Value, change: Advance, steps: Poly) -> Value:
+    """Return an entry after some steps."""
     if not change:
         return entry
     assert isinstance(entry, Poly)
@@ -84,9 +84,9 @@ def _after(entry: Value, change: Advance, steps: Poly) -> Value:
 
 
 class InductionCandidates(Struct, frozen=True, eq=False):
-    """Components that may be known at every step, each with what it may be, the likeliest first.
+    """Components that may be known at every step, each with its possible inductions, the likeliest first.
 
-    A component that turned out to be none of these is ``barred``: it is not known.
+    A ``barred`` component is not known: all its inductions have been refuted.
     """
 
     ways: Mapping[int, tuple[Induction, ...]]
@@ -94,11 +94,11 @@ class InductionCandidates(Struct, frozen=True, eq=False):
 
     @property
     def known(self) -> dict[int, Induction]:
-        """What the components are taken to be."""
+        """The current induction of each component."""
         return {j: ways[0] for j, ways in self.ways.items()}
 
     def without(self, kept: Mapping[int, Induction]) -> InductionCandidates:
-        """The candidates left after a step that bore out those in ``kept`` alone."""
+        """Return the candidates that remain after a step that confirmed only those in ``kept``."""
         left = {j: ways if j in kept else ways[1:] for j, ways in self.ways.items()}
         found = {j: ways for j, ways in left.items() if ways}
         barred = self.barred | (left.keys() - found.keys())
@@ -106,7 +106,7 @@ class InductionCandidates(Struct, frozen=True, eq=False):
 
 
 class Refuted(Exception):
-    """Some components are not what they were taken to be; those in ``kept`` still may be."""
+    """Some inductions are wrong; those in ``kept`` are not refuted."""
 
     def __init__(self, kept: dict[int, Induction]) -> None:
         super().__init__()
@@ -114,54 +114,54 @@ class Refuted(Exception):
 
 
 class InductiveStep(WrappedStep, frozen=True):
-    """A step on a list, seen as one on those of its components that are not known at every step."""
+    """A step on a list, restricted to the components that are not known at every step."""
 
     start: Items
     known: Mapping[int, Induction]
     barred: frozenset[int]
     shape: tuple[Poly, ...]
     kept: dict[int, Induction] = field(default_factory=dict)
-    """What the last step left known."""
+    """The components that are known after the last step."""
 
     def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
-        """The next list of these components."""
+        """Take a step; return the next list of these components."""
         given = iter(components(accumulator))
         done = position(at, self.shape)
         places = range(len(self.start))
         before = tuple(self.known[j].after(done) if j in self.known else next(given) for j in places)
         result = self.step.at(env, as_list(before), at)
-        if not self.known and not isinstance(result, Pieces):
+        if not self.known and not isinstance(result, ValueList):
             return result
         after = tuple(pick_component(env, result, j + 1, self.span) for j in places)
         self.kept.clear()
         for j in places:
             if j in self.known:
-                if _same(env, after[j], self.known[j].after(done + 1)):
+                if _are_equal(env, after[j], self.known[j].after(done + 1)):
                     self.kept[j] = self.known[j]
-            elif j not in self.barred and _same_data(env.scope, before[j], after[j]):
+            elif j not in self.barred and _are_same_data(env.scope, before[j], after[j]):
                 self.kept[j] = Induction(self.start[j])
         return as_list(tuple(item for j, item in enumerate(after) if j not in self.known))
 
     def confirm(self) -> None:
-        """Say which components are known, unless it is those that were taken to be."""
+        """Raise ``Refuted`` unless the step confirmed exactly the assumed components."""
         if self.kept.keys() != self.known.keys():
             raise Refuted(dict(self.kept))
 
     def rest(self) -> Items:
-        """What the other components start as."""
+        """Return the starts of the components that are not known."""
         return tuple(item for j, item in enumerate(self.start) if j not in self.known)
 
     def restored(self, rest: Items, steps: Poly) -> Value:
-        """The list after some steps, given its other components."""
+        """Return the whole list after some steps, given the components that are not known."""
         others = iter(rest)
         places = range(len(self.start))
         return as_list(tuple(self.known[j].after(steps) if j in self.known else next(others) for j in places))
 
 
 def fold_list(env: Env, step: Step, start: Items, shape: tuple[Poly, ...], maybe_free: bool = False) -> Value:
-    """The fold of a list.  Components that are known at every step are no part of what is computed."""
-    guess = guessed(env, step, start, shape)
-    if guess.handed_on:  # most often what the first step hands on, all do
+    """Build the fold of a list; components that are known at every step are not computed."""
+    guess = guess_from_first_step(env, step, start, shape)
+    if guess.handed_on:  # usually every step copies the components that the first step copies
         given = {**guess.candidates.known, **{j: Induction(start[j]) for j in guess.handed_on}}
         try:
             inductive = InductiveStep(step, start, given, frozenset(), shape)
@@ -177,7 +177,7 @@ def fold_list(env: Env, step: Step, start: Items, shape: tuple[Poly, ...], maybe
             candidates = candidates.without(refuted.kept)
         except Rejected as refused:
             if not candidates.ways:
-                found = _peeled(env, step, start, shape, maybe_free)
+                found = _peel(env, step, start, shape, maybe_free)
                 if found is None:
                     raise refused
                 return found
@@ -185,8 +185,8 @@ def fold_list(env: Env, step: Step, start: Items, shape: tuple[Poly, ...], maybe
 
 
 def may_be_known(step: Step, start: Items) -> bool:
-    """Whether some component looks, by how the step is written, as if it might be known at every step."""
-    seems = outlook(step, len(start))
+    """Whether the syntax of a step suggests that some component may be known at every step."""
+    seems = guess_growth(step, len(start))
     if seems is None:
         return True
     every = zip(start, *seems, strict=True)
@@ -194,23 +194,24 @@ def may_be_known(step: Step, start: Items) -> bool:
 
 
 def _is_whole(value: Value) -> bool:
-    """Whether a value is a known whole number, or a few of them."""
-    found = _entries(value)
+    """Whether a value is a known integer, or a few of them."""
+    found = _known_entries(value)
     return found is not None and all(isinstance(entry, Poly) for entry in found[1])
 
 
 class _LaterStep(WrappedStep, frozen=True):
-    """A step when there was one before the first."""
+    """The steps of a fold after its first one."""
 
     def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
-        """The next accumulator."""
+        """Take the step at the next coordinate."""
         return self.step.at(env, accumulator, tuple(c + 1 for c in at if isinstance(c, Poly)))
 
 
-def _peeled(env: Env, step: Step, start: Items, shape: tuple[Poly, ...], maybe_free: bool) -> Value | None:
-    """A fold whose first step is unlike the others, because it changes a rank: that step, and the others.
+def _peel(env: Env, step: Step, start: Items, shape: tuple[Poly, ...], maybe_free: bool) -> Value | None:
+    """Peel off the first step of a fold, if it changes a rank and so differs from the others.
 
-    What turns out to be data, or wider, is so from the start: then the first step is another.
+    A component that turns out to be data, or wider, is made so from the start, which changes the first step;
+    so it is elaborated again.
     """
     if isinstance(step, _LaterStep) or len(shape) != 1:
         return None
@@ -218,7 +219,7 @@ def _peeled(env: Env, step: Step, start: Items, shape: tuple[Poly, ...], maybe_f
         return None
     inner = env.building(env.scope.inner())
     with env.context.attempt(inner.scope) as trial:
-        found = _first_apart(inner, step, start, shape[0], maybe_free)
+        found = _first_and_rest(inner, step, start, shape[0], maybe_free)
         if found is None:
             return None
         bound = bind_data(inner, found)
@@ -230,12 +231,12 @@ def _peeled(env: Env, step: Step, start: Items, shape: tuple[Poly, ...], maybe_f
     if settled:
         env.scope.absorb(inner.scope)
         return bound
-    late = tuple([a if is_static(b) else _carried_on(env, b, a, step.span) for a, b in pairs])
-    return _peeled(env, step, late, shape, maybe_free)
+    late = tuple([a if is_static(b) else _carry_on(env, b, a, step.span) for a, b in pairs])
+    return _peel(env, step, late, shape, maybe_free)
 
 
-def _first_apart(env: Env, step: Step, start: Items, size: Poly, maybe_free: bool) -> Value | None:
-    """The first step, and the fold of the others; None if the first changes no rank."""
+def _first_and_rest(env: Env, step: Step, start: Items, size: Poly, maybe_free: bool) -> Value | None:
+    """Elaborate the first step, and the fold of the others; None if the first step changes no rank."""
     inner = env.building(env.scope.inner())
     try:
         with env.context.attempt(inner.scope) as trial:
@@ -245,7 +246,7 @@ def _first_apart(env: Env, step: Step, start: Items, size: Poly, maybe_free: boo
             if ranks[0] == ranks[1]:
                 return None
             pairs = zip(start, after, strict=True)
-            after = tuple([_carried_on(inner, first, item, step.span) for first, item in pairs])
+            after = tuple([_carry_on(inner, first, item, step.span) for first, item in pairs])
             trial.keep()
     except (Rejected, NeedsUnrolling):
         return None
@@ -253,21 +254,21 @@ def _first_apart(env: Env, step: Step, start: Items, size: Poly, maybe_free: boo
     return fold_list(env, _LaterStep(step), after, (size - 1,), maybe_free)
 
 
-def _carried_on(env: Env, start: Value, after: Value, span: Span) -> Value:
-    """What a first step gives: as late as what it started from, and in a space that holds both."""
+def _carry_on(env: Env, start: Value, after: Value, span: Span) -> Value:
+    """Carry the result of the first step on: data if the start is data, and in a space that holds both."""
     space = join_spaces(space_of(start), space_of(after))
     if not (is_static(start) and is_static(after)):
-        return Data(in_spaces(materialise(env, after, span), (space,)))
+        return Data(in_spaces(emit(env, after, span), (space,)))
     return after if space == space_of(after) else static_in(env, after, space, span)
 
 
 def _fold_rest(env: Env, step: InductiveStep, maybe_free: bool, longer: Longer) -> Value:
-    """The fold of the components that are not known, with those that are."""
+    """Build the fold of the components that are not known, and add those that are."""
     rest, steps = step.rest(), product_of(step.shape)
     if not rest:
-        coords, inner = fresh(env, step.pattern, step.shape)
+        coords, inner = fresh_coordinates(env, step.pattern, step.shape)
         with env.context.attempt(inner.scope) as trial:
-            step.at(inner, Pieces(()), coords)
+            step.at(inner, ValueList(()), coords)
             step.confirm()
             trial.keep()
         return step.restored((), steps)
@@ -281,34 +282,36 @@ def _fold_rest(env: Env, step: InductiveStep, maybe_free: bool, longer: Longer) 
 
 
 def as_list(items: Items) -> Value:
-    """A list of components; one alone is itself."""
-    return items[0] if len(items) == 1 else Pieces(items)
+    """Return a list of components; a single component is itself."""
+    return items[0] if len(items) == 1 else ValueList(items)
 
 
 def components(accumulator: Value) -> Items:
-    """The components of a list."""
-    return accumulator.items if isinstance(accumulator, Pieces) else (accumulator,)
+    """Return the components of a list."""
+    return accumulator.items if isinstance(accumulator, ValueList) else (accumulator,)
 
 
-def follow(env: Env, step: Step, start: Items, shape: tuple[Poly, ...], coords: tuple[Poly, ...]) -> None:
-    """Take a step at coordinates that may be any, where nothing is known but what is so at every step."""
-    unknown: Items = tuple(item if _entries(item) else Unknown() for item in start)
-    guess = guessed(env, step, unknown, shape)
+def elaborate_any_step(
+    env: Env, step: Step, start: Items, shape: tuple[Poly, ...], coords: tuple[Poly, ...]
+) -> None:
+    """Elaborate a step at symbolic coordinates, where only facts that hold at every step are known."""
+    unknown: Items = tuple(item if _known_entries(item) else Unknown() for item in start)
+    guess = guess_from_first_step(env, step, unknown, shape)
     handed_on = {j: (Induction(start[j]),) for j in guess.handed_on}
     candidates = InductionCandidates({**guess.candidates.ways, **handed_on})
     while True:
         inductive = InductiveStep(step, start, candidates.known, candidates.barred, shape)
-        inductive.at(env, Pieces(tuple(Unknown() for _ in inductive.rest())), coords)
+        inductive.at(env, ValueList(tuple(Unknown() for _ in inductive.rest())), coords)
         if inductive.kept.keys() == candidates.ways.keys():
             return
         candidates = candidates.without(inductive.kept)
 
 
 class Guess(Struct, frozen=True, eq=False):
-    """What the first step makes of a list: what may be so at every step.
+    """A guess from the first step: what may hold at every step.
 
-    ``candidates`` are components that may be known, ``handed_on`` those that it leaves as they are, and
-    ``longer`` says how much longer each length is after it.
+    ``candidates`` are components that may be known, ``handed_on`` are components that the step returns
+    unchanged, and ``longer`` is the growth of each length.
     """
 
     candidates: InductionCandidates = field(default_factory=lambda: InductionCandidates({}))
@@ -316,27 +319,27 @@ class Guess(Struct, frozen=True, eq=False):
     longer: Longer = ()
 
 
-def guessed(env: Env, step: Step, start: Items, shape: tuple[Poly, ...]) -> Guess:
-    """What may be so at every step, by what the first makes of a list."""
-    if not any(map(_entries, start)):
+def guess_from_first_step(env: Env, step: Step, start: Items, shape: tuple[Poly, ...]) -> Guess:
+    """Guess what holds at every step from the result of the first step."""
+    if not any(map(_known_entries, start)):
         return Guess()
-    _, inner = fresh(env, step.pattern, shape)
+    _, inner = fresh_coordinates(env, step.pattern, shape)
     try:
         with env.context.attempt(inner.scope):
             result = step.at(inner, as_list(start), tuple(const(1) for _ in shape))
             after = [pick_component(inner, result, j + 1, step.span) for j in range(len(start))]
             pairs = list(zip(start, after, strict=True))
-            found = {j: _advancing(inner, a, b) for j, (a, b) in enumerate(pairs)}
-            handed_on = frozenset(j for j, (a, b) in enumerate(pairs) if _same_data(inner.scope, a, b))
-            longer = tuple(_more(inner, a, b) for a, b in pairs)
+            found = {j: _possible_inductions(inner, a, b) for j, (a, b) in enumerate(pairs)}
+            handed_on = frozenset(j for j, (a, b) in enumerate(pairs) if _are_same_data(inner.scope, a, b))
+            longer = tuple(_length_growth(inner, a, b) for a, b in pairs)
     except (Rejected, NeedsUnrolling):
         return Guess()
     ways = {j: inductions for j, inductions in found.items() if inductions}
     return Guess(InductionCandidates(ways), handed_on - ways.keys(), longer)
 
 
-def _more(env: Env, before: Value, after: Value) -> tuple[int, ...]:
-    """How much longer the lengths of a component are after a step, where they are by a number."""
+def _length_growth(env: Env, before: Value, after: Value) -> tuple[int, ...]:
+    """Return the growth of a component's lengths in one step, where it is a number."""
     if isinstance(before, Unknown) or isinstance(after, Unknown):
         return ()
     old, new = (shape_of(env, value, NOWHERE) for value in (before, after))
@@ -345,28 +348,29 @@ def _more(env: Env, before: Value, after: Value) -> tuple[int, ...]:
     return tuple(max((b - a).constant or 0, 0) for a, b in zip(old, new, strict=True))
 
 
-def _advancing(env: Env, start: Value, now: Value) -> tuple[Induction, ...]:
-    """What a component may be by its first two values: so much more each time, or so many times as much.
+def _possible_inductions(env: Env, start: Value, now: Value) -> tuple[Induction, ...]:
+    """Return possible inductions from a component's first two values: a constant increment or factor.
 
-    A machine type wraps what is multiplied in it before long: that is followed by a run alone.
+    Repeated multiplication soon wraps in a machine type, which only a run can follow; so factors are not
+    tried there.
     """
-    before, after = _entries(start), _entries(now, env)
+    before, after = _known_entries(start), _known_entries(now, env)
     if before is None or after is None or before[0] != after[0] or cast_of(start) != cast_of(now):
         return ()
     pairs = list(zip(before[1], after[1], strict=True))
-    added = [_added(a, b) for a, b in pairs]
-    multiplied = [_multiplied(a, b) for a, b in pairs] if cast_of(start) is None else [None]
+    added = [_increment_of(a, b) for a, b in pairs]
+    multiplied = [_factor_of(a, b) for a, b in pairs] if cast_of(start) is None else [None]
     every = dict.fromkeys(tuple(changes) for changes in (added, multiplied))
     return tuple(Induction(start, changes) for changes in every if None not in changes)  # type: ignore[arg-type]
 
 
-def _added(before: Value, after: Value) -> Advance | None:
+def _increment_of(before: Value, after: Value) -> Advance | None:
     if isinstance(before, Poly) and isinstance(after, Poly):
         return Advance(more=after - before)
     return Advance() if before == after else None
 
 
-def _multiplied(before: Value, after: Value) -> Advance | None:
+def _factor_of(before: Value, after: Value) -> Advance | None:
     if before == after:
         return Advance()
     if not isinstance(before, Poly) or not isinstance(after, Poly) or not before.terms:
@@ -376,22 +380,22 @@ def _multiplied(before: Value, after: Value) -> Advance | None:
     return Advance(factor) if factor is not None and factor > 1 else None
 
 
-def _same(env: Env, left: Value, right: Value) -> bool:
-    """Whether two values are known, and the same."""
+def _are_equal(env: Env, left: Value, right: Value) -> bool:
+    """Whether two values are known and equal."""
     if isinstance(right, Data):
-        return _same_data(env.scope, left, right)
-    a, b = _entries(left, env), _entries(right, env)
+        return _are_same_data(env.scope, left, right)
+    a, b = _known_entries(left, env), _known_entries(right, env)
     return a is not None and a == b and cast_of(left) == cast_of(right)
 
 
-def _entries(value: Value, env: Env | None = None) -> tuple[tuple[int, ...], Items] | None:
-    """The shape and the entries of a value that is known, and small."""
+def _known_entries(value: Value, env: Env | None = None) -> tuple[tuple[int, ...], Items] | None:
+    """Return the shape and entries of a value that is known and small."""
     inner = plain(value)
     if isinstance(inner, View) and inner.static and env is not None:
         numbers = numbers_of(inner.shape)
         if numbers is None or prod(numbers) > MOST_ENTRIES:
             return None
-        inner = lay_out(inner, numbers, env, NOWHERE)
+        inner = expand(inner, numbers, env, NOWHERE)
     shape, items = (inner.shape, inner.items) if isinstance(inner, Vec) else ((), (inner,))
     entries = tuple(map(plain, items))
     if len(entries) > MOST_ENTRIES or not all(
@@ -401,23 +405,23 @@ def _entries(value: Value, env: Env | None = None) -> tuple[tuple[int, ...], Ite
     return shape, entries
 
 
-def _same_data(scope: Scope, left: Value, right: Value) -> bool:
-    """Whether two values are one thing that the program computes, or is given."""
+def _are_same_data(scope: Scope, left: Value, right: Value) -> bool:
+    """Whether two values are the same computed or given data."""
     if isinstance(left, Unknown):
         return left is right
     if not isinstance(left, Data) or not isinstance(right, Data):
         return False
-    return _origin(scope, left.node) == _origin(scope, right.node)
+    return _resolve_origin(scope, left.node) == _resolve_origin(scope, right.node)
 
 
-def _origin(scope: Scope, node: Node) -> tuple[object, int]:
-    """What a node names: a variable or a node, and which component of it, or 0 for all."""
+def _resolve_origin(scope: Scope, node: Node) -> tuple[object, int]:
+    """Resolve a node to the variable or node that it names, and the number of its component, 0 for all."""
     match node:
         case Ref(var=var):
             named = scope.named(var)
-            return _origin(scope, named) if isinstance(named, (Ref, Component)) else (var, 0)
+            return _resolve_origin(scope, named) if isinstance(named, (Ref, Component)) else (var, 0)
         case Component(value=value, j=j):
-            whole, part = _origin(scope, value)
+            whole, part = _resolve_origin(scope, value)
             return (whole, j) if part == 0 else (node, 0)
         case _:
             return node, 0

@@ -1,11 +1,11 @@
-"""The inputs of a program: what is said of them in plain words, and what it declares bound to that.
+"""The inputs of a program: conversion of plain arguments, and the binding of declared inputs to them.
 
     shapes = {"x": ("n", 4)}             an input of that shape
     shapes = {"xs": (("n",), ("m",))}    several inputs under a variadic name
     attrs  = {"axis": -1, "pads": (1, 2), "mode": "linear", "size": ("n", 3)}
 
-A text is itself for an input of texts, and the name of a length for any other; an attribute that may be less
-than 1 says the least that it can be, as in ``p>=0``.
+A text is a value for an input of texts, and the name of a length for any other input. An attribute that may
+be less than 1 is given with its least value, as in ``p>=0``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from tolcost.algebra.parse import parse_text
 from tolcost.atoms.nodes import Input as InputNode
 from tolcost.atoms.nodes import Part, Type
 from tolcost.diagnostics import on_one_line, quoted
-from tolcost.elaborate.expressions import as_length, asked_known, is_callable_name, mentioned
+from tolcost.elaborate.expressions import as_length, is_callable_name, mentioned, names_asked_known
 from tolcost.elaborate.layout import check_rank, check_sequence, check_size
 from tolcost.elaborate.shapes import BOUNDS_CODE, check_within, shape_text, unify
 from tolcost.elaborate.static_numbers import truth
@@ -47,9 +47,9 @@ from tolcost.elaborate.values import (
     Inputs,
     Lazy,
     Missing,
-    Opaque,
     Seq,
     Spaces,
+    StaticNode,
     Tensor,
     Value,
     Vec,
@@ -65,11 +65,12 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _AT_LEAST = re.compile(rf"({_NAME.pattern})(?:>=([0-9]+))?")
 _EXPRESSION = re.compile(r"[A-Za-z0-9_ +*()-]+")
 _MOST_ENTRIES = 100_000
+"""The most entries of a given vector: each becomes a static value of its own."""
 
 PlainValue: TypeAlias = "int | float | bool | str | Fraction | Sequence[PlainValue]"
 PlainShape: TypeAlias = Sequence[int | str]
 PlainShapes: TypeAlias = Mapping[str, PlainShape | Sequence[PlainShape]]
-"""By input; one that is variadic has several."""
+"""Shapes by input; a variadic input has several."""
 
 
 def arguments(
@@ -77,11 +78,11 @@ def arguments(
     shapes: PlainShapes | None = None,
     attrs: Mapping[str, PlainValue] | None = None,
 ) -> dict[str, Argument]:
-    """Give the arguments of a program; what does not fit its declarations is a diagnostic."""
+    """Convert the arguments of a program; an argument that does not match its declaration is a diagnostic."""
     declared = {s.name: s for s in program.statements if isinstance(s, tree.InputDecl)}
     found: dict[str, Argument] = {}
     for name, shape in (shapes or {}).items():
-        found[name] = _shaped(program, _declaration(declared, name), shape)
+        found[name] = _shaped_argument(program, _declaration(declared, name), shape)
     for name, value in (attrs or {}).items():
         statement = _declaration(declared, name)
         if name in found:
@@ -90,12 +91,12 @@ def arguments(
             hint = "say `static` or `attr` in the program if its value is known while compiling"
             fail("T0412", f"{quoted(name)} is data: it has no value yet", statement.span, hint)
         found[name] = static_value(value, statement)
-        _one_meaning(found, statement)
+        _check_least_values(found, statement)
     return found
 
 
-def _one_meaning(found: Mapping[str, Argument], statement: tree.InputDecl) -> None:
-    """Refuse a name that is said to be at least this in one place, and at least that in another."""
+def _check_least_values(found: Mapping[str, Argument], statement: tree.InputDecl) -> None:
+    """Reject a name that has different least values in different arguments."""
     lengths = {symbol for argument in found.values() for d in _polys(argument) for symbol in d.free}
     seen: set[str] = set()
     for name in [symbol.name for symbol in lengths]:
@@ -126,10 +127,10 @@ def _declaration(declared: Mapping[str, tree.InputDecl], name: str) -> tree.Inpu
     return declared[name]
 
 
-def _shaped(
+def _shaped_argument(
     program: tree.Module, statement: tree.InputDecl, shape: PlainShape | Sequence[PlainShape]
 ) -> Argument:
-    if statement.kind != "tol" and statement.name not in asked_known(program):
+    if statement.kind != "tol" and statement.name not in names_asked_known(program):
         hint = f"give its value: --attr {statement.name}=..."
         fail("T0412", f"{quoted(statement.name)} is not a ToL, it has no shape to give", statement.span, hint)
     if not isinstance(shape, (tuple, list)):
@@ -156,7 +157,7 @@ def _lengths(shape: PlainShape, statement: tree.InputDecl) -> tuple[Poly, ...]:
 
 
 def _length(entry: int | str, statement: tree.InputDecl) -> Poly:
-    if hasattr(entry, "__index__") and (number := index(entry)) >= 0:  # NumPy's integers too
+    if hasattr(entry, "__index__") and (number := index(entry)) >= 0:  # NumPy's integers, too
         return const(number)
     if isinstance(entry, str) and _NAME.fullmatch(entry):
         return length(entry)
@@ -167,14 +168,20 @@ def _length(entry: int | str, statement: tree.InputDecl) -> Poly:
 
 
 def _expression(text: str) -> Poly:
-    """An expression of lengths; what it has as an exponent may be 0, and makes no more than a length."""
+    """Parse an expression of lengths.
+
+    A symbol in an exponent may be 0, and keeps the power within a length.
+    """
     found = parse_text(text)
     raised = {s for g in generators_in(found) if isinstance(g, Exponential) for s in g.free}
     return parse_text(text, {s.name: length(s.name, 0, LARGEST_LENGTH.bit_length() - 1) for s in raised})
 
 
 def _base_space(program: tree.Module, statement: tree.InputDecl) -> str:
-    """Give the space that a declared one is made of; a list has several, which no shape can give."""
+    """Resolve a declared space to its base space.
+
+    Reject lists, which have several and cannot be given by shape.
+    """
     space = statement.space
     for _ in program.statements:
         for other in program.statements:
@@ -189,47 +196,47 @@ def _base_space(program: tree.Module, statement: tree.InputDecl) -> str:
 
 
 def static_value(value: PlainValue, statement: tree.InputDecl) -> Value:
-    """Give a plain value as one known while compiling, in the terms of its declaration."""
+    """Convert a plain value to a static value of the declared space."""
     value = value.tolist() if hasattr(value, "tolist") else value  # NumPy's numbers and arrays
     if kind_of_declared(statement.space) == "Z" and isinstance(value, (bool, float, Fraction)):
-        value = _whole(value, statement)
+        value = _integer_value(value, statement)
     match value:
         case bool():
             return TRUE if value else FALSE
         case int():
             return const(value)
         case float() if math.isfinite(value):
-            return Fraction(repr(value))  # as the same digits in a program would be read
+            return Fraction(repr(value))  # the value that a program with the same digits has
         case Fraction() | float():
             return value
         case str():
-            return value if kind_of_declared(statement.space) == "S" else _named(value, statement)
+            return value if kind_of_declared(statement.space) == "S" else _length_named(value, statement)
         case tuple() | list():
             return _vector(value, statement)
         case _:
-            _no_value(f"an object of type {type(value).__name__}", statement)
+            _reject_value(f"an object of type {type(value).__name__}", statement)
 
 
-def _whole(value: bool | float | Fraction, statement: tree.InputDecl) -> int:
-    """A number as the integer that it is: as a truth value, 1 or 0."""
+def _integer_value(value: bool | float | Fraction, statement: tree.InputDecl) -> int:
+    """Convert a number to an equal integer; reject any other number."""
     if (isinstance(value, float) and not math.isfinite(value)) or value != int(value):
-        _no_value(str(value), statement)
+        _reject_value(str(value), statement)
     return int(value)
 
 
-def _no_value(text: str, statement: tree.InputDecl) -> NoReturn:
+def _reject_value(text: str, statement: tree.InputDecl) -> NoReturn:
     hint = f"{quoted(statement.name)} is declared in {statement.space}"
     fail("T0412", f"{quoted(text)} is no value for {quoted(statement.name)}", statement.span, hint)
 
 
-def _named(name: str, statement: tree.InputDecl) -> Poly:
+def _length_named(name: str, statement: tree.InputDecl) -> Poly:
     if named := _AT_LEAST.fullmatch(name):
         return length(named[1], int(named[2] or 1))
-    _no_value(name, statement)
+    _reject_value(name, statement)
 
 
 def _vector(values: Sequence[PlainValue], statement: tree.InputDecl) -> Vec:
-    """Lay nested sequences out as one; all rows of a level have one length."""
+    """Flatten nested sequences into one vector; all rows of a level must have the same length."""
     shape = [len(values)]
     level: list[PlainValue] = list(values)
     while rows := [entry for entry in level if isinstance(entry, (tuple, list))]:
@@ -244,27 +251,27 @@ def _vector(values: Sequence[PlainValue], statement: tree.InputDecl) -> Vec:
 
 
 def kind_of_declared(space: str) -> str:
-    """The family of a declared space; a list or a program's own space counts as R."""
+    """Return the family of a declared space; a list or a space of the program counts as R."""
     return kind_of(space) if space in SPACES else "R"
 
 
 def length_for(statement: tree.InputDecl, name: str) -> Poly:
-    """The symbol that stands for an integer that is not said, within the bounds of its space."""
+    """Return the symbol of an integer that is not given, within the bounds of its space."""
     space = SPACES.get(statement.space)
     lo = space.lo if space is not None else None
     return length(name, int(lo)) if lo is not None else length(name, -(2**31))
 
 
-# === What a program declares, bound to what it is given: inputs, attributes, and the lengths they mention.
+# === Binding of declarations to arguments: inputs, attributes, and the lengths that they mention.
 
 
 _TRUTHS = Bounds(0, 1)
 
 
 class InputBinder(Struct, frozen=True, eq=False):
-    """Gives declared inputs, and the lengths their shapes mention, their values in ``names``.
+    """Binds declared inputs, and the lengths in their shapes, to values in ``names``.
 
-    ``env`` sees the program's definitions too, so that a declared shape may mention them.
+    ``env`` includes the program's definitions, so that a declared shape may mention them.
     """
 
     program: tree.Module
@@ -273,7 +280,7 @@ class InputBinder(Struct, frozen=True, eq=False):
     inputs: dict[str, list[InputNode]] = field(default_factory=dict)
 
     def bind(self, given: dict[str, Argument]) -> tuple[InputNode, ...]:
-        """Bind everything declared; what is used of ``given`` is taken out of it."""
+        """Bind every declaration; the arguments used are removed from ``given``."""
         declared = [s for s in self.program.statements if isinstance(s, tree.InputDecl)]
         arguments: dict[str, Argument | None] = {}
         for statement in declared:
@@ -284,7 +291,7 @@ class InputBinder(Struct, frozen=True, eq=False):
         for statement in told:
             self._name_lengths(statement, arguments[statement.name])
         self._open_lengths(declared, arguments)
-        # Attributes and static inputs first: the shapes of the others may depend on them.
+        # Attributes and static inputs first: the shapes of other inputs may depend on them.
         for statement in sorted(declared, key=lambda s: s.kind == "tol"):
             self.names[statement.name] = self._value(statement, arguments[statement.name])
         for statement in told:
@@ -292,7 +299,7 @@ class InputBinder(Struct, frozen=True, eq=False):
         return tuple([node for statement in declared for node in self.inputs.get(statement.name, ())])
 
     def _name_lengths(self, statement: tree.InputDecl, argument: Argument | None) -> None:
-        """A length declared by a plain name is what is given there, whichever input comes first."""
+        """Bind each length declared by a plain name to the actual length, whichever input comes first."""
         shape = shape_given(argument) or ()
         self.env.context.lengths.update(s.name for d in shape for s in d.free)
         for entry, actual in _pairs(statement, shape_given(argument)):
@@ -300,7 +307,7 @@ class InputBinder(Struct, frozen=True, eq=False):
                 self.names.setdefault(entry.name, actual)
 
     def _open_lengths(self, declared: list[tree.InputDecl], arguments: dict[str, Argument | None]) -> None:
-        """A name that nothing defines, in a declared shape, is a length of that name."""
+        """Make a length of each name in a declared shape that nothing defines."""
         for statement in declared:
             argument = arguments[statement.name]
             if argument is None and (statement.optional or statement.variadic):
@@ -318,7 +325,7 @@ class InputBinder(Struct, frozen=True, eq=False):
                         self.names[name] = self._part(unknown, entry, given[entry])
 
     def _part(self, unknown: Poly, entry: tree.Expr, actual: Poly) -> Poly:
-        """A length of which so many times are given, as of ``2 * r`` pads; else the unknown itself."""
+        """Solve ``2 * r = actual`` for r if the division is exact; otherwise return the unknown itself."""
         declared = as_length(self.env, evaluate(self.env, entry), entry.span)
         times = exact_div(declared, unknown)
         part = None if times is None or times.constant is None else exact_div(actual, times)
@@ -338,7 +345,7 @@ class InputBinder(Struct, frozen=True, eq=False):
             return Seq(tuple(self._one(statement, item, f"{name}.{n}") for n, item in items))
         if not isinstance(argument, Tensor):
             return self._static(statement, argument)
-        if statement.kind == "static" and statement.name not in asked_known(self.program):
+        if statement.kind == "static" and statement.name not in names_asked_known(self.program):
             hint = f"a program that asks `known({statement.name})` may also be given it as data"
             fail("T0413", f"the value of `{name}` must be known while compiling", statement.span, hint)
         return Data(self._input(statement, name, (Part(argument.shape, argument.space),)))
@@ -349,7 +356,7 @@ class InputBinder(Struct, frozen=True, eq=False):
         return node
 
     def _static(self, statement: tree.InputDecl, argument: Value) -> Value:
-        """A static value, which lies in the space that is declared; a truth value is 0 or 1."""
+        """Bind a static value, checked against its declared space; a truth value is 0 or 1."""
         own = _TRUTHS if statement.space == "B" else bounds_of(statement.space)
         bounds = self._within(statement) or (own,)
         check_within(self.env, argument, statement.space, bounds[0], statement.span, statement.name)
@@ -358,12 +365,12 @@ class InputBinder(Struct, frozen=True, eq=False):
         return value
 
     def _within(self, statement: tree.InputDecl) -> tuple[Bounds, ...]:
-        """The bounds of a space of the program's own."""
+        """Return the bounds of a space that the program declares."""
         found = self.env.nearest(statement.space)
         return found.within if isinstance(found, Spaces) else ()
 
     def _equate(self, statement: tree.InputDecl, argument: Argument | None) -> None:
-        """What a declared shape says and what is given are the same."""
+        """Require the declared shape to equal the actual shape."""
         items = argument.items if isinstance(argument, Inputs) else (argument,)
         for item in items:
             for entry, actual in _pairs(statement, shape_given(item)):
@@ -415,7 +422,7 @@ class InputBinder(Struct, frozen=True, eq=False):
     def _symbolic_vector(self, statement: tree.InputDecl) -> Value:
         sizes = [d.constant for d in self._declared_shape(statement)]
         if len(sizes) > 1 or None in sizes:
-            _not_given(statement)
+            _reject_unknown(statement)
         if not sizes:
             return length_for(statement, statement.name)
         count = sizes[0] or 0
@@ -429,18 +436,18 @@ class InputBinder(Struct, frozen=True, eq=False):
             self.env.context.lengths.add(statement.name)
             return length_for(statement, statement.name)
         if kind in ("B", "S"):
-            _not_given(statement)
+            _reject_unknown(statement)
         node = self._input(statement, statement.name, (Part((), statement.space),))
-        return Opaque(node, statement.space)
+        return StaticNode(node, statement.space)
 
 
-def _not_given(statement: tree.InputDecl) -> NoReturn:
+def _reject_unknown(statement: tree.InputDecl) -> NoReturn:
     message = f"the value of `{statement.name}` must be known while compiling"
     fail("T0413", message, statement.span, hint=f"give it: --attr {statement.name}=...")
 
 
 def _pairs(statement: tree.InputDecl, shape: tuple[Poly, ...] | None) -> list[tuple[tree.Expr, Poly]]:
-    """Declared lengths beside the actual ones, where those are known; an ellipsis takes the rest."""
+    """Pair declared lengths with the actual ones, if these are known; an ellipsis takes the rest."""
     declared = statement.shape
     if shape is None or not (shape or declared):
         return []
@@ -459,7 +466,7 @@ def _pairs(statement: tree.InputDecl, shape: tuple[Poly, ...] | None) -> list[tu
 
 
 def _static_argument(statement: tree.InputDecl, value: Value) -> Value:
-    """A static value in the space its input declares: truth values for B, exact reals for R."""
+    """Convert a static value to the declared space: truth values for B, exact reals for R."""
     if isinstance(value, Cast):
         return (
             value
@@ -480,23 +487,23 @@ def _static_argument(statement: tree.InputDecl, value: Value) -> Value:
     return value
 
 
-# ---- spaces of a program's own -------------------------------------------------------------------
+# ---- spaces that a program declares ---------------------------------------------------------------
 
 
 def declared_spaces(env: Env, program: tree.Module) -> dict[str, Lazy | Value]:
-    """Spaces and lists that a program declares, each standing for the spaces it is made of."""
+    """Return the spaces and lists that a program declares, each with the base spaces it stands for."""
     spaces: dict[str, Lazy | Value] = {}
     for statement in program.statements:
         if isinstance(statement, tree.SpaceDecl):
-            found = _made_of(spaces, (statement.space,))
+            found = _base_spaces(spaces, (statement.space,))
             within = tuple(_with_bounds(env, statement, b) for b in found.within)
             spaces[statement.name] = Spaces(found.names, within)
         elif isinstance(statement, tree.ListDecl):
-            spaces[statement.name] = _made_of(spaces, statement.spaces)
+            spaces[statement.name] = _base_spaces(spaces, statement.spaces)
     return spaces
 
 
-def _made_of(known: Mapping[str, Lazy | Value], names: tuple[str, ...]) -> Spaces:
+def _base_spaces(known: Mapping[str, Lazy | Value], names: tuple[str, ...]) -> Spaces:
     found = [known.get(name, Spaces((name,), (bounds_of(name),))) for name in names]
     lists = [one for one in found if isinstance(one, Spaces)]
     return Spaces(

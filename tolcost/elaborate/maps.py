@@ -1,7 +1,7 @@
-"""Bodies under coordinates: what a ``map`` computes at each, and one step of a ``reduce``.
+"""Bodies under coordinates: the body of a ``map``, and a step of a ``reduce``.
 
-A small static domain is mapped entry by entry.  Otherwise the body is elaborated once under
-fresh coordinates: a static result stays a formula, a data result becomes a Build.
+A small static domain is mapped entry by entry. Otherwise the body is elaborated once, under fresh
+coordinates: a static result stays a formula, and a data result becomes a Build.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ from tolcost.elaborate.expressions import (
 )
 from tolcost.elaborate.layout import (
     At,
-    build,
+    bind_coordinates,
     check_even,
     element,
+    emit,
+    entry_at,
     grid,
-    inside,
-    laid_at,
-    materialise,
+    make_build,
     own_place,
     pack,
-    unrolled,
+    unroll_dimension,
 )
 from tolcost.elaborate.shapes import (
     Shape,
-    apart,
     capacity,
     component,
+    domain_shape,
+    joint_space,
     known,
     pick_component,
     shape_of,
     space_of,
-    told_together,
-    walked_shape,
+    split_if_uneven,
 )
 from tolcost.elaborate.values import (
     UNROLL_LIMIT,
@@ -55,9 +55,9 @@ from tolcost.elaborate.values import (
     Lazy,
     ListForNumber,
     NeedsUnrolling,
-    Pieces,
     Seq,
     Value,
+    ValueList,
     Vec,
     View,
     bind_data,
@@ -73,20 +73,20 @@ from tolcost.spaces import SPACES
 from tolcost.syntax import tree
 
 MOST_UNROLLED = 50_000
-"""So many entries are taken one by one in all; maps in maps multiply."""
+"""The most entries that all maps of a program unroll together, because nested maps multiply."""
 _ANY_NUMBER = "a bare name or *name takes any number of coordinates"
 _A_NUMBER = "this is a number; `map` and `reduce` take a ToL number by number, and x[i] is a row of x"
 
 
 class CoordinateNames(Struct, frozen=True, eq=False):
-    """How coordinates are named: ``[i, j]``, ``[n, *o]``, or one name for all of them."""
+    """The names of coordinates: ``[i, j]``, ``[n, *o]``, or one name for all of them."""
 
     names: tuple[str, ...] = ()
     rest: str | None = None
     span: Span | None = None
 
     def bind(self, at: tuple[Value, ...], span: Span) -> dict[str, Lazy | Value]:
-        """The names with their coordinates."""
+        """Return the names with their coordinates."""
         if len(self.names) > len(at) or (self.rest is None and self.names and len(self.names) != len(at)):
             hint = _ANY_NUMBER if at else _A_NUMBER
             fail(
@@ -103,7 +103,7 @@ class CoordinateNames(Struct, frozen=True, eq=False):
 
 
 def pattern_of(expr: tree.Expr | None) -> CoordinateNames:
-    """The coordinate names an iterator argument gives."""
+    """Return the coordinate names that an iterator argument gives."""
     match expr:
         case None:
             return CoordinateNames()
@@ -111,7 +111,7 @@ def pattern_of(expr: tree.Expr | None) -> CoordinateNames:
             return CoordinateNames(rest=name, span=span)
         case tree.Bracket(items=items, span=span):
             names = [item.name for item in items if isinstance(item, tree.Name)]
-            if len(names) == len(items):  # as in most
+            if len(names) == len(items):  # the usual case
                 return CoordinateNames(tuple(names), None, span)
             rest = [
                 item.value.name
@@ -125,8 +125,8 @@ def pattern_of(expr: tree.Expr | None) -> CoordinateNames:
     fail("T0323", "the coordinates must be names: i, [i, j] or [n, *o]", expr.span)
 
 
-def hints(pattern: CoordinateNames, rank: int) -> tuple[str, ...]:
-    """Names for fresh coordinates, after what the program calls them."""
+def coordinate_names(pattern: CoordinateNames, rank: int) -> tuple[str, ...]:
+    """Return names for fresh coordinates, preferably the program's own."""
     named = pattern.names[:rank]
     more = rank - len(named)
     if not more:
@@ -135,16 +135,16 @@ def hints(pattern: CoordinateNames, rank: int) -> tuple[str, ...]:
     return (*named, *[stem if more == 1 else f"{stem}{n + 1}" for n in range(more)])
 
 
-def fresh(env: Env, pattern: CoordinateNames, shape: Shape) -> tuple[Shape, Env]:
-    """Fresh coordinates for a shape, and the block under them."""
-    return inside(env, hints(pattern, len(shape)), shape)
+def fresh_coordinates(env: Env, pattern: CoordinateNames, shape: Shape) -> tuple[Shape, Env]:
+    """Make fresh coordinates for a shape, and the block under them."""
+    return bind_coordinates(env, coordinate_names(pattern, len(shape)), shape)
 
 
 # ---- map ---------------------------------------------------------------------------------
 
 
 class MapBody(Struct, frozen=True, eq=False):
-    """What to compute at each coordinate of a map."""
+    """The body of a map, with its domain."""
 
     env: Env
     over: Value
@@ -153,8 +153,8 @@ class MapBody(Struct, frozen=True, eq=False):
     span: Span
 
     def at(self, env: Env, at: tuple[Value, ...]) -> Value:
-        """The body's value at a coordinate, its bindings going to the block of ``env``."""
-        inner, item = _entered(self, env, at)
+        """Return the body's value at a coordinate; its bindings go to the block of ``env``."""
+        inner, item = _enter(self, env, at)
         if is_functional(inner, self.expr):
             function = function_of(inner, self.expr)
             args: tuple[Lazy | Value, ...] = (item,)
@@ -164,47 +164,47 @@ class MapBody(Struct, frozen=True, eq=False):
         return entry(evaluate(inner, self.expr))
 
     def is_one_value(self, env: Env) -> bool:
-        """Whether the body is written without the element and its coordinates."""
+        """Whether the body uses neither the element nor its coordinates."""
         named = self.pattern.names or self.pattern.rest is not None
         return not named and not has_star(self.expr) and not is_functional(env, self.expr)
 
 
 @form("map")
 def map_form(env: Env, expr: tree.Call) -> Value:
-    """``map(t, f, iter)``."""
+    """Evaluate ``map(t, f, iter)``."""
     outer = env.indexing(False)
-    over = apart(outer, bind_data(outer, evaluate(outer, expr.args[0])))
+    over = split_if_uneven(outer, bind_data(outer, evaluate(outer, expr.args[0])))
     pattern = pattern_of(expr.args[2] if len(expr.args) == 3 else None)
     body = MapBody(outer, over, expr.args[1], pattern, expr.span)
     if isinstance(over, Seq):
         return Seq(tuple(bind_data(outer, body.at(outer, (const(n + 1),))) for n in range(len(over.items))))
-    shape = walked_shape(outer, over, expr.span)
+    shape = domain_shape(outer, over, expr.span)
     try:
         return map_value(outer, body, shape)
     except ListForNumber:
         if capacity(over) == 1:
             raise
-    return Pieces(tuple(_component_map(outer, body, j + 1, shape) for j in range(capacity(over))))
+    return ValueList(tuple(_component_map(outer, body, j + 1, shape) for j in range(capacity(over))))
 
 
 def _component_map(env: Env, body: MapBody, j: int, shape: tuple[Poly, ...]) -> Value:
-    """The map of a function of numbers over one component of lists."""
+    """Map a function of numbers over one component of a list."""
     numbers = bind_data(env, pick_component(env, body.over, j, body.span))
     return map_value(env, replace(body, over=numbers), shape)
 
 
 def map_value(env: Env, body: MapBody, shape: tuple[Poly, ...]) -> Value:
-    """The map of a body over a shape.
+    """Map a body over a shape.
 
-    A static map over a small known domain is laid out, a data one is not.  Which it is shows only
-    when the body is elaborated; a body that gave data before is taken to do so again, and is
-    elaborated under coordinates plain, so that nested maps are not elaborated twice at each level.
+    A static map over a small known domain is laid out, a data map is not. Elaborating the body shows which it
+    is; a body that gave data before is assumed to do so again, and is elaborated under coordinates at once,
+    so that nested maps are not elaborated twice at each level.
     """
     numbers = known(shape)
     if numbers is None or not is_static(body.over):
         return under_coordinates(env, shape, body.at, body.pattern, body.span)
     if id(body.expr) in env.context.gave_data:
-        value = _quickly(env, body, shape)
+        value = _map_as_data(env, body, shape)
         if value is not None:
             return value
     laid_out = _entry_by_entry(env, body, numbers)
@@ -214,8 +214,8 @@ def map_value(env: Env, body: MapBody, shape: tuple[Poly, ...]) -> Value:
     return under_coordinates(env, shape, body.at, body.pattern, body.span)
 
 
-def _quickly(env: Env, body: MapBody, shape: tuple[Poly, ...]) -> Value | None:
-    """The map under coordinates if it is data after all."""
+def _map_as_data(env: Env, body: MapBody, shape: tuple[Poly, ...]) -> Value | None:
+    """Map under coordinates; return None unless the result is data."""
     try:
         value = under_coordinates(env, shape, body.at, body.pattern, body.span)
     except Rejected:
@@ -224,10 +224,10 @@ def _quickly(env: Env, body: MapBody, shape: tuple[Poly, ...]) -> Value | None:
 
 
 def _entry_by_entry(env: Env, body: MapBody, shape: tuple[int, ...]) -> Value | None:
-    """A static map over a known domain, laid out; None if an entry turns out to be data."""
+    """Lay a static map over a known domain out; None if an entry turns out to be data."""
     size = prod(shape)
     if size == 0:
-        return _nothing(env, body, shape)
+        return _map_over_nothing(env, body, shape)
     if size > UNROLL_LIMIT:
         return None
     env.context.unrolled += size
@@ -247,27 +247,32 @@ def _entry_by_entry(env: Env, body: MapBody, shape: tuple[int, ...]) -> Value | 
                 break
         trial.keep()
     env.scope.absorb(outer.scope)
-    return _together(shape, items) if shape else items[0]
+    return _assemble(shape, items) if shape else items[0]
 
 
-def _together(shape: tuple[int, ...], items: list[Value]) -> Value | None:
-    """Entries as one ToL; lists become a list of ToLs, one for each component."""
-    capacities = {len(item.items) if isinstance(item, Pieces) else None for item in items}
+def _assemble(shape: tuple[int, ...], items: list[Value]) -> Value | None:
+    """Assemble entries into one ToL; lists become a list of ToLs, one for each component."""
+    capacities = {len(item.items) if isinstance(item, ValueList) else None for item in items}
     if capacities != {None}:
-        columns = [item.items for item in items if isinstance(item, Pieces)]
+        columns = [item.items for item in items if isinstance(item, ValueList)]
         if len(capacities) > 1:
             return None
-        parts = [_together(shape, list(column)) for column in zip(*columns, strict=True)]
-        return None if None in parts else Pieces(tuple(p for p in parts if p is not None))
+        parts = [_assemble(shape, list(column)) for column in zip(*columns, strict=True)]
+        return None if None in parts else ValueList(tuple(p for p in parts if p is not None))
     if any(isinstance(item, Seq) for item in items):
         return None
-    laid_out = _nested(shape, [plain(item) for item in items])
-    return None if laid_out is None else recast(laid_out, told_together(items))
+    laid_out = _flatten(shape, [plain(item) for item in items])
+    return None if laid_out is None else recast(laid_out, joint_space(items))
 
 
-def _nothing(env: Env, body: MapBody, shape: tuple[int, ...]) -> Value | None:
-    """A map over nothing: a vector without entries in the space of its elements, unless they were data."""
-    coords, inner = inside(env, hints(body.pattern, len(shape)), tuple(map(const, shape)))
+def _map_over_nothing(env: Env, body: MapBody, shape: tuple[int, ...]) -> Value | None:
+    """Map over an empty domain: return an empty vector in the space of its elements.
+
+    Return None if they are data.
+    """
+    coords, inner = bind_coordinates(
+        env, coordinate_names(body.pattern, len(shape)), tuple(map(const, shape))
+    )
     with env.context.attempt(inner.scope):
         try:
             entry_ = body.at(inner, coords)
@@ -282,8 +287,8 @@ def _nothing(env: Env, body: MapBody, shape: tuple[int, ...]) -> Value | None:
     return Vec(shape, ()) if space == "Z" else recast(Vec(shape, ()), space)
 
 
-def _nested(shape: tuple[int, ...], items: list[Value]) -> Vec | None:
-    """Entries that are vectors of one shape become further dimensions."""
+def _flatten(shape: tuple[int, ...], items: list[Value]) -> Vec | None:
+    """Flatten entries that are vectors of one shape, which become further dimensions."""
     if not any(isinstance(item, (Vec, View)) for item in items):
         return Vec(shape, tuple(items))
     inner = {item.shape if isinstance(item, Vec) else None for item in items}
@@ -296,19 +301,19 @@ def _nested(shape: tuple[int, ...], items: list[Value]) -> Vec | None:
 
 
 def under_coordinates(env: Env, shape: Shape, at: At, pattern: CoordinateNames, span: Span) -> Value:
-    """A ToL of a shape whose elements a function gives; what of it is static stays a formula."""
-    coords, inner = fresh(env, pattern, shape)
+    """Build a ToL whose elements a function computes; its static components stay formulas."""
+    coords, inner = fresh_coordinates(env, pattern, shape)
     try:
         with env.context.attempt(inner.scope) as trial:
             value = at(inner, coords)
-            items = value.items if isinstance(value, Pieces) else (value,)
+            items = value.items if isinstance(value, ValueList) else (value,)
             free = tuple([is_static(item) and not isinstance(item, Seq) for item in items])
-            data = [materialise(inner, v, span) for v, f in zip(items, free, strict=True) if not f]
+            data = [emit(inner, v, span) for v, f in zip(items, free, strict=True) if not f]
             trial.keep()
-        laid = build(coords, shape, inner.scope.block(pack(tuple(data))), span) if data else None
+        laid = make_build(coords, shape, inner.scope.block(pack(tuple(data))), span) if data else None
     except NeedsUnrolling as needs:
         place = own_place(needs, coords)
-        return unrolled(
+        return unroll_dimension(
             env,
             at,
             shape,
@@ -320,26 +325,26 @@ def under_coordinates(env: Env, shape: Shape, at: At, pattern: CoordinateNames, 
         return Data(laid)
     views = [_static_view(env, at, shape, coords, v, j, span) for j, v in enumerate(items) if free[j]]
     if laid is None:
-        return Pieces(tuple(views)) if isinstance(value, Pieces) else views[0]
-    return _interleaved(env.scope.bind(laid), views, free)
+        return ValueList(tuple(views)) if isinstance(value, ValueList) else views[0]
+    return _interleave(env.scope.bind(laid), views, free)
 
 
-def _interleaved(laid: Node, views: list[Value], free: tuple[bool, ...]) -> Pieces:
-    """A list of which some components are static, and a node has the others."""
+def _interleave(laid: Node, views: list[Value], free: tuple[bool, ...]) -> ValueList:
+    """Assemble a list from static components and the components that a node computes."""
     size = len(free) - sum(free)
     computed = iter([component(laid, j + 1) if size > 1 else laid for j in range(size)])
     static = iter(views)
-    return Pieces(tuple(next(static) if f else Data(next(computed)) for f in free))
+    return ValueList(tuple(next(static) if f else Data(next(computed)) for f in free))
 
 
 def _static_view(
     env: Env, at: At, shape: Shape, coords: Shape, found: Value, place: int, span: Span
 ) -> Value:
-    """A static map of symbolic lengths: its element at given coordinates, by substitution.
+    """Return a static map of symbolic lengths as a view, whose elements are found by substitution.
 
-    Of a body that is a list it is the component at a ``place``, counted from 0.
+    If the body is a list, it is the component at ``place``, counted from 0.
     """
-    if not coords:  # over a number there is one element
+    if not coords:  # a number has one element
         return found
     symbols = tuple(the_symbol(c) for c in coords)
     value = plain(found)
@@ -355,12 +360,12 @@ def _static_view(
             if isinstance(value, Cond):
                 return substitute_cond(value, swap)
         again = at(here, outer)
-        again = plain(again.items[place] if isinstance(again, Pieces) else again)
+        again = plain(again.items[place] if isinstance(again, ValueList) else again)
         return element(here, again, rest, span, checked=True) if rest else again
 
     space = space_of(found)
     laid = View((*shape, *inner_shape), get, True, space, capacity=capacity(value))
-    # an entry that only a run tells has its space from its node, and a number may stand in its place
+    # an entry that only a run determines has its space from its node, and a number may replace it
     return recast(laid, space) if SPACES[space].finite else laid
 
 
@@ -369,41 +374,41 @@ class Step(Protocol):
 
     @property
     def pattern(self) -> CoordinateNames:
-        """How the program names the coordinates."""
+        """The names that the program gives the coordinates."""
 
     @property
     def span(self) -> Span:
-        """Where the fold is written."""
+        """The place of the fold in the program."""
 
     def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
-        """The next accumulator; bindings go to the block of ``env``."""
+        """Return the next accumulator; bindings go to the block of ``env``."""
 
     def confirm(self) -> None:
-        """Object to a fold made of this step, if what it was based on has turned out otherwise."""
+        """Raise an exception if the fold relied on an assumption that the last step refuted."""
 
 
 class WrappedStep(Struct, frozen=True, eq=False):
-    """A step seen as one on another accumulator."""
+    """A step wrapped to work on another accumulator."""
 
     step: Step
 
     @property
     def pattern(self) -> CoordinateNames:
-        """How the program names the coordinates."""
+        """The names that the program gives the coordinates."""
         return self.step.pattern
 
     @property
     def span(self) -> Span:
-        """Where the fold is written."""
+        """The place of the fold in the program."""
         return self.step.span
 
     def confirm(self) -> None:
-        """Object if the step itself does."""
+        """Confirm the wrapped step."""
         self.step.confirm()
 
 
 class WrittenStep(Struct, frozen=True, eq=False):
-    """One step of a ``reduce``, as it is written."""
+    """One step of a ``reduce``, as the program defines it."""
 
     env: Env
     over: Value
@@ -412,15 +417,18 @@ class WrittenStep(Struct, frozen=True, eq=False):
     span: Span
 
     def looks_at_elements(self) -> bool:
-        """Whether the step may use the elements, and not only where they are; unless it is plain, it does."""
+        """Whether the step may use the elements, not only their coordinates.
+
+        It may, unless its syntax shows otherwise.
+        """
         if isinstance(self.expr, tree.Arrow) and len(self.expr.params) in (2, 3):
-            element, inside = self.expr.params[1], tree.inner_nodes(self.expr.body)
-            return any(isinstance(node, tree.Name) and node.name == element for node in inside)
+            element, nodes = self.expr.params[1], tree.inner_nodes(self.expr.body)
+            return any(isinstance(node, tree.Name) and node.name == element for node in nodes)
         return True
 
     def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
-        """The next accumulator; bindings go to the block of ``env``."""
-        inner, item = _entered(self, env, at)
+        """Return the next accumulator; bindings go to the block of ``env``."""
+        inner, item = _enter(self, env, at)
         if not is_functional(inner, self.expr):
             fail(
                 "T0406",
@@ -436,11 +444,11 @@ class WrittenStep(Struct, frozen=True, eq=False):
         return entry(call_values(inner, function, args, self.span))
 
     def confirm(self) -> None:
-        """A step as it is written is based on nothing else."""
+        """Do nothing: the program's own step relies on no assumption."""
 
 
 def position(at: tuple[Value, ...], shape: tuple[Poly, ...]) -> Poly:
-    """How many steps came before a coordinate, in row-major order."""
+    """Return the number of steps before a coordinate, in row-major order."""
     found = const(0)
     for c, d in zip(at, shape, strict=True):
         assert isinstance(c, Poly)
@@ -448,10 +456,11 @@ def position(at: tuple[Value, ...], shape: tuple[Poly, ...]) -> Poly:
     return found
 
 
-def _entered(body: MapBody | WrittenStep, env: Env, at: tuple[Value, ...]) -> tuple[Env, Lazy | Value]:
-    """The environment of a body at a coordinate, building the block of ``env``, and the element there."""
-    item: Lazy | Value | None = laid_at(body.over, at)
-    if item is None or not isinstance(item, (Poly, Cond, str)):  # it may have to be computed, once and there
+def _enter(body: MapBody | WrittenStep, env: Env, at: tuple[Value, ...]) -> tuple[Env, Lazy | Value]:
+    """Return the environment of a body at a coordinate, binding in the block of ``env``, and the element."""
+    item: Lazy | Value | None = entry_at(body.over, at)
+    # it may need computation, which happens once, in this block
+    if item is None or not isinstance(item, (Poly, Cond, str)):
         item = Lazy("", env, lambda here: element(here, body.over, at, body.span, checked=True))
     names = body.pattern.bind(at, body.span)
     return Env(env.context, env.scope, names, body.env, Element(item, at)), item

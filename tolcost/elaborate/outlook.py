@@ -1,7 +1,7 @@
-"""What a step of a fold seems to make of its accumulator, by how it is written.
+"""A guess of the accumulator's growth and binding times, from the syntax of a fold's step.
 
-Nothing is elaborated for it, and nothing relies on it: whoever asks takes it for a guess, and has the step
-itself bear it out.
+Nothing is elaborated for it, and nothing relies on it: callers treat it as a guess, which elaborating the
+step must confirm.
 """
 
 from __future__ import annotations
@@ -15,17 +15,19 @@ from tolcost.elaborate.values import Closure, Env, Lazy, Value, is_static, singl
 from tolcost.syntax import tree
 
 _Needs = frozenset[int]
-"""The components of an accumulator that something is made of, by number; 0 stands for data."""
+"""The components of an accumulator that an expression depends on, by number; 0 stands for data."""
 
 _NOTHING: _Needs = frozenset()
 _DATA: _Needs = frozenset((0,))
 _Names = Mapping[str, _Needs]
 
 
-def outlook(step: Step, size: int) -> tuple[tuple[bool, ...], tuple[int, ...]] | None:
-    """What a step seems to make of an accumulator of so many components; None where that is not written.
+def guess_growth(step: Step, size: int) -> tuple[tuple[bool, ...], tuple[int, ...]] | None:
+    """Guess the effect of a step on an accumulator of ``size`` components.
 
-    Of each component: whether it seems to be data after a step, and how many entries longer.
+    Return None if the syntax does not show it.
+
+    For each component: whether it seems to be data after a step, and by how many entries it grows.
     """
     if not isinstance(step, WrittenStep) or not isinstance(step.expr, tree.Arrow):
         return None
@@ -45,19 +47,19 @@ def outlook(step: Step, size: int) -> tuple[tuple[bool, ...], tuple[int, ...]] |
 
 
 class _Reading(Struct):
-    """What was found so far of names and functions, by identity, while one step is read."""
+    """The results for names and functions so far, by identity, during one reading of a step."""
 
     whole: _Needs
     element: _Needs
     places: Mapping[str, int]
-    """Components by number, as they are written."""
+    """Components by number, in decimal notation."""
     found: dict[int, _Needs] = field(default_factory=dict)
 
     def components(self, env: Env, names: _Names, expr: tree.Expr, size: int) -> Iterator[tuple[_Needs, int]]:
-        """What each component of an expression needs, and how many entries are put beside those it has."""
+        """Yield, for each component of an expression, what it depends on and how many entries it gains."""
         match expr:
             case tree.BlockExpr(statements=statements, result=result):
-                yield from self.components(env, self._defined(env, names, statements), result, size)
+                yield from self.components(env, self._define(env, names, statements), result, size)
             case tree.Call(function=tree.Name(name=name), args=args) if name not in names and isinstance(
                 function := env.nearest(name), Closure
             ):
@@ -72,27 +74,27 @@ class _Reading(Struct):
                 apart = [row.items if isinstance(row, tree.Tuple) else (row,) for row in rows]
                 for j, column in enumerate(zip(*apart, strict=False), start=1):
                     own = frozenset((j,)) if kept is self.whole else kept
-                    yield own | self._together(env, names, column), len(rows)
+                    yield own | self._union_of_needs(env, names, column), len(rows)
             case _:
                 yield self.needs(env, names, expr), 0
 
     def needs(self, env: Env, names: _Names, expr: tree.Expr) -> _Needs:
-        """What an expression is made of; where data is a part of it, that alone matters."""
+        """Return what an expression depends on; once it depends on data, nothing else matters."""
         match expr:
             case tree.Name(name=name):
-                return names[name] if name in names else self._named(env.nearest(name))
+                return names[name] if name in names else self._needs_of_value(env.nearest(name))
             case tree.Numeral():
                 return _NOTHING
             case tree.Infix(first=first, rest=rest):
-                return self._together(env, names, (first, *[operand for _, operand in rest]))
+                return self._union_of_needs(env, names, (first, *[operand for _, operand in rest]))
             case tree.Call(function=function, args=args):
-                return self._together(env, names, (function, *args))
+                return self._union_of_needs(env, names, (function, *args))
             case tree.ListSubscript(base=base, item=tree.Numeral(text=text)) if text in self.places:
                 needed = self.needs(env, names, base)
                 return frozenset((self.places[text],)) if needed is self.whole else needed
             case tree.Subscript(base=base, items=items):
                 needed = self.needs(env, names, base)
-                at = self._together(env, names, items)
+                at = self._union_of_needs(env, names, items)
                 return needed if at <= needed else needed | at
             case tree.Star():
                 return self.element
@@ -101,11 +103,11 @@ class _Reading(Struct):
             case tree.Arrow(params=params, body=body):
                 return self.needs(env, {**names, **dict.fromkeys(params, _NOTHING)}, body)
             case tree.BlockExpr(statements=statements, result=result):
-                return self.needs(env, self._defined(env, names, statements), result)
+                return self.needs(env, self._define(env, names, statements), result)
             case _:
-                return self._together(env, names, tree.children(expr))
+                return self._union_of_needs(env, names, tree.children(expr))
 
-    def _together(self, env: Env, names: _Names, exprs: Iterable[tree.Expr]) -> _Needs:
+    def _union_of_needs(self, env: Env, names: _Names, exprs: Iterable[tree.Expr]) -> _Needs:
         found = _NOTHING
         for expr in exprs:
             needed = self.needs(env, names, expr)
@@ -114,8 +116,8 @@ class _Reading(Struct):
             found |= needed
         return found
 
-    def _defined(self, env: Env, names: _Names, statements: tuple[tree.Define | tree.Unpack, ...]) -> _Names:
-        """The names with those that statements define; each may use those before it."""
+    def _define(self, env: Env, names: _Names, statements: tuple[tree.Define | tree.Unpack, ...]) -> _Names:
+        """Add the names that statements define; each may use the names before it."""
         inner = dict(names)
         for statement in statements:
             match statement:
@@ -128,24 +130,24 @@ class _Reading(Struct):
                         inner[part] = frozenset((j,)) if needed is self.whole else needed
         return inner
 
-    def _named(self, value: Lazy | Value | None) -> _Needs:
-        """What something needs that is defined around the step."""
+    def _needs_of_value(self, value: Lazy | Value | None) -> _Needs:
+        """Return what a value defined outside the step depends on."""
         match value:
             case Lazy(value=None, expr=None) | None:
                 return _NOTHING
             case Lazy(value=None, expr=expr, env=env) if expr is not None:
-                return self._once(env, expr, ())
+                return self._needs_once(env, expr, ())
             case Lazy(value=found) if found is not None:
                 return _NOTHING if is_static(single(found)) else _DATA
             case Closure(params=params, body=body, env=env):
-                return self._once(env, body, params)
+                return self._needs_once(env, body, params)
             case _:
                 return _NOTHING if is_static(value) else _DATA  # type: ignore[arg-type]
 
-    def _once(self, env: Env, expr: tree.Expr, params: tuple[str, ...]) -> _Needs:
-        """What something defined elsewhere needs, each looked at once."""
+    def _needs_once(self, env: Env, expr: tree.Expr, params: tuple[str, ...]) -> _Needs:
+        """Return what an expression defined elsewhere depends on; each is read once."""
         key = id(expr)
         if key not in self.found:
-            self.found[key] = _NOTHING  # while it is looked at: it may be defined in terms of itself
+            self.found[key] = _NOTHING  # meanwhile, since it may be defined in terms of itself
             self.found[key] = self.needs(env, dict.fromkeys(params, _NOTHING), expr)
         return self.found[key]

@@ -1,4 +1,4 @@
-"""Whole programs and operators: binding inputs, evaluating outputs, calling others, the last pass."""
+"""Whole programs and operators: binding inputs, evaluating outputs, calling operators, and the last pass."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from tolcost.atoms.kit import (
     children,
     constant_symbols,
     defined_length,
+    map_static,
+    map_type,
     own_symbols,
-    rebuild,
-    restate,
-    restated_type,
     roots,
     schedules,
     static_parts,
     type_symbols,
+    with_operands,
 )
 from tolcost.atoms.nodes import Block, Charge, Input, JointWork, Node, Output, Part, Program, Type, Var
 from tolcost.atoms.nodes import Input as InputNode
 from tolcost.diagnostics import NOWHERE, Diagnostic, Source, Span
-from tolcost.elaborate import (  # noqa: F401 - for the rules that they register with ``evaluate``
+from tolcost.elaborate import (  # noqa: F401 - importing them registers their rules with ``evaluate``
     choose,
     maps,
     reduce,
@@ -39,7 +39,7 @@ from tolcost.elaborate import (  # noqa: F401 - for the rules that they register
 )
 from tolcost.elaborate.expressions import define_all, delay, dimensions, mentioned, zeros
 from tolcost.elaborate.inputs import InputBinder, declared_spaces
-from tolcost.elaborate.layout import check_sequence, materialise
+from tolcost.elaborate.layout import check_sequence, emit
 from tolcost.elaborate.values import (
     Argument,
     Context,
@@ -65,20 +65,19 @@ from tolcost.elaborate.values import (
 )
 from tolcost.syntax import tree
 
-# === The last pass over a lowered program: drop what nobody uses, tell coordinates from values.
+# === The last pass over a lowered program: drop unused nodes, and separate coordinates from values.
 #
-# A function of numerics whose result is only ever used as a coordinate is charged as ``index``.
-# Anything a value depends on is charged as ``data``, and so is every map and reduce: a sort is
-# work even if its result only says where to look.  Lengths found equal are written in one way.
-#
-# An expression in a body that does not depend on its coordinates is counted at every visit, because that is
-# what the program says; naming it outside of the body makes it count once.  The author is told where.
+# A function whose result is used only as a coordinate is charged as ``index``. A function that any value
+# depends on is charged as ``data``, and so is every map and reduce: a sort is work even if its result only
+# computes indices. Lengths found equal are written in one way. A loop-invariant expression in a body is
+# counted at every visit, as the program says; if it is named outside the body, it counts once. A warning
+# tells the author where.
 
 
 def finish(
     env: Env, name: str, inputs: Iterable[Input], outputs: Iterable[Output], symbols: tuple[Symbol, ...]
 ) -> Program:
-    """The program ready to be counted and run."""
+    """Return the program, ready to be counted and run."""
     notes = env.context.notes
     pass_ = _Finish(notes.equal, filtered=env.context.names > 0 or bool(notes.loops))
     done = tuple([Output(o.name, pass_.node(o.node, "data"), o.span) for o in outputs])
@@ -93,7 +92,7 @@ class _Finish(Struct, eq=False):
 
     equal: Mapping[Symbol, Poly]
     filtered: bool
-    """Whether data decides a length at all: most programs have none, and need not know what they mention."""
+    """Whether data decides any length; otherwise, as in most programs, mentioned symbols are not tracked."""
     seen: dict[tuple[Node, Charge], Node] = field(default_factory=dict)
     inputs: dict[str, Input] = field(default_factory=dict)
     vars: dict[Var, Var] = field(default_factory=dict)
@@ -102,17 +101,17 @@ class _Finish(Struct, eq=False):
     works: set[JointWork | None] = field(default_factory=set)
     stated: dict[Poly, Poly] = field(default_factory=dict)
     mentioned: set[Symbol] = field(default_factory=set)
-    """Symbols in what stays: the nodes that define lengths among them have to stay too."""
+    """The symbols in the nodes kept: nodes that define a length among them must be kept, too."""
     restates: bool = False
 
     def __post_init__(self) -> None:
-        """Most programs have nothing to restate."""
+        """Skip restating in most programs: they have no equal lengths and no length that data decides."""
         self.restates = bool(self.equal) or self.filtered
 
     def node(self, node: Node, use: Charge) -> Node:
-        """The node as it is used: for its value (``data``) or as a coordinate (``index``)."""
-        if type(node) is ir.Ref and not self.restates:  # as most are
-            self._use(node.var, use)
+        """Rewrite a node for its use: as a value (``data``) or as a coordinate (``index``)."""
+        if type(node) is ir.Ref and not self.restates:  # the usual case
+            self._note_use(node.var, use)
             return node
         found = self.seen.get((node, use))
         if found is None:
@@ -120,12 +119,12 @@ class _Finish(Struct, eq=False):
         return found
 
     def _rewrite(self, node: Node, use: Charge) -> Node:
-        stated = self._stated(node) if self.restates else node
+        stated = self._in_remaining_lengths(node) if self.restates else node
         kind = type(stated)
         if kind is ir.Number or kind is ir.Table:
             return stated
         if type(stated) is ir.Ref:
-            self._use(stated.var, use)
+            self._note_use(stated.var, use)
             var = self.var(stated.var)
             return stated if var is stated.var else ir.Ref(var, stated.type)
         if type(stated) is Input:
@@ -134,9 +133,9 @@ class _Finish(Struct, eq=False):
         operands = children(stated)
         used = _USES[kind](len(operands)) if kind in _USES else repeat(use)
         fresh = tuple(map(self.node, operands, used))
-        return rebuild(stated, fresh, **fields) if fields or fresh != operands else stated
+        return with_operands(stated, fresh, **fields) if fields or fresh != operands else stated
 
-    def _use(self, var: Var, use: Charge) -> None:
+    def _note_use(self, var: Var, use: Charge) -> None:
         self.used.add(var)
         if var.work is not None:
             self.works.add(var.work)
@@ -144,14 +143,14 @@ class _Finish(Struct, eq=False):
             self.valued.add(var)
 
     def block(self, block: Block, use: Charge) -> Block:
-        """A block: its result first, then the bindings that turned out to be needed, last first."""
+        """Rewrite a block: its result first, then the bindings that are needed, last first."""
         result = self.node(block.result, use)
         bindings = self.bindings(block.bindings)
         same = result is block.result and bindings == block.bindings
         return block if same else Block(bindings, result)
 
     def bindings(self, bindings: Sequence[tuple[Var, Node]]) -> Bindings:
-        """The bindings somebody uses."""
+        """Keep the bindings that are used."""
         kept: list[tuple[Var, Node]] = []
         for var, node in reversed(bindings):
             defined = defined_length(node) if self.filtered else None
@@ -164,7 +163,7 @@ class _Finish(Struct, eq=False):
         return tuple(kept[::-1])
 
     def input(self, node: Input) -> Input:
-        """One object for each input."""
+        """Return the one object for each input."""
         found = self.inputs.get(node.name)
         if found is None:
             kind = self._type(node.type)
@@ -173,7 +172,7 @@ class _Finish(Struct, eq=False):
         return found
 
     def var(self, var: Var) -> Var:
-        """One object for each variable."""
+        """Return the one object for each variable."""
         found = self.vars.get(var)
         if found is None:
             kind = self._type(var.type)
@@ -182,10 +181,10 @@ class _Finish(Struct, eq=False):
 
     # ---- lengths found equal -----------------------------------------------------------------
 
-    def _stated(self, node: Node) -> Node:
-        """The node in the lengths that are left after equal ones were merged."""
+    def _in_remaining_lengths(self, node: Node) -> Node:
+        """Rewrite a node in the lengths that remain after equal ones were merged."""
         if self.equal:
-            return restate(node, self._poly, self._cond)
+            return map_static(node, self._poly, self._cond)
         self.mentioned.update(type_symbols(node.type))
         for part in static_parts(node):
             self.mentioned.update(constant_symbols(part))
@@ -193,7 +192,7 @@ class _Finish(Struct, eq=False):
 
     def _type(self, types: Type) -> Type:
         if self.equal:
-            return restated_type(types, self._poly)
+            return map_type(types, self._poly)
         if self.filtered:
             self.mentioned.update(type_symbols(types))
         return types
@@ -227,7 +226,7 @@ _CHANGES: Mapping[type, Callable[[_Finish, Any, Charge], dict[str, Any]]] = {
         "other": done.block(node.other, use),
     },
 }
-"""What changes of a node besides its operands: names, blocks inside it, what is charged."""
+"""The fields to change besides the operands: blocks, the accumulator, the charge."""
 
 
 _DATA: list[Charge] = ["data"]
@@ -237,22 +236,23 @@ _USES: Mapping[type, Callable[[int], list[Charge]]] = {
     ir.Put: lambda operands: _DATA + _INDEX * (operands - 2) + _DATA,
     **dict.fromkeys((ir.Join, ir.Reshape, ir.Filter, ir.Fold), lambda operands: _DATA * operands),
 }
-"""How nodes use operands: coordinates are charged apart, whole ToLs as values; others as they are used."""
+"""How nodes use operands: indices as coordinates, whole ToLs as values, all others like the node itself."""
 
 
-# ---- work done again and again ---------------------------------------------------------------
+# ---- loop-invariant work ----------------------------------------------------------------------
 
 
 Needs = frozenset[object]
-_MOST = 20
-_THIS = "this is computed again at every step of the {} around it, and never changes"
-_CALLED = "an operator computes the same again at every step of this {}"
+_MOST_WARNINGS = 20
+"""The most warnings about repeated work in one program."""
+_REPEATED_HERE = "this is computed again at every step of the {} around it, and never changes"
+_REPEATED_BY_CALL = "an operator computes the same again at every step of this {}"
 
 
 def repeated_work(program: Program, source: Source) -> tuple[Diagnostic, ...]:
-    """A warning for each expression of a source that a body computes anew though it never changes.
+    """Warn about each expression of a source that a body computes again although it never changes.
 
-    What operators and library files compute is told where the body is.
+    Work of operators and library files is reported at the body that repeats it.
     """
     finder = _Finder(source)
     for plan in schedules(program):
@@ -261,12 +261,12 @@ def repeated_work(program: Program, source: Source) -> tuple[Diagnostic, ...]:
                 finder.needs[node], finder.works[node] = finder.facts(node)
     own = sorted((span for span in finder.repeated if span.source == source), key=lambda s: (s.start, -s.end))
     largest = [span for n, span in enumerate(own) if all(span.end > other.end for other in own[:n])]
-    again = (_again(span, _THIS.format(finder.repeated[span])) for span in largest)
-    called = (_again(span, _CALLED.format(what)) for span, what in finder.called.items())
-    return (*again, *called)[:_MOST]
+    again = (_warn_again(span, _REPEATED_HERE.format(finder.repeated[span])) for span in largest)
+    called = (_warn_again(span, _REPEATED_BY_CALL.format(what)) for span, what in finder.called.items())
+    return (*again, *called)[:_MOST_WARNINGS]
 
 
-def _again(span: Span, what: str) -> Diagnostic:
+def _warn_again(span: Span, what: str) -> Diagnostic:
     hint = "give it a name outside, and it counts once"
     return Diagnostic("T0420", what, span, hint=hint, severity="warning")
 
@@ -276,13 +276,13 @@ class _Finder(Struct, eq=False):
     needs: dict[Node, Needs] = field(default_factory=dict)
     works: dict[Node, bool] = field(default_factory=dict)
     repeated: dict[Span, str] = field(default_factory=dict)
-    """What is computed again and again, and by what."""
+    """The loop-invariant expressions of the source, with the kind of body that repeats them."""
     called: dict[Span, str] = field(default_factory=dict)
-    """What computes something again and again that is written elsewhere."""
+    """The bodies of the source that repeat loop-invariant work written elsewhere, with their kind."""
 
     def facts(self, node: Node) -> tuple[Needs, bool]:
-        """What a node needs, and whether it works on data, given the same of what is in it."""
-        needs = set(_own_needs(node))
+        """Return the needs of a node, and whether it works on data, given both for its parts."""
+        needs = set(_needs_of_node(node))
         works = isinstance(node, (ir.Lambda, ir.Where)) and node.charge == "data"
         for child in children(node):
             needs |= self.needs[child]
@@ -294,12 +294,12 @@ class _Finder(Struct, eq=False):
         if isinstance(node, (ir.Build, ir.Fold)):
             own = {*node.coords, *((node.accumulator,) if isinstance(node, ir.Fold) else ())}
             if any(extent != 1 for extent in node.extents):
-                self._look(node, node.body, own)
+                self._report_invariant_parts(node, node.body, own)
             needs -= own
         return frozenset(needs), works
 
-    def _look(self, around: ir.Build | ir.Fold, body: Block, own: set[object]) -> None:
-        """Report the largest pieces of a body that need nothing of its own."""
+    def _report_invariant_parts(self, around: ir.Build | ir.Fold, body: Block, own: set[object]) -> None:
+        """Record the largest parts of a body that need nothing that the body itself binds."""
         changing = set(own)
         for var, node in body.bindings:
             if _changes(self.needs[node], changing):
@@ -326,12 +326,12 @@ class _Finder(Struct, eq=False):
 
 
 def _changes(needs: Needs, changing: set[object]) -> bool:
-    """Whether something is different at each visit; a random number always is."""
+    """Whether a value differs between visits; a random number always does."""
     return not changing.isdisjoint(needs) or any(isinstance(need, ir.Lambda) for need in needs)
 
 
-def _own_needs(node: Node) -> frozenset[object]:
-    """The coordinates and variables a node mentions itself; a random number is a new one each time."""
+def _needs_of_node(node: Node) -> frozenset[object]:
+    """Return the coordinates and variables that a node itself mentions; a random number needs itself."""
     if isinstance(node, ir.Ref):
         return frozenset((node.var,))
     if isinstance(node, ir.Lambda) and node.function == "rand":
@@ -343,16 +343,16 @@ def _own_needs(node: Node) -> frozenset[object]:
 
 
 class Elaborated(Struct, frozen=True, eq=False):
-    """A lowered program, the values of its outputs while compiling, and what to warn about."""
+    """A lowered program, the compile-time values of its outputs, and warnings."""
 
     program: Program
     values: tuple[tuple[str, Value], ...]
     warnings: tuple[Diagnostic, ...] = ()
     equal: Mapping[Symbol, Poly] = field(default_factory=dict)
     open: tuple[Cond, ...] = ()
-    """Conditions on lengths alone that were asked for and could not be decided."""
+    """The conditions on lengths alone that were needed and could not be decided."""
     named: Mapping[str, Value] = field(default_factory=dict)
-    """The values that the program has names for, as far as it needed them: lengths, inputs, definitions."""
+    """The values of the program's names, as far as they were computed: lengths, inputs, definitions."""
 
 
 def elaborate(
@@ -369,23 +369,22 @@ def elaborate(
 ) -> Elaborated:
     """Lower a program.
 
-    ``given`` says what is known of its inputs: a ``Tensor`` has a shape and a space, any other
-    value is static.  Lengths that nothing gives are symbols named as the program names them.
-    ``outputs`` is how many outputs are asked for, all of them if None.  ``around`` are values that
-    the graphs among the attributes see though nobody passes them: those of the graph around; ``data`` are
-    those of them that are known, and data to whoever need not know them.  ``title`` is what symbols are
-    called after whose values only running tells.
+    ``given`` are its arguments: a ``Tensor`` has a shape and a space, any other value is static. Lengths that
+    nothing gives become symbols with the program's names. ``outputs`` is the number of outputs wanted, None
+    for all. ``around`` are values of a surrounding graph that the graphs among the attributes see without
+    being passed; ``data`` are those of them that are known, as data for programs that need not know them.
+    ``title`` prefixes the names of symbols whose values only a run determines.
     """
     context = Context({} if operators is None else operators, call_operator, title=title)
     top = Env(context, Scope(), {})
     try:
         asked = [s for s in program.statements if isinstance(s, tree.Define) and s.output]
         top.names["outputs"] = const(outputs if outputs is not None else max(len(asked), 1))
-        seen = (*_around(top, around), *_known_data(top, data or {})) if around or data else ()
+        seen = (*_bind_surrounding(top, around), *_bind_known_data(top, data or {})) if around or data else ()
         env, inputs = _enter(top, program, dict(given or {}), library)
         _force_in_order(env, program)
         values = _results(env, program, outputs)
-        named = tuple(_outputs(env, values))  # which binds more
+        named = tuple(_outputs(env, values))  # binds further nodes
         done = finish(env, name, (*inputs, *seen), named, _symbols(env, inputs))
     except NeedsUnrolling as needs:
         fail("T0304", "something is looked up here that must be known while compiling", needs.span)
@@ -393,12 +392,12 @@ def elaborate(
         where = program.span if budget.span is NOWHERE else budget.span
         fail("T0504", f"a formula grows too large: {budget}", where)
     return Elaborated(
-        done, values, tuple(context.warnings), context.notes.equal, tuple(context.open), _named(env)
+        done, values, tuple(context.warnings), context.notes.equal, tuple(context.open), _named_values(env)
     )
 
 
-def _named(env: Env) -> dict[str, Value]:
-    """What the definitions of a program, its inputs and the lengths that these declare came to."""
+def _named_values(env: Env) -> dict[str, Value]:
+    """Return the values, as far as computed, of a program's definitions, inputs and declared lengths."""
     named: dict[str, Value] = {}
     for names in (env.parent.names if env.parent is not None else {}, env.names):
         for name, found in names.items():
@@ -409,7 +408,7 @@ def _named(env: Env) -> dict[str, Value]:
 
 
 def _symbols(env: Env, inputs: Iterable[InputNode]) -> tuple[Symbol, ...]:
-    """The lengths and attributes left open, in the order the program mentions them."""
+    """Return the lengths and attributes that stay open, in the order in which the program mentions them."""
     told = [d for node in inputs for part in node.type for d in part.shape]
     names = env.parent.names if env.parent is not None else {}
     for value in names.values():
@@ -420,13 +419,13 @@ def _symbols(env: Env, inputs: Iterable[InputNode]) -> tuple[Symbol, ...]:
     found: dict[Symbol, None] = {}
     for d in told:
         free = d.free
-        if not free <= found.keys():  # most are of those before
+        if not free <= found.keys():  # most lengths mention only symbols already found
             found.update(dict.fromkeys(sorted(free, key=attrgetter("key")) if len(free) > 1 else free))
     return tuple([s for s in found if s.kind == "length" and s not in env.context.notes.equal])
 
 
-def _around(top: Env, around: Mapping[str, Argument] | None) -> tuple[InputNode, ...]:
-    """Make the values of a surrounding graph known to the graphs inside; the tensors are inputs."""
+def _bind_surrounding(top: Env, around: Mapping[str, Argument] | None) -> tuple[InputNode, ...]:
+    """Bind the values of a surrounding graph for the graphs inside; its tensors become inputs."""
     nodes: list[InputNode] = []
 
     def seen(name: str, value: Argument) -> Value:
@@ -443,8 +442,8 @@ def _around(top: Env, around: Mapping[str, Argument] | None) -> tuple[InputNode,
     return tuple(nodes)
 
 
-def _known_data(top: Env, data: Mapping[str, Tensor]) -> tuple[InputNode, ...]:
-    """Make inputs of values around that are known, for those who need not know them."""
+def _bind_known_data(top: Env, data: Mapping[str, Tensor]) -> tuple[InputNode, ...]:
+    """Make inputs of known values of a surrounding graph, for programs that need not know them."""
     nodes = {name: InputNode(name_around(name), (Part(t.shape, t.space),)) for name, t in data.items()}
     top.context.as_data.update((name, Data(node)) for name, node in nodes.items())
     return tuple(nodes.values())
@@ -453,7 +452,7 @@ def _known_data(top: Env, data: Mapping[str, Tensor]) -> tuple[InputNode, ...]:
 def _enter(
     top: Env, program: tree.Module, given: dict[str, Argument], library: Iterable[tree.Module]
 ) -> tuple[Env, tuple[InputNode, ...]]:
-    """The environment of a program: library, lengths, inputs, definitions."""
+    """Build the environment of a program: library, lengths, inputs, definitions."""
     base = top
     for file in library:
         base = define_all(base, file.statements)
@@ -469,7 +468,7 @@ def _enter(
 
 
 def _declare_zeros(env: Env, statement: tree.ZerosDecl, program: tree.Module) -> None:
-    """``tol name = [...]``; a definition of the same name fills it, and sees the empty one."""
+    """Bind ``tol name = [...]``; a definition of the same name fills it, and sees the empty ToL."""
     empty = Lazy(statement.name, env, lambda env: zeros(_declared_shape(env, statement.shape)))
     for other in program.statements:
         if isinstance(other, tree.Define) and other.name == statement.name and other.params is None:
@@ -485,7 +484,7 @@ def _declared_shape(env: Env, expr: tree.Expr) -> tuple[Poly, ...]:
 
 
 def _force_in_order(env: Env, program: tree.Module) -> None:
-    """Compute long chains of definitions from their start, so that none is forced deep in another."""
+    """Compute a long chain of definitions from its start, so that no value is forced deep inside another."""
     if len(program.statements) < 200:
         return
     for name in value_order(program):
@@ -530,11 +529,11 @@ def _outputs(env: Env, values: tuple[tuple[str, Value], ...]) -> Iterable[Output
         elif isinstance(value, Missing):
             continue
         else:
-            yield Output(name, materialise(env, value, _written(env, name)))
+            yield Output(name, emit(env, value, _place_of_output(env, name)))
 
 
-def _written(env: Env, name: str) -> Span:
-    """Where the text says what an output is."""
+def _place_of_output(env: Env, name: str) -> Span:
+    """Return the place of the expression that defines an output."""
     found = env.names.get(name)
     return found.expr.span if isinstance(found, Lazy) and found.expr is not None else NOWHERE
 
@@ -545,7 +544,7 @@ def _written(env: Env, name: str) -> Span:
 def call_operator(
     env: Env, name: str, args: tuple[Value, ...], named: dict[str, Value], span: Span
 ) -> Value | Results:
-    """An operator applied in the middle of another program, in its block."""
+    """Apply an operator inside another program, in its block."""
     operator = env.context.operators[name]
     given = _arguments(operator.program, args, named, name, span)
     values = apply_program(env, operator.program, given, operator.library, None)
@@ -559,7 +558,7 @@ def apply_program(
     library: Iterable[tree.Module],
     outputs: int | None,
 ) -> tuple[Value, ...]:
-    """The outputs of a program applied in the block of ``env``, each computed once there."""
+    """Apply a program in the block of ``env``; return its outputs, each computed once there."""
     top = Env(env.context, env.scope, {"outputs": const(1 if outputs is None else outputs)})
     inner, _ = _enter(top, program, dict(given), library)
     return tuple(bind_data(env, value) for _, value in _results(inner, program, outputs))
@@ -584,9 +583,9 @@ def _arguments(
 
 
 def value_order(program: tree.Module) -> list[str]:
-    """The names of a program's definitions, what is mentioned before what mentions it.
+    """Return the names of a program's definitions, each after the names it mentions.
 
-    Found without recursion, so that a chain of 10,000 definitions is no deeper than two.
+    The order is found without recursion, so a chain of 10,000 definitions needs no deep stack.
     """
     defines = {s.name: s for s in program.statements if isinstance(s, tree.Define)}
     needs = {name: [n for n in mentioned(s.value) if n in defines] for name, s in defines.items()}

@@ -1,4 +1,4 @@
-"""Folds: what ``reduce`` becomes, by what is known of its domain, its start and its step."""
+"""Folds: the lowering of ``reduce``, by what is known of its domain, its start and its step."""
 
 from __future__ import annotations
 
@@ -30,29 +30,29 @@ from tolcost.diagnostics import Diagnostic, Rejected, Span
 from tolcost.elaborate.accumulators import fold_under_coordinates
 from tolcost.elaborate.apply import static_in
 from tolcost.elaborate.induction import as_list, components, fold_list, may_be_known
-from tolcost.elaborate.layout import grid, in_spaces, materialise
-from tolcost.elaborate.maps import Step, WrappedStep, WrittenStep, fresh, pattern_of
+from tolcost.elaborate.layout import emit, grid, in_spaces
+from tolcost.elaborate.maps import Step, WrappedStep, WrittenStep, fresh_coordinates, pattern_of
 from tolcost.elaborate.shapes import (
-    apart,
     capacity,
+    domain_shape,
     facts_here,
     known,
     pick_component,
     space_of,
-    walked_shape,
+    split_if_uneven,
 )
-from tolcost.elaborate.static_numbers import held
+from tolcost.elaborate.static_numbers import fit_to_space
 from tolcost.elaborate.values import (
     UNROLL_LIMIT,
     Data,
     Env,
     NeedsUnrolling,
-    Opaque,
-    Pieces,
     Quotient,
     Seq,
     Spaces,
+    StaticNode,
     Value,
+    ValueList,
     Vec,
     View,
     bind_data,
@@ -68,23 +68,26 @@ from tolcost.spaces import SPACES, join_spaces
 from tolcost.syntax import tree
 
 _NO_TOL = (Seq, str, Spaces)
-_FEW = 16
-"""So many steps are sooner taken one by one than summed."""
+_FEW_STEPS = 16
+"""The number of steps up to which running them one by one is cheaper than finding a sum."""
 
 
 class _NotAList(Rejected):
-    """A sequence of sequences or lists, or one whose length changes: only steps one by one will do."""
+    """Raised for an accumulator that is a sequence of sequences or lists, or of changing length.
+
+    Such a fold has no IR; its steps must be run one by one.
+    """
 
     def __init__(self, span: Span) -> None:
         message = "this accumulator is a sequence that cannot be a list, so the steps must be few and known"
         super().__init__(Diagnostic("T0331", message, span))
 
 
-class _Listwise(WrappedStep, frozen=True):
-    """A step whose accumulator is a sequence, seen as one on a list of the same values."""
+class _ListStep(WrappedStep, frozen=True):
+    """A step whose accumulator is a sequence, as a step on a list of the same values."""
 
     def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
-        """The next list."""
+        """Return the next list."""
         result = self.step.at(env, Seq(components(accumulator)), at)
         if not isinstance(result, Seq):
             raise _NotAList(self.span)
@@ -93,29 +96,29 @@ class _Listwise(WrappedStep, frozen=True):
 
 @form("reduce")
 def reduce_form(env: Env, expr: tree.Call) -> Value:
-    """``reduce(t, f, init, iter)``."""
+    """Evaluate ``reduce(t, f, init, iter)``."""
     return fold_value(env.indexing(False), *written_fold(env, expr))
 
 
 def written_fold(env: Env, expr: tree.Call) -> tuple[WrittenStep, Value, tuple[Poly, ...]]:
-    """The step of a fold as it is written, what it starts from, and the shape it runs over."""
+    """Return the step of a fold, its start, and the shape of its domain."""
     outer = env.indexing(False)
-    over = apart(outer, bind_data(outer, evaluate(outer, expr.args[0])))
+    over = split_if_uneven(outer, bind_data(outer, evaluate(outer, expr.args[0])))
     start = entry(evaluate(outer, expr.args[2]))
     pattern = pattern_of(expr.args[3] if len(expr.args) == 4 else None)
     step = WrittenStep(outer, over, expr.args[1], pattern, expr.span)
-    return step, bind_data(outer, start), walked_shape(outer, over, expr.span)
+    return step, bind_data(outer, start), domain_shape(outer, over, expr.span)
 
 
 def fold_value(env: Env, step: WrittenStep, start: Value, shape: tuple[Poly, ...]) -> Value:
-    """The fold of a step over a shape."""
+    """Fold a step over a shape."""
     if isinstance(step.over, Seq):
-        return _stepped_through(env, step, start, [(n + 1,) for n in range(len(step.over.items))])
+        return _run_steps(env, step, start, [(n + 1,) for n in range(len(step.over.items))])
     numbers = known(shape)
     few = numbers is not None and math.prod(numbers) <= UNROLL_LIMIT
     over = plain(step.over)
     if few and isinstance(over, Vec):
-        return _entry_by_entry(env, _carried(env, step, over), start, grid(numbers or ()))
+        return _entry_by_entry(env, _as_data_if_any(env, step, over), start, grid(numbers or ()))
     try:
         return _fold(env, step, start, shape)
     except _NotAList:
@@ -128,27 +131,27 @@ def fold_value(env: Env, step: WrittenStep, start: Value, shape: tuple[Poly, ...
         mode = env.scope.mode
         if mode.tables:
             raise
-        # Too long to be taken entry by entry: tables are looked up instead.
+        # The domain is too long to unroll: look tables up instead.
         return fold_value(env.in_mode(replace(mode, tables=True)), step, start, shape)
 
 
 def _fold(env: Env, step: WrittenStep, start: Value, shape: tuple[Poly, ...]) -> Value:
-    """The fold, by what it starts from."""
+    """Choose the kind of fold by its start."""
     maybe_free = _partly_static(step.over) or not step.looks_at_elements()
     all_free = maybe_free and is_static(start)
-    if all_free and not (isinstance(start, Pieces) and may_be_known(step, start.items)):
+    if all_free and not (isinstance(start, ValueList) and may_be_known(step, start.items)):
         found = _static_fold(env, step, start, shape)
         if found is not None:
             return found
     if isinstance(start, Seq):
         return _sequence_fold(env, step, start, shape)
-    if isinstance(start, Pieces):
+    if isinstance(start, ValueList):
         return _list_fold(env, step, start, shape, all_free)
     return fold_under_coordinates(env, step, start, shape, maybe_free)
 
 
-def _list_fold(env: Env, step: Step, start: Pieces, shape: tuple[Poly, ...], all_free: bool) -> Value:
-    """A fold of a list; a few steps of which nothing is data are taken one by one."""
+def _list_fold(env: Env, step: Step, start: ValueList, shape: tuple[Poly, ...], all_free: bool) -> Value:
+    """Fold a list; if nothing is data and the steps are few, run them one by one."""
     numbers = known(shape)
     if not all_free or numbers is None or math.prod(numbers) > UNROLL_LIMIT:
         return fold_list(env, step, start.items, shape, maybe_free=True)
@@ -159,53 +162,54 @@ def _list_fold(env: Env, step: Step, start: Pieces, shape: tuple[Poly, ...], all
             trial.keep()
     if is_static(found):
         begin = _in_spaces_of(env, start, found, step.span)
-        return _entry_by_entry(env, _Spaced(step, found), begin, grid(numbers))
+        return _entry_by_entry(env, _SpacedStep(step, found), begin, grid(numbers))
     env.scope.absorb(inner.scope)
     return found
 
 
 def _partly_static(over: Value) -> bool:
-    """Whether a step may look at something static in its element."""
-    return any(map(is_static, over.items)) if isinstance(over, Pieces) else is_static(over)
+    """Whether a step may read something static from its element."""
+    return any(map(is_static, over.items)) if isinstance(over, ValueList) else is_static(over)
 
 
 def _sequence_fold(env: Env, step: Step, start: Seq, shape: tuple[Poly, ...]) -> Value:
-    """A fold whose accumulator is a sequence of tensors, as one on a list of the same tensors."""
+    """Fold a sequence of tensors as a list of these tensors."""
     if not start.items or any(isinstance(item, Seq) or capacity(item) > 1 for item in start.items):
         raise _NotAList(step.span)
-    bound = bind_data(env, fold_list(env, _Listwise(step), start.items, shape))
+    bound = bind_data(env, fold_list(env, _ListStep(step), start.items, shape))
     return Seq(tuple(pick_component(env, bound, j + 1, step.span) for j in range(len(start.items))))
 
 
 def _entry_by_entry(env: Env, step: Step, start: Value, points: list[tuple[int, ...]]) -> Value:
-    """Run the steps one by one; all of them are one piece of work, as with more than can be run so."""
-    return _stepped_through(env, step, start, points, JointWork())
+    """Run the steps one by one, as one joint piece of work, as a fold of more steps would be."""
+    return _run_steps(env, step, start, points, JointWork())
 
 
-def _stepped_through(
+def _run_steps(
     env: Env, step: Step, start: Value, points: list[tuple[int, ...]], work: JointWork | None = None
 ) -> Value:
     """Run the steps one by one.
 
-    An accumulator is as late as its start and its steps together, and in a space that holds all of them: one
-    that turns out to be data, or real, at some step is so from the start, as in a fold of unknown length.
+    An accumulator is static only if its start and every step's result are, and its space holds all of them.
+    If it becomes data, or real, at some step, the fold is repeated with that kind from the start, as in a
+    fold of unknown length.
     """
     outer = env.building(env.scope.inner())
     with env.context.attempt(outer.scope) as trial:
-        values = _stepped(outer, step, start, points, work)
+        values = _run_once(outer, step, start, points, work)
         kinds = _kinds_of_all(values)
-        again = isinstance(step, _OfKinds) and step.kinds == kinds
-        settled = again or all(_of_kinds(outer, value, kinds, step.span) is value for value in values)
+        again = isinstance(step, _KindStep) and step.kinds == kinds
+        settled = again or all(_to_kinds(outer, value, kinds, step.span) is value for value in values)
         if settled:
             trial.keep()
     if settled:
         env.scope.absorb(outer.scope)
         return values[-1]
-    inner, first = step.step if isinstance(step, _OfKinds) else step, _of_kinds(env, start, kinds, step.span)
-    return _stepped_through(env, _OfKinds(inner, kinds), first, points, work)
+    inner, first = step.step if isinstance(step, _KindStep) else step, _to_kinds(env, start, kinds, step.span)
+    return _run_steps(env, _KindStep(inner, kinds), first, points, work)
 
 
-def _stepped(
+def _run_once(
     env: Env, step: Step, start: Value, points: list[tuple[int, ...]], work: JointWork | None
 ) -> list[Value]:
     values = [start if work is None else bind_data(env, start, work=work)]
@@ -216,41 +220,41 @@ def _stepped(
 
 
 class _Kind(NamedTuple):
-    """What a fold carries at one place: numbers that are ``late``, or static, in a space."""
+    """The kind of one loop-carried value: whether it is data (``late``), and its space."""
 
     late: bool
     space: str
 
 
 Kinds: TypeAlias = tuple[_Kind, ...]
-"""Of each component of an accumulator, and of each member of a sequence."""
+"""The kinds of all components of an accumulator, or of all members of a sequence."""
 
 
-class _OfKinds(WrappedStep, frozen=True):
-    """A step, what it gives of the kinds that all the steps have together."""
+class _KindStep(WrappedStep, frozen=True):
+    """A step whose results are converted to the kinds that all steps have in common."""
 
     kinds: Kinds
 
     def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
-        """The next accumulator."""
-        return _of_kinds(env, self.step.at(env, accumulator, at), self.kinds, self.span)
+        """Return the next accumulator."""
+        return _to_kinds(env, self.step.at(env, accumulator, at), self.kinds, self.span)
 
 
 def _kinds_of_all(values: list[Value]) -> Kinds:
-    """The kinds that hold an accumulator at every step; none if it is not always made alike."""
+    """Return the kinds that hold the accumulator at every step; nothing if its structure changes."""
     every = [*map(_kinds, values)]
     if len(set(map(len, every))) > 1:
         return ()
-    return tuple([reduce(_wider, column) for column in zip(*every, strict=True)])
+    return tuple([reduce(_join_kinds, column) for column in zip(*every, strict=True)])
 
 
-def _wider(one: _Kind, other: _Kind) -> _Kind:
+def _join_kinds(one: _Kind, other: _Kind) -> _Kind:
     return one if one == other else _Kind(one.late or other.late, join_spaces(one.space, other.space))
 
 
 def _kinds(value: Value) -> Kinds:
     match value:
-        case Pieces(items=items) | Seq(items=items):
+        case ValueList(items=items) | Seq(items=items):
             return tuple([kind for item in items for kind in _kinds(item)])
         case Data(node=node):
             return tuple([_Kind(True, part.space) for part in node.type])
@@ -260,14 +264,14 @@ def _kinds(value: Value) -> Kinds:
             return (_Kind(not is_static(value), space_of(value)),)
 
 
-def _of_kinds(env: Env, value: Value, kinds: Kinds, span: Span) -> Value:
-    """A value of these kinds; the same object if it is."""
+def _to_kinds(env: Env, value: Value, kinds: Kinds, span: Span) -> Value:
+    """Convert a value to the given kinds; return the same object if nothing changes."""
     if not kinds:
         return value
-    if isinstance(value, (Pieces, Seq)):
+    if isinstance(value, (ValueList, Seq)):
         sizes = [len(_kinds(item)) for item in value.items]
         places = zip(value.items, accumulate(sizes, initial=0), sizes, strict=False)
-        items = [_of_kinds(env, item, kinds[first : first + size], span) for item, first, size in places]
+        items = [_to_kinds(env, item, kinds[first : first + size], span) for item, first, size in places]
         return value if all(map(is_, items, value.items)) else type(value)(tuple(items))
     if isinstance(value, Data):
         node = in_spaces(value.node, tuple(kind.space for kind in kinds))
@@ -276,106 +280,108 @@ def _of_kinds(env: Env, value: Value, kinds: Kinds, span: Span) -> Value:
     if not late:
         return _static_in(env, value, space, span)
     if isinstance(value, Vec) and not value.static:
-        items = [_of_kinds(env, item, kinds, span) for item in value.items]
+        items = [_to_kinds(env, item, kinds, span) for item in value.items]
         return value if all(map(is_, items, value.items)) else Vec(value.shape, tuple(items), value.loose)
     if not is_static(value) and space_of(value) == space:
         return value
-    return value if isinstance(value, _NO_TOL) else Data(in_spaces(materialise(env, value, span), (space,)))
+    return value if isinstance(value, _NO_TOL) else Data(in_spaces(emit(env, value, span), (space,)))
 
 
-def _carried(env: Env, step: WrittenStep, over: Vec) -> WrittenStep:
-    """A step over the entries of a bracket: if one of them is data, all of them are."""
+def _as_data_if_any(env: Env, step: WrittenStep, over: Vec) -> WrittenStep:
+    """Make a step over a bracket treat all entries as data if one of them is."""
     if over.static or not step.looks_at_elements():
         return step
-    items = tuple(_late(env, item, step.span) for item in over.items)
+    items = tuple(_as_data(env, item, step.span) for item in over.items)
     return replace(step, over=Vec(over.shape, items, over.loose))
 
 
-def _late(env: Env, value: Value, span: Span) -> Value:
-    """A static number as data; anything else as it is."""
-    number = isinstance(plain(value), (Poly, Cond, Fraction, float, complex, Quotient, Opaque))
-    return Data(materialise(env, value, span)) if number else value
+def _as_data(env: Env, value: Value, span: Span) -> Value:
+    """Convert a static number to data; return any other value as it is."""
+    number = isinstance(plain(value), (Poly, Cond, Fraction, float, complex, Quotient, StaticNode))
+    return Data(emit(env, value, span)) if number else value
 
 
 # ---- static folds ------------------------------------------------------------------------
 
 
 def _static_fold(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
-    """A fold of statics: by numbers, a sum in closed form, or a free Fold.
+    """Fold statics: by numbers, by a sum in closed form, or by a free Fold.
 
-    The data fold if a step turns out to be data; None if nothing in the IR stands for it.
+    Returns the data fold if a step turns out to be data, and None if the IR cannot express the fold.
     """
     free = _probe(env, step, start, shape)
     if free is None or not is_static(free):
         return free
-    start, step = _in_spaces_of(env, start, free, step.span), _Spaced(step, free)
+    start, step = _in_spaces_of(env, start, free, step.span), _SpacedStep(step, free)
     numbers = known(shape)
     size = UNROLL_LIMIT + 1 if numbers is None else math.prod(numbers)
-    if isinstance(plain(start), Poly) and size > _FEW:
-        closed = _closed(env, step, start, shape)
+    if isinstance(plain(start), Poly) and size > _FEW_STEPS:
+        closed = _fold_in_closed_form(env, step, start, shape)
         if closed is not None:
-            return _like(env, closed, free)
+            return _in_fold_space(env, closed, free)
     if numbers is not None and size <= UNROLL_LIMIT:
         return _entry_by_entry(env, step, start, grid(numbers))
     if isinstance(start, _NO_TOL):
-        return None  # too long to take one by one, and nothing in the IR stands for them
-    steady = None if isinstance(start, (Pieces, Vec, View)) else _steady(env, step, start, shape)
-    return free if steady is None else _like(env, steady, free)
+        return None  # too long to run step by step, and not expressible in the IR
+    steady = (
+        None if isinstance(start, (ValueList, Vec, View)) else _fold_final_at_once(env, step, start, shape)
+    )
+    return free if steady is None else _in_fold_space(env, steady, free)
 
 
-class _Spaced(WrappedStep, frozen=True):
-    """A step of statics, what it gives in the spaces of the fold that it is a step of."""
+class _SpacedStep(WrappedStep, frozen=True):
+    """A step of statics whose results take the spaces of the whole fold."""
 
     like: Value
 
     def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
-        """The next accumulator."""
+        """Return the next accumulator."""
         return _in_spaces_of(env, self.step.at(env, accumulator, at), self.like, self.span)
 
 
 def _in_spaces_of(env: Env, value: Value, like: Value, span: Span) -> Value:
-    """A static value in the spaces of another; of a list, each component."""
-    if isinstance(value, Pieces) and isinstance(like, Pieces) and len(value.items) == len(like.items):
+    """Convert a static value to the spaces of another, component by component."""
+    if isinstance(value, ValueList) and isinstance(like, ValueList) and len(value.items) == len(like.items):
         pairs = zip(value.items, like.items, strict=True)
-        return Pieces(tuple(_in_spaces_of(env, item, other, span) for item, other in pairs))
+        return ValueList(tuple(_in_spaces_of(env, item, other, span) for item, other in pairs))
     return _static_in(env, value, space_of(like), span)
 
 
 def _static_in(env: Env, value: Value, space: str, span: Span) -> Value:
-    """A static value without components in a space; the same object if it is, and anything else as it is."""
+    """Convert a static value without components to a space; return the same object if nothing changes."""
     inner = plain(value)
-    if not is_static(value) or isinstance(inner, (*_NO_TOL, Pieces)):
+    if not is_static(value) or isinstance(inner, (*_NO_TOL, ValueList)):
         return value
     even = not isinstance(inner, Vec) or {space_of(item) for item in inner.items} <= {space}
     return value if even and space_of(value) == space else static_in(env, value, space, span)
 
 
-def _like(env: Env, value: Value, folded: Value) -> Value:
-    """What a fold of statics comes to, in the machine type that the fold would have."""
+def _in_fold_space(env: Env, value: Value, folded: Value) -> Value:
+    """Give the result of a static fold the machine type that the fold has."""
     space = space_of(folded)
-    return recast(held(env, value, space), space) if SPACES[space].finite else value
+    return recast(fit_to_space(env, value, space), space) if SPACES[space].finite else value
 
 
 def _probe(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
-    """The fold as a free one, if its steps stay static."""
+    """Build the fold as a free one, to find out whether its steps stay static."""
     if isinstance(start, _NO_TOL):
-        return _probe_words(env, step, start, shape)
+        return _probe_first_step(env, step, start, shape)
     return fold_under_coordinates(env, step, start, shape, maybe_free=True)
 
 
-def _probe_words(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
-    """Sequences and text have no IR, so only the first step can tell whether a fold of them is static."""
+def _probe_first_step(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
+    """Probe a fold of sequences or texts: without IR, only the first step shows whether it is static."""
     inner = env.building(env.scope.inner())
     with env.context.attempt(inner.scope):
         value = step.at(inner, start, tuple(const(1) for _ in shape))
     return start if known(shape) is not None and is_static(value) else None
 
 
-def _steady(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
-    """A fold that reaches its final value at the first step, such as a maximum of equal numbers."""
+def _fold_final_at_once(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
+    """Return the result of a fold that is final after the first step, such as a maximum of equal numbers."""
     if prove(ge(product_of(shape) - 1), facts_here(env)) is not True:
         return None
-    coords, inner = fresh(env, step.pattern, shape)
+    coords, inner = fresh_coordinates(env, step.pattern, shape)
     with env.context.attempt(inner.scope) as trial:
         value = plain(step.at(inner, start, coords))
         if not isinstance(value, (Poly, Cond, Fraction, float)):
@@ -388,14 +394,14 @@ def _steady(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Valu
     return value
 
 
-def _closed(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
-    """A fold of numbers as a formula: a sum of what each step adds, or a power of what each multiplies by.
+def _fold_in_closed_form(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
+    """Return a fold of numbers in closed form: a sum of increments, or a power of a factor.
 
-    A machine type wraps what is multiplied in it before long: that is no power.
+    Repeated multiplication soon wraps in a machine type, so there it is not a power.
     """
     accumulator, first = data_symbol("accumulator", None, None), plain(start)
     symbol = the_symbol(accumulator)
-    coords, inner = fresh(env, step.pattern, shape)
+    coords, inner = fresh_coordinates(env, step.pattern, shape)
     with env.context.attempt(inner.scope) as trial:
         value = plain(step.at(inner, accumulator, coords))
         if not isinstance(value, Poly):

@@ -33,19 +33,19 @@ from tolcost.atoms import nodes as ir
 from tolcost.atoms.nodes import Block, ConditionKind, Constant, Convert, Node, Part, Var
 from tolcost.diagnostics import Span, on_one_line, quoted
 from tolcost.elaborate.apply import apply, static_in
-from tolcost.elaborate.layout import describe, integers, made_of, materialise
+from tolcost.elaborate.layout import describe, emit, integers, made_of
 from tolcost.elaborate.shapes import (
     Shape,
-    apart,
     capacity,
     check_within,
     component_shapes,
     components,
     decide,
     require,
-    settle,
     shape_of,
     space_of,
+    split_if_uneven,
+    substitute_equal_lengths,
     unify,
 )
 from tolcost.elaborate.signatures import (
@@ -67,13 +67,13 @@ from tolcost.elaborate.values import (
     Env,
     Fault,
     Misfit,
-    Opaque,
-    Pieces,
     Scope,
     Seq,
     Spaces,
+    StaticNode,
     UnexpectedValue,
     Value,
+    ValueList,
     Vec,
     View,
     fail,
@@ -83,7 +83,7 @@ from tolcost.elaborate.values import (
 from tolcost.spaces import ALL, SPACES, bounds_of, kind_of
 from tolcost.syntax.names import similar
 
-# === Whether reals are whole already: a conversion to integers rounds only those that need not be.
+# === Whether reals are integral already: a conversion to integers counts as rounding only if they may not be.
 
 
 _ROUNDING = frozenset({"floor", "ceil", "round", "trunc", "sgn"})
@@ -91,12 +91,12 @@ _CLOSED = frozenset({"add", "sub", "mul", "neg", "abs", "sqr", "max", "min", "mo
 
 
 def is_whole(scope: Scope, node: Node) -> bool:
-    """Whether every element of a value is sure to be a whole number, or none at all, such as infinity."""
+    """Whether every finite element of a value is certainly an integer."""
     return _Whole(scope).node(node)
 
 
 class _Whole(Struct):
-    """What is known of variables: those of blocks that were entered, and those of the scope around."""
+    """The integrality of variables, in blocks that were entered and in the surrounding scope."""
 
     scope: Scope
     vars: dict[Var, bool] = field(default_factory=dict)
@@ -122,7 +122,7 @@ class _Whole(Struct):
         return self.vars[var]
 
     def fold(self, fold: ir.Fold) -> bool:
-        """Whole at the start, and after a step from what is whole."""
+        """Decide by induction: integral at the start, and after a step from an integral value."""
         self.vars[fold.accumulator] = True
         return self.node(fold.start) and self.block(fold.body)
 
@@ -157,7 +157,7 @@ _RULES: Mapping[type, Callable[[_Whole, Any], bool]] = {
     **dict.fromkeys((ir.Component, ir.Embed, ir.Reshape), lambda w, node: w.node(node.value)),
     ir.Convert: lambda w, node: not node.bits and w.node(node.value),
 }
-"""How it is with each kind of value; one of a list is whole only where all are."""
+"""The rule for each kind of node; a list is integral only if all components are."""
 
 
 # === The primitives.
@@ -192,7 +192,7 @@ def _vol(env: Env, span: Span, value: Value) -> Value:
 
 @primitive("space", anything)
 def _space(env: Env, span: Span, given: Value) -> Value:
-    """The spaces of a value; a static that came in a space of its own says which."""
+    """Return the spaces of a value; a static value may have an explicit space."""
     if isinstance(given, Cast):
         return Spaces((given.space,))
     env.context.asked += 1
@@ -200,7 +200,7 @@ def _space(env: Env, span: Span, given: Value) -> Value:
     match value:
         case Data(node=node):
             return Spaces(tuple(p.space for p in node.type))
-        case Pieces(items=items):
+        case ValueList(items=items):
             return Spaces(tuple(space_of(item) for item in items))
         case Vec(items=items, shape=(_,)) if is_static(value) and len({space_of(i) for i in items}) > 1:
             return Spaces(tuple(_default_space(item) for item in items))
@@ -218,26 +218,26 @@ def _convert(env: Env, span: Span, value: Value, target: Spaces) -> Value:
     spaces = target.names
     if len(spaces) not in (1, capacity(value)):
         fail("T0409", f"{len(spaces)} spaces for a list of capacity {capacity(value)}", span)
-    if isinstance(value, Pieces) or (isinstance(value, View) and len(spaces) > 1):
+    if isinstance(value, ValueList) or (isinstance(value, View) and len(spaces) > 1):
         return _convert_each(env, span, components(env, value, span), target)
-    if is_static(value) and len(spaces) == 1 and not isinstance(value, Opaque):
+    if is_static(value) and len(spaces) == 1 and not isinstance(value, StaticNode):
         check_within(env, value, spaces[0], target.within[0], span)
-        env.context.asked += 1  # no node will tell that somebody converted it
+        env.context.asked += 1  # no node remains to show that it was converted
         return static_in(env, value, spaces[0], span)
-    node = materialise(env, value, span)
+    node = emit(env, value, span)
     if len(spaces) < len(node.type):
         target = Spaces(spaces * len(node.type), target.within * len(node.type))
     if not is_static(value) and _rounds(env, node, target):
-        return _rounded(env, span, node, target)
+        return _convert_rounding(env, span, node, target)
     parts = tuple(Part(p.shape, s) for p, s in zip(node.type, target.names, strict=True))
     kept = all(bounds == bounds_of(p.space) for bounds, p in zip(target.within, node.type, strict=True))
     free = kept or all(bounds is ALL for bounds in target.within)
     converted = Convert(node, parts, within=() if free else target.within, span=span)
-    return Opaque(converted, parts[0].space) if isinstance(value, Opaque) else Data(converted)
+    return StaticNode(converted, parts[0].space) if isinstance(value, StaticNode) else Data(converted)
 
 
 def _rounds(env: Env, node: Node, target: Spaces) -> bool:
-    """Whether reals become integers that need not be whole numbers before."""
+    """Whether reals that may not be integral become integers."""
     pairs = zip(node.type, target.names, strict=True)
     if not any(kind_of(part.space) == "R" and kind_of(name) == "Z" for part, name in pairs):
         return False
@@ -245,25 +245,25 @@ def _rounds(env: Env, node: Node, target: Spaces) -> bool:
     return not is_whole(env.scope, node)
 
 
-def _rounded(env: Env, span: Span, node: Node, target: Spaces) -> Value:
-    """Values that a conversion has to round, component by component: an elementary function of each."""
+def _convert_rounding(env: Env, span: Span, node: Node, target: Spaces) -> Value:
+    """Convert values by rounding, component by component: an elementary function of each element."""
     if len(target.names) == 1:
         return _convert(env, span, apply(env, "round", (Data(node),), span), target)
     return _convert_each(env, span, components(env, Data(node), span), target)
 
 
 def _convert_each(env: Env, span: Span, items: tuple[Value, ...], target: Spaces) -> Value:
-    """The components of a list, each into a space of its own, or all into one."""
+    """Convert the components of a list, each to its own space, or all to one."""
     size = len(items) if len(target.names) == 1 else 1
     spaces = [Spaces((n,), (w,)) for n, w in zip(target.names * size, target.within * size, strict=True)]
     pairs = zip(map(plain, items), spaces, strict=True)
-    return Pieces(tuple(_convert(env, span, item, one) for item, one in pairs))
+    return ValueList(tuple(_convert(env, span, item, one) for item, one in pairs))
 
 
 @primitive("bitcast", anything, space_name)
 def _bitcast(env: Env, span: Span, value: Value, target: str) -> Value:
-    """The same bits as elements of another space of the same width; free."""
-    node = materialise(env, apart(env, value), span)
+    """Reinterpret the bits as elements of another space of the same width; free."""
+    node = emit(env, split_if_uneven(env, value), span)
     for part in node.type:
         if SPACES[part.space].bits is None or SPACES[part.space].bits != SPACES[target].bits:
             fail("T0415", f"{part.space} and {target} do not have the same number of bits", span)
@@ -297,16 +297,19 @@ def _as_static(bound: float | int | None, otherwise: float) -> Value:
 
 @primitive("exact", integer, integer)
 def _exact(env: Env, span: Span, a: Poly, b: Poly) -> Value:
-    """``a / b`` where ``b`` is meant to divide ``a``: where it cannot be told, it is assumed and said."""
-    written, a, b = a, settle(env.context, a), settle(env.context, b)
+    """Return ``a / b`` where ``b`` is meant to divide ``a``.
+
+    If that is undecided, assume it as a condition.
+    """
+    written, a, b = a, substitute_equal_lengths(env.context, a), substitute_equal_lengths(env.context, b)
     found = exact_div(a, b)
     if found is not None:
         return found
     if a.constant is not None and b.constant is not None:
         fail("T0321", f"{b.constant} does not divide {a.constant}", span, kind=Misfit, definite=True)
-    symbol = _divided(a, b)
+    symbol = _divided_length(a, b)
     if symbol is not None:
-        name = (_divided(written, b) or symbol).name
+        name = (_divided_length(written, b) or symbol).name
         share = length(env.context.unused(f"{name}_share"))
         env.context.record(eq(written - b * share), "divides", "the length divides", span)
         env.context.adopt(symbol, b * share)
@@ -316,8 +319,8 @@ def _exact(env: Env, span: Span, a: Poly, b: Poly) -> Value:
     return quotient
 
 
-def _divided(a: Poly, b: Poly) -> Symbol | None:
-    """The length that a division is of, if the divisor is the same at every coordinate."""
+def _divided_length(a: Poly, b: Poly) -> Symbol | None:
+    """Return the length that is divided, if the divisor is the same at every coordinate."""
     if b.constant == 0 or any(s.kind != "length" for s in a.free | b.free):
         return None
     return only_symbol(a)
@@ -325,7 +328,7 @@ def _divided(a: Poly, b: Poly) -> Symbol | None:
 
 @primitive("halvings", integer)
 def _halvings(env: Env, span: Span, a: Poly) -> Value:
-    """How often a length is halved, rounded up, until 1 is left: the least p with ``2^p >= a``."""
+    """Return how often a length is halved, rounded up, until 1 is left: the least p with ``2^p >= a``."""
     return ceil_log2(a)
 
 
@@ -347,9 +350,9 @@ def _same(env: Env, span: Span, left: Shape, right: Shape) -> Value:
 
 @primitive("agree", integers, integers)
 def _agree(env: Env, span: Span, left: Shape, right: Shape) -> Value:
-    """The first of two shapes that say one thing twice.
+    """Return the first of two shapes that state the same lengths.
 
-    Unlike with ``same``, neither takes the other's place: what is open is a condition of the result.
+    Unlike with ``same``, neither replaces the other: an undecided equality is a condition of the result.
     """
     _check_ranks(left, right, span)
     for a, b in zip(left, right, strict=True):
@@ -358,13 +361,13 @@ def _agree(env: Env, span: Span, left: Shape, right: Shape) -> Value:
             message = f"lengths {to_text(a)} and {to_text(b)} differ, but must agree"
             fail("T0301", message, span, kind=Misfit, definite=True)
         if equal is not TRUE:
-            _rely(env, span, equal, "equal", "lengths that are said twice agree")
+            _record_assumption(env, span, equal, "equal", "lengths that are said twice agree")
     return left[0] if len(left) == 1 else Vec((len(left),), left)
 
 
 @primitive("apart", integer, integer)
 def _apart(env: Env, span: Span, a: Poly, b: Poly) -> Value:
-    """Whether two lengths differ; where that is open they are taken to differ, and it is said."""
+    """Whether two lengths differ; if that is undecided, assume that they differ and record it."""
     equal = decide(env, eq(a - b))
     if equal is TRUE or equal is FALSE:
         return negate(equal)
@@ -379,28 +382,31 @@ def _bdim(env: Env, span: Span, a: Poly, b: Poly) -> Value:
     return a if b.constant == 1 else unify(env, a, b, "broadcast lengths must agree", span)
 
 
-# ---- what is one of some, and what is there once ------------------------------------------
+# ---- membership and distinctness -----------------------------------------------------------
 
 
 @primitive("oneof", anything, vector)
 def _oneof(env: Env, span: Span, value: Value, allowed: tuple[Value, ...]) -> Value:
-    """A text or number that is one of some; where that is open it is a condition of the result."""
+    """Require a text or number to be among the allowed ones.
+
+    An undecided case is a condition of the result.
+    """
     found = [_equal(env, span, value, one) for one in allowed]
     if any(equal is TRUE for equal in found):
         return value
     if any(equal is not FALSE for equal in found):
-        _rely(env, span, disj(*found), "range", "the value is one of some")
+        _record_assumption(env, span, disj(*found), "range", "the value is one of some")
         return value
     source = env.context.argument_named(value)
     given = "" if source is None else f" is given for {quoted(source)}, and"
-    listed = ", ".join(dict.fromkeys(map(_shown, allowed)))
+    listed = ", ".join(dict.fromkeys(map(_show, allowed)))
     names = [one for one in allowed if isinstance(one, str)]
     meant = similar(value, names) if isinstance(value, str) else None
-    hint = None if meant is None else f"did you mean {_shown(meant)}?"
-    none = f"{_shown(value)}{given} is none of {listed}"
+    hint = None if meant is None else f"did you mean {_show(meant)}?"
+    none = f"{_show(value)}{given} is none of {listed}"
     fail(
         "T0350",
-        none if allowed else f"there is nothing that {_shown(value)} could be",
+        none if allowed else f"there is nothing that {_show(value)} could be",
         span,
         hint,
         kind=UnexpectedValue if isinstance(value, str) else Fault,
@@ -410,7 +416,7 @@ def _oneof(env: Env, span: Span, value: Value, allowed: tuple[Value, ...]) -> Va
 
 @primitive("different", anything)
 def _different(env: Env, span: Span, value: Value) -> Value:
-    """A vector whose entries are all different; where that is open it is a condition of the result."""
+    """Require the entries of a vector to differ; an undecided case is a condition of the result."""
     entries = [plain(entry) for entry in vector(env, value, span)]
     known = [entry for entry in entries if _is_known(entry)]
     twice = next((entry for entry, times in Counter(known).items() if times > 1), None)
@@ -420,12 +426,12 @@ def _different(env: Env, span: Span, value: Value) -> Value:
         if equal is TRUE:
             twice = a
         elif equal is not FALSE:
-            _rely(env, span, negate(equal), "differ", "the entries differ")
+            _record_assumption(env, span, negate(equal), "differ", "the entries differ")
     if twice is None:
         return value
     source = env.context.argument_named(value)
-    listed = f"stands twice in [{', '.join(map(_shown, entries))}]"
-    told = f"{_shown(twice)} {listed}" if source is None else f"{quoted(source)} has {_shown(twice)} twice"
+    listed = f"stands twice in [{', '.join(map(_show, entries))}]"
+    told = f"{_show(twice)} {listed}" if source is None else f"{quoted(source)} has {_show(twice)} twice"
     fail("T0351", told, span, kind=UnexpectedValue if isinstance(twice, str) else Fault, definite=True)
 
 
@@ -434,20 +440,20 @@ def _is_known(value: Value) -> bool:
 
 
 def _equal(env: Env, span: Span, a: Value, b: Value) -> Cond:
-    """Whether two static values are equal; a text and a number are not."""
+    """Decide whether two static values are equal; a text never equals a number."""
     equal = apply(env, "eq", (a, b), span)
     if not isinstance(equal, Cond):
         fail("T0313", "these must be known while compiling", span)
     return decide(env, equal)
 
 
-def _rely(env: Env, span: Span, condition: Cond, kind: ConditionKind, reason: str) -> None:
-    """Note what holds wherever this place is reached."""
+def _record_assumption(env: Env, span: Span, condition: Cond, kind: ConditionKind, reason: str) -> None:
+    """Record a condition that must hold wherever this place is reached."""
     here = [negate(fact) for fact in env.scope.facts]
     env.context.record(disj(condition, *here), kind, reason, span)
 
 
-def _shown(value: Value) -> str:
+def _show(value: Value) -> str:
     match plain(value):
         case str() as text:
             return quoted(text, '"')
@@ -461,7 +467,7 @@ def _shown(value: Value) -> str:
 
 @primitive("known", anything)
 def _known(env: Env, span: Span, value: Value) -> Value:
-    """Whether a value is known while compiling."""
+    """Whether a value is known at compile time."""
     env.context.asked += 1
     return TRUE if is_static(value) else FALSE
 

@@ -1,6 +1,6 @@
-"""Shapes and lengths: what shape a value has, deciding conditions, making lengths equal, checking ranges.
+"""Shapes and lengths: shapes of values, decisions on conditions, equality of lengths, and range checks.
 
-What can be proved is proved; what cannot is recorded as a condition the result relies on.
+A condition that cannot be proved is recorded as an assumption of the result.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ from tolcost.elaborate.values import (
     Lazy,
     Misfit,
     Missing,
-    Opaque,
     OutOfRange,
-    Pieces,
     Quotient,
     Seq,
+    StaticNode,
     UnexpectedValue,
     Unknown,
     Value,
+    ValueList,
     Vec,
     View,
     cast_of,
@@ -69,25 +69,25 @@ from tolcost.spaces import ALL, SPACES, Bounds, bounded_text, join_spaces
 from tolcost.syntax import tree
 
 
-def settle(context: Context, p: Poly) -> Poly:
-    """The polynomial with every length that was found equal to another replaced."""
+def substitute_equal_lengths(context: Context, p: Poly) -> Poly:
+    """Replace every length that was found equal to another."""
     equal = context.notes.equal
     while equal and not equal.keys().isdisjoint(p.free):
         p = substitute(p, equal)
     return p
 
 
-Said = str | Callable[[], str]
-"""A message, or how to make it: most are never needed."""
+LazyMessage = str | Callable[[], str]
+"""A message, or a function that makes it: most messages are never needed."""
 
 
-def said(message: Said) -> str:
-    """The text of a message."""
+def message_text(message: LazyMessage) -> str:
+    """Return the text of a message."""
     return message if isinstance(message, str) else message()
 
 
-def proved(condition: Cond, facts: tuple[Cond, ...] = ()) -> bool | None:
-    """What can be proved of a condition; nothing where a divisor in it vanishes on the way."""
+def try_prove(condition: Cond, facts: tuple[Cond, ...] = ()) -> bool | None:
+    """Prove or refute a condition; None also if a divisor in it can be 0."""
     try:
         return prove(condition, facts)
     except ZeroDivisionError:
@@ -98,9 +98,10 @@ _kind, _LENGTHS = attrgetter("kind"), {"length"}
 
 
 def decide(env: Env, condition: Cond) -> Cond:
-    """TRUE or FALSE where that can be proved here, else the condition itself.
+    """Return TRUE or FALSE if that can be proved here, else the condition itself.
 
-    Nothing is where no element ever is: anything could be, and what is chosen would be a matter of chance.
+    In a block that is never visited nothing is decided: every condition could be proved there, so the choice
+    would be arbitrary.
     """
     if condition is TRUE or condition is FALSE or env.scope.never:
         return condition
@@ -108,9 +109,9 @@ def decide(env: Env, condition: Cond) -> Cond:
         condition = substitute_cond(condition, env.context.notes.equal)
     facts = facts_here(env)
     before = env.context.left_open
-    if facts is before[1] and condition == before[0]:  # a choice asks again what its condition asked
+    if facts is before[1] and condition == before[0]:  # a choice repeats the question of its condition
         return condition
-    verdict = proved(condition, facts)
+    verdict = try_prove(condition, facts)
     if verdict is None:
         env.context.left_open = (condition, facts)
         if _LENGTHS.issuperset(map(_kind, symbols_of_cond(condition))):
@@ -120,30 +121,31 @@ def decide(env: Env, condition: Cond) -> Cond:
 
 
 def facts_here(env: Env) -> tuple[Cond, ...]:
-    """What is known to hold in the current block."""
+    """Return the facts that hold in the current block."""
     notes, facts = env.context.notes, env.scope.facts
-    if notes.agreed:
-        facts = (*facts, *notes.agreed)
+    if notes.data_equations:
+        facts = (*facts, *notes.data_equations)
     return tuple(substitute_cond(fact, notes.equal) for fact in facts) if notes.equal else facts
 
 
-def unify(env: Env, left: Poly, right: Poly, what: Said, span: Span, but: Said | None = None) -> Poly:
-    """Make two lengths equal: prove it, or adopt it as an equation, or refuse.
+def unify(
+    env: Env, left: Poly, right: Poly, what: LazyMessage, span: Span, but: LazyMessage | None = None
+) -> Poly:
+    """Make two lengths equal: prove it, or adopt it as an equation, or reject the program.
 
-    ``what`` is said of the equation, and ``but`` of lengths that differ, where there is more to say.
+    ``what`` describes the equation, and ``but`` adds to it in the message on lengths that differ.
     """
     context = env.context
-    left, right = settle(context, left), settle(context, right)
+    left, right = substitute_equal_lengths(context, left), substitute_equal_lengths(context, right)
     if left == right:
         return left
-    verdict = proved(eq(left - right), facts_here(env))
+    verdict = try_prove(eq(left - right), facts_here(env))
     if verdict is True:
         return left
 
     def refuse(definite: bool = False) -> NoReturn:
-        message = (
-            f"lengths {to_text(left)} and {to_text(right)} differ, but {said(what if but is None else but)}"
-        )
+        reason = message_text(what if but is None else but)
+        message = f"lengths {to_text(left)} and {to_text(right)} differ, but {reason}"
         fail("T0301", message, span, kind=Misfit, definite=definite)
 
     if verdict is False:
@@ -152,29 +154,29 @@ def unify(env: Env, left: Poly, right: Poly, what: Said, span: Span, but: Said |
     everywhere = at_all_places(env, eq(left - right), refuse)
     if everywhere is TRUE:
         return left
-    context.record(everywhere, "equal", said(what), span)
+    context.record(everywhere, "equal", message_text(what), span)
     if solved is not None:
         symbol, value = solved
         context.adopt(symbol, value)
-        if _contradicted(context):
+        if _has_contradiction(context):
             refuse(definite=True)
-        return settle(context, left)
+        return substitute_equal_lengths(context, left)
     if not any(s.kind == "coord" for s in (left - right).free):
         context.agree(eq(left - right))
     return left
 
 
-def _contradicted(context: Context) -> bool:
-    """Whether lengths that were recorded to be equal differ, now that one is known."""
+def _has_contradiction(context: Context) -> bool:
+    """Whether a recorded equality is false, now that another length is known."""
     notes = context.notes
     equal = (c for c, told in notes.conditions.items() if told.kind == "equal")
     return any(substitute_cond(c, notes.equal) is FALSE for c in equal)
 
 
 def solve(difference: Poly) -> tuple[Symbol, Poly] | None:
-    """A length that the equation ``difference == 0`` gives in terms of the others.
+    """Solve ``difference == 0`` for a length, in terms of the others.
 
-    Later names give way to earlier ones, so that ``k2`` becomes ``k`` and not the reverse.
+    Later names are replaced by earlier ones, so that ``k2`` becomes ``k`` and not the reverse.
     """
     if any(s.kind == "coord" for s in difference.free):
         return None
@@ -191,16 +193,16 @@ def require(
     condition: Cond,
     reason: str,
     span: Span,
-    message: Said,
+    message: LazyMessage,
     kind: ConditionKind = "range",
     code: str = "T0302",
     hint: str | None = None,
 ) -> bool:
-    """Prove a condition, record what of it depends on lengths alone, or refuse the program.
+    """Prove a condition, record the part of it that depends on lengths alone, or reject the program.
 
-    Tells whether it was proved.
+    Returns whether it was proved.
     """
-    if condition is TRUE:  # as most are
+    if condition is TRUE:  # the usual case
         return True
     return required(env, condition, reason, span, message, kind, code, hint) is TRUE
 
@@ -210,23 +212,23 @@ def required(
     condition: Cond,
     reason: str,
     span: Span,
-    message: Said,
+    message: LazyMessage,
     kind: ConditionKind = "range",
     code: str = "T0302",
     hint: str | None = None,
 ) -> Cond:
-    """Do the same, and give what is left of the condition: TRUE if it was proved.
+    """Act like ``require``, and return the part of the condition that is left: TRUE if it was proved.
 
-    Nothing is asked where no element ever is.
+    In a block that is never visited nothing is required.
     """
     verdict = decide(env, condition)
     if verdict is TRUE or env.scope.never or not env.scope.mode.checked:
         return verdict if verdict is TRUE else FALSE
     if verdict is FALSE:
-        fail(code, said(message), span, hint, kind=OutOfRange, definite=True)
+        fail(code, message_text(message), span, hint, kind=OutOfRange, definite=True)
 
     def refuse() -> NoReturn:
-        fail(code, said(message), span, hint, kind=OutOfRange)
+        fail(code, message_text(message), span, hint, kind=OutOfRange)
 
     everywhere = at_all_places(env, verdict, refuse)
     if everywhere is not TRUE:
@@ -235,45 +237,50 @@ def required(
 
 
 def is_local(condition: Cond) -> bool:
-    """Whether a condition is about coordinates: only a run tells whether it holds at all of them."""
+    """Whether a condition mentions coordinates: only a run decides whether it holds at all of them."""
     return any(symbol.kind == "coord" for symbol in symbols_of_cond(condition))
 
 
 def require_length(
-    env: Env, value: Poly, span: Span, reason: str = "a length is not negative", message: Said | None = None
+    env: Env,
+    value: Poly,
+    span: Span,
+    reason: str = "a length is not negative",
+    message: LazyMessage | None = None,
 ) -> Poly:
-    """Require a formula to be a length, and give it: 0 where it would be negative.
+    """Require a formula to be a length, and return it, clipped at 0 where it may be negative.
 
-    That is what a run takes it for at coordinates where lengths alone do not rule it out, and where nothing
-    is visited: the body of an empty range still has a shape.
+    A run takes a negative length for 0 at coordinates where lengths alone do not exclude it, and in an empty
+    range, whose body still has a shape.
     """
     condition = ge(value)
-    if condition is TRUE:  # as most are
+    if condition is TRUE:  # the usual case
         return value
     if env.scope.never:
         return maximum(value, 0)
     told = message or (lambda: f"this length is negative: {to_text(value)}")
     before = len(env.context.notes.unproved)
     if require(env, condition, reason, span, told):
-        return maximum(value, 0) if _only_visited(env, condition) else value
+        return maximum(value, 0) if _holds_only_if_visited(env, condition) else value
     return value if len(env.context.notes.unproved) == before else maximum(value, 0)
 
 
-def _only_visited(env: Env, condition: Cond) -> bool:
-    """Whether a condition on lengths, proved here, may fail where lengths leave a range around it nothing."""
+def _holds_only_if_visited(env: Env, condition: Cond) -> bool:
+    """Whether a condition on lengths, proved here, may fail where lengths make a range around it empty."""
     scope = env.scope
     if not scope.visited or any(s.kind == "coord" for s in symbols_of_cond(condition)):
         return False
     kept = [f for f in scope.facts if f not in scope.visited]
-    return proved(condition, (*kept, *env.context.notes.agreed)) is not True
+    return try_prove(condition, (*kept, *env.context.notes.data_equations)) is not True
 
 
 def at_all_places(env: Env, condition: Cond, refuse: Callable[[], NoReturn]) -> Cond:
-    """What an open condition says of lengths alone, to hold at every coordinate; itself if unknown.
+    """Reduce an open condition to lengths alone, so that it holds at every coordinate.
 
-    At the worst coordinates it may be seen to hold by what is known of the lengths.
+    At the worst coordinates, the facts about lengths may prove it. A condition that cannot be reduced is
+    returned as it is.
     """
-    # Under a guard on coordinates the worst case may lie where the guard does not hold.
+    # Under a guard on coordinates, the worst case may lie where the guard excludes it.
     guarded = any(s.kind == "coord" for fact in env.scope.facts for s in symbols_of_cond(fact))
     worst = None if guarded else worst_case(condition)
     if not guarded and _is_broken(condition, worst, facts_here(env)):
@@ -286,24 +293,27 @@ def at_all_places(env: Env, condition: Cond, refuse: Callable[[], NoReturn]) -> 
 
 
 def _is_broken(condition: Cond, worst: Cond | None, facts: tuple[Cond, ...]) -> bool:
-    """Whether a condition fails at some coordinate whatever the lengths: at the worst, else at an end."""
+    """Whether a condition fails at some coordinate for all lengths: at the worst one, or else at an end."""
     if worst is None:
-        return any(proved(_at_end(condition, is_last), facts) is False for is_last in (True, False))
-    return worst is FALSE or (worst != condition and proved(worst, facts) is False)
+        return any(try_prove(_at_end(condition, is_last), facts) is False for is_last in (True, False))
+    return worst is FALSE or (worst != condition and try_prove(worst, facts) is False)
 
 
 def is_reached(condition: Cond, facts: tuple[Cond, ...]) -> bool:
-    """Whether a condition holds at the first or the last of all coordinates, where facts hold too."""
+    """Whether a condition holds at the first or the last of all coordinates, together with the facts."""
     whole = conj(condition, *facts)
-    return any(proved(_at_end(whole, is_last), facts) is True for is_last in (False, True))
+    return any(try_prove(_at_end(whole, is_last), facts) is True for is_last in (False, True))
 
 
 def _at_end(condition: Cond, is_last: bool) -> Cond:
-    """The condition where every coordinate is at its last or first; itself if one might have none."""
+    """Return the condition with every coordinate at its last or first value.
+
+    If a range may be empty, return the condition itself.
+    """
     found = condition
     while coordinates := [s for s in symbols_of_cond(found) if s.kind == "coord"]:
         symbol = max(coordinates, key=lambda s: s.depth)
-        if symbol.lo is None or symbol.hi is None or proved(ge(symbol.hi - symbol.lo)) is not True:
+        if symbol.lo is None or symbol.hi is None or try_prove(ge(symbol.hi - symbol.lo)) is not True:
             return condition
         try:
             found = substitute_cond(found, {symbol: symbol.hi if is_last else symbol.lo})
@@ -314,19 +324,19 @@ def _at_end(condition: Cond, is_last: bool) -> Cond:
 
 @lru_cache(maxsize=1 << 10)
 def worst_case(condition: Cond) -> Cond | None:
-    """The condition at the worst coordinates, if each matters in one direction only.
+    """Return the condition at the worst coordinates, if each coordinate acts in one direction only.
 
-    Where lengths that are given leave a coordinate nothing to run over, it holds, too.
+    Where given lengths make the range of a coordinate empty, the condition holds, too.
     """
     try:
-        return _at_worst(condition)
+        return _reduce_to_worst(condition)
     except ZeroDivisionError:
         return None
 
 
-def _at_worst(condition: Cond) -> Cond | None:
+def _reduce_to_worst(condition: Cond) -> Cond | None:
     if isinstance(condition, Eq) and any(s.kind == "coord" for s in condition.p.free):
-        above, below = _at_worst(ge(condition.p)), _at_worst(ge(-condition.p))
+        above, below = _reduce_to_worst(ge(condition.p)), _reduce_to_worst(ge(-condition.p))
         return None if above is None or below is None else conj(above, below)
     if isinstance(condition, Not) and isinstance(condition.part, Eq):
         return _nowhere_zero(condition.part.p)
@@ -338,18 +348,18 @@ def _at_worst(condition: Cond) -> Cond | None:
         coordinates = [s for s in p.free if s.kind == "coord"]
         if not coordinates:
             found = condition if p is condition.p else ge(p)
-            return found if idle is FALSE or proved(found, (idle,)) is True else disj(found, idle)
-        symbol = max(coordinates, key=lambda s: (s.depth, s.key))  # the others may bound it
+            return found if idle is FALSE or try_prove(found, (idle,)) is True else disj(found, idle)
+        symbol = max(coordinates, key=lambda s: (s.depth, s.key))  # the other coordinates may bound it
         slope = step_of(p, symbol)
         if symbol.lo is None or symbol.hi is None:
             return None
-        if proved(ge(symbol.hi - symbol.lo)) is not True:
+        if try_prove(ge(symbol.hi - symbol.lo)) is not True:
             idle = disj(idle, ge(symbol.lo - symbol.hi - 1))
             if any(s.kind != "length" for s in symbols_of_cond(idle)):
                 return None
-        if proved(ge(slope)) is True and symbol.lo is not None:
+        if try_prove(ge(slope)) is True and symbol.lo is not None:
             p = substitute(p, {symbol: symbol.lo})
-        elif proved(ge(-slope)) is True and symbol.hi is not None:
+        elif try_prove(ge(-slope)) is True and symbol.hi is not None:
             p = substitute(p, {symbol: symbol.hi})
         else:
             least = _with_least_remainder(p, symbol, symbol.hi - symbol.lo + 1)
@@ -360,7 +370,7 @@ def _at_worst(condition: Cond) -> Cond | None:
 
 
 def _nowhere_zero(p: Poly) -> Cond | None:
-    """That a coordinate does not meet the place at which a form is 0, if there is one place at the most.
+    """Return the condition that a coordinate avoids the zero of a form that has at most one zero.
 
     >>> from tolcost.algebra import coordinate, length
     >>> _nowhere_zero(coordinate("i", length("n")) - 2)
@@ -378,7 +388,7 @@ def _nowhere_zero(p: Poly) -> Cond | None:
 
 
 def _is_square_from_0_on(p: Poly, symbol: Symbol) -> bool:
-    """Whether a form is a square of a coordinate, with numbers as factors, that is nowhere below 0.
+    """Whether a form is a quadratic in a coordinate with numeric coefficients that is never negative.
 
     >>> from tolcost.algebra import coordinate, the_symbol
     >>> i = coordinate("i", 9)
@@ -391,16 +401,16 @@ def _is_square_from_0_on(p: Poly, symbol: Symbol) -> bool:
     if bend is None or bend <= 0 or first is None:
         return False
     lowest = -(first // bend)  # from there on it does not fall
-    return proved(ge(substitute(p, {symbol: lowest}))) is True
+    return try_prove(ge(substitute(p, {symbol: lowest}))) is True
 
 
 def _with_least_remainder(p: Poly, symbol: Symbol, count: Poly) -> Poly | None:
-    """The least of a form that a coordinate enters by a remainder alone, if it goes through all of these."""
+    """Return the least value of a form whose coordinate occurs in one remainder only, taking all values."""
     for floor in {g for mono in p.terms for g in mono if isinstance(g, Floor) and symbol in g.p.free}:
         step = step_of(floor.p, symbol)
         if step.constant not in (1, -1) or symbol in floor.q.free:
             continue
-        if proved(ge(count - floor.q)) is not True:
+        if try_prove(ge(count - floor.q)) is not True:
             continue
         remainder = floor.p - floor.q * floordiv(floor.p, floor.q)
         for rest, least in ((p - remainder, const(0)), (p + remainder, 1 - floor.q)):
@@ -411,14 +421,14 @@ def _with_least_remainder(p: Poly, symbol: Symbol, count: Poly) -> Poly | None:
 
 AT_LEAST_1 = "an index is at least 1"
 INSIDE = "an index stays inside its dimension"
-"""What conditions on an index say."""
+"""The reasons of the conditions on an index."""
 
 
-def check_index(env: Env, index: Poly, extent: Poly, span: Span, where: Said) -> Cond:
-    """An index lies between 1 and the length of its dimension; gives what is left for a run to check."""
+def check_index(env: Env, index: Poly, extent: Poly, span: Span, where: LazyMessage) -> Cond:
+    """Check that an index is within its dimension; return the condition that is left for a run to check."""
 
     def message() -> str:
-        beside = f"index {to_text(index)} is outside 1..{to_text(extent)} {said(where)}".rstrip()
+        beside = f"index {to_text(index)} is outside 1..{to_text(extent)} {message_text(where)}".rstrip()
         place = index.constant
         if place is None or place > 0:
             return beside
@@ -429,16 +439,16 @@ def check_index(env: Env, index: Poly, extent: Poly, span: Span, where: Said) ->
     to_end = required(env, ge(extent - index), INSIDE, span, message)
     notes = env.context.notes
     if (
-        from_1 is TRUE and to_end is TRUE and not notes.equal and not notes.agreed
-    ):  # these may be forgotten again
+        from_1 is TRUE and to_end is TRUE and not notes.equal and not notes.data_equations
+    ):  # these equations may be discarded with a trial
         env.scope.in_range.add((index, extent))
     return conj(*filter(is_local, (from_1, to_end)))
 
 
 def is_seen_inside(env: Env, index: Poly, extent: Poly) -> bool:
-    """Whether an index needs no proof: a coordinate from 1 to this length, as most are, or a number in range.
+    """Whether an index needs no proof: it is a coordinate up to this length, or a number in range.
 
-    What was proved before needs none, either.
+    An index that was proved to be in range before needs none, either.
     """
     place, size = index.constant, extent.constant
     if place is not None and size is not None and 1 <= place <= size:
@@ -457,17 +467,17 @@ Shape = tuple[Poly, ...]
 
 
 def shape_of(env: Env, value: Value, span: Span) -> Shape:
-    """The lengths of a value; ``()`` for a numeric."""
+    """Return the shape of a value; ``()`` for a numeric."""
     if isinstance(value, Poly):
         return ()
     if isinstance(value, Data):
-        return settled(env, value.node.type[0].shape)
+        return substitute_in_shape(env, value.node.type[0].shape)
     if isinstance(value, View):
-        return settled(env, value.shape)
+        return substitute_in_shape(env, value.shape)
     match value:
         case Vec(shape=shape):
             return tuple([const(d) for d in shape])
-        case Pieces(items=items):
+        case ValueList(items=items):
             return shape_of(env, items[0], span)
         case Cast(value=inner):
             return shape_of(env, inner, span)
@@ -488,23 +498,28 @@ def shape_of(env: Env, value: Value, span: Span) -> Shape:
             return ()
 
 
-def settled(env: Env, shape: Shape) -> Shape:
-    """The shape with every length that was found equal to another replaced."""
-    return tuple([settle(env.context, d) for d in shape]) if env.context.notes.equal else shape
+def substitute_in_shape(env: Env, shape: Shape) -> Shape:
+    """Replace every length in a shape that was found equal to another."""
+    if not env.context.notes.equal:
+        return shape
+    return tuple([substitute_equal_lengths(env.context, length) for length in shape])
 
 
 def space_of(value: Value) -> str:
-    """The space of a value's (first) elements; static numerics have the smallest that holds them."""
+    """Return the space of a value's (first) elements.
+
+    Static numerics have the smallest space that holds them.
+    """
     match value:
         case Data(node=node):
             return node.type[0].space
         case Poly():
             return "Z"
-        case View(space=space) | Opaque(space=space) | Cast(space=space):
+        case View(space=space) | StaticNode(space=space) | Cast(space=space):
             return space
-        case Vec(items=items) | Pieces(items=items):
+        case Vec(items=items) | ValueList(items=items):
             return reduce(join_spaces, map(space_of, items)) if items else "Z"
-        case float() | Quotient() | Fraction():  # whether it is a fraction takes longest to tell
+        case float() | Quotient() | Fraction():  # the check for a fraction is the slowest, so it comes late
             return "R"
         case complex():
             return "C"
@@ -516,8 +531,8 @@ def space_of(value: Value) -> str:
             return "Z"
 
 
-def told_together(values: Iterable[Value]) -> str | None:
-    """The machine type of values some of which are static and came in one; None of anything else."""
+def joint_space(values: Iterable[Value]) -> str | None:
+    """Return the machine type of values of which some are static with an explicit space; otherwise None."""
     values = tuple(values)
     if Cast not in map(type, values):
         return None
@@ -526,21 +541,21 @@ def told_together(values: Iterable[Value]) -> str | None:
 
 
 def known(shape: Shape) -> tuple[int, ...] | None:
-    """The lengths as numbers, if all are."""
+    """Return the lengths as numbers, if all of them are."""
     numbers = tuple([d.constant for d in shape])
     return None if None in numbers else numbers  # type: ignore[return-value]
 
 
 def shape_text(shape: Shape) -> str:
-    """A shape as a person would write it."""
+    """Print a shape as a person would write it."""
     return "[" + ", ".join(to_text(d) for d in shape) + "]"
 
 
-# ---- where shapes come from ----------------------------------------------------------------
+# ---- labels: where shapes come from --------------------------------------------------------
 
 
 def label_operands(misfit: Misfit, env: Env, span: Span, operands: Iterable[tuple[tree.Expr, Value]]) -> None:
-    """Say what shape each operand of a misfit at ``span`` has, and where it is declared."""
+    """Label each operand of a misfit at ``span`` with its shape, at its declaration if possible."""
     head = misfit.diagnostics[0]
     if not head.labels and head.span == span:
         labels = (label for expr, value in operands for label in _labels(env, expr, value))
@@ -559,50 +574,48 @@ def _labels(env: Env, expr: tree.Expr, value: Value) -> Iterator[Label]:
     if not shape and not isinstance(expr, tree.Name):
         return
     told = f"has shape {shape_text(shape)}" if shape else "is a number"
-    if isinstance(value, Pieces):
+    if isinstance(value, ValueList):
         told = f"is a list of {len(value.items)}"
-    declared = _declared(env, expr.name) if isinstance(expr, tree.Name) else None
+    declared = _declaration_of(env, expr.name) if isinstance(expr, tree.Name) else None
     if isinstance(expr, tree.Name) and declared is not None:
         yield Label(declared, f"`{expr.name}` {told}")
     else:
         yield Label(expr.span, f"this {told}")
 
 
-def _declared(env: Env, name: str) -> Span | None:
-    """Where a name is defined in the text, if it is."""
+def _declaration_of(env: Env, name: str) -> Span | None:
+    """Return the place where a name is defined in the text, if it is."""
     found = env.nearest(name)
     if isinstance(found, Lazy) and found.expr is not None:
         return found.expr.span
     return env.context.declared.get(name)
 
 
-# --- Lists, component by component.
-#
-# The components of a list may differ in shape and space.  Who asks for *the* shape of a list gets that of its
-# first; what holds of all of them is asked here.
+# --- Lists, component by component. The components of a list may differ in shape and space. ``shape_of``
+# returns the shape of the first; the functions here consider all of them.
 
 
 def capacity(value: Value) -> int:
-    """How many components a value has, or each element of it."""
+    """Return the number of components of a value, or of each element of it."""
     if isinstance(value, Data):
         return len(value.node.type)
     if isinstance(value, View):
         return value.capacity
-    if isinstance(value, Pieces):
+    if isinstance(value, ValueList):
         return len(value.items)
     return capacity(value.value) if isinstance(value, Cast) else 1
 
 
 def component(value: Node, j: int) -> Node:
-    """Π': component ``j`` of a list; of a fresh pack it is the item itself."""
+    """Return component ``j`` of a list (Π'); of a fresh pack, the item itself."""
     if isinstance(value, Pack) and all(len(item.type) == 1 for item in value.items):
         return value.items[j - 1]
     return Component(value, j, (value.type[j - 1],))
 
 
 def pick_component(env: Env, base: Value, j: int, span: Span) -> Value:
-    """Component ``j`` of a list."""
-    if isinstance(base, Pieces):
+    """Return component ``j`` of a list."""
+    if isinstance(base, ValueList):
         check_component(j, len(base.items), span)
         return base.items[j - 1]
     check_component(j, capacity(base), span)
@@ -618,36 +631,36 @@ def pick_component(env: Env, base: Value, j: int, span: Span) -> Value:
 
 
 def check_component(j: int, size: int, span: Span) -> None:
-    """There is a component of this number."""
+    """Reject a component number out of range."""
     if not 1 <= j <= size:
         fail("T0314", f"component {j} of a list of capacity {size}", span, definite=True)
 
 
 def components(env: Env, value: Value, span: Span) -> tuple[Value, ...]:
-    """All components of a list; anything else is its only one."""
-    if isinstance(value, Pieces):
+    """Return all components of a list; any other value is its only component."""
+    if isinstance(value, ValueList):
         return value.items
     return tuple(pick_component(env, value, j, span) for j in range(1, capacity(value) + 1))
 
 
-def each(value: Pieces, do: Callable[[Value], Value]) -> Pieces:
-    """A list with something done to each component, which keeps the space that it came in."""
-    return Pieces(tuple(recast(do(plain(item)), cast_of(item)) for item in value.items))
+def each(value: ValueList, do: Callable[[Value], Value]) -> ValueList:
+    """Apply a function to each component of a list; each keeps its explicit space."""
+    return ValueList(tuple(recast(do(plain(item)), cast_of(item)) for item in value.items))
 
 
 def component_shapes(env: Env, value: Value, span: Span) -> list[Shape]:
-    """The shape of each component of a list; of anything else, its own."""
+    """Return the shape of each component of a list; of any other value, its own shape."""
     match value:
-        case Pieces(items=items):
+        case ValueList(items=items):
             return [shape_of(env, item, span) for item in items]
         case Data(node=node):
-            return [settled(env, part.shape) for part in node.type]
+            return [substitute_in_shape(env, part.shape) for part in node.type]
         case _:
             return [shape_of(env, value, span)] * capacity(value)
 
 
-def walked_shape(env: Env, value: Value, span: Span) -> Shape:
-    """The shape that is walked over: of a list, that of its first ToL, as which the others begin."""
+def domain_shape(env: Env, value: Value, span: Span) -> Shape:
+    """Return the domain of a map or reduce: the shape of the first ToL, with which others must begin."""
     first, *others = component_shapes(env, value, span)
     for other in others:
         for x, y in zip(first, other, strict=False):
@@ -660,17 +673,20 @@ def _has_one_shape(parts: Type) -> bool:
     return len(parts) == 1 or all(part.shape == parts[0].shape for part in parts)
 
 
-def apart(env: Env, value: Value) -> Value:
-    """A list that is data, one by one where its ToLs have different shapes; anything else as it is."""
+def split_if_uneven(env: Env, value: Value) -> Value:
+    """Split a data list into components if its ToLs have different shapes.
+
+    Return any other value as it is.
+    """
     if not isinstance(value, Data) or _has_one_shape(value.node.type):
         return value
     whole = env.scope.bind(value.node)
-    return Pieces(tuple(Data(component(whole, j + 1)) for j in range(len(whole.type))))
+    return ValueList(tuple(Data(component(whole, j + 1)) for j in range(len(whole.type))))
 
 
-# === Static values in their spaces: what is known is checked, what depends on lengths is a condition.
+# === Bounds of static values: numbers are checked now, and what depends on lengths becomes a condition.
 #
-# What only data decides is checked during a run.
+# Values that data decides are checked during a run.
 
 
 BOUNDS_CODE = "T0349"
@@ -679,27 +695,27 @@ BOUNDS_CODE = "T0349"
 def check_within(
     env: Env, value: Value, space: str, bounds: Bounds, span: Span, name: str | None = None
 ) -> None:
-    """A static value lies in its space: told if not, and a condition of the result where lengths decide.
+    """Check that a static value lies in its space; where lengths decide, record a condition of the result.
 
-    ``name`` is what it is given for.
+    ``name`` is the input that the value is given for.
     """
-    if bounds is ALL:  # then nothing is asked of it
+    if bounds is ALL:  # every value is within these bounds
         return
     match plain(value):
         case Vec(items=items):
             for item in items:
                 check_within(env, item, space, bounds, span, name)
         case Poly(constant=None) as form:
-            _require(env, form, space, bounds, span)
+            _require_bounds(env, form, space, bounds, span)
         case Poly(constant=number) if number is not None and number not in bounds:
-            _outside(number, space, bounds, span, name)
+            _reject_outside(number, space, bounds, span, name)
         case Fraction() | float() as number if number not in bounds:
-            _outside(number, space, bounds, span, name)
+            _reject_outside(number, space, bounds, span, name)
         case _:
             pass
 
 
-def _outside(
+def _reject_outside(
     number: int | float | Fraction, space: str, bounds: Bounds, span: Span, name: str | None
 ) -> None:
     shown = number if not isinstance(number, Fraction) else float(number)
@@ -709,7 +725,7 @@ def _outside(
     fail(BOUNDS_CODE, text, span, hint, kind=UnexpectedValue if name else Fault, definite=True)
 
 
-def _require(env: Env, form: Poly, space: str, bounds: Bounds, span: Span) -> None:
+def _require_bounds(env: Env, form: Poly, space: str, bounds: Bounds, span: Span) -> None:
     conditions = [
         *([ge(form - bounds.lo)] if isinstance(bounds.lo, int) else []),
         *([ge(bounds.hi - form)] if isinstance(bounds.hi, int) else []),

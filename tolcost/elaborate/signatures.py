@@ -1,4 +1,4 @@
-"""What primitives take: arguments are made what a primitive computes with, or refused, before it runs."""
+"""Parameters of primitives: each converts an argument into the form that a primitive needs, or rejects it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 from tolcost.algebra import Poly
 from tolcost.diagnostics import Span
-from tolcost.elaborate.layout import describe, in_one_tol, integers, materialise, spread
-from tolcost.elaborate.shapes import apart
+from tolcost.elaborate.layout import describe, emit, in_one_tol, integers, spread
+from tolcost.elaborate.shapes import split_if_uneven
 from tolcost.elaborate.values import (
     PRIMITIVES,
     Data,
@@ -30,16 +30,19 @@ from tolcost.spaces import bounds_of
 from tolcost.syntax.names import BUILTINS
 
 Parameter = Callable[[Env, Value, Span], Any]
-"""An argument as a primitive wants it."""
+"""Converts an argument for a primitive."""
 
 
 def primitive(
     name: str, *parameters: Parameter, elements: tuple[int, ...] = (), place: int = 0
 ) -> Callable[[Callable[..., Value]], Callable[..., Value]]:
-    """Register a primitive; it is called with its environment, its place, and an argument for each parameter.
+    """Register a primitive.
 
-    One that only rearranges ``elements`` of some arguments keeps the space these came in.  Where data says
-    which elements are meant (``place`` is the number of that argument), they are looked up in a ToL of it.
+    It is called with its environment, its span, and a converted argument for each parameter.
+
+    A primitive that only rearranges ``elements`` of some arguments keeps the space that they came in. If data
+    decides which elements are meant (``place`` is the number of that argument), they are looked up in a ToL
+    of that space.
     """
 
     def register(run: Callable[..., Value]) -> Callable[..., Value]:
@@ -47,11 +50,11 @@ def primitive(
             if not BUILTINS[name].takes(len(args)):
                 wrong_arity(f"`{name}`", BUILTINS[name], len(args), span)
             if cast_of(args[0]) and 0 < place < len(args) and not is_static(args[place]):
-                args = (Data(materialise(env, args[0], span)), *args[1:])
+                args = (Data(emit(env, args[0], span)), *args[1:])
             given, space = list(args), None
             if elements and any(map(cast_of, args)):
-                apart, space = in_one_tol(env, [args[k] for k in elements], span)
-                for k, one in zip(elements, apart, strict=True):
+                values, space = in_one_tol(env, [args[k] for k in elements], span)
+                for k, one in zip(elements, values, strict=True):
                     given[k] = one
             result = run(env, span, *[take(env, a, span) for take, a in zip(parameters, given, strict=False)])
             return recast(result, space)
@@ -63,20 +66,26 @@ def primitive(
 
 
 def anything(env: Env, value: Value, span: Span) -> Value:
-    """Any value at all, with the space it came in."""
+    """Take any value, with the space it came in."""
     return value
 
 
 def tol(env: Env, value: Value, span: Span) -> Value:
-    """A value with a shape: a number, a ToL, a list or a sequence; ToLs that differ in shape one by one."""
+    """Take a value with a shape: a number, a ToL, a list or a sequence.
+
+    ToLs that differ in shape are separated.
+    """
     value = plain(value)
     if isinstance(value, (Missing, Spaces)) or is_function(value):
         fail("T0403", f"{describe(value)} stands where a ToL is needed", span)
-    return apart(env, value)
+    return split_if_uneven(env, value)
 
 
 def no_sequence(env: Env, value: Value, span: Span) -> Value:
-    """The same, but no sequence: what is done to all of its entries is written as a map."""
+    """Take a value with a shape other than a sequence.
+
+    A map is the way to treat all entries of a sequence.
+    """
     value = tol(env, value, span)
     if isinstance(value, Seq):
         fail("T0403", f"{describe(value)} stands where a ToL is needed", span)
@@ -84,12 +93,12 @@ def no_sequence(env: Env, value: Value, span: Span) -> Value:
 
 
 def vector(env: Env, value: Value, span: Span) -> tuple[Value, ...]:
-    """The entries of a vector of known length, or one number."""
+    """Take the entries of a vector of known length, or a single number."""
     return spread(env, tol(env, value, span), span)
 
 
 def integer(env: Env, value: Value, span: Span) -> Poly:
-    """One integer known while compiling."""
+    """Take a single integer known at compile time."""
     found = integers(env, tol(env, value, span), span)
     if len(found) != 1:
         fail("T0310", f"one integer is needed here, not {len(found)}", span)
@@ -97,7 +106,7 @@ def integer(env: Env, value: Value, span: Span) -> Poly:
 
 
 def space_names(env: Env, value: Value, span: Span) -> tuple[str, ...]:
-    """The names of some spaces, at least one."""
+    """Take the names of one or more spaces."""
     names: tuple[str, ...] = ()
     if isinstance(value, Spaces):
         names = value.names
@@ -109,7 +118,7 @@ def space_names(env: Env, value: Value, span: Span) -> tuple[str, ...]:
 
 
 def space_list(env: Env, value: Value, span: Span) -> Spaces:
-    """Some spaces, at least one, each with its bounds."""
+    """Take one or more spaces, each with its bounds."""
     names = space_names(env, value, span)
     given = [
         item for item in (value.items if isinstance(value, Vec) else (value,)) if isinstance(item, Spaces)
@@ -118,7 +127,7 @@ def space_list(env: Env, value: Value, span: Span) -> Spaces:
 
 
 def space_name(env: Env, value: Value, span: Span) -> str:
-    """The name of one space."""
+    """Take the name of a single space."""
     names = space_names(env, value, span)
     if len(names) != 1:
         fail("T0410", f"one space is needed here, not {len(names)}", span)
@@ -126,7 +135,7 @@ def space_name(env: Env, value: Value, span: Span) -> str:
 
 
 def text(env: Env, value: Value, span: Span) -> str:
-    """A text."""
+    """Take a text."""
     if not isinstance(value, str):
         fail("T0411", "text is needed here", span)
     return value

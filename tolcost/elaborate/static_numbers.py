@@ -1,7 +1,7 @@
-"""Numbers that are known while compiling: what they are made of, how they compare, and what they round to.
+"""Static numbers: their representations, comparison, rounding, and exact evaluation at compile time.
 
-An integer is a polynomial, a real a fraction or a quotient of polynomials, and a float where nothing else
-says it, as infinity.  What lengths decide is left open: None, or a condition.
+An integer is a polynomial; a real is a fraction or a quotient of polynomials, or a float if nothing else
+represents it, like infinity. A result that depends on lengths is left open: it is None, or a condition.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ from tolcost.algebra import (
 from tolcost.algebra.poly import UNIT
 from tolcost.diagnostics import Span
 from tolcost.elaborate.shapes import decide, facts_here, require
-from tolcost.elaborate.values import Env, Opaque, Quotient, Spaces, Value, Vec, View, fail, plain
+from tolcost.elaborate.values import Env, Quotient, Spaces, StaticNode, Value, Vec, View, fail, plain
 from tolcost.spaces import SPACES, kind_of
 
 Real = Poly | Quotient | Fraction | float
 
 
 def as_number(value: Value) -> Value:
-    """A truth value as 0 or 1; numbers unchanged."""
+    """Convert a truth value to 0 or 1; return numbers unchanged."""
     return indicator(value) if isinstance(value, Cond) else value
 
 
 def truth(value: Value) -> Cond | None:
-    """A static numeric as a condition: whether it is not zero."""
+    """Convert a static numeric to a condition: whether it is non-zero."""
     if isinstance(value, Cond):
         return value
     if isinstance(value, Poly):
@@ -67,7 +67,7 @@ def truth(value: Value) -> Cond | None:
 
 
 def ratio(over: Poly, under: Poly) -> Value:
-    """``over / under``, as simple as can be told."""
+    """Return ``over / under``, simplified as far as it is decided."""
     a, b = over.constant, under.constant
     if a is not None and b is not None and b != 0:
         return Fraction(a, b)
@@ -80,7 +80,7 @@ def ratio(over: Poly, under: Poly) -> Value:
 
 
 def as_pair(x: Real) -> tuple[Poly, Poly] | None:
-    """What a number is over what, or None: a float says neither."""
+    """Return numerator and denominator of a number; None for a float."""
     match x:
         case Poly():
             return x, const(1)
@@ -93,12 +93,12 @@ def as_pair(x: Real) -> tuple[Poly, Poly] | None:
 
 
 def is_plain(x: object) -> bool:
-    """A number that Python can compute with as it stands."""
+    """Whether Python can compute with a number as it is."""
     return x.constant is not None if isinstance(x, Poly) else isinstance(x, (float, Fraction))
 
 
 def python_number(x: Real) -> Fraction | float:
-    """The Python number of a constant."""
+    """Return the Python number of a constant."""
     if isinstance(x, Poly):
         assert x.constant is not None
         return Fraction(x.constant)
@@ -107,7 +107,7 @@ def python_number(x: Real) -> Fraction | float:
 
 
 def alike(a: Fraction | float, b: Fraction | float) -> tuple[Fraction, Fraction] | tuple[float, float]:
-    """Two numbers that Python can combine: a float makes the other one too, however large that is."""
+    """Convert two numbers so that Python can combine them: if one is a float, so becomes the other."""
     if isinstance(a, Fraction) and isinstance(b, Fraction):
         return a, b
     return _float(a), _float(b)
@@ -121,7 +121,7 @@ def _float(x: Fraction | float) -> float:
 
 
 def _real(x: Real) -> Value:
-    """The same number as a real: of an integer and a real, the larger is one too."""
+    """Convert a number to a real, as the maximum of an integer and a real is."""
     if not isinstance(x, Poly):
         return x
     return Quotient(x, const(1)) if x.constant is None else Fraction(x.constant)
@@ -130,13 +130,15 @@ def _real(x: Real) -> Value:
 # ---- order -------------------------------------------------------------------------------
 
 
-_NO_LENGTH = 1 << 62
-"""What lengths decide is taken to be less, as it is in all tensors that there are: a larger number is that of
-a sentinel, such as the end of a slice that goes up to the end."""
+_SENTINEL = 1 << 62
+"""Integers from this size on are sentinels, such as the end of a slice that goes up to the end.
+
+Forms of lengths are assumed to stay below, as they do for every tensor that exists.
+"""
 
 
 def beyond_lengths(form: Poly) -> int:
-    """The sign of a form that its constant part decides, as lengths decide no such number; 0: it does not.
+    """Return the sign of a form if its constant part is too large for lengths to outweigh; otherwise 0.
 
     >>> from tolcost.algebra import length
     >>> n, m = length("n"), length("m")
@@ -144,14 +146,14 @@ def beyond_lengths(form: Poly) -> int:
     (-1, 0)
     """
     offset = form.terms.get(UNIT, 0)
-    if abs(offset) < _NO_LENGTH * form.den or form.constant is not None:
+    if abs(offset) < _SENTINEL * form.den or form.constant is not None:
         return 0
     grows = any(isinstance(one, Exponential) for one in generators_in(form))
     return 0 if grows else 1 if offset > 0 else -1
 
 
 def at_least(env: Env, x: Real, y: Real) -> Cond | None:
-    """The condition ``x >= y``."""
+    """Decide ``x >= y``."""
     if isinstance(x, Poly) and isinstance(y, Poly):
         gap = x - y
         far = beyond_lengths(gap)
@@ -162,17 +164,17 @@ def at_least(env: Env, x: Real, y: Real) -> Cond | None:
         if isinstance(value, float) and math.isinf(value):
             return TRUE if value * way > 0 else FALSE
     p, q = as_pair(x), as_pair(y)
-    if p is None or q is None or not (_positive(env, p[1]) and _positive(env, q[1])):
+    if p is None or q is None or not (_is_positive(env, p[1]) and _is_positive(env, q[1])):
         return None
     return decide(env, ge(p[0] * q[1] - q[0] * p[1]))
 
 
-def _positive(env: Env, p: Poly) -> bool:
+def _is_positive(env: Env, p: Poly) -> bool:
     return prove(ge(p - 1), facts_here(env)) is True
 
 
 def same_number(env: Env, x: Real, y: Real) -> Cond | None:
-    """The condition ``x == y``."""
+    """Decide ``x == y``."""
     if isinstance(x, Poly) and isinstance(y, Poly):
         return FALSE if beyond_lengths(x - y) else decide(env, eq(x - y))
     if is_plain(x) and is_plain(y):
@@ -184,7 +186,7 @@ def same_number(env: Env, x: Real, y: Real) -> Cond | None:
 
 
 def _extreme(env: Env, x: Real, y: Real, whole: Callable[..., Poly], first_if: bool) -> Value | None:
-    """The larger of two, or the smaller one."""
+    """Return the larger or the smaller of two numbers."""
     if isinstance(x, Poly) and isinstance(y, Poly):
         far = beyond_lengths(x - y)
         return (x if (far > 0) == first_if else y) if far else whole(x, y, facts_here(env))
@@ -200,14 +202,14 @@ def _extreme(env: Env, x: Real, y: Real, whole: Callable[..., Poly], first_if: b
 def whole_by(
     formula: Callable[[Poly, Poly], Poly], number: Callable[[Fraction | float], int]
 ) -> Callable[[Env, Span, Real], Value | None]:
-    """Round down or up: a quotient by this formula, a number by that function."""
+    """Make a rule that rounds down or up: ``formula`` for a quotient, ``number`` for a number."""
 
     def rule(env: Env, span: Span, x: Real) -> Value | None:
         match x:
             case Poly():
                 return x
             case Quotient(over=over, under=under):
-                return formula(over, under) if _positive(env, under) else None
+                return formula(over, under) if _is_positive(env, under) else None
             case _:
                 return const(number(x)) if isinstance(x, Fraction) or math.isfinite(x) else x
 
@@ -215,7 +217,7 @@ def whole_by(
 
 
 def rounding(whole: Callable[[Fraction], int]) -> Callable[[Env, Span, Real], Value | None]:
-    """Round a number that is known; of formulas, only those that are integers need no rounding."""
+    """Make a rule that rounds known numbers; of formulas, only integers can be handled."""
 
     def rule(env: Env, span: Span, x: Real) -> Value | None:
         match x:
@@ -232,9 +234,9 @@ def rounding(whole: Callable[[Fraction], int]) -> Callable[[Env, Span, Real], Va
 
 
 def truncated(env: Env, span: Span, x: Real) -> Value | None:
-    """Towards 0: down above it, and up below."""
+    """Round towards 0: down if positive, up if negative."""
     if isinstance(x, Quotient) and x.under != const(1):
-        if not _positive(env, x.under):
+        if not _is_positive(env, x.under):
             return None
         down, up, facts = floordiv(x.over, x.under), ceildiv(x.over, x.under), facts_here(env)
         return maximum(down, const(0), facts) + minimum(up, const(0), facts)
@@ -248,7 +250,7 @@ _TOWARDS_ZERO = rounding(math.trunc)
 
 
 def absolute(env: Env, span: Span, x: Real) -> Value | None:
-    """How far a number is from 0."""
+    """Return the absolute value."""
     if isinstance(x, Poly):
         return maximum(x, -x, facts_here(env))
     if isinstance(x, Fraction):
@@ -257,7 +259,7 @@ def absolute(env: Env, span: Span, x: Real) -> Value | None:
 
 
 def sign(env: Env, span: Span, x: Real) -> Value | None:
-    """1, 0 or -1."""
+    """Return 1, 0 or -1."""
     if isinstance(x, Poly):
         return indicator(decide(env, ge(x - 1))) - indicator(decide(env, ge(-x - 1)))
     if isinstance(x, Fraction):
@@ -267,40 +269,43 @@ def sign(env: Env, span: Span, x: Real) -> Value | None:
 
 # === Static numbers in machine types: integers wrap around, and reals are rounded, as they would in a run.
 #
-# What is computed of static reals stays exact: they are rounded where they are converted to few bits, and
-# where they meet data.  Integers of many bits are taken to hold what lengths decide.
+# Computation with static reals is exact; they are rounded when they are converted to few bits, and when they
+# meet data. Integers of many bits are assumed to hold any value that lengths decide.
 
 
 _FEW_BITS = 16
-"""Lengths may be larger than what so many bits hold."""
+"""Lengths may exceed integers of up to this many bits."""
 
 _FORMATS = {"float16": (11, -14, 15), "bfloat16": (8, -126, 127)}
-"""How many digits a real has, and its least and largest exponent; those of more bits are told as written."""
+"""The number of digits of a real, and its least and largest exponent.
+
+Values of wider formats are not rounded at compile time.
+"""
 
 
-def held(env: Env, value: Value, space: str) -> Value:
-    """A static value as a machine type holds it; one that is no number yet stays as it is."""
+def fit_to_space(env: Env, value: Value, space: str) -> Value:
+    """Return a static value as a machine type holds it; a value that is not a number yet stays as it is."""
     if not SPACES[space].finite:
         return value
     match value:
         case Vec(items=items):
-            kept = tuple([held(env, item, space) for item in items])
+            kept = tuple([fit_to_space(env, item, space) for item in items])
             same = all(a is b for a, b in zip(kept, items, strict=True))
             return value if same else Vec(value.shape, kept, value.loose)
         case View(get=get, static=True, laid=None) if kind_of(space) == "Z":
-            return replace(value, get=lambda here, at: held(here, plain(get(here, at)), space))
+            return replace(value, get=lambda here, at: fit_to_space(here, plain(get(here, at)), space))
         case Poly() if kind_of(space) == "Z":
-            return _wrapped(env, value, space)
+            return _wrap(env, value, space)
         case Fraction() if space in _FORMATS:
-            return rounded(value, *_FORMATS[space])
+            return round_to_digits(value, *_FORMATS[space])
         case float() if space in _FORMATS and isfinite(value):
-            return rounded(Fraction(value), *_FORMATS[space])
+            return round_to_digits(Fraction(value), *_FORMATS[space])
         case _:
             return value
 
 
-def _wrapped(env: Env, value: Poly, space: str) -> Poly:
-    """An integer as some bits hold it."""
+def _wrap(env: Env, value: Poly, space: str) -> Poly:
+    """Wrap an integer to the bits of a machine type."""
     kept = SPACES[space]
     bits, low, high, number = kept.bits or 0, int(kept.lo or 0), int(kept.hi or 0), value.constant
     if number is not None:
@@ -310,10 +315,10 @@ def _wrapped(env: Env, value: Poly, space: str) -> Poly:
     return mod(value - low, const(2**bits)) + low
 
 
-def rounded(value: Fraction, digits: int, least: int, most: int) -> Fraction | float:
-    """The nearest number of so many binary digits, the even one of two; infinite beyond the largest exponent.
+def round_to_digits(value: Fraction, digits: int, least: int, most: int) -> Fraction | float:
+    """Round to a number of binary digits, to even in a tie; infinite beyond the largest exponent.
 
-    >>> rounded(Fraction(1, 10), 11, -14, 15), rounded(Fraction(70000), 11, -14, 15)
+    >>> round_to_digits(Fraction(1, 10), 11, -14, 15), round_to_digits(Fraction(70000), 11, -14, 15)
     (Fraction(819, 8192), inf)
     """
     if not value:
@@ -326,31 +331,31 @@ def rounded(value: Fraction, digits: int, least: int, most: int) -> Fraction | f
     return found if abs(found) < Fraction(2) ** (most + 1) else inf if found > 0 else -inf
 
 
-# === Static numerics, computed exactly while compiling: constant folding with symbolic lengths.
+# === Constant folding with symbolic lengths: exact evaluation of static numerics at compile time.
 #
-# Integers are polynomials, truth values are conditions, reals are fractions or quotients of
-# polynomials.  What has no exact form becomes a free node (``Opaque``); nothing is rounded
-# that could decide a length.
+# Integers are polynomials, truth values are conditions, reals are fractions or quotients of polynomials. A
+# value without an exact form becomes a free node (``StaticNode``). Nothing that could decide a length is
+# rounded.
 
 
 _LARGEST_EXPONENT = 64
-"""Of what is more than one term."""
+"""The largest exponent of a form of several terms."""
 _LARGEST_BASE = 1_000
-"""Larger numbers are not raised to powers that are not known."""
+"""The largest base of a power with a symbolic exponent: it is split into primes."""
 
 _INTEGERS: set[type] = {Poly}
 _TEXTS: set[type] = {str}
 _CONDITIONS: set[type] = set(get_args(Cond))
 
-_LARGE = 1 << 62
-"""Integers below this are far from the largest, and so is what one function makes of two."""
+_SAFE = 1 << 62
+"""Integers below this, and their sums, are far from the limits, so that no check is needed."""
 
 MOST_BITS = 14_000
-"""The largest static number, in bits: more digits than anything is measured in."""
+"""The largest static number, in bits: more digits than any measurement has."""
 
 
 def fold_plain(env: Env, name: str, args: tuple[Value, ...], kinds: set[type], span: Span) -> Value | None:
-    """The function of what most static values are: integers, conditions or texts; None of anything else."""
+    """Evaluate a function of the usual static values: integers, conditions or texts; None for any other."""
     if kinds == _INTEGERS:
         return (fold_integers if len(args) == 2 else fold_by_rule)(env, name, args, span)
     if kinds == _TEXTS:
@@ -361,20 +366,20 @@ def fold_plain(env: Env, name: str, args: tuple[Value, ...], kinds: set[type], s
 
 
 def fold_integers(env: Env, name: str, numbers: tuple[Any, ...], span: Span) -> Value | None:
-    """The function of two integers: of those that are known, and not large, nothing is to be proved."""
+    """Evaluate a function of two integers; if both are known and not large, nothing must be proved."""
     x, y = numbers
     a, b = x.constant, y.constant
-    if a is not None and b is not None and -_LARGE < a < _LARGE > b > -_LARGE and name in _OF_INTEGERS:
+    if a is not None and b is not None and -_SAFE < a < _SAFE > b > -_SAFE and name in _OF_INTEGERS:
         return _OF_INTEGERS[name](a, b)
     if name in _OF_FORMULAS:
-        return _bounded(_OF_FORMULAS[name](x, y), span)
+        return _check_bits(_OF_FORMULAS[name](x, y), span)
     return fold_by_rule(env, name, numbers, span)
 
 
 def fold_static(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value | None:
-    """The function of static arguments, or None where only a node can say."""
+    """Evaluate a function of static arguments; None if only a node can express it."""
     kinds = set(map(type, args))
-    if Opaque in kinds:
+    if StaticNode in kinds:
         return None
     if str in kinds or Spaces in kinds:
         return _compare_words(name, args, span)
@@ -388,7 +393,7 @@ def fold_static(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Val
 
 
 def fold_by_rule(env: Env, name: str, numbers: tuple[Value, ...], span: Span) -> Value | None:
-    """The function of numbers by the rule that it has, or None: it has none, or that cannot say."""
+    """Evaluate a function of numbers by its rule; None if it has none, or the rule cannot decide."""
     rule = _RULES.get(name)
     if rule is None:
         return None
@@ -396,11 +401,11 @@ def fold_by_rule(env: Env, name: str, numbers: tuple[Value, ...], span: Span) ->
         found = rule(env, span, *numbers)
     except ZeroDivisionError:
         fail("T0306", "division by a length that is 0", span, definite=True)
-    return None if found is None else _bounded(found, span)
+    return None if found is None else _check_bits(found, span)
 
 
-def _bounded(value: Value, span: Span) -> Value:
-    """Refuse a static number that grows without end."""
+def _check_bits(value: Value, span: Span) -> Value:
+    """Reject a static number that grows beyond ``MOST_BITS``."""
     exact = value.constant if isinstance(value, Poly) else value
     if exact is None:
         return value
@@ -449,7 +454,7 @@ def _quotient(a: Fraction | float, b: Fraction | float) -> Fraction | float:
 
 
 def integer_division(env: Env, span: Span, x: Poly, y: Poly) -> Poly:
-    """``/`` between static integers: floor division by a positive divisor."""
+    """Divide static integers (``/``): floor division by a positive divisor."""
     divisor = y.constant
     if divisor == 0:
         fail("T0306", "division by a length that is 0", span, definite=True)
@@ -475,7 +480,7 @@ def _modulo(env: Env, span: Span, x: Real, y: Real) -> Value | None:
 
 
 def _truncated_modulo(x: Real, y: Real) -> Value | None:
-    """The exact remainder of a division rounded towards 0, which has the sign of the dividend."""
+    """Return the exact remainder of a division rounded towards 0; it has the sign of the dividend."""
     if not (is_plain(x) and is_plain(y)):
         return None
     a, b = python_number(x), python_number(y)
@@ -486,7 +491,7 @@ def _truncated_modulo(x: Real, y: Real) -> Value | None:
 
 
 def _root(x: Real) -> Fraction | None:
-    """The square root of a number that is a square: floating point gives no other."""
+    """Return the square root of a square; for any other number floats must do."""
     exact = x.constant if isinstance(x, Poly) else x
     if not isinstance(exact, (int, Fraction)) or exact < 0:
         return None
@@ -503,7 +508,7 @@ def _power(env: Env, span: Span, x: Real, y: Real) -> Value | None:
     if exponent is None:
         return None
     if isinstance(x, Poly) and len(x.terms) <= 1 and exponent >= 0:
-        return x**exponent  # exact, or too large to be told
+        return x**exponent  # exact, or rejected as too large
     if abs(exponent) > _LARGEST_EXPONENT:
         return None
     if isinstance(x, Poly) and exponent >= 0:
@@ -514,16 +519,16 @@ def _power(env: Env, span: Span, x: Real, y: Real) -> Value | None:
 
 
 def _number_to_power(env: Env, base: int | None, exponent: Poly) -> Value | None:
-    """A whole number to the power of a length or coordinate that is known not to be below 0.
+    """Raise an integer to a symbolic exponent that is known to be non-negative.
 
-    Where no element ever is, none is below 0.
+    In a block that is never visited, every exponent counts as non-negative.
     """
     if base is None or not 1 <= base <= _LARGEST_BASE:
         return None
     return powers(base, exponent) if env.scope.never or is_nonnegative(exponent, facts_here(env)) else None
 
 
-def _opposite(condition: Cond | None) -> Cond | None:
+def _negate(condition: Cond | None) -> Cond | None:
     return None if condition is None else negate(condition)
 
 
@@ -559,7 +564,7 @@ _OF_INTEGERS: dict[str, Callable[[int, int], Value]] = {
 }
 
 _OF_FORMULAS: dict[str, Callable[..., Poly]] = {"add": operator.add, "sub": operator.sub, "mul": operator.mul}
-"""What the algebra computes of any two integers."""
+"""The functions of any two integers that the algebra computes."""
 
 _RULES: dict[str, Callable[..., Value | None]] = {
     "add": _arithmetic(lambda x, y: x + y, lambda a, b, c, d: (a * d + c * b, b * d), lambda x, y: x + y),
@@ -571,10 +576,10 @@ _RULES: dict[str, Callable[..., Value | None]] = {
     "pow": _power,
     "ge": lambda env, span, x, y: at_least(env, x, y),
     "le": lambda env, span, x, y: at_least(env, y, x),
-    "lt": lambda env, span, x, y: _opposite(at_least(env, x, y)),
-    "gt": lambda env, span, x, y: _opposite(at_least(env, y, x)),
+    "lt": lambda env, span, x, y: _negate(at_least(env, x, y)),
+    "gt": lambda env, span, x, y: _negate(at_least(env, y, x)),
     "eq": lambda env, span, x, y: same_number(env, x, y),
-    "ineq": lambda env, span, x, y: _opposite(same_number(env, x, y)),
+    "ineq": lambda env, span, x, y: _negate(same_number(env, x, y)),
     "max": lambda env, span, x, y: _extreme(env, x, y, maximum, first_if=True),
     "min": lambda env, span, x, y: _extreme(env, x, y, minimum, first_if=False),
     "floor": whole_by(floordiv, math.floor),
@@ -587,7 +592,8 @@ _RULES: dict[str, Callable[..., Value | None]] = {
     "sqr": lambda env, span, x: _RULES["mul"](env, span, x, x),
     "sqrt": lambda env, span, x: _root(x),
     "recip": lambda env, span, x: _RULES["div"](env, span, const(1), x),
-    "not": lambda env, span, x: -1 - x if isinstance(x, Poly) else None,  # the bits of an integer
+    # the bitwise complement of an integer
+    "not": lambda env, span, x: -1 - x if isinstance(x, Poly) else None,
     "isnan": lambda env, span, x: TRUE if isinstance(x, float) and math.isnan(x) else FALSE,
     "isinf": lambda env, span, x: TRUE if isinstance(x, float) and math.isinf(x) else FALSE,
 }

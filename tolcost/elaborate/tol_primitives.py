@@ -31,25 +31,25 @@ from tolcost.elaborate.layout import (
     check_sequence,
     check_size,
     element,
+    emit,
+    expand,
     in_spaces,
     index_node,
     integers,
     join_nodes,
     joined_spaces,
-    lay_out,
     made_of,
-    materialise,
     number,
     one_entry,
     spread,
 )
 from tolcost.elaborate.shapes import (
     Shape,
-    apart,
     capacity,
     component_shapes,
     components,
     decide,
+    domain_shape,
     each,
     known,
     pick_component,
@@ -58,8 +58,8 @@ from tolcost.elaborate.shapes import (
     shape_of,
     shape_text,
     space_of,
+    split_if_uneven,
     unify,
-    walked_shape,
 )
 from tolcost.elaborate.signatures import anything, integer, no_sequence, primitive, tol, vector
 from tolcost.elaborate.static_numbers import truth
@@ -67,11 +67,11 @@ from tolcost.elaborate.values import (
     Data,
     Env,
     Misfit,
-    Opaque,
     OutOfRange,
-    Pieces,
     Seq,
+    StaticNode,
     Value,
+    ValueList,
     Vec,
     View,
     bind_data,
@@ -84,15 +84,15 @@ from tolcost.spaces import join_spaces
 
 
 def as_entry(env: Env, value: Value, span: Span) -> Value:
-    """A value as a ToL of one entry: a new first dimension of length 1."""
-    value = apart(env, value)
-    if isinstance(value, Pieces):
+    """Return a ToL with a new first dimension of length 1, whose only entry is the value."""
+    value = split_if_uneven(env, value)
+    if isinstance(value, ValueList):
         return each(value, lambda item: as_entry(env, item, span))
     return reshape_value(env, value, (const(1), *shape_of(env, value, span)), span)
 
 
 def join_values(env: Env, left: Value, right: Value, d: int, span: Span) -> Value:
-    """Two ToLs one after the other along dimension ``d``."""
+    """Join two ToLs along dimension ``d``."""
     lefts, rights = component_shapes(env, left, span), component_shapes(env, right, span)
     for a, b in zip(lefts, rights, strict=False):
         _check_joined(env, a, b, d, span)
@@ -101,16 +101,16 @@ def join_values(env: Env, left: Value, right: Value, d: int, span: Span) -> Valu
     if isinstance(left, Vec) and isinstance(right, Vec) and len(left.shape) == 1:
         check_size(left.shape[0] + right.shape[0], span)
         return Vec((left.shape[0] + right.shape[0],), left.items + right.items)
-    if isinstance(left, Pieces) and isinstance(right, Pieces):
-        return Pieces(
+    if isinstance(left, ValueList) and isinstance(right, ValueList):
+        return ValueList(
             tuple(join_values(env, x, y, d, span) for x, y in zip(left.items, right.items, strict=True))
         )
-    node = join_nodes(materialise(env, left, span), materialise(env, right, span), d)
+    node = join_nodes(emit(env, left, span), emit(env, right, span), d)
     return made_of(env, node, left, right)
 
 
 def _check_joined(env: Env, a: Shape, b: Shape, d: int, span: Span) -> None:
-    """Two shapes have one rank, and agree in all dimensions but the one that is joined along."""
+    """Require two shapes to have equal rank, and equal lengths except along the joined dimension."""
     if len(a) != len(b) or not 1 <= d <= len(a):
         fail(
             "T0312",
@@ -134,9 +134,9 @@ def _check_joined(env: Env, a: Shape, b: Shape, d: int, span: Span) -> None:
 
 
 def reshape_value(env: Env, value: Value, shape: tuple[Poly, ...], span: Span) -> Value:
-    """The same elements, row-major, under another shape."""
+    """Return the same elements, row-major, under another shape."""
     check_rank(shape, span)
-    if isinstance(value, Pieces):
+    if isinstance(value, ValueList):
         return each(value, lambda item: reshape_value(env, item, shape, span))
     old = shape_of(env, value, span)
     if old == shape:
@@ -152,11 +152,11 @@ def reshape_value(env: Env, value: Value, shape: tuple[Poly, ...], span: Span) -
     numbers = known(shape)
     if isinstance(value, Vec) and numbers is not None:
         return value.items[0] if not numbers else Vec(numbers, value.items)
-    if is_static(value) and not old and numbers is not None and not isinstance(value, Opaque):
+    if is_static(value) and not old and numbers is not None and not isinstance(value, StaticNode):
         return Vec(numbers, (value,))
     if not shape:
         return element(env, bind_data(env, value), (const(1),) * len(old), span, checked=True)
-    node = materialise(env, value, span)
+    node = emit(env, value, span)
     reshaped = Reshape(node, tuple(Part(shape, p.space) for p in node.type))
     return made_of(env, reshaped, value)
 
@@ -168,7 +168,7 @@ def _part(env: Env, span: Span, value: Value, at: tuple[Value, ...], to: Shape |
 
 
 def _box(env: Env, value: Value, low: Shape, high: Shape, span: Span) -> Value:
-    """What lies between two corners."""
+    """Return the box between two corners."""
     shape = shape_of(env, value, span)
     if not len(low) == len(high) == len(shape):
         fail(
@@ -177,40 +177,43 @@ def _box(env: Env, value: Value, low: Shape, high: Shape, span: Span) -> Value:
             span,
             kind=Misfit,
         )
-    if isinstance(value, Pieces):
+    if isinstance(value, ValueList):
         return each(value, lambda item: _box_of_component(env, item, low, high, span))
     if isinstance(value, (Seq, Vec)) and len(shape) == 1:
         a, b = low[0].constant, high[0].constant
         if a is not None and b is not None:
-            return _cut(env, value, a, b, span)
+            return _cut_vector(env, value, a, b, span)
     size = tuple([_box_length(env, a, b, d, span) for a, b, d in zip(low, high, shape, strict=True)])
 
     def get(env: Env, at: tuple[Value, ...]) -> Value:
-        moved = tuple([_shifted(env, k, a - 1, span) for a, k in zip(low, at, strict=True)])
+        moved = tuple([_shift_index(env, k, a - 1, span) for a, k in zip(low, at, strict=True)])
         return element(env, value, moved, span, checked=True)
 
     return View(size, get, is_static(value), space_of(value), capacity=capacity(value))
 
 
 def _box_of_component(env: Env, item: Value, low: Shape, high: Shape, span: Span) -> Value:
-    """A component of a list may have dimensions of its own: all of them is in the part."""
+    """Box a component of a list; its further dimensions are kept whole."""
     own = shape_of(env, item, span)[len(low) :]
     return _box(env, item, (*low, *(const(1) for _ in own)), (*high, *own), span)
 
 
-def _shifted(env: Env, index: Value, by: Poly, span: Span) -> Value:
-    """An index into a part as one into the whole; where it is data, moving it is nobody's work."""
+def _shift_index(env: Env, index: Value, by: Poly, span: Span) -> Value:
+    """Shift an index into a part to an index into the whole.
+
+    The addition is free even if the index is data.
+    """
     if isinstance(index, Poly):
         return index + by
     if by == const(0):
         return index
-    node = materialise(env, index, span)
+    node = emit(env, index, span)
     space = node.type[0].space
     moved = static_node("add", (node, number(by, space, span)), space, span)
-    return Opaque(moved, space) if is_static(index) else Data(moved)
+    return StaticNode(moved, space) if is_static(index) else Data(moved)
 
 
-def _cut(env: Env, value: Seq | Vec, a: int, b: int, span: Span) -> Value:
+def _cut_vector(env: Env, value: Seq | Vec, a: int, b: int, span: Span) -> Value:
     n = len(value.items)
     if not (a >= 1 and b <= n) and b >= a:
         fail("T0302", f"part {a}..{b} of something of length {n}", span, kind=OutOfRange, definite=True)
@@ -240,7 +243,7 @@ def _component(env: Env, span: Span, value: Value, j: Poly) -> Value:
 @primitive("swap", no_sequence, integer, no_sequence, elements=(0,), place=2)
 def _swap(env: Env, span: Span, given: Value, d: Poly, order: Value) -> Value:
     value = bind_data(env, given)
-    if isinstance(value, Pieces):
+    if isinstance(value, ValueList):
         return each(value, lambda item: _swap(env, span, item, d, order))
     shape, place = shape_of(env, value, span), d.constant
     if place is None or not 1 <= place <= len(shape):
@@ -271,12 +274,12 @@ def _tile(env: Env, span: Span, given: Value) -> Value:
     for other in component_shapes(env, value, span)[1:]:
         if len(other) != len(shape):
             fail("T0318", "`tile` takes no list of ToLs of different ranks", span, kind=Misfit)
-    walked_shape(env, value, span)
+    domain_shape(env, value, span)
 
     def get(env: Env, at: tuple[Value, ...]) -> Value:
         pieces = [element(env, value, (*at, const(j)), span, checked=True) for j in range(1, size + 1)]
         found = tuple(c for piece in pieces for c in components(env, piece, span))
-        return found[0] if len(found) == 1 else Pieces(found)
+        return found[0] if len(found) == 1 else ValueList(found)
 
     if len(shape) == 1:
         return get(env, ())
@@ -285,7 +288,7 @@ def _tile(env: Env, span: Span, given: Value) -> Value:
 
 @primitive("reshape", no_sequence, integers, elements=(0,))
 def _reshape(env: Env, span: Span, value: Value, wanted: Shape) -> Value:
-    if isinstance(value, Pieces):
+    if isinstance(value, ValueList):
         return each(value, lambda item: _reshape(env, span, item, wanted))
     shape = shape_of(env, value, span)
     open_places = [n for n, d in enumerate(wanted) if d.constant == -1]
@@ -293,14 +296,14 @@ def _reshape(env: Env, span: Span, value: Value, wanted: Shape) -> Value:
         fail("T0319", "a shape can leave only one length open with -1", span, kind=Misfit)
     if open_places:
         rest = product_of(tuple(d for n, d in enumerate(wanted) if n != open_places[0]))
-        filled = _share(env, product_of(shape), rest, span)
+        filled = _open_length(env, product_of(shape), rest, span)
         wanted = tuple(filled if n == open_places[0] else d for n, d in enumerate(wanted))
-    for length in wanted:  # two that are below 0 would make as many elements
+    for length in wanted:  # two negative lengths would have the right product
         require_length(env, length, span)
     return reshape_value(env, value, wanted, span)
 
 
-def _share(env: Env, whole: Poly, rest: Poly, span: Span) -> Poly:
+def _open_length(env: Env, whole: Poly, rest: Poly, span: Span) -> Poly:
     anything = "-1 beside a length of 0 could be anything"
     if rest.constant == 0:
         fail("T0319", anything, span, kind=Misfit)
@@ -332,7 +335,7 @@ def _join(env: Env, span: Span, left: Value, right: Value, along: Poly | None = 
 
 @primitive("embed", no_sequence, elements=(0,))
 def _embed(env: Env, span: Span, value: Value) -> Value:
-    if isinstance(value, Pieces):
+    if isinstance(value, ValueList):
         return each(value, lambda item: _embed(env, span, item))
     shape = shape_of(env, value, span)
     if isinstance(value, Vec):
@@ -345,19 +348,19 @@ def _embed(env: Env, span: Span, value: Value) -> Value:
             value.space,
             capacity=value.capacity,
         )
-    if is_static(value) and not isinstance(value, Opaque):
+    if is_static(value) and not isinstance(value, StaticNode):
         return Vec((1,), (value,))
-    return made_of(env, one_entry(materialise(env, value, span)), value)
+    return made_of(env, one_entry(emit(env, value, span)), value)
 
 
 @primitive("put", no_sequence, vector, no_sequence, elements=(0, 2), place=1)
 def _put(env: Env, span: Span, value: Value, at: tuple[Value, ...], given: Value) -> Value:
     new = entry(given)
-    if isinstance(value, Pieces) and len(set(component_shapes(env, value, span))) > 1:
+    if isinstance(value, ValueList) and len(set(component_shapes(env, value, span))) > 1:
         _check_as_many(capacity(value), capacity(new), span)
         where, news = tuple(bind_data(env, a) for a in at), components(env, new, span)
         pairs = zip(value.items, news, strict=True)
-        return Pieces(tuple(_put(env, span, item, where, one) for item, one in pairs))
+        return ValueList(tuple(_put(env, span, item, where, one) for item, one in pairs))
     shape = shape_of(env, value, span)
     if not at:
         fail("T0303", "where to put the value is not said: there is no index", span, kind=Misfit)
@@ -373,8 +376,8 @@ def _put(env: Env, span: Span, value: Value, at: tuple[Value, ...], given: Value
         and len(shape) == 1
         and all(isinstance(a, Poly) and a.constant is not None for a in at)
     ):
-        value = lay_out(value, known(shape) or (), env, span)
-    # data makes a ToL data as a whole; entries of brackets in which something is data are told apart already
+        value = expand(value, known(shape) or (), env, span)
+    # data turns a static ToL into data; in a bracket that contains data, entries are already separate
     entrywise = isinstance(value, Vec) and (value.loose or not value.static or is_static(new))
     if isinstance(value, Vec) and entrywise and len(value.shape) == 1:
         place = at[0].constant if isinstance(at[0], Poly) else None
@@ -396,7 +399,7 @@ def _put_entry(env: Env, value: Vec, place: int, new: Value, span: Span) -> Valu
 def _put_node(env: Env, value: Value, at: tuple[Value, ...], new: Value, span: Span) -> Value:
     for shape in component_shapes(env, value, span):
         check_indices(env, at, shape, span)
-    tol, item = materialise(env, value, span), materialise(env, new, span)
+    tol, item = emit(env, value, span), emit(env, new, span)
     for whole, one in zip(tol.type, item.type, strict=False):
         rest = whole.shape[len(at) :]
         if len(rest) != len(one.shape):
@@ -425,7 +428,7 @@ def _wrong_shape(new: Shape, old: Shape, span: Span) -> NoReturn:
     )
 
 
-# === Primitives that keep some rows of a ToL: filter, and repeat, which keeps them several times.
+# === Primitives that keep some rows of a ToL: filter, and repeat, which may keep a row several times.
 
 
 @primitive("filter", anything, tol, elements=(0,))
@@ -435,7 +438,7 @@ def _filter(env: Env, span: Span, given: Value, mask: Value) -> Value:
     check_condition("filter", mask, span)
     if is_static(mask):
         return _filter_static(env, value, mask, span)
-    return _kept(env, given, mask, size, False, span)
+    return _keep_by_data(env, given, mask, size, False, span)
 
 
 @primitive("repeat", anything, tol, integer, elements=(0,))
@@ -443,14 +446,14 @@ def _repeat(env: Env, span: Span, given: Value, counts: Value, most: Poly) -> Va
     value = tol(env, given, span)
     size = _length(env, value, counts, "`repeat` needs one count per entry", span)
     if not is_static(counts):
-        return _kept(env, given, counts, size * most, True, span)
-    often = _same_count(env, counts, span)
+        return _keep_by_data(env, given, counts, size * most, True, span)
+    often = _common_count(env, counts, span)
     if (
         often is not None
         and not isinstance(value, Seq)
         and (None in (size.constant, often.constant) or not shape_of(env, counts, span))
     ):
-        return _repeat_alike(env, value, size, often, most, span)
+        return _repeat_equally(env, value, size, often, most, span)
     if often is None and known(shape_of(env, counts, span)) is None:
         text = (
             f"how often each of {size} entries stays depends on its place, and so does where the next begin"
@@ -465,18 +468,18 @@ def _repeat(env: Env, span: Span, given: Value, counts: Value, most: Poly) -> Va
         fail("T0320", "how often entries stay is not known while compiling, and differs", span)
     check_size(sum(count or 0 for count in times), span)
     rows = [const(n) for n, count in enumerate(times, start=1) for _ in range(count or 0)]
-    return _rows(env, value, rows, span)
+    return _select_rows(env, value, rows, span)
 
 
 def _check_count(env: Env, count: Poly, most: Poly, span: Span) -> None:
-    """An entry stays 0 times at the least, and ``most`` times at the most."""
+    """Require a count to lie between 0 and ``most``."""
     text = f"an entry is to stay {count} times, which has to be from 0 to {most}"
     require(env, ge(count), "an entry stays 0 times at the least", span, text, code="T0320")
     require(env, ge(most - count), f"an entry stays {most} times at the most", span, text, code="T0320")
 
 
-def _same_count(env: Env, counts: Value, span: Span) -> Poly | None:
-    """How often entries stay, if that is the same for all of them."""
+def _common_count(env: Env, counts: Value, span: Span) -> Poly | None:
+    """Return how often entries are repeated, if it is equally often for all of them."""
     shape = shape_of(env, counts, span)
     if known(shape) is not None:
         first, *others = integers(env, counts, span) or (None,)
@@ -488,10 +491,10 @@ def _same_count(env: Env, counts: Value, span: Span) -> Poly | None:
     return found if isinstance(found, Poly) and place.free.isdisjoint(found.free) else None
 
 
-def _repeat_alike(env: Env, value: Value, size: Poly, often: Poly, most: Poly, span: Span) -> Value:
-    """Every row equally often: another dimension that no element depends on, and none of its own."""
-    if isinstance(value, Pieces):
-        return each(value, lambda item: _repeat_alike(env, item, size, often, most, span))
+def _repeat_equally(env: Env, value: Value, size: Poly, often: Poly, most: Poly, span: Span) -> Value:
+    """Repeat every row equally often: add a dimension on which no element depends, and merge it."""
+    if isinstance(value, ValueList):
+        return each(value, lambda item: _repeat_equally(env, item, size, often, most, span))
     _check_count(env, often, most, span)
     bound, rest = bind_data(env, value), shape_of(env, value, span)[1:]
     wide = View(
@@ -505,7 +508,7 @@ def _repeat_alike(env: Env, value: Value, size: Poly, often: Poly, most: Poly, s
 
 
 def _length(env: Env, value: Value, marks: Value, problem: str, span: Span) -> Poly:
-    """How many entries there are to keep or not; as many as there are marks."""
+    """Return the number of entries, which must equal the number of marks."""
     shapes, marked = component_shapes(env, value, span), shape_of(env, marks, span)
     sizes = [shape[0] if shape else const(1) for shape in shapes]
     if len(marked) == 1:
@@ -521,9 +524,9 @@ def _length(env: Env, value: Value, marks: Value, problem: str, span: Span) -> P
     return sizes[0]
 
 
-def _kept(env: Env, value: Value, marks: Value, most: Poly, repeats: bool, span: Span) -> Value:
-    """The entries that data keeps: a length of its own, of which only the most is known."""
-    node, marked = materialise(env, value, span), materialise(env, marks, span)
+def _keep_by_data(env: Env, value: Value, marks: Value, most: Poly, repeats: bool, span: Span) -> Value:
+    """Filter or repeat by data: the result has a new length, of which only the maximum is known."""
+    node, marked = emit(env, value, span), emit(env, marks, span)
     env.context.names += 1
     name = env.context.own_name(f"z{env.context.names}")
     symbol = the_symbol(data_symbol(name, 0, most, "kept", name))
@@ -532,11 +535,11 @@ def _kept(env: Env, value: Value, marks: Value, most: Poly, repeats: bool, span:
 
 
 def _filter_static(env: Env, value: Value, mask: Value, span: Span) -> Value:
-    if isinstance(value, Pieces):
+    if isinstance(value, ValueList):
         return each(value, lambda item: _filter_static(env, item, mask, span))
-    everywhere = _same_everywhere(env, mask, span)
+    everywhere = _decide_everywhere(env, mask, span)
     if everywhere is not None and not isinstance(value, (Vec, Seq)):
-        return value if everywhere else _nothing_of(env, value, span)
+        return value if everywhere else _empty_like(env, value, span)
     marked = shape_of(env, mask, span)
     if len(marked) != 1:
         fail("T0320", f"a filter needs one mark per entry: a vector, not shape {shape_text(marked)}", span)
@@ -548,14 +551,14 @@ def _filter_static(env: Env, value: Value, mask: Value, span: Span) -> Value:
         fail("T0320", text, span, hint=hint)
     if shape_of(env, mask, span)[0].constant == 0:
         return value
-    marks = [_decided(env, mark, span) for mark in spread(env, mask, span)]
+    marks = [_decide_mark(env, mark, span) for mark in spread(env, mask, span)]
     if len(shape_of(env, value, span)) > 1 or capacity(value) > 1:
-        return _rows(env, value, [const(n) for n, mark in enumerate(marks, start=1) if mark], span)
+        return _select_rows(env, value, [const(n) for n, mark in enumerate(marks, start=1) if mark], span)
     kept = tuple(item for item, mark in zip(spread(env, value, span), marks, strict=True) if mark)
     return Seq(kept) if isinstance(value, Seq) else Vec((len(kept),), kept)
 
 
-def _decided(env: Env, mark: Value, span: Span) -> bool:
+def _decide_mark(env: Env, mark: Value, span: Span) -> bool:
     holds = truth(mark)
     decided = None if holds is None else decide(env, holds)
     if decided is not TRUE and decided is not FALSE:
@@ -563,10 +566,10 @@ def _decided(env: Env, mark: Value, span: Span) -> bool:
     return decided is TRUE
 
 
-def _rows(env: Env, value: Value, kept: list[Poly], span: Span) -> Value:
-    """Some of the rows of a ToL, or entries of a sequence, by number."""
-    if isinstance(value, Pieces):
-        return each(value, lambda item: _rows(env, item, kept, span))
+def _select_rows(env: Env, value: Value, kept: list[Poly], span: Span) -> Value:
+    """Select rows of a ToL, or entries of a sequence, by number."""
+    if isinstance(value, ValueList):
+        return each(value, lambda item: _select_rows(env, item, kept, span))
     if isinstance(value, Seq):
         return Seq(tuple(value.items[(row.constant or 1) - 1] for row in kept))
     order, bound = Vec((len(kept),), tuple(kept)), bind_data(env, value)
@@ -579,8 +582,8 @@ def _rows(env: Env, value: Value, kept: list[Poly], span: Span) -> Value:
     return View(shape, get, is_static(value), space_of(value), capacity=capacity(value))
 
 
-def _same_everywhere(env: Env, mask: Value, span: Span) -> bool | None:
-    """Whether a mask of any length keeps everything (or nothing), whatever the place."""
+def _decide_everywhere(env: Env, mask: Value, span: Span) -> bool | None:
+    """Whether a mask keeps everything (True) or nothing (False) at every place; None if it varies."""
     if not isinstance(mask, View) or len(mask.shape) != 1:
         return None
     place, scope = env.scope.under(("i",), mask.shape)
@@ -589,8 +592,8 @@ def _same_everywhere(env: Env, mask: Value, span: Span) -> bool | None:
     return decided is TRUE if decided is TRUE or decided is FALSE else None
 
 
-def _nothing_of(env: Env, value: Value, span: Span) -> Value:
-    """A ToL of the same rank without entries."""
+def _empty_like(env: Env, value: Value, span: Span) -> Value:
+    """Return a ToL of the same rank without entries."""
     rest = shape_of(env, value, span)[1:]
     return View(
         (const(0), *rest),

@@ -1,7 +1,8 @@
-"""How many turns a loop takes: for how many of them the condition that each turn gives holds.
+"""Trip counts: the number of iterations of a loop whose step computes the condition of the next iteration.
 
-A turn is a step of a fold whose accumulator starts with a condition.  Where the condition is known at every
-turn (its other values are, by induction), the algebra tells when it fails for the first time.
+An iteration ("turn") is a step of a fold whose accumulator starts with a condition. If the condition is known
+at every turn (because the other loop-carried values are, by induction), the algebra finds the turn at which
+it first fails.
 """
 
 from __future__ import annotations
@@ -45,20 +46,20 @@ from tolcost.algebra import (
 from tolcost.atoms.kit import inner_nodes, is_ref
 from tolcost.atoms.nodes import Block, Component, Fold, Node, Pack, Ref, Var
 from tolcost.diagnostics import Rejected, Span
-from tolcost.elaborate.accumulators import those_alone
-from tolcost.elaborate.induction import as_list, components, fold_list, follow
+from tolcost.elaborate.accumulators import restrict_to_components
+from tolcost.elaborate.induction import as_list, components, elaborate_any_step, fold_list
 from tolcost.elaborate.layout import pack
-from tolcost.elaborate.maps import WrappedStep, fresh
+from tolcost.elaborate.maps import WrappedStep, fresh_coordinates
 from tolcost.elaborate.reduce import written_fold
 from tolcost.elaborate.shapes import capacity, component, pick_component
 from tolcost.elaborate.values import (
     Data,
     Env,
     NeedsUnrolling,
-    Pieces,
     Seq,
     Unknown,
     Value,
+    ValueList,
     Vec,
     bind_data,
     fail,
@@ -69,31 +70,31 @@ from tolcost.elaborate.values import (
 from tolcost.syntax import tree
 
 MOST_TAKEN = 512
-"""So many turns are taken one by one, where nothing follows from one for the next."""
+"""The most turns that are elaborated one by one, if no induction over the turns succeeds."""
 
 MOST_TRIED = 20_000
-"""So many turns are tried one by one, where the condition has no simple form."""
+"""The most turns at which a condition without a simple form is evaluated one by one."""
 
 NO_LIMIT = LARGEST_LENGTH - 1
-"""A loop that may take so many turns has no limit."""
+"""The limit from which on a loop counts as unlimited."""
 
 
 NO_END = "no end"
-"""What is said of a condition that holds at every turn."""
+"""The result for a condition that holds at every turn."""
 
 Turns = Poly | str | None
-"""A number of turns, ``NO_END``, or nothing that could be told."""
+"""A number of turns, ``NO_END``, or None if it is unknown."""
 
 TURN = data_symbol("turn", 0, LARGEST_LENGTH)
-"""How many turns came before one that may be any."""
+"""The number of turns before an arbitrary one."""
 
 
 @form("trips")
 def trips_form(env: Env, expr: tree.Call) -> Value:
-    """``trips(t, f, init, iter)``: how many turns a loop takes, and whether it takes exactly so many.
+    """Evaluate ``trips(t, f, init, iter)``: the trip count of a loop, and whether it is exact.
 
-    A turn is written as a step of ``reduce``; the first entry of ``init``, and of the result of a turn,
-    is the condition of the next one.  Where data decides the number, finding it computes the conditions.
+    A turn is written like a step of ``reduce``; the first entry of ``init``, and of the result of a turn, is
+    the condition of the next turn. If data decides the trip count, finding it computes the conditions.
     """
     loop = _written_loop(env, expr)
     turns, exact = loop.counted(env, env.context.turns_name)
@@ -105,13 +106,13 @@ def trips_form(env: Env, expr: tree.Call) -> Value:
 
 @form("tripcount")
 def tripcount_form(env: Env, expr: tree.Call) -> Value:
-    """``tripcount(t, f, init, iter)``: as ``trips``, for a loop whose own steps compute the condition."""
+    """Evaluate ``tripcount(t, f, init, iter)``: ``trips`` for a loop whose steps compute the condition."""
     loop = _written_loop(env, expr)
     return loop.result(*loop.counted(env, lambda: "turns"))
 
 
 class _Loop(Struct, frozen=True, eq=False):
-    """A loop as it is written: its turn, with the first condition, what it carries, and its limit."""
+    """A loop: its turn with the first condition, the loop-carried values, and its limit."""
 
     turn: _Turn
     carried: tuple[Value, ...]
@@ -119,25 +120,25 @@ class _Loop(Struct, frozen=True, eq=False):
 
     @property
     def go(self) -> Cond | None:
-        """The condition of the first turn; None where data decides."""
+        """The condition of the first turn; None if data decides it."""
         return truth(self.turn.go)
 
     def counted(self, env: Env, name: Callable[[], str]) -> tuple[Poly, bool]:
-        """Return how many turns are taken once the first is, and whether exactly so many.
+        """Return the trip count, given that the first turn is taken, and whether it is exact.
 
-        ``name`` gives a number of turns that data decides its name.
+        ``name`` names a trip count that data decides.
         """
-        held = Held(None, certain=False)
+        held = HeldTurns(None, certain=False)
         if self.shape[0] != const(0) and self.go is not FALSE:
-            held = _held(env, self.turn, self.carried, self.shape)
-        return _turns(env, self.shape[0], held, name)
+            held = _count_held_turns(env, self.turn, self.carried, self.shape)
+        return _trip_count(env, self.shape[0], held, name)
 
     def result(self, turns: Poly, exact: bool) -> Value:
-        """Return the list that the loop's form gives."""
+        """Return the list that is the value of the form."""
         if self.go is None:
             is_open = any(symbol.kind == "data" for symbol in turns.free)
-            return Pieces((turns, TRUE if exact and is_open else FALSE))
-        return Pieces((turns * indicator(self.go), TRUE if exact else FALSE))
+            return ValueList((turns, TRUE if exact and is_open else FALSE))
+        return ValueList((turns * indicator(self.go), TRUE if exact else FALSE))
 
 
 def _written_loop(env: Env, expr: tree.Call) -> _Loop:
@@ -152,7 +153,7 @@ def _written_loop(env: Env, expr: tree.Call) -> _Loop:
 
 
 def _components_of(env: Env, items: Sequence[Value], sizes: Sequence[int], span: Span) -> tuple[Value, ...]:
-    """Return values one by one, and lists by their components: each is known, or not, by itself."""
+    """Split lists into components, so that each can be known or not by itself."""
     return tuple(
         value
         for item, size in zip(items, sizes, strict=True)
@@ -160,15 +161,18 @@ def _components_of(env: Env, items: Sequence[Value], sizes: Sequence[int], span:
     )
 
 
-class Held(Struct, frozen=True):
-    """At how many turns the condition holds; where that is not ``certain``, it may fail before."""
+class HeldTurns(Struct, frozen=True):
+    """The number of turns at which the condition holds.
+
+    If it is not ``certain``, the condition may fail before.
+    """
 
     turns: Turns
     certain: bool
 
 
-def _turns(env: Env, limit: Poly, held: Held, name: Callable[[], str]) -> tuple[Poly, bool]:
-    """How many turns are taken, and whether exactly so many: what nothing limits is a symbol."""
+def _trip_count(env: Env, limit: Poly, held: HeldTurns, name: Callable[[], str]) -> tuple[Poly, bool]:
+    """Return the trip count, and whether it is exact; a trip count that data decides is a symbol."""
     number = limit.constant
     endless = number is not None and number >= NO_LIMIT
     if isinstance(held.turns, Poly):
@@ -184,25 +188,25 @@ def _turns(env: Env, limit: Poly, held: Held, name: Callable[[], str]) -> tuple[
     return data_symbol(full, 0, most, "turns", base), True
 
 
-# ---- the work of finding out ------------------------------------------------------------------
+# ---- the work of finding the trip count --------------------------------------------------------
 
 
 class _TurnWithCondition(WrappedStep, frozen=True, eq=False):
-    """A turn seen as a step on a list: the condition, and what the loop carries."""
+    """A turn as a step on a list: the condition, and the loop-carried values."""
 
     turn: _Turn
 
     def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
-        """The next list."""
+        """Return the next list."""
         go, *parts = components(accumulator)
         carried = self.turn.from_condition(env, go, parts, at)
         return as_list((*self.turn.said, *components(carried)))
 
 
 def compute_conditions(env: Env, loop: _Loop, turns: Symbol) -> None:
-    """Bind the fold that computes the conditions of a loop, by which data decides its number of turns.
+    """Bind the fold that computes the conditions of a loop whose trip count data decides.
 
-    Of what the loop carries it has what conditions depend on.  Conditions that are static are no work.
+    It contains only the loop-carried values that the conditions depend on. Static conditions are no work.
     """
     step = _TurnWithCondition(loop.turn.step, loop.turn)
     start = (loop.turn.go, *loop.carried)
@@ -213,11 +217,11 @@ def compute_conditions(env: Env, loop: _Loop, turns: Symbol) -> None:
         found = fold_list(env.in_mode(mode), step, start, (atom(turns),), maybe_free=True)
     condition = pick_component(env, bind_data(env, found), 1, step.span)
     if not is_static(condition):
-        env.scope.bind(_defining(_fold_of(env, condition, step.span), turns))
+        env.scope.bind(_restrict_to_condition(_fold_of(env, condition, step.span), turns))
 
 
 def _fold_of(env: Env, condition: Value, span: Span) -> Fold:
-    """Return the fold that a value is the first component of."""
+    """Return the fold whose first component a value is."""
     node = condition.node if isinstance(condition, Data) else None
     while node is not None and not isinstance(node, Fold):
         match node:
@@ -232,8 +236,8 @@ def _fold_of(env: Env, condition: Value, span: Span) -> Fold:
     return node
 
 
-def _defining(fold: Fold, turns: Symbol) -> Fold:
-    """Return a fold without what its first component, a condition, does not depend on."""
+def _restrict_to_condition(fold: Fold, turns: Symbol) -> Fold:
+    """Restrict a fold to the components that its first component, the condition, depends on."""
     body, var = fold.body, fold.accumulator
     items = body.result.items if isinstance(body.result, Pack) else ()
     if len(items) != len(fold.type):
@@ -249,38 +253,41 @@ def _defining(fold: Fold, turns: Symbol) -> Fold:
         return replace(fold, ends=turns)
     alone = Var(var.name, tuple(compress(var.type, chosen)))
     start = pack(tuple(component(fold.start, j) for j in sorted(needed)))
-    inside = those_alone(body, var, alone, chosen)
+    inside = restrict_to_components(body, var, alone, chosen)
     kind = tuple(compress(fold.type, chosen))
     return replace(fold, ends=turns, accumulator=alone, start=start, body=inside, type=kind)
 
 
 def _components_read(node: Node, body: Block, accumulator: Var) -> list[int]:
-    """Return which components of an accumulator a value depends on; all, where it is read as a whole."""
+    """Return the components of an accumulator that a value depends on.
+
+    These are all of them if the accumulator is read as a whole.
+    """
     nodes = list(inner_nodes((node,), dict(body.bindings)))
     parts = [one for one in nodes if isinstance(one, Component) and is_ref(one.value, accumulator)]
     whole = len({part.value for part in parts}) < len({one for one in nodes if is_ref(one, accumulator)})
     return [*range(1, len(accumulator.type) + 1)] if whole else [part.j for part in parts]
 
 
-# ---- the condition after a turn that may be any -----------------------------------------------
+# ---- the condition after an arbitrary turn -----------------------------------------------------
 
 
 class _Turn(WrappedStep, frozen=True):
-    """A turn of a loop, seen as a step on what it carries; ``said`` is the condition it gave last."""
+    """A turn of a loop, as a step on the loop-carried values; ``said`` is the condition it computed last."""
 
     go: Value
     sizes: tuple[int, ...]
-    """How many components each carried value has: a list is carried component by component."""
+    """The number of components of each loop-carried value: a list is carried component by component."""
     said: list[Value] = field(default_factory=list)
 
     def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
-        """What the loop carries after a turn."""
+        """Return the loop-carried values after a turn."""
         return self.from_condition(env, self.go, components(accumulator), at)
 
     def from_condition(self, env: Env, go: Value, parts: Iterable[Value], at: tuple[Value, ...]) -> Value:
-        """The same, given the condition of the turn as well."""
+        """Return the loop-carried values after a turn, given its condition."""
         left = iter(parts)
-        carried = [next(left) if size == 1 else Pieces(tuple(islice(left, size))) for size in self.sizes]
+        carried = [next(left) if size == 1 else ValueList(tuple(islice(left, size))) for size in self.sizes]
         result = self.step.at(env, Seq((go, *carried)), at)
         if not isinstance(result, Seq) or len(result.items) <= len(carried):
             fail("T0403", "a turn gives a condition, and what the loop carries", self.span)
@@ -288,21 +295,21 @@ class _Turn(WrappedStep, frozen=True):
         return as_list(_components_of(env, result.items[1 : len(carried) + 1], self.sizes, self.span))
 
 
-def _held(env: Env, turn: _Turn, start: tuple[Value, ...], shape: tuple[Poly, ...]) -> Held:
-    """At how many turns the condition holds, as far as it follows from what is known at every turn."""
-    coords, inner = fresh(env, turn.pattern, shape)
+def _count_held_turns(env: Env, turn: _Turn, start: tuple[Value, ...], shape: tuple[Poly, ...]) -> HeldTurns:
+    """Find out at how many turns the condition holds, from what induction shows about every turn."""
+    coords, inner = fresh_coordinates(env, turn.pattern, shape)
     with env.context.attempt(inner.scope):
         try:
-            follow(inner, turn, start, shape, coords)
+            elaborate_any_step(inner, turn, start, shape, coords)
         except (Rejected, NeedsUnrolling):
-            return _turn_by_turn(inner, turn, start, shape[0])
-    condition, certain = _necessary(turn.said[0])
+            return _count_turn_by_turn(inner, turn, start, shape[0])
+    condition, certain = _necessary_condition(turn.said[0])
     now = substitute_cond(condition, {the_symbol(coords[0]): TURN + 1})
-    return Held(leading(now, the_symbol(TURN)), certain)
+    return HeldTurns(count_leading_turns(now, the_symbol(TURN)), certain)
 
 
-def _turn_by_turn(env: Env, turn: _Turn, carried: tuple[Value, ...], limit: Poly) -> Held:
-    """The same where nothing follows from one turn for the next, but every turn is a matter of numbers."""
+def _count_turn_by_turn(env: Env, turn: _Turn, carried: tuple[Value, ...], limit: Poly) -> HeldTurns:
+    """Find out at how many turns the condition holds by running turns whose values are numbers."""
     last = LARGEST_LENGTH if limit.constant is None else limit.constant
     try:
         for done in range(min(last, MOST_TAKEN)):
@@ -311,16 +318,16 @@ def _turn_by_turn(env: Env, turn: _Turn, carried: tuple[Value, ...], limit: Poly
                 case Truth(value=True):
                     continue
                 case Truth():
-                    return Held(const(done), certain=True)
+                    return HeldTurns(const(done), certain=True)
                 case _:
-                    return Held(None, certain=False)
+                    return HeldTurns(None, certain=False)
     except (Rejected, NeedsUnrolling):
-        return Held(None, certain=False)
-    return Held(NO_END, certain=True) if last <= MOST_TAKEN else Held(None, certain=False)
+        return HeldTurns(None, certain=False)
+    return HeldTurns(NO_END, certain=True) if last <= MOST_TAKEN else HeldTurns(None, certain=False)
 
 
-def _necessary(value: Value) -> tuple[Cond, bool]:
-    """A condition without which a value does not hold, and whether that is all of it."""
+def _necessary_condition(value: Value) -> tuple[Cond, bool]:
+    """Return a condition that is necessary for a value to be true, and whether it is also sufficient."""
     if isinstance(value, Unknown):
         ends = value.otherwise is not None and truth(value.otherwise) is FALSE
         return (value.needs if ends else TRUE), False
@@ -329,54 +336,54 @@ def _necessary(value: Value) -> tuple[Cond, bool]:
 
 
 def truth(value: Value) -> Cond | None:
-    """The condition that a value of one entry is; None where only data decides."""
+    """Return the condition that a value of one entry is; None if data decides it."""
     inner = plain(value)
     if isinstance(inner, Vec) and len(inner.items) == 1:
         inner = plain(inner.items[0])
     return inner if isinstance(inner, Cond) else None
 
 
-# ---- when a condition fails for the first time ------------------------------------------------
+# ---- the first turn at which a condition fails -------------------------------------------------
 
 
-def leading(condition: Cond, turn: Symbol) -> Turns:
-    """At how many turns, from turn 0 on, a condition holds before it fails for the first time.
+def count_leading_turns(condition: Cond, turn: Symbol) -> Turns:
+    """Return at how many turns, from turn 0 on, a condition holds before it first fails.
 
     >>> from tolcost.algebra import data_symbol, length, the_symbol
     >>> k = data_symbol("k", 0, 100)
-    >>> leading(ge(length("n") - 1 - 2 * k), the_symbol(k))
+    >>> count_leading_turns(ge(length("n") - 1 - 2 * k), the_symbol(k))
     floor((n + 1)/2)
     """
     match condition:
         case Ge(p=p):
-            found = _while_positive(p, turn)
-            return _one_by_one(condition, turn) if found is None else found
+            found = _count_while_nonnegative(p, turn)
+            return _count_by_trial(condition, turn) if found is None else found
         case And(parts=parts):
-            return _first_to_end([leading(part, turn) for part in parts])
+            return _earliest_end([count_leading_turns(part, turn) for part in parts])
         case Not(part=Eq(p=p)) if (compared := _comparison(p)) is not None:
-            return leading(compared, turn)
+            return count_leading_turns(compared, turn)
         case _ if prove(condition) is True:
             return NO_END
         case _:
-            return _one_by_one(condition, turn)
+            return _count_by_trial(condition, turn)
 
 
 def _comparison(p: Poly) -> Cond | None:
-    """The comparison that ``p`` is 1 or 0 by, where it is a truth that was made a number."""
+    """Return the comparison whose truth value, converted to a number, is ``p``."""
     clips = {part.p for mono in p.terms for part in mono if isinstance(part, Relu)}
     tried = (ge(q) for clip in clips for q in (clip, clip - 1, -clip, -clip - 1))
     return next((c for c in tried if indicator(c) in (p, -p)), None)
 
 
-def _first_to_end(found: list[Turns]) -> Turns:
+def _earliest_end(found: list[Turns]) -> Turns:
     if any(turns is None for turns in found):
         return None
     ends = [turns for turns in found if isinstance(turns, Poly)]
     return reduce(minimum, ends) if ends else NO_END
 
 
-def _while_positive(p: Poly, turn: Symbol) -> Turns:
-    """The same of ``p >= 0``, where p changes by the same number each turn."""
+def _count_while_nonnegative(p: Poly, turn: Symbol) -> Turns:
+    """Return at how many turns ``p >= 0`` holds, if p changes by a constant with each turn."""
     at_first = substitute(p, {turn: const(0)})
     change = substitute(p, {turn: const(1)}) - at_first
     slope = change.constant
@@ -393,8 +400,8 @@ def _while_positive(p: Poly, turn: Symbol) -> Turns:
             return None
 
 
-def _one_by_one(condition: Cond, turn: Symbol) -> Turns:
-    """The same of a condition on nothing but the turn."""
+def _count_by_trial(condition: Cond, turn: Symbol) -> Turns:
+    """Return at how many turns a condition on the turn alone holds, by evaluating it turn by turn."""
     if not symbols_of_cond(condition) <= {turn}:
         return None
     failed = (k for k in range(MOST_TRIED) if not evaluate_cond(condition, {turn: k}))

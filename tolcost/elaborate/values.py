@@ -1,20 +1,20 @@
-"""What an expression can be while compiling, the state that one elaboration keeps, and how one evaluates.
+"""Compile-time values, the state of one elaboration, and the evaluation of expressions.
 
-A *static* value is known now, perhaps as a formula in lengths and coordinates.  A *data*
-value is a piece of atomic IR.  Binding time belongs to the value: ``is_static`` tells.
+A *static* value is known at compile time, perhaps as a formula in lengths and coordinates. A *data* value is
+a piece of atomic IR. The binding time is a property of the value: see ``is_static``.
 
     Value = Poly | Cond | Fraction | float | complex | str       static numerics and text
-          | Quotient        a quotient of two integer formulas
-          | Opaque       static, but only a program can say what it is (cos of a coordinate)
+          | Quotient     a quotient of two integer formulas
+          | StaticNode   static, but only a run determines its value (cos of a coordinate)
           | Spaces       type spaces
           | Vec          a ToL of known lengths, entry by entry (entries of any binding time)
           | View         a ToL of any lengths, by a function from coordinates
           | Data         a numeric, list or ToL computed by the program
-          | Pieces       a list whose components are values of their own
-          | Unknown      nothing is known of it; it serves to find out what does not depend on it
+          | ValueList    a list whose components are separate values
+          | Unknown      a value of which nothing is known; it reveals what does not depend on it
           | Seq | Missing | Cast | functions
 
-An operator with several outputs gives ``Results``, which is no value yet: ``single`` makes it one.
+An operator with several outputs returns ``Results``, which is not a value: ``single`` takes the first.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from tolcost.atoms.nodes import Input as InputNode
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span
 from tolcost.spaces import Bounds
 
-if TYPE_CHECKING:  # what a model file comes to is told with values, too, and needs no syntax
+if TYPE_CHECKING:  # values also describe the contents of model files, which need no syntax
     from tolcost.syntax import tree
     from tolcost.syntax.names import Signature
     from tolcost.syntax.tree import Expr, Module
@@ -56,13 +56,13 @@ if TYPE_CHECKING:  # what a model file comes to is told with values, too, and ne
 T = TypeVar("T")
 
 UNROLL_LIMIT = 4096
-"""The largest static domain that is taken entry by entry."""
+"""The largest static domain that is unrolled, entry by entry."""
 
 LAY_OUT_LIMIT = 100_000
-"""The largest static ToL that is taken entry by entry."""
+"""The largest static ToL that is laid out entry by entry."""
 
 MOST_IN_SEQUENCE = 2048
-"""The longest sequence, and the most inputs under one name: each is elaborated on its own."""
+"""The longest sequence, and the most inputs under one name: each is elaborated separately."""
 
 
 class Quotient(Struct, frozen=True):
@@ -72,15 +72,15 @@ class Quotient(Struct, frozen=True):
     under: Poly
 
 
-class Opaque(Struct, frozen=True):
-    """A static numeric that only running tells; its node is free."""
+class StaticNode(Struct, frozen=True):
+    """A static numeric whose value only a run determines; its node is free."""
 
     node: Node
     space: str
 
 
 class Spaces(Struct, frozen=True):
-    """The type list of something: one name per component, and the bounds that a program declares for it."""
+    """A list of types: a space for each component, and the bounds that the program declares for it."""
 
     names: tuple[str, ...]
     within: tuple[Bounds, ...] = ()
@@ -89,8 +89,8 @@ class Spaces(Struct, frozen=True):
 class Vec(Struct, frozen=True):
     """A ToL laid out entry by entry, row-major.
 
-    ``loose`` marks coordinate and shape vectors: one entry of them may stand for the entry.
-    Whether it is ``static`` is asked often, and told once.
+    ``loose`` marks coordinate and shape vectors: such a vector of one entry may be used as the entry.
+    ``static`` is read often, so it is computed once.
     """
 
     shape: tuple[int, ...]
@@ -99,17 +99,16 @@ class Vec(Struct, frozen=True):
     static: bool = False
 
     def __post_init__(self) -> None:
-        """Look through the entries."""
+        """Compute ``static`` from the entries."""
         force_setattr(self, "static", all(map(is_static, distinct(self.items).values())))
 
 
 class View(Struct, frozen=True, eq=False):
-    """A ToL known by what it holds at each coordinate; nothing is laid out.
+    """A ToL defined by a function from coordinates to elements; nothing is laid out.
 
-    ``get`` works in the environment of whoever asks, so that what it binds belongs there.
-    ``static`` views give static values.  ``space`` is that of the elements where it is known.
-    ``laid`` is the node that lays the view out, where one does already.  Elements that are lists have a
-    ``capacity``, and all of their ToLs have one shape.
+    ``get`` runs in the environment of its caller, so that its bindings go there. A ``static`` view returns
+    static values. ``space`` is the space of the elements, if it is known. ``laid`` is a node that already
+    lays the view out. Elements that are lists have a ``capacity``, and all of their ToLs have the same shape.
     """
 
     shape: tuple[Poly, ...]
@@ -121,13 +120,13 @@ class View(Struct, frozen=True, eq=False):
 
 
 class Data(Struct, frozen=True, eq=False):
-    """Something the program computes; its type is its node's."""
+    """A value that the program computes; its type is that of the node."""
 
     node: Node
 
 
-class Pieces(Struct, frozen=True, eq=False):
-    """A list ``(a, b)`` whose components are kept apart."""
+class ValueList(Struct, frozen=True, eq=False):
+    """A list ``(a, b)`` whose components are kept as separate values."""
 
     items: tuple[Value, ...]
 
@@ -139,26 +138,26 @@ class Seq(Struct, frozen=True, eq=False):
 
 
 class Results(Struct, frozen=True, eq=False):
-    """What an operator with several outputs gave; used alone it is the first."""
+    """The results of an operator with several outputs; used as a value, it is the first."""
 
     items: tuple[Value, ...]
 
 
 class Cast(Struct, frozen=True, eq=False):
-    """A static value in a space it is told: it computes as the value, and comes out in the space."""
+    """A static value with an explicit space: it computes like the value, and is laid out in the space."""
 
     value: Value
     space: str
 
 
 class Missing(Struct, frozen=True):
-    """An optional input that is not there."""
+    """An optional input that was not given."""
 
     name: str
 
 
 class Unknown(Struct, frozen=True, eq=False):
-    """Something of which not even the shape is known where ``needs`` holds; else it is ``otherwise``."""
+    """A value of unknown shape where ``needs`` holds; elsewhere it is ``otherwise``."""
 
     needs: Cond = TRUE
     otherwise: Value | None = None
@@ -180,7 +179,7 @@ class Builtin(Struct, frozen=True):
 
 
 class Native(Struct, frozen=True, eq=False):
-    """A function made while compiling, such as a partial application."""
+    """A function created at compile time, such as a partial application."""
 
     name: str
     arity: int
@@ -196,12 +195,12 @@ Value: TypeAlias = (
     | complex
     | str
     | Quotient
-    | Opaque
+    | StaticNode
     | Spaces
     | Vec
     | View
     | Data
-    | Pieces
+    | ValueList
     | Seq
     | Cast
     | Missing
@@ -216,56 +215,56 @@ Items: TypeAlias = tuple[Value, ...]
 
 
 def distinct(items: Collection[T]) -> dict[int, T]:
-    """Objects by their identity, each once: a long vector often has one value everywhere."""
+    """Return the distinct objects by identity: a long vector often repeats one value."""
     return dict(zip(map(id, items), items, strict=True))
 
 
 def is_static(value: Value) -> bool:
-    """Whether nothing of the value depends on data."""
-    if isinstance(value, Poly):  # of most this is asked: no ``match``, which takes twice as long
+    """Whether a value does not depend on data."""
+    if isinstance(value, Poly):  # most calls end here; ``match`` would take twice as long
         return True
     if isinstance(value, (Data, Unknown)):
         return False
     if isinstance(value, (View, Vec)):
         return value.static
-    return not isinstance(value, (Pieces, Seq)) or all(map(is_static, value.items))
+    return not isinstance(value, (ValueList, Seq)) or all(map(is_static, value.items))
 
 
 @cache
 def builtin(name: str) -> Builtin:
-    """The function of a name that no program defines."""
+    """Return the function of a name that no program defines."""
     return Builtin(name)
 
 
 def title_of(function: Applicable) -> str:
-    """What to call a function in a message."""
+    """Return how a message refers to a function."""
     return f"`{function.name}`" if function.name else "this function"
 
 
 def is_function(value: Value) -> bool:
-    """Whether the value can be applied."""
+    """Whether a value can be applied."""
     return isinstance(value, (Closure, Builtin, Native))
 
 
 def single(found: Value | Results) -> Value:
-    """The value of several results when they are used as one: the first."""
+    """Return a value, or the first of several results."""
     return found.items[0] if isinstance(found, Results) else found
 
 
 def plain(value: Value) -> Value:
-    """The value to compute with, whatever space it is to come out in."""
+    """Return the value to compute with, without its explicit space."""
     return value.value if isinstance(value, Cast) else value
 
 
 def cast_of(value: Value) -> str | None:
-    """The finite space a static value came in, if it did."""
+    """Return the explicit space of a static value, if it has one."""
     return value.space if isinstance(value, Cast) else None
 
 
 def recast(value: Value, space: str | None) -> Value:
-    """A static value made from one that came in a space, in that space; anything else as it is.
+    """Give a value the explicit space of the static values it was made from; leave data as it is.
 
-    Of a bracket in which something is data, each of the other entries is.
+    If some entries of a bracket are data, each of the other entries gets the space.
     """
     if space is None or not isinstance(value, (Poly, Cond, Fraction, float, complex, Quotient, Vec, View)):
         return value
@@ -275,7 +274,7 @@ def recast(value: Value, space: str | None) -> Value:
 
 
 def as_output(value: Value) -> Value:
-    """What leaves a program is a ToL of its shape: one entry no longer stands for the entry."""
+    """Prepare a value to leave a program: a loose vector becomes an ordinary ToL of its shape."""
     match value:
         case Cast(value=inner, space=space):
             return recast(as_output(inner), space)
@@ -288,7 +287,7 @@ def as_output(value: Value) -> Value:
 
 
 def entry(value: Value) -> Value:
-    """A coordinate vector of one entry stands for the entry where a number is wanted."""
+    """Return the entry of a loose vector of one entry, where a number is needed."""
     if isinstance(value, Cast):
         return recast(entry(value.value), value.space)
     if isinstance(value, Vec) and value.loose and value.shape == (1,):
@@ -296,7 +295,7 @@ def entry(value: Value) -> Value:
     return value
 
 
-# ---- what a program may be given: values, or what is known of them ---------------------------
+# ---- arguments of a program: values, or only shapes and spaces ------------------------------------
 
 
 class Tensor(Struct, frozen=True):
@@ -307,7 +306,7 @@ class Tensor(Struct, frozen=True):
 
 
 def name_around(name: str) -> str:
-    """What a value of a surrounding graph is called as an input of what it surrounds."""
+    """Return the name under which a value of a surrounding graph is an input of the inner graph."""
     return f"around {name}"
 
 
@@ -321,7 +320,7 @@ Argument = Tensor | Inputs | Value
 
 
 def frozen(value: object) -> object:
-    """What a program is given, as a key: equal keys are lowered alike."""
+    """Return a key for an argument; arguments with equal keys are lowered alike."""
     match value:
         case Tensor(shape=shape, space=space):
             return ("tensor", shape, space)
@@ -345,7 +344,7 @@ def frozen(value: object) -> object:
 
 
 def shape_given(argument: Argument | None) -> tuple[Poly, ...] | None:
-    """The shape of an argument, if it is one ToL."""
+    """Return the shape of an argument, if it is a single ToL."""
     if isinstance(argument, Poly):
         return ()
     match argument:
@@ -365,48 +364,48 @@ def shape_given(argument: Argument | None) -> tuple[Poly, ...] | None:
             return ()
 
 
-# === Why a program cannot be elaborated: kinds of faults, and how they are raised.
+# === Rejections: the kinds of faults, and how they are raised.
 
 
 BUDGET = 600_000
-"""Evaluation steps before a program is refused as too large to elaborate."""
+"""The number of evaluation steps after which a program is rejected as too large to elaborate."""
 
 
 class Fault(Rejected):
-    """A program that cannot be elaborated; ``definite`` if no lengths can make it right at this place."""
+    """A program that cannot be elaborated; ``definite`` if no lengths make it valid at this place."""
 
     definite = False
 
 
 class Misfit(Fault):
-    """Shapes that do not fit together, or not what is done with them."""
+    """Shapes that do not match each other, or the operation on them."""
 
 
 class OutOfRange(Misfit):
-    """Something is looked at that lies outside of its ToL."""
+    """An access outside the range of a ToL."""
 
 
 class ListForNumber(Fault):
-    """A list stands where a number is needed."""
+    """A list where a number is needed."""
 
 
 class RankMismatch(Misfit):
-    """Two shapes that must be one differ in rank."""
+    """Two shapes that must be equal differ in rank."""
 
 
 class UnexpectedValue(Fault):
-    """A text or a number is none of those that a program takes; others may take it."""
+    """A text or a number outside the set that a program accepts; another program may accept it."""
 
 
 class Outside(Fault):
-    """A program says itself that what it is asked for is no ToL computation, and why."""
+    """The program itself declares the request to be no ToL computation, with a reason."""
 
 
 class NeedsUnrolling(Exception):
-    """A table was indexed by a coordinate of a small known range: take that range entry by entry."""
+    """A table was indexed by a coordinate with a small known range: unroll that range."""
 
     def __init__(self, symbol: Symbol, span: Span) -> None:
-        """Remember whose coordinate it was, and where it was used."""
+        """Keep the coordinate, and the place where it was used."""
         super().__init__(symbol.name)
         self.symbol = symbol
         self.span = span
@@ -427,12 +426,12 @@ def fail(
 
 
 def wrong_arity(function: str, takes: Signature, given: int, span: Span) -> NoReturn:
-    """Refuse a function of too few or too many arguments."""
+    """Reject a call with too few or too many arguments."""
     fail("T0203", f"{function} takes {takes}, not {given}", span)
 
 
 def too_many_steps(span: Span) -> NoReturn:
-    """Refuse a program that takes too long to elaborate."""
+    """Reject a program that takes too long to elaborate."""
     fail(
         "T0501",
         f"this program takes more than {BUDGET:,} steps to elaborate",
@@ -442,59 +441,62 @@ def too_many_steps(span: Span) -> NoReturn:
 
 
 CALL_DEPTH = 400
-"""How deeply functions may call one another."""
+"""The deepest nesting of calls: each takes several Python frames."""
 
 
-# === The state of one elaboration: scopes that collect bindings, environments, facts, conditions.
+# === The state of one elaboration: environments, blocks that collect bindings, facts, and recorded
+# conditions.
 
 
 class OperatorDefinition(Protocol):
-    """An operator that programs may call: what it computes, and the library files it uses."""
+    """An operator that programs may call, with the library files it uses."""
 
     @property
     def program(self) -> Module:
-        """What it computes."""
+        """The program of the operator."""
 
     @property
     def library(self) -> tuple[Module, ...]:
-        """The files whose definitions it sees."""
+        """The library files whose definitions it uses."""
 
 
-class Notes:
-    """What the result relies on: conditions on lengths, on coordinates, and lengths that are equal.
+class RecordedConditions:
+    """The assumptions of the result: conditions on lengths and on coordinates, and equal lengths.
 
-    ``agreed`` are equations between lengths none of which may take the place of another: data decides them.
-    ``loops`` are the titles of the nodes with loops whose number of turns data decides.
+    ``data_equations`` are equations between lengths none of which may replace another, because data decides
+    them. ``loops`` are the titles of the nodes with loops whose trip count data decides.
     """
 
-    __slots__ = ("agreed", "conditions", "equal", "loops", "unproved")
+    __slots__ = ("conditions", "data_equations", "equal", "loops", "unproved")
 
     def __init__(
         self,
         conditions: dict[Cond, Condition] | None = None,
         unproved: dict[Cond, Condition] | None = None,
         equal: dict[Symbol, Poly] | None = None,
-        agreed: tuple[Cond, ...] = (),
+        data_equations: tuple[Cond, ...] = (),
         loops: tuple[str, ...] = (),
     ) -> None:
-        """Written out, as that of a trial."""
+        """Not a Struct: a plain class is faster to create, as for ``SpeculativeScope``."""
         self.conditions = conditions or {}
         self.unproved = unproved or {}
         self.equal = equal or {}
-        self.agreed = agreed
+        self.data_equations = data_equations
         self.loops = loops
 
-    def copy(self) -> Notes:
-        """The same notes, to go back to."""
-        return Notes(dict(self.conditions), dict(self.unproved), dict(self.equal), self.agreed, self.loops)
+    def copy(self) -> RecordedConditions:
+        """Copy the notes, to restore them later."""
+        return RecordedConditions(
+            dict(self.conditions), dict(self.unproved), dict(self.equal), self.data_equations, self.loops
+        )
 
     def adopt(self, symbol: Symbol, value: Poly) -> None:
-        """From now on a length is another."""
+        """From now on, replace a length by a form."""
         self.equal = {s: substitute(p, {symbol: value}) for s, p in self.equal.items()}
         self.equal[symbol] = value
 
-    def add(self, later: Notes, since: Notes) -> None:
-        """Note what others came to note after they were as ``since``."""
+    def add(self, later: RecordedConditions, since: RecordedConditions) -> None:
+        """Add the notes of ``later`` that were made after ``since``."""
         for mine, theirs, before in (
             (self.conditions, later.conditions, since.conditions),
             (self.unproved, later.unproved, since.unproved),
@@ -503,21 +505,21 @@ class Notes:
         for symbol, value in later.equal.items():
             if symbol not in since.equal and symbol not in self.equal:
                 self.adopt(symbol, value)
-        self.agreed += later.agreed[len(since.agreed) :]
+        self.data_equations += later.data_equations[len(since.data_equations) :]
         self.loops += later.loops[len(since.loops) :]
 
 
-class Trial:
-    """A piece of elaboration that may be thrown away, and the notes as they were before it.
+class SpeculativeScope:
+    """A speculative part of the elaboration, and the notes as they were before it.
 
-    It lasts as long as a ``with``; unless it is kept, what was noted in it is forgotten at the end.
-    ``levels`` are those of blocks that were asked for while it is the last.
+    It lasts for a ``with`` statement; unless ``keep`` is called, its notes are discarded at the end.
+    ``levels`` caches the level of each block that is asked for while this trial is the innermost one.
     """
 
     __slots__ = ("before", "context", "kept", "level", "levels", "scope")
 
-    def __init__(self, context: Context, scope: Scope, before: Notes, level: int) -> None:
-        """Written out, as those of blocks, names and environments: few things are made as often."""
+    def __init__(self, context: Context, scope: Scope, before: RecordedConditions, level: int) -> None:
+        """Not a Struct, like blocks, names and environments: few objects are created as often."""
         self.context = context
         self.scope = scope
         self.before = before
@@ -525,72 +527,75 @@ class Trial:
         self.kept = False
         self.levels: dict[Scope, int] = {}
 
-    def __enter__(self) -> Trial:
-        """Begin, inside of the trials under way."""
+    def __enter__(self) -> SpeculativeScope:
+        """Begin inside the current trials."""
         self.context.trials.append(self)
         self.context.level = len(self.context.trials)
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End, whether it went well or not."""
+        """End the trial, also after an exception."""
         self.context.trials.pop()
         self.context.level = self.level
         if not self.kept:
             self.context.notes = self.before
             return
-        for around in self.context.trials[self.level :]:  # what is kept here outlives them
+        # kept notes must also survive the end of the trials in which they are remembered
+        for around in self.context.trials[self.level :]:
             around.before.add(self.context.notes, self.before)
 
     def keep(self) -> None:
-        """The attempt succeeded: what it noted stays."""
+        """Mark the trial as successful: its notes stay."""
         self.kept = True
 
 
 class Context(Struct, eq=False):
-    """What one elaboration has found so far."""
+    """The results of one elaboration so far."""
 
     operators: Mapping[str, OperatorDefinition]
     call_operator: Callable[[Env, str, tuple[Value, ...], dict[str, Value], Span], Value | Results]
-    notes: Notes = field(default_factory=Notes)
-    trials: list[Trial] = field(default_factory=list)
+    notes: RecordedConditions = field(default_factory=RecordedConditions)
+    trials: list[SpeculativeScope] = field(default_factory=list)
     level: int = 0
     warnings: list[Diagnostic] = field(default_factory=list)
     around: dict[str, Value] = field(default_factory=dict)
     as_data: dict[str, Value] = field(default_factory=dict)
-    """Values around that are known, as whoever need not know them is given them."""
+    """Known values of surrounding graphs, as data, for programs that need not know them."""
     declared: dict[str, Span] = field(default_factory=dict)
     arguments: list[tuple[str, Value]] = field(default_factory=list)
-    """What attributes and static inputs are given, by name: those of the program itself first."""
+    """The values of attributes and static inputs, by name; those of the program itself come first."""
     gave_data: set[int] = field(default_factory=set)
     left_open: tuple[Cond, tuple[Cond, ...]] = (TRUE, ())
-    """The last condition that could not be decided, and what was known then."""
+    """The last condition that could not be decided, with the facts known then."""
     open: dict[Cond, None] = field(default_factory=dict)
     """The conditions on lengths alone that could not be decided."""
     title: str = ""
-    """What symbols are called after whose values only running tells."""
+    """The prefix of symbols whose values only a run determines."""
     node: int = 0
-    """Which of the nodes of graphs inside is elaborated; 0 where none is."""
+    """The number of the inner graph's node under elaboration; 0 if there is none."""
     nodes: int = 0
-    """How many of them there were so far."""
+    """The number of inner graphs' nodes so far."""
     lengths: set[str] = field(default_factory=set)
-    """What lengths are called, by the program or by who gives its arguments."""
+    """The names of lengths, from the program or from its arguments."""
     looked: int = 0
-    """How often something was noted, or depended on how a value came about."""
+    """Counts the notes made, and the decisions that inspected the origin of a value."""
     asked: int = 0
-    """How often something depended on whether a value is known, or on its space, and no node tells.
+    """Counts decisions that inspected binding time or space without leaving a trace in the IR.
 
-    Spaces that follow from it are told by nodes."""
+    If the count moved, a retyped body must be elaborated again. Spaces that follow from such a decision are
+    visible in nodes.
+    """
     free_components: set[tuple[Var, int]] = field(default_factory=set)
-    """Components of accumulators, by number, that are taken to be static."""
+    """Components of accumulators, by number, that are assumed to be static."""
     steps: int = 0
     unrolled: int = 0
     depth: int = 0
     names: int = 0
 
     def argument_named(self, value: Value) -> str | None:
-        """The attribute or static input that a text or a vector is what was given for, or one entry of it.
+        """Return the attribute or static input whose value a text or a vector is, or contains as an entry.
 
-        Equal numbers are one object, so that nobody can tell where one came from.
+        Numbers are excluded: equal numbers are one object, so their origin cannot be told.
         """
         wanted = plain(value)
         if not isinstance(wanted, (str, Vec)):
@@ -602,27 +607,28 @@ class Context(Struct, eq=False):
         return None
 
     def unused(self, name: str) -> str:
-        """A name like this one for a length of our own: no other length has it."""
+        """Return a name like the given one that no length has, for a new length."""
         while name in self.lengths:
             name += "_"
         return name
 
     def own_name(self, name: str) -> str:
-        """The same for what only running tells; that of a node of a model gets the node's name later."""
+        """Return a name for a run-time value; for a node of a model, the node's title is prefixed later."""
         return name if self.title else self.unused(name)
 
     def turns_name(self) -> str:
-        """Return the name of the number of turns of another loop: ``turns``, ``turns2``, ..."""
-        for notes in self._lasting():
+        """Return the name of the trip count of another loop: ``turns``, ``turns2``, ..."""
+        for notes in self._lasting_notes():
             notes.loops = (*notes.loops, self.title)
         many = self.notes.loops.count(self.title)
         return "turns" if many == 1 else f"turns{many}"
 
     @contextmanager
     def at_node(self, title: str) -> Iterator[None]:
-        """Elaborate the operator of another node of a graph, which symbols are called after.
+        """Elaborate the operator of another node of a graph; symbols are named after the node.
 
-        Which maps gave data is found anew: the operator may be applied to data here, and to shapes there.
+        Whether a map produced data is determined anew: the operator may be applied to data here, and to
+        shapes there.
         """
         before = self.gave_data, self.title, self.node
         self.nodes += 1
@@ -633,59 +639,59 @@ class Context(Struct, eq=False):
             self.gave_data, self.title, self.node = before
 
     def tick(self, span: Span) -> None:
-        """Count one step of work; refuse the program when it has had too many."""
+        """Count one evaluation step; reject the program after too many."""
         self.steps += 1
         if self.steps > BUDGET:
             too_many_steps(span)
 
     def record(self, condition: Cond, kind: ConditionKind, reason: str, span: Span) -> None:
-        """Note something the result relies on, once.
+        """Record a condition that the result relies on, once.
 
-        What must hold at every coordinate, and could be neither proved nor put in terms of
-        lengths, is kept apart: running checks it element by element.
+        A condition that must hold at every coordinate, and was neither proved nor expressed in lengths, is
+        recorded separately: a run checks it element by element.
         """
         self.looked += 1
         local = any(s.kind == "coord" for s in symbols_of_cond(condition))
-        for notes in self._lasting():
+        for notes in self._lasting_notes():
             kept = notes.unproved if local else notes.conditions
             kept.setdefault(condition, Condition(condition, reason, kind, span))
 
     def adopt(self, symbol: Symbol, value: Poly) -> None:
-        """From now on a length is another."""
+        """From now on, replace a length by a form."""
         self.looked += 1
-        for notes in self._lasting():
+        for notes in self._lasting_notes():
             notes.adopt(symbol, value)
 
     def agree(self, equation: Cond) -> None:
-        """From now on an equation holds."""
+        """From now on, assume an equation."""
         self.looked += 1
-        for notes in self._lasting():
-            notes.agreed = (*notes.agreed, equation)
+        for notes in self._lasting_notes():
+            notes.data_equations = (*notes.data_equations, equation)
 
-    def _lasting(self) -> Iterator[Notes]:
-        """The notes in force, and those to go back to from trials that do not matter here."""
+    def _lasting_notes(self) -> Iterator[RecordedConditions]:
+        """Yield the current notes, and those that trials outside the current level will restore."""
         yield self.notes
         for trial in self.trials[self.level :]:
             yield trial.before
 
-    def attempt(self, scope: Scope) -> Trial:
-        """Elaborate something in a block of its own; unless it is kept, what it noted is forgotten."""
-        return Trial(self, scope, self.notes.copy(), self.level)
+    def attempt(self, scope: Scope) -> SpeculativeScope:
+        """Start a trial in a block of its own; unless it is kept, its notes are discarded."""
+        return SpeculativeScope(self, scope, self.notes.copy(), self.level)
 
     def level_of(self, scope: Scope) -> int:
-        """How many trials are under way with the last one that the block belongs to.
+        """Count the current trials up to the innermost one that the block belongs to.
 
-        One before it may be of a block elsewhere: that of a value in which this one was first needed.
+        A trial before it may belong to another block: that of a value which first needed this one.
         """
         if not self.trials:
             return 0
         levels = self.trials[-1].levels
         found = levels.get(scope)
         if found is None:
-            found = levels[scope] = self._counted_level(scope)
+            found = levels[scope] = self._find_level(scope)
         return found
 
-    def _counted_level(self, scope: Scope) -> int:
+    def _find_level(self, scope: Scope) -> int:
         above = set()
         here: Scope | None = scope
         while here is not None:
@@ -698,7 +704,10 @@ class Context(Struct, eq=False):
 
 
 class Mode(Struct, frozen=True, eq=False):
-    """How a block is elaborated: ``tables`` looked up rather than unrolled; ranges ``checked``, or not."""
+    """How a block is elaborated: ``tables`` are looked up instead of unrolled.
+
+    Ranges are ``checked``, or not.
+    """
 
     tables: bool = False
     checked: bool = True
@@ -709,14 +718,15 @@ _FREE = {InputNode, Number, Table, Ref}
 
 
 class Scope(Struct, eq=False):
-    """A block being built: its bindings so far, what is known to hold inside it, and how it is elaborated.
+    """A block under construction: its bindings, the facts that hold inside it, and how it is elaborated.
 
-    A value that it is ``naming`` may be used only where it is in range: being out of it is no fault yet.
-    One that is ``never`` visited knows what cannot be, and so everything.  ``visited`` are those of its facts
-    that hold because it is: no range around it is empty.  ``in_range`` are indices that were proved to be,
-    with their lengths: neighbours are looked at by the same ones, again and again.  ``depth`` is how many
-    coordinates are bound around it: the next are numbered from there on.  None is bound twice on the way to
-    a node, and loops beside each other that are alike share theirs, and what is proved of them.
+    A value under ``naming`` may be used only where it is in range, so an access out of range is not a fault
+    yet. A ``never`` visited block has contradictory facts, from which everything follows. ``visited`` are the
+    facts that hold because the block is visited: no range around it is empty. ``in_range`` are indices that
+    were proved to be in range, with their lengths: neighbouring accesses use the same ones again and again.
+    ``depth`` is the number of coordinates bound around the block: new ones are numbered from there. No
+    coordinate is bound twice on the way to a node, while similar loops side by side share their coordinates
+    and the proofs about them.
     """
 
     parent: Scope | None = None
@@ -730,7 +740,7 @@ class Scope(Struct, eq=False):
     visited: tuple[Cond, ...] = ()
 
     def inner(self, *facts: Cond) -> Scope:
-        """A block inside this one, where ``facts`` hold too."""
+        """Make a block inside this one, with further ``facts``."""
         known, never = self.facts, self.never
         if facts:
             more = [as_fact(part) for part in conjuncts(facts)]
@@ -740,7 +750,7 @@ class Scope(Struct, eq=False):
     def under(
         self, names: Iterable[str], shape: tuple[Poly, ...], *facts: Cond
     ) -> tuple[tuple[Poly, ...], Scope]:
-        """Coordinates from 1 to the lengths of a shape, and a block under them, where ``facts`` hold too."""
+        """Make coordinates from 1 to the lengths of a shape, and a block under them with more ``facts``."""
         coords = tuple(map(numbered_coordinate, names, count(self.depth + 1), shape))
         inner = self.inner(*facts)
         inner.depth += len(shape)
@@ -748,7 +758,7 @@ class Scope(Struct, eq=False):
         return coords, inner
 
     def same(self, *facts: Cond, mode: Mode | None = None, naming: bool = False) -> Scope:
-        """This very block, elaborated where ``facts`` hold too, in another mode, or to name a value."""
+        """Continue this block with further ``facts``, in another mode, or to name a value."""
         known, never, in_range = self.facts, self.never, self.in_range
         if facts:
             more = [as_fact(fact) for fact in facts]
@@ -757,7 +767,10 @@ class Scope(Struct, eq=False):
         return Scope(self, known, self.bindings, mode, naming, never, in_range, self.depth, self.visited)
 
     def bind(self, node: Node, name: str = "", work: JointWork | None = None) -> Node:
-        """The node, computed once in this block; what is free stays, unless it is part of some work."""
+        """Bind a node, so that it is computed once in this block.
+
+        Free nodes stay unbound unless they belong to some work.
+        """
         if work is None and type(node) in _FREE:
             return node
         var = Var(name, node.type, work)
@@ -765,11 +778,11 @@ class Scope(Struct, eq=False):
         return Ref(var, node.type)
 
     def named(self, var: Var) -> Node | None:
-        """What a variable of this block, or of one around it, stands for; None if it is bound otherwise."""
+        """Return the node of a variable bound in this block or around it; None if it is bound otherwise."""
         return next((node for scope in self.around() for bound, node in scope.bindings if bound is var), None)
 
     def around(self) -> Iterator[Scope]:
-        """This block and those around it."""
+        """Yield this block and the blocks around it."""
         scope: Scope | None = self
         while scope is not None:
             yield scope
@@ -780,14 +793,14 @@ class Scope(Struct, eq=False):
         self.bindings.extend(inner.bindings)
 
     def block(self, result: Node) -> Block:
-        """The finished block."""
+        """Return the finished block."""
         return Block(tuple(self.bindings), result)
 
 
 class Lazy:
-    """A named value: computed when first needed, in the block that defines it.
+    """A named value: computed on first use, in the block that defines it.
 
-    ``expr`` is what it was written as, where it was written at all.
+    ``expr`` is its expression, if it has one.
     """
 
     __slots__ = ("busy", "compute", "env", "expr", "name", "value")
@@ -799,7 +812,7 @@ class Lazy:
         compute: Callable[[Env], Value | Results],
         expr: Expr | None = None,
     ) -> None:
-        """Written out, as that of a trial."""
+        """Not a Struct: a plain class is faster to create, as for ``SpeculativeScope``."""
         self.name = name
         self.env = env
         self.compute = compute
@@ -809,22 +822,22 @@ class Lazy:
 
 
 def force(lazy: Lazy | Value, span: Span = NOWHERE) -> Value:
-    """The value; a data value is computed once, in the block where it was defined."""
+    """Return the value; a data value is computed once, in the block of its definition."""
     return single(force_results(lazy, span)) if isinstance(lazy, Lazy) else lazy
 
 
 def force_results(lazy: Lazy, span: Span = NOWHERE) -> Value | Results:
-    """The same, or all results of an operator."""
+    """Return the value, or all results of an operator."""
     if lazy.value is None:
         if lazy.busy:
             fail("T0204", f"`{lazy.name}` is defined in terms of itself", span)
-        # A value from outside of a trial outlives it, and so must what the value relies on.
+        # A value from outside a trial outlives it, and so must the conditions that the value relies on.
         context = lazy.env.context
         level = context.level
         context.level = context.level_of(lazy.env.scope)
         lazy.busy = True
         try:
-            found = lazy.compute(_naming(lazy))
+            found = lazy.compute(_naming_env(lazy))
             lazy.value = found if isinstance(found, Results) else bind_data(lazy.env, found, lazy.name)
         except AlgebraBudget as budget:
             if lazy.expr is not None and budget.span is NOWHERE:
@@ -836,8 +849,11 @@ def force_results(lazy: Lazy, span: Span = NOWHERE) -> Value | Results:
     return lazy.value
 
 
-def _naming(lazy: Lazy) -> Env:
-    """The environment to compute a value in: what the program names knows that it is named."""
+def _naming_env(lazy: Lazy) -> Env:
+    """Return the environment to compute a value in.
+
+    A value that the program names is computed under ``naming``.
+    """
     env = lazy.env
     if not lazy.name or lazy.expr is None or env.scope.naming:
         return env
@@ -845,14 +861,14 @@ def _naming(lazy: Lazy) -> Env:
 
 
 class Element(Struct, frozen=True, eq=False):
-    """What ``*`` means: the current element, and its coordinates."""
+    """The meaning of ``*``: the current element and its coordinates."""
 
     value: Lazy | Value
     coordinates: tuple[Value, ...]
 
 
 class Env:
-    """Names in reach, the block under construction, and the meaning of ``*``."""
+    """The names in scope, the block under construction, and the meaning of ``*``."""
 
     __slots__ = ("context", "in_index", "names", "parent", "scope", "star")
 
@@ -865,7 +881,7 @@ class Env:
         star: Element | None = None,
         in_index: bool = False,
     ) -> None:
-        """Written out, as that of a trial."""
+        """Not a Struct: a plain class is faster to create, as for ``SpeculativeScope``."""
         self.context = context
         self.scope = scope
         self.names = names
@@ -874,25 +890,25 @@ class Env:
         self.in_index = in_index
 
     def child(self, names: dict[str, Lazy | Value], scope: Scope | None = None) -> Env:
-        """An environment inside this one, with names of its own."""
+        """Return an environment inside this one, with its own names."""
         return Env(self.context, scope or self.scope, names, self, self.star, self.in_index)
 
     def indexing(self, inside: bool) -> Env:
-        """The same environment inside or outside an index list."""
+        """Return the environment inside or outside an index list."""
         if inside == self.in_index:
             return self
         return Env(self.context, self.scope, self.names, self.parent, self.star, inside)
 
     def in_mode(self, mode: Mode) -> Env:
-        """The same environment, its block elaborated in another mode."""
+        """Return the environment with its block elaborated in another mode."""
         return self.building(self.scope.same(mode=mode))
 
     def building(self, scope: Scope) -> Env:
-        """The same environment, its bindings going to another block."""
+        """Return the environment with its bindings going to another block."""
         return Env(self.context, scope, self.names, self.parent, self.star, self.in_index)
 
     def nearest(self, name: str) -> Lazy | Value | None:
-        """What goes by a name here, or None."""
+        """Return the innermost value of a name, or None."""
         env: Env | None = self
         while env is not None:
             if name in env.names:
@@ -901,7 +917,7 @@ class Env:
         return None
 
     def lookups(self, name: str) -> Iterator[Lazy | Value]:
-        """Everything that goes by a name, nearest first."""
+        """Yield all values of a name, innermost first."""
         env: Env | None = self
         while env is not None:
             if name in env.names:
@@ -910,7 +926,10 @@ class Env:
 
 
 def bind_data(env: Env, value: Value, name: str = "", work: JointWork | None = None) -> Value:
-    """A data value computed once in the current block; anything else unchanged."""
+    """Bind a data value, so that it is computed once in the current block.
+
+    Leave any other value unchanged.
+    """
     if isinstance(value, Poly):
         return value
     if isinstance(value, Data):
@@ -919,18 +938,18 @@ def bind_data(env: Env, value: Value, name: str = "", work: JointWork | None = N
     match value:
         case Vec(shape=shape, items=items, loose=loose) if not is_static(value):
             return Vec(shape, tuple(bind_data(env, item, name, work) for item in items), loose)
-        case Pieces(items=items) if not is_static(value):
-            return Pieces(tuple(bind_data(env, item, name, work) for item in items))
-        case Opaque(node=node, space=space):
-            return Opaque(env.scope.bind(node, name), space)
+        case ValueList(items=items) if not is_static(value):
+            return ValueList(tuple(bind_data(env, item, name, work) for item in items))
+        case StaticNode(node=node, space=space):
+            return StaticNode(env.scope.bind(node, name), space)
         case _:
             return value
 
 
-# === The heart of elaboration: an expression and an environment give a value.
+# === Evaluation: an expression and an environment give a value.
 #
-# Each kind of syntax has one function; the modules that define them register them here, and so
-# do the primitives and the special forms.
+# Each kind of syntax has one rule; the modules that define rules register them here, and so do those of
+# primitives and special forms.
 
 
 EvaluationRule = Callable[[Env, Any], Value | Results]
@@ -938,7 +957,7 @@ SpecialForm: TypeAlias = "Callable[[Env, tree.Call], Value | Results]"
 Primitive = Callable[[Env, tuple[Value, ...], Span], Value]
 
 RULES: dict[type, EvaluationRule] = {}
-"""How to evaluate each kind of expression."""
+"""The evaluation rule of each kind of expression."""
 
 FORMS: dict[str, SpecialForm] = {}
 """Applications that do not evaluate their arguments first: map, reduce, where, given, seq."""
@@ -948,9 +967,9 @@ PRIMITIVES: dict[str, Primitive] = {}
 
 
 def evaluate(env: Env, expr: tree.Expr) -> Value:
-    """The value of an expression; of several results the first."""
+    """Evaluate an expression; of several results, return the first."""
     context = env.context
-    context.steps += 1  # as ``tick`` does; this is asked most of all
+    context.steps += 1  # ``tick``, inlined: this is the most frequent call
     if context.steps > BUDGET:
         too_many_steps(expr.span)
     found = RULES[type(expr)](env, expr)
@@ -958,13 +977,13 @@ def evaluate(env: Env, expr: tree.Expr) -> Value:
 
 
 def results(env: Env, expr: tree.Expr) -> Value | Results:
-    """The value of an expression, or all that an operator in it gives."""
+    """Evaluate an expression; return all results of an operator."""
     env.context.tick(expr.span)
     return RULES[type(expr)](env, expr)
 
 
 def evaluates(kind: type) -> Callable[[EvaluationRule], EvaluationRule]:
-    """Register how one kind of expression is evaluated."""
+    """Register the evaluation rule of one kind of expression."""
 
     def register(rule: EvaluationRule) -> EvaluationRule:
         RULES[kind] = rule

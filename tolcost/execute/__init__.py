@@ -1,4 +1,4 @@
-"""Running atoms: values, and the counts that closed forms are held to."""
+"""Interpreters of atoms: they compute values, and the counts that closed forms are checked against."""
 
 from tolcost.execute.inputs import meet
 from tolcost.execute.reference import run_reference

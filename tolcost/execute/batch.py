@@ -1,12 +1,11 @@
-"""Values on a grid: moving them to deeper grids, choosing between them, reading their members.
+"""Values on a grid: broadcasting them to deeper grids, choosing between them, reading their members.
 
-Lengths that vary over a grid are padded to the largest; what stands in the padding is
-arbitrary and never reaches a result, because every reader knows the true lengths.
+Lengths that vary over a grid are padded to the largest; the padding is arbitrary and never reaches a result,
+because every reader knows the true lengths.
 
-Indices that are affine in the coordinates and stay in range read through a strided view,
-without copying: rows, columns, diagonals and sliding windows alike.  All others go through
-NumPy's fancy indexing, clipped to the range; what was out of range becomes a fault, but only
-at points that are really there.
+Indices that are affine in the coordinates and stay in range are read through a strided view, without copying:
+rows, columns, diagonals and sliding windows alike.  All other indices go through NumPy's fancy indexing,
+clipped to the range; an index out of range becomes a fault, but only at points that exist.
 """
 
 from __future__ import annotations
@@ -27,23 +26,23 @@ from tolcost.execute.values import MOST_TOLD, Piece, check_size, first_fault, ti
 
 
 class Batch(Struct, frozen=True):
-    """A value on a grid of some depth: that many leading axes belong to the grid.
+    """A value on a grid of some depth: its first ``depth`` axes belong to the grid.
 
-    The fault of a piece has the rank of its data, and the two spread over each other: an axis
-    that matters to one only has size 1 in the other.
+    The fault of a piece has the rank of its data, and the two broadcast against each other: an axis that
+    matters to only one of them has size 1 in the other.
     """
 
     pieces: tuple[Piece, ...]
     depth: int
 
     def own(self, j: int = 0) -> tuple[int, ...]:
-        """Give the (padded) shape of a component."""
+        """Return the (padded) shape of a component."""
         shape: tuple[int, ...] = self.pieces[j].data.shape
         return shape[self.depth :]
 
 
 def each(batch: Batch, change: Callable[[Array], Array], depth: int | None = None) -> Batch:
-    """Rearrange the elements of every piece and their faults alike."""
+    """Apply a rearrangement to the elements of every piece and to their faults."""
     pieces = (
         Piece(change(piece.data), None if piece.fault is None else change(whole_fault(piece, batch.depth)))
         for piece in batch.pieces
@@ -52,12 +51,12 @@ def each(batch: Batch, change: Callable[[Array], Array], depth: int | None = Non
 
 
 def spread(array: Array, shape: tuple[int, ...]) -> Array:
-    """Repeat along axes of size 1, without copying."""
+    """Broadcast axes of size 1, without copying."""
     return array if array.shape == shape else np.broadcast_to(array, shape)
 
 
 def whole_fault(piece: Piece, depth: int) -> Array:
-    """Give the fault of every element, 0 where there is none, in the shape of the elements."""
+    """Return the fault of every element, 0 where there is none, in the shape of the elements."""
     own = piece.data.shape[depth:]
     if piece.fault is None:
         return np.zeros((1,) * depth + own, np.int32)
@@ -65,7 +64,7 @@ def whole_fault(piece: Piece, depth: int) -> Array:
 
 
 def lift(batch: Batch, depth: int) -> Batch:
-    """Give the value on a deeper grid; it does not depend on the coordinates added."""
+    """Move a value to a deeper grid; it does not depend on the added coordinates."""
     if batch.depth == depth:
         return batch
     place, added = batch.depth, (1,) * (depth - batch.depth)
@@ -84,7 +83,7 @@ def _inserted(array: Array, place: int, added: tuple[int, ...]) -> Array:
 
 
 def reshaped(piece: Piece, own: tuple[int, ...], depth: int) -> Piece:
-    """Give a piece another shape of its own, with the elements in the same order."""
+    """Reshape a piece within its own axes, keeping the order of elements."""
     shape = piece.data.shape
     fault = None if piece.fault is None else whole_fault(piece, depth)
     moved = None if fault is None else fault.reshape(fault.shape[:depth] + own)
@@ -92,12 +91,12 @@ def reshaped(piece: Piece, own: tuple[int, ...], depth: int) -> Piece:
 
 
 def constant(data: Array, depth: int) -> Batch:
-    """Give a numeric as a value on a grid; arrays already have the grid's axes."""
+    """Return a numeric as a value on a grid; arrays already have the grid's axes."""
     return Batch((Piece(data.reshape((1,) * depth) if data.ndim == 0 else data),), depth)
 
 
 def in_spaces(batch: Batch, types: Type, bits: bool = False) -> Batch:
-    """Give the values (or the same bits) in the spaces of a type."""
+    """Return the values (or the same bits) in the spaces of a type."""
     return Batch(values.in_spaces(batch.pieces, types, bits), batch.depth)
 
 
@@ -108,7 +107,7 @@ def choose(condition: Array, then: Batch, other: Batch) -> Batch:
 
 
 def _chosen(condition: Array, then: Piece, other: Piece, depth: int) -> Piece:
-    then, other = _padded_alike(then, other, depth)
+    then, other = _pad_to_common(then, other, depth)
     picks = condition.reshape(condition.shape + (1,) * (then.data.ndim - depth))
     data = np.where(picks, then.data, other.data)
     if then.fault is None and other.fault is None:
@@ -118,8 +117,8 @@ def _chosen(condition: Array, then: Piece, other: Piece, depth: int) -> Piece:
     return Piece(data, tidy(np.where(picks, *faults)))
 
 
-def _padded_alike(a: Piece, b: Piece, depth: int) -> tuple[Piece, Piece]:
-    """Pad two pieces to one shape; without a grid their shapes have to agree."""
+def _pad_to_common(a: Piece, b: Piece, depth: int) -> tuple[Piece, Piece]:
+    """Pad two pieces to a common shape; without a grid their shapes must be equal."""
     left, right = a.data.shape[depth:], b.data.shape[depth:]
     if left == right:
         return a, b
@@ -130,7 +129,7 @@ def _padded_alike(a: Piece, b: Piece, depth: int) -> tuple[Piece, Piece]:
 
 
 def pad(piece: Piece, own: tuple[int, ...], depth: int) -> Piece:
-    """Fill up to a larger shape of its own."""
+    """Pad a piece to a larger own shape."""
     shape = piece.data.shape
     if shape[depth:] == own:
         return piece
@@ -140,7 +139,7 @@ def pad(piece: Piece, own: tuple[int, ...], depth: int) -> Piece:
 
 
 def with_fault(batch: Batch, fault: Array | None) -> Batch:
-    """Make every element a fault where a fault on the grid says so."""
+    """Mark every element as faulty where a fault on the grid is set."""
     if fault is None:
         return batch
     pieces = []
@@ -151,7 +150,7 @@ def with_fault(batch: Batch, fault: Array | None) -> Batch:
 
 
 def fill_axes(batch: Batch, grid: Grid, depth: int) -> Batch:
-    """Turn the axes of a grid from ``depth`` on into the first axes of the value's own."""
+    """Turn the axes of a grid, from ``depth`` on, into the leading axes of the value's own shape."""
     sizes = tuple(axis.size for axis in grid.axes[depth:])
 
     def filled(array: Array) -> Array:
@@ -161,7 +160,7 @@ def fill_axes(batch: Batch, grid: Grid, depth: int) -> Batch:
 
 
 def concatenate(batches: Sequence[Batch], axis: int) -> Batch:
-    """Put values one after the other along an axis of the arrays, agreeing in all others."""
+    """Concatenate values along an axis of their arrays; all other lengths agree."""
     if len(batches) == 1:
         return batches[0]
     depth = batches[0].depth
@@ -170,14 +169,14 @@ def concatenate(batches: Sequence[Batch], axis: int) -> Batch:
 
 
 def _concatenated(pieces: Sequence[Piece], axis: int, depth: int) -> Piece:
-    data = _laid_end_to_end([piece.data for piece in pieces], axis, depth)
+    data = _concatenate_arrays([piece.data for piece in pieces], axis, depth)
     if all(piece.fault is None for piece in pieces):
         return Piece(data)
-    return Piece(data, _laid_end_to_end([whole_fault(piece, depth) for piece in pieces], axis, depth))
+    return Piece(data, _concatenate_arrays([whole_fault(piece, depth) for piece in pieces], axis, depth))
 
 
-def _laid_end_to_end(arrays: Sequence[Array], axis: int, depth: int) -> Array:
-    """Concatenate; other axes of the grid are spread, other axes of the values padded."""
+def _concatenate_arrays(arrays: Sequence[Array], axis: int, depth: int) -> Array:
+    """Concatenate arrays; other grid axes are broadcast, other own axes padded."""
     most = [max(sizes) for sizes in zip(*(array.shape for array in arrays), strict=True)]
     check_size([*most[:axis], sum(array.shape[axis] for array in arrays), *most[axis + 1 :]])
     return np.concatenate([_fitted(array, most, axis, depth) for array in arrays], axis)
@@ -198,7 +197,7 @@ GridIndex: TypeAlias = Affine | Array
 
 
 def strided(tol: Batch, index: Sequence[Affine], grid: Grid) -> Batch:
-    """Read members at affine indices that are known to be in range, as a view."""
+    """Read members, as a view, at affine indices that are known to be in range."""
     return Batch(tuple(_strided_piece(piece, index, grid) for piece in tol.pieces), tol.depth)
 
 
@@ -226,14 +225,14 @@ def _window(data: Array, index: Sequence[Affine], grid: Grid) -> Array:
         shape.append(axis.size if any(moves) or data.shape[place] > 1 else 1)
         strides.append(step)
     origin = data[(slice(None),) * depth + tuple(slice(form.origin - 1, None) for form in index)]
-    if data.dtype.isbuiltin != 1:  # NumPy's array interface knows only its own element types
+    if data.dtype.isbuiltin != 1:  # NumPy's array interface supports only its own element types
         raw = as_strided(origin.view(f"u{data.itemsize}"), shape, strides, writeable=False)
         return raw.view(data.dtype)
     return as_strided(origin, shape, strides, writeable=False)
 
 
 def _sliced(data: Array, index: Sequence[Affine], grid: Grid) -> Array | None:
-    """Read by slices, much the quicker, where every index moves with a coordinate of its own, if at all."""
+    """Read by slices, which is much faster, if each index moves with at most one coordinate, its own."""
     at: list[int | slice] = [slice(None)] * grid.depth
     moving: list[int] = []
     for form in index:
@@ -255,7 +254,7 @@ def _sliced(data: Array, index: Sequence[Affine], grid: Grid) -> Array | None:
 
 
 def stays_in_range(index: Sequence[GridIndex], lengths: Sequence[int | Array], grid: Grid) -> bool:
-    """Tell whether all indices are affine and in range at every point, there or not."""
+    """Whether all indices are affine and in range at every point, masked points included."""
     for form, length in zip(index, lengths, strict=False):
         if not isinstance(form, Affine) or not isinstance(length, int):
             return False
@@ -266,7 +265,7 @@ def stays_in_range(index: Sequence[GridIndex], lengths: Sequence[int | Array], g
 
 
 def values_of(form: GridIndex, grid: Grid) -> Array:
-    """Give an index as an array with the grid's axes."""
+    """Return an index as an array with the grid's axes."""
     if not isinstance(form, Affine):
         return form
     result = np.full((1,) * grid.depth, form.origin, np.int64)
@@ -282,7 +281,7 @@ def clipped(
     grid: Grid,
     number: Callable[[int, int], int],
 ) -> tuple[list[Array], Array | None]:
-    """Give 0-based indices inside the arrays, and the fault at points that were out of range."""
+    """Return 0-based indices inside the arrays, and the fault at points that were out of range."""
     inside: list[Array] = []
     fault: Array | None = None
     for form, length, size in zip(index, lengths, own, strict=False):
@@ -290,13 +289,15 @@ def clipped(
         bad = (wanted < 1) | (wanted > length)
         if bad.any():
             bad = bad if grid.mask is None else bad & grid.mask
-            fault = first_fault([fault, tidy(_numbered(bad, wanted, length, number))])
+            fault = first_fault([fault, tidy(_number_faults(bad, wanted, length, number))])
         inside.append(np.clip(wanted, 1, max(size, 1)).astype(np.int64) - 1)
     return inside, fault
 
 
-def _numbered(bad: Array, wanted: Array, length: int | Array, number: Callable[[int, int], int]) -> Array:
-    """Give each place that is not there a number: those met first their own, one to all others."""
+def _number_faults(
+    bad: Array, wanted: Array, length: int | Array, number: Callable[[int, int], int]
+) -> Array:
+    """Number out-of-range positions; the first few get distinct fault numbers, all later ones share one."""
     wanted, length, _ = np.broadcast_arrays(wanted, length, bad)
     bad = np.broadcast_to(bad, wanted.shape)
     found = np.zeros(bad.shape, np.int32)
@@ -313,7 +314,7 @@ def _numbered(bad: Array, wanted: Array, length: int | Array, number: Callable[[
 
 
 def grid_index(data: Array, grid: Grid) -> list[Array]:
-    """Give the indices that walk the grid's own axes of an array."""
+    """Return the indices that run over the grid's own axes of an array."""
     return [
         grid.coordinate(place) - axis.lo if data.shape[place] > 1 else np.zeros((1,) * grid.depth, np.int64)
         for place, axis in enumerate(grid.axes)
@@ -321,7 +322,7 @@ def grid_index(data: Array, grid: Grid) -> list[Array]:
 
 
 def gathered(tol: Batch, inside: list[Array], fault: Array | None, grid: Grid) -> Batch:
-    """Read members at any indices inside the arrays."""
+    """Read members at arbitrary indices inside the arrays."""
     pieces = []
     for piece in tol.pieces:
         if 0 in tol.own():
@@ -341,7 +342,7 @@ def _gathered_fault(piece: Piece, inside: list[Array], grid: Grid) -> Array | No
 
 
 def replaced(tol: Batch, inside: list[Array], value: Batch, fault: Array | None, grid: Grid) -> Batch:
-    """Replace members at any indices inside the arrays."""
+    """Replace members at arbitrary indices inside the arrays."""
     pieces = tuple(
         _replaced_piece(old, inside, new, grid) for old, new in zip(tol.pieces, value.pieces, strict=True)
     )
@@ -357,7 +358,7 @@ def _replaced_piece(old: Piece, inside: list[Array], new: Piece, grid: Grid) -> 
 
 
 def _overwritten(old: Array, inside: list[Array], new: Array, grid: Grid) -> Array:
-    """Copy an array with members replaced; new members may be padded less than the old ones."""
+    """Copy an array with members replaced; new members may have less padding than the old ones."""
     depth = grid.depth
     leading = np.broadcast_shapes(old.shape[:depth], new.shape[:depth], *(i.shape for i in inside))
     copy = np.array(spread(old, (*leading, *old.shape[depth:])), np.result_type(old, new))

@@ -1,8 +1,7 @@
-"""Spaces as NumPy element types, and moving values between spaces.
+"""Spaces as NumPy element types, and conversion of values between spaces.
 
-Mathematical spaces are executed in the widest machine type of their family: integers in
-int64, reals in float64, complex numbers in complex128.  Types narrower than NumPy's own
-come from ``ml_dtypes``.
+Mathematical spaces are executed in the widest machine type of their family: integers in int64, reals in
+float64, complex numbers in complex128.  Types narrower than NumPy's own come from ``ml_dtypes``.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ from tolcost.diagnostics import Diagnostic, InternalError, Rejected, refuse
 from tolcost.spaces import SPACES, kind_of
 
 Array: TypeAlias = NDArray[Any]
-"""An array of any element type: which one is known only from the space beside it."""
+"""An array of any element type, which is known only from the space stored beside it."""
 
 Arrays: TypeAlias = Mapping[str, tuple[Array, ...]]
-"""For each input the arrays of its components."""
+"""The arrays of each input, by component."""
 
 _BY_KIND = {"B": np.bool_, "Z": np.int64, "R": np.float64, "C": np.complex128, "S": np.object_}
 _NARROW = frozenset(name for name in SPACES if hasattr(ml_dtypes, name))
@@ -40,14 +39,14 @@ DTYPES: dict[str, np.dtype[Any]] = {
 
 
 KEPT = "a run keeps whole numbers below 2^63: `convert` to R first to round them, to int64 to wrap around"
-"""What to do about a number that is too large."""
+"""The hint for a number that is too large."""
 
 HELD = 2**53
-"""Floats of 64 bits hold every whole number up to this."""
+"""The largest N such that 64-bit floats represent every whole number up to N."""
 
 
 def dtype_of(space: str) -> np.dtype[Any]:
-    """Give the element type that values of a space are kept in.
+    """Return the element type that values of a space are stored in.
 
     >>> dtype_of("R"), dtype_of("int4")
     (dtype('float64'), dtype(int4))
@@ -59,9 +58,9 @@ def dtype_of(space: str) -> np.dtype[Any]:
 
 
 def working_dtype(space: str) -> np.dtype[Any]:
-    """Give the element type that functions compute in before rounding to the space.
+    """Return the element type that functions compute in before rounding to the space.
 
-    Narrow floats work in float32 and narrow integers in int64, so each result is rounded once.
+    Narrow floats compute in float32 and narrow integers in int64, so each result is rounded once.
     """
     if space == "float16" or space in _NARROW:
         return np.dtype(np.float32 if kind_of(space) == "R" else np.int64)
@@ -69,7 +68,7 @@ def working_dtype(space: str) -> np.dtype[Any]:
 
 
 def convert(data: Array, space: str) -> Array:
-    """Give the same values in another space: rounded half to even, integers wrapped.
+    """Convert values to another space: rounded half to even, integers wrapped.
 
     >>> convert(np.array([2.5, -1.0]), "int8").tolist(), convert(np.array([300]), "uint8").tolist()
     ([2, -1], [44])
@@ -92,47 +91,47 @@ def convert(data: Array, space: str) -> Array:
 
 
 def is_narrow(dtype: np.dtype[Any]) -> bool:
-    """Tell whether an element type is one of ``ml_dtypes``."""
-    return dtype.isbuiltin != 1 and dtype.name in _NARROW  # the name is slow to ask for
+    """Whether an element type comes from ``ml_dtypes``."""
+    return dtype.isbuiltin != 1 and dtype.name in _NARROW  # ``isbuiltin`` first: looking up the name is slow
 
 
 def is_real(dtype: np.dtype[Any]) -> bool:
-    """Tell whether an element type is a floating-point one."""
+    """Whether an element type is a floating-point type."""
     return dtype.kind == "f" or (is_narrow(dtype) and kind_of(dtype.name) == "R")
 
 
 def is_unbounded(space: str) -> bool:
-    """Tell whether a space is one of all reals, or of those of a sign."""
+    """Whether a space is all reals, or all reals of a sign."""
     return kind_of(space) == "R" and not SPACES[space].finite
 
 
 def is_exact(data: Array) -> bool:
-    """Tell whether numbers are held as Python's own, of any size; texts are objects, too."""
+    """Whether numbers are stored as Python integers of any size; texts are stored as objects, too."""
     return data.dtype == np.object_ and data.size > 0 and not isinstance(data.item(0), str)
 
 
 def is_complex(dtype: np.dtype[Any]) -> bool:
-    """Tell whether an element type is a complex one."""
+    """Whether an element type is complex."""
     return dtype.kind == "c"
 
 
 def _rounded(data: Array, target: np.dtype[Any]) -> Array:
-    """Round to an integer type, modulo its range; what is no number at all becomes 0.
+    """Round to an integer type, modulo its range; NaN and infinities become 0.
 
-    What C makes of a number beyond the type differs from processor to processor, so none is handed to it:
-    a remainder by a power of two is exact, and its magnitude fits uint64.
+    C leaves the conversion of a number beyond the type's range to the processor, so such numbers are reduced
+    first: the remainder by a power of two is exact, and its magnitude fits uint64.
     """
     whole = np.rint(data.astype(np.float64))
     finite = np.isfinite(whole)
     rest = np.fmod(np.where(finite, whole, 0.0), 2.0**64)
     magnitude = np.abs(rest).astype(np.uint64)
-    with np.errstate(over="ignore"):  # a negative number wraps, as it should
+    with np.errstate(over="ignore"):  # wrapping a negative number is intended
         wrapped = np.where(rest < 0, np.uint64(0) - magnitude, magnitude)
     return np.asarray(wrapped.astype(np.int64).astype(target))
 
 
 def as_places(data: Array) -> Array:
-    """Give numbers as coordinates, rounded; one that no ToL has stays out of range, and never wraps into it.
+    """Round numbers to coordinates; numbers outside every ToL stay out of range and never wrap into it.
 
     >>> as_places(np.array([2.0, 2.0**64 + 4096, np.nan])).tolist() == [2, 2**62, 0]
     True
@@ -144,7 +143,7 @@ def as_places(data: Array) -> Array:
 
 
 def _through_objects(data: Array, space: str, target: np.dtype[Any]) -> Array:
-    """Move between Python objects (text, or integers beyond int64) and an element type."""
+    """Convert between Python objects (texts, or integers beyond int64) and an element type."""
     flat = data.reshape(-1).tolist()
     if target == np.object_:
         texts = [value if isinstance(value, str) else str(value) for value in data.reshape(-1)]
@@ -167,14 +166,14 @@ def _parsed(value: object) -> int | float | complex | Fraction:
 
 
 def object_array(values: Sequence[object]) -> Array:
-    """Give objects side by side."""
+    """Return a one-dimensional array of objects."""
     made = np.empty(len(values), np.object_)
     made[:] = values
     return made
 
 
 def same_bits(data: Array, space: str) -> Array:
-    """Read the bits of an array as elements of another space of the same width.
+    """Reinterpret the bits of an array as elements of another space of equal width.
 
     >>> same_bits(np.array([1.0], dtype=np.float32), "int32").tolist()
     [1065353216]
@@ -183,9 +182,9 @@ def same_bits(data: Array, space: str) -> Array:
 
 
 def number(value: int | float | complex | Fraction | str, space: str) -> Array:
-    """Give a static number as an array of rank 0 in a space.
+    """Return a static number as an array of rank 0 in a space.
 
-    A whole number of 64 bits that floats may not hold stays what it is in a space of all reals.
+    In a space of all reals, a whole number of at most 64 bits that floats may not represent stays an integer.
 
     >>> number(Fraction(1, 4), "float16"), number(-1, "uint8"), number(True, "B")
     (array(0.25, dtype=float16), array(255, dtype=uint8), array(True))
@@ -212,14 +211,14 @@ def number(value: int | float | complex | Fraction | str, space: str) -> Array:
 
 @lru_cache(maxsize=1 << 10, typed=True)
 def whole_number(value: int, space: str) -> Array:
-    """The same for an integer or a truth value; nobody writes into it, since it is made once."""
+    """Return ``number`` of an integer or a truth value; the array is shared, and therefore read-only."""
     made = number(value, space)
     made.flags.writeable = False
     return made
 
 
 def _is_large(value: int | Fraction) -> bool:
-    """Tell whether a number is a whole one that has 64 bits, and that floats may not hold."""
+    """Whether a number is whole, fits 64 bits, and may not be representable as a float."""
     return value.denominator == 1 and HELD < abs(int(value)) < 2**64
 
 
@@ -251,7 +250,7 @@ def _whole(value: int | float | complex | Fraction, space: str, target: np.dtype
 
 
 def numbers(values: Sequence[int | float | complex | Fraction | str], space: str) -> Array:
-    """Give static numbers side by side, in a space.
+    """Return static numbers as a vector in a space.
 
     >>> numbers([1, 2**53 + 1], "R"), numbers([1, 2], "R")
     (array([1.0, 9007199254740993], dtype=object), array([1., 2.]))
@@ -260,18 +259,18 @@ def numbers(values: Sequence[int | float | complex | Fraction | str], space: str
 
 
 def beside(entries: Sequence[Array], space: str) -> Array:
-    """Give numbers of a space side by side."""
+    """Return numbers of a space as a vector."""
     made = np.empty(len(entries), holding(space, entries))
     for k, entry in enumerate(entries):
-        made[k] = entry.item() if made.dtype == np.object_ else entry[()]  # numbers of Python's own
+        made[k] = entry.item() if made.dtype == np.object_ else entry[()]  # Python's own numbers
     return made
 
 
 def holding(space: str, numbers: Sequence[Array]) -> np.dtype[Any]:
-    """Give the element type that holds static numbers of a space side by side."""
+    """Return the element type for a vector of static numbers of a space."""
     return np.dtype(np.object_) if any(entry.dtype == np.object_ for entry in numbers) else dtype_of(space)
 
 
 def shortened(value: int) -> str:
-    """Show a large integer without writing out all its digits."""
+    """Format an integer; a very large one by its number of bits, without its digits."""
     return str(value) if value.bit_length() < 256 else f"an integer of {value.bit_length()} bits"

@@ -1,7 +1,6 @@
-"""Evaluating a Fold on a grid: at once where it is a reduction, else step by step.
+"""Evaluate a Fold on a grid: at once if it is a reduction or a scatter, else step by step.
 
-Stepping visits the fold's own coordinates one after the other, each step for all points of the
-grid around it.
+Stepping visits the fold's own coordinates one after another, each step for all points of the enclosing grid.
 """
 
 from __future__ import annotations
@@ -45,23 +44,23 @@ from tolcost.execute.reductions import (
 from tolcost.execute.values import Piece, first_fault, tidy
 from tolcost.execute.whole_numbers import SURE, grows, sizes
 
-# === Folds that only replace members of their accumulator, at places that data decides: all steps at once.
+# === Scatters: folds that only replace members of their accumulator, at places computed from data.
 #
 # A fold whose step is ``put(accumulator, p, e)`` or ``put(accumulator, p, f(accumulator[p], e))``, with p
-# and e free of the accumulator, scatters: histograms, sums by key, tables of where a key stands.  NumPy does
-# it in the same order, and so with the same result.  Whatever is out of the ordinary (a place outside, a
-# fault) is left to the steps themselves, which know what to say.
+# and e free of the accumulator, scatters: histograms, sums by key, tables of key positions.  NumPy can do
+# all steps at once, in the same order, and so with the same result.  A place out of range or a fault
+# falls back to the steps, which report it precisely.
 
 
 MAX_POINTS = 2**23
-"""A fold of more steps is done step by step."""
+"""Folds with more steps are evaluated step by step, which bounds the memory for their points."""
 
 
 class Scatter(Struct, frozen=True, eq=False):
-    """How to do a fold at once: ``step`` combines what is there with what comes, if it is not replaced.
+    """How to evaluate a fold at once: ``step`` combines the old member with the new, or is None.
 
-    ``plan`` evaluates, as its last ``results`` values, the computed indices of the place, those of the
-    member that is read, and the element.
+    The last ``results`` values of ``plan`` are the computed indices of the place, those of the member that is
+    read, and the element.
     """
 
     put: Put
@@ -72,7 +71,7 @@ class Scatter(Struct, frozen=True, eq=False):
 
 @lru_cache(maxsize=1 << 10)
 def recognise_scatter(fold: Fold) -> Scatter | None:
-    """Find out whether a fold scatters; ``None`` if it has to be done step by step."""
+    """Return how to evaluate a fold that scatters; None if it must be evaluated step by step."""
     put, accumulator = fold.body.result, fold.accumulator
     if not isinstance(put, Put) or not is_ref(put.tol, accumulator) or len(fold.type) != 1:
         return None
@@ -108,7 +107,7 @@ def _reads(node: Node, accumulator: Var) -> bool:
 
 
 def _step(value: Node, put: Put, fold: Fold, bound: Mapping[Var, Node]) -> Lambda | None:
-    """Give the function that combines the member at the place with something new, if that is what is put."""
+    """Return the function that combines the member at the place with a new value, if the step puts that."""
     if not isinstance(value, Lambda) or value.function not in UFUNCS:
         return None
     space = fold.accumulator.type[0].space
@@ -126,7 +125,7 @@ def _same_place(left: Indices, right: Indices, bound: Mapping[Var, Node]) -> boo
 
 
 def _same(left: Poly | Node, right: Poly | Node, bound: Mapping[Var, Node]) -> bool:
-    """Tell whether two indices are certainly the same number."""
+    """Whether two indices are certainly equal."""
     if isinstance(left, Poly) or isinstance(right, Poly):
         return isinstance(left, Poly) and isinstance(right, Poly) and left == right
     a, b = _named(left, bound), _named(right, bound)
@@ -151,7 +150,7 @@ def _same(left: Poly | Node, right: Poly | Node, bound: Mapping[Var, Node]) -> b
 
 
 def scattered(machine: Machine, fold: Fold, start: Batch, grid: Grid, times: int) -> Batch | None:
-    """Do a fold at once; ``None`` if it has to be done step by step."""
+    """Evaluate a fold at once; None if it must be evaluated step by step."""
     found = recognise_scatter(fold) if grid.depth == 0 else None
     if found is None or start.pieces[0].fault is not None:
         return None
@@ -186,7 +185,7 @@ def _at_once(
         return None
     if is_exact(values[-1].pieces[0].data):
         return None
-    new = convert(_laid(values[-1].pieces[0].data, wide), fold.type[0].space)
+    new = convert(_values_at_points(values[-1].pieces[0].data, wide), fold.type[0].space)
     if found.step is None:
         data[tuple(places)] = new
     elif grows(found.step.function, fold.type[0].space) and _member_may_overflow(
@@ -200,14 +199,14 @@ def _at_once(
 
 
 def _member_may_overflow(step: Lambda, data: Array, places: list[Array], new: Array) -> bool:
-    """Tell whether a member might leave 64 bits on its way."""
+    """Whether a member might exceed 64 bits at some step."""
     reached = sizes(data)
     UFUNCS[step.function].at(reached, tuple(places), sizes(new))
     return not reached.max(initial=1.0) < SURE
 
 
 def _places(machine: Machine, at: Indices, values: list[Batch], wide: Grid) -> list[Array]:
-    """Give the places, counted from 0, one after the other."""
+    """Return the places, counted from 0, as a vector for each dimension."""
     computed = iter(values)
     forms = (
         np.asarray(poly_on_grid(index, wide, machine.env))
@@ -215,17 +214,17 @@ def _places(machine: Machine, at: Indices, values: list[Batch], wide: Grid) -> l
         else as_places(next(computed).pieces[0].data)
         for index in at
     )
-    return [_laid(form, wide) - 1 for form in forms]
+    return [_values_at_points(form, wide) - 1 for form in forms]
 
 
-def _laid(data: Array, wide: Grid) -> Array:
-    """Give the numbers of all points that are there, one after the other."""
+def _values_at_points(data: Array, wide: Grid) -> Array:
+    """Return the numbers at all points that exist, as a vector."""
     full = spread(data.reshape(data.shape or (1,) * wide.depth), tuple(axis.size for axis in wide.axes))
     return full.reshape(-1) if wide.mask is None else full[spread(wide.mask, full.shape)]
 
 
 def _count(machine: Machine, found: Scatter, start: Batch, wide: Grid, times: int) -> None:
-    """Count what the steps would: the function, the member it reads, and laying the accumulator out anew."""
+    """Count the steps' functions, the members they read, and laying out the accumulator again."""
     machine.relay(found.put.type, start, wide, times)
     replaced = count_volume(found.put.value.type[0], (), wide, machine.env)
     machine.tally.atoms["member"] -= replaced * times
@@ -238,11 +237,11 @@ def _count(machine: Machine, found: Scatter, start: Batch, wide: Grid, times: in
 
 
 MAX_ELEMENTS = 2**23
-"""A reduction that needs more elements at a time is done in parts."""
+"""Reductions that need more elements at a time are split into parts, which bounds their memory."""
 
 
 def fold(machine: Machine, node: Fold, start: Batch, grid: Grid, times: int) -> Batch:
-    """Evaluate a Fold at every point of a grid: the fastest way that works."""
+    """Evaluate a Fold at every point of a grid, in the fastest way that applies."""
     first = in_spaces(start, node.accumulator.type)
     if node.ends is not None:
         return _while_it_holds(machine, node, node.ends, first, grid, times)
@@ -267,7 +266,7 @@ def fold(machine: Machine, node: Fold, start: Batch, grid: Grid, times: int) -> 
 def _through(
     machine: Machine, reduction: FoldReduction, start: Batch, grid: Grid, times: int
 ) -> Batch | None:
-    """Reduce the members of a Build that was put off; make it after all if that cannot be."""
+    """Reduce the members of a deferred Build without building it; build it if that fails."""
     assert reduction.through is not None
     build, build_times = machine.deferred.pop(reduction.through)
     looking = through_build(reduction, build)
@@ -283,7 +282,7 @@ def _through(
 
 
 class _Task(Struct, frozen=True):
-    """A reduction, the coordinates it runs over, and how often its step and its element count.
+    """A reduction, the coordinates it runs over, and the multiplicities of its step and its element.
 
     ``members``: every step reads its element as a member of a Build.
     """
@@ -297,11 +296,11 @@ class _Task(Struct, frozen=True):
 
 
 def _attempt(machine: Machine, task: _Task, start: Batch, grid: Grid) -> Batch | None:
-    """Reduce at once; ``None`` if something inside needs the coordinates one by one."""
+    """Reduce at once; None if some part needs the coordinates one by one."""
     saved = machine.tally.snapshot()
     try:
         with machine.nested(task.coords):
-            return _reduced(machine, task, start, grid)
+            return _reduce_at_once(machine, task, start, grid)
     except NeedsLoop as need:
         if need.symbols.isdisjoint(task.coords):
             raise
@@ -327,7 +326,7 @@ def _stepped(machine: Machine, node: Fold, start: Batch, grid: Grid, times: int)
 def _while_it_holds(
     machine: Machine, node: Fold, turns: Symbol, start: Batch, grid: Grid, times: int
 ) -> Batch:
-    """Take steps until the condition that an accumulator starts with fails; define how many there were."""
+    """Take steps while the condition, the accumulator's first component, holds; then define their number."""
     if grid.places:
         raise NeedsLoop(frozenset(grid.places))
     most = largest(poly_on_grid(turns.hi, grid, machine.env), grid) if turns.hi is not None else None
@@ -349,7 +348,7 @@ def _while_it_holds(
 def _steps(
     machine: Machine, coords: tuple[Symbol, ...], extents: tuple[Poly, ...], grid: Grid
 ) -> Iterator[Grid]:
-    """Bind the coordinates in row-major order; give the points that take part each time."""
+    """Bind the coordinates in row-major order; yield the points that take part in each step."""
     if not coords:
         yield grid
         return
@@ -364,7 +363,7 @@ def _steps(
 # ---- at once ---------------------------------------------------------------------------------
 
 
-def _reduced(machine: Machine, task: _Task, start: Batch, grid: Grid) -> Batch:
+def _reduce_at_once(machine: Machine, task: _Task, start: Batch, grid: Grid) -> Batch:
     wide = grid
     for symbol, extent in zip(task.coords, task.extents, strict=True):
         wide = extend(wide, symbol, poly_on_grid(extent, wide, machine.env))
@@ -373,7 +372,7 @@ def _reduced(machine: Machine, task: _Task, start: Batch, grid: Grid) -> Batch:
     step = task.reduction.step
     accumulator = start.pieces[0]
     for part in split(wide, grid.depth, _limit(machine, task.reduction, wide))[1]:
-        found = _partial(machine, task, part, grid, accumulator.data) if part.points else None
+        found = _fold_part(machine, task, part, grid, accumulator.data) if part.points else None
         if found is not None:
             data = combine(step.function, step.space, accumulator.data, found.data)
             accumulator = Piece(data, first_fault([accumulator.fault, found.fault]))
@@ -381,15 +380,15 @@ def _reduced(machine: Machine, task: _Task, start: Batch, grid: Grid) -> Batch:
 
 
 def _limit(machine: Machine, reduction: FoldReduction, wide: Grid) -> int:
-    """Give the number of points to do at a time: few elements may serve many points."""
+    """Return how many points to process at a time: few elements may serve many points."""
     if wide.size <= MAX_ELEMENTS:
         return wide.size
     needed = max(footprint(machine, plan, wide) for plan in (reduction.outside, reduction.inside))
     return max(1, MAX_ELEMENTS * wide.size // needed)
 
 
-def _partial(machine: Machine, task: _Task, part: Grid, grid: Grid, before: Array) -> Piece | None:
-    """Reduce over the points of a part, after ``before``; ``None`` if its guard holds nowhere."""
+def _fold_part(machine: Machine, task: _Task, part: Grid, grid: Grid, before: Array) -> Piece | None:
+    """Reduce over the points of a part, after ``before``; None if its guard holds nowhere."""
     step, product = task.reduction.step, task.reduction.product
     machine.follow(task.reduction.outside, part, task.element_times)
     inner = _guarded(machine, task.reduction, part)
@@ -406,7 +405,7 @@ def _partial(machine: Machine, task: _Task, part: Grid, grid: Grid, before: Arra
     if grows(step.function, step.space) and _may_overflow(step.function, before, factors, mask, part, grid):
         raise NeedsLoop(frozenset(task.coords))
     if product is None:
-        return _total(GATHERED[step.function], step.space, values[-1].pieces[0], mask, part, grid)
+        return _reduce_part(GATHERED[step.function], step.space, values[-1].pieces[0], mask, part, grid)
     machine.tally.apply("mul", product.space, product.charge, task.element_times * inner.points)
     left, right = values[-2].pieces[0], values[-1].pieces[0]
     return _sum_of_products(step.space, left, right, mask, part, grid)
@@ -415,7 +414,7 @@ def _partial(machine: Machine, task: _Task, part: Grid, grid: Grid, before: Arra
 def _may_overflow(
     function: str, before: Array, factors: list[Array], mask: Array | None, part: Grid, grid: Grid
 ) -> bool:
-    """Tell whether some order of the steps might leave 64 bits on its way: then each has to be looked at."""
+    """Whether some order of the steps might exceed 64 bits: then every step must be checked."""
     gathered, over = GATHERED[function], range(grid.depth, part.depth)
     lengths = [axis.size for axis in part.axes]
     start = sizes(before).max(initial=1.0)
@@ -439,7 +438,9 @@ def _guarded(machine: Machine, reduction: FoldReduction, part: Grid) -> Grid:
     return restrict(part, cond_on_grid(reduction.condition, part, machine.env))
 
 
-def _total(function: str, space: str, piece: Piece, mask: Array | None, part: Grid, grid: Grid) -> Piece:
+def _reduce_part(
+    function: str, space: str, piece: Piece, mask: Array | None, part: Grid, grid: Grid
+) -> Piece:
     over = tuple(range(grid.depth, part.depth))
     data = convert(piece.data, space)
     if mask is not None:
@@ -454,20 +455,22 @@ def _total(function: str, space: str, piece: Piece, mask: Array | None, part: Gr
 
 
 def _without(array: Array, depth: int) -> Array:
-    """Drop axes that were reduced."""
+    """Drop reduced axes."""
     return array.reshape(array.shape[:depth])
 
 
 def _sum_of_products(
     space: str, left: Piece, right: Piece, mask: Array | None, part: Grid, grid: Grid
 ) -> Piece:
-    """Contract where nothing out of the ordinary can get in the way, else multiply and add."""
+    """Contract if there are no faults and masked factors are finite, else multiply and add."""
     plain = left.fault is None and right.fault is None
     if mask is not None and not (plain and _is_finite(left.data) and _is_finite(right.data)):
         plain = False
     if not plain:
         data = apply_function("mul", space, space, [left.data, right.data])
-        return _total("add", space, Piece(data, first_fault([left.fault, right.fault])), mask, part, grid)
+        return _reduce_part(
+            "add", space, Piece(data, first_fault([left.fault, right.fault])), mask, part, grid
+        )
     sizes = [axis.size for axis in part.axes]
     a, b = (left.data, right.data) if mask is None else _masked(left.data, right.data, mask)
     total = contract(a, b, space, sizes, frozenset(range(grid.depth, part.depth)))
@@ -475,7 +478,7 @@ def _sum_of_products(
 
 
 def _masked(left: Array, right: Array, mask: Array) -> tuple[Array, Array]:
-    """Put 0 for one factor where a point is not there: the factor that grows less by it."""
+    """Set one factor to 0 where a point does not exist: the factor that masking enlarges less."""
     growth = [prod(np.broadcast_shapes(x.shape, mask.shape)) / x.size for x in (left, right)]
     if growth[0] <= growth[1]:
         return np.where(mask, left, left.dtype.type(0)), right
@@ -483,7 +486,7 @@ def _masked(left: Array, right: Array, mask: Array) -> tuple[Array, Array]:
 
 
 def _is_finite(data: Array) -> bool:
-    """Tell whether 0 times any of these numbers is 0."""
+    """Whether 0 times each of these numbers is 0."""
     if data.dtype.kind in "biu":
         return True
     plain = data if data.dtype.kind in "fc" else data.astype(np.float32)

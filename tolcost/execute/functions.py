@@ -1,11 +1,11 @@
-"""What every elementary function computes, in terms of NumPy arrays of any shape.
+"""The meaning of every elementary function, on NumPy arrays of any shape.
 
-Arguments are first brought to the space the function computes in; the result is rounded or
-wrapped to the space of the result.  Nothing here raises on data: a division by zero or a
-logarithm of a negative number gives what the machine gives.
+Arguments are first converted to the space that the function computes in; the result is rounded or wrapped to
+the space of the result.  No function raises on data: a division by zero or a logarithm of a negative number
+gives the machine's result.
 
-``rand`` has no state.  Its value follows from its arguments and from where it stands (the
-call and the coordinates around it), so every interpreter gives the same numbers.
+``rand`` has no state.  Its value follows from its arguments and its position (the call and the coordinates
+around it), so every interpreter computes the same numbers.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MIX_2 = np.uint64(0x94D049BB133111EB)
 
 
 def erf(x: Array) -> NDArray[np.float64]:
-    """Give the error function, as exact as the C library's.
+    """Return the error function, as exact as the C library's.
 
     >>> erf(np.array([0.0, 1.0])).round(6).tolist()
     [0.0, 0.842701]
@@ -42,7 +42,7 @@ def erf(x: Array) -> NDArray[np.float64]:
 
 
 def uniform(site: int, coordinates: Sequence[Array | int], args: Sequence[Array]) -> NDArray[np.float64]:
-    """Give numbers in [0, 1) that depend on all of the call, the coordinates and the arguments.
+    """Return numbers in [0, 1) that depend on the call, the coordinates and the arguments.
 
     >>> bool(0 <= uniform(1, [3], []) < 1)
     True
@@ -56,7 +56,7 @@ def uniform(site: int, coordinates: Sequence[Array | int], args: Sequence[Array]
 
 
 def _bits(arg: Array) -> NDArray[np.uint64]:
-    """Give the bit patterns of numbers; equal numbers of different types agree."""
+    """Return the bit patterns of numbers; equal numbers of different types agree."""
     exact: NDArray[Any] = np.asarray(arg).astype(np.float64) + 0.0
     return exact.view(np.uint64)
 
@@ -74,7 +74,7 @@ ArrayFunction = Callable[..., Any]
 
 
 def apply_function(function: str, space: str, result: str, args: Sequence[Array]) -> Array:
-    """Apply an elementary function that computes in one space and gives values of another.
+    """Apply an elementary function that computes in one space and returns values of another.
 
     >>> apply_function("add", "int8", "int8", [np.int8(127), np.int8(1)]).tolist()
     -128
@@ -87,7 +87,7 @@ def apply_function(function: str, space: str, result: str, args: Sequence[Array]
 def apply_checked(
     function: str, space: str, result: str, args: Sequence[Array]
 ) -> tuple[Array, Array | None]:
-    """Apply a function, and tell what is the matter with results that are to be whole numbers.
+    """Apply a function; the second result marks errors among results that must be whole numbers.
 
     >>> apply_checked("neg", "Z", "Z", [np.array([5])])
     (array([-5]), None)
@@ -106,19 +106,19 @@ def apply_checked(
 
 @cache
 def resolved(function: str, space: str) -> tuple[ArrayFunction, np.dtype[Any]]:
-    """Look up what a function computes and in which type: asked for at every element."""
+    """Look up a function's implementation and computing type; cached, since every element needs it."""
     return MEANINGS[function], _computing_dtype(function, space)
 
 
 def as_dtype(arg: Array, space: str, dtype: np.dtype[Any]) -> Array:
-    """Bring an argument to the space of computation, then to the type used inside."""
+    """Convert an argument to the space of the computation, then to its computing type."""
     if arg.dtype == dtype:
         return arg
     return np.asarray(convert(arg, space).astype(dtype))
 
 
 def _computing_dtype(function: str, space: str) -> np.dtype[Any]:
-    """Choose what to compute in: real functions need reals, and adding truths counts them."""
+    """Choose the computing type: real functions need reals, and adding truth values counts them."""
     rule = FUNCTIONS[function].rule if function in FUNCTIONS else "same"
     dtype = working_dtype(space)
     if rule == "real" and kind_of(space) in ("B", "Z"):
@@ -129,7 +129,7 @@ def _computing_dtype(function: str, space: str) -> np.dtype[Any]:
 
 
 def _power(base: Array, exponent: Array) -> Array:
-    """Raise numbers; integers wrap around, and a negative exponent truncates them towards 0."""
+    """Raise to a power; integers wrap around, and negative exponents truncate towards 0."""
     if base.dtype.kind not in "iu":
         return np.asarray(np.power(base, exponent))
     result = np.power(base, np.maximum(exponent, 0))
@@ -139,7 +139,7 @@ def _power(base: Array, exponent: Array) -> Array:
 
 
 def _logarithm(x: Array, base: Array | None = None) -> Array:
-    """Give the logarithm; powers of 2 and 10 come out exactly in those bases."""
+    """Return the logarithm, exact for powers of 2 and 10 in those bases."""
     natural = np.log(x)
     if base is None:
         return natural
@@ -150,7 +150,7 @@ def _logarithm(x: Array, base: Array | None = None) -> Array:
 
 
 def _logical(on_truth: ArrayFunction, on_bits: ArrayFunction) -> ArrayFunction:
-    """Combine truths where arguments are truths, and bits where they are integers."""
+    """Combine truth values logically, and integers bit by bit."""
 
     def meaning(*args: Array) -> Array:
         if args[0].dtype.kind in "iu":
@@ -178,7 +178,7 @@ def _on_reals(rounding: ArrayFunction) -> ArrayFunction:
 
 
 def _test(holds: ArrayFunction) -> ArrayFunction:
-    """Ask something that only floating-point values can answer with yes."""
+    """Apply a test that holds only for some floating-point values."""
 
     def meaning(x: Array) -> Array:
         return np.asarray(holds(x)) if x.dtype.kind in "fc" else np.zeros(x.shape, np.bool_)
@@ -239,11 +239,11 @@ MEANINGS: Mapping[str, ArrayFunction] = {
     "shr": _shift(np.right_shift),
     "erf": erf,
 }
-"""Every elementary function but ``rand``, which also needs to know where it stands."""
+"""Every elementary function except ``rand``, which also needs its position."""
 
 
 @lru_cache(maxsize=8)
 def rand_sites(program: Program) -> Mapping[Lambda, int]:
-    """Give every call of ``rand`` a number that depends only on its place in the program."""
+    """Number the calls of ``rand`` by their position in the program."""
     calls = (node for node in program_nodes(program) if isinstance(node, Lambda) and node.function == "rand")
     return {node: number for number, node in enumerate(calls, 1)}

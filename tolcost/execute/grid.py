@@ -1,13 +1,12 @@
 """Coordinate grids: many points of nested quantifiers at once, and static integers on them.
 
-A grid has one axis per enclosing coordinate.  A value under a grid of depth b is an array
-whose first b axes are the grid's, each of full size or of size 1 where the value does not
-depend on that coordinate; its own shape follows.  A mask says which points are really there:
-those of ragged ranges and of guards that hold.  At the others values are arbitrary.
+A grid has one axis per enclosing coordinate.  A value under a grid of depth b is an array whose first b axes
+are the grid's, each of full size, or of size 1 where the value does not depend on that coordinate; its own
+shape follows.  A mask marks the points that exist, as for ragged ranges and guards.  At other points values
+are arbitrary.
 
-A static integer on a grid is a Python integer where no coordinate of the grid is involved, else
-an int64 array; where a bound on the size shows that int64 could overflow, an array of Python
-integers.
+A static integer on a grid is a Python integer if it mentions no coordinate of the grid, else an int64 array;
+where a bound on the size shows that int64 could overflow, it is an array of Python integers.
 """
 
 from __future__ import annotations
@@ -44,14 +43,14 @@ from tolcost.execute.inputs import value_of
 from tolcost.execute.values import relay
 
 MAX_DEPTH = 30
-"""NumPy has 64 axes at most; a value's own need room too (see ``inputs.MAX_RANK``)."""
+"""NumPy allows at most 64 axes, and values need room for their own (see ``inputs.MAX_RANK``)."""
 
 
 class NeedsLoop(Exception):
-    """Something cannot be done for all points of some coordinates at once."""
+    """A computation is not possible for all points of some coordinates at once."""
 
     def __init__(self, symbols: frozenset[Symbol]) -> None:
-        """Say which coordinates have to be visited one by one."""
+        """Name the coordinates that must be visited one by one."""
         super().__init__("not possible for a whole grid")
         self.symbols = symbols
 
@@ -65,9 +64,9 @@ class GridAxis(Struct, frozen=True):
 
 
 class Grid(Struct, frozen=True, eq=False):
-    """Axes, the place of each symbol among them, and the points that are there.
+    """The axes, the index of each symbol among them, and the points that exist.
 
-    ``mask`` has one axis per axis of the grid, of full size or 1; ``None`` is everywhere.
+    ``mask`` has one axis per axis of the grid, of full size or 1; None means that all points exist.
     """
 
     axes: tuple[GridAxis, ...]
@@ -82,11 +81,11 @@ class Grid(Struct, frozen=True, eq=False):
 
     @property
     def size(self) -> int:
-        """The number of points, there or not."""
+        """The number of points, masked points included."""
         return prod(axis.size for axis in self.axes)
 
     def coordinate(self, place: int) -> Array:
-        """Give the values of a coordinate, laid out along its axis."""
+        """Return the values of a coordinate, laid out along its axis."""
         axis = self.axes[place]
         shape = [1] * len(self.axes)
         shape[place] = axis.size
@@ -107,7 +106,7 @@ def make_grid(axes: tuple[GridAxis, ...], mask: Array | None) -> Grid:
 
 
 def extend(grid: Grid, symbol: Symbol, extent: int | Array) -> Grid:
-    """Add an axis of coordinates 1..extent; an extent that varies over the grid leaves a mask."""
+    """Add an axis of coordinates 1..extent; an extent that varies over the grid makes a mask."""
     if grid.depth >= MAX_DEPTH:
         raise NeedsLoop(frozenset((symbol,)))
     size = largest(extent, grid)
@@ -120,7 +119,7 @@ def extend(grid: Grid, symbol: Symbol, extent: int | Array) -> Grid:
 
 
 def largest(extent: int | Array, grid: Grid) -> int:
-    """Give the largest length over the points that are there, at least 0."""
+    """Return the largest length over the points that exist, at least 0."""
     if isinstance(extent, int):
         return max(extent, 0)
     if grid.mask is not None:
@@ -137,7 +136,7 @@ def restrict(grid: Grid, condition: bool | Array) -> Grid:
 
 
 def narrow(grid: Grid, place: int, start: int, size: int) -> Grid:
-    """Keep ``size`` values of one coordinate, from the one at 0-based position ``start`` on."""
+    """Keep ``size`` values of one coordinate, from the 0-based position ``start`` on."""
     axis = grid.axes[place]
     axes = list(grid.axes)
     axes[place] = GridAxis(axis.symbol, axis.lo + start, size)
@@ -150,8 +149,8 @@ def narrow(grid: Grid, place: int, start: int, size: int) -> Grid:
 def split(grid: Grid, first: int, limit: int) -> tuple[int, list[Grid]]:
     """Cut a grid along its longest axis from ``first`` on into parts of about ``limit`` points.
 
-    Gives the axis that was cut, and the parts.  An axis of one point cannot be cut, so a part
-    may still be larger than asked.
+    The result is the axis and the parts.  An axis of one point cannot be cut, so a part may still exceed the
+    limit.
     """
     place = max(range(first, grid.depth), key=lambda a: grid.axes[a].size, default=-1)
     if place < 0 or grid.size <= limit:
@@ -162,7 +161,7 @@ def split(grid: Grid, first: int, limit: int) -> tuple[int, list[Grid]]:
 
 
 def total_over(grid: Grid, values: int | Array) -> int:
-    """Sum integers over the points that are there."""
+    """Sum integers over the points that exist."""
     if isinstance(values, int):
         return values * grid.points
     shape = np.broadcast_shapes(values.shape, () if grid.mask is None else grid.mask.shape)
@@ -171,15 +170,16 @@ def total_over(grid: Grid, values: int | Array) -> int:
 
 
 def varying(shape: Sequence[int], grid: Grid) -> frozenset[Symbol]:
-    """Give the coordinates along which an array with these leading axes varies."""
+    """Return the coordinates along which an array with these leading axes varies."""
     return frozenset(axis.symbol for axis, size in zip(grid.axes, shape, strict=False) if size > 1)
 
 
 _SAFE = 2**62
+"""Below this bound, sums and differences of two integers fit int64."""
 
 
 def poly_on_grid(p: Poly, grid: Grid, env: Mapping[Symbol, int]) -> int | Array:
-    """Give a static integer at every point of a grid."""
+    """Evaluate a static integer at every point of a grid."""
     if p.free.isdisjoint(grid.places):
         return value_of(p, env)
     return _poly(p, grid, env)
@@ -221,20 +221,20 @@ def _generator(g: Generator, grid: Grid, env: Mapping[Symbol, int]) -> int | Arr
 
 
 def _quotient(p: int | Array, q: int | Array) -> int | Array:
-    """Divide and round down; where a divisor is not positive the point is not there."""
+    """Divide and round down; points whose divisor is not positive do not exist, so any divisor serves."""
     divisor = max(q, 1) if isinstance(q, int) else np.maximum(q, 1)
     return _unbounded_beside(p, divisor) // _unbounded_beside(divisor, p)
 
 
 def _unbounded_beside(value: int | Array, other: int | Array) -> int | Array:
-    """Make an array hold numbers of any size, where one that it meets is larger than 64 bits hold."""
+    """Convert an array to Python integers if its other operand exceeds 64 bits."""
     if isinstance(value, int) or not isinstance(other, int) or abs(other) < _SAFE:
         return value
     return value.astype(np.object_)
 
 
 def _pointwise(g: Generator, grid: Grid, env: Mapping[Symbol, int]) -> Array:
-    """Evaluate point by point, over just the coordinates that matter."""
+    """Evaluate point by point, over only the coordinates that occur."""
     places = [place for symbol, place in grid.places.items() if symbol in g.free]
     sizes = tuple(grid.axes[place].size for place in places)
     result = np.empty(sizes, np.object_)
@@ -251,7 +251,7 @@ def _pointwise(g: Generator, grid: Grid, env: Mapping[Symbol, int]) -> Array:
 
 
 def cond_on_grid(cond: Cond, grid: Grid, env: Mapping[Symbol, int]) -> bool | Array:
-    """Decide a condition at every point of a grid."""
+    """Evaluate a condition at every point of a grid."""
     match cond:
         case Truth(value=value):
             return value
@@ -269,7 +269,7 @@ def cond_on_grid(cond: Cond, grid: Grid, env: Mapping[Symbol, int]) -> bool | Ar
 
 
 def constant_on_grid(value: Constant, space: str, grid: Grid, env: Mapping[Symbol, int]) -> Array:
-    """Give a static numeric at every point, in a space; of rank 0 where it does not vary."""
+    """Evaluate a static numeric at every point, in a space; of rank 0 where it does not vary."""
     match value:
         case bool() | float() | complex() | Fraction() | str():
             return number(value, space)
@@ -287,7 +287,7 @@ def constant_on_grid(value: Constant, space: str, grid: Grid, env: Mapping[Symbo
 
 
 def _joint(parts: list[bool | Array], decisive: bool) -> bool | Array:
-    """Give the conjunction of conditions, which one that fails decides, or else the disjunction."""
+    """Return the conjunction of conditions, or, if ``decisive``, their disjunction."""
     result: bool | Array = not decisive
     for part in parts:
         if isinstance(part, bool):
@@ -301,13 +301,13 @@ def _joint(parts: list[bool | Array], decisive: bool) -> bool | Array:
 
 
 class Affine(Struct, frozen=True):
-    """An integer that is ``origin`` at the first point, and grows by a step along each axis."""
+    """An integer that is ``origin`` at the first point and grows by a constant step along each axis."""
 
     origin: int
     steps: dict[int, int]
 
     def range_on(self, grid: Grid) -> tuple[int, int]:
-        """Give the least and the greatest value on a grid."""
+        """Return the smallest and the largest value on a grid."""
         low = high = self.origin
         for place, step in self.steps.items():
             reach = step * (grid.axes[place].size - 1)
@@ -316,7 +316,7 @@ class Affine(Struct, frozen=True):
 
 
 def affine_on_grid(p: Poly, grid: Grid, env: Mapping[Symbol, int]) -> Affine | None:
-    """Give a static integer as an affine function of the grid's coordinates, if it is one."""
+    """Return a static integer as an affine function of the grid's coordinates, if it is one."""
     if p.free.isdisjoint(grid.places):
         return Affine(value_of(p, env), {})
     origin = 0
@@ -344,7 +344,7 @@ def affine_on_grid(p: Poly, grid: Grid, env: Mapping[Symbol, int]) -> Affine | N
 def count_relay(
     part: Part, own: Sequence[int], grid: Grid, env: Mapping[Symbol, int]
 ) -> tuple[int, int, int]:
-    """Give the members, joins and embeds that copy a component at all points of a grid.
+    """Return the members, joins and embeds that copy a component at all points of a grid.
 
     ``own`` is its shape as found, which holds wherever the declared one does not vary.
     """
@@ -360,5 +360,5 @@ def count_relay(
 
 
 def count_volume(part: Part, own: Sequence[int], grid: Grid, env: Mapping[Symbol, int]) -> int:
-    """Give the number of elements of a component over all points of a grid."""
+    """Return the number of elements of a component over all points of a grid."""
     return count_relay(part, own, grid, env)[0] if part.shape else grid.points

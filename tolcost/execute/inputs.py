@@ -1,9 +1,8 @@
-"""Meeting the outside: what arrays a program is given, and what its symbols then stand for.
+"""Input of a run: the arrays that a program is given, and the lengths that follow from them.
 
-A declared length that is one symbol takes the length found; an expression must agree with it.
-Bounds of symbols and the program's conditions are checked here, once everything they mention
-is known.  Arrays come from ``.npy`` files, nested lists or a random generator.  Files come from
-anywhere: nothing in them is ever unpickled.
+A declared length that is one symbol is bound to the length found; an expression must agree with it. Bounds of
+symbols and the program's conditions are checked once everything they mention is known. Arrays come from
+``.npy`` files, nested lists or a random generator.  Files are untrusted: nothing in them is ever unpickled.
 """
 
 from __future__ import annotations
@@ -39,20 +38,20 @@ from tolcost.execute.values import Execution, Lengths, OutputValue, Tally, as_ou
 from tolcost.execute.whole_numbers import ENDLESS, TOO_LARGE, unheld, verdict
 from tolcost.spaces import ALL, SPACES, Bounds, bounded_text, bounds_of, narrowed
 
-# === The values that an input may have: what is given is checked, and random ones are drawn.
+# === Values of inputs: given ones are checked against their bounds, random ones are drawn within them.
 
 
-_FEW = 8
-"""Random integers are this small, so that they can be looked at."""
+_RANDOM_RANGE = 8
+"""The limit of random integers, which are small so that people can check results by eye."""
 
 
 def declared_bounds(needed: Input) -> tuple[Bounds, ...]:
-    """Give the bounds that the program declares for the components of an input."""
+    """Return the bounds that the program declares for the components of an input."""
     return needed.within or (ALL,) * len(needed.type)
 
 
 def outside_of_space(needed: Input, arrays: tuple[Array, ...]) -> Diagnostic | None:
-    """Say what is given that lies outside of its space, or of the bounds that the program declares."""
+    """Describe a given number outside its space, or outside the bounds that the program declares."""
     for array, part, bounds in zip(arrays, needed.type, declared_bounds(needed), strict=True):
         large = _too_large(array, part.space)
         if large is not None:
@@ -68,7 +67,7 @@ def outside_of_space(needed: Input, arrays: tuple[Array, ...]) -> Diagnostic | N
 
 
 def _too_large(array: Array, space: str) -> int | None:
-    """Give a number that is in a space, but that no array of it holds."""
+    """Return a number that is in a space but that no array of it can hold."""
     if space not in ENDLESS:
         return None
     if array.dtype == np.object_:
@@ -78,7 +77,7 @@ def _too_large(array: Array, space: str) -> int | None:
 
 
 def _wrong(array: Array, space: str, bounds: Bounds) -> Array | None:
-    """Tell of each element whether it is no value of a space; None where none can be."""
+    """Mark the elements that are not values of a space; None where every element is one."""
     known = SPACES[space]
     if array.dtype.kind == "c" and known.kind != "C":
         inside = _wrong(array.real, space, bounds)
@@ -106,7 +105,7 @@ def random_values(
         case "B":
             return rng.integers(0, 2, shape).astype(np.bool_)
         case "Z":
-            first, last = (int(end) for end in _ends(limits, _FEW))
+            first, last = (int(end) for end in _ends(limits, _RANDOM_RANGE))
             drawn = np.asarray(rng.integers(first, last + 1, shape))
             return convert(drawn if limits.zero else np.where(drawn == 0, 1, drawn), part.space)
         case "R":
@@ -120,7 +119,7 @@ def random_values(
 
 
 def _ends(limits: Bounds, few: float) -> tuple[float, float]:
-    """Small numbers around 0 if they are allowed, and otherwise those next to a bound."""
+    """Return a range of small numbers around 0 if they are allowed, otherwise one next to a bound."""
     low = -few if limits.lo is None else max(-few, float(limits.lo))
     high = few if limits.hi is None else min(few, float(limits.hi))
     if low <= high:
@@ -130,14 +129,14 @@ def _ends(limits: Bounds, few: float) -> tuple[float, float]:
     return high - few if limits.lo is None else max(high - few, float(limits.lo)), high
 
 
-# === Inputs for a run of which only the counts are asked for: any will do that the program does not refuse.
+# === Inputs for counting: any values will do that the program does not refuse.
 
 
 def plain_arrays(program: Program, dims: Mapping[str, int], seed: int) -> Arrays:
-    """Random reals and truths, of which all seeds but the first make some 0: data may ask for such.
+    """Draw random reals and truth values; seeds other than 1 set some to 0, as data may require zeros.
 
-    Texts are empty.  Whole numbers are all 0: they may be places in a table, of which the first is always
-    there.
+    Texts are empty.  Whole numbers are all 0: they may be positions in a table, whose first entry always
+    exists.
     """
     kinds = {needed.name: SPACES[needed.type[0].space].kind for needed in program.inputs}
     lengths = {symbol: dims[symbol.name] for symbol in lengths_of(program)}
@@ -161,22 +160,23 @@ def plain_arrays(program: Program, dims: Mapping[str, int], seed: int) -> Arrays
     }
 
 
-# === What a program is given.
+# === Inputs of a run.
 
 
 MAX_RANK = 32
-"""NumPy has 64 axes at most, and the fast interpreter needs some for itself."""
+"""NumPy allows at most 64 axes, and the fast interpreter needs some for itself."""
 
 InputArrays: TypeAlias = Mapping[str, Array | tuple[Array, ...]]
 
 
 DEFAULT_STEPS = 20_000_000
+"""Evaluations of a node that a run may take, which bounds its time."""
 
 
 class Met(NamedTuple):
-    """What a program is given, found fit for it: its arrays, and what its lengths stand for.
+    """The checked input of a program: its arrays, and the lengths bound by them.
 
-    Whoever runs a program several times finds it once.
+    A caller that runs a program several times computes it once.
     """
 
     arrays: Arrays
@@ -184,13 +184,13 @@ class Met(NamedTuple):
 
 
 class Interpreter(Protocol):
-    """A run of a program that is about to begin, and what is known when it has ended."""
+    """A run of a program, and its results when it has ended."""
 
     env: Lengths
     tally: Tally
 
     def outputs(self) -> dict[str, OutputValue]:
-        """Evaluate the program and give the values of its outputs."""
+        """Evaluate the program and return the values of its outputs."""
         ...
 
 
@@ -200,7 +200,7 @@ def execute(
     dims: Mapping[str, int] | None,
     interpreter: Callable[[Arrays, Mapping[Symbol, int]], Interpreter],
 ) -> Execution:
-    """Run a program with an interpreter, given the arrays and what lengths stand for."""
+    """Run a program with an interpreter that is made from the arrays and the bound lengths."""
     arrays, bindings = inputs if isinstance(inputs, Met) else meet(program, inputs, dims)
     machine = interpreter(arrays, bindings)
     with np.errstate(all="ignore"):
@@ -210,10 +210,10 @@ def execute(
             raise Rejected(Diagnostic("T0521", "the program nests too deeply to be executed")) from None
         except MemoryError:
             raise Rejected(Diagnostic("T0520", "the run needs more memory than there is")) from None
-        except (IndexError, ValueError, Rejected):  # arrays may not fit where data breaks a condition
+        except (IndexError, ValueError, Rejected):  # arrays may not fit where data violates a condition
             check_conditions(program.conditions, _found_lengths(machine))
             raise
-        except KeyError as missing:  # of a length that is another one of which data decides
+        except KeyError as missing:  # a length that equals another, data-dependent one
             if not isinstance(missing.args[0], Symbol):
                 raise
             raise unknown_length(missing) from None
@@ -223,7 +223,7 @@ def execute(
 
 
 def _in_element_types(program: Program, outputs: dict[str, OutputValue]) -> dict[str, OutputValue]:
-    """Give outputs in the element types of their spaces: on the way reals may be kept exactly."""
+    """Convert outputs to the element types of their spaces: during a run, reals may be exact fractions."""
     found = {}
     for output in program.outputs:
         value = outputs[output.name]
@@ -234,12 +234,12 @@ def _in_element_types(program: Program, outputs: dict[str, OutputValue]) -> dict
 
 
 def _found_lengths(machine: Interpreter) -> dict[Symbol, int]:
-    """What lengths stand for by now, those that data decides among them."""
+    """Return the values of lengths so far, data-dependent lengths included."""
     return {symbol: value for symbol, value in machine.env.all().items() if symbol.kind != "coord"}
 
 
 def meet(program: Program, inputs: InputArrays, dims: Mapping[str, int] | None = None) -> Met:
-    """Find what a program is given, and check all that can be checked before it runs."""
+    """Bind the input of a program, and check everything that can be checked before it runs."""
     arrays = arrays_of(program, inputs)
     bindings = bind_lengths(program, arrays, dims)
     check_conditions(program.conditions, bindings)
@@ -247,7 +247,7 @@ def meet(program: Program, inputs: InputArrays, dims: Mapping[str, int] | None =
 
 
 def arrays_of(program: Program, given: InputArrays) -> dict[str, tuple[Array, ...]]:
-    """Give every input its arrays, one per component, in the element types of its spaces."""
+    """Return the arrays of every input, one per component, in the element types of its spaces."""
     _check_ranks(program)
     problems: list[Diagnostic] = []
     found: dict[str, tuple[Array, ...]] = {}
@@ -262,7 +262,7 @@ def arrays_of(program: Program, given: InputArrays) -> dict[str, tuple[Array, ..
         arrays = tuple(np.asarray(part) for part in parts)
         problem = _mismatch(needed, arrays) or outside_of_space(needed, arrays)
         if problem is None:
-            with np.errstate(over="ignore"):  # a narrow type has infinity for what is too large
+            with np.errstate(over="ignore"):  # a narrow type has infinity for numbers that are too large
                 found[needed.name] = tuple(map(_in_space, arrays, needed.type))
         else:
             problems.append(problem)
@@ -303,7 +303,7 @@ def _mismatch(needed: Input, arrays: tuple[Array, ...]) -> Diagnostic | None:
 
 
 def _is_text(array: Array) -> bool:
-    """Tell texts from numbers; integers of any size are objects, too."""
+    """Whether an array has texts rather than numbers; integers of any size are objects, too."""
     if array.dtype == np.object_:
         return not (array.size and all(isinstance(entry, int) for entry in array.reshape(-1)))
     return array.dtype.kind in "UST"
@@ -316,9 +316,9 @@ def _in_space(array: Array, part: Part) -> Array:
 
 
 def bind_lengths(program: Program, arrays: Arrays, dims: Mapping[str, int] | None) -> dict[Symbol, int]:
-    """Find what every length stands for, and check that all declared shapes agree.
+    """Bind every length, and check that all declared shapes agree.
 
-    ``dims`` gives lengths by name that no input decides.
+    ``dims`` has, by name, lengths that no input determines.
     """
     bindings: dict[Symbol, int] = {}
     problems: list[Diagnostic] = []
@@ -329,7 +329,7 @@ def bind_lengths(program: Program, arrays: Arrays, dims: Mapping[str, int] | Non
     equations = [declared - actual for _, declared, actual in formulas]
     equations += equations_in(c.condition for c in program.conditions)
     given = frozenset(bindings)
-    bindings, _ = solve(equations, bindings)  # what has no solution is a disagreement, told below
+    bindings, _ = solve(equations, bindings)  # equations without a solution are disagreements, reported below
     problems.extend(_disagreements(formulas, bindings))
     problems.extend(_out_of_bounds(program, formulas, given, bindings))
     if problems:
@@ -343,7 +343,7 @@ def _out_of_bounds(
     given: Set[Symbol],
     bindings: Mapping[Symbol, int],
 ) -> Iterable[Diagnostic]:
-    """Lengths outside of their ranges, and which input or condition those follow from that nobody gave."""
+    """Report lengths outside their ranges, with the input or condition that a derived length follows from."""
     told: list[tuple[Cond, str]] = [
         (Eq(declared - actual), f" (the input {quoted(name)})") for name, declared, actual in formulas
     ]
@@ -362,7 +362,7 @@ def _length_pairs(program: Program, arrays: Arrays) -> Iterable[tuple[str, Poly,
 def _bind(
     name: str, declared: Poly, actual: int, bindings: dict[Symbol, int], problems: list[Diagnostic]
 ) -> bool:
-    """Bind a declared length if it is one symbol, and tell whether it is."""
+    """Bind a declared length if it is a single symbol; the result is whether it is."""
     symbol = only_symbol(declared)
     if symbol is None:
         return False
@@ -403,12 +403,12 @@ def _disagreements(
 
 
 def length_of(poly: Poly, bindings: Mapping[Symbol, int]) -> int:
-    """Give a length at the current point; a range that would be negative is empty."""
+    """Evaluate a length at the current point; a negative range is empty."""
     return max(value_of(poly, bindings), 0)
 
 
 def value_of(poly: Poly, bindings: Mapping[Symbol, int]) -> int:
-    """Give the value of a static integer, or say which length is missing."""
+    """Evaluate a static integer, or name the missing length."""
     try:
         return evaluate(poly, bindings)
     except KeyError as missing:
@@ -416,7 +416,7 @@ def value_of(poly: Poly, bindings: Mapping[Symbol, int]) -> int:
 
 
 def unknown_length(missing: KeyError) -> Rejected:
-    """Say which length has no value."""
+    """Make the diagnostic for a length without a value."""
     symbol = missing.args[0]
     name = symbol.name if isinstance(symbol, Symbol) else str(symbol)
     if isinstance(symbol, Symbol) and symbol.kind == "data":
@@ -432,7 +432,7 @@ _MAGIC = b"\x93NUMPY"
 
 
 def load_array(path: Path) -> Array:
-    """Read a ``.npy`` file; anything else under that name is a diagnostic."""
+    """Read a ``.npy`` file; any other content is a diagnostic."""
     try:
         with path.open("rb") as file:
             if file.read(len(_MAGIC)) != _MAGIC:
@@ -453,7 +453,7 @@ def _unreadable(path: Path, reason: str, hint: str | None = None) -> Diagnostic:
 
 
 def array_bytes(array: Array) -> bytes:
-    """Give the content of a ``.npy`` file; types of other packages are written in the next wider one."""
+    """Return the content of a ``.npy`` file; types from other packages are written in the next wider type."""
     plain = array if array.dtype.kind in "biufc" else _widened(array)
     out = io.BytesIO()
     np.save(out, plain, allow_pickle=False)
@@ -467,7 +467,7 @@ def _widened(array: Array) -> Array:
 
 
 def nested_array(values: NestedValues, name: str) -> Array:
-    """Give nested sequences as an array.
+    """Convert nested sequences to an array.
 
     >>> nested_array(((1, 2), (3, 4)), "a").shape
     (2, 2)
@@ -483,7 +483,7 @@ def nested_array(values: NestedValues, name: str) -> Array:
 
 
 def _exact_array(plain: object) -> Array:
-    """Give an array; NumPy would make floats of integers that no type of its own holds."""
+    """Make an array that keeps large integers exact, where NumPy would turn them into floats."""
     found = np.array(plain)
     if found.dtype.kind == "U":
         return found.astype(np.object_)
@@ -501,7 +501,7 @@ def _plain(values: NestedValues) -> object:
 
 
 def plain_values(array: Array) -> PlainValues:
-    """Give an array as nested tuples of Python's numbers, exactly."""
+    """Convert an array to nested tuples of Python's numbers, exactly."""
     if array.ndim:
         return tuple(plain_values(row) for row in array)
     value = array.item()
@@ -511,7 +511,7 @@ def plain_values(array: Array) -> PlainValues:
 
 
 def lengths_by_name(program: Program, given: Arrays, dims: Mapping[str, int]) -> dict[str, int]:
-    """Give every length that options, the shapes of arrays and the program's conditions decide."""
+    """Return every length that options, the shapes of arrays and the program's conditions determine."""
     values = named(program, dims)
     told = [
         (needed.name, declared, actual)
@@ -532,7 +532,7 @@ def lengths_by_name(program: Program, given: Arrays, dims: Mapping[str, int]) ->
 
 
 def random_arrays(program: Program, given: Arrays, dims: Mapping[str, int], seed: int) -> Arrays:
-    """Give arrays for the inputs that have none: the same for the same seed."""
+    """Draw arrays for the inputs that have none; the same seed gives the same arrays."""
     known = given_lengths(program, dims)
     rng = np.random.default_rng(seed)
     return {
@@ -548,7 +548,7 @@ def random_arrays(program: Program, given: Arrays, dims: Mapping[str, int], seed
 
 
 def show_output(name: str, value: OutputValue, spaces: tuple[str, ...]) -> str:
-    """Give an output as text, its components one after the other; large arrays are cut."""
+    """Format an output, its components one after another; large arrays are cut."""
     parts = value if isinstance(value, tuple) else (value,)
     types = (f"{space} {list(p.shape)}" if p.shape else space for space, p in zip(spaces, parts, strict=True))
     arrays = (np.array2string(part, threshold=1000, max_line_width=100) for part in parts)

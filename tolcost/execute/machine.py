@@ -1,6 +1,6 @@
-"""The state of a vectorised run, and how the nodes of a block are evaluated on a grid.
+"""The state of a vectorised run, and the evaluation of a block's nodes on a grid.
 
-What becomes of a node of each kind is given as a table of rules (see ``vectorised``).
+The rules for each kind of node are in a table (see ``vectorised``).
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ from tolcost.execute.reductions import FoldReduction, fusible, recognise
 from tolcost.execute.values import Faults, Lengths, OutputValue, Piece, Tally, as_output, check_size
 
 _GRAIN = 2**16
-"""So many points of a grid are taken to cost as much again as one step of the interpreter."""
+"""Points of a grid that are assumed to cost as much as one step of the interpreter."""
 
 
 class Machine:
     """Variables, lengths and coordinates bound one by one, faults and the tally.
 
-    ``loops`` remembers which coordinates of a quantifier had to be visited one by one.
+    ``loops`` has the coordinates of each quantifier that must be visited one by one.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Machine:
         self.reductions: dict[Fold, FoldReduction | None] = {}
         self.fusible: dict[Schedule, frozenset[Var]] = {}
         self.deferred: dict[Var, tuple[Build, int]] = {}
-        """Builds that are not made, because a fold reduces their members; and how often each counts."""
+        """Builds that are not evaluated, because a fold reduces their members, with their multiplicities."""
         self.unfusible: set[Var] = set()
         self.loops: dict[Build | Fold, frozenset[Symbol]] = {}
         self.steps_left = max_steps
@@ -83,7 +83,7 @@ class Machine:
     # ---- blocks ----------------------------------------------------------------------------
 
     def outputs(self) -> dict[str, OutputValue]:
-        """Evaluate the program and give the values of its outputs."""
+        """Evaluate the program and return the values of its outputs."""
         program = self.program
         values = self.follow(schedule_program(program), SINGLE, 1)[len(program.bindings) :]
         for value in values:
@@ -97,7 +97,7 @@ class Machine:
 
     @contextmanager
     def nested(self, coords: tuple[Symbol, ...]) -> Iterator[None]:
-        """Note that some coordinates are around what is evaluated."""
+        """Record that coordinates enclose the evaluation inside this context."""
         depth = len(self.nest)
         self.nest.extend(coords)
         try:
@@ -106,7 +106,7 @@ class Machine:
             del self.nest[depth:]
 
     def planned(self, block: Block) -> Schedule:
-        """Give the schedule of a block."""
+        """Return the schedule of a block."""
         plan = self.schedules.get(block)
         if plan is None:
             plan = self.schedules[block] = schedule_block(block)
@@ -117,7 +117,7 @@ class Machine:
         return self.follow(self.planned(block), grid, times)[-1]
 
     def follow(self, plan: Schedule, grid: Grid, times: int) -> list[Batch]:
-        """Evaluate the steps of a schedule and give the values of its roots."""
+        """Evaluate the steps of a schedule and return the values of its roots."""
         self.steps_left -= len(plan.steps) * (1 + grid.size // _GRAIN)
         if self.steps_left < 0:
             refuse("T0520", "the run takes too many steps", hint="try smaller lengths")
@@ -138,7 +138,7 @@ class Machine:
         return [value for k in plan.roots if (value := values[k]) is not None]
 
     def fused_in(self, plan: Schedule) -> frozenset[Var]:
-        """Give the variables of a schedule that a fold can reduce without making them."""
+        """Return the variables of a schedule that a fold can reduce without building them."""
         found = self.fusible.get(plan)
         if found is None:
             for step in plan.steps:
@@ -148,37 +148,37 @@ class Machine:
         return found - self.unfusible if self.unfusible else found
 
     def relay(self, types: Type, value: Batch, grid: Grid, times: int) -> None:
-        """Count taking a value apart, a list into its components first, and putting it together."""
+        """Count splitting a value, a list first into its components, and assembling it again."""
         self.relay_parts(types, value, grid, times)
         if any(part.shape for part in types):
             self.tally.split(len(types), len(types), times * grid.points)
 
     def relay_parts(self, types: Type, value: Batch, grid: Grid, times: int) -> None:
-        """Count taking every component apart and putting it together."""
+        """Count splitting every component into members and assembling it again."""
         for j, part in enumerate(types):
             self.tally.copy(*count_relay(part, value.own(j), grid, self.env), times)
 
     def demand_fixed(self, lengths: Sequence[Poly], grid: Grid) -> None:
-        """Ask for a loop over the coordinates that some lengths vary with."""
+        """Request a loop over the coordinates that lengths vary with, if there are any."""
         moving = frozenset(symbol for length in lengths for symbol in length.free if symbol in grid.places)
         if moving:
             raise NeedsLoop(moving)
 
 
 GridRule: TypeAlias = Callable[[Machine, Any, list[Batch], Grid, int], Batch]
-"""Evaluates a node at every point of a grid, given its operands, counted so many times."""
+"""Evaluates a node at every point of a grid, given its operands and its multiplicity."""
 
 GridRules: TypeAlias = Mapping[type, GridRule]
 
 
 # === Evaluating a Build on a grid: its coordinates become axes, and then part of the shape.
 #
-# Coordinates that something inside cannot do all at once are visited one by one instead, and
-# large grids are cut so that memory stays bounded: how much a block needs is told beforehand.
+# Coordinates over which a nested node cannot be evaluated at once are visited one by one instead, and
+# large grids are split to bound memory, from an estimate of what a block needs.
 
 
 MAX_POINTS = 2**22
-"""A grid larger than this is cut."""
+"""Larger grids are split, which bounds memory."""
 
 
 def build(machine: Machine, node: Build, grid: Grid, times: int) -> Batch:
@@ -203,7 +203,7 @@ def build(machine: Machine, node: Build, grid: Grid, times: int) -> Batch:
 
 
 def _count(machine: Machine, node: Build, value: Batch, grid: Grid, times: int) -> None:
-    """Count putting the members together; members that are ToLs are first taken apart."""
+    """Count assembling the members; members that are ToLs are split first."""
     rank = len(node.coords)
     if rank == 0:
         return
@@ -219,7 +219,7 @@ def _count(machine: Machine, node: Build, value: Batch, grid: Grid, times: int) 
 
 
 def count_assembly(machine: Machine, node: Build, sizes: Sequence[int], grid: Grid, times: int) -> None:
-    """Count putting numerics together, where ``sizes`` are the largest extents."""
+    """Count assembling numerics, where ``sizes`` are the largest extents."""
     _, join, embed = count_relay(Part(node.extents, ""), sizes, grid, machine.env)
     machine.tally.copy(0, join, embed, times)
 
@@ -232,7 +232,7 @@ def _assembled(
     grid: Grid,
     times: int,
 ) -> Batch:
-    """Evaluate all members and lay them out; zeros if there are none."""
+    """Evaluate all members and lay them out; a Build without members gets zeros."""
     singly = [k for k, symbol in enumerate(node.coords) if symbol in looped]
     sizes = tuple(largest(extents[k], grid) for k in singly)
     members = [_members(machine, node, extents, singly, at, grid, times) for at in np.ndindex(*sizes)]
@@ -244,11 +244,11 @@ def _assembled(
     blank = each(found, np.zeros_like)
     column = [each(member or blank, lambda array: np.expand_dims(array, grid.depth)) for member in members]
     stacked = concatenate(column, grid.depth)
-    return each(stacked, lambda array: _in_order(array, singly, sizes, grid.depth))
+    return each(stacked, lambda array: _restore_axes(array, singly, sizes, grid.depth))
 
 
-def _in_order(array: Array, singly: Sequence[int], sizes: tuple[int, ...], depth: int) -> Array:
-    """Move the axes of coordinates visited one by one to where they belong."""
+def _restore_axes(array: Array, singly: Sequence[int], sizes: tuple[int, ...], depth: int) -> Array:
+    """Move the axes of coordinates that were visited one by one to their positions."""
     unfolded = array.reshape(array.shape[:depth] + sizes + array.shape[depth + 1 :])
     return np.moveaxis(unfolded, range(depth, depth + len(sizes)), [depth + k for k in singly])
 
@@ -262,7 +262,7 @@ def _members(
     grid: Grid,
     times: int,
 ) -> Batch | None:
-    """Evaluate the members at fixed values of some coordinates and all of the others."""
+    """Evaluate the members at fixed values of some coordinates and all values of the others."""
     inner = grid
     for k, value in zip(singly, at, strict=True):
         machine.env[node.coords[k]] = value + 1
@@ -279,20 +279,20 @@ def _members(
         return None
     limit = max(1, MAX_POINTS // _weight(machine, node, inner))
     cut, parts = split(inner, grid.depth, limit)
-    filled = [_filled(machine, node, part, grid, times) for part in parts]
+    filled = [_evaluate_part(machine, node, part, grid, times) for part in parts]
     example = next(part for part in filled if isinstance(part, Batch))
-    return concatenate(_without_gaps(filled, example), cut)
+    return concatenate(_fill_gaps(filled, example), cut)
 
 
-def _filled(machine: Machine, node: Build, part: Grid, grid: Grid, times: int) -> Batch | Grid:
-    """Evaluate the body on a part of the grid; a part without points is given back."""
+def _evaluate_part(machine: Machine, node: Build, part: Grid, grid: Grid, times: int) -> Batch | Grid:
+    """Evaluate the body on a part of the grid; a part without points is returned unchanged."""
     if part.points == 0:
         return part
     return fill_axes(machine.visit(node.body, part, times), part, grid.depth)
 
 
-def _without_gaps(parts: Sequence[Batch | Grid], example: Batch) -> list[Batch]:
-    """Put zeros where a part has no points."""
+def _fill_gaps(parts: Sequence[Batch | Grid], example: Batch) -> list[Batch]:
+    """Fill parts without points with zeros."""
     filled = []
     for part in parts:
         if isinstance(part, Grid):
@@ -309,7 +309,7 @@ def _blank(piece: Piece, sizes: tuple[int, ...], depth: int) -> Piece:
 
 
 def _weight(machine: Machine, node: Build, inner: Grid) -> int:
-    """Give the largest number of elements that one point of the body needs at a time."""
+    """Return the largest number of elements that one point of the body needs at a time."""
     plan = machine.planned(node.body)
     put_off = machine.fused_in(plan)
     made = [
@@ -325,13 +325,13 @@ def _volume(machine: Machine, shape: tuple[Poly, ...], grid: Grid) -> int:
     volume = 1
     for length in shape:
         if all(symbol in machine.env or symbol in grid.places for symbol in length.free):
-            with suppress(NotInteger):  # the length at a turn of a loop that is over: 2**(p - s) past p
+            with suppress(NotInteger):  # a length after the last turn: 2**(p - s) with s > p
                 volume *= max(1, largest(poly_on_grid(length, grid, machine.env), grid))
     return volume
 
 
 def _zeros(machine: Machine, node: Build, grid: Grid) -> Batch:
-    """Give a ToL without members; a length that only members would define is 0."""
+    """Return a ToL without members; a length that only members would determine is 0."""
     pieces = []
     for part in node.type:
         own = [
@@ -348,7 +348,7 @@ _NOTHING = Batch((), 0)
 
 
 def footprint(machine: Machine, plan: Schedule, grid: Grid) -> int:
-    """Give the largest number of elements any step makes, looking at what it depends on.
+    """Bound the elements of every intermediate of a block: the product of the grid axes it varies along.
 
     A value that varies along few axes is small even on a large grid.
     """
@@ -367,7 +367,7 @@ def footprint(machine: Machine, plan: Schedule, grid: Grid) -> int:
 def _own_places(
     machine: Machine, node: Node, bound: dict[object, frozenset[int]], grid: Grid
 ) -> frozenset[int]:
-    """Give the axes a node varies along by itself, or through the blocks inside it."""
+    """Return the axes that a node varies along by itself, or through the blocks inside it."""
     found = _plain_places(machine, node, bound, grid)
     for block in blocks(node):
         for inner in inner_nodes(roots(block)):
@@ -385,7 +385,7 @@ def _plain_places(
 
 
 def _places_of_value(machine: Machine, node: Ref, grid: Grid) -> frozenset[int]:
-    """Look at the value itself; one left over from a deeper grid tells only about this one."""
+    """Return the axes along which the stored value varies, as far as it shares them with this grid."""
     value = machine.vars.get(node.var, _NOTHING)
     return frozenset(
         place

@@ -1,9 +1,9 @@
-"""Folds that NumPy can do at once: recognising them, and reducing or contracting arrays.
+"""Folds that NumPy can evaluate at once: recognising them, and reducing or contracting arrays.
 
-A fold whose step is ``f(accumulator, e)``, with f associative and e free of the accumulator,
-is a reduction of e over the fold's coordinates.  The step may stand under a static guard that
-otherwise leaves the accumulator alone.  If f adds and e is a product, it is a contraction.  What is
-subtracted one by one is added up first, and subtracted then.
+A fold whose step is ``f(accumulator, e)``, with f associative and e free of the accumulator, is a reduction
+of e over the fold's coordinates.  The step may be under a static guard whose other side returns the
+accumulator.  If f adds and e is a product, the fold is a contraction.  Where f subtracts, the elements are
+added up first and then subtracted.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from tolcost.execute.functions import apply_function
 from tolcost.spaces import SPACES, kind_of
 
 GATHERED = {name: name for name in ("add", "mul", "max", "min", "and", "or", "xor")} | {"sub": "add"}
-"""The functions a fold may apply, and by which of them its elements may be brought together first."""
+"""The functions that a fold may apply, with the function that combines its elements first."""
 
 
 class FoldReduction(Struct, frozen=True):
-    """How to do a fold at once.
+    """How to evaluate a fold at once.
 
-    ``outside`` are the bindings made at every point.  Where the condition holds ``inside`` gives e, or
+    ``outside`` has the bindings evaluated at every point.  Where the condition holds, ``inside`` gives e, or
     the two factors of e if ``product`` is the multiplication that makes it.  ``through`` is the variable
-    whose members e is, if it is.
+    whose members e reads, if it reads any.
     """
 
     step: Lambda
@@ -48,7 +48,7 @@ class FoldReduction(Struct, frozen=True):
 
 @lru_cache(maxsize=1 << 10)
 def recognise(fold: Fold) -> FoldReduction | None:
-    """Find out whether a fold is a reduction; ``None`` if it has to be done step by step."""
+    """Return how to evaluate a fold that is a reduction; None if it must be evaluated step by step."""
     if len(fold.type) != 1 or fold.type[0].shape or fold.ends is not None:
         return None
     found = _guarded_step(fold.body, fold.accumulator)
@@ -71,7 +71,7 @@ def recognise(fold: Fold) -> FoldReduction | None:
 
 
 def through_build(reduction: FoldReduction, build: Build) -> FoldReduction:
-    """Give the reduction of a Build's members as they are computed, without making the Build."""
+    """Return the reduction of a Build's members as they are computed, without building them."""
     element = build.body.result
     product = product_of(element, reduction.step)
     inside = schedule(build.body.bindings, product.args if product is not None else (element,))
@@ -79,7 +79,7 @@ def through_build(reduction: FoldReduction, build: Build) -> FoldReduction:
 
 
 def _guarded_step(body: Block, accumulator: Var) -> tuple[Cond | None, Block] | None:
-    """Give the block of the step, and the condition it stands under if there is one."""
+    """Return the guard of a step, if there is one, and the block of the step."""
     result = body.result
     if not isinstance(result, Select):
         return None, body
@@ -93,7 +93,7 @@ def _guarded_step(body: Block, accumulator: Var) -> tuple[Cond | None, Block] | 
 
 
 def _is_reducible(step: Lambda, fold: Fold) -> bool:
-    """The function must be associative, and no step may change the space."""
+    """Whether the function is associative, and no step changes the space."""
     space = fold.accumulator.type[0].space
     if step.function not in GATHERED or not space == step.space == step.type[0].space == fold.type[0].space:
         return False
@@ -102,7 +102,7 @@ def _is_reducible(step: Lambda, fold: Fold) -> bool:
 
 
 def _element(step: Lambda, accumulator: Var) -> Node | None:
-    """Give the argument that is not the accumulator; all these functions commute, but for one."""
+    """Return the argument that is not the accumulator; all of these functions but ``sub`` commute."""
     left, right = step.args
     if is_ref(left, accumulator):
         return right
@@ -110,14 +110,14 @@ def _element(step: Lambda, accumulator: Var) -> Node | None:
 
 
 def product_of(element: Node, step: Lambda) -> Lambda | None:
-    """Give the multiplication whose products a fold adds up directly."""
+    """Return the multiplication whose products a fold adds up directly."""
     if GATHERED.get(step.function) != "add" or not isinstance(element, Lambda) or element.function != "mul":
         return None
     return element if element.space == element.type[0].space == step.space else None
 
 
 def _through(element: Node, fold: Fold) -> Var | None:
-    """Give the variable whose members, just as they come, are what a fold reduces."""
+    """Return the variable whose members a fold reduces in their own order."""
     if not isinstance(element, Member) or not isinstance(element.tol, Ref):
         return None
     own = tuple(Poly({(symbol,): 1}) for symbol in fold.coords)
@@ -128,9 +128,9 @@ def _through(element: Node, fold: Fold) -> Var | None:
 
 
 def fusible(plan: Schedule, reductions: Mapping[Fold, FoldReduction | None]) -> frozenset[Var]:
-    """Find named Builds of numerics whose only use is to be reduced by a fold of the same block.
+    """Find named Builds of numerics whose only use is a reduction by a fold of the same block.
 
-    They need not be made: the fold can reduce their members as they are computed.
+    They need not be built: the fold can reduce their members as they are computed.
     """
     built = {
         step.binds[0]: step.node
@@ -153,7 +153,7 @@ def fusible(plan: Schedule, reductions: Mapping[Fold, FoldReduction | None]) -> 
 
 @lru_cache(maxsize=1 << 10)
 def _uses(plan: Schedule) -> Counter[Var]:
-    """Tell how often something takes the value of each variable; one Ref may stand in several places."""
+    """Count the uses of each variable; one Ref may occur in several places."""
     taken = [plan.steps[k].node for k in plan.roots]
     for node in inner_nodes(step.node for step in plan.steps):
         taken.extend(children(node))
@@ -163,7 +163,7 @@ def _uses(plan: Schedule) -> Counter[Var]:
 
 
 def numeric_body(build: Build) -> bool:
-    """Tell whether the members of a Build are numerics."""
+    """Whether the members of a Build are numerics."""
     return len(build.type) == 1 and len(build.type[0].shape) == len(build.coords) > 0
 
 
@@ -179,10 +179,11 @@ _LOGICAL: dict[str, tuple[np.ufunc, np.ufunc]] = {
     "xor": (np.logical_xor, np.bitwise_xor),
 }
 _EXACT_FLOAT = 2**53
+"""float64 represents every whole number below this."""
 
 
 def reduce_axes(function: str, space: str, data: Array, axes: tuple[int, ...]) -> Array:
-    """Reduce over some axes, none of them empty, which stay with size 1.
+    """Reduce over axes, none of them empty, which remain with size 1.
 
     Narrow types are reduced in a wider one and rounded once at the end.
 
@@ -204,17 +205,17 @@ def _ufunc(function: str, dtype: np.dtype[Any]) -> np.ufunc:
 
 
 def _one_at_a_time(ufunc: np.ufunc, axes: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """Some functions reduce one axis per call only."""
+    """Return the axes of each call: some functions reduce only one axis at a time."""
     return [axes] if ufunc in (np.add, np.multiply, np.maximum, np.minimum) else [(axis,) for axis in axes]
 
 
 def _kept(ufunc: np.ufunc, dtype: np.dtype[Any]) -> np.dtype[Any] | None:
-    """Keep the element type: NumPy would widen sums of small integers."""
+    """Return the element type to keep, since NumPy would widen sums of small integers."""
     return dtype if ufunc in (np.add, np.multiply) else None
 
 
 def identity(function: str, space: str) -> Array:
-    """Give the value that changes nothing."""
+    """Return the identity element of a function."""
     dtype = dtype_of(space)
     match function:
         case "add" | "or" | "xor":
@@ -235,12 +236,12 @@ def _extreme(dtype: np.dtype[Any], space: str, lowest: bool) -> Array:
 
 
 def combine(function: str, space: str, left: Array, right: Array) -> Array:
-    """Apply the function of a reduction once, to what two parts of it gave."""
+    """Apply the function of a reduction to the results of two parts."""
     return apply_function(function, space, space, [left, right])
 
 
 def contract(a: Array, b: Array, space: str, sizes: Sequence[int], over: frozenset[int]) -> Array:
-    """Sum the products of two arrays over some axes, which stay with size 1.
+    """Sum the products of two arrays over axes, which remain with size 1.
 
     Both arrays have one axis for each of ``sizes``, of that size or of size 1.
 
@@ -264,13 +265,13 @@ def contract(a: Array, b: Array, space: str, sizes: Sequence[int], over: frozens
 
 
 def _filled(x: Array, sizes: Sequence[int], over: frozenset[int]) -> Array:
-    """Repeat along summed axes that an array does not vary along: the terms are there each time."""
+    """Broadcast an array along the summed axes that it does not vary along: each repetition is a term."""
     shape = tuple(sizes[k] if k in over else size for k, size in enumerate(x.shape))
     return x if shape == x.shape else np.broadcast_to(x, shape)
 
 
 def _matrix(x: Array, batch: list[int], rows: list[int], columns: list[int]) -> Array:
-    """Lay an array out as a stack of matrices."""
+    """Reshape an array into a stack of matrices."""
     order = [*batch, *rows, *columns]
     rest = [k for k in range(x.ndim) if k not in order]
     sizes = [prod(x.shape[k] for k in group) for group in (batch, rows, columns)]
@@ -287,6 +288,6 @@ def _multiply(a: Array, b: Array) -> Array:
 
 
 def _fits_floats(a: Array, b: Array) -> bool:
-    """Tell whether float64 holds every partial sum exactly; it multiplies matrices far faster."""
+    """Whether float64 represents every partial sum exactly; its matrix product is far faster."""
     reach = [max(abs(int(x.max(initial=0))), abs(int(x.min(initial=0)))) for x in (a, b)]
     return bool(reach[0] * reach[1] * a.shape[2] < _EXACT_FLOAT)

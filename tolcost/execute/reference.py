@@ -1,9 +1,8 @@
-"""The reference interpreter: one element at a time, counting what it does.
+"""The reference interpreter: it evaluates one element at a time and counts what it does.
 
-This is the definition that closed forms and the fast interpreter are held to.  Every node is
-evaluated for every coordinate around it, one after another, and adds to the tally exactly what it
-stands for.  A node becomes, once, a function of the values of its operands; that is all there is
-of cleverness here.
+Closed forms and the fast interpreter are checked against it.  Every node is evaluated for every coordinate
+around it, one after another, and adds exactly its own work to the tally.  For speed, each node is translated
+once into a function of the values of its operands; there is no other optimisation.
 """
 
 from __future__ import annotations
@@ -66,18 +65,18 @@ from tolcost.execute.values import (
 from tolcost.execute.whole_numbers import ENDLESS, divides_or_rounds, exact_result, exactly, unheld, verdict
 
 Run: TypeAlias = Callable[[list[RunValue], int], RunValue]
-"""Evaluates a node, given the values of its block so far; counted so many times."""
+"""Evaluates a node, given the values of its block so far, with a multiplicity."""
 
 Prepared: TypeAlias = Run | RunValue | Var
-"""What a node became: a function, or the value that it always has, or the variable that it reads."""
+"""The translation of a node: a function, a value that never changes, or the variable that it reads."""
 
 
 _SMALL = range(128)
-"""Integers that every type of NumPy's own holds as they are."""
+"""Integers that all of NumPy's own number types represent exactly."""
 
 
 def _number_at(span: Span, value: int | float | complex | Fraction | str, space: str) -> Array:
-    """Give a number as an element of a space; where it is none, that is told with its place."""
+    """Return a number as an element of a space, or a diagnostic with its place if it is not in the space."""
     try:
         return number(value, space)
     except Rejected as rejected:
@@ -85,7 +84,7 @@ def _number_at(span: Span, value: int | float | complex | Fraction | str, space:
 
 
 def _whole_in(space: str, span: Span) -> Callable[[int], Array]:
-    """Give what makes an integer an element of a space; a small one, as most are, without a detour."""
+    """Return a function that converts integers to a space, with a fast path for small ones."""
     dtype = dtype_of(space)
     if dtype.kind not in "iuf" or dtype.isbuiltin != 1:
         return lambda value: scalar(_number_at(span, value, space))
@@ -104,20 +103,20 @@ _ON_NUMBERS: Mapping[Any, Callable[[Any, Any], Any]] = {
     np.equal: operator.eq,
     np.not_equal: operator.ne,
 }
-"""What gives the same for two integers or reals of one type as a function of whole arrays, and sooner."""
+"""Faster equivalents of array functions, for two integers or reals of one type."""
 
 _made = tuple.__new__
-"""Makes a piece sooner than its name does."""
+"""Makes a ``Piece`` faster than calling its class."""
 
 Places: TypeAlias = Sequence[int]
-"""Where the values of the operands of a node are kept, among those of its block."""
+"""The positions of a node's operands among the values of its block."""
 
 _Place: TypeAlias = tuple[tuple[int, ...], int]
-"""A coordinate, 0-based, and the first fault met in finding it (0: none)."""
+"""A coordinate, 0-based, and the first fault that occurred in computing it (0: none)."""
 
 
 class _Step(NamedTuple):
-    """A node to evaluate, as in a ``Schedule``: where its value is kept, and how it is made."""
+    """A node to evaluate, as in a ``Schedule``: the position of its value, and how to compute it."""
 
     place: int
     how: Run
@@ -127,10 +126,10 @@ class _Step(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """The steps of a block in order, and where its roots are.
+    """The steps of a block in order, and the positions of its roots.
 
-    ``values`` are those that are always the same, by place, ``reads`` the variables of blocks around, with
-    other names for them, ``nodes`` how many nodes there are.
+    ``values`` are the values that never change, by position; ``reads`` are variables of enclosing blocks,
+    with further names for them; ``nodes`` is the number of nodes.
     """
 
     values: list[RunValue]
@@ -149,9 +148,9 @@ def run_reference(
 ) -> Execution:
     """Run a program one element at a time.
 
-    ``dims`` gives lengths by name that no input decides.  A run that takes more than
-    ``max_steps`` evaluations of a node stops with a diagnostic.  How often each function was
-    applied, node by node, is added to ``watched``.
+    ``dims`` has, by name, lengths that no input determines.  A run that takes more than ``max_steps``
+    evaluations of a node stops with a diagnostic.  The number of applications of each function, node by node,
+    is added to ``watched``.
     """
     return execute(
         program,
@@ -162,7 +161,7 @@ def run_reference(
 
 
 class _Reference:
-    """A run: variables, coordinates and lengths, blocks and their plans, and what becomes of every atom."""
+    """A run: variables, coordinates and lengths, plans of blocks, and a rule for each kind of node."""
 
     def __init__(
         self,
@@ -202,7 +201,7 @@ class _Reference:
         }
 
     def planned(self, order: Schedule) -> _Plan:
-        """Prepare the nodes of a block: what is known beforehand, or has a name already, is no step."""
+        """Translate the nodes of a block: values known in advance and names of values are not steps."""
         ways: list[Prepared] = []
         at: list[int] = []
         named: dict[Var, int] = {}
@@ -233,18 +232,18 @@ class _Reference:
         return _Plan(values, tuple(reads), tuple(steps), roots, len(ways))
 
     def plan(self, block: Block) -> _Plan:
-        """Give the plan of a block, made when it is visited first."""
+        """Return the plan of a block, made at its first visit."""
         plan = self.plans.get(block)
         if plan is None:
             plan = self.plans[block] = self.planned(schedule_block(block))
         return plan
 
     def visit(self, plan: _Plan, times: int) -> RunValue:
-        """Evaluate a block, and give its result: the last of its roots."""
+        """Evaluate a block, and return its result: the last of its roots."""
         return self.follow(plan, times)[plan.roots[-1]]
 
     def follow(self, plan: _Plan, times: int) -> list[RunValue]:
-        """Evaluate the steps of a plan, and give all values, by place."""
+        """Evaluate the steps of a plan, and return all values, by position."""
         self.steps_left -= plan.nodes
         if self.steps_left < 0:
             refuse("T0520", "the run takes too many steps", hint="try smaller lengths")
@@ -264,7 +263,7 @@ class _Reference:
     # ---- static values ---------------------------------------------------------------------
 
     def integer(self, form: Poly) -> Callable[[], int]:
-        """Give what works out a static integer at the present coordinates."""
+        """Return a function that evaluates a static integer at the current coordinates."""
         at, env = prepared(form), self.env
 
         def value() -> int:
@@ -276,12 +275,12 @@ class _Reference:
         return value
 
     def length(self, form: Poly) -> Callable[[], int]:
-        """Give what works out a length; a range that would be negative is empty."""
+        """Return a function that evaluates a length; a negative range is empty."""
         value = self.integer(form)
         return lambda: max(value(), 0)
 
     def number(self, node: Number) -> Prepared:
-        """A static number; one without coordinates is worked out once."""
+        """Translate a static number; a number without coordinates is computed once."""
         form, space = node.value, node.type[0].space
         if all(symbol.kind == "length" for symbol in constant_symbols(form)):
             return (Piece(scalar(self.static_number(form, space, node.span))),)
@@ -291,7 +290,7 @@ class _Reference:
         return lambda values, times: (Piece(self.static_number(form, space, node.span)),)
 
     def static_number(self, value: Constant, space: str, span: Span) -> Array:
-        """Give a static number at the present coordinates."""
+        """Return a static number at the current coordinates."""
         match value:
             case Poly():
                 return _number_at(span, value_of(value, self.env), space)
@@ -301,23 +300,23 @@ class _Reference:
                 return _number_at(span, evaluate_cond(value, self.env), space)
 
     def table(self, node: Table) -> Prepared:
-        """A table; one without coordinates is laid out once."""
+        """Translate a table; a table without coordinates is laid out once."""
         if is_fixed(node):
             return (self.laid_out(node),)
         return lambda values, times: (self.laid_out(node),)
 
     def laid_out(self, node: Table) -> Piece:
-        """Give a table at the present coordinates."""
+        """Return a table at the current coordinates."""
         part = node.type[0]
         entries = [self.static_number(value, part.space, node.span) for value in node.values]
         return Piece(beside(entries, part.space).reshape(self.shape_of(part)))
 
     def shape_of(self, part: Part) -> tuple[int, ...]:
-        """Give a shape at the present coordinates."""
+        """Return a shape at the current coordinates."""
         return tuple(length_of(length, self.env) for length in part.shape)
 
     def empty_shape(self, part: Part) -> tuple[int, ...]:
-        """Give the shape of a ToL without members; a length only its members would define is 0."""
+        """Return the shape of a ToL without members; a length that only members would determine is 0."""
         return tuple(
             length_of(length, self.env) if length.free <= self.env.keys() else 0 for length in part.shape
         )
@@ -327,7 +326,7 @@ class _Reference:
     def range_over(
         self, coords: tuple[Symbol, ...], extents: tuple[Poly, ...]
     ) -> Callable[[], Iterator[None]]:
-        """Give what visits every coordinate in row-major order, bound in the environment meanwhile."""
+        """Return a function that visits every coordinate in row-major order, bound in the environment."""
         lengths = [self.length(extent) for extent in extents]
         return lambda: self.coordinates_over(coords, lengths, 0)
 
@@ -365,7 +364,7 @@ class _Reference:
         first, last = operands[0], operands[-1]
 
         def plain(values: list[RunValue], times: int) -> RunValue:
-            """As it mostly is: two numbers of the type that the function computes in, and no fault."""
+            """Fast path: two numbers of the type that the function computes in, without faults."""
             (left, bad), (right, worse) = values[first][0], values[last][0]
             if bad is not None or worse is not None or left.dtype is not dtype or right.dtype is not dtype:
                 return run(values, times)
@@ -396,7 +395,7 @@ class _Reference:
         return self.quotient(node, operands, quickest) if divides_or_rounds(function, space) else quickest
 
     def quotient(self, node: ir.Lambda, operands: Places, run: Run) -> Run:
-        """A function that may have to be exact where floats are not."""
+        """Translate a function whose result must be exact where floats are not."""
         applied = self.applied[node]
 
         def exact(values: list[RunValue], times: int) -> RunValue:
@@ -410,7 +409,7 @@ class _Reference:
         return exact
 
     def whole(self, node: ir.Lambda, exact: Callable[..., int | None], operands: Places) -> Run:
-        """A function of whole numbers without end, which arrays may not hold."""
+        """Translate a function on unbounded whole numbers, whose results arrays may not hold."""
         applied, result = self.applied[node], node.type[0].space
 
         def run(values: list[RunValue], times: int) -> RunValue:
@@ -461,7 +460,7 @@ class _Reference:
     def places(
         self, node: ir.Member | ir.Put, static: Sequence[PointFunction | None]
     ) -> Callable[[list[RunValue], Sequence[int]], _Place]:
-        """Give what finds the indices, 0-based, and the first fault: of an index, or of leaving the shape."""
+        """Return a function that finds 0-based indices, and the first fault of computing or applying them."""
         known = [index for index in static if index is not None]
         env, done = self.env, "replaced" if isinstance(node, ir.Put) else "read"
 
@@ -482,7 +481,7 @@ class _Reference:
         return find
 
     def computed_place(self, static: Sequence[PointFunction | None], values: list[RunValue]) -> _Place:
-        """The indices where some are data, and the first fault of these."""
+        """Return the indices if some of them are data, and the first fault among these."""
         computed = iter(values)
         found: list[int] = []
         fault = 0
@@ -502,7 +501,7 @@ class _Reference:
         tol, *computed = operands
 
         def plain(values: list[RunValue], times: int) -> RunValue:
-            """As it mostly is: static indices, in range, of one component without faults."""
+            """Fast path: static indices in range, of one component without faults."""
             pieces = values[tol]
             data, bad = pieces[0]
             if bad is not None or len(pieces) > 1:
@@ -638,7 +637,7 @@ class _Reference:
         return run
 
     def fold_while(self, node: ir.Fold, turns: Symbol, operands: Places) -> Run:
-        """Give what takes steps until the condition that the accumulator starts with fails."""
+        """Translate a fold that takes steps until the condition, its accumulator's first component, fails."""
         fitted, body, var = _fitting(node.type), node.body, node.accumulator
         (start,), (coordinate,) = operands, node.coords
 
@@ -663,12 +662,12 @@ class _Reference:
 
 
 def _static_indices(at: Indices) -> list[PointFunction | None]:
-    """Give what works out each index, 0-based; None for one that is data."""
+    """Return for each index a function that evaluates it, 0-based; None for an index that is data."""
     return [prepared(index - 1) if isinstance(index, Poly) else None for index in at]
 
 
 def _fitting(types: Type) -> Callable[[RunValue], RunValue]:
-    """Give what brings a value to the spaces of a type: as a rule it is one numeric, and in its space."""
+    """Return a function that converts a value to the spaces of a type, with a fast path for one numeric."""
     expected = DTYPES[types[0].space] if len(types) == 1 else None
 
     def fitted(value: RunValue) -> RunValue:
@@ -677,10 +676,10 @@ def _fitting(types: Type) -> Callable[[RunValue], RunValue]:
     return fitted
 
 
-def _each_time(
+def _plain_rule(
     rule: Callable[[_Reference, Any, list[RunValue], int], RunValue],
 ) -> _Rule:
-    """Give what prepares a node about which nothing can be found out beforehand."""
+    """Return a rule for a kind of node without anything to compute in advance."""
 
     def prepare(machine: _Reference, node: Node, operands: Places) -> Run:
         return lambda values, times: rule(machine, node, [values[k] for k in operands], times)
@@ -689,12 +688,12 @@ def _each_time(
 
 
 def _leaf(rule: Callable[[_Reference, Any], Prepared]) -> _Rule:
-    """Give what prepares a node without operands."""
+    """Return a rule for a kind of node without operands."""
     return lambda machine, node, operands: rule(machine, node)
 
 
 _Rule: TypeAlias = Callable[[_Reference, Any, Places], Prepared]
-"""Prepares a node whose operands are at some places."""
+"""Translates a node whose operands have the given positions."""
 
 _RULES: Mapping[type, _Rule] = {
     ir.Input: _leaf(lambda machine, node: tuple(Piece(array) for array in machine.arrays[node.name])),
@@ -702,18 +701,18 @@ _RULES: Mapping[type, _Rule] = {
     ir.Table: _leaf(_Reference.table),
     ir.Ref: _leaf(lambda machine, node: node.var),
     ir.Lambda: _Reference.function,
-    ir.Where: _each_time(_Reference.where),
+    ir.Where: _plain_rule(_Reference.where),
     ir.Member: _Reference.member,
-    ir.Component: _each_time(_Reference.component),
-    ir.Pack: _each_time(_Reference.pack),
-    ir.Join: _each_time(_Reference.join),
-    ir.Embed: _each_time(_Reference.embed),
+    ir.Component: _plain_rule(_Reference.component),
+    ir.Pack: _plain_rule(_Reference.pack),
+    ir.Join: _plain_rule(_Reference.join),
+    ir.Embed: _plain_rule(_Reference.embed),
     ir.Build: _Reference.build,
     ir.Fold: _Reference.fold,
     ir.Select: _Reference.select,
-    ir.Reshape: _each_time(_Reference.reshape),
-    ir.Convert: _each_time(_Reference.convert),
+    ir.Reshape: _plain_rule(_Reference.reshape),
+    ir.Convert: _plain_rule(_Reference.convert),
     ir.Put: _Reference.put,
-    ir.Filter: _each_time(_Reference.filter),
+    ir.Filter: _plain_rule(_Reference.filter),
 }
-"""What a node of each kind becomes, once."""
+"""The rule that translates each kind of node."""

@@ -1,7 +1,7 @@
-"""The third reading of a program: nothing but its five atoms, one after the other.
+"""The third interpreter: it runs a program as a sequence of its five atoms.
 
-Here nothing is left of quantifiers, blocks and primitives.  Where data decides what there is to do, the
-atoms so far are done first, and the program is unrolled further by what they gave.
+No quantifiers, blocks or primitives remain.  Where data decides what to compute, the atoms so far are
+executed first, and their results guide the rest of the unrolling.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ from tolcost.execute.values import (
 )
 from tolcost.execute.whole_numbers import in_space
 
-_MANY = 1_000
-"""The results of so many atoms are kept: they take little room."""
+_ATOMS_KEPT = 1_000
+"""Up to this many atoms, all results are kept: they take little memory."""
 
 
 def run_unrolled(
@@ -61,7 +61,7 @@ def run_unrolled(
 
 
 class _Unrolling:
-    """A run: what came of unrolling is done from its first atom to its last."""
+    """A run that executes the unrolled atoms in order."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class _Unrolling:
 
 
 class AtomByAtom:
-    """Atoms that are done, and what each of them gave."""
+    """The atoms executed so far, and their results."""
 
     def __init__(self, arrays: Arrays) -> None:
         """Start before the first atom."""
@@ -98,7 +98,7 @@ class AtomByAtom:
         self.faults = Faults()
 
     def look(self, atoms: Sequence[Atom], operand: Operand) -> list[int]:
-        """Do the atoms that are not done yet, and give the entries of a value as whole numbers."""
+        """Execute the remaining atoms, and return the entries of a value as whole numbers."""
         for atom in atoms[len(self.results) :]:
             self.do(atom)
         value = self.fetch(operand)
@@ -107,8 +107,8 @@ class AtomByAtom:
         return found
 
     def outputs(self, unrolled: Unrolled) -> dict[str, OutputValue]:
-        """Do all atoms, and give the outputs; of many, each result is forgotten after its last use."""
-        over = _last_uses(unrolled) if len(unrolled.atoms) > _MANY else {}
+        """Execute all atoms and return the outputs; long runs drop each result after its last use."""
+        over = _last_uses(unrolled) if len(unrolled.atoms) > _ATOMS_KEPT else {}
         for place, atom in enumerate(unrolled.atoms):
             self.do(atom)
             for used in over.get(place, ()):
@@ -116,17 +116,17 @@ class AtomByAtom:
         return {name: self.output(operand, shapes) for name, operand, shapes in unrolled.outputs}
 
     def output(self, operand: Operand, shapes: Sequence[tuple[int, ...]]) -> OutputValue:
-        """Give the value of an output; a fault in it is an error."""
+        """Return the value of an output; a fault in it is an error."""
         value = self.fetch(operand)
         self.faults.check(value)
         return as_output([np.asarray(p.data).reshape(s) for p, s in zip(value, shapes, strict=True)])
 
     def do(self, atom: Atom) -> None:
-        """Do one atom."""
+        """Execute one atom."""
         self.results.append(self.result(atom, [self.fetch(operand) for operand in atom.args]))
 
     def fetch(self, operand: Operand) -> RunValue:
-        """Give the value of an operand."""
+        """Return the value of an operand."""
         match operand:
             case AtomResult(place=place):
                 return self.results[place]
@@ -142,7 +142,7 @@ class AtomByAtom:
                 return (Piece(numbers(values, space).reshape(shape)),)
 
     def result(self, atom: Atom, args: list[RunValue]) -> RunValue:
-        """Give what an atom makes of its operands."""
+        """Return the result of an atom."""
         match atom.operation:
             case "lambda":
                 return self.applied(atom, args)
@@ -178,7 +178,7 @@ class AtomByAtom:
         return (Piece(found, fault),)
 
     def member(self, atom: Atom, tol: RunValue) -> RunValue:
-        """Read a member, or leave a fault where there is none."""
+        """Read a member, or leave a fault if it does not exist."""
         at, fault = [], 0
         for index in atom.index:
             if not isinstance(index, int):
@@ -196,12 +196,12 @@ class AtomByAtom:
 
 
 def _as_vector(piece: Piece) -> Piece:
-    """A numeric stands for a vector of one entry."""
+    """Return a numeric as a vector of one entry."""
     return piece if piece.data.ndim else reshaped(piece, (1,))
 
 
 def _last_uses(unrolled: Unrolled) -> dict[int, list[int]]:
-    """Give the results that no atom after a place needs; outputs are needed to the end."""
+    """Return for each place the results used there for the last time; outputs are kept to the end."""
     last: dict[int, int] = {}
     for place, atom in enumerate(unrolled.atoms):
         last.update((used, place) for used in _places((*atom.args, *atom.index)))

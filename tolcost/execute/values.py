@@ -1,11 +1,11 @@
-"""What a run handles: values with their faults, and the tally of what was done.
+"""Data of a run: values with their faults, and the tally of operations.
 
-Reading or replacing a member that is out of range does not stop the run, because the result
-may turn out not to be needed.  It leaves a *fault*: the number of the place that caused it,
-kept beside the element.  Functions of faults are faults, and a fault in an output is an error.
+Reading or replacing a member that is out of range does not stop the run, because the result may turn out not
+to be needed.  It leaves a *fault* beside the element: the number of the place that caused it. Functions of
+faults are faults, and a fault in an output is an error.
 
-The keys of a tally are those of the cost pass, so that a closed form at concrete lengths can be
-compared with a run entry by entry.
+The keys of a tally are those of the cost pass, so that a closed form at concrete lengths can be compared with
+a run entry by entry.
 """
 
 from __future__ import annotations
@@ -27,39 +27,40 @@ from tolcost.execute.whole_numbers import ENDLESS, in_space, is_held, unheld
 from tolcost.spaces import Bounds, bounded_text
 
 MAX_ELEMENTS = 2**28
-"""No single value may be larger: memory has to stay bounded."""
+"""Limit on the elements of a single value, which bounds memory."""
 
 MOST_TOLD = 4
-"""So many members that are not there are told apart at one place."""
+"""Distinct missing members reported for one place; further ones share one message."""
 
 
 class Lengths(dict[Symbol, int]):
-    """What lengths stand for by now; one that is missing may follow from the others.
+    """The lengths bound so far; a missing length may follow from the others.
 
-    Of two sides of a choice only one finds how many entries it has, and that they agree is a condition.
+    Of the two sides of a choice, only the evaluated one determines its data-dependent length; a condition
+    makes the lengths of both sides equal.
     """
 
     def __init__(self, known: Mapping[Symbol, int], equations: Sequence[Poly] = ()) -> None:
-        """Take over what is known, and the equations that hold."""
+        """Take over known lengths, and the equations between lengths."""
         super().__init__(known)
         self.equations: Sequence[Poly] = known.equations if isinstance(known, Lengths) else equations
 
     def __missing__(self, symbol: Symbol) -> int:
-        """Find a length by the equations; it may be another one the next time."""
+        """Derive a length from the equations; it is not stored, since it may differ the next time."""
         found = self.all() if self.equations else {}
         if symbol not in found:
             raise KeyError(symbol)
         return found[symbol]
 
     def all(self) -> dict[Symbol, int]:
-        """Every length that is known, or follows."""
+        """Return every length that is known or follows from the equations."""
         return solve(self.equations, self)[0]
 
 
 class Piece(NamedTuple):
-    """One component of a value: its elements, and the fault of each (``None``: no faults).
+    """One component of a value: its elements, and the fault of each (None: no faults).
 
-    A fault is a positive number, the place in ``Faults``; 0 is a sound element.
+    A fault is a positive number, an index in ``Faults``; 0 is a sound element.
     """
 
     data: Array
@@ -70,7 +71,7 @@ RunValue: TypeAlias = tuple[Piece, ...]
 
 
 class Faults:
-    """The places where something went out of range, numbered from 1."""
+    """The places of errors at run time, such as members out of range, numbered from 1."""
 
     __slots__ = ("_numbers", "_places", "_told")
 
@@ -81,7 +82,7 @@ class Faults:
         self._told: Counter[Span] = Counter()
 
     def number(self, span: Span, what: str, code: str = "T0346") -> int:
-        """Give the number of a place; equal places share one."""
+        """Return the number of a place; equal places share a number."""
         key = (span, what, code)
         if key not in self._numbers:
             self._places.append(key)
@@ -89,7 +90,7 @@ class Faults:
         return self._numbers[key]
 
     def out_of_range(self, span: Span, done: str, index: int, length: int) -> int:
-        """Give the number of a member that is not there; of few at one place it is told which."""
+        """Return the fault number of a missing member; for the first few at one place, it names the index."""
         what = f"a member is {done} out of range: index {index} is outside 1..{length}"
         if (span, what, "T0346") not in self._numbers:
             self._told[span] += 1
@@ -98,12 +99,12 @@ class Faults:
         )
 
     def diagnostic(self, number: int) -> Diagnostic:
-        """Say what went wrong at a place."""
+        """Return the diagnostic for a place."""
         span, what, code = self._places[number - 1]
         return Diagnostic(code, what, span, hint=KEPT if code == "T0522" else None)
 
     def of_numbers(self, wrong: Array, span: Span, source: str, space: str) -> Array:
-        """Give the fault of each number that is too large or not whole; ``source`` says what gave it."""
+        """Return the fault of each number that is too large or not whole; ``source`` names its origin."""
         large = self.number(span, f"{source} a whole number of more than 64 bits", "T0522")
         other = self.number(span, f"{source} a value that is not in {space}", "T0349")
         return np.choose(wrong, np.array([0, large, other], np.int32))
@@ -118,11 +119,11 @@ class Faults:
             found = {
                 (one.span, one.code): one for one in map(self.diagnostic, sorted(numbers - {0}, reverse=True))
             }
-            raise Rejected(*reversed(found.values()))  # at each place the first
+            raise Rejected(*reversed(found.values()))  # the first one at each place
 
 
 def first_fault(faults: Sequence[Array | None]) -> Array | None:
-    """Combine the faults of several values: of each element the first that has one."""
+    """Combine the faults of several values: for each element, the first one that is set."""
     known = [fault for fault in faults if fault is not None]
     if not known:
         return None
@@ -133,12 +134,12 @@ def first_fault(faults: Sequence[Array | None]) -> Array | None:
 
 
 def tidy(fault: Array | None) -> Array | None:
-    """Forget an array of faults in which there are none."""
+    """Replace an array without faults by None."""
     return None if fault is None or not fault.any() else fault
 
 
 def check_size(shape: Sequence[int]) -> None:
-    """Stop before making a value that would not fit."""
+    """Refuse a shape whose elements exceed the limit."""
     volume = 1
     for length in shape:
         volume *= max(length, 1)
@@ -148,7 +149,7 @@ def check_size(shape: Sequence[int]) -> None:
 
 
 def beyond(data: Array, bounds: Bounds) -> Array:
-    """Tell of each element whether it lies outside of some bounds; what is no number does not."""
+    """Mark the elements outside bounds; NaN is never outside."""
     lo, hi = (end if end is None or isinstance(end, int) else float(end) for end in (bounds.lo, bounds.hi))
     found = np.zeros(data.shape, np.bool_)
     if lo is not None:
@@ -161,7 +162,7 @@ def beyond(data: Array, bounds: Bounds) -> Array:
 def within(
     faults: Faults, cast: Convert | CastOperand, spaces: Sequence[str], given: RunValue, pieces: RunValue
 ) -> RunValue:
-    """Make what a conversion takes out of its spaces a fault: ``given`` is what there was before."""
+    """Mark the values that a conversion takes out of their spaces; ``given`` are the values before it."""
     if cast.bits or (not cast.within and ENDLESS.isdisjoint(spaces)):
         return pieces
     kept = tuple(map(partial(_whole, faults, cast.span), given, pieces, spaces))
@@ -185,7 +186,7 @@ def _marked(faults: Faults, span: Span, piece: Piece, bounds: Bounds, space: str
 
 
 def in_spaces(value: RunValue, types: Type, bits: bool = False) -> RunValue:
-    """Give a value (or the same bits) in the spaces of a type; as a rule it is that already."""
+    """Convert a value, or reinterpret its bits, to the spaces of a type; usually it is there already."""
     if not bits and all(is_held(piece.data, part.space) for piece, part in zip(value, types, strict=True)):
         return value
     change = same_bits if bits else in_space
@@ -195,14 +196,14 @@ def in_spaces(value: RunValue, types: Type, bits: bool = False) -> RunValue:
 
 
 def all_fault(piece: Piece, fault: int) -> Piece:
-    """Make every element a fault."""
+    """Mark every element with a fault."""
     return Piece(piece.data, np.full(piece.data.shape, fault, np.int32))
 
 
 def scalar(data: Array) -> Array:
-    """Give a number without its array where there is such a thing: it is quicker to compute with."""
+    """Return a number without its array where possible, as scalars compute faster."""
     found: Any = data[()]
-    return found if hasattr(found, "dtype") else data  # a text has none
+    return found if hasattr(found, "dtype") else data  # a text has no dtype
 
 
 def element(piece: Piece, at: tuple[int, ...]) -> Piece:
@@ -213,12 +214,12 @@ def element(piece: Piece, at: tuple[int, ...]) -> Piece:
 
 
 def fault_array(piece: Piece) -> Array:
-    """Give the fault of every element, 0 where there is none."""
+    """Return the fault of every element, 0 where there is none."""
     return np.zeros(piece.data.shape, np.int32) if piece.fault is None else piece.fault
 
 
 def replaced(piece: Piece, at: tuple[int, ...], new: Piece) -> Piece:
-    """Replace what is at a place."""
+    """Replace the element or member at a position."""
     data = np.array(piece.data, np.result_type(piece.data, new.data))
     data[at] = new.data[()]  # an object, where there are objects
     if piece.fault is None and new.fault is None:
@@ -229,14 +230,14 @@ def replaced(piece: Piece, at: tuple[int, ...], new: Piece) -> Piece:
 
 
 def selected(piece: Piece, chosen: Array) -> Piece:
-    """Keep the entries along the first dimension that are chosen."""
+    """Keep chosen entries along the first dimension."""
     return Piece(piece.data[chosen], None if piece.fault is None else tidy(piece.fault[chosen]))
 
 
 def kept_rows(
     faults: Faults, node: Filter, marks: Array, rows: Iterable[int], env: Mapping[Symbol, int]
 ) -> Array:
-    """Give the places of the entries that a mask keeps, or each as often as a count says."""
+    """Return the positions of the entries that a mask keeps, or that counts repeat."""
     if any(size != marks.size for size in rows):
         raise Rejected(faults.diagnostic(faults.number(node.span, "there is not one mark for each entry")))
     if not node.repeats:
@@ -252,12 +253,12 @@ def kept_rows(
 
 
 def reshaped(piece: Piece, shape: tuple[int, ...]) -> Piece:
-    """Give the elements another shape, in the same order."""
+    """Reshape elements, in the same order."""
     return Piece(piece.data.reshape(shape), None if piece.fault is None else piece.fault.reshape(shape))
 
 
 def joined(left: Piece, right: Piece, axis: int, part: Part) -> Piece:
-    """Put two pieces one after the other along an axis."""
+    """Join two pieces along an axis."""
     check_size([left.data.size + right.data.size])
     data = np.concatenate([in_space(left.data, part.space), in_space(right.data, part.space)], axis)
     if left.fault is None and right.fault is None:
@@ -269,11 +270,11 @@ def _stacked(members: list[Array]) -> Array:
     first = members[0]
     if first.shape or first.dtype.kind not in "biufc" or any(m.dtype is not first.dtype for m in members):
         return np.stack(members)
-    return np.array(members, first.dtype)  # much the quicker for numbers
+    return np.array(members, first.dtype)  # much faster for numbers
 
 
 def stacked(members: Sequence[Piece], extents: tuple[int, ...]) -> Piece:
-    """Lay members out in row-major order under the coordinates they belong to."""
+    """Lay out members in row-major order under their coordinates."""
     shape = (*extents, *members[0].data.shape)
     check_size(shape)
     if any(piece.data.shape != members[0].data.shape for piece in members):
@@ -290,7 +291,7 @@ OutputValue: TypeAlias = Array | tuple[Array, ...]
 
 
 class RunCounts(Struct, frozen=True):
-    """How often each function was applied to data, and to coordinates, and each atom done."""
+    """The number of applications of each function to data, to coordinates, and of each atom."""
 
     histogram: Histogram
     index: Histogram
@@ -303,7 +304,7 @@ class RunCounts(Struct, frozen=True):
 
 
 class Execution(Struct, frozen=True):
-    """The values of the outputs, what was counted, and what every symbol stood for."""
+    """The values of the outputs, the counts, and the values of all lengths."""
 
     outputs: dict[str, OutputValue]
     counts: RunCounts
@@ -311,12 +312,12 @@ class Execution(Struct, frozen=True):
 
 
 class Tally:
-    """Counts in the making."""
+    """Counts that a run accumulates."""
 
     __slots__ = ("atoms", "histogram", "index")
 
     def __init__(self) -> None:
-        """Start from nothing."""
+        """Start with zero counts."""
         self.histogram: Histogram = {}
         self.index: Histogram = {}
         self.atoms: dict[str, int] = dict.fromkeys(ATOMS, 0)
@@ -333,45 +334,45 @@ class Tally:
             self.index[key] = self.index.get(key, 0) + times
 
     def relay(self, value: RunValue, times: int) -> None:
-        """Count taking a value apart, a list into its components first, and putting it together."""
+        """Count splitting a value, a list first into its components, and assembling it again."""
         for piece in value:
             self.copy(*relay(piece.data.shape), times)
         if any(piece.data.ndim for piece in value):
             self.split(len(value), len(value), times)
 
     def split(self, capacity: int, taken: int, times: int) -> None:
-        """Count taking components out of lists, so many in all, and making one list of as many as it has."""
+        """Count taking ``taken`` components out of lists, and packing a list of ``capacity`` components."""
         if capacity > 1:
             self.atoms["member"] += taken * times
             self.atoms["join"] += (capacity - 1) * times
 
     def assemble(self, shape: Sequence[int], times: int) -> None:
-        """Count putting numerics together into a ToL."""
+        """Count assembling numerics into a ToL."""
         _, join, embed = relay(shape)
         self.copy(0, join, embed, times)
 
     def copy(self, member: int, join: int, embed: int, times: int) -> None:
-        """Count so many members, joins and embeds."""
+        """Add numbers of members, joins and embeds."""
         self.atoms["member"] += member * times
         self.atoms["join"] += join * times
         self.atoms["embed"] += embed * times
 
     def snapshot(self) -> tuple[Histogram, Histogram, dict[str, int]]:
-        """Remember the state, to come back to it."""
+        """Return a copy of the state for ``restore``."""
         return dict(self.histogram), dict(self.index), dict(self.atoms)
 
     def restore(self, saved: tuple[Histogram, Histogram, dict[str, int]]) -> None:
-        """Forget what was counted since the snapshot."""
+        """Discard what was counted since a snapshot."""
         histogram, index, atoms = saved
         self.histogram, self.index, self.atoms = dict(histogram), dict(index), dict(atoms)
 
     def counts(self) -> RunCounts:
-        """Give the result."""
+        """Return the final counts."""
         return RunCounts(dict(self.histogram), dict(self.index), dict(self.atoms))
 
 
 def relay(shape: Sequence[Any]) -> tuple[Any, Any, Any]:
-    """Give the members, joins and embeds that copy a ToL of a shape; none for a numeric.
+    """Return the members, joins and embeds that copy a ToL of a shape; none for a numeric.
 
     Lengths are integers, or arrays of them.
 
@@ -389,5 +390,5 @@ def relay(shape: Sequence[Any]) -> tuple[Any, Any, Any]:
 
 
 def as_output(parts: Sequence[Any]) -> OutputValue:
-    """Give the value of an output: an array, or one array per component."""
+    """Return the value of an output: an array, or one array per component."""
     return parts[0] if len(parts) == 1 else tuple(parts)

@@ -1,7 +1,7 @@
-"""The vectorised interpreter: whole coordinate grids at a time, counting as it runs.
+"""The vectorised interpreter: it evaluates whole coordinate grids at a time, and counts as it runs.
 
-It gives the values of the reference interpreter (exactly on integers and truths, and up to the
-order of additions on floats) and the same counts.
+It computes the values of the reference interpreter (exactly on integers and truth values, and up to the order
+of additions on floats) and the same counts.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ def run_vectorised(
 ) -> Execution:
     """Run a program over whole arrays.
 
-    ``dims`` gives lengths by name that no input decides.  A run that would take too long
-    stops with a diagnostic once it has spent ``max_steps``.
+    ``dims`` has, by name, lengths that no input determines.  A run that takes too long stops with a
+    diagnostic once it has spent ``max_steps``.
     """
     return execute(
         program, inputs, dims, lambda arrays, lengths: Machine(program, arrays, lengths, max_steps, RULES)
@@ -73,12 +73,12 @@ def run_vectorised(
 
 
 def given(machine: Machine, node: ir.Input, args: list[Batch], grid: Grid, times: int) -> Batch:
-    """Give an input, the same at every point."""
+    """Return an input, which is the same at every point."""
     return lift(Batch(tuple(Piece(array) for array in machine.arrays[node.name]), 0), grid.depth)
 
 
 def number(machine: Machine, node: ir.Number, args: list[Batch], grid: Grid, times: int) -> Batch:
-    """Give a static number at every point."""
+    """Return a static number at every point."""
     try:
         return constant(constant_on_grid(node.value, node.type[0].space, grid, machine.env), grid.depth)
     except Rejected as rejected:
@@ -86,7 +86,7 @@ def number(machine: Machine, node: ir.Number, args: list[Batch], grid: Grid, tim
 
 
 def component(machine: Machine, node: ir.Component, args: list[Batch], grid: Grid, times: int) -> Batch:
-    """Give one component of a list."""
+    """Take a component of a list."""
     machine.tally.atoms["member"] += times * grid.points
     return Batch((args[0].pieces[node.j - 1],), grid.depth)
 
@@ -104,7 +104,7 @@ def embed(machine: Machine, node: ir.Embed, args: list[Batch], grid: Grid, times
 
 
 def convert_node(machine: Machine, node: ir.Convert, args: list[Batch], grid: Grid, times: int) -> Batch:
-    """Give the same values in other spaces."""
+    """Convert values to other spaces."""
     machine.relay(node.value.type, args[0], grid, times)
     value = in_spaces(args[0], node.type, node.bits)
     spaces = [part.space for part in node.type]
@@ -112,7 +112,7 @@ def convert_node(machine: Machine, node: ir.Convert, args: list[Batch], grid: Gr
 
 
 def laid_out(machine: Machine, node: ir.Table, args: list[Batch], grid: Grid, times: int) -> Batch:
-    """Give a static ToL, whose entries may depend on coordinates, at every point."""
+    """Evaluate a static ToL, whose entries may depend on coordinates, at every point."""
     if is_fixed(node):
         if node not in machine.tables:
             machine.tables[node] = entries(machine, node, SINGLE)
@@ -154,7 +154,7 @@ def apply(machine: Machine, node: ir.Lambda, args: list[Batch], grid: Grid, time
 
 
 def drawn(machine: Machine, node: ir.Lambda, args: Sequence[Array], grid: Grid) -> Array:
-    """Draw random numbers: one for every point, even of coordinates nothing else depends on."""
+    """Draw random numbers, one for every point, even along coordinates that nothing else depends on."""
     around = [
         grid.coordinate(grid.places[symbol]) if symbol in grid.places else machine.env[symbol]
         for symbol in machine.nest
@@ -163,7 +163,7 @@ def drawn(machine: Machine, node: ir.Lambda, args: Sequence[Array], grid: Grid) 
 
 
 def where(machine: Machine, node: ir.Where, args: list[Batch], grid: Grid, times: int) -> Batch:
-    """Pick between two values at every point."""
+    """Choose between two values at every point."""
     machine.tally.apply("where", node.space, node.charge, times * grid.points)
     condition = args[0].pieces[0]
     then, other = (in_spaces(value, node.type) for value in args[1:])
@@ -185,7 +185,7 @@ def select(machine: Machine, node: ir.Select, args: list[Batch], grid: Grid, tim
 
 
 def guard(machine: Machine, node: ir.Select, args: list[Batch], grid: Grid) -> bool | Array:
-    """Decide the condition of a Select at every point."""
+    """Evaluate the condition of a Select at every point."""
     if not isinstance(node.condition, Node):
         return cond_on_grid(node.condition, grid, machine.env)
     machine.faults.check(args[0].pieces)
@@ -193,14 +193,14 @@ def guard(machine: Machine, node: ir.Select, args: list[Batch], grid: Grid) -> b
 
 
 def join(machine: Machine, node: ir.Join, args: list[Batch], grid: Grid, times: int) -> Batch:
-    """Put two values one after the other; where the first ends must not vary."""
+    """Join two values; the length of the first must not vary."""
     machine.tally.atoms["join"] += times * grid.points
     machine.demand_fixed([part.shape[node.d - 1] for part in node.left.type], grid)
     return concatenate([in_spaces(value, node.type) for value in args], grid.depth + node.d - 1)
 
 
 def reshape(machine: Machine, node: ir.Reshape, args: list[Batch], grid: Grid, times: int) -> Batch:
-    """Give the elements another shape; neither shape may vary."""
+    """Reshape a value; neither shape may vary."""
     shapes = [length for types in (node.value.type, node.type) for part in types for length in part.shape]
     machine.demand_fixed(shapes, grid)
     shaped = (
@@ -245,7 +245,7 @@ def put(machine: Machine, node: ir.Put, args: list[Batch], grid: Grid, times: in
 
 
 def filtered(machine: Machine, node: ir.Filter, args: list[Batch], grid: Grid, times: int) -> Batch:
-    """Keep the entries a mask chooses; the mask must be one and the same at all points."""
+    """Keep the entries that a mask chooses; the mask must be the same at all points."""
     tol, mask = args
     shapes = (*(piece.data.shape for piece in tol.pieces), mask.pieces[0].data.shape)
     moving = frozenset().union(*(varying(shape[: grid.depth], grid) for shape in shapes))
@@ -266,7 +266,7 @@ def filtered(machine: Machine, node: ir.Filter, args: list[Batch], grid: Grid, t
 def _indices(
     machine: Machine, at: Indices, values: Sequence[Batch], grid: Grid
 ) -> tuple[list[GridIndex], Array | None]:
-    """Give the indices at every point, and the faults of those that are computed."""
+    """Return the indices at every point, and the faults of computed indices."""
     computed = iter(values)
     found: list[GridIndex] = []
     faults: list[Array | None] = []
@@ -282,7 +282,7 @@ def _indices(
 
 
 def _lengths(machine: Machine, part: Part, own: Sequence[int], grid: Grid) -> list[int | Array]:
-    """Give the true lengths: as found, unless they vary over the grid."""
+    """Return the true lengths: those found, unless they vary over the grid."""
     return [
         size if length.free.isdisjoint(grid.places) else poly_on_grid(length, grid, machine.env)
         for length, size in zip(part.shape, own, strict=True)
@@ -309,4 +309,4 @@ RULES: GridRules = {
     ir.Put: put,
     ir.Filter: filtered,
 }
-"""What becomes of a node of each kind at every point of a grid, given its operands."""
+"""The rule that evaluates each kind of node at every point of a grid."""

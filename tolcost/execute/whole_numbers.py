@@ -1,9 +1,8 @@
-"""Whole numbers without end in arrays of 64 bits, and quotients of them: exact, or a fault.
+"""Unbounded whole numbers in 64-bit arrays, and their quotients: exact, or a fault.
 
-Machine types wrap around, as they do everywhere.  ``Z`` and its subspaces do not: a number that no
-array can hold would be another number without a word.  One at a time they are computed as Python's
-integers.  For whole arrays floats tell sooner how large a result is, and Python only has to look where
-that is near the limit.
+Machine types wrap around, as everywhere.  ``Z`` and its subspaces do not: a number that no array can hold
+would silently become another number.  Single numbers are computed as Python's integers.  For whole arrays, an
+estimate in floats is faster, and Python computes only the elements near the limit.
 """
 
 from __future__ import annotations
@@ -31,18 +30,19 @@ from tolcost.execute.dtypes import (
 from tolcost.spaces import SPACES, kind_of
 
 TOO_LARGE, NOT_WHOLE = 1, 2
-"""What is the matter with an element, where something is."""
+"""The errors of an element, apart from 0 for none."""
 
 ENDLESS = frozenset(name for name, space in SPACES.items() if space.kind == "Z" and not space.finite)
 """The spaces of whole numbers that do not wrap around."""
 
 SURE = 2.0**62
-"""A number that floats find to be below this fits, however they rounded."""
+"""Below this float estimate a number certainly fits 64 bits, whatever the rounding."""
 _LIMIT = 2**63
+"""The first whole number that int64 cannot hold."""
 
 
 def verdict(number: int | None) -> int:
-    """Tell what is the matter with a number, None being none: 0 if nothing is.
+    """Return the error of a number, 0 for none; None stands for a missing number.
 
     >>> verdict(-(2**63)), verdict(2**63) == TOO_LARGE, verdict(None) == NOT_WHOLE
     (0, True, True)
@@ -55,7 +55,7 @@ def verdict(number: int | None) -> int:
 def _power(base: int, exponent: int) -> int | None:
     if exponent < 0:
         return (base if exponent % 2 else 1) if base in (1, -1) else None
-    most = min(exponent, 64 + exponent % 2)  # already beyond, unless it stays as it is
+    most = min(exponent, 64 + exponent % 2)  # beyond 64 bits, unless the base is 0, 1 or -1
     return int(base**most)
 
 
@@ -72,12 +72,12 @@ _EXACT: Mapping[str, Callable[..., int | None]] = {
     "mod": lambda x, y: x % y if y else None,
     "fmod": lambda x, y: abs(x) % abs(y) * (1 if x > 0 else -1) if y else None,
 }
-"""What functions give that may leave 64 bits, or have no whole number to give (None)."""
+"""Functions that may exceed 64 bits, or have no whole result (None)."""
 
 
 @cache
 def exactly(function: str, space: str, result: str) -> Callable[..., int | None] | None:
-    """Give what a function makes of whole numbers without end; None if it cannot go wrong."""
+    """Return the exact version of a function on unbounded whole numbers; None if no error is possible."""
     return _EXACT.get(function) if space in ENDLESS and result in ENDLESS else None
 
 
@@ -94,11 +94,11 @@ _SIZES: Mapping[str, Callable[..., Array]] = {
     "mod": lambda x, y: np.where(y == 0, np.inf, 0.0 * x),
     "fmod": lambda x, y: np.where(y == 0, np.inf, 0.0 * x),
 }
-"""About how large the results of functions are, as floats; infinite where there may be none."""
+"""Estimates of the size of results, as floats; infinite where there may be no result."""
 
 
 def verdicts(function: str, args: Sequence[Array]) -> Array | None:
-    """Tell what is the matter with each result of a function of whole numbers; None if nothing is.
+    """Return the error of each result of a function on whole numbers; None if there is none.
 
     >>> verdicts("add", [np.array([1, 2**62]), np.array(2**62)]).tolist() == [0, TOO_LARGE]
     True
@@ -114,7 +114,7 @@ def verdicts(function: str, args: Sequence[Array]) -> Array | None:
 
 
 def unheld(data: Array) -> Array | None:
-    """Tell what is the matter with numbers that are to become whole ones; None if nothing is.
+    """Return the errors of numbers that are converted to whole numbers; None if there is none.
 
     >>> unheld(np.array([1e18, 1e19, np.nan])).tolist() == [0, TOO_LARGE, NOT_WHOLE]
     True
@@ -134,25 +134,25 @@ def unheld(data: Array) -> Array | None:
 
 
 def sizes(data: Array) -> Array:
-    """Give the sizes of whole numbers as floats, 1 at the least: no factor takes a product back."""
+    """Return absolute values as floats, at least 1, so that no factor shrinks a product."""
     return np.maximum(np.abs(data.astype(np.float64)), 1.0)
 
 
 def grows(function: str, space: str) -> bool:
-    """Tell whether a fold of a function may leave 64 bits, and that matters."""
+    """Whether a fold of a function may exceed 64 bits, in a space that does not wrap around."""
     return function in ("add", "sub", "mul") and space in ENDLESS
 
 
 # === Quotients of whole numbers, exact until they are rounded.
 #
-# A run keeps reals in 64 bits, which hold no whole number beyond 2^53 for sure.  So a quotient whose
-# rounding they could not tell is kept as a fraction of Python's, and what becomes of it by ``floor``,
-# ``ceil``, ``round`` and ``trunc`` as an integer of Python's: an array of objects.  Such an array goes
-# where one of floats would; to any other function, and in an output, it is the nearest floats.
+# A run stores reals in 64 bits, which do not represent every whole number beyond 2^53.  A quotient whose
+# rounding they could not decide is therefore stored as a Python ``Fraction``, and the result of ``floor``,
+# ``ceil``, ``round`` or ``trunc`` on it as a Python integer: an array of objects.  Such an array may stand
+# wherever one of floats may; any other function, and an output, converts it to the nearest floats.
 
 
 _SURE = 2**52
-"""Where a dividend is below this, floats tell on which side of a whole number or a half a quotient lies."""
+"""Below this dividend, floats decide on which side of a whole number or a half a quotient lies."""
 
 _Exact: TypeAlias = "int | float | Fraction"
 
@@ -165,7 +165,7 @@ _ROUNDINGS: Mapping[str, Callable[[_Exact], int]] = {
 
 
 def exact_result(function: str, space: str, args: Sequence[Array]) -> Array | None:
-    """Give what a function makes of whole numbers or quotients where floats would not do, else None.
+    """Return the exact result of a division or rounding where floats would not do, else None.
 
     >>> quotient = exact_result("div", "R", [np.array([2**62 + 1]), np.array([1])])
     >>> exact_result("trunc", "R", [quotient]).tolist() == [2**62 + 1]
@@ -183,19 +183,19 @@ def exact_result(function: str, space: str, args: Sequence[Array]) -> Array | No
 
 @cache
 def divides_or_rounds(function: str, space: str) -> bool:
-    """Tell whether a function is one that may have to be exact where floats are not."""
+    """Whether a function is a division or a rounding of unbounded reals."""
     return (function == "div" or function in _ROUNDINGS) and is_unbounded(space)
 
 
 def is_held(data: Array, space: str) -> bool:
-    """Tell whether values are kept as those of a space are; as a rule they are that already."""
+    """Whether values are stored in the element type of a space, which is the usual case."""
     return data.dtype == DTYPES[space] and not is_exact(data)
 
 
 def in_space(data: Array, space: str) -> Array:
-    """Give values of a run in another space: reals without bounds stay as exact as they are.
+    """Convert values of a run to another space; unbounded reals stay exact.
 
-    What no array of whole numbers holds wraps around; ``unheld`` tells of it.
+    Numbers beyond 64 bits wrap around; ``unheld`` reports them.
     """
     if not is_exact(data):
         return convert(data, space)
@@ -220,19 +220,19 @@ def _each(function: Callable[..., _Exact], *args: Array) -> Array:
 
 
 def _quotient(dividend: _Exact, divisor: _Exact) -> _Exact:
-    """Divide exactly what is too large to be divided as floats; a static divisor comes as a float."""
+    """Divide exactly where floats are not enough; a static divisor arrives as a float."""
     if -_SURE < dividend < _SURE or isinstance(dividend, float) or not (_whole(dividend) and _whole(divisor)):
         return float(np.true_divide(np.float64(dividend), np.float64(divisor)))
     return Fraction(int(dividend), int(divisor))
 
 
 def _whole(number: _Exact) -> bool:
-    """Tell whether a number is whole and not 0."""
+    """Whether a number is whole and not 0."""
     if isinstance(number, float):
         return number != 0 and number.is_integer()
     return number != 0 and number.denominator == 1
 
 
 def _rounded(number: _Exact, how: Callable[[_Exact], int]) -> _Exact:
-    """Round a number; what is none stays, and so does the sign of 0."""
+    """Round a number; infinities and NaN stay, and so does the sign of 0."""
     return how(number) or math.copysign(0.0, number) if math.isfinite(number) else number

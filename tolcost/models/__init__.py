@@ -1,1 +1,1 @@
-"""Whole ONNX models: reading them, and what they cost in their free dimensions."""
+"""Whole ONNX models: reading them, and their costs in terms of their free dimensions."""

@@ -1,4 +1,4 @@
-"""What a whole model comes to: the walk over its graph, and what is known when it is done."""
+"""The analysis of a whole model: the traversal of its graph, and its results."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from tolcost.algebra import (
     ge,
     is_nonnegative,
     maximum,
+    plain_bounds,
     prove,
     restricting,
-    spelled,
     substitute,
     substitute_cond,
     substituting,
@@ -37,18 +37,20 @@ from tolcost.atoms.nodes import Program
 from tolcost.catalogue.graph import GraphNode, Model, first_output
 from tolcost.cost.span import Depth, later, latest, peak
 from tolcost.diagnostics import visible
-from tolcost.models.facts import Known, Names, bytes_known, enlarged, is_version
+from tolcost.models.facts import Known, ValueTable, bytes_known, enlarged, is_version
 from tolcost.models.functions import Functions
 from tolcost.models.lowered import Applied, Lowered
 from tolcost.models.scheme import chain_of
 from tolcost.models.walking import Session, walk_of
 
 _MOST_FACTS = 12
+"""Conditions used to simplify forms: each further one makes every simplification slower."""
 _MOST_ASSUMED = 8
+"""Branches tried for single lengths: each attempt traverses the model again."""
 
 
 class Relied(Struct, frozen=True):
-    """A condition that the forms of a model rely on, or a run checks, and the first node that needs it."""
+    """A condition of a model's forms, or one that a run checks, with the first node that needs it."""
 
     condition: Cond
     reason: str
@@ -57,11 +59,11 @@ class Relied(Struct, frozen=True):
 
 
 class GraphCost(Struct, frozen=True, eq=False, dict=True):
-    """What the nodes of a model's graph come to, one by one, and what is known of all its values.
+    """The costs of all nodes of a model's graph, and everything known about its values.
 
-    ``equal`` are lengths that turned out to be others; ``dimensions`` the lengths of the inputs by
-    name; ``assumed`` the values whose shape only the file tells; ``formed`` lengths that an exporter
-    wrote as forms in others, by what it wrote.
+    ``equal`` maps lengths to others that they turned out to equal; ``dimensions`` has the lengths of the
+    inputs by name; ``assumed`` names the values whose shape only the file declares; ``formed`` has lengths
+    that an exporter wrote as forms in others, by the text written.
     """
 
     model: Model
@@ -69,42 +71,42 @@ class GraphCost(Struct, frozen=True, eq=False, dict=True):
     equal: Mapping[Symbol, Poly]
     dimensions: Mapping[str, Poly]
     assumed: tuple[str, ...]
-    names: Names
+    names: ValueTable
     session: Session
     functions: Functions
     formed: Mapping[str, Poly] = field(default_factory=dict)
     larger: Mapping[Symbol, Poly] = field(default_factory=dict)
-    """Lengths, and the version of each that all conditions on it leave."""
+    """Lengths, each with the version whose range all conditions on it leave."""
 
     @property
     def steps(self) -> Iterator[tuple[GraphNode, Applied]]:
-        """The nodes of the graph in order, each with what it comes to."""
+        """The nodes of the graph in order, each with its result."""
         return zip(self.model.graph.nodes, self.nodes, strict=True)
 
     def known(self, name: str) -> Known | None:
-        """What is known of a value of the graph."""
+        """Return the knowledge about a value of the graph."""
         return self.names.known(name)
 
     def within(self, form: Poly) -> Poly:
-        """A form in versions of the lengths that remain: as large as all nodes need them to be."""
+        """Rewrite a form in the remaining lengths, each with the range that all nodes require."""
         equal, larger = self._substitutions
         return larger(equal(form))
 
     def settled(self, form: Poly) -> Poly:
-        """A form in terms of the lengths that remain, as it is where conditions on single ones hold."""
+        """Rewrite a form in the remaining lengths, simplified under the conditions on single lengths."""
         equal, larger = self._substitutions
         return equal(larger(equal(form))) if self.larger else equal(form)
 
     @cached_property
     def _substitutions(self) -> tuple[Callable[[Poly], Poly], ...]:
-        """What puts lengths that remain into forms, and versions of them."""
+        """Functions that substitute the remaining lengths into forms, and their narrower versions."""
         return tuple(map(substituting, (self.equal, self.larger)))
 
     def inside(self) -> dict[tuple[str, ...], tuple[Poly, ...]]:
-        """Shapes of values in graphs inside of nodes: by first output of the node, graph, and name.
+        """Return the shapes of values in nested graphs: by first output of the node, graph, and name.
 
-        For graphs further inside, an output and a graph come before that.  Branches that are not taken at
-        any lengths are not there, and neither is what a graph holds.
+        For more deeply nested graphs, an output and a graph precede that for each level.  Branches that are
+        not taken at any lengths are missing, and so are the constants of graphs.
         """
         return {
             (first_output(step.outputs), *place): tuple(substitute(d, self.equal) for d in shape)
@@ -114,21 +116,21 @@ class GraphCost(Struct, frozen=True, eq=False, dict=True):
         }
 
     def bytes(self, name: str) -> Poly | None:
-        """The bytes of a value while the model runs; None where they are not known."""
+        """Return the bytes of a value while the model runs; None if they are unknown."""
         known = self.names.known(name)
         return None if known is None else bytes_known(known)
 
 
 def analyze_graph(model: Model, session: Session, dims: Mapping[str, int] | None = None) -> GraphCost:
-    """Walk a model's graph; lengths in ``dims`` are numbers from the start.
+    """Traverse a model's graph; lengths in ``dims`` are numbers from the start.
 
-    Where a node cannot be costed, a length may have decided a branch before it: then the branch for that
-    one length is tried, and kept where the walk gets further.
+    If a node cannot be costed, an earlier branch may have been decided for all lengths but one: then the
+    branch for that one length is tried, and kept if the traversal gets further.
     """
     assumed: frozenset[Cond] = frozenset()
-    cost = _walked(model, session, dims or {}, assumed)
+    cost = _traverse(model, session, dims or {}, assumed)
     for _ in range(_MOST_ASSUMED):
-        stuck = _stuck_at(cost)
+        stuck = _first_uncosted(cost)
         if stuck is None:
             break
         before = reversed(cost.nodes[: stuck[0] + 1])
@@ -137,8 +139,8 @@ def analyze_graph(model: Model, session: Session, dims: Mapping[str, int] | None
         if choice is None:
             break
         assumed |= {choice}
-        other = _walked(model, session, dims or {}, assumed)
-        further = _stuck_at(other)
+        other = _traverse(model, session, dims or {}, assumed)
+        further = _first_uncosted(other)
         if further is not None and further <= stuck:
             break
         cost = other
@@ -146,13 +148,13 @@ def analyze_graph(model: Model, session: Session, dims: Mapping[str, int] | None
 
 
 def with_forms(cost: GraphCost, told: Mapping[Symbol, Poly]) -> GraphCost:
-    """The same walk with forms in place of lengths."""
+    """Substitute forms for lengths in the results of a traversal."""
     names = cost.names.copy()
     names.adopt(told)
     return replace(cost, names=names, equal=names.equal)
 
 
-def _walked(model: Model, session: Session, dims: Mapping[str, int], assumed: frozenset[Cond]) -> GraphCost:
+def _traverse(model: Model, session: Session, dims: Mapping[str, int], assumed: frozenset[Cond]) -> GraphCost:
     walk = walk_of(session, model.opsets, Functions(model.functions, model.opsets))
     walk.dims, walk.assumed = dims, assumed
     walk.enter(model.graph)
@@ -173,15 +175,15 @@ def _walked(model: Model, session: Session, dims: Mapping[str, int], assumed: fr
     )
 
 
-def _stuck_at(cost: GraphCost) -> tuple[int, int] | None:
-    """The first node that has a definition and still cannot be costed; and how much is, of one that calls."""
+def _first_uncosted(cost: GraphCost) -> tuple[int, int] | None:
+    """Return the first defined node that cannot be costed, and how many operators inside it can."""
     uncosted = (n for n, node in enumerate(cost.nodes) if any(u.defined for u in node.uncosted))
     n = next(uncosted, None)
     return None if n is None else (n, sum(times for _, times in cost.nodes[n].parts))
 
 
 def conditions_of(cost: GraphCost) -> tuple[Relied, ...]:
-    """What forms rely on, each once, in terms of the lengths that remain; then what only a run checks."""
+    """Return the distinct conditions of the forms, in the remaining lengths; then those that a run checks."""
     found: dict[Cond, Relied] = {}
     left: dict[tuple[str, str], Relied] = {}
     seen: set[int] = set()
@@ -191,10 +193,10 @@ def conditions_of(cost: GraphCost) -> tuple[Relied, ...]:
                 continue
             seen.add(id(lowered))
             for condition in lowered.conditions:
-                for now in spelled(_now(condition.condition, cost)):
+                for now in plain_bounds(_rewrite_condition(condition.condition, cost)):
                     if now != TRUE:
                         found.setdefault(now, Relied(now, condition.reason, step.name or step.title))
-            for one in lowered.unproved:  # coordinates are each node's own: what reads the same is told once
+            for one in lowered.unproved:  # by text, as coordinates differ from node to node
                 checked = Relied(one.condition, one.reason, step.name or step.title, checked=True)
                 left.setdefault((cond_text(one.condition), checked.node), checked)
     found |= {one.condition: one for one in _ranges_of_equals(cost) if one.condition not in found}
@@ -206,23 +208,25 @@ def conditions_of(cost: GraphCost) -> tuple[Relied, ...]:
 
 
 def _ranges_of_equals(cost: GraphCost) -> Iterator[Relied]:
-    """What a length that is another still has to be: of m elements no more than m are kept.
+    """Yield the range conditions of lengths that equal others: filtering m elements keeps at most m.
 
-    The end of all lengths is none of that: it is the same for both.
+    The largest admissible length is left out, since it is the same for both.
     """
     for symbol, form in cost.equal.items():
-        if is_version(symbol, form):  # conditions say what it needs
+        if is_version(symbol, form):  # conditions of nodes state its range already
             continue
         most = None if symbol.hi is None or symbol.hi.constant == LARGEST_LENGTH else symbol.hi
         gaps = (form - symbol.lo if symbol.lo is not None else ZERO, ZERO if most is None else most - form)
         for gap in gaps:
-            now = _now(ge(gap), cost)
+            now = _rewrite_condition(ge(gap), cost)
             if now != TRUE and prove(now) is not True:
-                yield Relied(now, f"{visible(symbol.name)} is {to_words(form)}", _taught_by(symbol, cost))
+                yield Relied(
+                    now, f"{visible(symbol.name)} is {to_words(form)}", _first_equating_node(symbol, cost)
+                )
 
 
-def _taught_by(symbol: Symbol, cost: GraphCost) -> str:
-    """The first node that makes a length another one."""
+def _first_equating_node(symbol: Symbol, cost: GraphCost) -> str:
+    """Return the first node that makes a length equal to another."""
     for step, applied in cost.steps:
         if any(symbol is one or symbol in form.free for one, form in applied.equal.items()):
             return step.name or step.title
@@ -230,15 +234,15 @@ def _taught_by(symbol: Symbol, cost: GraphCost) -> str:
 
 
 def _follows(condition: Cond, restrict: Callable[[Poly], Poly]) -> bool:
-    """Whether a condition of clips and floors holds wherever the bounds of single lengths do."""
+    """Whether a condition with clips and floors follows from the bounds of single lengths."""
     if not isinstance(condition, Ge | Eq) or not condition.p.height:
         return False
     number = restrict(condition.p).constant
     return number is not None and (number >= 0 if isinstance(condition, Ge) else number == 0)
 
 
-def _now(condition: Cond, cost: GraphCost) -> Cond:
-    """A condition in terms of the lengths that remain; what bounds one of them is left as it is."""
+def _rewrite_condition(condition: Cond, cost: GraphCost) -> Cond:
+    """Rewrite a condition in the remaining lengths; a bound of a single length stays as it is."""
     now = substitute_cond(condition, cost.equal)
     if not cost.larger or enlarged((now,)):
         return now
@@ -246,26 +250,29 @@ def _now(condition: Cond, cost: GraphCost) -> Cond:
 
 
 def settling(cost: GraphCost, relied: Iterable[Relied], assumed: Iterable[Cond]) -> Callable[[Poly], Poly]:
-    """A function that puts forms in terms of the lengths that remain, where all that is known holds."""
+    """Return a function that rewrites forms in the remaining lengths, simplified under known conditions."""
     known = (*assumed, *(one.condition for one in relied if not one.checked))
     facts = tuple(c for c in known if isinstance(c, (Ge, Eq)) and len(c.p.free) <= 3)[:_MOST_FACTS]
     restrict = restricting(facts)
-    return cache(lambda form: restrict(cost.settled(form)))  # many nodes have the same
+    return cache(lambda form: restrict(cost.settled(form)))  # many nodes share their forms
 
 
-# === The longest chain of functions in a model, operator after operator.
+# === The longest chain of functions in a model, operator by operator.
 #
-# Every operator waits for all of its inputs, so this is at most what a machine with any number of
-# units needs; a function of the model is taken as a chain of all its operators.
+# Every operator waits for all of its inputs, so this is an upper bound on the depth of a machine with
+# unlimited units; a function of the model is taken as a chain of all its operators.
 
 
 _MOST_NODES = 20_000
+"""Nodes up to which a model's depth is computed."""
 _MOST_CANDIDATES = 8
+"""With more candidates, the depth counts as unknown: comparing them at every node is quadratic."""
 _MOST_HEIGHT = 2
+"""The nesting of maxima up to which an exact maximum is readable."""
 
 
 def depth_of(cost: GraphCost) -> Depth | None:
-    """The depth of a model, at most; None where it is not known, or not cheaply."""
+    """Return an upper bound on the depth of a model; None if it is unknown or too expensive."""
     if len(cost.nodes) > _MOST_NODES or any(applied.uncosted for applied in cost.nodes):
         return None
     try:
@@ -278,7 +285,7 @@ def depth_of(cost: GraphCost) -> Depth | None:
 
 
 NodeDepth = int | Depth
-"""A depth; one that is a number is an integer, and added up as such."""
+"""A depth; a constant depth is an integer, which is faster to add."""
 
 
 def _latest_end(cost: GraphCost) -> Depth | None:
@@ -316,13 +323,13 @@ def _latest(*levels: NodeDepth) -> NodeDepth:
     numbers = [level for level in levels if isinstance(level, int)]
     if len(numbers) == len(levels):
         return max(numbers)
-    return latest(*map(_depth, levels), larger=_at_most)
+    return latest(*map(_depth, levels), larger=_maximum_or_bound)
 
 
-def _at_most(a: Poly, b: Poly) -> Poly:
-    """The larger of two where that is short to say; else of each term the larger share: neither is above.
+def _maximum_or_bound(a: Poly, b: Poly) -> Poly:
+    """Return the maximum of two forms if it is short, else a bound: the larger coefficient of each term.
 
-    The larger of many, one within the other, took 47,000 characters.
+    Nested maxima of many forms once took 47,000 characters.
     """
     exact = maximum(a, b)
     if exact.height <= _MOST_HEIGHT or a.den != 1 or b.den != 1:
@@ -334,7 +341,7 @@ def _at_most(a: Poly, b: Poly) -> Poly:
 
 
 class _Depths(Struct):
-    """Depths of operators, each distinct case once."""
+    """Memo of the depths of operators, by distinct case."""
 
     cost: GraphCost
     _cases: dict[int, NodeDepth | None] = field(default_factory=dict)
@@ -343,7 +350,7 @@ class _Depths(Struct):
     _told: frozenset[Symbol] | None = None
 
     def node(self, applied: Applied) -> NodeDepth | None:
-        """The depth of a node."""
+        """Return the depth of a node."""
         if len(applied.parts) == 1 and (level := applied.parts[0][0].level) is not None:
             return level * applied.parts[0][1]
         if id(applied) not in self._nodes:
@@ -374,8 +381,11 @@ class _Depths(Struct):
             self._programs[id(program)] = chain_of(program)
         return self._programs[id(program)]
 
-    def _own_to_depth(self, chain: Iterable[Poly]) -> list[Symbol]:
-        """What data decides and no other figure mentions: of a choice, the other side may be dearer."""
+    def _symbols_of_depth_alone(self, chain: Iterable[Poly]) -> list[Symbol]:
+        """Return the data-dependent symbols that only the depth mentions.
+
+        They occur when the other side of a choice has the larger count, so that no other figure shows them.
+        """
         mentioned = {s for form in chain for s in form.free if s.kind == "data"}
         if mentioned and self._told is None:
             parts = (lowered for applied in self.cost.nodes for lowered, _ in applied.parts)
@@ -389,7 +399,7 @@ class _Depths(Struct):
         if not chain or lowered.data:
             return None
         found = Depth(chain)
-        for symbol in self._own_to_depth(chain):
+        for symbol in self._symbols_of_depth_alone(chain):
             if symbol.hi is None:
                 return None
             found = peak(found, symbol, symbol.hi)

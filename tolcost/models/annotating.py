@@ -1,4 +1,4 @@
-"""Writing what each node costs into the model file itself, where viewers show it."""
+"""Write the cost of each node into the model file itself, where viewers show it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ PREFIX = "tolcost."
 def annotated(
     path: Path, nodes: Sequence[Mapping[str, str]], whole: Mapping[str, str], order: Sequence[int] = ()
 ) -> bytes:
-    """The model file with notes at every node, and on the model; data kept beside it stays where it is.
+    """Return the model file with notes on every node and on the model; external data stays where it is.
 
-    ``order`` is the place of each node in the file, where the file does not have them sorted.
+    ``order`` maps each node to its position in the file, if the file does not have them sorted.
     """
     proto = parse_model(path.read_bytes(), path.name)
     for place, notes in zip(order or range(len(proto.graph.node)), nodes, strict=True):
@@ -32,7 +32,7 @@ def annotated(
 
 
 def note(entries: object, values: Mapping[str, str]) -> None:
-    """Put entries into metadata; those of an earlier time are replaced."""
+    """Write entries into metadata, replacing those of an earlier run."""
     kept = [e for e in entries if not e.key.startswith(PREFIX)]  # type: ignore[attr-defined]
     fresh = [StringStringEntryProto(key=f"{PREFIX}{name}", value=text) for name, text in values.items()]
     del entries[:]  # type: ignore[attr-defined]

@@ -1,7 +1,7 @@
-"""What is known of the values of a graph, and a number for each thing that can be known.
+"""Knowledge about the values of a graph, with a number for each distinct fact.
 
-Equal knowledge has equal numbers, so that "the same operator on the same inputs" is a comparison of
-small integers.  The numbers last as long as the table, across models.
+Equal facts have equal numbers, so that "the same operator on the same inputs" is a comparison of small
+integers.  The numbers are valid as long as the table, across models.
 """
 
 from __future__ import annotations
@@ -38,24 +38,27 @@ from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.values import Cast, Missing, Quotient, Seq, Value, Vec, distinct, frozen, shape_given
 
 Known = Tensor | Inputs | Value
-"""A shape and a space, several of them, or the value itself."""
+"""The shape and space of a tensor, several of them, or the value itself."""
 
 NOTHING = 0
-"""The number of an input that is left out."""
+"""The number of an omitted input."""
 
 UNKNOWN = -1
-"""The number of a value of which nothing is known."""
+"""The number of a value about which nothing is known."""
 
 MOST_STATIC = 1024
-"""A value with more elements is not handed on as a value."""
+"""Elements up to which a static value is passed on as a value; larger ones are known by shape only."""
 
 
 LEAST = 2
-"""The least length that the most general pattern of a node leaves open."""
+"""The smallest length that the most general pattern of a node turns into a symbol.
+
+Lengths 0 and 1 stay numbers, because empty tensors and broadcasting take other branches.
+"""
 
 
 class Plain(NamedTuple):
-    """A tensor of known lengths, or nothing: all but its lengths from the least on, and these."""
+    """A tensor of known lengths, or an omitted input, split into its kind and its lengths from ``LEAST``."""
 
     kind: tuple[object, ...]
     lengths: tuple[int, ...]
@@ -65,24 +68,24 @@ _LEFT_OUT = Plain((), ())
 
 
 class FactTable(Struct):
-    """Everything known so far, each thing once, by number."""
+    """All distinct facts so far, by number."""
 
     numbers: dict[object, int] = field(default_factory=dict)
     things: list[Known | None] = field(default_factory=lambda: [None])
     symbols: list[frozenset[Symbol]] = field(default_factory=lambda: [frozenset()])
     plain: list[Plain | None] = field(default_factory=lambda: [_LEFT_OUT])
-    """Those that are tensors of known lengths, and what is left out."""
+    """The facts that are tensors of known lengths, or omitted inputs."""
     _buffers: dict[int, Poly | None] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
     def number(self, known: Known) -> int:
-        """The number of something known."""
+        """Return the number of a fact."""
         key = frozen(known)
         found = self.numbers.get(key)
         return self._added(key, known, plain_known(known)) if found is None else found
 
     def tensor(self, lengths: tuple[int, ...], space: str) -> int:
-        """The number of a tensor of known lengths: a form that is a number is equal to it."""
+        """Return the number of a tensor with known lengths; constant forms give the same number."""
         key = ("tensor", lengths, space)
         found = self.numbers.get(key)
         if found is None:
@@ -91,7 +94,7 @@ class FactTable(Struct):
 
     def _added(self, key: object, known: Known, plain: Plain | None) -> int:
         symbols = _NO_SYMBOLS if plain is not None else symbols_in(known)
-        with self._lock:  # sessions of several threads share a table
+        with self._lock:  # sessions in several threads share a table
             found = self.numbers.get(key)
             if found is None:
                 self.things.append(known)
@@ -101,7 +104,7 @@ class FactTable(Struct):
         return found
 
     def buffer(self, number: int) -> Poly | None:
-        """The bytes of what has a number, as a tensor that is there while a model runs; None: not known."""
+        """Return the bytes of the tensor with a number while a model runs; None if they are unknown."""
         if number not in self._buffers:
             self._buffers[number] = self._bytes(number)
         return self._buffers[number]
@@ -115,7 +118,7 @@ _NO_SYMBOLS: frozenset[Symbol] = frozenset()
 
 
 def plain_known(known: Known | None) -> Plain | None:
-    """Something known that is a tensor of known lengths, or left out; None elsewhere."""
+    """Return a tensor of known lengths, or an omitted input, in its plain form; None for anything else."""
     if not isinstance(known, Tensor):
         return _LEFT_OUT if known is None else None
     lengths = [n for d in known.shape if (n := d.constant) is not None]
@@ -123,7 +126,7 @@ def plain_known(known: Known | None) -> Plain | None:
 
 
 def plain_of(lengths: tuple[int, ...], space: str) -> Plain | None:
-    """A tensor of known lengths as the most general pattern divides it; None where one is no length.
+    """Split a tensor of known lengths as the most general pattern does; None if a length is not valid.
 
     >>> plain_of((1, 3, 224), "float32")
     Plain(kind=('float32', 1, 2, 2), lengths=(3, 224))
@@ -135,17 +138,17 @@ def plain_of(lengths: tuple[int, ...], space: str) -> Plain | None:
 
 
 def symbols_in(value: object) -> frozenset[Symbol]:
-    """The symbols that something known mentions."""
+    """Return the symbols that a fact mentions."""
     return frozenset().union(*(form.free for form in forms_in(value)))
 
 
 def replaced(value: Known, by: Mapping[Symbol, Poly]) -> Known:
-    """Something known, with lengths put in place of others."""
+    """Substitute lengths in a fact."""
     return changed(value, lambda form: substitute(form, by))
 
 
 def changed(value: Known, change: Change) -> Known:
-    """Something known, with every form in it changed."""
+    """Apply a change to every form in a fact."""
     match value:
         case Tensor(shape=shape, space=space):
             return Tensor(tuple(map(change, shape)), space)
@@ -175,7 +178,7 @@ def _value(value: Value, change: Change) -> Value:
 
 
 def forms_in(value: object) -> Iterator[Poly]:
-    """The forms in something known, as ``changed`` comes by them."""
+    """Yield the forms in a fact, in the order in which ``changed`` visits them."""
     match value:
         case Tensor(shape=shape):
             yield from shape
@@ -203,7 +206,7 @@ def is_value(known: Known | None) -> bool:
 
 
 def as_tensor(known: Known) -> Known:
-    """What is left of something known when its value is forgotten."""
+    """Reduce a known value to its shape and space."""
     match known:
         case Cast(space=space):
             return Tensor(shape_given(known) or (), space)
@@ -214,9 +217,9 @@ def as_tensor(known: Known) -> Known:
 
 
 def bytes_known(known: Known | None) -> Poly | None:
-    """The bytes that a value takes while the model runs; None for text, which has no size.
+    """Return the bytes of a value while the model runs; None for text, which has no size.
 
-    What is known while compiling takes none.
+    A value known at compile time takes no bytes.
     """
     match known:
         case Tensor(shape=shape, space=space):
@@ -228,26 +231,26 @@ def bytes_known(known: Known | None) -> Poly | None:
 
 
 def shape_of(known: Known | None) -> tuple[Poly, ...] | None:
-    """The shape of a tensor, known by its value or not; None for anything else."""
+    """Return the shape of a tensor or a known value; None for anything else."""
     return None if known is None or isinstance(known, Inputs) else shape_given(known)
 
 
 def space_of(known: Known | None) -> str | None:
-    """The space of a tensor; None where it is not one."""
+    """Return the space of a tensor; None for anything else."""
     return known.space if isinstance(known, Tensor | Cast) else None
 
 
-# === What is known of the names of a graph, node after node: lengths become one, or turn out to be larger.
+# === Facts about the names of a graph, node by node: lengths become equal, or their ranges shrink.
 #
-# When two lengths become one, numbers are redirected, not names: work is in what mentions the length that
-# goes away.  A length that a node needs to be larger is from there on another version of itself, with a
-# smaller range; values are put in terms of it when they are looked up.
+# When two lengths become equal, fact numbers are redirected, not names: the work is proportional to the
+# facts that mention the eliminated length.  Where a node requires a length to be larger, a new version of
+# that length with a smaller range replaces it from there on, in each value when it is looked up.
 
 
-class Names(Struct):
-    """The numbers of what is known of names; ``unknown`` are names of which nothing is.
+class ValueTable(Struct):
+    """The fact numbers of names; ``unknown`` has the names about which nothing is known.
 
-    ``equal`` are lengths that are others; ``larger`` older versions of lengths, with the newest of each.
+    ``equal`` maps eliminated lengths to forms; ``larger`` maps older versions of lengths to the newest.
     """
 
     table: FactTable
@@ -260,17 +263,17 @@ class Names(Struct):
     _mentions: dict[Symbol, set[int]] = field(default_factory=dict)
     _met: set[int] = field(default_factory=set)
 
-    def copy(self) -> Names:
-        """The same names; what is said of one of the two does not touch the other."""
+    def copy(self) -> ValueTable:
+        """Return an independent copy."""
         mentions = {symbol: set(numbers) for symbol, numbers in self._mentions.items()}
         versions = {name: list(symbols) for name, symbols in self._versions.items()}
-        return Names(
+        return ValueTable(
             self.table, dict(self.numbers), set(self.unknown), dict(self.equal), dict(self.larger),
             dict(self.moved), versions, mentions, set(self._met),
         )  # fmt: skip
 
-    def meet(self, name: str, number: int) -> None:
-        """Say what is known of a name; each name only once."""
+    def define(self, name: str, number: int) -> None:
+        """Record the fact about a name; each name only once."""
         if not name:
             return
         if name in self.numbers or name in self.unknown:
@@ -288,23 +291,23 @@ class Names(Struct):
                 self._mentions.setdefault(symbol, set()).add(number)
 
     def number_of(self, name: str) -> int:
-        """The number of what is known of a name by now."""
+        """Return the current number of the fact about a name."""
         return self.now(self.numbers.get(name, UNKNOWN))
 
     def known(self, name: str) -> Known | None:
-        """What is known of a name by now."""
+        """Return the current fact about a name."""
         number = self.numbers.get(name, UNKNOWN)
         if self.moved or self.larger:
             number = self.now(number)
         return None if number == UNKNOWN else self.table.things[number]
 
     def buffer(self, name: str) -> Poly | None:
-        """The bytes of a name while the model runs; None where they are not known."""
+        """Return the bytes of a name while the model runs; None if they are unknown."""
         number = self.numbers.get(name, UNKNOWN)
         return self.table.buffer(self.now(number) if self.moved or self.larger else number)
 
     def now(self, number: int) -> int:
-        """The number that a number has become."""
+        """Follow the redirections of a number."""
         asked = number
         while number in self.moved:
             number = self.moved[number]
@@ -315,7 +318,7 @@ class Names(Struct):
         return number
 
     def adopt(self, learned: Mapping[Symbol, Poly]) -> None:
-        """Two lengths that a node makes equal are one from then on, everywhere; so are larger ones."""
+        """Make lengths equal that a node equates, from here on and everywhere, or narrow their ranges."""
         for old, other in learned.items():
             now = substitute(substitute(other, self.equal), self.larger)
             if old in self.equal:
@@ -336,7 +339,7 @@ class Names(Struct):
             for number in self._mentions.pop(one, ()):
                 if number not in self.moved:
                     self._move(number, every)
-        if len(versions) > 1:  # what is known of the one is known of the other
+        if len(versions) > 1:  # facts about one length hold for the other
             self.adopt(enlarged([ge(value - max(map(_least, versions)))]))
 
     def _enlarge(self, symbol: Symbol, value: Poly) -> None:
@@ -355,16 +358,16 @@ class Names(Struct):
         return to
 
     def learned(self) -> dict[Symbol, Poly]:
-        """All that was adopted."""
+        """Return everything that ``adopt`` recorded."""
         return self.equal | self.larger
 
     def newest(self) -> dict[Symbol, Poly]:
-        """Lengths in all of their range, and the version of each that all conditions on it leave."""
+        """Return the full-range version of each length, with the version that all conditions leave."""
         oldest = (min(versions, key=_least) for versions in self._versions.values())
         return {symbol: self.larger[symbol] for symbol in oldest}
 
-    def reopened(self) -> Names:
-        """The same names, with lengths in all of their range: conditions say what nodes need of them."""
+    def reopened(self) -> ValueTable:
+        """Restore the full ranges of lengths: conditions state what nodes require of them."""
         if not self._versions:
             return self
         back = {
@@ -374,15 +377,15 @@ class Names(Struct):
             if one is not symbol
         }
         equal = {symbol: substitute(form, back) for symbol, form in self.equal.items()}
-        opened = Names(self.table, unknown=set(self.unknown), equal=equal | back)
+        opened = ValueTable(self.table, unknown=set(self.unknown), equal=equal | back)
         for name in self.numbers:
             known = self.known(name)
-            opened.meet(name, NOTHING if known is None else self.table.number(replaced(known, back)))
+            opened.define(name, NOTHING if known is None else self.table.number(replaced(known, back)))
         return opened
 
 
 def is_version(symbol: Symbol, value: Poly) -> bool:
-    """Whether a length is put in place of itself, with another range."""
+    """Whether a length is replaced by another version of itself."""
     other = only_symbol(value)
     if other is None or other is symbol:
         return False
@@ -390,18 +393,18 @@ def is_version(symbol: Symbol, value: Poly) -> bool:
 
 
 def _is_named(symbol: Symbol) -> bool:
-    """Whether a symbol is a length, told by its name: what data decides may be called alike."""
+    """Whether a symbol is a named length; a data-dependent length may have the same name."""
     return symbol.kind == "length" and symbol.serial == 0
 
 
 def enlarged(conditions: Iterable[Cond]) -> dict[Symbol, Poly]:
-    """Lengths that conditions bound from below, each as itself with the range that is left."""
+    """Return the lengths that conditions bound from below, each with its version of the remaining range."""
     found: dict[Symbol, int] = {}
     for form in _at_least_zero(conditions):
         symbol = next(iter(form.free)) if len(form.free) == 1 else None
         if symbol is None or not _is_named(symbol):
             continue
-        least = (atom(symbol) - form).constant  # `ge` divides by slopes
+        least = (atom(symbol) - form).constant  # `ge` has divided the form by its slope
         most = symbol.hi.constant if symbol.hi is not None else None
         if least is not None and _least(symbol) < least and (most is None or least <= most):
             found[symbol] = max(found.get(symbol, least), least)
@@ -409,7 +412,7 @@ def enlarged(conditions: Iterable[Cond]) -> dict[Symbol, Poly]:
 
 
 def pinned(conditions: Iterable[Cond]) -> dict[Symbol, Poly]:
-    """Lengths that conditions leave one value."""
+    """Return the lengths for which conditions leave a single value."""
     found: dict[Symbol, Poly] = {}
     for condition in conditions:
         if isinstance(condition, Eq) and len(condition.p.free) == 1:
@@ -433,12 +436,12 @@ def _at_least_zero(conditions: Iterable[Cond]) -> Iterator[Poly]:
 
 
 def _least(symbol: Symbol) -> int:
-    """The lower end of a length's range; a length is never below 0."""
+    """Return the lower end of a length's range, at least 0."""
     return 0 if symbol.lo is None else symbol.lo.constant or 0
 
 
 def _length_last(symbol: Symbol, value: Poly) -> tuple[Symbol, Poly]:
-    """Of a length and something that data decides, the length stays."""
+    """Order an equation so that a length stays and a data-dependent symbol is eliminated."""
     only = only_symbol(value)
     if symbol.kind == "length" and only is not None and only.kind == "data":
         return only, atom(symbol)

@@ -1,4 +1,4 @@
-"""The functions of one model, for whoever calls them; and which values functions and graphs use as data."""
+"""The functions of one model, and an analysis of the values that functions and graphs use as data."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from tolcost.catalogue.graph import (
 from tolcost.catalogue.operand_types import is_operator
 from tolcost.catalogue.specs import Library
 
-# === Which values nodes use as data, by themselves and in graphs and functions inside.
+# === Values that nodes use as data, themselves or in nested graphs and functions.
 
 
 Opsets = Mapping[str, int]
 
 
 class Inner:
-    """A look into the nodes of one model; every function is looked into once."""
+    """A memo of how the functions of one model use their inputs."""
 
     def __init__(self, functions: Functions, library: Library) -> None:
-        """Start with nothing seen."""
+        """Start with an empty memo."""
         self._library = library
         self._functions = functions
         self._used: dict[int, frozenset[str]] = {}
         self._static: dict[tuple[str, str, int, int | None], tuple[bool, ...]] = {}
 
     def deciding(self, nodes: Sequence[GraphNode], outputs: Sequence[str], opsets: Opsets) -> frozenset[str]:
-        """The names of what nodes give and is used, but never as data: it only decides shapes."""
+        """Return the outputs of nodes that are used, but never as data: they only determine shapes."""
         data, used, found = self._wanted(nodes, outputs, opsets), set(outputs), set[str]()
         for node in reversed(nodes):
             if not used.isdisjoint(node.outputs):
@@ -49,7 +49,7 @@ class Inner:
         return frozenset(found)
 
     def _wanted(self, nodes: Sequence[GraphNode], outputs: Iterable[str], opsets: Opsets) -> frozenset[str]:
-        """The names that nodes use as data, from what they give backwards; others only decide shapes."""
+        """Return the names that nodes use as data, from the outputs backwards; others only decide shapes."""
         found = set(outputs)
         for node in reversed(nodes):
             if not found.isdisjoint(node.outputs):
@@ -64,7 +64,7 @@ class Inner:
             yield from self._wanted(graph.nodes, graph.outputs, opsets)
 
     def demanded(self, node: GraphNode, opsets: Opsets) -> tuple[bool, ...]:
-        """For each input of a node, whether its operator must know it while compiling."""
+        """Return for each input of a node whether its operator must know it at compile time."""
         body, count = self._functions.body_of(node), len(node.inputs)
         if body is not None:
             used = self._in_body(body, opsets)
@@ -76,7 +76,7 @@ class Inner:
     def _in_body(self, body: Body, opsets: Opsets) -> frozenset[str]:
         key = id(body.nodes)
         if key not in self._used:
-            self._used[key] = frozenset(body.inputs)  # of a function that calls itself nothing is told
+            self._used[key] = frozenset(body.inputs)  # in case the function calls itself
             self._used[key] = self._wanted(body.nodes, body.outputs, {**opsets, **body.opsets})
         return self._used[key]
 
@@ -92,12 +92,12 @@ class Inner:
 
 
 class Functions:
-    """The functions of one model; equal to nothing but itself, so that it can be part of a key."""
+    """The functions of one model, compared by identity, so that they can be part of a key."""
 
     def __init__(
         self, given: Mapping[FunctionKey, ModelFunction], opsets: Mapping[str, int] = MappingProxyType({})
     ) -> None:
-        """Start with those of a model; none takes the place of an operator that ONNX defines."""
+        """Take the functions of a model, except those named like an operator that ONNX defines."""
         self.given = {
             (domain, name, overload): function
             for (domain, name, overload), function in given.items()
@@ -109,23 +109,23 @@ class Functions:
 
     @cached_property
     def weights(self) -> tuple[Weight, ...]:
-        """The weights that functions hold, for graphs that call them."""
+        """The weights stored in functions, for graphs that call them."""
         nodes = (node for function in self.given.values() for node in function.nodes)
         return tuple(weight for node in nodes for weight in node.held_weights())
 
     def called(self, node: GraphNode) -> ModelFunction | None:
-        """The function that a node calls; None where it calls none."""
+        """Return the function that a node calls; None if it calls none."""
         return self.given.get((node.domain, node.op, node.overload))
 
     def body_of(self, node: GraphNode) -> Body | None:
-        """The body of the function that a node of a graph calls; None where it calls none."""
+        """Return the body of the function that a node calls; None if it calls none."""
         function = self.called(node)
         if function is None:
             return None
         return Body(function.inputs, self.nodes(function, node), function.outputs, function.opsets)
 
     def nodes(self, function: ModelFunction, caller: GraphNode) -> tuple[GraphNode, ...]:
-        """The nodes of a function, with the attributes that whoever calls it gives, or it has by itself."""
+        """Return the nodes of a function, with attributes from its caller or their defaults."""
         key = (function, caller.key)
         if key not in self._resolved:
             given = {**function.attributes, **function.graphs, **caller.attributes, **caller.graphs}
@@ -134,7 +134,7 @@ class Functions:
 
 
 def _resolved(node: GraphNode, given: Mapping[str, object], key: bytes) -> GraphNode:
-    """A node whose references to attributes of the function are what they refer to."""
+    """Replace a node's references to attributes of the function by their values."""
     references = {name: a.name for name, a in node.attributes.items() if isinstance(a, Reference)}
     inner = {name: _resolved_graph(graph, given, key) for name, graph in node.graphs.items()}
     if not references and all(inner[name] is graph for name, graph in node.graphs.items()):
@@ -145,7 +145,7 @@ def _resolved(node: GraphNode, given: Mapping[str, object], key: bytes) -> Graph
         if isinstance(value, Graph):
             inner[name] = value
         elif value is not None:
-            attributes[name] = value  # type: ignore[assignment]  # nothing else is among the attributes
+            attributes[name] = value  # type: ignore[assignment]  # attributes hold nothing else
     return node._replace(
         attributes=attributes,
         graphs=inner,

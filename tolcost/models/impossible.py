@@ -1,8 +1,8 @@
 """Whether a node that cannot be costed is wrong at all lengths, so that the model is invalid.
 
-A fault that is definite for one node may be due to a case taken before it: two lengths that broadcast were
-taken for one although one of them may be 1, or a branch was chosen.  So a contradiction of shapes counts only
-where it remains with lengths that are independent of each other, and where nothing before it rests on a case.
+An error that is definite for one node may be due to an earlier decision: two lengths that broadcast were
+taken as equal although one of them may be 1, or a branch was chosen.  A contradiction of shapes therefore
+counts only if it remains with independent lengths, and if no earlier result rests on such a decision.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tolcost.models.lowered import Applied, Given, Impossible, Setting
 from tolcost.models.schemes import lowered_alone
 
 _TAKEN = ("case", "differ")
-"""Kinds of conditions that a node of a model may do without: it runs otherwise, and differently."""
+"""Kinds of conditions that a model need not satisfy: otherwise it runs too, but differently."""
 
 
 def impossible_types(rejected: Rejected) -> Impossible | None:
@@ -35,13 +35,13 @@ def impossible_types(rejected: Rejected) -> Impossible | None:
 def why_impossible(
     setting: Setting, node: GraphNode, spec: Spec, given: Given, rejected: Rejected
 ) -> Impossible | None:
-    """What of a refused node no lengths make right; None where some may, or its definition lacks a case."""
+    """Return what no lengths make right in a refused node; None if some may, or a case is undefined."""
     if isinstance(rejected, TypeContradiction):
         return "types"
     if node.graphs or not _is_definite(rejected):  # data may decide that a graph is never run
         return None
     lengths = count()
-    inputs = tuple(_loosened(known, lengths) for known in given.inputs)
+    inputs = tuple(_with_free_lengths(known, lengths) for known in given.inputs)
     if inputs == given.inputs:
         return "shapes"
     if any(known is not None and other is None for known, other in zip(given.inputs, inputs, strict=True)):
@@ -54,24 +54,24 @@ def _is_definite(rejected: Rejected) -> bool:
     return isinstance(rejected, Fault) and rejected.definite and not isinstance(rejected, UnexpectedValue)
 
 
-def _loosened(known: Known | None, lengths: Iterable[int]) -> Known | None:
-    """An input with independent open lengths; None for a static value that open lengths are in."""
+def _with_free_lengths(known: Known | None, lengths: Iterable[int]) -> Known | None:
+    """Replace an input's open lengths by independent ones; None for a static value that mentions some."""
     match known:
         case Tensor(shape=shape, space=space):
-            return Tensor(tuple(d if d.constant is not None else _fresh(lengths) for d in shape), space)
+            return Tensor(tuple(d if d.constant is not None else _free_length(lengths) for d in shape), space)
         case Inputs(items=items):
-            loose = [_loosened(item, lengths) for item in items]
+            loose = [_with_free_lengths(item, lengths) for item in items]
             return None if None in loose else Inputs(tuple(item for item in loose if item is not None))
         case _:
             return None if known is None or symbols_in(known) else known
 
 
-def _fresh(lengths: Iterable[int]) -> Poly:
+def _free_length(lengths: Iterable[int]) -> Poly:
     return length(f"free length {next(iter(lengths))}", 0)
 
 
 def is_doubtful(nodes: Iterable[Applied], equal: Mapping[Symbol, Poly]) -> bool:
-    """Whether shapes of a model rest on a case that was taken of several."""
+    """Whether shapes of a model rest on one of several possible cases."""
     if any(not is_version(symbol, form) for symbol, form in equal.items()):
         return True
     parts = (lowered for applied in nodes for lowered, _ in applied.parts)

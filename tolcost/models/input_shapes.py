@@ -1,4 +1,4 @@
-"""What a user says of a model's inputs: whole shapes, and single lengths by name or by place."""
+"""Shapes of a model's inputs from the user: whole shapes, and single lengths by name or by position."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _NUMBER = re.compile(r"[.0-9]")
 def with_shapes(
     model: Model, shapes: Mapping[str, AskedShape]
 ) -> tuple[Model, dict[str, int], dict[str, str]]:
-    """The model with other shapes for some of its inputs, and the numbers and forms said for its lengths.
+    """Apply user shapes to a model; also return the numbers and forms given for its lengths.
 
-    Such a length stays what it is in the model: a number that is told is a point, however it is told, and a
-    form such as ``32*h`` is an assumption.  The shape of a value in between is taken where nothing is known
-    of it, in place of what the file declares.
+    Such a length remains in the model: a number is a point at which costs are evaluated, however it was
+    given, and a form such as ``32*h`` is an assumption.  A shape for an intermediate value is used where
+    nothing else is known about it, in place of the file's declaration.
     """
     if not shapes:
         return model, {}, {}
@@ -34,7 +34,9 @@ def with_shapes(
     inner = {name for node in model.graph.nodes for name in node.outputs} & shapes.keys() - known
     for name in shapes:
         if name not in known and name not in inner:
-            refuse("T0693", f"the model has no input or value {quoted(name)}", hint=_listed(sorted(known)))
+            refuse(
+                "T0693", f"the model has no input or value {quoted(name)}", hint=_list_names(sorted(known))
+            )
     declared = dict(model.graph.declared)
     for name in inner:
         space = declared[name].space if name in declared else "float32"
@@ -42,11 +44,11 @@ def with_shapes(
     told: dict[str, int] = {}
     unlike: set[str] = set()
     for given in model.graph.inputs:
-        for title, number in _told(given, shapes.get(given.name, ())):
+        for title, number in _given_numbers(given, shapes.get(given.name, ())):
             if told.setdefault(title, number) != number:
                 unlike.add(title)
     kept = {title: number for title, number in told.items() if title not in unlike}
-    inputs = tuple(_reshaped(given, shapes.get(given.name), kept) for given in model.graph.inputs)
+    inputs = tuple(_apply_shape(given, shapes.get(given.name), kept) for given in model.graph.inputs)
     return replace(model, graph=replace(model.graph, inputs=inputs, declared=declared)), kept, forms
 
 
@@ -66,9 +68,10 @@ def _names_of_lengths(model: Model) -> set[str]:
 def _without_forms(
     model: Model, shapes: Mapping[str, AskedShape]
 ) -> tuple[Mapping[str, AskedShape], dict[str, str]]:
-    """Shapes with lengths of the model in place of forms, and the form of each of these lengths.
+    """Replace forms in shapes by lengths of the model, and return the form of each of these lengths.
 
-    A form may have a name that the model has: it is then a new length, and the model's goes by its place.
+    A form may use a name that the model has: it then means a new length, and the model's is named by its
+    position.
     """
     names = _names_of_lengths(model)
     forms: dict[str, str] = {}
@@ -97,21 +100,21 @@ def _without_forms(
     return found, forms
 
 
-def _told(given: Declared, shape: AskedShape) -> Iterator[tuple[str, int]]:
-    """The lengths that the model leaves open and a shape has numbers for, by title."""
+def _given_numbers(given: Declared, shape: AskedShape) -> Iterator[tuple[str, int]]:
+    """Yield the lengths that the model leaves open and to which a shape gives numbers, by name."""
     declared = given.shape or (None,) * len(shape)
     for axis, (before, now) in enumerate(zip(declared, shape, strict=False)):
         if isinstance(now, int) and not isinstance(before, int):
             yield before or place_of(given.name, axis), now
 
 
-def _reshaped(given: Declared, shape: AskedShape | None, told: Collection[str]) -> Declared:
+def _apply_shape(given: Declared, shape: AskedShape | None, told: Collection[str]) -> Declared:
     if shape is None:
         return given
     declared = given.shape if given.shape is not None else (None,) * len(shape)
     if len(declared) != len(shape):
         refuse("T0693", f"{quoted(given.name)} has {len(declared)} dimensions, not {len(shape)}")
-    titles = {title for title, _ in _told(given, shape)} & set(told)
+    titles = {title for title, _ in _given_numbers(given, shape)} & set(told)
     lengths = (
         before if (before or place_of(given.name, axis)) in titles and isinstance(now, int) else now
         for axis, (before, now) in enumerate(zip(declared, shape, strict=True))
@@ -120,22 +123,22 @@ def _reshaped(given: Declared, shape: AskedShape | None, told: Collection[str]) 
 
 
 def place_of(name: str, axis: int) -> str:
-    """What a length without a name is called: after its input and axis."""
+    """Name a length without a name after its input and axis."""
     return f"{name}[{axis}]"
 
 
 def entries_of(name: str) -> str:
-    """What the number of entries of a sequence is called."""
+    """Name the number of entries of a sequence."""
     return f"|{name}|"
 
 
 def with_lengths(
     model: Model, dims: Mapping[str, int], told: Mapping[str, int] | None = None
 ) -> tuple[Model, dict[str, int]]:
-    """The model with numbers in place of lengths it fixes, and the other lengths by name.
+    """Replace lengths that the model fixes by numbers; also return the other lengths by name.
 
-    ``x[0]`` is the first length of the input ``x``, whatever it is called there, and ``|s|`` the number of
-    entries of a sequence.  What was ``told`` of a length before has to be the same.
+    ``x[0]`` is the first length of the input ``x``, whatever its name, and ``|s|`` the number of entries of a
+    sequence.  Numbers in ``told``, from elsewhere, must agree.
     """
     if not dims:
         return model, {}
@@ -183,7 +186,7 @@ def _put(dims: dict[str, int], name: str, value: int) -> None:
 
 
 def in_lengths(dims: Mapping[str, int], formed: Mapping[str, Poly]) -> Mapping[str, int]:
-    """Lengths by their names, where some go by what an exporter wrote: where ``32*h`` is 64, ``h`` is 2.
+    """Translate lengths written by an exporter as forms: where ``32*h`` is 64, ``h`` is 2.
 
     >>> from tolcost.algebra import length
     >>> in_lengths({"32*h": 64, "n": 3}, {"32*h": 32 * length("h")})
@@ -210,7 +213,7 @@ def in_lengths(dims: Mapping[str, int], formed: Mapping[str, Poly]) -> Mapping[s
 
 
 def _refuse_form(title: str, value: int, form: Poly, values: Mapping[Symbol, int]) -> NoReturn:
-    """Refuse a number for a form that no lengths give, or not those that are told."""
+    """Refuse a number for a form that no lengths give, or not the given ones."""
     told = [f"{symbol.name} = {values[symbol]:,}" for symbol in form.free if symbol in values]
     lengths = " and ".join(sorted(quoted(symbol.name) for symbol in form.free if symbol not in values))
     where = f" where {', '.join(sorted(told))}" if told else ""
@@ -219,16 +222,16 @@ def _refuse_form(title: str, value: int, form: Poly, values: Mapping[Symbol, int
 
 
 def check_names(model: Model, dims: Iterable[str], known: Collection[str]) -> None:
-    """Refuse lengths that a model does not have; ``known`` are those it turned out to have."""
+    """Refuse lengths that a model does not have; ``known`` are the names it has."""
     for name in dims:
         if name not in known:
             places = (
                 place_of(given.name, n) for given in model.graph.inputs for n in range(len(given.shape or ()))
             )
-            hint = _listed(sorted(known) or sorted(places))
+            hint = _list_names(sorted(known) or sorted(places))
             raise UnknownLength(Diagnostic("T0412", f"the model has no length {quoted(name)}", hint=hint))
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     shown = ", ".join(map(quoted, names[:12]))
     return f"it has {shown}{', …' if len(names) > 12 else ''}" if names else "it has none"

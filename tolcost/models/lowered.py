@@ -1,6 +1,6 @@
-"""What an operator of a graph is lowered to, what it is given, and where it stands.
+"""An operator lowered for given inputs, its context, and the results for a node.
 
-How it is lowered is in ``lowering``.
+``lowering`` has the lowering itself.
 """
 
 from __future__ import annotations
@@ -27,39 +27,39 @@ from tolcost.catalogue.binding import decided_by_data, input_names, is_handed
 from tolcost.catalogue.graph import HOLDS_A_TENSOR, Body, GraphNode, Inside, met, no_function
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.cost import Counts, Traffic, traffic
-from tolcost.cost.count import OutputSources, Passing, count_macs, passing
+from tolcost.cost.count import MacFlow, OutputSources, count_macs, find_mac_flow
 from tolcost.diagnostics import Diagnostic
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.values import Missing
 from tolcost.models.facts import UNKNOWN, Known, as_tensor, is_value, replaced
 
 
-class Passes(NamedTuple):
-    """The inputs that a program adds up, those that its outputs are, and the outputs that have products."""
+class MacFlowNames(NamedTuple):
+    """The flow of products, in names: inputs added up, inputs that outputs copy, outputs with products."""
 
     added: frozenset[str]
     outputs: Mapping[str, frozenset[str]]
     products: frozenset[str]
 
 
-class Made(Protocol):
-    """What an operator costs, and what is known of its outputs: told, or made when it is asked for."""
+class LoweredCost(Protocol):
+    """The cost of an operator and the facts about its outputs, stored or computed on demand."""
 
     @property
     def counts(self) -> Counts:
-        """What is counted."""
+        """The counts of the operator."""
 
     @property
     def traffic(self) -> Traffic:
-        """What moves."""
+        """The bytes that the operator moves."""
 
     @property
     def outputs(self) -> tuple[Known, ...]:
-        """What is known of its outputs."""
+        """The facts about its outputs."""
 
 
-class Told(NamedTuple):
-    """What an operator costs, and what is known of its outputs."""
+class ComputedCost(NamedTuple):
+    """The computed cost of an operator and the facts about its outputs."""
 
     counts: Counts
     traffic: Traffic
@@ -67,42 +67,42 @@ class Told(NamedTuple):
 
 
 class Lowered(Struct, frozen=True, eq=False):
-    """An operator lowered for certain inputs: what it costs, and what is known of its outputs.
+    """An operator lowered for certain inputs: its cost, and the facts about its outputs.
 
-    ``equal`` are lengths that it makes equal; ``data`` the symbols that only data decides.
+    ``equal`` has the lengths that it makes equal; ``data`` the symbols that only data decides.
     """
 
     op: str
     domain: str
-    made: Made
+    made: LoweredCost
     conditions: tuple[Condition, ...]
     equal: Mapping[Symbol, Poly]
     data: frozenset[Symbol]
     lowered: Program | Callable[[], Program]
     titles: tuple[str, ...] = ()
-    """What the outputs are called in the program, place by place."""
+    """The names of the outputs in the program, by position."""
     choices: tuple[Cond, ...] = ()
-    """Equations between lengths that decide a branch and were not taken to hold, in order."""
+    """Equations between lengths that would decide a branch otherwise, and were not assumed, in order."""
     inside: Inside = field(default_factory=dict)
-    """The shapes of the values in graphs inside."""
+    """The shapes of values in nested graphs."""
     forgets: bool = False
-    """Whether an output that is static is known by its shape only."""
+    """Whether a static output is known by its shape only."""
     open: tuple[Cond, ...] = ()
-    """Conditions on lengths that were asked for and could not be decided."""
+    """Conditions on lengths that were needed and could not be decided."""
     lengths: Mapping[Symbol, Poly] = field(default_factory=dict)
-    """What stands for lengths in the program, where that is a general one: see ``schemes``."""
+    """The values of the program's lengths, where the program is general: see ``schemes``."""
     point: Mapping[Symbol, int] = field(default_factory=dict)
-    """The same where all of them are numbers."""
+    """The values of the program's lengths, where all of them are numbers."""
     chain: tuple[Poly, ...] = ()
-    """The depth of the program, where that is stored: the largest of these."""
+    """The stored depth of the program, as a maximum of forms."""
     level: int | None = None
-    """The depth, where that is known and all lengths are numbers."""
-    passes: Passes | None = None
-    """What it sums and passes on, where that is stored."""
+    """The depth, where all lengths are numbers and it is known."""
+    mac_flow: MacFlowNames | None = None
+    """The flow of products through the program, where it is stored."""
     unproved: tuple[Condition, ...] = ()
-    """What must hold at every coordinate, and only a run tells; of a scheme that is used, nothing."""
+    """Conditions at every coordinate that only a run can check; empty for an instance of a scheme."""
     unlisted: tuple[str, ...] = ()
-    """Inputs in types that ONNX does not list for the operator, or for those in graphs inside."""
+    """Inputs, also those of nested nodes, in types that ONNX does not list for the operator."""
 
     @property
     def is_instance(self) -> bool:
@@ -110,32 +110,32 @@ class Lowered(Struct, frozen=True, eq=False):
         return bool(self.lengths or self.point)
 
     def put(self, form: Poly) -> Poly:
-        """Put what its lengths are into a form of its program."""
+        """Substitute its lengths into a form of its program."""
         return substitute(form, {**self.lengths, **self.point}) if self.is_instance else form
 
     @property
     def counts(self) -> Counts:
-        """What is counted."""
+        """The counts of the operator."""
         return self.made.counts
 
     @property
     def traffic(self) -> Traffic:
-        """What moves."""
+        """The bytes that the operator moves."""
         return self.made.traffic
 
     @property
     def outputs(self) -> tuple[Known, ...]:
-        """What is known of its outputs."""
+        """The facts about its outputs."""
         return self.made.outputs
 
     @property
     def program(self) -> Program:
-        """What it is lowered to; where only the cost is stored, it is lowered now."""
+        """The lowered program; if only the cost is stored, the operator is lowered now."""
         return self.lowered if isinstance(self.lowered, Program) else self.lowered()
 
 
 class Given(Struct, frozen=True):
-    """What an operator is applied to: by place, by name for graphs inside; and names to tell of."""
+    """The inputs of an operator, by position, and by name for nested graphs; and names for messages."""
 
     inputs: tuple[Known | None, ...]
     names: tuple[str, ...]
@@ -143,15 +143,15 @@ class Given(Struct, frozen=True):
 
     @property
     def decided(self) -> bool:
-        """Whether the first input is known before running."""
+        """Whether the first input is known at compile time."""
         return bool(self.inputs) and is_value(self.inputs[0])
 
 
 class Setting(Struct, frozen=True, eq=False):
-    """Where an operator is applied: definitions and their versions.
+    """The context of an operator: definitions and their versions.
 
-    ``body_of`` says what graphs inside of it node; ``assumed`` are equations between lengths that are taken
-    to hold where they decide a branch.
+    ``body_of`` returns the body of a node in a nested graph; ``assumed`` are equations between lengths that
+    are assumed where they decide a branch.
     """
 
     library: Library
@@ -160,11 +160,11 @@ class Setting(Struct, frozen=True, eq=False):
     assumed: frozenset[Cond] = frozenset()
 
 
-# ---- what a definition is given -----------------------------------------------------------
+# ---- inputs of a definition ---------------------------------------------------------------
 
 
 def arguments(spec: Spec, given: Given, graphs: bool) -> list[Known | None]:
-    """Inputs as a definition wants them: by value where it must know them, or where they are small."""
+    """Return inputs as a definition needs them: by value if it must know them, or if they are small."""
     declared = met(spec.head.takes, len(given.inputs))
     together = all(known is None or is_value(known) for known in given.inputs)
     found: list[Known | None] = []
@@ -180,7 +180,7 @@ def arguments(spec: Spec, given: Given, graphs: bool) -> list[Known | None]:
 
 
 def shapes_of(outputs: Sequence[Known]) -> Iterator[tuple[Poly, ...]]:
-    """The shapes of the tensors among outputs, those in sequences included."""
+    """Yield the shapes of the tensors among outputs, also in sequences."""
     for known in outputs:
         if isinstance(known, Tensor):
             yield known.shape
@@ -189,9 +189,9 @@ def shapes_of(outputs: Sequence[Known]) -> Iterator[tuple[Poly, ...]]:
 
 
 def renamed(lowered: Lowered, by: Mapping[Symbol, Poly]) -> Lowered:
-    """Put symbols in place of others, wherever the cost or an output mentions them."""
+    """Rename symbols wherever the cost or an output mentions them."""
     put = substituting(by)
-    made = Told(
+    made = ComputedCost(
         lowered.counts.map_forms(put),
         lowered.traffic.map_forms(put),
         tuple(replaced(known, by) for known in lowered.outputs),
@@ -206,30 +206,30 @@ def renamed(lowered: Lowered, by: Mapping[Symbol, Poly]) -> Lowered:
     )
 
 
-# === What a node of a model comes to: operators that are applied, and what could not be costed.
+# === Results for a node of a model: the operators it applies, and operators that could not be costed.
 
 
 HELD = Lowered(
     op=HOLDS_A_TENSOR[1],
     domain=HOLDS_A_TENSOR[0],
-    made=Told(Counts({}, {}, dict.fromkeys(ATOMS, ZERO), ZERO, (), "exact"), Traffic({}, {}), ()),
+    made=ComputedCost(Counts({}, {}, dict.fromkeys(ATOMS, ZERO), ZERO, (), "exact"), Traffic({}, {}), ()),
     conditions=(),
     equal={},
     data=frozenset(),
     lowered=Program(HOLDS_A_TENSOR[1], (), (), ()),
 )
-"""A node that only holds a tensor: nothing is computed, and nothing moves that is no parameter."""
+"""A node that only holds a tensor: it computes nothing, and moves only parameters."""
 
 
 Impossible = Literal["types", "shapes"]
-"""Whether the types of a node contradict its operator, or the shapes do."""
+"""The contradiction in a node, whatever its lengths: its types, or its shapes."""
 
 
 class Uncosted(Struct, frozen=True, eq=False):
-    """An operator that could not be costed, how often it is applied, why, and whether it has a definition.
+    """An operator that could not be costed: how often it is applied, why, and whether it has a definition.
 
-    ``waits`` is its input of which nothing is known, where that is the reason; ``impossible`` says of what no
-    length can make the node right.
+    ``waits`` names the unknown input, if that is the reason; ``impossible`` is the contradiction that no
+    lengths resolve.
     """
 
     op: str
@@ -241,10 +241,10 @@ class Uncosted(Struct, frozen=True, eq=False):
 
 
 class Applied(Struct, frozen=True, eq=False):
-    """What a node comes to: operators with how often each is applied, and numbers of what it gives.
+    """The result for a node: operators with their multiplicities, and the fact numbers of its outputs.
 
-    ``equal`` are lengths that it makes equal, and those that it needs to be larger, as lengths that are;
-    ``data`` tells whether only data decides something.
+    ``equal`` has the lengths that it makes equal, and those whose range it narrows; ``data`` is whether data
+    decides part of the cost.
     """
 
     outputs: tuple[int, ...]
@@ -257,20 +257,20 @@ class Applied(Struct, frozen=True, eq=False):
 def not_costed(
     node: GraphNode, why: Diagnostic, defined: bool = True, impossible: Impossible | None = None
 ) -> Applied:
-    """A node of which nothing is known."""
+    """Return the result for a node about which nothing is known."""
     lacking = Uncosted(node.title, 1, why, defined, impossible=impossible)
     return Applied((UNKNOWN,) * len(node.outputs), (), (lacking,))
 
 
 def is_anybodys(applied: Applied) -> bool:
-    """Whether a node came to what it does for no reason that has the name of something in its model."""
+    """Whether the result for a node contains no names from its model, so that another model can share it."""
     return not (applied.uncosted or applied.data) and not any(
         part.conditions or part.equal or part.choices or part.inside for part, _ in applied.parts
     )
 
 
 def gathered(found: Iterable[Applied], outputs: tuple[int, ...], equal: Mapping[Symbol, Poly]) -> Applied:
-    """Several nodes as one."""
+    """Combine the results of several nodes."""
     parts: Counter[Lowered] = Counter()
     uncosted: dict[tuple[str, str], Uncosted] = {}
     for applied in found:
@@ -284,73 +284,73 @@ def gathered(found: Iterable[Applied], outputs: tuple[int, ...], equal: Mapping[
     return Applied(outputs, tuple(parts.items()), tuple(uncosted.values()), equal, data)
 
 
-# === Products that one node computes and another adds up are multiply–accumulates, as if one node did both.
+# === Products that one node computes and another adds up are MACs, as if one node did both.
 #
-# Which values of a graph are summed is found from its end: those that a fold of a node adds up directly, and
-# those that only pass through nodes on the way there.
+# A traversal from the end of a graph finds the values that are summed: inputs that a fold of a node adds
+# up directly, and values that only pass through nodes on the way to it.
 
 
 Find = Callable[[GraphNode], Spec | None]
-"""The definition of a node's operator."""
+"""Returns the definition of a node's operator."""
 
 
 class Sums(Struct):
-    """What is known of programs, each looked at once, and nodes whose products are summed elsewhere."""
+    """A memo of the flow of products in programs, and of nodes whose products are added up elsewhere."""
 
-    passed: dict[Program, tuple[Passing, Passes]] = field(default_factory=dict)
+    passed: dict[Program, tuple[MacFlow, MacFlowNames]] = field(default_factory=dict)
     names: dict[tuple[Spec, int], list[str]] = field(default_factory=dict)
     counted: dict[tuple[Applied, frozenset[Node]], Applied] = field(default_factory=dict)
 
-    def of(self, program: Program) -> tuple[Passing, Passes]:
-        """What a program sums, and what it gives that may be summed: with products, and which have some."""
+    def of(self, program: Program) -> tuple[MacFlow, MacFlowNames]:
+        """Return the flow of products through a program, with nodes and in names alone."""
         if program not in self.passed:
-            found = passing(program)
-            self.passed[program] = (found, passes_of(found))
+            found = find_mac_flow(program)
+            self.passed[program] = (found, mac_flow_names(found))
         return self.passed[program]
 
     def values(self, spec: Spec, node: GraphNode) -> dict[str, str]:
-        """The names of a node's inputs, by what the program of its operator calls them."""
+        """Return the names of a node's inputs, by their names in the operator's program."""
         key = (spec, len(node.inputs))
         if key not in self.names:
             self.names[key] = input_names(*key)
         return dict(zip(self.names[key], node.inputs, strict=False))
 
     def with_products(self, applied: Applied, lowered: Lowered, products: frozenset[Node]) -> Applied:
-        """A node with the MACs that these of its products are."""
+        """Return the result for a node with these of its products as MACs."""
         key = (applied, products)
         if key not in self.counted:
             macs = lowered.put(count_macs(lowered.program, products))
             counts = replace(lowered.counts, macs=macs)
-            made = Told(counts, lowered.traffic, lowered.outputs)
+            made = ComputedCost(counts, lowered.traffic, lowered.outputs)
             self.counted[key] = replace(applied, parts=((replace(lowered, made=made), 1),))
         return self.counted[key]
 
 
 def with_sums(steps: Sequence[GraphNode], found: Sequence[Applied], find: Find) -> list[Applied]:
-    """What nodes come to, with products that other nodes sum among their MACs."""
+    """Count products that other nodes add up among the MACs of the nodes that compute them."""
     sums, summed = Sums(), set[str]()
     result: list[Applied] = []
     for node, applied in zip(reversed(steps), reversed(found), strict=True):
-        result.append(_looked_at(sums, summed, node, applied, find))
+        result.append(_add_macs(sums, summed, node, applied, find))
     return result[::-1]
 
 
-def _looked_at(sums: Sums, summed: set[str], node: GraphNode, applied: Applied, find: Find) -> Applied:
+def _add_macs(sums: Sums, summed: set[str], node: GraphNode, applied: Applied, find: Find) -> Applied:
     lowered = applied.parts[0][0] if len(applied.parts) == 1 else None
     if lowered is None:
         return applied
-    passes = lowered.passes or sums.of(lowered.program)[1]
-    if not passes.added and summed.isdisjoint(node.outputs):
+    mac_flow = lowered.mac_flow or sums.of(lowered.program)[1]
+    if not mac_flow.added and summed.isdisjoint(node.outputs):
         return applied
     spec = find(node)
     if spec is None:
         return applied
     values = sums.values(spec, node)
-    summed.update([values[name] for name in passes.added if name in values])
+    summed.update([values[name] for name in mac_flow.added if name in values])
     asked = [title for name, title in zip(node.outputs, lowered.titles, strict=False) if name in summed]
-    passed = (name for title in asked for name in passes.outputs.get(title, ()))
+    passed = (name for title in asked for name in mac_flow.outputs.get(title, ()))
     summed.update([values[name] for name in passed if name in values])
-    if passes.products.isdisjoint(asked):
+    if mac_flow.products.isdisjoint(asked):
         return applied
     known = sums.of(lowered.program)[0].outputs
     given = [known[title] for title in asked if title in known]
@@ -358,28 +358,28 @@ def _looked_at(sums: Sums, summed: set[str], node: GraphNode, applied: Applied, 
     return sums.with_products(applied, lowered, products) if products else applied
 
 
-def passes_of(found: Passing) -> Passes:
-    """What a program sums and passes on, in names alone."""
+def mac_flow_names(found: MacFlow) -> MacFlowNames:
+    """Reduce the flow of products through a program to names."""
     outputs = {title: frozenset(given.inputs) for title, given in found.outputs.items()}
     products = frozenset(title for title, given in found.outputs.items() if given.products)
-    return Passes(frozenset(found.added), outputs, products)
+    return MacFlowNames(frozenset(found.added), outputs, products)
 
 
 def _products(given: OutputSources, values: Mapping[str, str]) -> Iterator[Node]:
-    """Products of two values; one value times itself is a square, which is no MAC however it is written."""
+    """Yield products of two values; a value times itself is a square, which is not a MAC in any notation."""
     for node, factors in given.products.items():
         names = [{values.get(name, name) for name in one} for one in factors]
         if not (len(names[0]) == 1 and all(one == names[0] for one in names)):
             yield node
 
 
-# === A tensor that a node is given at several places is read once.
+# === A tensor that a node takes several times is read once.
 
 
 def read_once(lowered: Lowered, program: Program, values: Mapping[str, str]) -> Lowered:
-    """What a node comes to, by its program, where it need not read twice what it is given twice.
+    """Recompute the traffic of a node that takes a value several times, so that it is read once.
 
-    ``values`` are the names of what it is given, by what its program calls them.
+    ``values`` has the names of its inputs by their names in the program.
     """
     first: dict[str, str] = {}
     names = {given.name: values.get(given.name) or given.name for given in program.inputs}
@@ -387,4 +387,4 @@ def read_once(lowered: Lowered, program: Program, values: Mapping[str, str]) -> 
     if not same:
         return lowered
     moved = traffic(program, tuple(noted.condition for noted in program.conditions), same)
-    return replace(lowered, made=Told(lowered.counts, moved, lowered.outputs))
+    return replace(lowered, made=ComputedCost(lowered.counts, moved, lowered.outputs))

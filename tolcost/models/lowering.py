@@ -1,8 +1,8 @@
-"""One operator of a graph, lowered for what is known of its inputs.
+"""Lower one operator of a graph for the known facts about its inputs.
 
-Small values are handed to the definition as values, so that shapes can be computed from them;
-weights are data.  A definition that must know an integer which only data decides gets a symbol for
-it, named after the tensor: the cost then is a formula in that symbol.
+Small values are passed to the definition as values, so that shapes can be computed from them; weights are
+data.  Where a definition must know an integer that only data decides, it gets a symbol named after the
+tensor: the cost is then a formula in that symbol.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ from tolcost.elaborate.values import (
     Data,
     Misfit,
     Missing,
-    Opaque,
     Quotient,
     Seq,
+    StaticNode,
     Value,
     Vec,
     View,
@@ -59,38 +59,39 @@ from tolcost.models.facts import (
     space_of,
     symbols_in,
 )
-from tolcost.models.lowered import Given, Lowered, Setting, Told, arguments
+from tolcost.models.lowered import ComputedCost, Given, Lowered, Setting, arguments
 from tolcost.spaces import kind_of
 
 _OTHERWISE = "the branch for all other lengths does not fit what follows"
 
 
 def lower(setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Lowered | Rejected:
-    """Lower an operator; a diagnostic says why where that cannot be done.
+    """Lower an operator; the result is a diagnostic if that fails.
 
-    Where a graph inside of it cannot be, the branch that was chosen last is chosen the other way; where a
-    branch that data decides cannot be run at all, every run takes the other.
+    If a nested graph cannot be lowered, the most recent choice of a branch is reversed; if a data-dependent
+    branch cannot be run at all, every run takes the other.
     """
-    found = _chosen(setting, node, spec, given)
+    found = _lower_with_choices(setting, node, spec, given)
     if not isinstance(found, Rejected) or not spec.branches or given.decided:
         return found
     sides = [
-        _chosen(setting, node, spec, replace(given, inputs=(Cast(side, "bool"),))) for side in (TRUE, FALSE)
+        _lower_with_choices(setting, node, spec, replace(given, inputs=(Cast(side, "bool"),)))
+        for side in (TRUE, FALSE)
     ]
     match sides:
         case (Lowered() as one, Misfit()) | (Misfit(), Lowered() as one):
-            return _bounded(one)
+            return _as_upper_bound(one)
         case _:
             return found
 
 
-def _bounded(lowered: Lowered) -> Lowered:
-    """Of two branches the only one that can be run at these lengths, whatever the condition."""
+def _as_upper_bound(lowered: Lowered) -> Lowered:
+    """Mark the cost of the only branch that can run at these lengths as an upper bound."""
     counts = replace(lowered.counts, status="upper bound")
-    return replace(lowered, made=Told(counts, lowered.traffic, lowered.outputs))
+    return replace(lowered, made=ComputedCost(counts, lowered.traffic, lowered.outputs))
 
 
-def _chosen(setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Lowered | Rejected:
+def _lower_with_choices(setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Lowered | Rejected:
     written: frozenset[str] = frozenset()
     first: Rejected | None = None
     for _ in range(MOST_CHOICES):
@@ -103,7 +104,7 @@ def _chosen(setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Lowe
             break
         written |= {cond_text(next(reversed(choices.met)))}
     assert first is not None
-    return Rejected(*first.diagnostics) if written else first  # at lengths not tried it may fit
+    return Rejected(*first.diagnostics) if written else first  # it may fit at lengths that were not tried
 
 
 def _attempt(
@@ -112,7 +113,7 @@ def _attempt(
     try:
         return _lower(setting, choices, node, spec, given)
     except Rejected as rejected:
-        return rejected.with_traceback(None)  # where it was raised would keep everything alive
+        return rejected.with_traceback(None)  # a traceback would keep everything alive
     except AlgebraBudget as budget:
         return Rejected(Diagnostic("T0504", f"{node.op} takes more algebra than allowed: {budget}"))
     except RecursionError:
@@ -149,15 +150,15 @@ def _lower(setting: Setting, choices: Choices, node: GraphNode, spec: Spec, give
     return Lowered(
         node.op,
         node.domain,
-        Told(counts, traffic(lowered.program), outputs),
-        _relied(lowered.program.conditions, choices) if node.graphs else lowered.program.conditions,
+        ComputedCost(counts, traffic(lowered.program), outputs),
+        _conditions_of(lowered.program.conditions, choices) if node.graphs else lowered.program.conditions,
         lowered.equal,
         frozenset(_data(counts, outputs)).difference(*inherited),
         lowered.program,
         tuple(titled),
         tuple(choices.met),
         around.inside,
-        any(map(_forgotten, titled.values(), outputs)),
+        any(map(_is_known_by_shape_only, titled.values(), outputs)),
         lowered.open,
         unproved=lowered.program.unproved,
         unlisted=tuple(around.unlisted),
@@ -165,15 +166,15 @@ def _lower(setting: Setting, choices: Choices, node: GraphNode, spec: Spec, give
 
 
 def _as_data(given: Given) -> Iterator[tuple[str, Tensor]]:
-    """Values around graphs that are data to nodes inside, as they are to nodes outside."""
+    """Yield outer values that are data to nested nodes, as they are to nodes outside."""
     for name, known in given.around.items():
         tensor = known if is_handed(known, together=False) else as_tensor(known)
         if tensor is not known and isinstance(tensor, Tensor):
             yield name, tensor
 
 
-def _relied(conditions: Sequence[Condition], choices: Choices) -> tuple[Condition, ...]:
-    """What an operator with graphs inside relies on: not what the branches need that were not chosen."""
+def _conditions_of(conditions: Sequence[Condition], choices: Choices) -> tuple[Condition, ...]:
+    """Return the conditions of an operator with nested graphs, without those of branches not chosen."""
     used = tuple(Condition(c, _OTHERWISE, "case") for c in choices.used)
     general = tuple(c for c in conditions if c.kind == "case")
     kept = (
@@ -194,17 +195,17 @@ def _data(counts: Counts, outputs: tuple[Known, ...]) -> Iterator[Symbol]:
         yield from (symbol for symbol in poly.free if symbol.kind == "data")
 
 
-# ---- what is known of its outputs ----------------------------------------------------------
+# ---- facts about its outputs ---------------------------------------------------------------
 
 
 def _with_spaces(
     setting: Setting, node: GraphNode, given: Given, found: tuple[Known, ...]
 ) -> tuple[Known, ...]:
-    """Outputs in spaces of ONNX: its schema is asked where the definition found none of them."""
+    """Return outputs in spaces of ONNX: where the definition gives another, the operator's schema decides."""
     if not any(map(_is_outside, found)):
         return found
     told = output_spaces(node, setting.opsets.get(node.domain), [space_of(known) for known in given.inputs])
-    return tuple(starmap(_told, zip_longest(found, told[: len(found)])))
+    return tuple(starmap(_in_schema_space, zip_longest(found, told[: len(found)])))
 
 
 def _is_outside(known: Known) -> bool:
@@ -213,17 +214,17 @@ def _is_outside(known: Known) -> bool:
     return isinstance(known, Tensor | Cast) and known.space not in CODE_OF_SPACE
 
 
-def _told(known: Known, space: str | None) -> Known:
-    """What is known, in the space that the operator says where the definition found none of ONNX's."""
+def _in_schema_space(known: Known, space: str | None) -> Known:
+    """Return a fact in the space from the schema, if the definition's space is not one of ONNX's."""
     if isinstance(known, Inputs):
-        return Inputs(tuple(_told(item, space) for item in known.items))
+        return Inputs(tuple(_in_schema_space(item, space) for item in known.items))
     if space is None or not isinstance(known, Tensor | Cast) or not _is_outside(known):
         return known
     return replace(known, space=space)
 
 
 def _known(name: str, value: Value, nodes: Mapping[str, Node]) -> Known:
-    """What later nodes may know of an output: its value where that is static, else its shape and space."""
+    """Return what later nodes may know of an output: its value if it is static, else its shape and space."""
     if isinstance(value, Seq):
         return Inputs(
             tuple(_known(f"{name}.{n}", item, nodes) for n, item in enumerate(value.items, start=1))
@@ -231,29 +232,29 @@ def _known(name: str, value: Value, nodes: Mapping[str, Node]) -> Known:
     if isinstance(value, Missing | str):
         return value
     part = nodes[name].type[0]
-    if is_static(value) and _portable(value) and elements(value) <= MOST_STATIC:
+    if is_static(value) and _is_portable(value) and elements(value) <= MOST_STATIC:
         inner, space = (value.value, value.space) if isinstance(value, Cast) else (value, part.space)
-        return Cast(_plain(inner, kind_of(space)), space)
+        return Cast(_normalise(inner, kind_of(space)), space)
     return Tensor(part.shape, part.space)
 
 
-def _forgotten(value: Value, known: Known) -> bool:
+def _is_known_by_shape_only(value: Value, known: Known) -> bool:
     """Whether a static value is known by its shape only."""
     if isinstance(value, Seq) and isinstance(known, Inputs):
-        return any(map(_forgotten, value.items, known.items))
+        return any(map(_is_known_by_shape_only, value.items, known.items))
     return isinstance(known, Tensor) and is_static(value)
 
 
-def _plain(value: Value, kind: str) -> Value:
-    """A static value as any definition may take it: an integer is no fraction, and a real no integer.
+def _normalise(value: Value, kind: str) -> Value:
+    """Normalise a static value for other definitions: integers are not fractions, and reals are not integers.
 
-    Integers divide otherwise than reals do, even where a real happens to be whole.
+    Division of integers differs from that of reals, even of a real that happens to be whole.
     """
     match value:
         case Vec(shape=shape, items=items):
-            return Vec(shape, tuple(_plain(item, kind) for item in items))
+            return Vec(shape, tuple(_normalise(item, kind) for item in items))
         case Cast(value=inner):
-            return _plain(inner, kind)
+            return _normalise(inner, kind)
         case Fraction(denominator=1, numerator=number) if kind == "Z":
             return const(number)
         case Poly(constant=number) if kind == "R":
@@ -262,14 +263,14 @@ def _plain(value: Value, kind: str) -> Value:
             return value
 
 
-def _portable(value: Value) -> bool:
-    """Whether a static value means the same outside of the program it comes from."""
+def _is_portable(value: Value) -> bool:
+    """Whether a static value has a meaning outside the program it comes from."""
     match value:
         case Cast(value=inner):
-            return _portable(inner)
+            return _is_portable(inner)
         case Vec(items=items):
-            return all(_portable(item) for item in items)
-        case Data() | View() | Opaque():
+            return all(_is_portable(item) for item in items)
+        case Data() | View() | StaticNode():
             return False
         case _:
             return True

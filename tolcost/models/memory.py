@@ -1,10 +1,10 @@
-"""What a model holds, what goes in and out, and how much memory activations take at once.
+"""The parameters of a model, the bytes it reads and writes, and the peak memory of its activations.
 
-Which tensors hold parameters is in ``parameters``.
+``parameters`` decides which tensors hold parameters.
 
-The peak is that of running nodes in the order of the file: every value that depends on the inputs has a
-buffer of its own from the node that gives it until the last that uses it.  A runtime that reuses buffers in
-place or reorders nodes may need less.
+The peak is that of running nodes in the order of the file: every value that depends on the inputs has its own
+buffer, from the node that computes it to the last node that uses it.  A runtime that reuses buffers in place
+or reorders nodes may need less.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from tolcost.models.parameters import Parameters
 
 
 class Holdings(Struct, frozen=True):
-    """Parameters, their bytes, and bytes of inputs and outputs; None where something has no size."""
+    """Parameters, their bytes, and bytes of inputs and outputs; None where a value has no size."""
 
     parameters: Poly
     parameter_bytes: Poly | None
@@ -48,12 +48,12 @@ class Holdings(Struct, frozen=True):
 
     @property
     def bytes(self) -> Poly | None:
-        """What a run must at least read and write: parameters and inputs, outputs."""
+        """The bytes that a run must at least move: parameters, inputs and outputs."""
         return total_known((self.parameter_bytes, self.input_bytes, self.output_bytes))
 
 
 def holdings(cost: GraphCost, held: Parameters, settle: Callable[[Poly], Poly]) -> Holdings:
-    """What a model holds, is given and gives, with forms settled."""
+    """Add up the parameters, inputs and outputs of a model, in simplified forms."""
     tensors = tuple(Counter(held.tensors).items())
     counts = total_of(product_of(t.shape) * times for t, times in tensors)
     each = ((bytes_of(t.shape, t.space), times) for t, times in tensors)
@@ -64,7 +64,7 @@ def holdings(cost: GraphCost, held: Parameters, settle: Callable[[Poly], Poly]) 
 
 
 def parameters_by_node(cost: GraphCost, held: Parameters) -> tuple[tuple[Poly, ...], Poly]:
-    """The parameters that each node is the first to use on data, and those that the model gives."""
+    """Return the parameters that each node is the first to use as data, and those that the model outputs."""
     own = [_elements(held.by_node.get(n, ())) for n in range(len(cost.model.graph.nodes))]
     return tuple(own), _elements(held.given)
 
@@ -77,7 +77,7 @@ def _elements(tensors: Sequence[Tensor]) -> Poly:
 
 
 def constant_names(cost: GraphCost) -> set[str]:
-    """The values that do not depend on the inputs of the model."""
+    """Return the values that do not depend on the inputs of the model."""
     found = {"", *cost.model.graph.weights}
     for step in cost.model.graph.nodes:
         if found.issuperset(step.inputs) and found.issuperset(step.free):
@@ -86,12 +86,15 @@ def constant_names(cost: GraphCost) -> set[str]:
 
 
 _MOST_KEPT = 12
+"""Forms shown for a peak; if more are needed, the result is marked as inexact."""
 _MOST_SHAPES = 4_000
+"""Distinct sums of live tensors that are compared; with more, the peak counts as unknown."""
 _SAMPLES = (1, 7, 64, 1_000, 100_000)
+"""Lengths from tiny to large, so that different forms are the largest."""
 
 
 class Peak(Struct, frozen=True):
-    """The largest of some forms; ``exact`` is False where it may be more."""
+    """The maximum of forms; ``exact`` is False where the peak may exceed it."""
 
     bytes: Depth
     node: str
@@ -99,7 +102,7 @@ class Peak(Struct, frozen=True):
 
 
 def peak_memory(cost: GraphCost) -> Peak | None:
-    """The peak of activation memory as a form in the lengths; None where sizes are too diverse."""
+    """Return the peak of activation memory in terms of the lengths; None where sizes are too diverse."""
     sizes = _sizes(cost)
     whole = lcm(*(size.den for size in sizes.values()))
     moments = _moments(cost, {n: _scaled(p, whole) for n, p in sizes.items()})
@@ -116,7 +119,7 @@ def peak_memory(cost: GraphCost) -> Peak | None:
 
 
 def _live(cost: GraphCost) -> Iterator[str]:
-    """The inputs of the model, and what depends on them."""
+    """Yield the inputs of the model, and the values that depend on them."""
     constant = constant_names(cost)
     yield from (given.name for given in cost.model.graph.inputs)
     yield from (n for step in cost.model.graph.nodes for n in step.outputs if n not in constant)
@@ -125,7 +128,7 @@ def _live(cost: GraphCost) -> Iterator[str]:
 def _sizes(cost: GraphCost) -> dict[str, Poly]:
     found: dict[str, Poly] = {}
     for name in _live(cost):
-        size = cost.names.buffer(name)  # what is known while compiling has one in a run all the same
+        size = cost.names.buffer(name)  # a value known at compile time has a size in a run, too
         if size is not None and size.terms:
             found[name] = cost.settled(size) if cost.larger else size
     return found
@@ -148,9 +151,9 @@ def _last_uses(cost: GraphCost) -> dict[str, int]:
 
 
 class Lifetime(Struct, frozen=True):
-    """A value that takes memory: its bytes, and the first and last node while which it does.
+    """A value that takes memory: its bytes, and the first and last node during which it is live.
 
-    Inputs are there from the start (node 0), and what the model gives stays until the end.
+    Inputs are live from the start (node 0), and outputs of the model to the end.
     """
 
     bytes: Poly
@@ -159,7 +162,7 @@ class Lifetime(Struct, frozen=True):
 
 
 def lifetimes(cost: GraphCost) -> Iterator[Lifetime]:
-    """Every value that depends on the inputs, with how long it takes memory."""
+    """Yield every value that depends on the inputs, with its lifetime."""
     sizes, last, steps = _sizes(cost), _last_uses(cost), cost.model.graph.nodes
     for given in cost.model.graph.inputs:
         if given.name in sizes:
@@ -171,7 +174,7 @@ def lifetimes(cost: GraphCost) -> Iterator[Lifetime]:
 
 
 Moments = dict[frozenset[tuple[Monomial, int]], tuple[int, int]]
-"""What is live at some moment but for its constant part, with the largest such part and its node."""
+"""The live bytes of a moment, without their constant term, with the largest such constant and its node."""
 
 
 def _moments(cost: GraphCost, sizes: Mapping[str, Terms]) -> Moments:
@@ -191,7 +194,7 @@ def _moments(cost: GraphCost, sizes: Mapping[str, Terms]) -> Moments:
         ending |= {name for name in step.outputs if name not in last}
         for name in ending:
             _change(live, sizes.get(name), -1)
-    _note(moments, before, 0)  # what nodes give may be nothing
+    _note(moments, before, 0)  # nodes may have no outputs
     return moments
 
 
@@ -214,7 +217,7 @@ def _note(moments: Moments, live: Terms, place: int) -> None:
 
 
 def dominating(forms: tuple[Poly, ...]) -> tuple[tuple[Poly, ...], bool]:
-    """Forms of which one is the largest everywhere, and whether that is proved; the usual one first.
+    """Return forms that include the maximum at every point, the usual one first, and whether that is proved.
 
     >>> from tolcost.algebra import length
     >>> n, m = length("n"), length("m")
@@ -246,20 +249,20 @@ def _without_covered(kept: list[Poly], samples: _Samples) -> Iterator[Poly]:
 
 
 def _covers(larger: Poly, smaller: Poly, samples: _Samples) -> bool:
-    """Whether a form is proved to be nowhere less than another: not tried where samples show that it is."""
+    """Whether a form is proved to be nowhere less than another, which samples may refute first."""
     if samples.somewhere_less(larger, smaller):
         return False
     gap = larger - smaller
     if all(coef >= 0 for coef in gap.terms.values()) and gap.height == 0:
         return True
     try:
-        return is_nonnegative(without_factors(gap))  # such as how many sentences there are
+        return is_nonnegative(without_factors(gap))  # common factors, such as a number of sentences
     except AlgebraBudget:
         return False
 
 
 class _Samples:
-    """The values of forms at some points: plain arithmetic, which spares most proofs."""
+    """The values of forms at points: plain arithmetic, which makes most proofs unnecessary."""
 
     def __init__(self, forms: Sequence[Poly]) -> None:
         self._forms = forms
@@ -272,7 +275,7 @@ class _Samples:
         self._columns = dict(zip(forms, (list(compress(c, admitted)) for c in columns), strict=True))
 
     def largest(self) -> Iterator[Poly]:
-        """The largest form at each point."""
+        """Yield the largest form at each point."""
         for row in self._rows:
             found = [(value, n) for n, value in enumerate(row) if value is not None]
             if found:
@@ -292,7 +295,7 @@ def _value(form: Callable[[Mapping[Symbol, int]], int], point: Mapping[Symbol, i
 
 
 def _column(form: Poly, parts: Mapping[Monomial, Sequence[int | None]], points: int) -> list[int | None]:
-    """The values of a form at all points, of those of its monomials, which others have, too."""
+    """Return the values of a form at all points, from those of its monomials, which other forms share."""
     totals: list[int | None] = [0] * points
     for mono, coef in form.terms.items():
         pairs = zip(totals, parts[mono], strict=True)
@@ -301,7 +304,7 @@ def _column(form: Poly, parts: Mapping[Monomial, Sequence[int | None]], points: 
 
 
 def _is_admitted(point: Mapping[Symbol, int]) -> bool:
-    """Whether a point lies in the bounds of its symbols, and these are numbers: elsewhere no proof holds."""
+    """Whether a point lies within the bounds of its symbols, and these are constant, as proofs assume."""
     return all(
         (symbol.lo is None or ((low := symbol.lo.constant) is not None and low <= value))
         and (symbol.hi is None or ((high := symbol.hi.constant) is not None and value <= high))

@@ -1,10 +1,10 @@
-"""Which tensors of a model hold parameters, and which node is the first to use each.
+"""Parameters of a model: the tensors that hold them, and the node that is the first to use each.
 
-A parameter is an element of a tensor that does not depend on the inputs: one that the file holds, in a
-graph, a node or a function, or one that a node makes of indices and single numbers alone.  What is made of
-parameters is no other parameter.  Indices, masks, single numbers of no dimension, what only decides shapes
-and what nothing uses are none.  Functions and graphs inside of nodes are looked into in the same way: it does
-not matter where nodes stand.
+A parameter is an element of a tensor that does not depend on the inputs: of a tensor stored in the file, in a
+graph, a node or a function, or of one that a node computes from indices and single numbers alone.  A tensor
+computed from parameters is not counted as another parameter.  Indices, masks, scalars without dimensions, and
+tensors that only decide shapes or are not used are not parameters.  Functions and nested graphs are analysed
+in the same way, since the position of a node does not matter.
 """
 
 from __future__ import annotations
@@ -18,57 +18,58 @@ from tolcost.catalogue.graph import Graph, GraphNode, ModelFunction, Weight, fir
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Tensor
 from tolcost.models.analysis import GraphCost
-from tolcost.models.facts import Known, Names, as_tensor, is_value
+from tolcost.models.facts import Known, ValueTable, as_tensor, is_value
 from tolcost.models.functions import Inner
 from tolcost.models.walking import MOST_NESTED, Walk, walk_of
 
 _NEVER = ("int64", "bool", "string")
-"""Tensors of these are indices, masks and texts, not parameters."""
+"""Tensors in these spaces are indices, masks and texts, not parameters."""
 
 Root = tuple[object, str]
-"""What holds parameters: a value, by where it stands and its name.  Equal tensors are different ones."""
+"""A source of parameters: a value, by its place and name.  Equal tensors are different sources."""
 
 Roots = frozenset[Root]
 _NONE: Roots = frozenset()
 
 
 class Parameters(Struct, frozen=True):
-    """Tensors that hold parameters; by place those that a node of the graph is the first to use on data."""
+    """Tensors that hold parameters, by the index of the graph's node that first uses them as data."""
 
     by_node: Mapping[int, tuple[Tensor, ...]]
     given: tuple[Tensor, ...]
-    """What the model gives as it is, and no node uses."""
+    """Tensors that the model outputs unchanged and that no node uses."""
     shared: tuple[Tensor, ...] = ()
-    """Tensors that the file holds once, and several nodes of the graph use."""
+    """Tensors that the file stores once and several nodes of the graph use."""
 
     @property
     def tensors(self) -> Iterable[Tensor]:
-        """All of them."""
+        """All tensors that hold parameters."""
         return (*(tensor for some in self.by_node.values() for tensor in some), *self.given)
 
 
 def parameters_of(cost: GraphCost) -> Parameters:
-    """What a model holds."""
+    """Find the parameters of a model."""
     graph = cost.model.graph
     finder = _Finder(cost)
     place = _Place((), (), cost.names, cost.model.opsets)
     finder.hold(graph, place)
     for n, step in enumerate(graph.nodes):
         finder.node = n
-        finder.look_at(step, place)
+        finder.analyse_node(step, place)
     return finder.found(place.made_of(graph.outputs))
 
 
 class _Place(Struct):
-    """A graph or a function that is looked at: ``home`` for what it holds, ``owner`` for what it makes.
+    """A graph or function under analysis; ``home`` identifies stored tensors, ``owner`` computed ones.
 
-    ``fixed`` are the names of values that do not depend on inputs, ``carried`` what holds the parameters that
-    a value is made of.  ``deciding`` are names of what only decides shapes; None where what is known tells.
+    ``fixed`` has the names of values that do not depend on inputs; ``carried`` maps a value to the sources of
+    the parameters it is computed from.  ``deciding`` has names that only decide shapes; None where known
+    values show that.
     """
 
     home: object
     owner: object
-    names: Names
+    names: ValueTable
     opsets: Mapping[str, int]
     fixed: set[str] = field(default_factory=lambda: {""})
     carried: dict[str, Roots] = field(default_factory=dict)
@@ -77,15 +78,15 @@ class _Place(Struct):
     callers: tuple[int, ...] = ()
 
     def made_of(self, names: Iterable[str]) -> Roots:
-        """What holds the parameters that values are made of."""
+        """Return the sources of the parameters that values are computed from."""
         return _NONE.union(*(self.carried.get(name, _NONE) for name in names))
 
 
 class _Finder:
-    """Goes through the nodes of a model in order."""
+    """Visits the nodes of a model in order."""
 
     def __init__(self, cost: GraphCost) -> None:
-        """Start with nothing found."""
+        """Start with an empty result."""
         self.node = 0
         self._session = cost.session
         self._functions = cost.functions
@@ -93,13 +94,13 @@ class _Finder:
         self._sizes: dict[Root, Tensor] = {}
         self._first: dict[Root, int] = {}
         self._again: dict[Root, None] = {}
-        """What a second node of the graph uses."""
+        """Sources that a second node of the graph uses."""
         self._held: set[Root] = set()
-        """What the file holds."""
+        """Sources that the file stores."""
         self._called: dict[object, tuple[tuple[Roots, bool], ...]] = {}
 
     def found(self, given: Roots) -> Parameters:
-        """All that nodes use on data or the model gives; the rest decides shapes, or nothing at all."""
+        """Return the tensors that nodes use as data or the model outputs; others only decide shapes."""
         by_node: dict[int, list[Tensor]] = {}
         for root, n in self._first.items():
             by_node.setdefault(n, []).append(self._sizes[root])
@@ -108,15 +109,15 @@ class _Finder:
         return Parameters({n: tuple(some) for n, some in by_node.items()}, tuple(others), tuple(shared))
 
     def hold(self, graph: Graph, place: _Place) -> None:
-        """Know what a graph holds."""
+        """Record the tensors stored in a graph."""
         for name, weight in graph.weights.items():
             place.fixed.add(name)
-            place.carried[name] = self._holding((place.home, name), weight)
+            place.carried[name] = self._record_stored((place.home, name), weight)
 
-    def look_at(self, node: GraphNode, place: _Place) -> None:
-        """See what a node uses, makes and passes on."""
+    def analyse_node(self, node: GraphNode, place: _Place) -> None:
+        """Record the tensors that a node uses, computes and passes on."""
         if node.held is not None:
-            held = self._holding((place.home, first_output(node.outputs)), node.held)
+            held = self._record_stored((place.home, first_output(node.outputs)), node.held)
             self._give(place, node.outputs[:1], held, fixed=True)
             return
         function = self._functions.called(node)
@@ -133,22 +134,22 @@ class _Finder:
         if fixed:
             self._give(place, node.outputs, used, fixed=True)
             if not used:
-                self._made(node, place)
+                self._record_computed(node, place)
         elif self._is_known(node, place):
             self._give(place, node.outputs, used, fixed=False)
         elif place.deciding is None or place.deciding.isdisjoint(node.outputs):
             self._use(used)
 
-    # ---- what holds parameters ----
+    # ---- sources of parameters ----
 
-    def _holding(self, root: Root, weight: Weight) -> Roots:
+    def _record_stored(self, root: Root, weight: Weight) -> Roots:
         shape = weight.shape if weight.nonzero is None else (weight.nonzero,)
         tensor = Tensor(tuple(map(const, shape)), weight.space)
         self._held.add(root)
         return self._root(root, tensor)
 
-    def _made(self, node: GraphNode, place: _Place) -> None:
-        """What is made of indices and single numbers alone."""
+    def _record_computed(self, node: GraphNode, place: _Place) -> None:
+        """Record a tensor that a node computes from indices and single numbers alone."""
         for name in filter(None, node.outputs):
             tensor = _tensor(place.names.known(name))
             if tensor is not None:
@@ -172,13 +173,13 @@ class _Finder:
                 self._again[root] = None
 
     def _is_known(self, node: GraphNode, place: _Place) -> bool:
-        """Whether all that a node gives is known before the model runs: it decides shapes, if anything."""
+        """Whether all outputs of a node are known at compile time; then they can only decide shapes."""
         return place.deciding is None and all(is_value(place.names.known(o)) for o in node.outputs if o)
 
     # ---- graphs inside of nodes, and functions ----
 
     def _inside(self, graph: Graph, at: tuple[str, str], around: _Place) -> Roots:
-        """What a graph inside of a node gives of parameters; what it uses by itself is used."""
+        """Return the sources in the outputs of a nested graph; the graph itself uses them."""
         walk = walk_of(self._session, around.opsets, self._functions, around.callers)
         deciding = self._inner.deciding(graph.nodes, graph.outputs, around.opsets)
         home, owner = (around.home, *at), (around.owner, *at)
@@ -187,7 +188,7 @@ class _Finder:
         place.fixed, place.carried = set(around.fixed), dict(around.carried)
         for name in graph.free:
             if name in around.fixed:
-                walk.names.meet(name, around.names.number_of(name))
+                walk.names.define(name, around.names.number_of(name))
         for given in graph.inputs:
             place.fixed.discard(given.name)
             place.carried.pop(given.name, None)
@@ -195,7 +196,7 @@ class _Finder:
             walk.hold(weight)
         self.hold(graph, place)
         for node in graph.nodes:
-            self.look_at(node, place)
+            self.analyse_node(node, place)
         passed = place.made_of(graph.outputs)
         self._use(passed)
         return passed
@@ -210,11 +211,11 @@ class _Finder:
         numbers = tuple(around.names.number_of(name) for name in named.values())
         key = (id(body), given, numbers, around.deciding is None)
         if key not in self._called:
-            self._called[key] = self._looked_into(function, body, named, given, around)
+            self._called[key] = self._analyse_function(function, body, named, given, around)
         for name, (carried, fixed) in zip(node.outputs, self._called[key], strict=False):
             self._give(around, (name,), carried, fixed)
 
-    def _looked_into(
+    def _analyse_function(
         self,
         function: ModelFunction,
         body: Sequence[GraphNode],
@@ -222,9 +223,9 @@ class _Finder:
         given: tuple[tuple[Roots, bool], ...],
         around: _Place,
     ) -> tuple[tuple[Roots, bool], ...]:
-        """What the outputs of a function are made of, and whether they depend on nothing that it is given."""
+        """Return the sources of a function's outputs, and whether these depend on none of its inputs."""
         opsets = {**around.opsets, **function.opsets}
-        walk = self._walked(function, body, named, around) if around.deciding is None else None
+        walk = self._traverse_function(function, body, named, around) if around.deciding is None else None
         names = walk.names if walk else around.names
         place = _Place(id(function), (id(body), given), names, opsets)
         place.callers = (*around.callers, id(function))
@@ -237,22 +238,22 @@ class _Finder:
                 self._inner.deciding(body, function.outputs, opsets),
             )
             for name in place.fixed.intersection(named):
-                place.names.meet(name, around.names.number_of(named[name]))
+                place.names.define(name, around.names.number_of(named[name]))
         for node in body:
-            self.look_at(node, place)
+            self.analyse_node(node, place)
         return tuple((place.carried.get(name, _NONE), name in place.fixed) for name in function.outputs)
 
-    def _walked(
+    def _traverse_function(
         self, function: ModelFunction, body: Sequence[GraphNode], named: Mapping[str, str], around: _Place
     ) -> Walk | None:
-        """What is known of the values in a function; None where it cannot be walked."""
+        """Traverse a function with the facts about its inputs; None where that fails."""
         callers = (*around.callers, id(function))
         walk = walk_of(self._session, {**around.opsets, **function.opsets}, self._functions, callers)
         for name, outside in named.items():
-            walk.names.meet(name, around.names.number_of(outside))
+            walk.names.define(name, around.names.number_of(outside))
         try:
             walk.run(body)
-        except Rejected:  # why is told where the function is called
+        except Rejected:  # the call of the function reports the reason
             return None
         return walk
 

@@ -1,6 +1,6 @@
-"""Patterns: what is known of the inputs of a node but for their lengths, and for numbers that decide nothing.
+"""Patterns: the facts about a node's inputs, without their lengths and without numbers that decide nothing.
 
-Of lengths a pattern knows whether they are 0 or 1, and their bounds; symbols stand for the others.
+Of a length, a pattern records only whether it is 0 or 1, and its bounds; symbols stand for all others.
 """
 
 from __future__ import annotations
@@ -42,98 +42,100 @@ from tolcost.elaborate.values import LAY_OUT_LIMIT, UNROLL_LIMIT, Cast, Missing,
 from tolcost.models.facts import LEAST, MOST_STATIC, Known, symbols_in
 from tolcost.models.lowered import Lowered, shapes_of
 
-# === A number that is known, and of which nothing may be asked.
+# === Undecided numbers: they stand for known numbers whose value must not be inspected.
 #
-# An operator that is lowered with one in place of an input comes to the same whatever that input is: a number
-# that decides anything has to be looked at, and looking raises ``Asked``.  So nodes that differ in such
-# numbers alone, as those that scale and shift do, share one scheme.  For integers that lengths may be
-# computed from, schemes have symbols.
+# If an operator is lowered with an undecided number for an input, the result is the same for any number: a
+# decision would have to inspect it, which raises ``NumberInspected``.  Nodes that differ only in such
+# numbers, such as factors and offsets, therefore share one scheme.  Integers that lengths may be computed
+# from become symbols instead.
 
 
 INDICES = ("int64", "int32")
 """The spaces of integers that lengths may be computed from."""
 
 
-class Asked(Exception):
-    """A number decides something."""
+class NumberInspected(Exception):
+    """Lowering inspected an undecided number."""
 
 
-class Unread(Fraction):
-    """A real number that is itself, and nothing else is known of it.
+class UndecidedNumber(Fraction):
+    """A real number equal to itself, about which nothing else is known.
 
-    >>> Unread() == Unread()
+    >>> UndecidedNumber() == UndecidedNumber()
     Traceback (most recent call last):
-    tolcost.models.patterns.Asked
-    >>> Unread() < 0.5
+    tolcost.models.patterns.NumberInspected
+    >>> UndecidedNumber() < 0.5
     Traceback (most recent call last):
-    tolcost.models.patterns.Asked
+    tolcost.models.patterns.NumberInspected
     """
 
     __slots__ = ()
 
-    def __new__(cls) -> Unread:
-        """A number without a value."""
+    def __new__(cls) -> UndecidedNumber:
+        """Make a number without a value."""
         return object.__new__(cls)
 
     @classmethod
     def from_float(cls, f: float) -> NoReturn:
-        """A float that it is compared with: that asks, too."""
-        raise Asked
+        """Refuse a comparison with a float, too."""
+        raise NumberInspected
 
     def _ask(self) -> NoReturn:
-        raise Asked
+        raise NumberInspected
 
-    _numerator = _denominator = property(_ask)  # what all of a fraction's methods go by
+    _numerator = _denominator = property(_ask)  # all methods of ``Fraction`` use these
 
     def __eq__(self, other: object) -> bool:
-        """Whether two numbers are equal is a matter of what they are."""
+        """Refuse a comparison with another number, since it depends on the value."""
         return self is other or self._ask()
 
     __hash__ = object.__hash__
 
 
-class UnreadInteger(Poly):
-    """A whole number that is itself, and nothing else is known of it.
+class UndecidedInteger(Poly):
+    """A whole number equal to itself, about which nothing else is known.
 
-    >>> UnreadInteger() + 1
+    >>> UndecidedInteger() + 1
     Traceback (most recent call last):
-    tolcost.models.patterns.Asked
+    tolcost.models.patterns.NumberInspected
     """
 
     __slots__ = ()
 
     def __init__(self) -> None:
-        """A number without a value: what is the same for all numbers is known."""
+        """Make a number without a value; facts common to all numbers are known."""
         self._key, self._free, self._height = None, frozenset(), 0
 
     def _ask(self) -> NoReturn:
-        raise Asked
+        raise NumberInspected
 
-    terms = den = constant = property(_ask)  # what all of a polynomial's methods go by
+    terms = den = constant = property(_ask)  # all methods of ``Poly`` use these
 
     def __eq__(self, other: object) -> bool:
-        """Whether two numbers are equal is a matter of what they are."""
+        """Refuse a comparison with another number, since it depends on the value."""
         return self is other or self._ask()
 
     __hash__ = object.__hash__
 
 
 @cache
-def unread(place: int, kind: type[Unread | UnreadInteger]) -> Unread | UnreadInteger:
-    """The number at a place among the inputs of an operator."""
+def undecided_number(
+    place: int, kind: type[UndecidedNumber | UndecidedInteger]
+) -> UndecidedNumber | UndecidedInteger:
+    """Return the undecided number for an input position of an operator."""
     return kind()
 
 
 def without_number(known: Known | None, place: int) -> Cast | None:
-    """A single number that is known, as one that may not be asked for; None for anything else."""
+    """Replace a single known number by an undecided one; None for anything else."""
     if not isinstance(known, Cast):
         return None
     value = known.value
     single = value.items[0] if isinstance(value, Vec) and len(value.items) == 1 else value
     if isinstance(single, Fraction):
-        number = unread(place, Unread)
+        number = undecided_number(place, UndecidedNumber)
     elif isinstance(single, Poly) and single.constant is not None and known.space not in INDICES:
-        number = unread(place, UnreadInteger)
+        number = undecided_number(place, UndecidedInteger)
     else:
         return None
     return Cast(Vec(value.shape, (number,), value.loose) if isinstance(value, Vec) else number, known.space)
@@ -146,9 +148,10 @@ PatternKey = tuple[object, ...]
 
 
 class Level(NamedTuple):
-    """How much a pattern leaves open: lengths from a number on, and whether entries of vectors as well.
+    """The generality of a pattern: lengths from ``least`` on become symbols, ``values`` adds index entries.
 
-    ``alike``: which lengths are equal is part of it; ``numbers``: single numbers that are no lengths are not.
+    With ``alike``, the pattern includes which lengths are equal; with ``numbers``, it leaves out single
+    numbers that are not lengths.
     """
 
     least: int
@@ -167,16 +170,16 @@ LEVELS = (
     Level(LARGEST_LENGTH + 1, False),
     Level(LARGEST_LENGTH + 1, True),
 )
-"""What is tried: where a pattern has no scheme, one that says more may have.
+"""The levels to try in order: where a pattern has no scheme, a more specific one may have.
 
-The last two leave formulas open alone, and say how small these may be.
+The last two turn only formulas into symbols, and their lower bounds are part of the pattern.
 """
 
 
 class Pattern(Struct, frozen=True, eq=False):
-    """What is known of the inputs of a node but for their lengths; and what these are, by their symbols.
+    """The facts about a node's inputs without their lengths, and the lengths by their symbols.
 
-    ``told`` are the inputs with those numbers that may not be asked for, by their places.
+    ``told`` has the original inputs that undecided numbers replace, by position.
     """
 
     key: PatternKey
@@ -186,9 +189,9 @@ class Pattern(Struct, frozen=True, eq=False):
 
 
 def pattern_of(given: Sequence[Known | None], level: Level) -> Pattern | None:
-    """The pattern of some inputs; None where more is open than lengths, and integers that may be lengths.
+    """Return the pattern of inputs; None where more than lengths and index entries is open.
 
-    Numbers below the least of the level are part of it; others are symbols of at least that.
+    Numbers below the least of the level are part of the pattern; others become symbols of at least that.
     """
     keys: list[object] = []
     inputs: list[Known | None] = []
@@ -232,7 +235,7 @@ def pattern_of(given: Sequence[Known | None], level: Level) -> Pattern | None:
 
 
 def patterns_of(given: Sequence[Known | None]) -> Iterator[Pattern]:
-    """The patterns of some inputs, the most general one first."""
+    """Yield the patterns of inputs, the most general one first."""
     before: set[PatternKey] = set()
     for level in LEVELS:
         pattern = pattern_of(given, level)
@@ -251,7 +254,7 @@ def _all_general(
 
 
 def _general(known: Poly, lengths: dict[Symbol, Poly], level: Level) -> Poly | None:
-    """A length as far as a pattern knows it; None where data decides it."""
+    """Generalise a length to what a pattern records of it; None where data decides it."""
     value, small = known.constant, level.least
     if value is not None and value < small:
         return known
@@ -268,7 +271,7 @@ def _general(known: Poly, lengths: dict[Symbol, Poly], level: Level) -> Poly | N
 
 
 def _bounds(known: Poly) -> tuple[int | None, int | None]:
-    """Between which numbers a formula is; None below where it may be less than 0, as ends of slices are."""
+    """Return the range of a formula; the lower end is None if it may be negative, as ends of slices are."""
     least, most = range_of(known)
     if least is not None and least >= 0:
         return least, most
@@ -276,26 +279,26 @@ def _bounds(known: Poly) -> tuple[int | None, int | None]:
 
 
 def _is_index(known: Cast) -> bool:
-    """Whether something known is of integers, which lengths may be computed from."""
+    """Whether a value consists of integers that lengths may be computed from."""
     return known.space in INDICES
 
 
 @lru_cache(maxsize=1 << 10)
 def _length(place: int, low: int | None, bounded: bool) -> tuple[Poly, Symbol]:
-    """The symbol for a length, with the bounds that are known of it."""
+    """Return the symbol for a length with its known bounds."""
     form = length(f"#{place}", low, LARGEST_LENGTH if bounded else None)
     return form, the_symbol(form)
 
 
-# === The cases of a scheme: what numbers would decide while an operator is lowered, and symbols leave open.
+# === The cases of a scheme: decisions that numbers would make during lowering, and symbols leave open.
 #
-# Lowering asks of lengths whether conditions hold, whether a domain is small enough to be laid out entry by
-# entry, and whether a choice is the same at all coordinates.  Nodes that answer all of this alike are lowered
-# alike, but for their lengths.
+# Lowering inspects lengths to decide whether conditions hold, whether a domain is small enough to be laid
+# out entry by entry, and whether a choice is the same at all coordinates.  Nodes with the same answers are
+# lowered identically, except for their lengths.
 
 
 _LIMITS = (MOST_STATIC, UNROLL_LIMIT, LAY_OUT_LIMIT)
-"""Up to which sizes static values are handed on, domains taken entry by entry, and values laid out."""
+"""Size limits of static values that are passed on, of unrolled domains, and of values laid out."""
 
 Answers = tuple[object, ...]
 """The answers to the questions that a scheme leaves open."""
@@ -304,7 +307,7 @@ Answers = tuple[object, ...]
 class Cases(Struct, frozen=True, eq=False):
     """The questions that a scheme leaves open: which conditions hold, and which sizes are small.
 
-    ``static`` are the sizes of static values, which may be handed on or laid out.
+    ``static`` has the sizes of static values, which may be passed on or laid out.
     """
 
     conditions: tuple[Cond, ...]
@@ -313,11 +316,11 @@ class Cases(Struct, frozen=True, eq=False):
 
     @property
     def asked(self) -> tuple[Cond | Poly, ...]:
-        """All that is asked, in order."""
+        """All questions, in order."""
         return (*self.conditions, *self.sizes, *self.static)
 
     def of(self, lengths: Mapping[Symbol, Poly]) -> Answers:
-        """The case of some lengths, of which not all are numbers."""
+        """Return the case of lengths that are not all numbers."""
         conditions = (substitute_cond(c, lengths) for c in self.conditions)
         sizes, static = (
             [substitute(size, lengths).constant for size in listed] for listed in (self.sizes, self.static)
@@ -325,29 +328,29 @@ class Cases(Struct, frozen=True, eq=False):
         return (*map(prove, conditions), *map(_range, sizes), *map(_static_range, static))
 
     def told(self, answers: Sequence[int]) -> Answers:
-        """The case that values of what is asked at a point belong to."""
+        """Return the case from the values of ``asked`` at a point."""
         many, rest = len(self.conditions), len(self.conditions) + len(self.sizes)
         return (*answers[:many], *map(_range, answers[many:rest]), *map(_static_range, answers[rest:]))
 
 
 def numbers(lengths: Mapping[Symbol, Poly]) -> dict[Symbol, int] | None:
-    """The point that some lengths are, where all of them are numbers."""
+    """Return lengths as a point, if all of them are numbers."""
     point = {symbol: value for symbol, form in lengths.items() if (value := form.constant) is not None}
     return point if len(point) == len(lengths) else None
 
 
 def _range(size: int | None) -> int | None:
-    """A size as far as lowering minds it: nothing, one, few or many."""
+    """Classify a size as far as lowering depends on it: 0, 1, small or large."""
     return size if size is None or size < 2 else 2 + (size > UNROLL_LIMIT)
 
 
 def _static_range(size: int | None) -> int | None:
-    """The size of a static value: nothing, one, or how many of the limits it exceeds."""
+    """Classify the size of a static value: 0, 1, or the number of limits it exceeds."""
     return size if size is None or size < 2 else 2 + sum(size > limit for limit in _LIMITS)
 
 
 def cases_of(general: Lowered) -> Cases:
-    """The questions that an operator lowered under symbols leaves open."""
+    """Return the questions that an operator lowered under symbols leaves open."""
     conditions: dict[Cond, None] = dict.fromkeys(general.open)
     sizes: dict[Poly, None] = {}
     static: dict[Poly, None] = {}
@@ -356,9 +359,9 @@ def cases_of(general: Lowered) -> Cases:
         sizes.update(dict.fromkeys(_sizes(node)))
         if _writes_out(node):
             static.update(dict.fromkeys(product_of(part.shape) for part in node.type))
-    if general.forgets:  # a static value is known by itself where it is small
+    if general.forgets:  # a static value is passed on as a value if it is small
         static.update(dict.fromkeys(product_of(shape) for shape in shapes_of(general.outputs)))
-    if general.counts.index:  # one index may be another where they count as far: then it is computed once
+    if general.counts.index:  # two index functions on equal lengths are computed and counted once
         inputs = (d for given in general.program.inputs for part in given.type for d in part.shape)
         open_ = sorted({d for d in inputs if d.constant is None}, key=lambda d: d.key)
         conditions.update(dict.fromkeys(eq(one - other) for one, other in combinations(open_, 2)))
@@ -380,14 +383,14 @@ def _of_lengths(symbols: frozenset[Symbol]) -> bool:
 
 
 def _writes_out(node: Node) -> bool:
-    """Whether a node makes a ToL of static numbers alone: of known lengths that may be a table, and free."""
+    """Whether a node builds a ToL of static numbers alone: with known lengths it may become a free table."""
     return isinstance(node, Build) and not any(
         isinstance(inner, (Input, Ref)) for inner in inner_nodes((node.body.result,))
     )
 
 
 def _asked(node: Node) -> Iterator[Cond]:
-    """Conditions on lengths that a node would not be there for if they were decided."""
+    """Yield conditions on lengths that would eliminate a node if they were decided."""
     match node:
         case Reshape(type=(part,), value=value) if len(value.type) == 1:
             before = value.type[0].shape
@@ -402,7 +405,7 @@ def _asked(node: Node) -> Iterator[Cond]:
 
 
 def _at_worst(condition: Cond) -> Iterator[Cond]:
-    """Whether parts of a condition hold at all coordinates, or at none."""
+    """Yield the conditions that parts of a condition hold at all coordinates, or at none."""
     from tolcost.elaborate.shapes import worst_case
 
     for single in _parts(condition):
@@ -418,7 +421,7 @@ def _parts(condition: Cond) -> Iterator[Cond]:
 
 
 def _sizes(node: Node) -> Iterator[Poly]:
-    """The sizes of the domains that a node walks, and of the ToLs that it is given."""
+    """Yield the sizes of the domains that a node runs over, and of the inputs."""
     match node:
         case Build(extents=extents) | Fold(extents=extents):
             yield from extents

@@ -1,8 +1,9 @@
-"""A scheme: an operator lowered once for a pattern, and what makes a node of it.
+"""A scheme: an operator lowered once for a pattern, and its instantiation for a node.
 
-What numbers would have decided and symbols leave open divides a pattern into cases.  The first
-node of each case is lowered by itself, and the scheme is held to it: the rest of a case is like its first.
-Where lengths are formulas, which conditions are proved is part of the case; the others stay conditions.
+Decisions that numbers would make and symbols leave open divide a pattern into cases.  The first node of each
+case is also lowered alone and compared with its instance; the other nodes of the case rely on that
+comparison. Where lengths are formulas, the set of proved conditions is part of the case; the others remain
+conditions.
 """
 
 from __future__ import annotations
@@ -41,26 +42,26 @@ from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.values import Cast, Seq, Vec, frozen
 from tolcost.models.facts import Known, changed, forms_in, symbols_in
-from tolcost.models.lowered import Lowered, Made, Passes, Told
+from tolcost.models.lowered import ComputedCost, Lowered, LoweredCost, MacFlowNames
 from tolcost.models.patterns import Answers, Cases, cases_of, numbers
 
-# === Where the forms of a scheme stand in what it gives: an instance is made of values by their places.
+# === Layout: the positions of a scheme's forms in its result, so that values can take their places.
 
 
 class Layout(Struct, frozen=True, eq=False):
-    """The forms of a scheme, and where those of the shapes of its outputs stand among them."""
+    """The forms of a scheme, and the positions among them of the shapes of its outputs."""
 
     general: Lowered
     forms: tuple[Poly, ...]
     shapes: tuple[tuple[int, ...] | None, ...]
-    """Those of outputs that are tensors."""
+    """The positions of the shapes of outputs that are tensors."""
 
     def gives(self, asked: int) -> bool:
-        """Whether there are as many outputs as asked for, and all are tensors."""
+        """Whether there are at least ``asked`` outputs, and all are tensors."""
         return len(self.shapes) >= asked and None not in self.shapes
 
-    def at(self, values: Sequence[Poly], full: tuple[Poly, ...] = ()) -> Told:
-        """What the scheme gives where its forms have these values; ``full`` as traffic has it."""
+    def at(self, values: Sequence[Poly], full: tuple[Poly, ...] = ()) -> ComputedCost:
+        """Return the result of the scheme for these values of its forms; ``full`` is for its traffic."""
         general, put = self.general, dict(zip(self.forms, values, strict=False)).__getitem__
         counts = general.counts.map_forms(put)
         traffic = replace(replace(general.traffic, full=()).map_forms(put), full=full)
@@ -68,7 +69,7 @@ class Layout(Struct, frozen=True, eq=False):
             self._output(known, shape, values)
             for known, shape in zip(general.outputs, self.shapes, strict=True)
         ]
-        return Told(counts, traffic, tuple(outputs))
+        return ComputedCost(counts, traffic, tuple(outputs))
 
     def _output(self, known: Known, shape: tuple[int, ...] | None, values: Sequence[Poly]) -> Known:
         if shape is not None and isinstance(known, Tensor):
@@ -77,40 +78,40 @@ class Layout(Struct, frozen=True, eq=False):
 
 
 class Instance:
-    """A scheme where its forms have numbers as values; what they stand for is made when it is asked for."""
+    """A scheme with numbers for its forms; the result is built on demand."""
 
-    __slots__ = ("_told", "layout", "values")
-    _told: Told | None
+    __slots__ = ("_cost", "layout", "values")
+    _cost: ComputedCost | None
 
     def __init__(self, layout: Layout, values: Sequence[int]) -> None:
-        """Keep the numbers."""
+        """Store the numbers."""
         self.layout = layout
         self.values = values
-        self._told = None
+        self._cost = None
 
-    def _made(self) -> Told:
-        if self._told is None:
-            self._told = self.layout.at(list(map(const, self.values)))
-        return self._told
+    def _compute(self) -> ComputedCost:
+        if self._cost is None:
+            self._cost = self.layout.at(list(map(const, self.values)))
+        return self._cost
 
     @property
     def counts(self) -> Counts:
-        """What is counted."""
-        return self._made().counts
+        """The counts of the operator."""
+        return self._compute().counts
 
     @property
     def traffic(self) -> Traffic:
-        """What moves."""
-        return self._made().traffic
+        """The bytes that the operator moves."""
+        return self._compute().traffic
 
     @property
     def outputs(self) -> tuple[Known, ...]:
-        """What is known of its outputs."""
-        return self._made().outputs
+        """The facts about its outputs."""
+        return self._compute().outputs
 
     @property
     def shapes(self) -> Iterator[tuple[tuple[int, ...], str]]:
-        """The lengths and spaces of outputs that are tensors."""
+        """Yield the lengths and spaces of outputs that are tensors."""
         values = self.values
         for known, shape in zip(self.layout.general.outputs, self.layout.shapes, strict=True):
             if shape is not None and isinstance(known, Tensor):
@@ -118,7 +119,7 @@ class Instance:
 
 
 def layout_of(general: Lowered, forms: tuple[Poly, ...]) -> Layout:
-    """Where the forms of a scheme stand in what it gives."""
+    """Find the positions of a scheme's forms in its result."""
     at = {form: place for place, form in enumerate(forms)}
 
     return Layout(
@@ -134,12 +135,15 @@ def layout_of(general: Lowered, forms: tuple[Poly, ...]) -> Layout:
 # === Schemes.
 
 
-_OFTEN = 16
-"""What a scheme that is used so often asks for is compiled to one function of numbers."""
+_USES_BEFORE_COMPILING = 16
+"""Uses after which the questions of a scheme are compiled to one function of numbers.
+
+Compilation takes longer than a few evaluations.
+"""
 
 
 class Share(NamedTuple):
-    """A length that a definition has in so many equal parts, and the symbol for one of them."""
+    """A length that a definition divides into equal parts, their number, and the symbol for one part."""
 
     whole: Symbol
     parts: int
@@ -147,7 +151,7 @@ class Share(NamedTuple):
 
 
 class Scheme(Struct, eq=False):
-    """An operator lowered for a pattern; every form in it once, and whether it holds, case by case."""
+    """An operator lowered for a pattern: each distinct form, and whether the scheme is right, by case."""
 
     general: Lowered
     forms: tuple[Poly, ...]
@@ -155,11 +159,11 @@ class Scheme(Struct, eq=False):
     shares: tuple[Share, ...]
     unproved: tuple[Cond, ...] = ()
     chain: tuple[Poly, ...] = ()
-    """The depth, where that is known."""
-    passes: Passes | None = None
-    """What it sums and passes on, where that is stored."""
+    """The depth, where it is known."""
+    mac_flow: MacFlowNames | None = None
+    """The flow of products through the program, where it is stored."""
     doubts: tuple[Cond, ...] = ()
-    """Where one of these conditions is proved, more might be told of what is read, by other forms."""
+    """Conditions each of which, if proved for a node, may give more exact forms of the elements read."""
     held: dict[Answers, bool] = field(default_factory=dict)
     examples: dict[Answers, Mapping[Symbol, Poly]] = field(default_factory=dict)
     """The lengths of the first node of each case."""
@@ -168,11 +172,12 @@ class Scheme(Struct, eq=False):
     layout: Layout | None = None
 
     def lower(
-        self, lengths: Mapping[Symbol, Poly], itself: Callable[[], Lowered | Rejected]
+        self, lengths: Mapping[Symbol, Poly], lower_alone: Callable[[], Lowered | Rejected]
     ) -> Lowered | Rejected | None:
-        """The operator at some lengths; ``itself`` lowers it by itself, as the first of each case is.
+        """Instantiate the operator at lengths; ``lower_alone`` is used for the first of each case.
 
-        None where the scheme is known not to hold: one for a pattern that says more may.
+        The result is None where the scheme is known to be wrong: one for a more specific pattern may be
+        right.
         """
         given, lengths = lengths, self._complete(lengths)
         try:
@@ -181,25 +186,25 @@ class Scheme(Struct, eq=False):
             if self.doubts and (point is not None or True in doubts):
                 return None
             case, instance = self._formulas(lengths) if point is None else self._numbers(point)
-        except (AlgebraBudget, NotInteger, KeyError, ZeroDivisionError):  # a share that does not divide, say
-            return itself()
+        except (AlgebraBudget, NotInteger, KeyError, ZeroDivisionError):  # a share may not divide
+            return lower_alone()
         holds = self.held.get(case)
         if holds is False or (instance is None and point is None):
             return None
         if instance is None:
-            return itself()
+            return lower_alone()
         if not all(_everywhere(condition, lengths) for condition in self.unproved):
             instance = None
         if instance is not None and holds:
             return instance
-        found = itself()
-        if holds is None:  # the rest of a case is like its first
+        found = lower_alone()
+        if holds is None:  # compare the first node of a case
             self.held[case] = instance is not None and same(instance, found)
             self.examples[case] = given
         return found
 
     def at(self, point: dict[Symbol, int]) -> Lowered | None:
-        """The operator at numbers, where the scheme is known to hold; None where that is not known."""
+        """Return the operator at numbers, if the scheme is known to be right there, else None."""
         for share in self.shares:
             part, rest = divmod(point[share.whole], share.parts)
             if not rest:
@@ -211,7 +216,7 @@ class Scheme(Struct, eq=False):
         return instance if not (self.unproved or self.doubts) and self.held.get(case) else None
 
     def _complete(self, lengths: Mapping[Symbol, Poly]) -> Mapping[Symbol, Poly]:
-        """These lengths and the shares that divide them, as far as there are."""
+        """Add the shares of lengths, as far as they divide them."""
         if not self.shares:
             return lengths
         found = dict(lengths)
@@ -222,10 +227,10 @@ class Scheme(Struct, eq=False):
         return found
 
     def _numbers(self, point: Mapping[Symbol, int]) -> tuple[Answers, Lowered | None]:
-        """The case of a point, and the operator there where all conditions hold."""
+        """Return the case of a point, and the operator there if all conditions hold."""
         if self.compiled is None:
             self.uses += 1
-            often = self.uses == _OFTEN
+            often = self.uses == _USES_BEFORE_COMPILING
             if often and not self.chain:
                 self.chain = chain_of(self.general.program)
             conditions = (c.condition for c in self.general.conditions)
@@ -244,11 +249,11 @@ class Scheme(Struct, eq=False):
         return case, self._at(Instance(self._layout(), found[start:end]), _NOTHING, point, level)
 
     def _formulas(self, lengths: Mapping[Symbol, Poly]) -> tuple[Answers, Lowered | None]:
-        """The same where some lengths are formulas; which conditions stay open is part of the case."""
+        """Return the case and operator where some lengths are formulas; open conditions are in the case."""
         case = self.cases.of(lengths)
         if not self.chain and isinstance(self.general.lowered, Program):
             self.chain = chain_of(self.general.program)
-        if any(form.height for form in self.chain):  # which is the longest may be proved of one symbol alone
+        if any(form.height for form in self.chain):  # the maximum may be provable for a single symbol only
             return case, None
         needed = [
             replace(c, condition=substitute_cond(c.condition, lengths)) for c in self.general.conditions
@@ -269,13 +274,13 @@ class Scheme(Struct, eq=False):
 
     def _at(
         self,
-        made: Made,
+        made: LoweredCost,
         lengths: Mapping[Symbol, Poly],
         point: Mapping[Symbol, int],
         level: int | None,
         relied: tuple[Condition, ...] = (),
     ) -> Lowered:
-        """The operator where it comes to this."""
+        """Assemble the operator from its result at these lengths."""
         general = self.general
         return Lowered(
             general.op,
@@ -294,12 +299,12 @@ class Scheme(Struct, eq=False):
             point,
             self.chain if level is None else (),
             level,
-            self.passes,
+            self.mac_flow,
         )
 
 
 def chain_of(program: Program) -> tuple[Poly, ...]:
-    """The depth of a program: the largest of these; none where it is not known."""
+    """Return the depth of a program as a maximum of forms; nothing if it is unknown."""
     try:
         return depths(program).chain.candidates
     except (Rejected, AlgebraBudget, RecursionError):
@@ -311,7 +316,7 @@ _NOWHERE: Mapping[Symbol, int] = MappingProxyType({})
 
 
 def _everywhere(condition: Cond, lengths: Mapping[Symbol, Poly]) -> bool:
-    """Whether a condition is proved to hold at all coordinates, where lengths are these."""
+    """Whether a condition is proved at all coordinates for these lengths."""
     by = dict(lengths)
     coordinates = (symbol for symbol in reach(symbols_of_cond(condition)) if symbol.kind == "coord")
     for symbol in sorted(coordinates, key=lambda s: s.depth):
@@ -322,17 +327,17 @@ def _everywhere(condition: Cond, lengths: Mapping[Symbol, Poly]) -> bool:
 
 
 def same(one: Lowered, other: Lowered | Rejected) -> bool:
-    """Whether two ways to lower an operator came to the same."""
+    """Whether two ways to lower an operator have equal results."""
     if isinstance(other, Rejected) or other.equal or other.data or other.choices:
         return False
     if one.conditions != other.conditions or (one.conditions and one.traffic.open != other.traffic.open):
         return False
     if other.traffic.is_bound() and not one.traffic.is_bound():
         return False
-    return _told(one) == _told(other)
+    return _comparable(one) == _comparable(other)
 
 
-def _told(lowered: Lowered) -> tuple[object, ...]:
+def _comparable(lowered: Lowered) -> tuple[object, ...]:
     counts, traffic = lowered.counts, lowered.traffic
     functions = (dict(counts.histogram), dict(counts.index), dict(counts.atoms), counts.macs, counts.status)
     moved = (dict(traffic.read), dict(traffic.certain), dict(traffic.written), traffic.unsized)
@@ -340,18 +345,18 @@ def _told(lowered: Lowered) -> tuple[object, ...]:
 
 
 def scheme_of(general: Lowered | Rejected, symbols: Iterable[Symbol]) -> Scheme | None:
-    """The scheme that an operator lowered for a pattern is; None where it does not tell its instances."""
+    """Make a scheme of an operator lowered for a pattern; None where it does not determine its instances."""
     if isinstance(general, Rejected) or general.data or general.counts.status != "exact":
         return None
     if not all(map(_plain, general.outputs)):
         return None
     doubts: tuple[Cond, ...] | None = ()
-    if general.traffic.open:  # a scheme is for lengths at which its conditions hold
+    if general.traffic.open:  # a scheme is used only at lengths where its conditions hold
         moved = traffic(general.program, tuple(c.condition for c in general.conditions))
         if moved.open:
             doubts = undecided(general.program)
         else:
-            general = replace(general, made=Told(general.counts, moved, general.outputs))
+            general = replace(general, made=ComputedCost(general.counts, moved, general.outputs))
     if doubts is None:
         return None
     forms = forms_of(general)
@@ -369,7 +374,7 @@ def scheme_of(general: Lowered | Rejected, symbols: Iterable[Symbol]) -> Scheme 
 
 
 def _shares(equal: Mapping[Symbol, Poly], wanted: frozenset[Symbol]) -> Iterator[Share]:
-    """How symbols that lowering introduced follow from lengths."""
+    """Yield the definitions of symbols that lowering introduced as parts of lengths."""
     for whole, form in equal.items():
         for symbol in form.free & wanted:
             parts = form.terms.get((symbol,))
@@ -378,7 +383,7 @@ def _shares(equal: Mapping[Symbol, Poly], wanted: frozenset[Symbol]) -> Iterator
 
 
 def _plain(known: object) -> bool:
-    """Whether lengths occur in something known as forms only: a quotient of numbers is another thing."""
+    """Whether lengths occur in a fact only as forms: a quotient of numbers cannot be substituted."""
     match known:
         case Tensor() | Poly():
             return True
@@ -391,7 +396,7 @@ def _plain(known: object) -> bool:
 
 
 def forms_of(general: Lowered) -> tuple[Poly, ...]:
-    """Every form in what an operator is lowered to, once."""
+    """Return every distinct form in the result of lowering."""
     return tuple(dict.fromkeys(_forms(general)))
 
 

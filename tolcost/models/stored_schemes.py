@@ -1,8 +1,8 @@
-"""Schemes as text, from ``specs/schemes``: read when a node asks for one.
+"""Schemes as text, from ``specs/schemes``: read when a node needs one.
 
-They are written when the package is made (``tools/models/scheme_texts.py``).  A pattern says all that a node
-of it needs, so that the operator can be lowered anew.  After a tab, to be read when schemes are made again,
-follow the lengths of the nodes that the cases of a scheme were held to.
+They are written when the package is built (``tools/models/scheme_texts.py``).  A pattern contains everything
+needed to lower its operator again.  After a tab follow the lengths of the nodes that the scheme's cases were
+checked against; they are read only when schemes are made again.
 """
 
 from __future__ import annotations
@@ -44,39 +44,39 @@ from tolcost.cost import Counts, Traffic
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.values import Cast, Seq, Value, Vec
 from tolcost.models.facts import Known
-from tolcost.models.lowered import Lowered, Passes, Told
-from tolcost.models.patterns import Cases, Unread, UnreadInteger
+from tolcost.models.lowered import ComputedCost, Lowered, MacFlowNames
+from tolcost.models.patterns import Cases, UndecidedInteger, UndecidedNumber
 from tolcost.models.scheme import Scheme, Share, forms_of
 
-# === Forms, conditions and what is known of values as plain data, and back.
+# === Forms, conditions and facts as plain data, and back.
 #
-# A form is a number, or its denominator and rows of a coefficient and generators, by their places in a table.
-# Forms are read as they were written, without working anything out: the file they are in is checked by its
-# digest (``catalogue.specs``), and tests hold all of them to the operators lowered anew.
+# A form is a number, or its denominator and rows of a coefficient and generators by table position.
+# Forms are read as they were written, without any simplification: a digest protects the file they are in
+# (``catalogue.specs``), and tests check all of them against newly lowered operators.
 
 
 _AND, _OR = "and", "or"
 
 
 class NotStored(Exception):
-    """Something that no stored scheme has."""
+    """A value that stored schemes cannot contain."""
 
 
 text_of: Callable[[object], str] = json.JSONEncoder(separators=(",", ":")).encode
-"""Data as one line."""
+"""Encodes data as one line of JSON."""
 
 
 # ---- writing -------------------------------------------------------------------------------------
 
 
 class Writer(Struct):
-    """Writes what a scheme is made of; ``table`` has the generators met so far, each after its parts."""
+    """Writes the parts of a scheme; ``table`` has the generators so far, each after its operands."""
 
     places: dict[Generator, int] = field(default_factory=dict)
     table: list[object] = field(default_factory=list)
 
     def generator(self, generator: Generator) -> int:
-        """The place of a generator."""
+        """Return the position of a generator in the table, adding it if it is new."""
         if generator not in self.places:
             row = self._row(generator)
             self.places[generator] = len(self.table)
@@ -101,21 +101,21 @@ class Writer(Struct):
                 raise NotStored(generator)
 
     def form(self, form: Poly) -> object:
-        """A form as data."""
+        """Encode a form."""
         value = form.constant
         if value is not None:
             return value
         terms = list(form.terms.items())
         if len(terms) > 1:
-            terms.sort(key=_text_of_term)  # whatever order they were found in
+            terms.sort(key=_text_of_term)  # in an order that does not depend on how terms were found
         return [form.den, *([coef, *map(self.generator, mono)] for mono, coef in terms)]
 
     def forms(self, forms: Iterable[Poly]) -> list[object]:
-        """Several forms."""
+        """Encode several forms."""
         return [self.form(form) for form in forms]
 
     def condition(self, condition: Cond) -> object:
-        """A condition as data."""
+        """Encode a condition."""
         match condition:
             case Truth(value=value):
                 return value
@@ -131,7 +131,7 @@ class Writer(Struct):
                 return [_OR, *map(self.condition, parts)]
 
     def known(self, known: object) -> object:
-        """Something known as data."""
+        """Encode a fact."""
         match known:
             case None:
                 return None
@@ -154,9 +154,9 @@ class Writer(Struct):
 
     def _number(self, value: object) -> object:
         match value:
-            case UnreadInteger():
+            case UndecidedInteger():
                 return ["any", "whole"]
-            case Unread():
+            case UndecidedNumber():
                 return ["any"]
             case Poly():
                 return ["form", self.form(value)]
@@ -187,7 +187,7 @@ def _bound(form: Poly | None) -> int | None:
 
 
 class Reader:
-    """Reads what a writer wrote, by the table of its generators."""
+    """Decodes what a ``Writer`` encoded, by the table of its generators."""
 
     def __init__(self, table: Sequence[Any]) -> None:
         self.generators: list[Generator] = []
@@ -213,24 +213,24 @@ class Reader:
                 raise NotStored(row)
 
     def symbol(self, place: int) -> Symbol:
-        """The symbol at a place."""
+        """Return the symbol at a position."""
         found = self.generators[place]
         assert isinstance(found, Symbol)
         return found
 
     def form(self, data: Any) -> Poly:
-        """A form."""
+        """Decode a form."""
         if isinstance(data, int):
             return const(data)
         known = self.generators
         return Poly({tuple([known[place] for place in row[1:]]): row[0] for row in data[1:]}, data[0])
 
     def forms(self, data: Iterable[Any]) -> tuple[Poly, ...]:
-        """Several forms."""
+        """Decode several forms."""
         return tuple([self.form(one) for one in data])
 
     def condition(self, data: Any) -> Cond:
-        """A condition."""
+        """Decode a condition."""
         match data:
             case bool():
                 return TRUE if data else FALSE
@@ -246,7 +246,7 @@ class Reader:
                 raise NotStored(data)
 
     def known(self, data: Any) -> Known:
-        """Something known."""
+        """Decode a fact."""
         match data:
             case ["tensor", space, *shape]:
                 return Tensor(self.forms(shape), space)
@@ -256,7 +256,7 @@ class Reader:
                 return self.value(data)
 
     def value(self, data: Any) -> Value:
-        """A value that is known."""
+        """Decode a known value."""
         match data:
             case ["cast", space, inner]:
                 return Cast(self.value(inner), space)
@@ -269,9 +269,9 @@ class Reader:
             case ["form", form]:
                 return self.form(form)
             case ["any"]:
-                return Unread()
+                return UndecidedNumber()
             case ["any", "whole"]:
-                return UnreadInteger()
+                return UndecidedInteger()
             case ["real", over, under]:
                 return Fraction(over, under)
             case ["float", text]:
@@ -291,14 +291,14 @@ PARTS = (
     "counts", "index", "atoms", "macs", "read", "written", "least", "unsized", "outputs", "titles", "relies",
     "asks", "sizes", "static", "shares", "chain", "passes", "unproved", "doubts", "full", "held", "table",
 )  # fmt: skip
-"""What the text of a scheme says, in this order."""
+"""The fields of a scheme's text, in order."""
 
 NO_SCHEME = "null"
-"""The text of a pattern that has no scheme."""
+"""The text of a pattern without a scheme."""
 
 
 def pattern_text(node: GraphNode, since: int, inputs: Sequence[Known | None]) -> str | None:
-    """The text of a pattern, the same for all nodes of it; None where none is stored."""
+    """Encode a pattern, identically for all of its nodes; None if patterns like it are not stored."""
     writer = Writer()
     try:
         attributes = {name: writer.known(value) for name, value in sorted(node.attributes.items())}
@@ -309,7 +309,7 @@ def pattern_text(node: GraphNode, since: int, inputs: Sequence[Known | None]) ->
 
 
 def read_scheme(text: str, node: GraphNode, program: Callable[[], Program]) -> Scheme:
-    """The scheme of a text; ``program`` lowers the operator under the symbols of its pattern."""
+    """Decode a scheme; ``program`` lowers the operator under the symbols of its pattern."""
     data = dict(zip(PARTS, json.loads(text.partition("\t")[0]), strict=True))
     reader = Reader(data["table"])
     form, symbol = reader.form, reader.symbol
@@ -325,7 +325,7 @@ def read_scheme(text: str, node: GraphNode, program: Callable[[], Program]) -> S
     general = Lowered(
         op=node.op,
         domain=node.domain,
-        made=Told(
+        made=ComputedCost(
             Counts(counts, index, atoms, form(data["macs"]), (), "exact"),
             Traffic(
                 read or {},
@@ -354,7 +354,7 @@ def read_scheme(text: str, node: GraphNode, program: Callable[[], Program]) -> S
         tuple(Share(symbol(whole), parts, symbol(part)) for whole, parts, part in data["shares"]),
         tuple(map(reader.condition, data["unproved"])),
         reader.forms(data["chain"]),
-        Passes(
+        MacFlowNames(
             frozenset(data["passes"][0]),
             {title: frozenset(names) for title, names in data["passes"][1].items()},
             frozenset(data["passes"][2]),

@@ -1,8 +1,8 @@
-"""Walking a graph: every node by the definition of its operator, each distinct case lowered once.
+"""Traversal of a graph: every node by the definition of its operator, each distinct case lowered once.
 
-What is known of a value has a number (``known``).  A node is its operator, its attributes and the
-numbers of its inputs; a node seen before in this sense costs a lookup.  Lengths that a node makes
-equal are one from there on.  Functions are walked once for each set of inputs, never inlined.
+Each fact about a value has a number (``facts``).  The key of a node is its operator, its attributes and the
+fact numbers of its inputs; a node whose key was seen before costs one lookup.  Lengths that a node makes
+equal are merged from there on.  Functions are traversed once for each set of inputs, and never inlined.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from tolcost.catalogue.specs import Library, Spec
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, quoted, refuse, visible
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.values import MOST_IN_SEQUENCE, name_around
-from tolcost.models.facts import NOTHING, UNKNOWN, Known, Names, enlarged, pinned, shape_of, space_of
+from tolcost.models.facts import NOTHING, UNKNOWN, Known, ValueTable, enlarged, pinned, shape_of, space_of
 from tolcost.models.functions import Functions
 from tolcost.models.impossible import impossible_types, why_impossible
 from tolcost.models.input_shapes import is_form
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
 
 
 def known_weight(weight: Weight) -> Known:
-    """What is known of a tensor that the model holds."""
+    """Return the fact about a tensor stored in the model."""
     if weight.value is not None:
         return weight.value
     return Tensor(tuple(map(const, weight.shape)), weight.space)
@@ -77,26 +77,26 @@ def known_weight(weight: Weight) -> Known:
 _NOTHING: Mapping[Symbol, Poly] = MappingProxyType({})
 
 _FORMED = frozenset("*+(")
-"""Characters that no name has."""
+"""Characters that no name contains."""
 
 OF_THE_PROCESS = Schemes()
-"""Stands for those that sessions share."""
+"""Stands for the schemes that sessions share."""
 
 MOST_WALKED = 4_000_000
-"""Nodes looked at, those in functions once for every set of inputs."""
+"""Limit on visited nodes; the nodes of a function count once for every set of inputs."""
 
 MOST_NESTED = 60
-"""How deeply functions of a model may call one another."""
+"""Limit on the nesting of calls of functions in a model."""
 
 
 class Session:
-    """What lasts from model to model: definitions, and everything lowered so far.
+    """State that is kept from model to model: definitions, and everything lowered so far.
 
-    ``schemes`` are those of the process unless given; with None every distinct node is lowered by itself.
+    ``schemes`` are those of the process unless given; with None every distinct node is lowered alone.
     """
 
     def __init__(self, library: Library, schemes: Schemes | None = OF_THE_PROCESS) -> None:
-        """Go on with what is known of these definitions."""
+        """Continue with the caches of these definitions."""
         known = lasting(library) if schemes is OF_THE_PROCESS else Lasting(library, schemes)
         self.library = library
         self.schemes, self.table, self.checked = known.schemes, known.table, known.checked
@@ -106,9 +106,9 @@ class Session:
     def seen(
         self, opsets: Mapping[str, int], functions: Functions, assumed: frozenset[Cond]
     ) -> tuple[Seen, Seen]:
-        """Nodes seen before under the same versions: those of any model, and those of this one.
+        """Return results for nodes under the same versions: those shared by all models, and this one's.
 
-        Lengths that data decides are called after the values of a model, and a model's functions are its own.
+        Data-dependent lengths are named after values of a model, and a model's functions belong to it alone.
         """
         key = (*sorted(opsets.items()), *assumed)
         own = self._own.setdefault(functions, {}).setdefault(key, {})
@@ -116,48 +116,48 @@ class Session:
 
 
 class Walk(Struct):
-    """Walking one graph or one function."""
+    """The traversal of one graph or one function."""
 
     session: Session
     opsets: Mapping[str, int]
     functions: Functions
-    names: Names
+    names: ValueTable
     dims: Mapping[str, int] = field(default_factory=dict)
     assumed: frozenset[Cond] = frozenset()
     callers: tuple[int, ...] = ()
     dimensions: dict[str, Poly] = field(default_factory=dict)
     formed: dict[str, Poly] = field(default_factory=dict)
-    """Lengths that an exporter wrote as forms in others, by what it wrote."""
+    """Lengths that an exporter wrote as forms in others, by the text written."""
     declared: Mapping[str, Declared] = field(default_factory=dict)
     assumed_shapes: list[str] = field(default_factory=list)
-    plain: set[str] = field(default_factory=set)
+    dimension_names: set[str] = field(default_factory=set)
     _done: Seen = field(default_factory=dict)
     _own: Seen = field(default_factory=dict)
     _asked: dict[tuple[str, str, Poly | None, Poly | None], Symbol] = field(default_factory=dict)
     """Numbers in tensors that nodes had to know, by their names and bounds."""
-    taken: dict[str, Symbol | None] = field(default_factory=dict)
-    """What lengths are called: those that data decides, and None for those of the inputs."""
+    used_names: dict[str, Symbol | None] = field(default_factory=dict)
+    """The names of lengths in use: data-dependent ones with their symbol, those of the inputs with None."""
     _specs: dict[tuple[str, str], Spec | None] = field(default_factory=dict)
     _setting: Setting | None = None
 
     # ---- the start ----
 
     def enter(self, graph: Graph) -> None:
-        """Know what a graph is given and what it holds."""
+        """Record the inputs and stored tensors of a graph."""
         self.declared = graph.declared
-        self.plain = {d for given in graph.inputs for d in given.shape or () if isinstance(d, str)}
+        self.dimension_names = {d for given in graph.inputs for d in given.shape or () if isinstance(d, str)}
         for given in graph.inputs:
-            self.names.meet(given.name, self._number(given))
-        self.taken |= dict.fromkeys(self.dimensions)
+            self.names.define(given.name, self._number(given))
+        self.used_names |= dict.fromkeys(self.dimensions)
         for weight in graph.weights.values():
             self.hold(weight)
 
     def hold(self, weight: Weight) -> None:
-        """Know a tensor that the file holds."""
-        self.names.meet(weight.name, self._held(weight))
+        """Record a tensor stored in the file."""
+        self.names.define(weight.name, self._held(weight))
 
     def leave(self, graph: Graph) -> None:
-        """Refuse a graph that gives what nobody defines."""
+        """Refuse a graph with an output that nothing defines."""
         for name in graph.outputs:
             if name not in self.names.numbers and name not in self.names.unknown:
                 refuse("T0662", f"the model gives {quoted(name)}, which nothing defines")
@@ -199,7 +199,7 @@ class Walk(Struct):
         return self.dimensions.setdefault(title, const(given) if given is not None else length(title))
 
     def _form(self, declared: str) -> Poly | None:
-        """A length that an exporter wrote as a form in others, such as ``4*h`` or ``past + 1``."""
+        """Parse a length that an exporter wrote as a form in others, such as ``4*h`` or ``past + 1``."""
         if not is_form(declared):
             return None
         try:
@@ -207,7 +207,7 @@ class Walk(Struct):
         except (Rejected, AlgebraBudget):
             return None
         names = {symbol.name for symbol in found.free}
-        certain = names <= self.plain or not _FORMED.isdisjoint(declared)  # `batch-size` is a name
+        certain = names <= self.dimension_names or not _FORMED.isdisjoint(declared)  # `batch-size` is a name
         if not names or found.den != 1 or not certain:
             return None
         return substitute(found, {s: self._dimension(s.name, 0, s.name) for s in found.free})
@@ -215,7 +215,7 @@ class Walk(Struct):
     # ---- nodes ----
 
     def run(self, steps: Sequence[GraphNode]) -> list[Applied]:
-        """Walk nodes in their order; what each gives is known to those after it."""
+        """Traverse nodes in order; facts about the outputs of each are known to later nodes."""
         self._done, self._own = done, own = self.session.seen(self.opsets, self.functions, self.assumed)
         overloaded = self.functions.overloaded
         self._budget(len(steps))
@@ -230,29 +230,29 @@ class Walk(Struct):
                 if names.moved or names.larger:
                     places = list(map(names.now, places))
             except KeyError:
-                found.append(self._stuck(node))
+                found.append(self._without_input(node))
                 continue
             key = (op, domain, asked, attributes, *places)
             if overloaded:
                 key = (*key, node.overload)
             applied = done.get(key) or own.get(key)
             if applied is None:
-                applied = self._new(node, key, places)
+                applied = self._first_result(node, key, places)
             elif applied.data:
-                applied = self._again(node, applied)
+                applied = self._relabel(node, applied)
             if applied.data:
-                applied = self._told_apart(self._by_entries(node, applied))
+                applied = self._rename_duplicates(self._merge_entries(node, applied))
             if applied.equal:
                 names.adopt(applied.equal)
             if len({*inputs, *free}) < len(inputs) + len(free):
                 applied = self._read_once(node, key, places, applied)
             found.append(applied)
             for name, number in zip(outputs, applied.outputs, strict=False):
-                names.meet(name, number if number != UNKNOWN else self._as_declared(name))
+                names.define(name, number if number != UNKNOWN else self._as_declared(name))
         return with_sums(steps, found, self._spec)
 
     def follow(self, node: GraphNode) -> None:
-        """Walk one node; where that cannot be done, nothing is known of what it gives."""
+        """Traverse one node; if that fails, nothing is known of its outputs."""
         try:
             self.run((node,))
         except Rejected:
@@ -264,26 +264,26 @@ class Walk(Struct):
             refuse("T0506", f"the model has more than {MOST_WALKED:,} nodes to look at")
 
     def _as_declared(self, name: str) -> int:
-        """What the file says of a value of which nothing is known otherwise."""
+        """Return the fact that the file declares for a value about which nothing else is known."""
         declared = self.declared.get(name)
         if declared is None or declared.shape is None or declared.sequence:
             return UNKNOWN
         self.assumed_shapes.append(name)
         return self.session.table.number(self._tensor(declared, declared.shape))
 
-    def _stuck(self, node: GraphNode) -> Applied:
-        """A node with an input of which nothing is known; one that nobody gives is refused."""
+    def _without_input(self, node: GraphNode) -> Applied:
+        """Return the result for a node with an unknown input; an undefined input is refused."""
         name = next(n for n in (*node.inputs, *node.free) if n not in self.names.numbers)
         if name not in self.names.unknown:
             refuse("T0662", f"{node.shown} uses {quoted(name)}, which nothing defines")
         why = Diagnostic("T0679", f"nothing is known of its input {quoted(name)}")
         for output in node.outputs:
-            self.names.meet(output, self._as_declared(output))
+            self.names.define(output, self._as_declared(output))
         return Applied((), (), (Uncosted(node.title, 1, why, waits=name),))
 
     # ---- a node not seen before ----
 
-    def _new(self, node: GraphNode, key: NodeKey, places: Sequence[int]) -> Applied:
+    def _first_result(self, node: GraphNode, key: NodeKey, places: Sequence[int]) -> Applied:
         function = self.functions.called(node)
         if function is not None:
             applied = self._function(node, function, places)
@@ -296,7 +296,7 @@ class Walk(Struct):
         return applied
 
     def _spec(self, node: GraphNode) -> Spec | None:
-        """The definition of a node's operator, where it is one that has a definition."""
+        """Return the definition of a node's operator, if it has one."""
         if node.held is not None or self.functions.called(node) is not None:
             return None
         return self._defined(node)
@@ -329,13 +329,13 @@ class Walk(Struct):
             *held,
         )
         found = self._done.get(named) or self._lowered(node, spec, places)
-        if not is_anybodys(found):  # it is for whoever has the same names
+        if not is_anybodys(found):  # nodes with the same names share it
             self._done[named] = found
         return found
 
     def _lowered(self, node: GraphNode, spec: Spec, places: Sequence[int]) -> Applied:
         try:
-            _check_sequence(len(node.inputs))  # before anything is made of each
+            _check_sequence(len(node.inputs))  # before a value is made for each
             given = self._given(node, places)
             unlisted = self._unlisted(node, places)
         except Rejected as rejected:
@@ -350,7 +350,7 @@ class Walk(Struct):
         if len(lowered.outputs) < node.asked:
             message = f"{node.shown} gives {len(lowered.outputs)} outputs, not {node.asked}"
             return not_costed(node, Diagnostic("T0664", message))
-        return self._applied(_titled(node, lowered))
+        return self._applied(_name_after_node(node, lowered))
 
     def _given(self, node: GraphNode, places: Sequence[int]) -> Given:
         known = [self.session.table.things[n] for n in places]
@@ -362,7 +362,7 @@ class Walk(Struct):
         return Given(tuple(inputs), node.inputs, outside)
 
     def _read_once(self, node: GraphNode, key: NodeKey, places: Sequence[int], applied: Applied) -> Applied:
-        """A node that is given a tensor at several places, as a square is, reads it once."""
+        """Count a tensor that a node takes at several places, as a square does, as read once."""
         pairs = zip((*node.inputs, *node.free), places, strict=True)
         tensors = [name for name, n in pairs if isinstance(self.session.table.things[n], Tensor)]
         spec = self._spec(node) if len(set(tensors)) < len(tensors) else None
@@ -371,13 +371,15 @@ class Walk(Struct):
         names = (*node.inputs, *node.free)
         key = (*key, "once", *map(names.index, names))
         if applied.data or key not in self._own:
-            self._own[key] = self._reading_once(node, spec, places, applied)
+            self._own[key] = self._with_single_read(node, spec, places, applied)
         return self._own[key]
 
-    def _reading_once(self, node: GraphNode, spec: Spec, places: Sequence[int], applied: Applied) -> Applied:
+    def _with_single_read(
+        self, node: GraphNode, spec: Spec, places: Sequence[int], applied: Applied
+    ) -> Applied:
         ((lowered, times),) = applied.parts
         by_itself: Lowered | Rejected = lowered
-        if lowered.is_instance:  # of a scheme, in which each input has lengths of its own
+        if lowered.is_instance:  # in a scheme, each input has lengths of its own
             by_itself = lowered_alone(self._around(), node, spec, self._given(node, places))
         if isinstance(by_itself, Rejected):
             return applied
@@ -391,7 +393,7 @@ class Walk(Struct):
         return self._setting
 
     def _instance(self, node: GraphNode, spec: Spec, places: Sequence[int]) -> Applied | None:
-        """A node like one before but for its lengths, which are numbers."""
+        """Instantiate a node like an earlier one with other constant lengths."""
         schemes, table = self.session.schemes, self.session.table
         if schemes is None or node.graphs:
             return None
@@ -406,7 +408,7 @@ class Walk(Struct):
         return Applied(outputs, ((lowered, 1),), (), _NOTHING)
 
     def _applied(self, lowered: Lowered) -> Applied:
-        """A node by itself; lengths are from there on as large as it needs them."""
+        """Make the result for a node of one operator; its conditions narrow the ranges of lengths."""
         numbers = tuple(map(self.session.table.number, lowered.outputs))
         needed = [c.condition for c in lowered.conditions]
         certain = [c.condition for c in lowered.conditions if c.kind != "case"]
@@ -414,7 +416,7 @@ class Walk(Struct):
         return Applied(numbers, ((lowered, 1),), (), equal, bool(lowered.data))
 
     def _unlisted(self, node: GraphNode, places: Sequence[int]) -> tuple[str, ...]:
-        """Inputs in types that ONNX does not list for the operator; those that it cannot take are refused."""
+        """Return inputs in types that ONNX does not list for the operator; impossible types are refused."""
         things = self.session.table.things
         spaces = tuple([space_of(things[n]) for n in places[: len(node.inputs)]])
         opset = self.opsets.get(node.domain)
@@ -425,13 +427,13 @@ class Walk(Struct):
         return found
 
     def _fallback(self, node: GraphNode, places: Sequence[int]) -> Applied:
-        """An operator without a definition: by the body that ONNX has for it, or not at all."""
+        """Cost an operator without a definition by the function body that ONNX has for it, if it has one."""
         from tolcost.catalogue.operand_types import skeleton
 
         known = [self.session.table.things[n] for n in places[: len(node.inputs)]]
         opset = self.opsets.get(node.domain)
         if types_of(node.op, node.domain, opset) is not None:
-            from tolcost.catalogue.schemas import body_of  # and onnx with it, which knows the operator
+            from tolcost.catalogue.schemas import body_of  # this loads onnx, which knows the operator
 
             function = body_of(node, opset, _types(known))
             if function is not None:
@@ -441,7 +443,7 @@ class Walk(Struct):
             reason = self.session.library.outside(node.domain).get(node.op)
             later = self.session.library.versions(node.domain, node.op)
             before = f" before version {later[0].since}" if later else ""
-        except Rejected as rejected:  # the domain is no name of a folder
+        except Rejected as rejected:  # the domain cannot be the name of a folder
             reason = rejected.diagnostics[0].message
         shapes = map(shape_of, known)
         ranks = [None if shape is None else len(shape) for shape in shapes]
@@ -449,15 +451,17 @@ class Walk(Struct):
         message = f"{node.title} is not costed: {reason or f'it has no definition{before}'}"
         return not_costed(node, Diagnostic("T0678", message, hint=start), defined=False)
 
-    def _again(self, node: GraphNode, applied: Applied) -> Applied:
-        """The same operator somewhere else: what data decides is decided anew."""
+    def _relabel(self, node: GraphNode, applied: Applied) -> Applied:
+        """Reuse the result for an equal node, with new symbols for data-dependent lengths."""
         ((lowered, _),) = applied.parts
         entries = _entries(node, lowered)
-        fresh = {s: atom(s) if s in entries else _called(s, _fresh_name(s, node.label)) for s in lowered.data}
+        fresh = {
+            s: atom(s) if s in entries else _with_name(s, _fresh_name(s, node.label)) for s in lowered.data
+        }
         return self._applied(renamed(lowered, fresh))
 
-    def _by_entries(self, node: GraphNode, applied: Applied) -> Applied:
-        """The same where a number in a tensor is the one that a node before asked for: it has one symbol."""
+    def _merge_entries(self, node: GraphNode, applied: Applied) -> Applied:
+        """Merge symbols of a number in a tensor that an earlier node needed, too: it gets one symbol."""
         if len(applied.parts) != 1:
             return applied
         ((lowered, _),) = applied.parts
@@ -466,25 +470,25 @@ class Walk(Struct):
             return applied
         return self._applied(renamed(lowered, {s: atom(first.get(s, s)) for s in lowered.data}))
 
-    def _told_apart(self, applied: Applied) -> Applied:
-        """The same where no length has the name of another: nodes may be called alike."""
+    def _rename_duplicates(self, applied: Applied) -> Applied:
+        """Rename data-dependent lengths whose name is taken, since nodes may have equal names."""
         if len(applied.parts) != 1:
             return applied
         ((lowered, _),) = applied.parts
-        by = {s: s if s.role == "entry" else self._alone(s) for s in lowered.data}
+        by = {s: s if s.role == "entry" else self._unused_symbol(s) for s in lowered.data}
         if all(s is one for s, one in by.items()):
             return applied
         return self._applied(renamed(lowered, {s: atom(one) for s, one in by.items()}))
 
-    def _alone(self, symbol: Symbol) -> Symbol:
-        """A length by its name, or by one with a number where that is another's."""
+    def _unused_symbol(self, symbol: Symbol) -> Symbol:
+        """Return a length under its own name, or with a number appended if another length has the name."""
         name = symbol.name
         for n in count(2):
-            if self.taken.get(name, symbol) is symbol:
+            if self.used_names.get(name, symbol) is symbol:
                 break
             name = f"{symbol.name}_{n}"
-        found = symbol if name == symbol.name else the_symbol(_called(symbol, name))
-        self.taken[name] = found
+        found = symbol if name == symbol.name else the_symbol(_with_name(symbol, name))
+        self.used_names[name] = found
         return found
 
     # ---- functions ----
@@ -496,9 +500,9 @@ class Walk(Struct):
         inner = walk_of(
             self.session, {**self.opsets, **function.opsets}, self.functions, (*self.callers, id(function))
         )
-        inner.assumed, inner.taken = self.assumed, self.taken
+        inner.assumed, inner.used_names = self.assumed, self.used_names
         for name, number in zip(function.inputs, (*places, *[NOTHING] * len(function.inputs)), strict=False):
-            inner.names.meet(name, number)
+            inner.names.define(name, number)
         try:
             found = inner.run(self.functions.nodes(function, node))
         except Rejected as rejected:
@@ -509,12 +513,12 @@ class Walk(Struct):
 def walk_of(
     session: Session, opsets: Mapping[str, int], functions: Functions, callers: tuple[int, ...] = ()
 ) -> Walk:
-    """A walk that has not started."""
-    return Walk(session, opsets, functions, Names(session.table), callers=callers)
+    """Make a traversal that has not started."""
+    return Walk(session, opsets, functions, ValueTable(session.table), callers=callers)
 
 
 def _types(known: Sequence[Known | None]) -> list[TensorType | None] | None:
-    """The types of inputs as ONNX knows types; None where one of them is no tensor."""
+    """Return the types of inputs in the terms of ONNX; None if an input is not a tensor."""
     found: list[TensorType | None] = []
     for item in known:
         space, shape = space_of(item), shape_of(item)
@@ -526,34 +530,34 @@ def _types(known: Sequence[Known | None]) -> list[TensorType | None] | None:
 
 def _check_sequence(size: int) -> None:
     if size > MOST_IN_SEQUENCE:
-        from tolcost.elaborate.layout import check_sequence  # and what lowers with it
+        from tolcost.elaborate.layout import check_sequence  # this loads the modules that lower
 
         check_sequence(size, NOWHERE)
 
 
-def _titled(node: GraphNode, lowered: Lowered) -> Lowered:
-    """Name what only data decides after the node, unless it has a name already."""
+def _name_after_node(node: GraphNode, lowered: Lowered) -> Lowered:
+    """Name data-dependent lengths after the node, unless they have a name already."""
     bare = [s for s in lowered.data if s.role == "kept" and s.name == s.base]
     if not bare:
         return lowered
     title = node.label
-    by = {s: _called(s, f"{title}_{s.name}") for s in bare}
+    by = {s: _with_name(s, f"{title}_{s.name}") for s in bare}
     return renamed(lowered, {**{s: atom(s) for s in lowered.data}, **by})
 
 
 def _entries(node: GraphNode, lowered: Lowered) -> set[Symbol]:
-    """What only data decides, and is a number in one of the tensors that a node is given."""
+    """Return the data-dependent symbols that are numbers in tensors among a node's inputs."""
     given = {*node.inputs, *node.free}
     return {s for s in lowered.data if s.role == "entry" and s.base in given}
 
 
-def _called(symbol: Symbol, name: str) -> Poly:
-    """A symbol like another, by a name of its own."""
+def _with_name(symbol: Symbol, name: str) -> Poly:
+    """Return a symbol like another, with a new name."""
     return data_symbol(name, symbol.lo, symbol.hi, symbol.role, symbol.base)
 
 
 def _fresh_name(symbol: Symbol, title: str) -> str:
-    """The name of a symbol for another node: ``z1`` and ``turns`` go after that, what else there is too."""
+    """Return the name of a symbol at another node: ``z1``, ``turns`` and the like get its prefix."""
     if symbol.base and symbol.role != "entry":
         return f"{title}_{symbol.base}"
     return symbol.name if symbol.name.startswith(title) else f"{title}_{symbol.name}"

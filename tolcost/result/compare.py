@@ -30,19 +30,18 @@ from tolcost.algebra import (
     eq,
     evaluate,
     map_cond,
-    only_symbol,
-    prove,
     substitute,
     symbols_of_cond,
     to_words,
 )
-from tolcost.algebra import compare as compare_forms
 from tolcost.algebra.points import hold_at
 from tolcost.certainty import INCOMPLETE, Certainty
 from tolcost.cost.record import NamedType
 from tolcost.diagnostics import quoted, refuse
-from tolcost.result.claims import NOTHING, SAME, Claim, claim_of, conclude
+from tolcost.result.claims import NOTHING, SAME, Claim
 from tolcost.result.comparison import CostComparison, FigureDifference
+from tolcost.result.judgement import FormJudgement, judge_forms, unmet
+from tolcost.result.lengths import InputPair, match_lengths, pairs_by_name, shaped
 from tolcost.result.metrics import AMOUNTS
 from tolcost.result.point import MOST_FACTS, facts_of
 from tolcost.result.regions import EVERYWHERE, try_shapes, where_positive
@@ -64,10 +63,10 @@ def difference(
     'crosses'
     """
     try:
-        found = compare_forms(new, old, facts)
+        found = judge_forms(old, new, facts)
     except AlgebraBudget:
-        return FigureDifference(metric, part, old, new, NOTHING)
-    return FigureDifference(metric, part, old, new, claim_of(found), found.below, found.above)
+        found = FormJudgement(NOTHING)
+    return FigureDifference(metric, part, old, new, found)
 
 
 # ---- which lengths are which ------------------------------------------------------------------
@@ -92,8 +91,8 @@ class Matching(Struct, frozen=True):
 
 def match(old: Located, new: Located) -> Matching:
     """Match lengths by input and axis, and what data decides by the order in which it comes up."""
-    places = _by_place(old.study.inputs, new.study.inputs)
-    found = {symbol: atom(symbol) for symbol in _fresh(old) & _fresh(new)} | places.found
+    places = match_lengths(pairs_by_name(shaped(old.study.inputs), shaped(new.study.inputs)))
+    found = {symbol: atom(symbol) for symbol in _fresh(old) & _fresh(new)} | dict(places.symbols)
     taken = {symbol for form in found.values() for symbol in form.free}
     rest = [symbol for symbol in old.study.symbols if symbol not in found]
     left = [symbol for symbol in new.study.symbols if symbol not in taken]
@@ -105,18 +104,15 @@ def match(old: Located, new: Located) -> Matching:
         for before, form in found.items()
         if to_words(form) != before.name and before.kind == "length"
     ]
-    for pair in places.resized:
-        was, now = (", ".join(str(d) for part in one.type for d in part.shape) for one in pair)
-        notes.append(
-            f"the input {quoted(pair[1].name)} was [{was}] and is [{now}]: each is costed with its own"
-        )
-    notes += [f"compared where {cond_text(eq(gap))}" for gap in dict.fromkeys(places.gaps)]
+    told = [equation.gap(places.symbols) for equation in places.telling]
+    notes += map(_resized, dict.fromkeys(pair for pair, _ in places.binding))
+    notes += [f"compared where {cond_text(eq(gap))}" for gap in dict.fromkeys(told)]
     data = [quoted(before.name) for before in pairs if before.kind == "data"]
     notes += [f"taking {', '.join(data)} to mean the same before and now"] if data else []
     alone = [symbol for symbol in rest if symbol not in pairs]
     extra = [symbol for symbol in left if symbol not in pairs.values()]
     fresh = {symbol: data_symbol(f"{symbol.name} before", symbol.lo, symbol.hi) for symbol in alone}
-    gaps = [substitute(form, {**found, **fresh}) - value for form, value in places.open]
+    gaps = [equation.gap({**found, **fresh}) for equation in places.open]
     tied = {symbol for gap in gaps for symbol in gap.free}
     notes += [f"only the old one has {quoted(s.name)}" for s in alone if tied.isdisjoint(fresh[s].free)]
     notes += [f"only the new one has {quoted(symbol.name)}" for symbol in extra if symbol not in tied]
@@ -128,83 +124,18 @@ def match(old: Located, new: Located) -> Matching:
         for symbol in form.free
     }
     loose = {symbol: name for symbol, name in loose.items() if symbol not in tied}
-    return Matching({**found, **fresh}, (*places.gaps, *gaps), loose, tuple(notes))
+    return Matching({**found, **fresh}, (*told, *gaps), loose, tuple(notes))
+
+
+def _resized(pair: InputPair) -> str:
+    """What is said of an input that could be of its old shape only at some lengths, which were free."""
+    old, new = (", ".join(str(form) for shape in one.shapes for form in shape) for one in pair)
+    return f"the input {quoted(pair[1].name)} was [{old}] and is [{new}]: each is costed with its own"
 
 
 def _fresh(cost: Located) -> set[Symbol]:
     """The lengths that assumptions brought: one name is one length on both sides."""
     return {symbol for form in cost.study.assumed.put.values() for symbol in form.free}
-
-
-class _Places(Struct, frozen=True):
-    """What lengths of old inputs are, by where they stand in the new ones.
-
-    ``gaps`` are 0 where both have the same inputs, and tell a length that nothing else tells; so do ``open``,
-    pairs of forms of which the old one has lengths that stand nowhere by themselves.  Inputs that are
-    ``resized`` would need more than that of their lengths: each cost is that of its own.
-    """
-
-    found: dict[Symbol, Poly]
-    gaps: list[Poly]
-    open: list[tuple[Poly, Poly]]
-    resized: list[tuple[NamedType, NamedType]]
-
-
-def _by_place(old: Sequence[NamedType], new: Sequence[NamedType]) -> _Places:
-    pairs = list(_paired(old, new))
-    values: dict[Symbol, list[Poly]] = {}
-    for form, value in (axis for pair in pairs for axis in _axes(*pair)):
-        symbol = only_symbol(form)
-        if symbol is not None:
-            values.setdefault(symbol, []).append(value)
-    found = {symbol: _meant(symbol, several) for symbol, several in values.items()}
-    places, tied = _Places(found, [], [], []), set(found)
-    told = {symbol for form in found.values() for symbol in form.free}
-    for pair in pairs:
-        kept = [_tell(places, tied, told, form, value) for form, value in _axes(*pair)]
-        places.resized.extend(() if all(kept) else (pair,))
-    return places
-
-
-def _meant(symbol: Symbol, values: Sequence[Poly]) -> Poly:
-    """What a length is of what stands at its places now: where they differ, rather that of its name."""
-    named = (value for value in values if (now := only_symbol(value)) and now.name == symbol.name)
-    return next(named, values[0])
-
-
-def _tell(places: _Places, tied: set[Symbol], told: set[Symbol], old: Poly, new: Poly) -> bool:
-    """Take an equation for what it tells of one more length; False where it binds those that are told."""
-    stands = old.free <= places.found.keys()
-    gap = substitute(old, places.found) - new if stands else old - new
-    if stands and gap == 0:
-        return True
-    if (gap.free if stands else new.free) <= told and old.free <= tied:
-        return (old, new) in places.open or prove(eq(gap), tuple(map(eq, places.gaps))) is True
-    tied |= old.free
-    told |= new.free
-    if stands:
-        places.gaps.append(gap)
-    else:
-        places.open.append((old, new))
-    return True
-
-
-def _paired(old: Sequence[NamedType], new: Sequence[NamedType]) -> Iterator[tuple[NamedType, NamedType]]:
-    """Inputs that belong together: of one name where both have it, else in their order."""
-    named = {tensor.name: tensor for tensor in new}
-    shared = {tensor.name for tensor in old} & named.keys()
-    yield from ((tensor, named[tensor.name]) for tensor in old if tensor.name in shared)
-    yield from zip(
-        (tensor for tensor in old if tensor.name not in shared),
-        (tensor for tensor in new if tensor.name not in shared),
-        strict=False,
-    )
-
-
-def _axes(old: NamedType, new: NamedType) -> Iterator[tuple[Poly, Poly]]:
-    for before, after in zip(old.type, new.type, strict=False):
-        if len(before.shape) == len(after.shape):
-            yield from zip(before.shape, after.shape, strict=True)
 
 
 def _lengths(inputs: Iterable[NamedType]) -> frozenset[Symbol]:
@@ -271,7 +202,7 @@ class _Comparing(Struct, frozen=True):
         claim = Claim(
             row.claim.more and (True if more else None), row.claim.less and (True if less else None)
         )
-        return replace(row, claim=claim, less=less, more=more)
+        return replace(row, judged=FormJudgement(claim, more, less))
 
     def _allowed(self, row: FigureDifference, shown: Witness | None, sign: int) -> Witness | None:
         point = {} if shown is None else dict(shown.point)
@@ -348,8 +279,7 @@ def _needs(now: _Comparing) -> Iterator[str]:
     for said, other, mine, theirs in sides:
         known = (*now.matching.facts, *facts_of(theirs), *(c for c in theirs if isinstance(c, Eq)))
         mine = tuple(c for c in dict.fromkeys(mine) if c not in theirs)[:MOST_FACTS]
-        only = [c for c in mine if prove(c, known) is not True]
-        yield from (f"{said} {cond_text(c)}, {other}" for c in only[:_MOST_NEEDS])
+        yield from (f"{said} {cond_text(c)}, {other}" for c in unmet(mine, known)[:_MOST_NEEDS])
 
 
 _LEVELS = 3
@@ -382,23 +312,22 @@ def _judged(
     row: FigureDifference, statuses: tuple[Certainty, Certainty], now: _Comparing
 ) -> FigureDifference:
     if now.identical:
-        return FigureDifference(row.metric, row.part, row.old, row.new, SAME)
+        return FigureDifference(row.metric, row.part, row.old, row.new, FormJudgement(SAME))
     if now.empty:
-        return replace(row, claim=NOTHING, less=None, more=None, why=_NO_LENGTHS)
-    free, forms = row.old.free | row.new.free, row.claim
+        return replace(row, judged=FormJudgement(NOTHING), why=_NO_LENGTHS)
+    free, forms = row.old.free | row.new.free, row.judged
     loose = sorted(name for symbol, name in now.matching.loose.items() if symbol in free)
     gap = row.new - row.old
     if loose:  # a point may pair lengths that differ: it shows something if any other would, too
-        more = forms.more and (where_positive(gap, now.facts) == EVERYWHERE or None)
-        less = forms.less and (where_positive(-gap, now.facts) == EVERYWHERE or None)
-        forms = Claim(more, less)
-    claim = conclude(*statuses, forms)
+        more = forms.claim.more and (where_positive(gap, now.facts) == EVERYWHERE or None)
+        less = forms.claim.less and (where_positive(-gap, now.facts) == EVERYWHERE or None)
+        forms = forms.only(Claim(more, less))
+    judged = forms.of_costs(*statuses)
+    claim = judged.claim
     decided = None not in (claim.more, claim.less)
     return replace(
         row,
-        claim=claim,
-        less=row.less if claim.less else None,
-        more=row.more if claim.more else None,
+        judged=judged,
         less_where=where_positive(-gap, now.facts) if claim.less else "",
         more_where=where_positive(gap, now.facts) if claim.more else "",
         why="" if decided else _why(row.metric, row.claim, statuses, loose),

@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from tolcost.algebra import Poly, Witness, to_text
 from tolcost.cost.device import is_time, time_text
-from tolcost.diagnostics import InternalError
 from tolcost.result.claims import Claim, Relation
+from tolcost.result.judgement import FormJudgement
 from tolcost.result.metrics import LEADING
 from tolcost.result.regions import EVERYWHERE
 from tolcost.result.study import FUNCTIONS
@@ -49,15 +49,13 @@ _VERDICTS = {
 
 
 class FigureDifference(Struct, frozen=True):
-    """One figure before and after; points where it is less and where it is more, if there are any."""
+    """One figure before and after, and what is known of the new one against the old."""
 
     metric: str
     part: str
     old: Poly
     new: Poly
-    claim: Claim
-    less: Witness | None = None
-    more: Witness | None = None
+    judged: FormJudgement
     less_where: str = ""
     more_where: str = ""
     """Exactly where it is less and where more, as far as that is not everywhere and can be said."""
@@ -66,15 +64,25 @@ class FigureDifference(Struct, frozen=True):
     why: str = ""
     """Why it is not decided, and what would decide it."""
 
-    def __post_init__(self) -> None:
-        """Refuse a claim that it is more or less somewhere without a point at which it is."""
-        if (self.claim.more and self.more is None) or (self.claim.less and self.less is None):
-            raise InternalError(f"a difference of {self.metric} is claimed without a witness")
+    @property
+    def claim(self) -> Claim:
+        """Whether it is more somewhere, and whether it is less."""
+        return self.judged.claim
+
+    @property
+    def less(self) -> Witness | None:
+        """A point where it is less, if there is one."""
+        return self.judged.less
+
+    @property
+    def more(self) -> Witness | None:
+        """A point where it is more, if there is one."""
+        return self.judged.more
 
     @property
     def verdict(self) -> Relation:
         """What is said of it in one word."""
-        return self.claim.relation
+        return self.judged.relation
 
 
 class CostComparison(Struct, frozen=True):

@@ -8,7 +8,6 @@ needs an analysis twice holds on to it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from fractions import Fraction
 from shlex import quote
 from types import MappingProxyType
 
@@ -20,6 +19,7 @@ from tolcost.cost import Analysis, analyze_program
 from tolcost.diagnostics import Source, quoted, refuse
 from tolcost.elaborate import Argument, Elaborated
 from tolcost.elaborate.inputs import PlainShape, PlainShapes, PlainValue, arguments
+from tolcost.literals import literal_text
 from tolcost.pipeline import lower, read_program
 from tolcost.syntax import parse
 
@@ -89,25 +89,10 @@ def command_of(instance: OperatorInstance, file: str = "") -> str:
         for one in _several(shape):
             parts += ["--shape", quote(f"{name}={','.join(map(str, one)) or '[]'}")]
     for name, value in instance.attrs.items():
-        parts += ["--attr", quote(f"{name}={literal(value)}")]
+        parts += ["--attr", quote(f"{name}={literal_text(value)}")]
     return " ".join(parts)
 
 
 def _several(shape: PlainShape | Sequence[PlainShape]) -> Iterable[PlainShape]:
     inner = [one for one in shape if not isinstance(one, int | str)]
     return inner or [[entry for entry in shape if isinstance(entry, int | str)]]
-
-
-def literal(value: PlainValue) -> str:
-    """Write a value as the command line reads it.
-
-    >>> literal((1, ("a", True))), literal(Fraction(1, 4))
-    ('[1,[a,true]]', '0.25')
-    """
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, Fraction):
-        return str(float(value)) if value.denominator > 1 else str(value.numerator)
-    if isinstance(value, int | float | str):
-        return str(value)
-    return f"[{','.join(map(literal, value))}]"

@@ -230,6 +230,10 @@ class ModelStudy(Study, dict=True, frozen=True):
             said = same if held == module.parameters else f"{same}: {reasons}"
             buffers = f", and {module.buffers:,} elements of buffers" if module.buffers else ""
             yield Fact("module", f"{module.parameters:,} parameters of its own{buffers}", said)
+            if module.unfused:
+                calls = "1 call is" if module.unfused == 1 else f"{module.unfused:,} calls are"
+                said = "bytes count the scores in between; a newer --opset keeps attention whole"
+                yield Fact("attention", f"{calls} written as several operators", said)
 
     def compared_parts(self) -> Iterator[tuple[str, str, Poly]]:
         """Totals by operator."""

@@ -25,8 +25,8 @@ from tolcost.algebra import (
     cond_text,
     evaluate,
     evaluate_cond,
+    plain_bounds,
     solve,
-    spelled,
     substitute_cond,
     symbols_of_cond,
     to_text,
@@ -120,7 +120,7 @@ def requirements(needed: Iterable[Condition], checked: Iterable[Condition]) -> t
     )
     for kind, conditions in kinds:
         for one in conditions:
-            for part in spelled(one.condition):
+            for part in plain_bounds(one.condition):
                 made = Requirement(part, one.reason, kind, one.span)
                 found.setdefault((kind, made.text, made.reason), made)
     weaker = weaker_bounds(one.condition for one in found.values() if one.kind == "needed")

@@ -26,7 +26,7 @@ from tolcost.elaborate import Tensor
 from tolcost.models.analysis import GraphCost
 from tolcost.models.facts import as_tensor
 from tolcost.models.impossible import is_doubtful
-from tolcost.models.lowered import Applied, Impossible, Lowered, Made, Told, Uncosted
+from tolcost.models.lowered import Applied, ComputedCost, Impossible, Lowered, LoweredCost, Uncosted
 from tolcost.models.memory import parameters_by_node
 from tolcost.models.parameters import Parameters, parameters_of
 from tolcost.models.scheme import Instance, Layout
@@ -60,7 +60,7 @@ class Adder(Struct):
 
     def add(self, parts: Mapping[Lowered, int], incomplete: bool = False) -> Figures:
         """The figures of operators that are applied so many times each."""
-        work: list[tuple[Made, int]] = []
+        work: list[tuple[LoweredCost, int]] = []
         rows: dict[Layout, list[Sequence[int]]] = {}
         for lowered, times in parts.items():
             made = lowered.made
@@ -81,7 +81,7 @@ class Adder(Struct):
             return lowered
         if id(lowered) not in self._settled:
             counts, moved = lowered.counts.map_forms(self.settle), lowered.traffic.map_forms(self.settle)
-            made = Told(counts, moved, lowered.outputs)
+            made = ComputedCost(counts, moved, lowered.outputs)
             self._settled[id(lowered)] = replace(lowered, made=made)
         return self._settled[id(lowered)]
 

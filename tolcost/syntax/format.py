@@ -1,9 +1,9 @@
-"""The canonical text of a program.
+"""Format a program: print its syntax tree as canonical text.
 
-Comments stay where they stand: on lines of their own, or at the end of a line; one inside of an
-expression moves above its line.  One empty line is kept where there were some.  A block stays spread
-over lines, or on one line where its statement fits there.  Formatting twice changes nothing, and the
-text formatted says what it said before.
+Comments keep their places: on lines of their own, or at the end of a line; a comment inside an expression
+moves above its line. Several empty lines in a row become one. A block that the author spread over lines stays
+spread; any other block is printed on one line unless its statement is too long. Formatting is idempotent and
+does not change the meaning of the program.
 """
 
 from __future__ import annotations
@@ -18,40 +18,39 @@ from msgspec import Struct
 from tolcost.syntax import tree
 from tolcost.syntax.grammar import BINARY_LEVELS, LAMBDA, POSTFIX, POWER, PREFIX_LEVELS, RANGE, SUM
 
-# === Expressions as streams of words and possible line ends: the canonical spelling of the tree, and its
-# lines.
+# === Expressions: from the tree to a stream of words and possible line breaks, and from the stream to lines.
 #
-# Parentheses come from the same table of precedences that the parser uses.  Nothing recurses: parts not
-# spelled yet wait on a stack.
+# Parentheses follow the precedence table that the parser uses. Nothing recurses: parts that are not spelled
+# yet wait on a stack.
 
 
 # ---- breaking lines --------------------------------------------------------------------------
 
-# A flat stream of words and places where a line may end becomes text.  A line breaks only where what
-# follows, up to the next such place at the same level, does not fit; so outer levels break before inner
-# ones, and short things stay together.  Two passes over the stream, no recursion, linear time.
+# The printer turns a flat stream of words and possible line breaks into text. A possible break becomes a line
+# end only if the words up to the next possible break at the same level do not fit; so outer levels break
+# before inner ones, and short pieces stay together. Two passes over the stream, no recursion, linear time.
 
 WIDTH = 110
 STEP = 2
 
 
 class LinePlace(Enum):
-    """A place in the stream."""
+    """A layout instruction in the stream."""
 
     OPEN = auto()
-    """What follows is one level deeper."""
+    """Indent the following lines one level deeper."""
     HOLD = auto()
-    """What follows is as deep as the present line."""
+    """Indent the following lines as deep as the current one."""
     CLOSE = auto()
-    """Back to the level before."""
+    """Return to the previous level."""
     SOFT = auto()
-    """A space, or the end of a line."""
+    """A space, or a line end where the following words do not fit."""
     HARD = auto()
-    """The end of a line."""
+    """A line end."""
 
 
 class Aside(Struct, frozen=True):
-    """A comment at the end of a line; it does not count for the width."""
+    """A comment at the end of a line; it may stick out, so it does not count towards the line's width."""
 
     text: str
 
@@ -60,12 +59,12 @@ Stream: TypeAlias = list["str | LinePlace | Aside"]
 
 
 def lay_out(stream: Stream) -> str:
-    """The text of a stream.
+    """Print a stream as text.
 
     >>> lay_out(["f(", LinePlace.OPEN, "a,", LinePlace.SOFT, "b", LinePlace.CLOSE, ")"])
     'f(a, b)'
     """
-    needs = _needs(stream)
+    needs = _break_needs(stream)
     lines: list[str] = []
     line: list[str] = []
     column = indent = 0
@@ -93,8 +92,8 @@ def lay_out(stream: Stream) -> str:
     return "\n".join([*lines, "".join(line).rstrip()])
 
 
-def _needs(stream: Stream) -> list[int]:
-    """For each soft break the columns up to the next chance to break at its level, or after its level."""
+def _break_needs(stream: Stream) -> list[int]:
+    """For each soft break, the columns up to the next possible break at its level, or to its level's end."""
     needs = [0] * len(stream)
     total = nearest = 0
     levels = [0]
@@ -127,7 +126,11 @@ _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t"})
 
 
 class ExprSlot(Struct, frozen=True):
-    """A place for an expression: how tightly it has to bind, and whether a comma or bracket follows."""
+    """A place for an expression.
+
+    ``level`` is the loosest precedence that needs no parentheses here; ``item`` says that a comma or
+    bracket follows the expression.
+    """
 
     expr: tree.Expr
     level: int = LAMBDA
@@ -140,23 +143,26 @@ Blocks: TypeAlias = Callable[[tree.BlockExpr], "list[Fragment] | None"]
 
 
 def spell(first: Iterable[Fragment], blocks: Blocks) -> Stream:
-    """The stream of some parts.  ``blocks`` spells those blocks that take several lines, and no others."""
+    """Spell fragments as a stream.
+
+    ``blocks`` spells the blocks that take several lines and returns None for others.
+    """
     stream: Stream = []
     waiting: list[Fragment] = list(first)[::-1]
     while waiting:
         part = waiting.pop()
         match part:
             case ExprSlot():
-                waiting.extend(reversed(_parts(part)))
+                waiting.extend(reversed(_spell_slot(part)))
             case tree.BlockExpr():
-                waiting.extend(reversed(blocks(part) or _block(part)))
+                waiting.extend(reversed(blocks(part) or _spell_block_on_one_line(part)))
             case _:
                 stream.append(part)
     return stream
 
 
 def definition(statement: tree.Define | tree.Unpack) -> list[Fragment]:
-    """``x = e``, ``f(i) = e``, ``y := e``, ``(a, b) = e``."""
+    """Spell a definition: ``x = e``, ``f(i) = e``, ``y := e``, ``(a, b) = e``."""
     if isinstance(statement, tree.Unpack):
         return [f"({', '.join(statement.names)}) = ", ExprSlot(statement.value)]
     params = "" if statement.params is None else f"({', '.join(statement.params)})"
@@ -165,7 +171,7 @@ def definition(statement: tree.Define | tree.Unpack) -> list[Fragment]:
 
 
 def separated(parts: Iterable[list[Fragment]]) -> list[Fragment]:
-    """Parts with commas between them, where lines may end."""
+    """Join the parts with commas, each followed by a possible line break."""
     row: list[Fragment] = []
     for part in parts:
         if row:
@@ -174,7 +180,7 @@ def separated(parts: Iterable[list[Fragment]]) -> list[Fragment]:
     return row
 
 
-def _parts(slot: ExprSlot) -> list[Fragment]:
+def _spell_slot(slot: ExprSlot) -> list[Fragment]:
     expr = slot.expr
     if _level(expr) < slot.level or _fragile(expr, slot):
         return ["(", LinePlace.OPEN, ExprSlot(expr, item=True), LinePlace.CLOSE, ")"]
@@ -198,11 +204,11 @@ def _level(expr: tree.Expr) -> int:
 
 
 def _fragile(expr: tree.Expr, slot: ExprSlot) -> bool:
-    """Names that would be read as something else unless a comma or bracket follows."""
+    """Whether a name would be read as an operator unless a comma or a bracket follows it."""
     return isinstance(expr, tree.Name) and not slot.item and (expr.name in _WORDS or expr.name[-1] in "*+-")
 
 
-def _listed(opening: str, items: tuple[tree.Expr, ...], closing: str) -> list[Fragment]:
+def _spell_list(opening: str, items: tuple[tree.Expr, ...], closing: str) -> list[Fragment]:
     return [
         opening,
         LinePlace.OPEN,
@@ -212,8 +218,12 @@ def _listed(opening: str, items: tuple[tree.Expr, ...], closing: str) -> list[Fr
     ]
 
 
-def _base(expr: tree.Expr, links: bool = False) -> list[Fragment]:
-    """What an index, a dot or a power follows.  ``tol[`` would be read as a ToL of zeros."""
+def _spell_base(expr: tree.Expr, links: bool = False) -> list[Fragment]:
+    """Spell the operand of an index, a dot or a power.
+
+    ``tol[`` would be read as a ToL of zeros, so ``tol`` gets parentheses; so do compositions and numbers
+    before a dot.
+    """
     if expr == tree.Name("tol") or (links and isinstance(expr, (tree.Compose, tree.Numeral))):
         return ["(", ExprSlot(expr, item=True), ")"]
     return [ExprSlot(expr, POSTFIX)]
@@ -235,39 +245,39 @@ def _spliceable(expr: tree.Expr) -> bool:
             return True
 
 
-def _called(function: tree.Expr) -> list[Fragment]:
-    """What arguments follow.  ``*(`` would be read as a splice."""
+def _spell_callee(function: tree.Expr) -> list[Fragment]:
+    """Spell the function of a call. ``*(`` would be read as a splice, so ``*`` gets parentheses."""
     if isinstance(function, tree.Name) and function.name in _WORDS:
         return [function.name]
     return ["(*)"] if isinstance(function, tree.Star) else [ExprSlot(function, POSTFIX)]
 
 
-def _link(function: tree.Expr) -> list[Fragment]:
+def _spell_link(function: tree.Expr) -> list[Fragment]:
     if isinstance(function, tree.Name) and not _fragile(function, ExprSlot(function)):
         return [".", function.name]
     return [".(", ExprSlot(function, item=True), ")"]
 
 
-def _block(block: tree.BlockExpr) -> list[Fragment]:
-    """A block on one line."""
+def _spell_block_on_one_line(block: tree.BlockExpr) -> list[Fragment]:
+    """Spell a block on one line."""
     row: list[Fragment] = ["{ ", LinePlace.OPEN]
     for statement in block.statements:
         row += [*definition(statement), "; "]
     return [*row, ExprSlot(block.result), LinePlace.CLOSE, " }"]
 
 
-def _call(call: tree.Call) -> list[Fragment]:
+def _spell_call(call: tree.Call) -> list[Fragment]:
     row: list[list[Fragment]] = [[ExprSlot(a, item=True)] for a in call.args]
     row += [[f"{name}: ", ExprSlot(value, item=True)] for name, value in call.named]
-    return [*_called(call.function), "(", LinePlace.OPEN, *separated(row), LinePlace.CLOSE, ")"]
+    return [*_spell_callee(call.function), "(", LinePlace.OPEN, *separated(row), LinePlace.CLOSE, ")"]
 
 
-def _compose(expr: tree.Compose) -> list[Fragment]:
+def _spell_composition(expr: tree.Compose) -> list[Fragment]:
     first, *others = expr.functions
-    return [*_base(first, links=True), *(part for f in others for part in _link(f))]
+    return [*_spell_base(first, links=True), *(part for f in others for part in _spell_link(f))]
 
 
-def _infix(expr: tree.Infix) -> list[Fragment]:
+def _spell_infix(expr: tree.Infix) -> list[Fragment]:
     level = _level(expr) + 1
     row: list[Fragment] = [LinePlace.OPEN, ExprSlot(expr.first, level)]
     for op, operand in expr.rest:
@@ -275,13 +285,13 @@ def _infix(expr: tree.Infix) -> list[Fragment]:
     return [*row, LinePlace.CLOSE]
 
 
-def _range(expr: tree.RangeExpr) -> list[Fragment]:
-    # `3...n` would be read as `3` and an ellipsis
+def _spell_range(expr: tree.RangeExpr) -> list[Fragment]:
+    # `3...n` would be read as `3` and an ellipsis, so a number that ends in a dot gets parentheses
     in_dot = isinstance(expr.low, tree.Numeral) and expr.low.text.endswith(".")
     return [ExprSlot(expr.low, POSTFIX + in_dot), "..", ExprSlot(expr.high, SUM + 1)]
 
 
-def _arrow(expr: tree.Arrow) -> list[Fragment]:
+def _spell_arrow(expr: tree.Arrow) -> list[Fragment]:
     params = f"({', '.join(expr.params)}) =>"
     return [LinePlace.OPEN, params, LinePlace.SOFT, ExprSlot(expr.body), LinePlace.CLOSE]
 
@@ -293,57 +303,60 @@ _SPELLINGS: dict[type, Callable[[Any], list[Fragment]]] = {
     tree.Star: lambda e: ["*"],
     tree.OperatorName: lambda e: [e.op],
     tree.Splice: lambda e: ["*", ExprSlot(e.value, POSTFIX if _spliceable(e.value) else POSTFIX + 1)],
-    tree.Bracket: lambda e: _listed("[", e.items, "]"),
-    tree.Tuple: lambda e: _listed("(", e.items, ")"),
-    tree.ZeroTol: lambda e: _listed("tol[", e.items, "]"),
-    tree.Subscript: lambda e: [*_base(e.base), *_listed("[", e.items, "]")],
-    tree.ListSubscript: lambda e: [*_base(e.base), *_listed("[", (e.item,), "]'")],
+    tree.Bracket: lambda e: _spell_list("[", e.items, "]"),
+    tree.Tuple: lambda e: _spell_list("(", e.items, ")"),
+    tree.ZeroTol: lambda e: _spell_list("tol[", e.items, "]"),
+    tree.Subscript: lambda e: [*_spell_base(e.base), *_spell_list("[", e.items, "]")],
+    tree.ListSubscript: lambda e: [*_spell_base(e.base), *_spell_list("[", (e.item,), "]'")],
     tree.ShapeOf: lambda e: ["|", ExprSlot(e.value), "|"],
     tree.CapacityOf: lambda e: ["|", ExprSlot(e.value), "|'"],
     tree.Unary: lambda e: [f"{e.op} " if e.op == "not" else e.op, ExprSlot(e.value, PREFIX_LEVELS[e.op])],
-    tree.Power: lambda e: [*_base(e.base), "^", ExprSlot(e.exponent, POWER)],
+    tree.Power: lambda e: [*_spell_base(e.base), "^", ExprSlot(e.exponent, POWER)],
     tree.BlockExpr: lambda e: [e],
-    tree.Call: _call,
-    tree.Compose: _compose,
-    tree.Infix: _infix,
-    tree.RangeExpr: _range,
-    tree.Arrow: _arrow,
+    tree.Call: _spell_call,
+    tree.Compose: _spell_composition,
+    tree.Infix: _spell_infix,
+    tree.RangeExpr: _spell_range,
+    tree.Arrow: _spell_arrow,
 }
-"""Each kind of expression without parentheses around it."""
+"""How to spell each kind of expression, without parentheses around it."""
 
 
 # === Whole programs: statements, comments and blocks.
 
 
 TOP = -1
-"""Where the program itself is kept among the blocks."""
+"""The key of the program itself in the comments by block; blocks are keyed by their offset."""
 
 
 def format_program(program: tree.Module) -> str:
-    r"""The text of a program.
+    r"""Format a program.
 
     >>> from tolcost.diagnostics import Source
     >>> from tolcost.syntax.parser import parse
     >>> format_program(parse(Source("demo", "y:=map(x,mul(*,a [1]))  // twice")))
     'y := map(x, mul(*, a[1]))  // twice\n'
     """
-    several = [block for statement in program.statements for block in _broken(statement)]
-    writer = _Arranger({id(block) for block in several}, *_attach(program, several))
+    several = [block for statement in program.statements for block in _multiline_blocks(statement)]
+    writer = _Arranger({id(block) for block in several}, *_assign_comments(program, several))
     text = lay_out(spell(writer.rows(TOP, program.statements), writer.block))
     return text + "\n" if text else ""
 
 
-def _broken(statement: tree.Statement) -> list[tree.BlockExpr]:
-    """The blocks of a statement that take several lines: all of them where it is too long for one."""
+def _multiline_blocks(statement: tree.Statement) -> list[tree.BlockExpr]:
+    """Return the blocks of a statement that take several lines.
+
+    These are all of its blocks if the statement is too long for one line, else those that the author spread.
+    """
     found = _blocks(statement) if _may_hold_block(statement) else []
     if not found:
         return []
-    too_long = _width(spell(_statement(statement), lambda _: None)) > WIDTH
+    too_long = _width(spell(_spell_statement(statement), lambda _: None)) > WIDTH
     return found if too_long else [block for block in found if _is_spread(block)]
 
 
 def _may_hold_block(statement: tree.Statement) -> bool:
-    """A quick look at the text, where there is one."""
+    """Rule out statements without a block cheaply, by their text if they have one."""
     span = statement.span
     return not span.source.text or "{" in span.text
 
@@ -353,9 +366,10 @@ def _width(stream: Stream) -> int:
 
 
 class _Arranger(Struct, frozen=True):
-    """Puts lines and comments in order.
+    """Orders the lines of a program or block and its comments.
 
-    Comments stand ``between`` the lines of a block, by where it starts, or ``inside`` of a line, likewise.
+    ``between`` holds the comments between the lines of a block, by the offset of the block; ``inside`` holds
+    the comments inside a line, by the offset of the line.
     """
 
     several: set[int]
@@ -363,7 +377,7 @@ class _Arranger(Struct, frozen=True):
     inside: Comments
 
     def block(self, block: tree.BlockExpr) -> list[Fragment] | None:
-        """A block on several lines, or None for one that takes a single line."""
+        """Spell a block over several lines; return None for a block that takes a single line."""
         if id(block) not in self.several:
             return None
         inner = self.rows(block.span.start, _lines(block))
@@ -380,7 +394,7 @@ class _Arranger(Struct, frozen=True):
         ]
 
     def rows(self, key: int, items: Sequence[tree.Statement | tree.Expr]) -> list[Fragment]:
-        """The lines of a block or program, and the comments between them."""
+        """Spell the lines of a block or program, with the comments between them."""
         row: list[Fragment] = []
         comments = list(reversed(self.between.get(key, [])))
         for item in items:
@@ -402,11 +416,11 @@ class _Arranger(Struct, frozen=True):
         _new_line(row, item)
         for comment in self.inside.get(item.span.start, []):
             row += [comment.text, LinePlace.HARD]
-        row += _statement(item) if isinstance(item, tree.Statement) else [ExprSlot(item)]
+        row += _spell_statement(item) if isinstance(item, tree.Statement) else [ExprSlot(item)]
 
 
 def _new_line(row: list[Fragment], item: tree.Statement | tree.Expr | tree.Comment) -> None:
-    """End the line before an item, and keep one empty line where there were some."""
+    """End the current line; keep one empty line if the source has any before the item."""
     if not row:
         return
     row.append(LinePlace.HARD)
@@ -418,7 +432,7 @@ def _new_line(row: list[Fragment], item: tree.Statement | tree.Expr | tree.Comme
         row.append(LinePlace.HARD)
 
 
-def _statement(statement: tree.Statement) -> list[Fragment]:
+def _spell_statement(statement: tree.Statement) -> list[Fragment]:
     match statement:
         case tree.Define() | tree.Unpack():
             return definition(statement)
@@ -436,21 +450,21 @@ def _statement(statement: tree.Statement) -> list[Fragment]:
         case tree.ZerosDecl(name=name, shape=shape):
             return [f"tol {name} = ", ExprSlot(shape)]
         case tree.InputDecl():
-            return _input(statement)
+            return _spell_input(statement)
 
 
-def _input(statement: tree.InputDecl) -> list[Fragment]:
+def _spell_input(statement: tree.InputDecl) -> list[Fragment]:
     mark = "?" if statement.optional else "..." if statement.variadic else ""
     row: list[Fragment] = [f"{statement.kind} {statement.name}{mark}: {statement.space}"]
     if statement.shape:
-        lengths = [_length(length) for length in statement.shape]
+        lengths = [_spell_length(length) for length in statement.shape]
         row += [" [", LinePlace.OPEN, *separated(lengths), LinePlace.CLOSE, "]"]
     if statement.default is not None:
         row += [" = ", ExprSlot(statement.default)]
     return row
 
 
-def _length(length: tree.Expr | tree.Ellipsis) -> list[Fragment]:
+def _spell_length(length: tree.Expr | tree.Ellipsis) -> list[Fragment]:
     return ["..."] if isinstance(length, tree.Ellipsis) else [ExprSlot(length, item=True)]
 
 
@@ -466,13 +480,13 @@ def _lines(block: tree.BlockExpr) -> tuple[tree.Define | tree.Unpack | tree.Expr
 
 
 def _blocks(statement: tree.Statement) -> list[tree.BlockExpr]:
-    """All blocks of a statement."""
+    """Return all blocks inside a statement."""
     return [node for node in tree.inner_nodes(statement) if isinstance(node, tree.BlockExpr)]
 
 
-def _attach(program: tree.Module, several: Iterable[tree.BlockExpr]) -> tuple[Comments, Comments]:
-    """Find the place of each comment; ``several`` are the blocks that take several lines."""
-    # (start, minus end, 0 for a line and 1 for a block): sorted so, what holds comes before what is held
+def _assign_comments(program: tree.Module, several: Iterable[tree.BlockExpr]) -> tuple[Comments, Comments]:
+    """Assign each comment to a block or to a line; ``several`` are the blocks that take several lines."""
+    # (start, -end, 0 for a line or 1 for a block): in this order a holder comes before what it contains
     holders = [(s.span.start, -s.span.end, 0) for s in program.statements]
     for block in several:
         holders.append((block.span.start, -block.span.end, 1))
@@ -495,7 +509,7 @@ def _attach(program: tree.Module, several: Iterable[tree.BlockExpr]) -> tuple[Co
 
 
 def _is_spread(block: tree.BlockExpr) -> bool:
-    """Whether the lines of a block are on several lines of the text."""
+    """Whether the author spread the block: some line of it starts on a new line of the text."""
     text = block.span.source.text
     at = block.span.start
     for line in _lines(block):

@@ -1,10 +1,9 @@
-"""The grammar at work: its parse table, the precedence of operators, and the nodes that its rules make.
+"""The grammar: its parse table, the precedence of operators, and the nodes that its rules build.
 
-The table is made from ``grammar.lark`` by Lark, kept beside it, and loaded without Lark.  Building the LALR
-table and importing Lark take longer than reading a small program, so the table is stored as
-``parse_table.json``.  It records which grammar it was made from: after an edit of the grammar the
-stored table is out of date, and Lark builds a fresh one in memory.  ``python -m
-tolcost.syntax.grammar`` stores it again.
+Lark builds the parse table from ``grammar.lark``. Importing Lark and building an LALR table take longer than
+reading a small program, so the table is stored as ``parse_table.json`` and loaded without Lark. It records a
+digest of its grammar: after an edit of the grammar the stored table is out of date, and Lark builds a fresh
+table in memory. ``python -m tolcost.syntax.grammar`` stores it again.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ END = "$END"
 
 
 class Production(NamedTuple):
-    """What a rule does: take ``size`` values, make one of them by ``action``, go on as ``symbol``."""
+    """A reduction: pop ``size`` values, combine them by ``action``, and continue as ``symbol``."""
 
     action: str | None
     size: int
@@ -44,9 +43,9 @@ class Production(NamedTuple):
 class ParseTable(Struct, frozen=True, eq=False):
     """An LALR(1) automaton.
 
-    The first state is 0.  ``moves[state][symbol]`` is the next state if it is not
-    negative, else ``~index`` of a reduction.
-    ``terminals`` holds (name, pattern) in the order in which a contextual lexer has to try them.
+    The first state is 0. ``moves[state][symbol]`` is the next state if it is non-negative, else ``~index`` of
+    a production to reduce by. ``terminals`` holds (name, pattern) in the order in which a contextual lexer
+    must try them.
     """
 
     terminals: tuple[tuple[str, str], ...]
@@ -57,7 +56,7 @@ class ParseTable(Struct, frozen=True, eq=False):
 
 @cache
 def parse_table() -> ParseTable:
-    """The table of the grammar, stored or built."""
+    """Load the stored table, or build one if the stored table is missing or out of date."""
     grammar = GRAMMAR.read_text("utf-8")
     try:
         stored = json.loads(STORED.read_text("utf-8"))
@@ -67,12 +66,12 @@ def parse_table() -> ParseTable:
 
 
 def fingerprint(grammar: str) -> str:
-    """What a stored table and its grammar have in common."""
+    """Return the digest that ties a stored table to its grammar."""
     return hashlib.sha256(grammar.encode()).hexdigest()
 
 
 def encode(grammar: str) -> dict[str, Any]:
-    """The table of a grammar as plain data, made by Lark; a conflict in the grammar is an error."""
+    """Build the table of a grammar with Lark, as plain data; a conflict in the grammar is an error."""
     from lark import Lark
 
     with _no_conflicts():
@@ -80,7 +79,7 @@ def encode(grammar: str) -> dict[str, Any]:
     table = lark.parser.parser._parse_table
     rules = sorted(lark.rules, key=str)
     order = {rule: ~index for index, rule in enumerate(rules)}
-    states = _numbered(table.states, table.start_states["statement"])
+    states = _number_states(table.states, table.start_states["statement"])
     return {
         "grammar": fingerprint(grammar),
         "terminals": [[t.name, t.pattern.to_regexp()] for t in sorted(lark.terminals, key=_trial_order)],
@@ -95,7 +94,7 @@ def encode(grammar: str) -> dict[str, Any]:
 
 @contextmanager
 def _no_conflicts() -> Iterator[None]:
-    """Lark settles shift/reduce conflicts by itself and only logs them; here they are errors."""
+    """Turn shift/reduce conflicts into errors: Lark resolves them by itself and only logs them."""
     import logging
 
     from lark import logger
@@ -117,8 +116,8 @@ def _by_name(actions: dict[str, Any]) -> list[tuple[str, Any]]:
     return sorted(actions.items(), key=lambda item: item[0])
 
 
-def _numbered(states: dict[int, dict[str, Any]], start: int) -> dict[int, int]:
-    """Numbers for the states in the order in which they are reached: Lark's own differ from run to run."""
+def _number_states(states: dict[int, dict[str, Any]], start: int) -> dict[int, int]:
+    """Number the states in the order in which they are reached; Lark's numbers differ from run to run."""
     numbers = {start: 0}
     for state in (waiting := [start]):
         for _, (_, target) in _by_name(states[state]):
@@ -129,7 +128,7 @@ def _numbered(states: dict[int, dict[str, Any]], start: int) -> dict[int, int]:
 
 
 def _trial_order(terminal: Any) -> tuple[int, int, int, str]:
-    """Lark's own order: by priority, then the longer pattern first."""
+    """Return a sort key for Lark's own order: by priority, then longer patterns first."""
     pattern = terminal.pattern
     return -terminal.priority, -pattern.max_width, -len(pattern.value), terminal.name
 
@@ -144,7 +143,7 @@ def _decode(data: dict[str, Any]) -> ParseTable:
 
 
 def store() -> None:
-    """Write the table of the present grammar beside it."""
+    """Write the table of the current grammar beside it."""
     data = encode(GRAMMAR.read_text("utf-8"))
     STORED.write_text(json.dumps(data, separators=(",", ":"), ensure_ascii=True) + "\n", "utf-8")
 
@@ -155,8 +154,8 @@ if __name__ == "__main__":
 
 # === The precedence of infix and prefix operators: one table for the parser and the formatter.
 #
-# The grammar reads a row of operators and operands; ``group`` turns it into a tree.  It keeps its own
-# stack, so neither a sum of 100,000 terms nor 100,000 minus signs in a row exhaust Python's.
+# The grammar reads a row of operators and operands; ``group`` turns it into a tree. It keeps its own stack,
+# so neither a sum of 100,000 terms nor 100,000 minus signs in a row overflow Python's.
 
 
 LAMBDA, OR, AND, NOT, COMPARE, RANGE, SUM, PRODUCT, SIGN, POWER, POSTFIX = range(11)
@@ -170,7 +169,7 @@ PREFIX_LEVELS = {"not": NOT, "-": SIGN, "+": SIGN}
 
 
 class Sign(Struct, frozen=True):
-    """An operator in a row, and where it stands."""
+    """An operator in a row, with its place in the source."""
 
     op: str
     span: Span
@@ -181,7 +180,7 @@ Misuse: TypeAlias = Callable[[Sign, Sign], None]
 
 
 class _Open(Struct, eq=False):
-    """An operator still waiting for its right operand; ``first`` is None for a prefix."""
+    """An operator that waits for its right operand; ``first`` is None for a prefix operator."""
 
     level: int
     sign: Sign
@@ -189,7 +188,7 @@ class _Open(Struct, eq=False):
     rest: list[tuple[str, Expr]] = field(default_factory=list)
 
     def close(self, last: Expr) -> Expr:
-        """The finished expression, now that the last operand is known."""
+        """Build the expression, now that its last operand is complete."""
         if self.first is None:
             op = cast(Literal["-", "+", "not"], self.sign.op)
             return Unary(op, last, Span(last.span.source, self.sign.span.start, last.span.end))
@@ -203,9 +202,9 @@ class _Open(Struct, eq=False):
 
 
 def group(row: Sequence[Expr | Sign], misuse: Misuse) -> Expr:
-    """The tree of a row of operands, prefix and infix operators.
+    """Build the tree of a row of operands, prefix operators and infix operators.
 
-    ``misuse`` is told of two operators of a level that does not associate, as in ``a < b < c``.
+    ``misuse`` is called with two operators of a level that does not associate, as in ``a < b < c``.
     """
     waiting: list[_Open] = []
     operand: Expr | None = None
@@ -215,12 +214,12 @@ def group(row: Sequence[Expr | Sign], misuse: Misuse) -> Expr:
         elif item.prefix:
             waiting.append(_Open(PREFIX_LEVELS[item.op], item))
         elif operand is not None:
-            _infix(item, operand, waiting, misuse)
+            _push_infix(item, operand, waiting, misuse)
     assert operand is not None
     return _close(waiting, operand, LAMBDA)
 
 
-def _infix(sign: Sign, operand: Expr, waiting: list[_Open], misuse: Misuse) -> None:
+def _push_infix(sign: Sign, operand: Expr, waiting: list[_Open], misuse: Misuse) -> None:
     level = BINARY_LEVELS[sign.op]
     operand = _close(waiting, operand, level)
     top = waiting[-1] if waiting else None
@@ -234,18 +233,18 @@ def _infix(sign: Sign, operand: Expr, waiting: list[_Open], misuse: Misuse) -> N
 
 
 def _close(waiting: list[_Open], operand: Expr, level: int) -> Expr:
-    """Finish what binds tighter than ``level``."""
+    """Complete the waiting operators that bind tighter than ``level``."""
     while waiting and waiting[-1].level > level:
         operand = waiting.pop().close(operand)
     return operand
 
 
-# === What the grammar's rules make of their parts: the nodes of the tree.
+# === Rule actions: the nodes of the tree.
 #
-# An alias of ``grammar.lark`` is an entry of ``_LISTS``, or of ``_NODES`` where a rule's values are a node's
-# fields, or else a method of ``Builder``.  All get the values of the rule's symbols (for a token, its text)
-# and where the rule's text starts and ends.  Nothing here recurses: the parser acts when the parts of a rule
-# are complete, and rows and lists are built flat.
+# An alias of ``grammar.lark`` is an entry of ``_LISTS``, or of ``_NODES`` if the rule's values are a node's
+# fields, or else a method of ``Builder``. Each gets the values of the rule's symbols (for a token, its text)
+# and the offsets at which the rule's text starts and ends. Nothing here recurses: the parser calls an action
+# when the parts of its rule are complete, and rows and lists are built flat.
 
 
 RuleValues: TypeAlias = list[Any]
@@ -256,7 +255,7 @@ _ESCAPES = {"n": "\n", "t": "\t", '"': '"', "'": "'", "\\": "\\"}
 
 
 class _Paren(Struct, frozen=True, eq=False):
-    """``(e)``: an operand whose parentheses still matter to what may follow; None for ``()``."""
+    """``(e)``, which may turn out to be the parameters of a lambda; ``value`` is None for ``()``."""
 
     value: tree.Expr | None
     span: Span
@@ -269,36 +268,36 @@ class _Named(Struct, frozen=True, eq=False):
 
 
 class _OperatorRow(Struct, frozen=True, eq=False):
-    """Operands and operators in the order in which they stand, not grouped yet."""
+    """Operands and operators in source order, not grouped yet."""
 
     items: list[tree.Expr | Sign]
 
 
 class _Prefixed(Struct, frozen=True, eq=False):
-    """An operand and the prefix operators before it, from the inside out."""
+    """An operand and the prefix operators before it, innermost first."""
 
     items: list[tree.Expr | Sign]
 
 
 class _Links(Struct, eq=False):
-    """A composition that may still go on."""
+    """A composition that later links may extend."""
 
     functions: list[tree.Expr]
     span: Span
 
 
 class _Declared(Struct, frozen=True, eq=False):
-    """The name of an input, perhaps marked optional or variadic."""
+    """The name of an input with its mark: ``?`` for optional, ``...`` for variadic."""
 
     name: str
     mark: str = ""
 
 
 _UNFINISHED = {_Paren, _OperatorRow, _Prefixed, _Links}
-"""Operands that are no nodes yet."""
+"""Types of intermediate operands, which must be converted before they can enter the tree."""
 
 
-def _extended(row: RuleValues, more: RuleValues) -> RuleValues:
+def _extend(row: RuleValues, more: RuleValues) -> RuleValues:
     row.extend(more)
     return row
 
@@ -306,12 +305,12 @@ def _extended(row: RuleValues, more: RuleValues) -> RuleValues:
 _LISTS: dict[str, RuleAction] = {
     "one": lambda _, v, *__: v,
     "pair": lambda _, v, *__: [v[0], v[2]],
-    "more": lambda _, v, *__: _extended(v[0], [v[2]]),
-    "joined": lambda _, v, *__: _extended(v[0], v[2]),
+    "more": lambda _, v, *__: _extend(v[0], [v[2]]),
+    "joined": lambda _, v, *__: _extend(v[0], v[2]),
     "inner": lambda _, v, *__: v[1],
     "nothing": lambda _, v, *__: [],
 }
-"""Rules that make lists, which grow in place, and what stands between brackets."""
+"""Actions of rules that make lists, which grow in place, and of rules that unwrap brackets."""
 
 _NODES: dict[str, Callable[[RuleValues, Span], object]] = {
     "use": lambda v, at: tree.Use(tuple(v[1]), at),
@@ -336,14 +335,14 @@ _NODES: dict[str, Callable[[RuleValues, Span], object]] = {
     "capacity": lambda v, at: tree.CapacityOf(v[1], at),
     "zero_tol": lambda v, at: tree.ZeroTol(tuple(v[2]) if len(v) > 3 else (), at),
 }
-"""Rules whose values are the fields of a node."""
+"""Actions of rules whose values are the fields of a node."""
 
 
 class Builder:
-    """Makes the nodes of one source and collects the mistakes found on the way."""
+    """Builds the nodes of one source and collects the mistakes found on the way."""
 
     def __init__(self, source: Source) -> None:
-        """Start with nothing."""
+        """Start without diagnostics."""
         self.source = source
         self.diagnostics: list[Diagnostic] = []
 
@@ -352,7 +351,7 @@ class Builder:
     def _span(self, start: int, end: int) -> Span:
         return Span(self.source, start, end)
 
-    def _complain(
+    def _report(
         self,
         code: str,
         message: str,
@@ -361,11 +360,11 @@ class Builder:
         labels: tuple[Label, ...] = (),
         fix: Fix | None = None,
     ) -> None:
-        if len(self.diagnostics) < tree.MAX_ERRORS:  # one statement can have thousands
+        if len(self.diagnostics) < tree.MAX_ERRORS:  # one statement can have thousands of mistakes
             self.diagnostics.append(Diagnostic(code, message, span, labels, hint, fix=fix))
 
     def _plain(self, value: Any) -> tree.Expr:
-        """An operand as a node."""
+        """Convert an intermediate operand into a node."""
         if type(value) not in _UNFINISHED:
             return cast(tree.Expr, value)
         if isinstance(value, _Links):
@@ -374,32 +373,34 @@ class Builder:
             return cast(tree.Expr, value)
         if value.value is None:
             hint = "write `() => …` for a function without parameters"
-            self._complain("T0105", "`()` is not a value", value.span, hint)
+            self._report("T0105", "`()` is not a value", value.span, hint)
             return tree.Tuple((), value.span)
         return value.value
 
-    def _chained(self, first: Sign, second: Sign) -> None:
+    def _refuse_chain(self, first: Sign, second: Sign) -> None:
         span, here = second.span, (Label(first.span, "the first one is here"),)
         if first.op == "..":
             hint = "put one of the ranges in parentheses"
-            self._complain("T0107", "a range has two ends", span, hint, here)
+            self._report("T0107", "a range has two ends", span, hint, here)
         else:
             hint = "compare two at a time: `a < b and b < c`"
-            self._complain("T0106", "comparisons cannot be chained", span, hint, here)
+            self._report("T0106", "comparisons cannot be chained", span, hint, here)
 
     # ---- expressions
 
     def finish(self, values: RuleValues, start: int, end: int) -> tree.Expr:
-        """A whole expression: its row of operators grouped."""
+        """Build a whole expression by grouping its row of operators."""
         value = values[0]
-        if type(value) not in _UNFINISHED:  # as most are
+        if type(value) not in _UNFINISHED:  # most operands are nodes already
             return cast(tree.Expr, value)
         if isinstance(value, _Prefixed):
-            return group(value.items[::-1], self._chained)
-        return group(value.items, self._chained) if isinstance(value, _OperatorRow) else self._plain(value)
+            return group(value.items[::-1], self._refuse_chain)
+        return (
+            group(value.items, self._refuse_chain) if isinstance(value, _OperatorRow) else self._plain(value)
+        )
 
     def row(self, values: RuleValues, start: int, end: int) -> _OperatorRow:
-        """One more operator and operand."""
+        """Append an operator and an operand to the row."""
         left, sign, right = values
         if not isinstance(left, _OperatorRow):
             first, left = left, _OperatorRow([])
@@ -415,7 +416,7 @@ class Builder:
             row.items.append(self._plain(operand))
 
     def prefixed(self, values: RuleValues, start: int, end: int) -> _Prefixed:
-        """An operand with an operator before it."""
+        """Put a prefix operator before an operand."""
         sign, operand = values
         if not isinstance(operand, _Prefixed):
             operand = _Prefixed([self._plain(operand)])
@@ -440,7 +441,7 @@ class Builder:
         fix = (
             Fix(f"Write `({value.name})`", span, f"({value.name})") if isinstance(value, tree.Name) else None
         )
-        self._complain("T0112", "these are not parameters", span, hint, fix=fix)
+        self._report("T0112", "these are not parameters", span, hint, fix=fix)
         return ()
 
     def index(self, values: RuleValues, start: int, end: int) -> tree.Subscript:
@@ -452,7 +453,7 @@ class Builder:
         items, span = values[2], self._span(start, end)
         if len(items) > 1:
             hint = "the components of a list are numbered from 1"
-            self._complain("T0113", "a list has one index", items[1].span, hint)
+            self._report("T0113", "a list has one index", items[1].span, hint)
         return tree.ListSubscript(self._plain(values[0]), items[0], span)
 
     def call(self, values: RuleValues, start: int, end: int) -> tree.Call:
@@ -472,10 +473,10 @@ class Builder:
             if not isinstance(arg, _Named):
                 if seen:
                     hint = "write the arguments without a name first"
-                    self._complain("T0114", "this argument follows a named one", arg.span, hint)
+                    self._report("T0114", "this argument follows a named one", arg.span, hint)
             elif arg.name in seen:
                 first = (Label(seen[arg.name], "the first one is here"),)
-                self._complain("T0115", f"{quoted(arg.name)} is given twice", arg.span, labels=first)
+                self._report("T0115", f"{quoted(arg.name)} is given twice", arg.span, labels=first)
             else:
                 seen[arg.name] = arg.span
 
@@ -494,22 +495,20 @@ class Builder:
         text = values[0]
         if len(text) > MAX_DIGITS:
             message = f"a number of {len(text):,} digits; {MAX_DIGITS:,} are the most"
-            self._complain("T0513", message, self._span(start, end))
+            self._report("T0513", message, self._span(start, end))
             text = "0"
         return tree.Numeral(text, self._span(start, end))
 
     def text(self, values: RuleValues, start: int, end: int) -> tree.Text:
-        """A string literal."""
+        """Build a string literal."""
         value = values[0][1:-1]
-        return tree.Text(
-            self._unescaped(value, start + 1) if "\\" in value else value, self._span(start, end)
-        )
+        return tree.Text(self._unescape(value, start + 1) if "\\" in value else value, self._span(start, end))
 
-    def _unescaped(self, text: str, start: int) -> str:
+    def _unescape(self, text: str, start: int) -> str:
         def replace(match: re.Match[str]) -> str:
             if match[1] not in _ESCAPES:
                 span = self._span(start + match.start(), start + match.end())
-                self._complain("T0116", "there is no such escape", span, r"the escapes are \\ \" \' \n \t")
+                self._report("T0116", "there is no such escape", span, r"the escapes are \\ \" \' \n \t")
             return _ESCAPES.get(match[1], "")
 
         return _ESCAPE.sub(replace, text)
@@ -524,15 +523,15 @@ class Builder:
         for line in lines:
             if not isinstance(line, (tree.Define, tree.Unpack)):
                 hint = "name it, or remove it: only the last line of a block is its value"
-                self._complain("T0117", "this value is not used", line.span, hint)
+                self._report("T0117", "this value is not used", line.span, hint)
         defined = (*(line for line in lines if isinstance(line, (tree.Define, tree.Unpack))),)
         for line in (*defined, last):
             if isinstance(line, tree.Define) and line.output:
                 hint = "write `=` here, and `:=` outside of the block"
-                self._complain("T0118", "an output inside a block", line.span, hint)
+                self._report("T0118", "an output inside a block", line.span, hint)
         if isinstance(last, (tree.Define, tree.Unpack)):
             hint = "end the block with the expression that is its value"
-            self._complain("T0119", "a block ends with its value", last.span, hint)
+            self._report("T0119", "a block ends with its value", last.span, hint)
             last = last.value
         return tree.BlockExpr(defined, last, self._span(start, end))
 
@@ -542,7 +541,7 @@ class Builder:
         """``operator Name 13``."""
         since = values[2] if len(values) > 2 else None
         if since is not None and not (since.isdecimal() and len(since) < 10):
-            self._complain("T0108", "a version is a whole number", self._span(end - len(since), end))
+            self._report("T0108", "a version is a whole number", self._span(end - len(since), end))
             since = None
         return tree.Operator(values[1], int(since) if since else None, self._span(start, end))
 
@@ -556,7 +555,7 @@ class Builder:
         span = self._span(start, end)
         for again in [entry for entry in shape if isinstance(entry, tree.Ellipsis)][1:]:
             hint = "how many lengths each of two stands for could not be told: name the lengths on one side"
-            self._complain("T0130", "`...` stands once in a shape", again.span, hint)
+            self._report("T0130", "`...` stands once in a shape", again.span, hint)
         return tree.InputDecl(kind, name, values[3], shape, mark == "?", mark == "...", default, span)
 
     def declare_default(self, values: RuleValues, start: int, end: int) -> tree.InputDecl:
@@ -568,7 +567,7 @@ class Builder:
         kind, declared, _, shape = values
         if kind != "tol" or declared.mark:
             hint = f"write `{kind} {declared.name}{declared.mark}: R` and then the shape or the default"
-            self._complain("T0104", "an input needs a space", self._span(start, shape.span.start), hint)
+            self._report("T0104", "an input needs a space", self._span(start, shape.span.start), hint)
         return tree.ZerosDecl(declared.name, shape, self._span(start, end))
 
     def zeros_filled(self, values: RuleValues, start: int, end: int) -> tree.ZerosDecl:
@@ -576,7 +575,7 @@ class Builder:
         kind, declared, _, shape = values
         hint = f"drop `{kind}` to define an output, or write `=` and a shape to declare zeros"
         span = self._span(start, start + len(kind))
-        self._complain("T0109", f"`{kind}` cannot stand before `:=`", span, hint)
+        self._report("T0109", f"`{kind}` cannot stand before `:=`", span, hint)
         return tree.ZerosDecl(declared.name, shape, self._span(start, end))
 
     def output(self, values: RuleValues, start: int, end: int) -> tree.Statement:
@@ -595,14 +594,14 @@ class Builder:
             case tree.Tuple(items) if (names := _names_of(items)) is not None:
                 if output:
                     hint = "name the outputs one by one"
-                    self._complain("T0110", "a list of names cannot be an output", target.span, hint)
+                    self._report("T0110", "a list of names cannot be an output", target.span, hint)
                 return tree.Unpack(names, value, span)
-        self._complain("T0111", "this cannot be defined", target.span, _definition_hint(target))
+        self._report("T0111", "this cannot be defined", target.span, _definition_hint(target))
         return tree.Define("", None, value, output, False, span)
 
 
 def action(alias: str) -> RuleAction:
-    """What is done when the parts of a rule are complete."""
+    """Return the action of a rule, by its alias in the grammar."""
     node = _NODES.get(alias)
     if node is None:
         return _LISTS.get(alias) or cast(RuleAction, getattr(Builder, alias))
@@ -610,7 +609,7 @@ def action(alias: str) -> RuleAction:
 
 
 def _names_of(items: tuple[tree.Expr, ...]) -> tuple[str, ...] | None:
-    """The names that some expressions are, if all of them are names."""
+    """Return the names in ``items``, or None unless every item is a plain name."""
     names = [item.name for item in items if isinstance(item, tree.Name)]
     return (*names,) if len(names) == len(items) else None
 

@@ -1,6 +1,6 @@
-"""Names: what a program defines, what the language itself knows, and whether all that is mentioned is either.
+"""Name resolution: the declarations and scopes of a program, built-in names, and mistakes in their use.
 
-First declarations, scopes and cycles; then the walk that tells what is wrong with them.
+The first half collects declarations, scopes and cycles; the second walks the program and reports mistakes.
 """
 
 from __future__ import annotations
@@ -19,24 +19,30 @@ from tolcost.syntax import tree
 from tolcost.syntax.syntax_errors import ARGUMENTS, CALLS, MEMBERS, QUOTIENT, TYPES
 from tolcost.syntax.tree import MAX_NAME_ERRORS
 
-_MOST_HINTS = 30
+_MISTAKES_WITH_HINTS = 30
+"""After this many mistakes no similar names are looked for: each search compares with all names."""
 _MOST_CANDIDATES = 5000
-_MOST_STEPS = 6
+"""The most names that one misspelled name is compared with."""
+_CYCLE_STEPS_SHOWN = 6
+"""The most steps of a cycle of definitions that a diagnostic names."""
 
 
 class Signature(Struct, frozen=True):
-    """How a function may be called: with how many arguments (``high`` None: any number), and which named."""
+    """How a function may be called: the number of arguments, and the names that named arguments may have.
+
+    ``high`` is None if there is no upper limit.
+    """
 
     low: int
     high: int | None
     named: frozenset[str] = frozenset()
 
     def takes(self, count: int) -> bool:
-        """Whether it can be called with so many arguments."""
+        """Whether the function can be called with ``count`` arguments."""
         return self.low <= count and (self.high is None or count <= self.high)
 
     def __str__(self) -> str:
-        """In words, as in "takes …".
+        """Describe the number of arguments, to follow "takes".
 
         >>> str(Signature(1, 1)), str(Signature(2, 3)), str(Signature(1, None))
         ('1 argument', '2 to 3 arguments', 'at least 1 argument')
@@ -48,7 +54,7 @@ class Signature(Struct, frozen=True):
 
 
 KnownNames: TypeAlias = Mapping[str, Signature | None]
-"""Names from elsewhere; None for a value."""
+"""Names that other files define, each with its signature; None for a value."""
 
 _PRIMITIVES = {
     "shape": (1, 1), "dim": (1, 1), "capacity": (1, 1), "vol": (1, 1), "space": (1, 1), "convert": (2, 2),
@@ -66,37 +72,37 @@ BUILTINS: dict[str, Signature] = {
 }
 CONSTANTS = frozenset({"true", "false", "Inf", "NaN", "pi", "outputs"})
 BINDERS = {"map": 2, "reduce": 3, "trips": 3, "tripcount": 3}
-"""The functions whose body sees coordinates, and which argument names these."""
+"""The functions whose body sees coordinates, and the position of the argument that names them."""
 
 Sort: TypeAlias = Literal["function", "value", "input", "zeros", "length", "parameter", "coordinate"]
 
 
 class Definition(Struct, eq=False):
-    """A name, what gave it, and which definitions of the same scope it needs."""
+    """A definition: its name, its statement, and the definitions of the same scope that it needs."""
 
     name: str
     sort: Sort
     span: Span
     arity: int | None = None
     functional: bool = False
-    """A value that, as it is written, is a function."""
+    """Whether the value is visibly a function, as written."""
     fills: bool = False
-    """It fills a ToL declared before, whose name it bears."""
+    """Whether it fills a ToL of the same name that was declared before."""
     needs: dict[Definition, Span] = field(default_factory=dict)
 
     @property
     def place(self) -> Span:
-        """Where its name stands."""
+        """The place of the name inside the definition."""
         return place_of(self.span, self.name)
 
     @property
     def maybe_function(self) -> bool:
-        """Whether it can be called, as far as one can see."""
+        """Whether it may be a function, as far as its text shows."""
         return self.functional or self.sort in ("function", "parameter")
 
 
 def place_of(span: Span, name: str, which: int = 0) -> Span:
-    """The first place of a name in a span (or the second …; -1 for the last); the span if there is none."""
+    """Find an occurrence of a name in a span (0 first, -1 last); return the span if there is none."""
     pattern = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
     found = [match.span() for match in pattern.finditer(span.source.text, span.start, span.end)]
     usable = -len(found) <= which < len(found)
@@ -104,9 +110,9 @@ def place_of(span: Span, name: str, which: int = 0) -> Span:
 
 
 class NameScope(Struct, eq=False):
-    """Names, those around them, and whether ``*`` means something here.
+    """A scope: its names, the scope around it, and whether ``*`` has a meaning inside.
 
-    ``owner`` is the definition whose parameters these are.
+    ``owner`` is the definition whose parameters make up the scope.
     """
 
     parent: NameScope | None
@@ -115,7 +121,10 @@ class NameScope(Struct, eq=False):
     names: dict[str, Definition] = field(default_factory=dict)
 
     def lookups(self, name: str) -> Iterator[tuple[Definition, Definition | None]]:
-        """What a name may mean, the nearest first, each with the definition beside it that needs it."""
+        """Yield the definitions of a name, innermost first.
+
+        Each comes with the definition of its own scope that contains the mention, if there is one.
+        """
         scope: NameScope | None = self
         owner: Definition | None = None
         while scope is not None:
@@ -124,7 +133,7 @@ class NameScope(Struct, eq=False):
             owner, scope = scope.owner, scope.parent
 
     def visible(self) -> Iterator[str]:
-        """All names that can be used here."""
+        """Yield all names that can be used in this scope."""
         scope: NameScope | None = self
         while scope is not None:
             yield from scope.names
@@ -132,12 +141,12 @@ class NameScope(Struct, eq=False):
 
 
 def is_global(name: str, known: KnownNames) -> bool:
-    """Whether a name has a meaning without being defined in the program."""
+    """Whether a name has a meaning without a definition in the program."""
     return name in BUILTINS or name in CONSTANTS or name in SPACES or name in known
 
 
 def signatures(program: tree.Module) -> dict[str, Signature | None]:
-    """What a library defines for the programs that use it."""
+    """Return the names that a library file defines for the programs that use it."""
     found: dict[str, Signature | None] = {}
     for statement in program.statements:
         match statement:
@@ -153,7 +162,7 @@ def signatures(program: tree.Module) -> dict[str, Signature | None]:
 
 
 def operator_signature(program: tree.Module) -> tuple[str, Signature] | None:
-    """The name under which a program can be called, and how; None without an ``operator`` header."""
+    """Return the operator's name and signature, or None if the program has no ``operator`` header."""
     header = next((s for s in program.statements if isinstance(s, tree.Operator)), None)
     if header is None:
         return None
@@ -172,7 +181,7 @@ class Declarations(Struct, eq=False):
     definitions: list[Definition] = field(default_factory=list)
     spaces: set[str] = field(default_factory=lambda: set(SPACES))
     uses: dict[Definition, list[Span]] = field(default_factory=dict)
-    """Where each definition is mentioned."""
+    """The places where each definition is mentioned."""
 
     def tell(
         self,
@@ -183,7 +192,7 @@ class Declarations(Struct, eq=False):
         labels: tuple[Label, ...] = (),
         fix: Fix | None = None,
     ) -> None:
-        """Note a mistake, unless there are too many already."""
+        """Record a mistake, unless there are already ``MAX_NAME_ERRORS``."""
         if len(self.found) < MAX_NAME_ERRORS:
             self.found.append(Diagnostic(code, message, span, labels, hint, fix=fix))
 
@@ -196,7 +205,10 @@ class Declarations(Struct, eq=False):
         candidates: Iterable[str],
         otherwise: str | None = None,
     ) -> None:
-        """Note a name that nothing has, and the one that was perhaps meant, or else ``otherwise``."""
+        """Record an unknown name with a suggestion for the name meant.
+
+        Without a suggestion, hint at ``otherwise``.
+        """
         meant = self.similar(name, candidates)
         hint = f"did you mean `{meant}`?" if meant else otherwise
         self.tell(code, message, span, hint, fix=Fix(f"Write `{meant}`", span, meant) if meant else None)
@@ -204,7 +216,7 @@ class Declarations(Struct, eq=False):
     # ---- declarations
 
     def declare_all(self, program: tree.Module) -> NameScope:
-        """The scope of the program, with everything that its statements define."""
+        """Declare every statement of the program and return its scope."""
         top = NameScope(None)
         inputs = [s for s in program.statements if isinstance(s, tree.InputDecl)]
         for statement in program.statements:
@@ -217,7 +229,7 @@ class Declarations(Struct, eq=False):
         return top
 
     def declare(self, statement: tree.Statement, scope: NameScope) -> None:
-        """Note what a statement defines."""
+        """Add the names that a statement defines to the scope."""
         match statement:
             case tree.Define(name=name, params=None, value=value, output=output):
                 found = Definition(name, "value", statement.span, functional=_is_function(value))
@@ -245,7 +257,8 @@ class Declarations(Struct, eq=False):
             fix = _filled(definition.place) if first.sort == "zeros" and definition.sort == "value" else None
             told = f"{quoted(definition.name)} is defined twice"
             self.tell("T0202", told, definition.place, hint, label, fix)
-            first.fills = True  # so that the second one, if it builds on the first, is not told to be a cycle
+            # so that a second definition that builds on the first is not reported as a cycle, too
+            first.fills = True
             return
         if first is not None:
             self.uses.setdefault(definition, []).append(first.place)
@@ -264,7 +277,7 @@ class Declarations(Struct, eq=False):
                 self.tell("T0216", message, place_of(statement.span, statement.name))
 
     def check_output(self, program: tree.Module) -> None:
-        """A program has an output: those marked so, or else its last definition."""
+        """Report a program without an output: none is marked, and the last definition is no value."""
         defined = [s for s in program.statements if isinstance(s, (tree.Define, tree.Unpack, tree.ZerosDecl))]
         if any(isinstance(s, tree.Define) and s.output for s in defined):
             return
@@ -278,7 +291,7 @@ class Declarations(Struct, eq=False):
             self.tell("T0212", "the program has no output: a function is not one", place, hint)
 
     def check_space(self, space: str, statement: tree.Statement) -> None:
-        """A space is one of the language's, or declared."""
+        """Report a space that is neither built in nor declared."""
         if space not in self.spaces:
             span = place_of(statement.span, space, -1)
             meant = (TYPES[space],) if space in TYPES else sorted(self.spaces)
@@ -287,7 +300,7 @@ class Declarations(Struct, eq=False):
             )
 
     def unique(self, names: Iterable[str], span: Span) -> None:
-        """No name stands twice among parameters or coordinates."""
+        """Report parameters or coordinates that share a name."""
         seen: set[str] = set()
         for name in names:
             if name in seen:
@@ -295,12 +308,15 @@ class Declarations(Struct, eq=False):
             seen.add(name)
 
     def similar(self, name: str, candidates: Iterable[str]) -> str | None:
-        """The name that was perhaps meant; after many mistakes none is looked for."""
-        return None if len(self.found) > _MOST_HINTS else similar(name, candidates)
+        """Suggest the name meant.
+
+        Give up after many mistakes, when searching each time would take too long.
+        """
+        return None if len(self.found) > _MISTAKES_WITH_HINTS else similar(name, candidates)
 
 
 def similar(name: str, candidates: Iterable[str]) -> str | None:
-    """The name that was perhaps meant.
+    """Suggest the candidate closest to a name.
 
     >>> similar("SAMEUPPER", ["SAME_UPPER", "VALID"]), similar("FULL", ["SAME_UPPER", "VALID"])
     ('SAME_UPPER', None)
@@ -323,20 +339,20 @@ def _same_letters(meant: str, name: str) -> int:
 
 
 def _is_slip(meant: str, name: str) -> bool:
-    """Whether a letter is another one, too many or missing: `exq` is `exp`, and `sqt` is `sqrt`."""
+    """Whether names differ by one letter, changed, added or missing: `exq` and `exp`, `sqt` and `sqrt`."""
     same = _same_letters(meant, name)
     a, b = meant[same:], name[same:]
     return a[1:] == b[1:] or a[1:] == b or a == b[1:]
 
 
 def _filled(place: Span) -> Fix | None:
-    """``y := ...`` for ``y = ...``."""
+    """Suggest ``y := ...`` for ``y = ...``."""
     sign = re.compile(r"\s*(=)(?!=)").match(place.source.text, place.end)
     return Fix("Write `:=`", Span(place.source, *sign.span(1)), ":=") if sign else None
 
 
 def _lengths(statement: tree.InputDecl) -> list[tree.Name]:
-    """The names in a declared shape that stand for lengths."""
+    """Return the names in a declared shape that stand for lengths."""
     found: list[tree.Name] = []
     waiting = [e for e in statement.shape if not isinstance(e, tree.Ellipsis)]
     while waiting:
@@ -351,7 +367,7 @@ def _lengths(statement: tree.InputDecl) -> list[tree.Name]:
 
 
 def _is_function(value: tree.Expr) -> bool:
-    """Whether an expression, as written, gives a function.  A name may stand for one."""
+    """Whether an expression gives a function, as written. A name may stand for a function, so it counts."""
     match value:
         case tree.Arrow() | tree.OperatorName() | tree.Compose() | tree.Name():
             return True
@@ -365,7 +381,7 @@ def _is_function(value: tree.Expr) -> bool:
 
 
 def cycles(definitions: Iterable[Definition]) -> list[Diagnostic]:
-    """One diagnostic for each cycle met; walks without recursion."""
+    """Return one diagnostic for each cycle of definitions; walks without recursion."""
     done: set[Definition] = set()
     found = []
     for definition in definitions:
@@ -379,7 +395,7 @@ def cycles(definitions: Iterable[Definition]) -> list[Diagnostic]:
                 del open_[path.pop()]
                 rest.pop()
             elif needed in open_:
-                found.append(_told(path[open_[needed] :]))
+                found.append(_cycle_diagnostic(path[open_[needed] :]))
                 done.update(path[open_[needed] :])
             else:
                 open_[needed] = len(path)
@@ -388,14 +404,14 @@ def cycles(definitions: Iterable[Definition]) -> list[Diagnostic]:
     return found
 
 
-def _told(cycle: list[Definition]) -> Diagnostic:
+def _cycle_diagnostic(cycle: list[Definition]) -> Diagnostic:
     first = cycle[0]
     following = [*cycle[1:], first]
-    steps = [*cycle[:_MOST_STEPS], *cycle[-1:]] if len(cycle) > _MOST_STEPS else cycle
+    steps = [*cycle[:_CYCLE_STEPS_SHOWN], *cycle[-1:]] if len(cycle) > _CYCLE_STEPS_SHOWN else cycle
     way = " → ".join(quoted(d.name) for d in [*steps, first])
     labels = tuple(
         Label(d.needs[after], f"{quoted(d.name)} needs {quoted(after.name)}")
-        for d, after in list(zip(cycle, following, strict=True))[1:_MOST_STEPS]
+        for d, after in list(zip(cycle, following, strict=True))[1:_CYCLE_STEPS_SHOWN]
     )
     message = f"{quoted(first.name)} is defined in terms of itself"
     message += f": {way}" if len(cycle) > 1 else ""
@@ -403,11 +419,11 @@ def _told(cycle: list[Definition]) -> Diagnostic:
     return Diagnostic("T0204", message, first.needs[following[0]], labels, hint)
 
 
-# === The walk: what can be known about a program's names without knowing any value or shape.
+# === The walk: mistakes in names that can be found without any value or shape.
 #
-# Unknown names, calls with the wrong number of arguments, names defined twice or in terms of themselves,
-# ``*`` where no element is meant.  Types, shapes and the sense of attributes are the elaborator's.  The
-# walk keeps its own stack, and tells everything it finds.
+# It finds unknown names, calls with the wrong number of arguments, names defined twice or in terms of
+# themselves, and ``*`` where there is no current element. Types, shapes and the values of attributes are
+# checked by ``elaborate``. The walk keeps its own stack and reports every mistake it finds.
 
 
 _KNOWN_INSIDE: Mapping[Sort, str] = {
@@ -415,7 +431,7 @@ _KNOWN_INSIDE: Mapping[Sort, str] = {
     "coordinate": "the `map` or `reduce` whose coordinate it is",
     "value": "the block that defines it",
 }
-"""Where names of other scopes are known, in words."""
+"""For names of other scopes, the construct inside which they are visible."""
 
 
 def resolve(
@@ -423,17 +439,17 @@ def resolve(
     known: KnownNames | None = None,
     others: Iterable[str] = (),
 ) -> tuple[Diagnostic, ...]:
-    r"""All mistakes in the names of a program, in the order of its text.
+    r"""Return all mistakes in the names of a program, in source order.
 
-    ``known`` are names from elsewhere: the definitions of libraries in use, and operators; ``others`` are
-    operators that are not mentioned, but perhaps meant.
+    ``known`` are names from elsewhere: the definitions of the libraries in use, and operators; ``others`` are
+    operators that the program does not mention, as candidates for suggestions.
 
     >>> from tolcost.diagnostics import Source
     >>> from tolcost.syntax.parser import parse
     >>> [d.message for d in resolve(parse(Source("demo", "tol x: R [n]\ny := map(x, exq(*))")))]
     ['there is no function `exq`']
     """
-    resolver = _resolved(program, known)
+    resolver = _resolve_program(program, known)
     resolver.check_output(program)
     resolver.tell_unknown({name.lower(): name for name in others} if resolver.unknown else {})
     found = [*resolver.found, *cycles(resolver.definitions)]
@@ -441,18 +457,18 @@ def resolve(
 
 
 class Occurrences(Struct, frozen=True):
-    """A name of a program: where it is defined, and where it is mentioned."""
+    """A name of a program, with its definition and all its mentions."""
 
     name: str
     sort: Sort
     place: Span
     uses: tuple[Span, ...]
     statement: Span
-    """What defines it."""
+    """The statement that defines it."""
 
 
 def occurrences(program: tree.Module, known: KnownNames | None = None) -> tuple[Occurrences, ...]:
-    r"""All that a program defines, in the order of its text; one name may be defined in several scopes.
+    r"""Return every name that a program defines, in source order; several scopes may define the same name.
 
     >>> from tolcost.diagnostics import Source
     >>> from tolcost.syntax.parser import parse
@@ -460,7 +476,7 @@ def occurrences(program: tree.Module, known: KnownNames | None = None) -> tuple[
     >>> [(one.name, one.sort, len(one.uses)) for one in found][2:]
     [('y', 'value', 0), ('f', 'function', 1), ('x', 'parameter', 1)]
     """
-    uses = _resolved(program, known).uses
+    uses = _resolve_program(program, known).uses
     filled = {place for one, places in uses.items() if one.fills for place in places}
     found = [
         Occurrences(one.name, one.sort, one.place, tuple(places), one.span)
@@ -471,7 +487,7 @@ def occurrences(program: tree.Module, known: KnownNames | None = None) -> tuple[
 
 
 def unused(program: tree.Module) -> tuple[Diagnostic, ...]:
-    r"""A warning for each definition that nothing mentions and that is no output.
+    r"""Warn about each definition that nothing mentions and that is not an output.
 
     >>> from tolcost.diagnostics import Source
     >>> from tolcost.syntax.parser import parse
@@ -486,11 +502,12 @@ def unused(program: tree.Module) -> tuple[Diagnostic, ...]:
         Diagnostic("T0218", f"{quoted(one.name)} is never used", one.place, severity="warning")
         for one in occurrences(program)
         if one.sort in ("value", "function") and not one.uses and one.statement not in outputs
-        if not one.name.startswith("_")  # as of components that are not needed
+        # marked by the author as unused, like the components of a list that are not needed
+        if not one.name.startswith("_")
     )
 
 
-def _resolved(program: tree.Module, known: KnownNames | None) -> _Resolver:
+def _resolve_program(program: tree.Module, known: KnownNames | None) -> _Resolver:
     resolver = _Resolver(known or {})
     top = resolver.declare_all(program)
     for definition in top.names.values():
@@ -508,7 +525,7 @@ class _Resolver(Declarations):
     # ---- statements
 
     def check(self, statement: tree.Statement, scope: NameScope) -> None:
-        """The parts of a statement: spaces at once, expressions later."""
+        """Check the spaces of a statement now, and queue its expressions."""
         match statement:
             case tree.SpaceDecl(space=space):
                 self.check_space(space, statement)
@@ -522,12 +539,12 @@ class _Resolver(Declarations):
             case _:
                 pass
         if isinstance(statement, (tree.Define, tree.Unpack)):
-            self._body(statement, scope)
+            self._queue_body(statement, scope)
         else:
-            self._later(tree.children(statement), scope)
+            self._queue(tree.children(statement), scope)
 
-    def _body(self, statement: tree.Define | tree.Unpack, scope: NameScope) -> None:
-        """The value of a definition, in the scope of its parameters."""
+    def _queue_body(self, statement: tree.Define | tree.Unpack, scope: NameScope) -> None:
+        """Queue the value of a definition, to be visited in the scope of its parameters."""
         params = (statement.params or ()) if isinstance(statement, tree.Define) else ()
         first, *others = statement.names if isinstance(statement, tree.Unpack) else (statement.name,)
         self.unique(params, statement.span)
@@ -541,86 +558,89 @@ class _Resolver(Declarations):
     # ---- expressions
 
     def walk(self) -> None:
-        """Look at all expressions there are."""
+        """Visit all queued expressions, and those that they queue in turn."""
         while self.waiting:
             expr, scope = self.waiting.pop()
             self._visit(expr, scope)
 
-    def _later(self, exprs: Iterable[tree.Expr | tree.Ellipsis], scope: NameScope) -> None:
+    def _queue(self, exprs: Iterable[tree.Expr | tree.Ellipsis], scope: NameScope) -> None:
         self.waiting.extend([(expr, scope) for expr in exprs])
 
     def _visit(self, expr: tree.Expr | tree.Ellipsis, scope: NameScope) -> None:
         match expr:
             case tree.Name():
-                self._value(expr, scope)
+                self._visit_value(expr, scope)
             case tree.Numeral():
                 pass
             case tree.Star() if not scope.star:
                 hint = "`*` is the current element of a `map` or `reduce`"
                 self.tell("T0206", "`*` stands outside of any `map` or `reduce`", expr.span, hint)
             case tree.Call():
-                self._call(expr, scope)
+                self._visit_call(expr, scope)
             case tree.Compose(functions=functions):
-                self._composed(functions, scope)
+                self._visit_composition(functions, scope)
             case tree.Arrow(params=params, body=body):
                 self.unique(params, expr.span)
-                self._later((body,), NameScope(scope, scope.star, None, self._parameters(params, expr.span)))
+                self._queue((body,), NameScope(scope, scope.star, None, self._parameters(params, expr.span)))
             case tree.BlockExpr():
-                self._block(expr, NameScope(scope, scope.star))
+                self._visit_block(expr, NameScope(scope, scope.star))
             case tree.ListSubscript(item=tree.Splice(span=span)):
                 self.tell("T0207", "a list has one index, so nothing can be spliced there", span)
             case _:
-                self._later(tree.children(expr), scope)
+                self._queue(tree.children(expr), scope)
 
-    def _block(self, block: tree.BlockExpr, inner: NameScope) -> None:
+    def _visit_block(self, block: tree.BlockExpr, inner: NameScope) -> None:
         for statement in block.statements:
             self.declare(statement, inner)
         for definition in inner.names.values():
             self.uses.setdefault(definition, [])
         for statement in block.statements:
-            self._body(statement, inner)
-        self._later((block.result,), inner)
+            self._queue_body(statement, inner)
+        self._queue((block.result,), inner)
 
-    def _value(self, name: tree.Name, scope: NameScope) -> None:
+    def _visit_value(self, name: tree.Name, scope: NameScope) -> None:
         for definition, owner in scope.lookups(name.name):
-            self._note(owner, definition, name.span)
+            self._record_use(owner, definition, name.span)
             return
         if not is_global(name.name, self.known) and name.name not in self.spaces:
-            self._unknown(name, scope, is_function=False)
+            self._remember_unknown(name, scope, is_function=False)
 
-    def _call(self, call: tree.Call, scope: NameScope) -> None:
+    def _visit_call(self, call: tree.Call, scope: NameScope) -> None:
         signature = None
         function = call.function
         if isinstance(function, tree.Name):
-            signature = self._function(function, scope, call)
+            signature = self._resolve_function(function, scope, call)
         else:
-            self._later((function,), scope)
+            self._queue((function,), scope)
         place = BINDERS.get(function.name) if isinstance(function, tree.Name) else None
         if place is not None and signature is not None:
-            self._bound(call, place, scope)
+            self._visit_binder(call, place, scope)
         else:
-            self._later((a for a in call.args if not isinstance(a, tree.Star)), scope)
-        self._later((value for _, value in call.named), scope)
+            self._queue((a for a in call.args if not isinstance(a, tree.Star)), scope)
+        self._queue((value for _, value in call.named), scope)
 
-    def _composed(self, functions: tuple[tree.Expr, ...], scope: NameScope) -> None:
+    def _visit_composition(self, functions: tuple[tree.Expr, ...], scope: NameScope) -> None:
         last = functions[-1]
         member = last.name if isinstance(last, tree.Name) else ""
         for function in functions:
             if isinstance(function, tree.Name):
-                self._function(function, scope, None, MEMBERS.get(member))
+                self._resolve_function(function, scope, None, MEMBERS.get(member))
             else:
-                self._later((function,), scope)
+                self._queue((function,), scope)
 
-    def _bound(self, call: tree.Call, place: int, scope: NameScope) -> None:
-        """``map`` and ``reduce``: their body sees ``*`` and the coordinates that are named after it."""
+    def _visit_binder(self, call: tree.Call, place: int, scope: NameScope) -> None:
+        """Visit a call from ``BINDERS``.
+
+        Its body sees ``*`` and the coordinates that a later argument names.
+        """
         coordinates = call.args[place] if len(call.args) > place else None
         names = self._coordinates(coordinates)
         self.unique((n.name for n in names), coordinates.span if coordinates else call.span)
-        bound = self._local(Definition(n.name, "coordinate", n.span) for n in names)
+        bound = self._make_scope(Definition(n.name, "coordinate", n.span) for n in names)
         for index, arg in enumerate(call.args[:place]):
             inner = NameScope(scope, True, None, bound) if index == 1 else scope
             if not isinstance(arg, tree.Star) or inner.star:
-                self._later((arg,), inner)
+                self._queue((arg,), inner)
 
     def _coordinates(self, expr: tree.Expr | None) -> list[tree.Name]:
         items = expr.items if isinstance(expr, tree.Bracket) else (expr,) if expr is not None else ()
@@ -634,33 +654,36 @@ class _Resolver(Declarations):
                 self.tell("T0214", "coordinates are named here", inner.span, hint)
         return names
 
-    def _function(
+    def _resolve_function(
         self, name: tree.Name, scope: NameScope, call: tree.Call | None, hint: str | None = None
     ) -> Signature | None:
-        """What a name in call position means: the nearest function of that name; ``hint`` if it is none."""
+        """Resolve a name in call position to the nearest function.
+
+        If it is not a function, report it with ``hint``.
+        """
         hidden: Definition | None = None
         for definition, owner in scope.lookups(name.name):
             builtin = name.name in BUILTINS or name.name in self.known
             if definition.maybe_function and not (definition.sort == "value" and builtin):
-                self._note(owner, definition, name.span)
+                self._record_use(owner, definition, name.span)
                 if definition.arity is not None:
-                    self._count(name, Signature(definition.arity, definition.arity), call, definition)
+                    self._check_count(name, Signature(definition.arity, definition.arity), call, definition)
                 return None
             hidden = hidden or definition
         signature = self.known.get(name.name) or BUILTINS.get(name.name)
         if signature is not None:
-            self._count(name, signature, call, None)
+            self._check_count(name, signature, call, None)
         elif hidden is not None or name.name in CONSTANTS:
             label = (Label(hidden.place, f"this {hidden.sort}"),) if hidden else ()
             indexed = hidden is not None and hidden.sort in ("input", "zeros") and len(name.name) < 40
             hint = hint or (f"an element is selected with `{name.name}[i]`" if indexed else None)
-            fix = _indexed(name, call) if indexed and call is not None else None
+            fix = _index_fix(name, call) if indexed and call is not None else None
             self.tell("T0205", f"{quoted(name.name)} is not a function", name.span, hint, label, fix)
         elif name.name not in self.known:
-            self._unknown(name, scope, is_function=True)
+            self._remember_unknown(name, scope, is_function=True)
         return signature
 
-    def _count(
+    def _check_count(
         self, name: tree.Name, signature: Signature, call: tree.Call | None, own: Definition | None
     ) -> None:
         if call is None:
@@ -672,7 +695,7 @@ class _Resolver(Declarations):
             meant = self.similar(wrong[0], sorted(signature.named))
             none = None if signature.named else "only operators have named arguments"
             hint = f"did you mean `{meant}`?" if meant else none
-            self.tell("T0208", message, call.span, hint, label, _renamed(call, wrong[0], meant))
+            self.tell("T0208", message, call.span, hint, label, _rename_fix(call, wrong[0], meant))
         count = len(call.args)
         if any(isinstance(a, tree.Splice) for a in call.args):
             return
@@ -681,14 +704,14 @@ class _Resolver(Declarations):
             hint = ARGUMENTS.get(name.name) if own is None and count < signature.low else None
             self.tell("T0203", message, call.span, hint, label)
 
-    def _unknown(self, name: tree.Name, scope: NameScope, is_function: bool) -> None:
-        """Remember the first use of an unknown name."""
+    def _remember_unknown(self, name: tree.Name, scope: NameScope, is_function: bool) -> None:
+        """Remember the first mention of an unknown name."""
         first = self.unknown.get(name.name)
         if first is None or name.span.start < first[1].span.start:
             self.unknown[name.name] = is_function, name, scope
 
     def tell_unknown(self, others: Mapping[str, str]) -> None:
-        """Tell of the unknown names, of each once; ``others`` are operators by name in small letters."""
+        """Report each unknown name once; ``others`` are operators by their name in lower case."""
         for is_function, name, scope in self.unknown.values():
             told = f"there is {'no function' if is_function else 'nothing named'} {quoted(name.name)}"
             if name.name == "iter":
@@ -703,7 +726,7 @@ class _Resolver(Declarations):
             self.tell_meant("T0201", told, name.span, name.name, candidates, otherwise)
 
     def _how_to_know(self, name: str) -> str:
-        """What can be done about a value of no name: it is another scope's, or is to come from outside."""
+        """Hint at how to get a value of an unknown name: from the scope that defines it, or from outside."""
         inner = next((one.sort for one in self.uses if one.name == name and one.sort in _KNOWN_INSIDE), None)
         if inner is not None:
             return f"it is known only inside of {_KNOWN_INSIDE[inner]}"
@@ -712,23 +735,23 @@ class _Resolver(Declarations):
         return f"{coordinate if len(name) == 1 else ''}{outside}"
 
     def _parameters(self, names: Iterable[str], span: Span) -> dict[str, Definition]:
-        return self._local(Definition(name, "parameter", span) for name in names)
+        return self._make_scope(Definition(name, "parameter", span) for name in names)
 
-    def _local(self, definitions: Iterable[Definition]) -> dict[str, Definition]:
-        """The names of a scope of their own."""
+    def _make_scope(self, definitions: Iterable[Definition]) -> dict[str, Definition]:
+        """Build the names of a new scope."""
         found = {definition.name: definition for definition in definitions}
         self.uses.update((definition, []) for definition in found.values())
         return found
 
-    def _note(self, owner: Definition | None, needed: Definition, span: Span) -> None:
-        """Remember where a definition is mentioned, and which other needs it: not the ToL that it fills."""
+    def _record_use(self, owner: Definition | None, needed: Definition, span: Span) -> None:
+        """Record a mention of a definition and the owner's need for it, unless the owner fills its zeros."""
         self.uses.setdefault(needed, []).append(span)
         if owner is not None and not (owner is needed and owner.fills):
             owner.needs.setdefault(needed, span)
 
 
-def _indexed(name: tree.Name, call: tree.Call) -> Fix | None:
-    """A call of what is no function as the selection of an element."""
+def _index_fix(name: tree.Name, call: tree.Call) -> Fix | None:
+    """Suggest brackets for a call of something that is not a function: an element was meant."""
     span = Span(call.span.source, name.span.end, call.span.end)
     inside = span.text.strip()
     if call.named or not call.args or inside[:1] != "(":
@@ -736,8 +759,8 @@ def _indexed(name: tree.Name, call: tree.Call) -> Fix | None:
     return Fix("Write `[ ]`", span, f"[{inside[1:-1]}]")
 
 
-def _renamed(call: tree.Call, wrong: str, meant: str | None) -> Fix | None:
-    """A named argument under the name that was meant."""
+def _rename_fix(call: tree.Call, wrong: str, meant: str | None) -> Fix | None:
+    """Suggest the right name for a named argument."""
     span = call.span
     place = re.compile(rf"(?<!\w){re.escape(wrong)}(?=\s*:)").search(span.source.text, span.start, span.end)
     if meant is None or place is None:
@@ -750,7 +773,7 @@ _WORD = re.compile(r"[^\W\d]\w*")
 
 
 def quotients_in_comments(program: tree.Module) -> tuple[Diagnostic, ...]:
-    r"""A warning for each comment behind a statement that reads as if it were divided by: ``h = n // 2``.
+    r"""Warn about a comment after a statement that reads like a divisor: ``h = n // 2``.
 
     >>> from tolcost.diagnostics import Source
     >>> from tolcost.syntax.parser import parse
@@ -769,7 +792,7 @@ def quotients_in_comments(program: tree.Module) -> tuple[Diagnostic, ...]:
 
 
 def rounded_quotients(program: tree.Module) -> tuple[Diagnostic, ...]:
-    r"""A warning for each quotient of numbers in the text that is rounded down: ``sqrt(1 / 8)`` is 0.
+    r"""Warn about each quotient of literal integers that is rounded down: ``sqrt(1 / 8)`` is 0.
 
     >>> from tolcost.diagnostics import Source
     >>> from tolcost.syntax.parser import parse
@@ -780,14 +803,14 @@ def rounded_quotients(program: tree.Module) -> tuple[Diagnostic, ...]:
     chains = (
         node for s in program.statements for node in tree.inner_nodes(s) if isinstance(node, tree.Infix)
     )
-    return tuple(found for chain in chains if (found := _rounded(chain)) is not None)
+    return tuple(found for chain in chains if (found := _rounding_warning(chain)) is not None)
 
 
-def _rounded(chain: tree.Infix) -> Diagnostic | None:
-    """What the numbers that a product begins with come to, where a quotient of them leaves a remainder."""
-    worth = _whole(chain.first)
+def _rounding_warning(chain: tree.Infix) -> Diagnostic | None:
+    """Multiply out the leading literals of a product; warn at the first quotient that leaves a remainder."""
+    worth = _integer_literal(chain.first)
     for sign, operand in chain.rest:
-        number = _whole(operand)
+        number = _integer_literal(operand)
         if worth is None or number is None or sign not in ("*", "/") or (sign == "/" and number == 0):
             return None
         if sign == "/" and worth % number:
@@ -799,11 +822,11 @@ def _rounded(chain: tree.Infix) -> Diagnostic | None:
     return None
 
 
-def _whole(expr: tree.Expr) -> int | None:
+def _integer_literal(expr: tree.Expr) -> int | None:
     return int(expr.text) if isinstance(expr, tree.Numeral) and expr.text.isdecimal() else None
 
 
 def _code(program: tree.Module) -> str:
-    """The text without its comments."""
+    """Return the text without its comments."""
     ends = [0, *(end for c in program.comments for end in (c.span.start, c.span.end)), program.span.end]
     return "".join(program.span.source.text[a:b] for a, b in zip(ends[::2], ends[1::2], strict=True))

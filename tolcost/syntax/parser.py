@@ -1,12 +1,12 @@
-"""Text to tree: a table-driven LALR(1) parser with a contextual lexer, one statement at a time.
+"""The parser: a table-driven LALR(1) parser with a contextual lexer, one statement at a time.
 
-In each state only the terminals that the grammar can use there are tried.  The parser knows which
-brackets are open and so what a new line means: nothing inside ``( )`` and ``[ ]``, a separator inside
-``{ }``, the end of a statement outside unless the next line is indented; and nothing at all where the
-statement cannot end.  After a mistake it goes on at the next line that looks like a statement, so that
-one run tells of several.  It does not look names up (``names``).
+In each state the lexer tries only the terminals that the grammar allows there. The parser knows which
+brackets are open and so what a new line means: nothing inside ``( )`` and ``[ ]``; a separator inside ``{
+}``; outside of brackets the end of the statement, unless the next line is indented or the statement cannot
+end there. After a mistake it resumes at the next line that looks like a statement, so that one run reports
+several mistakes. It does not resolve names (``names``).
 
-A definition comes with the library files that it uses: ``Definitions`` reads them together.
+``Definitions`` reads a definition together with the library files that it uses.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _ENDING = frozenset(_PAIRS) | {"NAME", "NUMBER", "STRING", "STAR", "TICK", "KIND
 
 
 def parse(source: Source) -> Module:
-    """The tree of a program; raises ``Rejected`` with all syntax errors found.
+    """Parse a program; raise ``Rejected`` with all syntax errors found.
 
     >>> parse(Source("demo", "y := map(x, * + 1)")).statements[0].name
     'y'
@@ -53,23 +53,26 @@ def parse(source: Source) -> Module:
 
 
 class Statements:
-    """The statements of a text, each read when it is asked for."""
+    """The statements of a text, each parsed on demand."""
 
     def __init__(self, source: Source) -> None:
-        """Look at the text as a whole only."""
+        """Check the text as a whole; parse nothing yet."""
         check_text(source)
         self._parser = _Parser(source)
         self._found: dict[tuple[int, int], Statement | None] = {}
 
     def between(self, start: int, end: int) -> Statement | None:
-        """What stands from one place to another; None unless that is one statement without a mistake."""
+        """Return the statement between two offsets.
+
+        It is None unless they enclose exactly one statement without a mistake.
+        """
         if (start, end) not in self._found:
             self._found[start, end] = self._parser.between(start, end)
         return self._found[start, end]
 
 
 class _Parser:
-    """The text, how far it is read, and what has been found so far."""
+    """The state of the parser: the text, the current offset, and what has been found so far."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -101,7 +104,10 @@ class _Parser:
         return Module(tuple(statements), tuple(self.comments), Span(self.source, 0, len(self.text)))
 
     def between(self, start: int, end: int) -> Statement | None:
-        """One statement, if it goes from one place to another."""
+        """Parse the statement that starts at one offset.
+
+        Return None unless it ends at the other, without a mistake.
+        """
         self.pos = start
         try:
             statement = self._statement()
@@ -120,10 +126,10 @@ class _Parser:
         return statement
 
     def _run(self) -> Statement:
-        """The automaton, from the start of a statement to its end.
+        """Run the automaton from the start of a statement to its end.
 
-        Beside the stack of states there is one of values and one that says where each value starts; a rule
-        ends where the last token ended.
+        Parallel to the stack of states there are a stack of values and a stack of the offsets at which each
+        value starts; a rule ends where the last token ended.
         """
         table, text, rules, builder = parse_table(), self.text, _rules(), self.builder
         moves, scanners, after = table.moves, _scanners(), _after()
@@ -164,7 +170,7 @@ class _Parser:
             if kind in _BRACKETS:
                 self._bracket(kind, start)
             states.append(move)
-            values.append(word if (word := text[start:end]).isascii() else _composed(kind, word))
+            values.append(word if (word := text[start:end]).isascii() else _normalize_accents(kind, word))
             starts.append(start)
             state, last, previous = move, end, (kind, start, end)
             tokens += 1
@@ -190,7 +196,7 @@ class _Parser:
             self.brackets.pop()
 
     def _line_end(self, state: int) -> tuple[str, int, int] | None:
-        """Where no token matches: a line ends, and that may mean something; else there is a mistake."""
+        """Handle the end of a line: return the token that it stands for; None if it has no meaning here."""
         self._skip_comment()
         at = self.pos
         if at < len(self.text) and self.text[at] != "\n":
@@ -209,7 +215,7 @@ class _Parser:
         return END if not indented and (END in moves or self.previous[0] in _ENDING) else None
 
     def _skip_comment(self) -> None:
-        """Go to the end of the line, or to what stands there before it."""
+        """Skip blanks and the comment at the end of the line, if there is one."""
         self.pos = _skip(_BLANK, self.text, self.pos)
         match = _COMMENT.match(self.text, self.pos)
         if match is not None:
@@ -217,7 +223,7 @@ class _Parser:
             self.pos = match.end()
 
     def _skip_gap(self) -> None:
-        """Go to where the next line with code starts."""
+        """Skip to the start of the next line with code."""
         self._skip_comment()
         while self.text.startswith("\n", self.pos):
             self.pos = _skip(_WHITE, self.text, self.pos)
@@ -233,17 +239,20 @@ def _too_deep(span: Span) -> Diagnostic:
     return Diagnostic("T0511", f"nested more than {MAX_DEPTH} levels deep", span, hint="name the inner parts")
 
 
-def _composed(kind: str, word: str) -> str:
-    """A name is the same name however its accents are encoded."""
+def _normalize_accents(kind: str, word: str) -> str:
+    """Normalize the accents of a name (NFC), so that it is the same name in either encoding."""
     return word if kind == "STRING" else unicodedata.normalize("NFC", word)
 
 
-_OFTEN = 512
-"""In a state that is met so often one pattern looks for all that may follow: to compile it takes long."""
+_COMPILE_AFTER = 512
+"""How often a state is scanned before its terminals are compiled into one regular expression.
+
+Compiling takes long and pays off only in a state that long programs meet often.
+"""
 
 
-class _Found(NamedTuple):
-    """A terminal where it stands, told as patterns tell it."""
+class _TerminalMatch(NamedTuple):
+    """A terminal found in the text, with the interface of a regular expression's match."""
 
     lastgroup: str
     start: int
@@ -254,13 +263,13 @@ class _Found(NamedTuple):
 
 
 class _OneByOne:
-    """The terminals that may follow in a state, tried one after another; a plain text needs no pattern."""
+    """Tries the terminals of a state one after another; a terminal of fixed text needs no pattern."""
 
     def __init__(self, scanners: _Scanners, state: int, terminals: list[tuple[str, str, str | None]]) -> None:
         self.scanners, self.state, self.terminals = scanners, state, terminals
-        self.left = _OFTEN
+        self.left = _COMPILE_AFTER
 
-    def match(self, text: str, pos: int) -> _Found | None:
+    def match(self, text: str, pos: int) -> _TerminalMatch | None:
         self.left -= 1
         if self.left < 0 and len(self.terminals) > 1:
             named = "|".join(f"(?P<{name}>{pattern})" for name, pattern, _ in self.terminals)
@@ -270,9 +279,9 @@ class _OneByOne:
             if plain is None:
                 found = _terminal(pattern).match(text, start)
                 if found is not None:
-                    return _Found(name, start, found.end())
+                    return _TerminalMatch(name, start, found.end())
             elif text.startswith(plain, start):
-                return _Found(name, start, start + len(plain))
+                return _TerminalMatch(name, start, start + len(plain))
         return None
 
 
@@ -282,19 +291,19 @@ def _terminal(pattern: str) -> re.Pattern[str]:
 
 
 @cache
-def _plain(pattern: str) -> str | None:
-    """The only text that a pattern finds; None where there are others."""
+def _fixed_text(pattern: str) -> str | None:
+    """Return the only text that a pattern matches; None if it matches several."""
     text = pattern.replace("\\", "")
     return text if re.escape(text) == pattern else None
 
 
 class _Scanners(dict[int, "_OneByOne | re.Pattern[str]"]):
-    """For each state the terminals that may follow, each a group of its own."""
+    """The scanner of each state, made when the state is first met."""
 
     def __missing__(self, state: int) -> _OneByOne | re.Pattern[str]:
         table = parse_table()
         moves = table.moves[state]
-        possible = [(name, look, _plain(look)) for name, look in table.terminals if name in moves]
+        possible = [(name, look, _fixed_text(look)) for name, look in table.terminals if name in moves]
         self[state] = _OneByOne(self, state, possible)
         return self[state]
 
@@ -306,15 +315,15 @@ def _scanners() -> _Scanners:
 
 @cache
 def _rules() -> list[tuple[int, str, RuleAction | None]]:
-    """The size of each rule, its symbol, and what it does."""
+    """Return each rule's size, symbol and action."""
     rules = parse_table().productions
     return [(rule.size, rule.symbol, action(rule.action) if rule.action else None) for rule in rules]
 
 
 class _After(dict[tuple[int, str, str], int]):
-    """The state after a rule, by that before it, its symbol and the token that follows.
+    """The state after a reduction, by the state before it, the rule's symbol and the token that follows.
 
-    Half of all rules only give what one symbol stands for another one: these are taken at once.
+    Half of all reductions only rename a symbol, without an action; a chain of them is followed at once.
     """
 
     def __missing__(self, key: tuple[int, str, str]) -> int:
@@ -335,10 +344,10 @@ def _after() -> _After:
     return _After()
 
 
-# === Reading definitions: their programs, the library files they use, and whether all names mean something.
+# === Reading definitions: their programs, the library files they use, and the resolution of their names.
 #
-# This is what the library of operators (``specs``) needs of the language.  It is loaded when a definition has
-# to be read, which nodes of common models do not ask for.
+# The operators under ``specs`` are read by this part. It runs only when a definition must be read, which
+# nodes of common models do not require: their schemes are stored.
 
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -346,8 +355,8 @@ _FIRST_WORD = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*", re.MULTILINE)
 _REMARK = re.compile(r"^#.*", re.MULTILINE)
 
 
-class _Piece(NamedTuple):
-    """A statement that is not read yet: the word that it begins with, where it stands, what it mentions."""
+class _RawStatement(NamedTuple):
+    """A statement that is not parsed yet: its first word, its offsets, and the words it mentions."""
 
     word: str
     start: int
@@ -356,40 +365,40 @@ class _Piece(NamedTuple):
 
 
 class _LibraryFile:
-    """A library file that comes with tolcost: a line that begins with a word begins a statement."""
+    """A library file that comes with tolcost: each line that begins with a word begins a statement."""
 
     def __init__(self, source: Source) -> None:
         self._name, self._statements = source.name, Statements(source)
-        self.pieces = tuple(_pieces(source.text))
+        self.pieces = tuple(_raw_statements(source.text))
 
-    def statement(self, piece: _Piece) -> tree.Statement:
-        """A statement, read once."""
+    def statement(self, piece: _RawStatement) -> tree.Statement:
+        """Return a statement, parsed once."""
         found = self._statements.between(piece.start, piece.end)
         if found is None:
             raise InternalError(f"{self._name} has no statement from {piece.start} to {piece.end}")
         return found
 
     def uses(self) -> Iterator[tree.Statement]:
-        """The statements that tell which files it uses."""
+        """Return the ``use`` statements of the file."""
         return (self.statement(piece) for piece in self.pieces if piece.word == "use")
 
 
-def _pieces(text: str) -> Iterator[_Piece]:
+def _raw_statements(text: str) -> Iterator[_RawStatement]:
     starts = [(match[0], match.start()) for match in _FIRST_WORD.finditer(text)]
     ends = [*(start for _, start in starts[1:]), len(text)]
     for (word, start), end in zip(starts, ends, strict=True):
-        yield _Piece(word, start, end, _mentioned(text[start:end]))
+        yield _RawStatement(word, start, end, _words_in(text[start:end]))
 
 
-def _mentioned(text: str) -> frozenset[str]:
+def _words_in(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(_REMARK.sub("", text)))
 
 
 class Definitions:
     """The files of a library, each parsed once.
 
-    ``callable_file`` gives the source of an operator that a program may call, by name, and ``library_source``
-    that of a library file.
+    ``callable_file`` returns the source of an operator that a program may call, by name, and
+    ``library_source`` the source of a library file.
     """
 
     def __init__(
@@ -408,8 +417,8 @@ class Definitions:
         self._signatures: dict[str, tuple[str, Signature] | None] = {}
 
     def parsed(self, name: str, source: Source) -> tuple[tree.Operator, tree.Module, tuple[tree.Module, ...]]:
-        """The header of a definition, its program, and the library files that it uses."""
-        program = self._parsed(source)
+        """Return the header of a definition, its program, and the library files that it uses."""
+        program = self._parse_once(source)
         header = next((s for s in program.statements if isinstance(s, tree.Operator)), None)
         if header is None or header.name != name:
             problem = f"{source.name} must start with `operator {name}`"
@@ -420,17 +429,18 @@ class Definitions:
         return header, program, library
 
     def stored(self, source: Source) -> tuple[tree.Module, tuple[tree.Module, ...]]:
-        """The program of a definition that is as it was when its head was stored, and its library files.
+        """Return the program of an unchanged definition, and the parts of library files that it can reach.
 
-        Its names were looked up then; of library files only that is read which it leads to.
+        The definition has not changed since its head was stored, and its names were resolved then, so they
+        are not resolved again. Other statements of the library files are not parsed.
         """
-        program = self._parsed(source)
-        words = _mentioned(source.text)
+        program = self._parse_once(source)
+        words = _words_in(source.text)
         uses = [s for s in program.statements if isinstance(s, tree.Use)]
-        return program, tuple(self._needed(n, s, words) for s in uses for n in s.names)
+        return program, tuple(self._reachable_part(n, s, words) for s in uses for n in s.names)
 
-    def _needed(self, name: str, asked: tree.Use, words: frozenset[str]) -> tree.Module:
-        """What some words lead to, of a library file and those that it uses."""
+    def _reachable_part(self, name: str, asked: tree.Use, words: frozenset[str]) -> tree.Module:
+        """Return the statements of a library file and of the files it uses that ``words`` can reach."""
         order: dict[str, None] = {}
         self._gather(name, asked, order, (), lambda name, use: self._in_pieces(name, use).uses())
         files = [self._files[file] for file in order]
@@ -447,17 +457,17 @@ class Definitions:
             self._files[name] = _LibraryFile(self._library_source(name, asked))
         return self._files[name]
 
-    def _parsed(self, source: Source) -> tree.Module:
-        """A file as a tree: one that is read for its program is asked for how it is called, too."""
+    def _parse_once(self, source: Source) -> tree.Module:
+        """Parse a file once: it may be read both for its program and for its signature."""
         key = (source.name, source.text)
         if key not in self._read:
             self._read[key] = parse(source)
         return self._read[key]
 
     def check_names(self, program: tree.Module, library: Sequence[tree.Module]) -> None:
-        """Refuse a program that mentions what neither it, its library files nor an operator defines."""
+        """Reject a program that mentions a name that neither it, its libraries nor an operator defines."""
         known = {name: found for file in library for name, found in signatures(file).items()}
-        for name in _called(program.span.source.text, self._callable()):
+        for name in _callables_in(program.span.source.text, self._callable()):
             found = self._signature(name)
             if found is not None:
                 known.setdefault(*found)
@@ -466,7 +476,7 @@ class Definitions:
             raise Rejected(*problems)
 
     def used(self, name: str, asked: tree.Use | None = None) -> tree.Module:
-        """A library file together with everything it uses itself."""
+        """Return a library file together with the files that it uses."""
         if name not in self._used:
             order: dict[str, None] = {}
             self._gather(name, asked, order, (), self._statements_of)
@@ -482,7 +492,7 @@ class Definitions:
         above: tuple[str, ...],
         statements: Callable[[str, tree.Use | None], Iterable[tree.Statement]],
     ) -> None:
-        """Put a library file after those it uses."""
+        """Append a library file to ``order``, after the files that it uses."""
         if name in order or name in above:
             return
         for statement in statements(name, asked):
@@ -500,29 +510,29 @@ class Definitions:
         return self._sources[name]
 
     def _signature(self, name: str) -> tuple[str, Signature] | None:
-        """How an operator is called; its file is read once."""
+        """Return the signature of an operator; its file is read once."""
         if name not in self._signatures:
-            self._signatures[name] = operator_signature(self._parsed(self._callable_file(name)))
+            self._signatures[name] = operator_signature(self._parse_once(self._callable_file(name)))
         return self._signatures[name]
 
     def needs(self, source: Source) -> tuple[frozenset[str], frozenset[str]]:
-        """The library files that a definition uses, and the operators that it or one of them may call."""
+        """Return the library files that a definition uses, and the operators that it or they may call."""
         order = self._order(source)
         texts = (source.text, *(self._sources[name].span.source.text for name in order))
-        return frozenset(order), frozenset().union(*(_called(text, self._callable()) for text in texts))
+        return frozenset(order), frozenset().union(*(_callables_in(text, self._callable()) for text in texts))
 
     def files(self, source: Source) -> tuple[Source, ...]:
-        """The library files that a definition uses, and those that these use."""
+        """Return the library files that a definition uses, directly or through other library files."""
         return tuple(self._sources[name].span.source for name in self._order(source))
 
     def _order(self, source: Source) -> dict[str, None]:
         order: dict[str, None] = {}
-        for statement in self._parsed(source).statements:
+        for statement in self._parse_once(source).statements:
             if isinstance(statement, tree.Use):
                 for name in statement.names:
                     self._gather(name, statement, order, (), self._statements_of)
         return order
 
 
-def _called(text: str, known: Iterable[str]) -> set[str]:
+def _callables_in(text: str, known: Iterable[str]) -> set[str]:
     return set(_WORD.findall(text)).intersection(known)

@@ -1,7 +1,7 @@
-"""Syntax errors in words: what the parser met instead of what it could use, and where to go on.
+"""Diagnostics of syntax errors: what the parser found, what the grammar expects there, and where to resume.
 
-Each explanation looks at one kind of mistake and passes (None) when it is another; the first that
-has something to say is told.
+Each explanation recognizes one kind of mistake and returns None for any other; the first that applies is
+reported.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from msgspec import Struct
 from tolcost.diagnostics import Diagnostic, Fix, Label, Source, Span
 from tolcost.syntax.grammar import BINARY_LEVELS, END
 
-# === What people write who come from other languages, and what stands for it here.
+# === Constructs of other languages, and what replaces each in ToLang.
 
 
 _LOOP = "there are no loops: `map(t, f(*))` computes every element, `reduce(t, f, 0)` takes one after another"
@@ -31,7 +31,7 @@ KEYWORDS: Mapping[str, str] = {
     "let": "`y = x` defines a name, and `y := x` an output", "var": "`y = x` defines a name",
     "import": "`use name` brings in a library file",
 }  # fmt: skip
-"""Words that other languages begin with; here they are names, which nothing defines."""
+"""Keywords of other languages; in ToLang they are ordinary names that nothing defines."""
 
 CALLS: Mapping[str, str] = {
     **KEYWORDS,
@@ -47,10 +47,10 @@ CALLS: Mapping[str, str] = {
     "np": _MODULE, "numpy": _MODULE, "torch": _MODULE, "math": _MODULE,
     "print": _OUTPUT,
 }  # fmt: skip
-"""Functions that other languages have."""
+"""Hints for functions of other languages."""
 
 MEMBERS: Mapping[str, str] = {**CALLS, "T": "`Transpose(x)` is x with its axes turned around"}
-"""What other languages write behind a value and a dot."""
+"""Hints for methods and attributes that other languages write after a dot."""
 
 _ALL = "`reduce(t, {0}, {1})` takes {0} over all elements"
 ARGUMENTS: Mapping[str, str] = {
@@ -59,7 +59,7 @@ ARGUMENTS: Mapping[str, str] = {
     "add": _ALL.format("add", "0"), "mul": _ALL.format("mul", "1"),
     "max": _ALL.format("max", "-Inf"), "min": _ALL.format("min", "Inf"),
 }  # fmt: skip
-"""What is said of functions that get fewer arguments than they take."""
+"""Hints for functions that are called with too few arguments."""
 
 PAIRS: Mapping[str, tuple[str, str | None]] = {
     "->": ("a function is `(x) => x + 1`", "=>"),
@@ -67,14 +67,14 @@ PAIRS: Mapping[str, tuple[str, str | None]] = {
         ("+=", "-=", "*=", "/="), ("a name is defined once: `z = y + 1` defines another one", None)
     ),
 }
-"""Signs of other languages that begin with an operator of ours: what to do instead, and what to write."""
+"""Signs of other languages that begin with an operator of ToLang: the hint, and what to write instead."""
 
 TYPES: Mapping[str, str] = {
     "Real": "R", "real": "R", "float": "float32", "Float": "float32", "double": "float64", "half": "float16",
     "int": "int64", "Int": "Z", "Integer": "Z", "integer": "Z", "nat": "N", "Natural": "N",
     "Bool": "B", "boolean": "B", "Boolean": "B", "complex": "C", "Complex": "C", "str": "S", "String": "S",
 }  # fmt: skip
-"""Types that other languages have, and the spaces they are here."""
+"""Types of other languages, and the spaces that replace them."""
 
 QUOTIENT = "a quotient rounded down is floor(a / b)"
 
@@ -104,11 +104,11 @@ _MEANT = {
     "&&": "and", "&": "and", "!": "not", "**": "^", "~": "not", "¬": "not", "≤": "<=", "≥": ">=", "≠": "!=",
     "×": "*", "÷": "/", "−": "-", "–": "-", "“": '"', "”": '"', "‘": "'", "’": "'",
 }  # fmt: skip
-"""What to write for what other languages write."""
+"""Replacements for the signs in ``_FOREIGN``, as program text."""
 
 
 class Token(Struct, frozen=True, eq=False):
-    """A token, without its text.  The kind is empty where no token can be read."""
+    """A token, without its text. The kind is empty if no terminal matches."""
 
     kind: str
     start: int
@@ -116,34 +116,37 @@ class Token(Struct, frozen=True, eq=False):
 
 
 class Mistake(Struct, frozen=True, eq=False):
-    """Where the parser stopped."""
+    """The state of the parser at a syntax error."""
 
     source: Source
     statement: int
-    """Where the statement starts."""
+    """The offset at which the statement starts."""
     found: Token
     previous: Token
     brackets: tuple[Token, ...]
-    """The brackets that are open."""
+    """The open brackets, outermost first."""
     expected: frozenset[str]
-    """The symbols that the grammar may use after the last one, wherever that stands."""
+    """The symbols that have a move in the state in which the unexpected token was read."""
     settled: frozenset[str]
-    """Those that it could have used here, where that is known."""
+    """The symbols that have a move after the reductions which that token triggered.
+
+    It is empty if the parser could not tell.
+    """
 
     @property
     def text(self) -> str:
-        """What stands where the parser stopped."""
+        """The text at which the parser stopped."""
         match = _LEXEME.match(self.source.text, self.found.start)
         return match[0] if match and self.found.kind != END else ""
 
     @property
     def before(self) -> str:
-        """What stands before it."""
+        """The text of the previous token."""
         return self.source.text[self.previous.start : self.previous.end]
 
     @property
     def here(self) -> Span:
-        """The place of what was found."""
+        """The place of the unexpected token."""
         end = self.found.start + max(len(self.text), 1)
         return Span(self.source, self.found.start, min(end, len(self.source.text)))
 
@@ -153,34 +156,34 @@ class Mistake(Struct, frozen=True, eq=False):
 
 
 class Unexpected(Exception):
-    """The parser met something that no rule allows."""
+    """Raised by the parser at a token that no rule allows."""
 
     def __init__(self, mistake: Mistake) -> None:
-        """Remember what is known about it."""
+        """Keep the state of the parser."""
         super().__init__(mistake.text)
         self.mistake = mistake
 
 
-def _put(text: str, span: Span) -> Fix:
-    """A fix that writes something: in place of what is there, or where nothing is."""
+def _write_fix(text: str, span: Span) -> Fix:
+    """Suggest writing a text in place of a span, or inserting it if the span is empty."""
     title = f"Insert `{text}`" if span.start == span.end else f"Write `{text.strip()}`"
     return Fix(title, span, text)
 
 
-def _remove(span: Span) -> Fix:
+def _remove_fix(span: Span) -> Fix:
     return Fix(f"Remove `{span.text.strip()}`", span, "")
 
 
-def _word(text: str, span: Span) -> Fix:
-    """A fix that writes something where it must not run into the words beside it."""
+def _write_word_fix(text: str, span: Span) -> Fix:
+    """Suggest writing a text, with spaces where it would run into a neighbouring word."""
     before, after = span.source.text[span.start - 1 : span.start], span.source.text[span.end : span.end + 1]
     left, right = (" " if text.isalpha() and beside.isalnum() else "" for beside in (before, after))
-    return _put(f"{left}{text}{right}", span)
+    return _write_fix(f"{left}{text}{right}", span)
 
 
 def resume(mistake: Mistake) -> int:
-    """Where the next statement seems to start."""
-    line = _interrupting(mistake)
+    """Return the offset at which the next statement seems to start."""
+    line = _swallowed_line(mistake)
     if line is not None:
         return line
     match = _START.search(mistake.source.text, max(mistake.found.start, mistake.statement + 1))
@@ -188,21 +191,21 @@ def resume(mistake: Mistake) -> int:
 
 
 def describe(mistake: Mistake) -> Diagnostic:
-    """The diagnostic of a syntax error."""
+    """Return the diagnostic of a syntax error."""
     return next(told for explain in _EXPLANATIONS if (told := explain(mistake)) is not None)
 
 
 # ---- explanations ------------------------------------------------------------------------
 
 
-def _interrupting(mistake: Mistake) -> int | None:
-    """The start of the present line, if it looks like a statement that a broken one has swallowed."""
+def _swallowed_line(mistake: Mistake) -> int | None:
+    """Return the start of the current line if it looks like a statement that the broken one has swallowed."""
     line = mistake.source.text.rfind("\n", 0, mistake.found.start) + 1
     return line if line > mistake.statement and _START.match(mistake.source.text, line) else None
 
 
 def _unclosed(m: Mistake) -> Diagnostic | None:
-    line = _interrupting(m)
+    line = _swallowed_line(m)
     if not m.brackets or (m.found.kind != END and line is None):
         return None
     opening = m.brackets[-1]
@@ -212,7 +215,7 @@ def _unclosed(m: Mistake) -> Diagnostic | None:
     end = m.found.start if line is None else line
     label = Label(Span(m.source, end, end), f"`{_CLOSERS[character]}` was expected before this")
     last = Span(m.source, m.previous.end, m.previous.end)
-    fix = _put(_CLOSERS[character], last) if line is None or m.previous.end <= line else None
+    fix = _write_fix(_CLOSERS[character], last) if line is None or m.previous.end <= line else None
     slashes = _quotient(m, opening.end)
     if slashes is not None:
         label = Label(slashes, "this begins a comment")
@@ -221,14 +224,14 @@ def _unclosed(m: Mistake) -> Diagnostic | None:
 
 
 def _quotient(m: Mistake, start: int) -> Span | None:
-    """Two slashes on the line of a bracket that seem to divide: something that could end it follows."""
+    """Find two slashes after a bracket that seem to divide; a closing bracket follows on the same line."""
     match = _DIVIDED.match(m.source.text, start)
     return match and Span(m.source, *match.span(1))
 
 
 def _cut_short(m: Mistake) -> Diagnostic | None:
-    """``x = a +`` and then another statement."""
-    line = _interrupting(m)
+    """Recognize ``x = a +`` followed by another statement."""
+    line = _swallowed_line(m)
     if line is None:
         return None
     code = m.source.text[:line].rstrip()
@@ -241,16 +244,16 @@ def _bracket(m: Mistake) -> Diagnostic | None:
     if m.text not in (")", "]", "}"):
         return None
     if not m.brackets:
-        return Diagnostic("T0103", f"`{m.text}` closes nothing", m.here, fix=_remove(m.here))
+        return Diagnostic("T0103", f"`{m.text}` closes nothing", m.here, fix=_remove_fix(m.here))
     opening = _OPENING[m.brackets[-1].kind]
     if _CLOSERS[opening] != m.text:
         label = Label(m.at(m.brackets[-1]), f"this is still open; `{_CLOSERS[opening]}` closes it")
-        fix = _put(_CLOSERS[opening], m.here)
+        fix = _write_fix(_CLOSERS[opening], m.here)
         return Diagnostic("T0103", f"`{m.text}` does not close `{opening}`", m.here, (label,), fix=fix)
     if m.previous.kind == "COMMA":
         hint = "remove the comma, or write what is missing"
         message = f"nothing follows the comma before `{m.text}`"
-        return Diagnostic("T0129", message, m.at(m.previous), hint=hint, fix=_remove(m.at(m.previous)))
+        return Diagnostic("T0129", message, m.at(m.previous), hint=hint, fix=_remove_fix(m.at(m.previous)))
     if m.text == "}" and m.previous.kind == "LBRACE":
         hint = "end the block with the expression that is its value"
         return Diagnostic("T0119", "a block ends with its value", m.at(m.previous), hint=hint)
@@ -274,7 +277,7 @@ def _quote(m: Mistake) -> Diagnostic | None:
         return None
     end = m.source.text.find("\n", m.found.start)
     span = Span(m.source, m.found.start, end if end >= 0 else len(m.source.text))
-    hint, fix = f"close it with {m.text}", _put(m.text, Span(m.source, span.end, span.end))
+    hint, fix = f"close it with {m.text}", _write_fix(m.text, Span(m.source, span.end, span.end))
     return Diagnostic("T0120", "the text does not end on this line", span, hint=hint, fix=fix)
 
 
@@ -284,7 +287,7 @@ def _number(m: Mistake) -> Diagnostic | None:
     hint = "a name cannot start with a digit; a product is written with `*`: `2*n`"
     digits = re.match(r"[0-9]+(?=[^\W\d])", m.text)
     at = m.here.start + (digits.end() if digits else 0)
-    fix = _put("*", Span(m.source, at, at)) if digits else None
+    fix = _write_fix("*", Span(m.source, at, at)) if digits else None
     return Diagnostic("T0133", "this is neither a number nor a name", m.here, hint=hint, fix=fix)
 
 
@@ -305,7 +308,7 @@ def _foreign(m: Mistake) -> Diagnostic | None:
 
 
 def _not_ours(text: str, span: Span) -> Diagnostic:
-    hint, fix = f"use {_FOREIGN[text]}", _word(_MEANT[text], span)
+    hint, fix = f"use {_FOREIGN[text]}", _write_word_fix(_MEANT[text], span)
     return Diagnostic("T0128", f"`{text}` is not part of the language", span, hint=hint, fix=fix)
 
 
@@ -335,7 +338,7 @@ def _ellipsis(m: Mistake) -> Diagnostic | None:
 
 
 def _juxtaposed(m: Mistake) -> Diagnostic | None:
-    """Two operands in a row."""
+    """Recognize two operands in a row."""
     if "BINARY" not in m.expected or not _starts_operand(m.text):
         return None
     if m.before in _KEYWORDS and m.previous.start == m.statement:
@@ -350,7 +353,7 @@ def _juxtaposed(m: Mistake) -> Diagnostic | None:
 
 
 def _indented(m: Mistake) -> Diagnostic | None:
-    """A statement that is indented, below one that could end there."""
+    """Recognize an indented statement below a statement that could end there."""
     return _continued(m) if END in m.expected and _starts_operand(m.text) and _is_on_a_new_line(m) else None
 
 
@@ -367,33 +370,33 @@ def _continued(m: Mistake) -> Diagnostic:
 
 
 def _pair(m: Mistake) -> Diagnostic | None:
-    """A sign of another language, of which we know the first half."""
+    """Recognize a sign of another language whose first half is an operator of ToLang."""
     span = Span(m.source, m.previous.start, m.here.end)
     text = span.text
     if text not in PAIRS:
         return None
     hint, meant = PAIRS[text]
-    fix = None if meant is None else _put(meant, span)
+    fix = None if meant is None else _write_fix(meant, span)
     return Diagnostic("T0128", f"`{text}` is not part of the language", span, hint=hint, fix=fix)
 
 
 def _point(m: Mistake) -> Diagnostic | None:
-    """``.5``, of which the 0 is missing."""
+    """Recognize ``.5``, which lacks its 0."""
     if (
         m.text != "."
         or "NUMBER" not in m.expected
         or not m.source.text[m.here.end : m.here.end + 1].isdecimal()
     ):
         return None
-    fix = _put("0", Span(m.source, m.here.start, m.here.start))
+    fix = _write_fix("0", Span(m.source, m.here.start, m.here.start))
     return Diagnostic("T0133", "a number begins with a digit", m.here, hint="write `0.5`", fix=fix)
 
 
 def _undeclared(m: Mistake) -> Diagnostic | None:
-    """``x: R [n]``, of which the first word is missing."""
+    """Recognize ``x: R [n]``, which lacks its first word."""
     if m.text != ":" or m.brackets or m.previous.kind != "NAME" or m.previous.start != m.statement:
         return None
-    fix = _put("tol ", Span(m.source, m.statement, m.statement))
+    fix = _write_fix("tol ", Span(m.source, m.statement, m.statement))
     hint = f"`tol {m.before}: R [n]` declares an input"
     return Diagnostic(
         "T0104", "a declaration begins with `tol`, `static` or `attr`", m.here, hint=hint, fix=fix
@@ -401,7 +404,7 @@ def _undeclared(m: Mistake) -> Diagnostic | None:
 
 
 def _several(m: Mistake) -> Diagnostic | None:
-    """``y := a, b`` or ``y, z := a``."""
+    """Recognize ``y := a, b`` or ``y, z := a``."""
     if m.text != "," or m.brackets or not m.expected & {"EQ", "BINARY"}:
         return None
     hint = "each output has a line of its own: `y := …`"
@@ -430,7 +433,7 @@ def _bare(m: Mistake) -> Diagnostic | None:
     fix = None
     if compared := re.match(r"\w+\s*==", m.source.text[m.statement : m.statement + 80]):
         hint, end = "`=` defines, `==` compares", m.statement + compared.end()
-        fix = _put("=", Span(m.source, end - 2, end))
+        fix = _write_fix("=", Span(m.source, end - 2, end))
     return Diagnostic("T0123", "a value without a name", span, hint=hint, fix=fix)
 
 
@@ -454,7 +457,7 @@ def _slice(m: Mistake) -> Diagnostic | None:
 
 def _generic(m: Mistake) -> Diagnostic:
     wanted = [_WORDS[name] for name in _WORDS if name in m.expected]
-    hint = f"{_listed(wanted)} could stand here" if 0 < len(wanted) <= 6 else None
+    hint = f"{_join_with_or(wanted)} could stand here" if 0 < len(wanted) <= 6 else None
     if m.found.kind == END:
         return Diagnostic("T0101", "the statement ends too early", m.at(m.previous), hint=hint)
     return Diagnostic("T0101", f"`{m.text}` is not expected here", m.here, hint=hint)
@@ -467,7 +470,7 @@ _WORDS = {
 }  # fmt: skip
 
 
-def _listed(words: list[str]) -> str:
+def _join_with_or(words: list[str]) -> str:
     return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
@@ -476,7 +479,7 @@ def _starts_operand(text: str) -> bool:
 
 
 def _keyword(m: Mistake) -> Diagnostic | None:
-    """A word that begins something in other languages."""
+    """Recognize a keyword of another language."""
     end = max(m.found.start + len(m.text), m.previous.end)
     for word in re.finditer(r"[A-Za-z]+", m.source.text[m.statement : end]):
         if word[0] in KEYWORDS:

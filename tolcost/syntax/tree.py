@@ -1,8 +1,7 @@
-"""The syntax tree of ToLang: what a program says, before anything is known about it; and its text.
+"""The syntax tree of ToLang: a program before anything about its values is known.
 
-Every node is frozen and carries the span it was read from.  Spans do not take part in
-equality, so two trees are equal when they say the same thing.  Nodes have no behaviour;
-``children`` and ``deepest`` walk them.
+Every node is frozen and carries the span it was read from. Spans do not take part in equality, so two trees
+are equal when they mean the same. Nodes have no behaviour; ``children`` and ``deepest`` walk them.
 
     module     = statement*
     statement  = Operator | Use | SpaceDecl | ListDecl | InputDecl | ZerosDecl | Define | Unpack
@@ -25,36 +24,36 @@ from msgspec import Struct
 from tolcost.diagnostics import NOWHERE, Diagnostic, Fix, Rejected, Source, Span, refuse
 from tolcost.records import Record
 
-# === From a file to a ``Source``: what cannot be a program at all is refused here.
+# === From a file to a ``Source``: text that cannot be a program is rejected here.
 #
-# The text is kept as it is written; a byte order mark and CRLF line ends are the parser's to skip.  How much
-# a program may ask of the front end is here too: beyond that it is refused, with a diagnostic.
+# The text is kept as written; the parser skips a byte order mark and CRLF line ends. The limits of the front
+# end are here, too: a program beyond them is rejected with a diagnostic.
 
 
 MAX_BYTES = 4 * 1024 * 1024
-"""The largest file that is read."""
+"""The size of the largest file that is read; it bounds the time and memory that hostile input can take."""
 
 MAX_STATEMENTS = 50_000
-"""How many statements a program has at most."""
+"""The largest number of statements in a program."""
 
 MAX_DEPTH = 200
-"""How deep brackets, and the tree they make, may nest.  Comparing two trees takes four frames a level."""
+"""How deep brackets and the tree may nest: comparing two trees takes four Python frames per level."""
 
 MAX_DIGITS = 1000
-"""The longest number: Python itself refuses to print one of more than 4,300 digits."""
+"""The largest number of digits in a literal: Python refuses to print an integer of more than 4,300 digits."""
 
 MAX_ERRORS = 20
-"""After so many syntax errors the rest of a file is not looked at."""
+"""After this many syntax errors the rest of a file is not parsed: later ones are often consequences."""
 
 MAX_NAME_ERRORS = 100
-"""So many mistakes in names are told."""
+"""The largest number of mistakes in names that are reported."""
 
 _DECEPTIVE = re.compile("[\0\u202a-\u202e\u2066-\u2069]")
-"""A NUL, and the characters that make text show in another order than it is read."""
+"""A NUL, and the characters that make text display in another order than it is read."""
 
 
 def read_source(path: str | Path) -> Source:
-    """The text of a file; raises ``Rejected`` where it cannot be read or cannot be a program."""
+    """Read the text of a file; raise ``Rejected`` if it cannot be read or cannot be a program."""
     name = str(path)
     data = _read(Path(path), name)
     if b"\0" in data:
@@ -70,7 +69,7 @@ def read_source(path: str | Path) -> Source:
 
 
 def check_text(source: Source) -> None:
-    """Refuse a text that is too long, or has characters that would deceive a reader."""
+    """Reject a text that is too long or contains characters that deceive a reader."""
     if len(source.text) > MAX_BYTES:
         raise Rejected(_too_large(source.name))
     match = _DECEPTIVE.search(source.text)
@@ -105,7 +104,7 @@ def _too_large(name: str) -> Diagnostic:
 
 
 def _location(name: str, data: bytes, at: int) -> Span:
-    """A place in data that is not text, shown as well as it can be."""
+    """Return a place in bytes that are not valid text, shown as well as possible."""
     start = data.rfind(b"\n", 0, at) + 1
     before = data[max(start, at - 100) : at].decode("utf-8", "replace")
     lines = "\n" * data.count(b"\n", 0, at)
@@ -126,14 +125,14 @@ class Numeral(Record, frozen=True):
 
 
 class Text(Record, frozen=True):
-    """A string literal; ``value`` is what stands between the quotes, unescaped."""
+    """A string literal; ``value`` is the text between the quotes, unescaped."""
 
     value: str
     span: Span = NOWHERE
 
 
 class Name(Record, frozen=True):
-    """A name; ``part'`` is one too."""
+    """A name; ``part'`` is a name, too."""
 
     name: str
     span: Span = NOWHERE
@@ -362,7 +361,7 @@ class InputDecl(Record, frozen=True):
 
     @property
     def any_rank(self) -> bool:
-        """Whether what is given may have any number of dimensions: ``...`` stands for some."""
+        """Whether ``...`` in the declared shape allows any number of dimensions."""
         return Ellipsis in map(type, self.shape)
 
 
@@ -403,7 +402,7 @@ Statement: TypeAlias = Operator | Use | SpaceDecl | ListDecl | InputDecl | Zeros
 
 
 class Comment(Record, frozen=True):
-    """A comment, with its marker; it knows where it stood by its span alone."""
+    """A comment, with its marker. Only its span tells where it belongs."""
 
     text: str
     span: Span = NOWHERE
@@ -418,11 +417,11 @@ class Module(Record, frozen=True):
     span: Span = NOWHERE
 
 
-# ---- ways down the tree, without recursion -----------------------------------------------
+# ---- walking the tree without recursion --------------------------------------------------
 
 
 def deepest(statement: Statement, limit: int) -> Statement | Expr | None:
-    """A node that lies deeper than ``limit`` in a statement, or None."""
+    """Return a node that is nested deeper than ``limit`` in a statement, or None."""
     level: list[Any] = [statement]
     for _ in range(limit):
         level = [child for node in level for child in children(node)]
@@ -432,17 +431,17 @@ def deepest(statement: Statement, limit: int) -> Statement | Expr | None:
 
 
 def inner_nodes(top: Any) -> Iterator[Any]:
-    """A node and all nodes below it, in the order in which they are written."""
+    """Yield a node and all nodes below it, in source order."""
     waiting = [top]
     while waiting:
         node = waiting.pop()
         yield node
-        if type(node) is not Name:  # as most are
+        if type(node) is not Name:  # most nodes are names, which have no children
             waiting.extend(reversed(children(node)))
 
 
 def children(node: Any) -> list[Any]:
-    """The nodes right below a node, in the order in which they are written."""
+    """Return the nodes directly below a node, in source order."""
     found: list[Any] = []
     _collect([getattr(node, name) for name in _parts(node.__class__)], found)
     return found
@@ -458,7 +457,7 @@ def _collect(values: Iterable[Any], found: list[Any]) -> None:
 
 
 _PLAIN = {str, int, bool, type(None)}
-"""What the fields of nodes hold besides nodes and tuples of them."""
+"""The types of field values other than nodes and tuples of nodes."""
 
 
 @cache

@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from onnx import AttributeProto, ModelProto, NodeProto, helper, numpy_helper
 
-from tolcost.catalogue.cases import _made
+from tolcost.catalogue.cases import _make_tests
 from tolcost.catalogue.specs import open_library
 
 LIBRARY = open_library()
@@ -48,7 +48,7 @@ def node_tests(operators: frozenset[str] = frozenset()) -> tuple[Varied, ...]:
     found = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for test in _made(set(operators)):
+        for test in _make_tests(set(operators)):
             (node, *more) = test.model.graph.node
             if more or "_expanded" in test.name or (operators and node.op_type not in operators):
                 continue

@@ -56,8 +56,9 @@ def plain_programs() -> Iterator[tuple[str, Elaborated]]:
 
 def used_programs() -> Iterator[tuple[str, Elaborated]]:
     """Every operator as the gate uses it."""
-    cases = tomllib.loads((ROOT / "tolcost.toml").read_text())["cases"]
-    yield from _lowered((ROOT / path, case) for path, uses in cases.items() for case in uses.values())
+    specs = ROOT / "specs"
+    cases = tomllib.loads((specs / "tolcost.toml").read_text())["cases"]
+    yield from _lowered((specs / path, case) for path, uses in cases.items() for case in uses.values())
 
 
 def _lowered(work: Iterable[tuple[Path, dict[str, Any]]]) -> Iterator[tuple[str, Elaborated]]:

@@ -16,7 +16,7 @@ from itertools import product
 from tolcost.algebra import Symbol, evaluate
 from tolcost.algebra.points import Assignment, hold_at
 from tolcost.atoms.nodes import Program
-from tolcost.cost.indices import Doubts
+from tolcost.cost.indices import ReadAnalysis
 from tolcost.cost.traffic import elements_read
 from tolcost.diagnostics import Rejected
 from tools.cost.brute_traffic import walked
@@ -99,7 +99,7 @@ def faults(seed: int, counts: Counter[str], most: int = 25) -> Iterator[str]:
         program = lowered(text).program
     except Rejected:
         return
-    found = elements_read(program, doubts := Doubts()).get("x", ())
+    found = elements_read(program, analysis := ReadAnalysis()).get("x", ())
     given = next(one for one in program.inputs if one.name == "x")
     for point in points(program, seed):
         read = [at for name, at in walked(program, point) if name == "x"]
@@ -107,7 +107,7 @@ def faults(seed: int, counts: Counter[str], most: int = 25) -> Iterator[str]:
         if any(not 1 <= at[0] <= length for at in read):
             continue  # an index that is not reached, or refused only when run
         told = sum(evaluate(form, point) for _, form in found)
-        exact = not doubts.met and all(evaluate(form, point) >= 0 for form in doubts.full)
+        exact = not analysis.inexact and all(evaluate(form, point) >= 0 for form in analysis.full)
         counts["exact" if exact else "bound"] += 1
         if told < len(read) or (exact and told != len(read)):
             yield f"seed {seed} at {point}: {len(read)} read, {told} said, exact: {exact}\n{text}"

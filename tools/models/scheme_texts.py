@@ -13,11 +13,11 @@ from tolcost.catalogue.graph import Attribute, GraphNode, Weight
 from tolcost.catalogue.specs import FORMAT, Head, digest_of
 from tolcost.catalogue.types import array_of
 from tolcost.cost import depths
-from tolcost.cost.count import CountKey, passing
+from tolcost.cost.count import CountKey, find_mac_flow
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate.values import Cast
 from tolcost.models.facts import Known
-from tolcost.models.lowered import passes_of
+from tolcost.models.lowered import mac_flow_names
 from tolcost.models.scheme import Scheme
 from tolcost.models.stored_schemes import PARTS, NotStored, Reader, Writer, text_of
 
@@ -115,7 +115,7 @@ def _by_space(writer: Writer, moved: Mapping[str, Poly]) -> dict[str, object]:
 
 def _passes(program: Program) -> list[object]:
     """What a program sums and passes on."""
-    found = passes_of(passing(program))
+    found = mac_flow_names(find_mac_flow(program))
     outputs = {title: sorted(names) for title, names in found.outputs.items()}
     return [sorted(found.added), outputs, sorted(found.products)]
 

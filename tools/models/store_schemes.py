@@ -27,7 +27,7 @@ from tolcost.diagnostics import Rejected
 from tolcost.models.facts import replaced, symbols_in
 from tolcost.models.lowered import Given, Lowered, Setting
 from tolcost.models.lowering import lower
-from tolcost.models.patterns import Asked, PatternKey, numbers
+from tolcost.models.patterns import NumberInspected, PatternKey, numbers
 from tolcost.models.patterns import Pattern as Met
 from tolcost.models.scheme import Scheme, scheme_of
 from tolcost.models.schemes import First, Schemes
@@ -57,14 +57,14 @@ class Recording(Schemes):
     """The patterns of the model that is looked at."""
     models: Counter[tuple[Operator, str]] = field(default_factory=Counter)
 
-    def _by(
+    def _lower_by_scheme(
         self, key: PatternKey, setting: Setting, node: GraphNode, spec: Spec, given: Given, pattern: Met
     ) -> Lowered | Rejected | None:
         new = key not in self.found
         try:
-            found = super()._by(key, setting, node, spec, given, pattern)
+            found = super()._lower_by_scheme(key, setting, node, spec, given, pattern)
             if isinstance(self.found[key], First):  # the second node of a pattern makes the scheme
-                found = super()._by(key, setting, node, spec, given, pattern)
+                found = super()._lower_by_scheme(key, setting, node, spec, given, pattern)
         finally:
             text = pattern_text(node, spec.since, pattern.inputs)
             if text is not None:
@@ -117,7 +117,7 @@ class Pattern:
         given = tuple(None if known is None else replaced(known, lengths) for known in self.inputs)
         try:
             return lower(self.setting, self.node, self.spec, Given(given, self.node.inputs))
-        except Asked:
+        except NumberInspected:
             return Rejected()
 
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -144,11 +145,10 @@ def caught_by_tests(mutant: Mutant) -> str:
         leave = shutil.ignore_patterns(".git", ".venv*", ".*_cache", ".hypothesis", "build", "__pycache__")
         shutil.copytree(ROOT, copy, ignore=leave, symlinks=True)
         (copy / "specs" / mutant.name).write_text(mutant.text, "utf-8")
-        programs = [f"specs/{name}" for name in _affected(mutant)]
-        gate = _run(copy, "-m", "tolcost", "check", "--strict", "--fresh", *programs)
+        gate = _run(copy, "specs", "-m", "tolcost", "check", "--strict", "--fresh", *_affected(mutant))
         if gate.returncode:
             return "tolcost check"
-        tests = _run(copy, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *_tests_of(mutant))
+        tests = _run(copy, ".", "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *_tests_of(mutant))
         failed = re.search(r"^(?:FAILED|ERROR) (\S+)", tests.stdout, re.MULTILINE)
         return failed[1] if failed else ""
 
@@ -174,9 +174,15 @@ def _tests_of(mutant: Mutant) -> list[str]:
     return [str(file.relative_to(ROOT)) for file in naming or files]
 
 
-def _run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def _run(project: Path, folder: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run Python in a folder of a copy of the project, with that copy's tolcost."""
     return subprocess.run(
-        [sys.executable, *arguments], cwd=folder, capture_output=True, text=True, check=False
+        [sys.executable, *arguments],
+        cwd=project / folder,
+        env={**os.environ, "PYTHONPATH": str(project)},
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 

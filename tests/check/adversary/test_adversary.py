@@ -9,7 +9,7 @@ import pytest
 
 import tolcost.check.gate
 from tolcost.check.records import CostChange, LockEntry
-from tolcost.check.verdicts import Compared
+from tolcost.check.verdicts import undecided
 from tools.check.adversary.campaign import Answer, answers, answers_to, attacks
 from tools.check.adversary.trees import (
     FOLDER_OUT,
@@ -51,7 +51,7 @@ WEAKER: dict[Edit, tuple[tuple[str, object], ...]] = {
     OTHER_CASE: (("tolcost.check.gate.changed_rules", lambda *_: ()),),
     OWN_DEFINITION: (("tolcost.check.gate.changed_rules", lambda *_: ()),),
     TAKEN_FOR_ANOTHER: (("tolcost.check.gate._doubted", lambda *_: None),),
-    RESIZED: (("tolcost.check.verdicts._each_with_its_own", lambda _: Compared("undecided")),),
+    RESIZED: (("tolcost.check.verdicts._each_with_its_own", lambda _: undecided()),),
 }
 """What went past the gate once, and the gate as it was."""
 

@@ -1,4 +1,4 @@
-"""The server: lists the tools, and answers a call by running its command in a process of its own."""
+"""The server: lists the tools, and answers each call by running its command in a separate process."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ from msgspec import Struct
 from pydantic import ValidationError
 
 from tolcost import __version__
+from tolcost.literals import literal_text
 from tolcost.platform import schema_text
 
-# === The tools: what each takes, which command answers, and which schema its answer keeps to.
+# === The tools: the arguments of each, the command that answers, and the schema of its answer.
 #
-# A tool is a command in a process of its own, with the limits that the command has.  A program is given as
+# A tool is a command in its own process, with the limits that the command has.  A program is given as
 # text or as the path of a file.
 
 
@@ -54,12 +55,12 @@ _ATTRS = {
 }
 _PROGRAM = {**_TEXT, "description": "A ToLang program, as text; or give `path`."}
 _PROGRAMS, _MODELS = (".tol",), (".onnx",)
-"""Suffixes of the files that are read."""
+"""Suffixes of the files that tools read."""
 _PATH = {**_TEXT, "description": "The path of a .tol file."}
 
 
 class Tool(Struct, frozen=True):
-    """A tool: its name, what it does, what it takes, and the command line that answers."""
+    """A tool: its name, purpose and arguments, and the command line that answers."""
 
     name: str
     about: str
@@ -71,7 +72,7 @@ class Tool(Struct, frozen=True):
 
     @property
     def input_schema(self) -> dict[str, Any]:
-        """What it takes."""
+        """The schema of its arguments."""
         return {
             "type": "object",
             "properties": dict(self.properties),
@@ -81,17 +82,17 @@ class Tool(Struct, frozen=True):
 
     @property
     def output_schema(self) -> dict[str, Any] | None:
-        """What it answers."""
+        """The schema of its answer."""
         found: dict[str, Any] | None = None if self.answers is None else json.loads(schema_text(self.answers))
         return found
 
 
 class BadArguments(Exception):
-    """Arguments that do not say what is meant."""
+    """Arguments that are contradictory or incomplete."""
 
 
 def _subject(given: Arguments, folder: Path, text: str = "program", path: str = "path") -> str:
-    """The file of a program: one that is there, or the text written to one."""
+    """Return the file of a program: a given one, or one written from the given text."""
     if (text in given) == (path in given):
         raise BadArguments(f"give either `{text}` or `{path}`")
     if path in given:
@@ -102,7 +103,7 @@ def _subject(given: Arguments, folder: Path, text: str = "program", path: str = 
 
 
 def _file(path: str, suffixes: Sequence[str]) -> Path:
-    """The file at a path, links followed; no other kind is read, since a diagnostic quotes lines of it."""
+    """Resolve a path and check its suffix; no other file is read, as a diagnostic quotes its lines."""
     file = Path(path).resolve()
     if file.suffix not in suffixes:
         raise BadArguments(f"{file.name} is no {' or '.join(suffixes)} file, and no other is read")
@@ -110,23 +111,19 @@ def _file(path: str, suffixes: Sequence[str]) -> Path:
 
 
 def _inputs(given: Arguments) -> list[str]:
-    """What is said of inputs and lengths, as options."""
+    """Return what is known of inputs and lengths, as options."""
     shapes = (
         f"--shape={name}={','.join(map(_length, shape))}" for name, shape in given.get("shapes", {}).items()
     )
-    attrs = (f"--attr={name}={_literal(value)}" for name, value in given.get("attrs", {}).items())
+    attrs = (f"--attr={name}={literal_text(value)}" for name, value in given.get("attrs", {}).items())
     dims = (f"--dim={name}={_length(value)}" for name, value in given.get("dims", {}).items())
     assumed = (f"--assume={text}" for text in given.get("assume", ()))
     return [*shapes, *attrs, *dims, *assumed]
 
 
 def _length(value: object) -> str:
-    """A length or its name; in JSON, 2.0 is a whole number too."""
+    """Format a length or its name; in JSON, 2.0 is a whole number, too."""
     return str(int(value)) if isinstance(value, float) else str(value)
-
-
-def _literal(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _analyze(given: Arguments, folder: Path) -> list[str]:
@@ -261,19 +258,19 @@ _ANSWERED = (0, 1, 3)
 
 
 class CallLimits(Struct, frozen=True):
-    """What one call may take."""
+    """Limits of one call."""
 
     seconds: float = 60.0
     memory: str = "4G"
 
     @property
     def options(self) -> list[str]:
-        """As options of a command."""
+        """The limits, as options of a command."""
         return [f"--timeout={self.seconds:g}", f"--max-memory={self.memory}"]
 
 
 async def answered(name: str, given: Arguments, limits: CallLimits) -> types.CallToolResult:
-    """What a tool says; arguments that it does not take are refused before anything runs."""
+    """Answer a call of a tool; arguments that it does not take are refused before anything runs."""
     tools = {tool.name: tool for tool in TOOLS}
     tool = tools.get(name)
     if tool is None:
@@ -289,14 +286,14 @@ async def answered(name: str, given: Arguments, limits: CallLimits) -> types.Cal
 
 
 async def call(tool: Tool, given: Arguments, limits: CallLimits) -> types.CallToolResult:
-    """Run the command of a tool; what goes wrong is told as the command tells it."""
+    """Run the command of a tool; errors are reported as the command reports them."""
     with tempfile.TemporaryDirectory(prefix="tolcost-") as folder:
         try:
             name, *arguments = tool.command(given, Path(folder))
             code, out, err = await _run([name, *limits.options, *arguments], folder)
         except BadArguments as error:
             return _failed(str(error))
-        except ValueError as error:  # a zero byte, which no argument of a command may have
+        except ValueError as error:  # a zero byte, which is not allowed in arguments
             return _refused(tool, str(error))
     if code not in _ANSWERED:
         return _failed(_without_usage(err or out))
@@ -310,7 +307,7 @@ def _refused(tool: Tool, why: str) -> types.CallToolResult:
 
 
 def _without_usage(words: str) -> str:
-    """What is wrong with a command line, without how it is written: nobody wrote one."""
+    """Return the error in a command line without the usage text, as no user wrote that line."""
     return words.partition("\n\nError: ")[2] if words.startswith("Usage: ") else words
 
 
@@ -319,7 +316,7 @@ def _failed(words: str) -> types.CallToolResult:
 
 
 async def _run(command: list[str], folder: str) -> tuple[int, str, str]:
-    """Run a command; it ends when nobody waits for its answer any more."""
+    """Run a command; it ends when its caller stops waiting."""
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "tolcost", *command, cwd=folder, stdout=pipe, stderr=pipe
@@ -333,7 +330,7 @@ async def _run(command: list[str], folder: str) -> tuple[int, str, str]:
 
 
 def mcp_server(limits: CallLimits) -> Server[dict[str, Any]]:
-    """A server that has every tool."""
+    """Make a server that has every tool."""
 
     async def listed(
         context: ServerRequestContext[dict[str, Any]], params: types.PaginatedRequestParams | None
@@ -377,7 +374,7 @@ async def _pass_on(
     readable: MemoryObjectSendStream[SessionMessage | Exception],
     answer: Callable[[SessionMessage], Awaitable[None]],
 ) -> None:
-    """Pass on messages; one that cannot be read is answered with an error, which the library leaves out."""
+    """Pass on messages; the library ignores unreadable ones, so they are answered with an error here."""
     async with readable:
         async for item in read:
             if isinstance(item, Exception):
@@ -387,7 +384,7 @@ async def _pass_on(
 
 
 def unreadable_message(error: Exception) -> types.JSONRPCError:
-    """The answer to a line that is no message, under the number of the call where the line has one."""
+    """Answer a line that is not a message, under the id of the call if the line has one."""
     line, why = "", str(error)
     if isinstance(error, ValidationError):
         first = error.errors()[0]

@@ -1,5 +1,5 @@
-"""What an editor shows of a program while it is written: functions from text to what is to be shown.
+"""Features of an editor for programs: functions from text to the data to show.
 
-``server`` says it over the language server protocol and ``playground`` in a browser; nothing else here
+``server`` offers them over the language server protocol and ``playground`` in a browser; no other module here
 knows of either.
 """

@@ -1,4 +1,4 @@
-"""What an editor offers at a place: what stands there, what may be written there, changes, explanations."""
+"""Features at a place in a text: what is there, what may be written there, changes, explanations."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tolcost.syntax import Occurrences, occurrences, parse, tree
 from tolcost.syntax.format import format_program
 from tolcost.syntax.names import BUILTINS, CONSTANTS, is_global
 
-# === Names under the cursor: where they are defined, where else they stand, and other names for them.
+# === Names under the cursor: their definitions, other occurrences, and renaming.
 
 
 _WORD = re.compile(r"part'|[^\W\d]\w*")
@@ -41,7 +41,7 @@ _KEYWORDS = frozenset(
 
 
 def word_at(source: Source, offset: int) -> Span | None:
-    """The word that the cursor is in or right behind."""
+    """Return the word that the cursor is in or right behind."""
     line = source.text.rfind("\n", 0, offset) + 1
     end = source.text.find("\n", offset)
     for match in _WORD.finditer(source.text, line, len(source.text) if end < 0 else end):
@@ -51,12 +51,12 @@ def word_at(source: Source, offset: int) -> Span | None:
 
 
 def names_of(reading: Reading) -> tuple[Occurrences, ...]:
-    """All that the program defines."""
+    """Return everything that the program defines."""
     return () if reading.program is None else occurrences(reading.program, known_names(reading))
 
 
 def occurrence_at(reading: Reading, offset: int) -> Occurrences | None:
-    """What the program defines and the name at a place means."""
+    """Return the definition in the program that the name at a place refers to."""
     for one in names_of(reading):
         if any(span.start <= offset <= span.end for span in (one.place, *one.uses)):
             return one
@@ -64,15 +64,15 @@ def occurrence_at(reading: Reading, offset: int) -> Occurrences | None:
 
 
 def places_of(found: Occurrences) -> tuple[Span, ...]:
-    """Every place where a name stands for one thing, from top to bottom."""
+    """Return every place where a name refers to this definition, from top to bottom."""
     return tuple(sorted({found.place, *found.uses}, key=lambda span: span.start))
 
 
-# ---- where something is defined ----------------------------------------------------------------
+# ---- definitions -------------------------------------------------------------------------------
 
 
 def definition_at(reading: Reading, offset: int) -> Span | None:
-    """Where the name at a place is defined: in the program, in a library file, or as an operator."""
+    """Return where the name at a place is defined: in the program, in a library file, or as an operator."""
     word = word_at(reading.source, offset)
     if word is None:
         return None
@@ -84,20 +84,20 @@ def definition_at(reading: Reading, offset: int) -> Span | None:
 
 
 def _used_file(reading: Reading, word: Span) -> Span | None:
-    """The library file that a ``use`` names."""
+    """Return the library file that a ``use`` names."""
     for statement in reading.program.statements if reading.program else ():
         inside = statement.span.start <= word.start < statement.span.end
         if inside and isinstance(statement, tree.Use) and word.text in statement.names:
             try:
                 defined = reading.library.used(word.text, statement).statements
-            except Rejected:  # there is no such file: its diagnostic says so
+            except Rejected:  # a missing file has a diagnostic of its own
                 return None
             return Span(defined[-1].span.source, 0, 0) if defined else None  # a file follows those it uses
     return None
 
 
 def library_definition(reading: Reading, name: str) -> Span | None:
-    """Where a library file in use defines a name."""
+    """Return where a library file in use defines a name."""
     for file in reading.parsed.library if reading.parsed else ():
         for statement in file.statements:
             if isinstance(statement, (tree.Define, tree.ZerosDecl)) and statement.name == name:
@@ -106,7 +106,7 @@ def library_definition(reading: Reading, name: str) -> Span | None:
 
 
 def operator_definition(reading: Reading, name: str) -> Span | None:
-    """The header of the operator of a name."""
+    """Return the header of the operator with a name."""
     library = reading.library
     domain = library.callable_domain(name)
     try:
@@ -120,7 +120,7 @@ def operator_definition(reading: Reading, name: str) -> Span | None:
 
 
 def file_of(source: Source) -> Path | None:
-    """The file that a source was read from: one of ours goes by ``specs/...`` wherever it is installed."""
+    """Return the file that a source was read from; ours are named ``specs/...`` in every installation."""
     root = specs_root()
     if source is NOWHERE.source:
         return None
@@ -130,15 +130,15 @@ def file_of(source: Source) -> Path | None:
     return Path(source.name) if Path(source.name).is_file() else None
 
 
-# ---- another name for something ----------------------------------------------------------------
+# ---- renaming ----------------------------------------------------------------------------------
 
 
 class CannotRename(Exception):
-    """Why a name stays as it is."""
+    """The reason why a name cannot be changed."""
 
 
 def renameable_at(reading: Reading, offset: int) -> tuple[Span, Occurrences]:
-    """The name at a place that can be changed; otherwise says why not."""
+    """Return the name at a place if it can be changed; otherwise raise ``CannotRename``."""
     word = word_at(reading.source, offset)
     if reading.program is None:
         raise CannotRename("the program has to be free of syntax errors first")
@@ -149,7 +149,7 @@ def renameable_at(reading: Reading, offset: int) -> tuple[Span, Occurrences]:
 
 
 def rename(reading: Reading, offset: int, name: str) -> tuple[Span, ...]:
-    """The places to put a new name at; ``CannotRename`` where the program would mean something else then."""
+    """Return the places for a new name; ``CannotRename`` if the program would change its meaning."""
     _, found = renameable_at(reading, offset)
     if not _NAME.fullmatch(name) or name in _KEYWORDS:
         raise CannotRename(f"{name[:40]!r} is not a name")
@@ -162,7 +162,7 @@ def rename(reading: Reading, offset: int, name: str) -> tuple[Span, ...]:
 
 
 def _renamed_structure(reading: Reading, places: tuple[Span, ...], name: str) -> object:
-    """Who mentions what after a change."""
+    """Return which names refer to which definitions after a change."""
     text = reading.source.text
     for span in reversed(places):
         text = text[: span.start] + name + text[span.end :]
@@ -174,7 +174,7 @@ def _renamed_structure(reading: Reading, places: tuple[Span, ...], name: str) ->
 
 
 def _structure(source: Source, reading: Reading) -> object:
-    """Which words stand for one thing, by their number in the text."""
+    """Return the groups of words that refer to one definition, by their number in the text."""
     program: tree.Module = parse(source)
     numbers = {match.start(): n for n, match in enumerate(_WORD.finditer(source.text))}
     groups = (
@@ -185,14 +185,14 @@ def _structure(source: Source, reading: Reading) -> object:
 
 
 def diagnostics_here(reading: Reading) -> tuple[Diagnostic, ...]:
-    """The diagnostics whose place is in this text."""
+    """Return the diagnostics whose place is in this text."""
     return tuple(d for d in reading.diagnostics if d.span.source is reading.source)
 
 
 # === Features.
 
 
-# === What the words of the language mean, for hovers and completions: the table of ``words.toml``.
+# === Meanings of the words of the language, for hovers and completions: the table of ``words.toml``.
 
 
 Kind: TypeAlias = Literal["primitives", "functions", "constants", "keywords", "spaces"]
@@ -206,7 +206,7 @@ _FAMILIES = {
 
 
 class WordEntry(Struct, frozen=True):
-    """A word: how it is called, and what it gives."""
+    """A word: its form in a call, and its meaning."""
 
     word: str
     kind: Kind
@@ -215,7 +215,7 @@ class WordEntry(Struct, frozen=True):
 
     @property
     def markdown(self) -> str:
-        """As an editor shows it."""
+        """The entry as an editor shows it."""
         cost = {
             "functions": "Applied to data it costs 1 EOP.",
             "primitives": "It costs nothing by itself.",
@@ -225,7 +225,7 @@ class WordEntry(Struct, frozen=True):
 
 @cache
 def words() -> dict[str, WordEntry]:
-    """Every word of the language, spaces included.  What can be called hides a keyword of the same name."""
+    """Return every word of the language, spaces included; a callable word hides an equal keyword."""
     raw = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
     kinds: tuple[Kind, ...] = ("keywords", "constants", "primitives", "functions")
     found = {word: WordEntry(word, kind, *entry) for kind in kinds for word, entry in raw[kind].items()}
@@ -241,10 +241,10 @@ def _space(name: str) -> WordEntry:
     return WordEntry(name, "spaces", name, f"A space of {_FAMILIES[space.kind]}{ends}{size}.")
 
 
-# ---- hover: what is under the cursor, its space and shape, and what it costs -----------------
+# ---- hover: the name or expression under the cursor, its space and shape, and its cost ---------
 
 
-# === What is offered.
+# === Hovers.
 
 
 _REMARKS = {"length": ", at least 1", "zeros": ", to be filled"}
@@ -253,14 +253,14 @@ _MOST_CONDITIONS = 3
 
 
 class Hover(Struct, frozen=True):
-    """Markdown, and what it is about."""
+    """Markdown, and the span it describes."""
 
     markdown: str
     span: Span
 
 
 def hover_at(reading: Reading, offset: int) -> Hover | None:
-    """What there is to say about a place in a program."""
+    """Describe a place in a program."""
     word = word_at(reading.source, offset)
     if word is not None and (found := _named(reading, word.text, offset)) is not None:
         return Hover(found, word)
@@ -268,7 +268,7 @@ def hover_at(reading: Reading, offset: int) -> Hover | None:
 
 
 def _named(reading: Reading, word: str, offset: int) -> str | None:
-    """What a name means: here, in a library file, in the language, or among the operators."""
+    """Describe a name: of the program, of a library file, of the language, or of an operator."""
     own = occurrence_at(reading, offset)
     if own is not None and own.name == word:
         return _own(reading, own)
@@ -295,14 +295,14 @@ def _own(reading: Reading, found: Occurrences) -> str:
 
 
 def _is_at_top(reading: Reading, found: Occurrences) -> bool:
-    """Whether the program itself declares or defines a name: one inside may be called the same."""
+    """Whether the program itself declares or defines a name; a nested definition may have an equal name."""
     tops = reading.program.statements if reading.program else ()
     at_top = any(found.statement == statement.span for statement in tops)
     return at_top and found.sort in ("value", "input", "zeros")
 
 
 def _cost_of_value(reading: Reading, statement: Span) -> Iterator[str]:
-    """What the value of a statement costs, and where that holds."""
+    """Yield the cost of the value of a statement, and its conditions."""
     cost = statement_costs(reading).get(statement)
     if reading.analysis is None or (cost is None and _elsewhere(reading, statement)):
         return
@@ -319,9 +319,9 @@ def _cost_of_value(reading: Reading, statement: Span) -> Iterator[str]:
 
 
 def _cost_of_piece(reading: Reading, span: Span, counted: str) -> list[str]:
-    """What all that is written in a piece costs, and what it applies that is written elsewhere.
+    """Return the cost of everything written in a span, and mention functions that are defined elsewhere.
 
-    Of a choice that data makes, only the whole is known: nothing is said of what is inside of one.
+    For a data-dependent choice, only the cost of the whole is known: spans inside it get no answer.
     """
     cost = cost_inside(reading, span)
     if cost is None or cost == 0 or reading.analysis is None:
@@ -335,7 +335,7 @@ def _cost_of_piece(reading: Reading, span: Span, counted: str) -> list[str]:
 
 
 def _elsewhere(reading: Reading, span: Span) -> tuple[str, ...]:
-    """The functions and operators that a piece mentions and that are defined outside of it."""
+    """Return the functions and operators that a span mentions and that are defined outside it."""
     if reading.program is None:
         return ()
     functions = [one for one in names_of(reading) if one.sort == "function"]
@@ -366,7 +366,7 @@ def _guess(reading: Reading) -> list[str]:
 
 
 def _documented(span: Span) -> str:
-    """A definition of a library file, with the comment above it."""
+    """Return a definition of a library file, with the comment above it."""
     text = span.source.text
     end = text.find("\n", span.start)
     line = text[span.start : len(text) if end < 0 else end]
@@ -402,14 +402,14 @@ def _cost_of_call(reading: Reading, offset: int) -> list[str]:
 
 
 def _expression(reading: Reading, offset: int) -> Hover | None:
-    """What the smallest call or operation around a place costs."""
+    """Describe the cost of the smallest call or operation around a place."""
     around = innermost(reading.program, offset) if reading.program else None
     cost = [] if around is None else _cost_of_piece(reading, around, " in all")
     return Hover(f"`{on_one_line(around)}`: {cost[0]}", around) if around is not None and cost else None
 
 
 def innermost(program: tree.Module, offset: int) -> Span | None:
-    """The smallest call, operation or definition around a place."""
+    """Return the smallest call, operation or definition around a place."""
     found: Span | None = None
     waiting: list[tree.Statement | tree.Expr | tree.Ellipsis] = [*program.statements]
     while waiting:
@@ -423,7 +423,7 @@ def innermost(program: tree.Module, offset: int) -> Span | None:
 
 
 def type_text(type_: Type) -> str:
-    """Spaces and shapes, as in ``R [n, k]``."""
+    """Format spaces and shapes, as in ``R [n, k]``."""
     return ", ".join(
         f"`{part.space} [{', '.join(map(to_text, part.shape))}]`" if part.shape else f"`{part.space}`"
         for part in type_
@@ -453,7 +453,7 @@ _DEFINING = re.compile(
 
 
 class Suggestion(Struct, frozen=True):
-    """Something to write, what it is, and a line about it."""
+    """A completion: its text, its kind, and a line about it."""
 
     label: str
     kind: SuggestionKind
@@ -462,7 +462,7 @@ class Suggestion(Struct, frozen=True):
 
 
 def completions_at(reading: Reading, last_good: Reading | None, offset: int) -> tuple[Suggestion, ...]:
-    """What may be written at a place; ``last_good`` knows names where the text cannot be read."""
+    """Return completions for a place; ``last_good`` supplies names where the text cannot be parsed."""
     start = reading.source.text.rfind("\n", 0, offset) + 1
     line = reading.source.text[start:offset]
     if _USING.match(line):
@@ -471,7 +471,7 @@ def completions_at(reading: Reading, last_good: Reading | None, offset: int) -> 
         return tuple(_word(name) for name in SPACES)
     known = reading if reading.program is not None else last_good or reading
     found = {one.label: one for one in _everything(known, at_start=bool(_STARTING.match(line)))}
-    if known.program is None:  # it was never read: what its lines begin with is all there is to go by
+    if known.program is None:  # it was never parsed: use the names that its lines begin with
         for match in _DEFINING.finditer(reading.source.text):
             name = match["declared"] or match["defined"]
             found.setdefault(name, Suggestion(name, "function" if match["function"] else "value"))
@@ -494,22 +494,22 @@ def _word(name: str) -> Suggestion:
     return Suggestion(name, _KINDS[entry.kind], entry.call, entry.markdown)
 
 
-# ---- fixes of diagnostics, the canonical layout, and what can be explained -------------------
+# ---- fixes of diagnostics, the canonical layout, and explanations ----------------------------
 
 
 def actions_in(reading: Reading, start: int, end: int) -> tuple[tuple[Diagnostic, Fix], ...]:
-    """The diagnostics that touch a piece of the text and have a certain fix, with it."""
+    """Return the diagnostics that touch a piece of the text and have a certain fix, with the fix."""
     touching = (d for d in diagnostics_here(reading) if d.span.start <= end and start <= d.span.end)
     return tuple((d, d.fix) for d in touching if d.fix is not None)
 
 
 def fixed(text: str, fix: Fix) -> str:
-    """A text with a fix in it."""
+    """Apply a fix to a text."""
     return text[: fix.span.start] + fix.text + text[fix.span.end :]
 
 
 def formatted(source: Source) -> str | None:
-    """The canonical layout of a text; None where it cannot be read."""
+    """Return the canonical layout of a text; None where it cannot be parsed."""
     try:
         return format_program(parse(source))
     except Rejected:
@@ -517,7 +517,7 @@ def formatted(source: Source) -> str | None:
 
 
 def lenses(reading: Reading) -> Iterator[tuple[Occurrences, str]]:
-    """Every value of the program that costs something, which can be explained, with its closed form."""
+    """Yield every value of the program that costs something, with its closed form; each can be explained."""
     costs = {**statement_costs(reading)}
     for one in names_of(reading):
         cost = costs.pop(one.statement, None) if one.sort == "value" else None  # of several names, the first
@@ -526,7 +526,7 @@ def lenses(reading: Reading) -> Iterator[tuple[Occurrences, str]]:
 
 
 def outline(reading: Reading) -> Iterator[tuple[Occurrences, str]]:
-    """What the program declares and defines at its top, in the order of its text, with types where known."""
+    """Yield the top-level declarations and definitions of a program, in order, with types where known."""
     tops = {statement.span for statement in reading.program.statements} if reading.program else set()
     types = types_of(reading)
     for one in names_of(reading):
@@ -536,7 +536,7 @@ def outline(reading: Reading) -> Iterator[tuple[Occurrences, str]]:
 
 
 def explained(reading: Reading) -> str:
-    """The derivation, as ``tolcost explain`` writes it; empty where there is none."""
+    """Return the derivation, as ``tolcost explain`` writes it; empty if there is none."""
     found = derivation_of(reading)
     name = reading.lowered.program.name if reading.lowered else ""
     return "" if found is None else derivation_text(found, name, reading.source.name)

@@ -1,4 +1,4 @@
-"""ToLang for Pygments: what colours a program in documentation and in notebooks."""
+"""ToLang for Pygments, which colours programs in documentation and in notebooks."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ToLangLexer(RegexLexer):  # type: ignore[misc]  # Pygments has no types
 
 
 def shown(text: str) -> Iterator[tuple[str, str]]:
-    """The pieces of a program, each with the kind it is coloured as.
+    """Yield the pieces of a program, each with its token type.
 
     >>> list(shown("y := exp(x)"))[-4:]
     [('Name.Builtin', 'exp'), ('Punctuation', '('), ('Name', 'x'), ('Punctuation', ')')]

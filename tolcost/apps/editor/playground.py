@@ -1,6 +1,6 @@
-"""The playground's questions and answers: JSON in, JSON out, for a page that runs tolcost in a browser.
+"""Requests of the playground, a page that runs tolcost in a browser: JSON in, JSON out.
 
-Offsets are in units of UTF-16, as scripts count them.  A text is analysed once, however often lengths move.
+Offsets are in units of UTF-16, as scripts count them.  A text is analysed once, however often lengths change.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PageRequest = Mapping[str, Any]
 
 
 def answer(request: str) -> str:
-    """The answer to a question; a mistake in the program is part of it."""
+    """Answer a request; a mistake in the program is part of the answer."""
     asked: PageRequest = json.loads(request)
     try:
         found = _ANSWERS[asked["do"]](asked)
@@ -61,7 +61,7 @@ def _located(reading: Reading, dims: Mapping[str, int] | None = None) -> Located
 
 
 def _analysed(asked: PageRequest) -> dict[str, Json]:
-    """Everything that is shown of a program, without numbers."""
+    """Return everything that is shown of a program, without numbers."""
     reading = _reading(asked["text"])
     found: dict[str, Json] = {"diagnostics": [_told(one) for one in reading.diagnostics]}
     if reading.analysis is None:
@@ -111,7 +111,7 @@ def _measures(cost: Located) -> Iterable[Json]:
 
 
 def _form(form: Form) -> Json:
-    """A form as text, and for a browser to lay out where it is one that can be."""
+    """Return a form as text, and as MathML where that is possible."""
     text = text_of(form)
     math = mathml_of(form) if has_mathml(form) and len(text) < _LONGEST_FORMULA else None
     return {"text": text, "math": math}
@@ -128,7 +128,7 @@ def _chain(chain: ValueDerivation) -> Json:
 
 
 def _told(found: Diagnostic) -> Json:
-    """A diagnostic with its place in the text."""
+    """Return a diagnostic with its place in the text."""
     here = found.span.source.name == "program.tol"
     text = found.span.source.text
     fix: Json = None
@@ -160,7 +160,7 @@ def _offset(text: str, units: int) -> int:
 
 
 def _numbers(asked: PageRequest) -> dict[str, Json]:
-    """The figures at lengths, and how EOPs and bytes grow with one of them."""
+    """Return the figures at lengths, and how EOPs and bytes grow with one of them."""
     reading = _reading(asked["text"])
     cost = _located(reading, asked["dims"])
     figures: dict[str, Json] = {measure.key: _number(cost.value(measure.form)) for measure in cost.measures}
@@ -194,7 +194,7 @@ def _number(found: Form | None) -> Json:
 
 
 def _compared(asked: PageRequest) -> dict[str, Json]:
-    """Which of two programs is cheaper, for all lengths."""
+    """Compare two programs for all lengths."""
     old, new = (_located(_reading(asked[key])) for key in ("old", "new"))
     found = with_deep_stack(lambda: compare(old, new, asked["old"] == asked["new"]))
     rows: list[Json] = [
@@ -218,7 +218,7 @@ def _witness(found: Any) -> Json:
 
 
 def _run(asked: PageRequest) -> dict[str, Json]:
-    """Run a program on small inputs, and hold what it counts to its closed forms."""
+    """Run a program on small inputs, and compare its counts with the closed forms."""
     reading = _reading(asked["text"])
     cost = _located(reading, asked["dims"])
     lowered = reading.lowered
@@ -233,7 +233,7 @@ def _run(asked: PageRequest) -> dict[str, Json]:
 
 
 def _unrolled(asked: PageRequest) -> dict[str, Json]:
-    """Nothing but the five atoms, at lengths."""
+    """Unroll a program at lengths into the five atoms."""
     reading = _reading(asked["text"])
     _located(reading, asked["dims"])
     lowered = reading.lowered

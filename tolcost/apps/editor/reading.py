@@ -1,4 +1,4 @@
-"""How far a text can be read: tree, names, atoms, costs, and the diagnostics that ``analyze`` gives."""
+"""The result of each stage for a text: tree, names, atoms, costs, and the diagnostics of ``analyze``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tolcost.cost.derive import Derivation, derive
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Source, Span, place
 from tolcost.elaborate import Elaborated
 from tolcost.elaborate.inputs import PlainShape, arguments
-from tolcost.elaborate.values import Data, Pieces, Results, Seq, View
+from tolcost.elaborate.values import Data, Results, Seq, ValueList, View
 from tolcost.pipeline import Parsed, analyze_lowered, as_rejected, lower, lower_for_author, read_program
 from tolcost.platform import with_deep_stack
 from tolcost.syntax import parse, signatures, tree
@@ -30,10 +30,10 @@ ValueStatement: TypeAlias = tree.Define | tree.Unpack | tree.ZerosDecl
 
 
 class Reading(Struct, frozen=True, eq=False):
-    """What is known of a text; what could not be reached is None.
+    """The knowledge about a text; stages that could not be reached are None.
 
-    ``guessed`` are the shapes that were made up for inputs of any rank, so that there is something to show:
-    diagnostics know nothing of them.
+    ``guessed`` has the shapes assumed for inputs of any rank, so that there is something to show: diagnostics
+    do not depend on them.
     """
 
     source: Source
@@ -44,12 +44,12 @@ class Reading(Struct, frozen=True, eq=False):
     analysis: Analysis | None = None
     guessed: tuple[tuple[str, tuple[str, ...]], ...] = ()
     library: Library = field(default_factory=open_library)
-    """Where its operators and library files are looked up."""
+    """The source of its operators and library files."""
 
 
 @lru_cache(maxsize=32)
 def read(source: Source, library: Library | None = None) -> Reading:
-    """Read a text as far as it goes, with the operators of a library: those of tolcost if None."""
+    """Analyse a text as far as possible, with the operators of a library: those of tolcost if None."""
     library = library or open_library()
     program: tree.Module | None = None
     parsed: Parsed | None = None
@@ -70,9 +70,9 @@ def read(source: Source, library: Library | None = None) -> Reading:
 
 @lru_cache(maxsize=32)
 def read_supposing(source: Source, library: Library | None = None) -> Reading:
-    """The same with a rank for inputs of any rank, if that is all that was missing: more can be shown.
+    """Analyse a text like ``read``, and guess the ranks of inputs of any rank if nothing else is missing.
 
-    Diagnostics are those of the text as it is.
+    Diagnostics are those of the text itself.
     """
     found = read(source, library)
     parsed = found.parsed
@@ -99,7 +99,7 @@ def _is_open(statement: tree.InputDecl) -> bool:
 
 
 def _shape(statement: tree.InputDecl) -> tuple[str, ...]:
-    """A shape for an input of any rank: two lengths of its own, and those that it has."""
+    """Guess a shape for an input of any rank: two new lengths, and those that it declares."""
     fresh = tuple(f"{statement.name}_{n}" for n in range(1, _GUESSED_RANK + 1))
     declared = [
         fresh
@@ -111,18 +111,18 @@ def _shape(statement: tree.InputDecl) -> tuple[str, ...]:
 
 
 def known_names(reading: Reading) -> KnownNames:
-    """What the library files in use define."""
+    """Return the names that the library files in use define."""
     library = reading.parsed.library if reading.parsed else ()
     return {name: found for file in library for name, found in signatures(file).items()}
 
 
-# === What lines and pieces of a program cost: the terms of an analysis, by where they stand.
+# === The costs of lines and spans of a program: the terms of an analysis, by their place.
 
 
 class LineCost(Struct, frozen=True):
-    """The EOPs that a line of the text accounts for, lines counted from 1; ``bounded`` is at most so many.
+    """The EOPs of a line of the text, lines counted from 1; an upper bound if ``bounded``.
 
-    What a library or an operator does for a value is counted on the line that defines the value.
+    The work of a library or an operator is counted on the line of the value it computes.
     """
 
     line: int
@@ -131,14 +131,14 @@ class LineCost(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """As it is shown beside the line."""
+        """The cost as it is shown beside the line."""
         return f"{'at most ' if self.bounded else ''}{to_text(self.eops)}"
 
 
 class StatementCost(Struct, frozen=True):
-    """The EOPs of the value that a statement defines, and the lines that account for them.
+    """The EOPs of the value that a statement defines, and their distribution over lines.
 
-    It is ``bounded`` where data decides, so that it costs at most so much.
+    ``bounded`` marks an upper bound, where data decides.
     """
 
     eops: Poly
@@ -147,7 +147,7 @@ class StatementCost(Struct, frozen=True):
 
 
 def line_costs(reading: Reading) -> tuple[LineCost, ...]:
-    """The lines that cost something, from top to bottom; they add up to the program's EOPs."""
+    """Return the lines that cost something, from top to bottom; they add up to the program's EOPs."""
     found: dict[int, list[Poly]] = {}
     bounded: set[int] = set()
     for cost in statement_costs(reading).values():
@@ -160,7 +160,7 @@ def line_costs(reading: Reading) -> tuple[LineCost, ...]:
 
 @lru_cache(maxsize=8)
 def statement_costs(reading: Reading) -> Mapping[Span, StatementCost]:
-    """What each statement that defines a value costs, functions that it applies included; together all."""
+    """Return the cost of each statement that defines a value, including called functions, without overlap."""
     if reading.lowered is None or reading.analysis is None or reading.program is None:
         return {}
     lowered, defining = reading.lowered, _defining(reading.program)
@@ -169,7 +169,7 @@ def statement_costs(reading: Reading) -> Mapping[Span, StatementCost]:
 
 
 def _defining(program: tree.Module) -> dict[str, ValueStatement]:
-    """For each value at the top of a program the statement that gives it."""
+    """Return the statement that defines each top-level value."""
     found: dict[str, ValueStatement] = {}
     for statement in program.statements:
         match statement:
@@ -211,10 +211,10 @@ def _by_statement(
 
 
 def _by_line(counter: ProgramCounter, node: Node, source: Source, home: int) -> Iterator[tuple[int, Poly]]:
-    """What a value applies to data, by lines; what is written elsewhere is on the line that it is for.
+    """Yield the functions that a value applies to data, by line; those written elsewhere are on its own line.
 
-    Of a choice that data makes, both sides are taken function by function, and all of them together are
-    fewer: so many are on one line.
+    At a data-dependent choice, the larger counts of both sides, function by function, may exceed the whole:
+    then the whole is counted on one line.
     """
     terms = counter.data_terms(node)
     if counter.bounded and (whole := counter.closed(counter.whole_terms(node))) != counter.closed(terms):
@@ -226,10 +226,10 @@ def _by_line(counter: ProgramCounter, node: Node, source: Source, home: int) -> 
 
 
 def _homes(lowered: Elaborated, source: Source, defining: Mapping[str, ValueStatement]) -> dict[Var, Span]:
-    """The statement that each value of a lowered program was computed for.
+    """Return the statement that each value of a lowered program was computed for.
 
-    It is written there, or a name of the program is for it; what an operator, a library file or a function
-    computed on the way belongs to the first that uses it.
+    The value is written there, or has a name of the program; intermediate values of an operator, a library
+    file or a function belong to the first statement that uses them.
     """
     spans = sorted({statement.span for statement in defining.values()}, key=lambda span: span.start)
     found: dict[Var, Span] = {}
@@ -255,18 +255,18 @@ def _homes(lowered: Elaborated, source: Source, defining: Mapping[str, ValueStat
 
 
 def _for_user(found: dict[Var, Span], node: Node, home: Span) -> None:
-    """What a value uses is computed for it, if for nobody before."""
+    """Assign the values that a value uses to its statement, unless they have one."""
     for inner in inner_nodes((node,)):
         if isinstance(inner, Ref):
             found.setdefault(inner.var, home)
 
 
 def _variables(value: object) -> Iterator[Var]:
-    """The variables that a value of the program consists of."""
+    """Yield the variables that a value of the program consists of."""
     match value:
         case Data(node=Ref(var=var)):
             yield var
-        case Pieces(items=items) | Seq(items=items) | Results(items=items):
+        case ValueList(items=items) | Seq(items=items) | Results(items=items):
             for item in items:
                 yield from _variables(item)
         case View(laid=Ref(var=var)):
@@ -276,13 +276,13 @@ def _variables(value: object) -> Iterator[Var]:
 
 
 def _span(node: Node) -> Span:
-    """Where a value was written; nowhere for what has no place."""
+    """Return where a value was written; ``NOWHERE`` for a value without a place."""
     found = getattr(node, "span", NOWHERE)
     return found if isinstance(found, Span) else NOWHERE
 
 
 def cost_inside(reading: Reading, span: Span) -> Poly | None:
-    """The EOPs of all that is written in a span; None where nothing is known."""
+    """Return the EOPs of everything written in a span; None if nothing is known."""
     if reading.analysis is None:
         return None
     inside = (
@@ -297,7 +297,7 @@ def cost_inside(reading: Reading, span: Span) -> Poly | None:
 
 
 def types_of(reading: Reading) -> dict[str, Type]:
-    """Spaces and shapes of the inputs, of the outputs, and of what is named at the top."""
+    """Return spaces and shapes of inputs, outputs, and top-level names."""
     if reading.lowered is None:
         return {}
     program = reading.lowered.program
@@ -307,7 +307,7 @@ def types_of(reading: Reading) -> dict[str, Type]:
 
 
 def derivation_of(reading: Reading) -> Derivation | None:
-    """How the cost comes about; None where there is none."""
+    """Return the derivation of the cost; None if there is none."""
     if reading.lowered is None or reading.analysis is None:
         return None
     program = reading.lowered.program

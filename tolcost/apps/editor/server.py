@@ -1,6 +1,6 @@
-"""The language server: what this part knows of a program, said over the language server protocol.
+"""The language server: the features of this package over the language server protocol.
 
-Texts are analysed in one thread beside the one that listens; of several changes only the last is looked at.
+One thread analyses texts while another listens; of several changes only the last is analysed.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ _KINDS = {
 
 
 class RequestFailed(JsonRpcException):
-    """A request that makes no sense for this text; the message says why."""
+    """A request that makes no sense for this text; the message states why."""
 
     CODE = -32803
     MESSAGE = "Request Failed"
 
 
 class Server(LanguageServer):
-    """The server, what it last read of each text without a syntax error, and the thread that reads."""
+    """The server, the last parsable reading of each text, and the thread that analyses."""
 
     def __init__(self, folders: tuple[Path, ...] = ()) -> None:
-        """Listen to nothing yet; operators in these folders come before those of tolcost."""
+        """Set up without listening; operators in these folders take precedence over those of tolcost."""
         super().__init__("tolcost", __version__, lsp.TextDocumentSyncKind.Full)
         self.last_good: dict[str, Reading] = {}
         self.newest: dict[str, int] = {}
@@ -62,22 +62,22 @@ class Server(LanguageServer):
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tolcost")
 
     async def work(self, task: Callable[[], _T]) -> _T:
-        """Do something in the thread that reads."""
+        """Run a task in the thread that analyses."""
         return await asyncio.get_running_loop().run_in_executor(self._worker, task)
 
     def source(self, uri: str) -> Source:
-        """The text as it is now, under the name that ``analyze`` would give it."""
+        """Return the current text, under the name that ``analyze`` would give it."""
         try:
             return Source(to_fs_path(uri) or uri, self.workspace.get_text_document(uri).source)
-        except (OSError, UnicodeDecodeError) as error:  # it was never opened, and is no file that can be read
+        except (OSError, UnicodeDecodeError) as error:  # it was never opened, and is not a readable file
             raise RequestFailed(f"there is no text {uri}") from error
 
     def library(self) -> Library:
-        """The operators as their files are now: those of a user may change while others use them."""
+        """Return the operators of the current files: a user's files may change during a session."""
         return _opened(self._folders, _state_of(self._folders))
 
     async def reading(self, uri: str) -> Reading:
-        """What is known of a text as it is now."""
+        """Return the analysis of a text as it is now."""
         source = self.source(uri)
         found = await self.work(lambda: read_supposing(source, self.library()))
         if found.program is not None:
@@ -85,7 +85,7 @@ class Server(LanguageServer):
         return found
 
     async def check(self, uri: str, version: int) -> None:
-        """Publish the diagnostics of a text, unless there is a newer one by then."""
+        """Publish the diagnostics of a text, unless there is a newer version by then."""
         self.newest[uri] = version
         source = self.source(uri)
         found = await self.work(
@@ -98,7 +98,7 @@ class Server(LanguageServer):
         told = [self.diagnostic(found, uri, one) for one in found.diagnostics]
         self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, told, version))
 
-    # ---- places, in the units that were agreed on
+    # ---- places, in the negotiated units
 
     @property
     def _encoding(self) -> Encoding:
@@ -106,21 +106,21 @@ class Server(LanguageServer):
         return "utf-8" if agreed == "utf-8" else "utf-32" if agreed == "utf-32" else "utf-16"
 
     def position(self, text: str, offset: int) -> lsp.Position:
-        """Where an offset is."""
+        """Return the position of an offset."""
         found = place_at(text, offset, self._encoding)
         return lsp.Position(found.line, found.column)
 
     def range(self, span: Span) -> lsp.Range:
-        """Where a span is in its text."""
+        """Return the range of a span in its text."""
         text = span.source.text
         return lsp.Range(self.position(text, span.start), self.position(text, span.end))
 
     def offset(self, reading: Reading, position: lsp.Position) -> int:
-        """The offset of a position."""
+        """Return the offset of a position."""
         return offset_at(reading.source.text, EditorPlace(position.line, position.character), self._encoding)
 
     def location(self, span: Span, uri: str, source: Source) -> lsp.Location | None:
-        """Where a span is: in the text that is open, or in a file."""
+        """Return the location of a span: in the open text, or in a file."""
         if span.source is source:
             return lsp.Location(uri, self.range(span))
         file = features.file_of(span.source)
@@ -128,7 +128,7 @@ class Server(LanguageServer):
         return None if target is None else lsp.Location(target, self.range(span))
 
     def diagnostic(self, reading: Reading, uri: str, told: Diagnostic) -> lsp.Diagnostic:
-        """A diagnostic at its place; at the top of the text where its place is elsewhere."""
+        """Return a diagnostic at its place; at the top of the text if its place is in another file."""
         here = told.span.source is reading.source
         related = [] if here else [(told.span, told.message)]
         related += [(label.span, label.text) for label in told.labels]
@@ -144,7 +144,7 @@ class Server(LanguageServer):
         )
 
 
-# ---- what is answered --------------------------------------------------------------------------
+# ---- requests ----------------------------------------------------------------------------------
 
 
 async def _changed(
@@ -293,13 +293,13 @@ async def _outline(server: Server, params: lsp.DocumentSymbolParams) -> list[lsp
 
 
 async def _explain(server: Server, uri: str, name: str = "") -> str:
-    """The derivation of the program; an editor shows it, where ``name`` is derived first."""
+    """Return the derivation of the program; the editor scrolls to the part on ``name``."""
     reading = await server.reading(uri)
     return await server.work(lambda: features.explained(reading))
 
 
 def language_server(folders: tuple[Path, ...]) -> Server:
-    """A server that answers to everything above."""
+    """Make a server that answers all of these requests."""
     server = Server(folders)
     features: dict[str, Callable[..., object]] = {
         lsp.TEXT_DOCUMENT_DID_OPEN: _changed,
@@ -329,21 +329,19 @@ def _opened(folders: tuple[Path, ...], state: tuple[tuple[str, int], ...]) -> Li
 
 
 def _state_of(folders: tuple[Path, ...]) -> tuple[tuple[str, int], ...]:
-    """What is in some folders, and when it was written: another state is read anew."""
+    """Return the state of folders; operators are read again when it differs."""
     found = []
     for file in sorted(file for folder in folders for file in folder.rglob("*.tol")):
-        with suppress(OSError):  # it has just gone
+        with suppress(OSError):  # it has just been deleted
             found.append((str(file), file.stat().st_mtime_ns))
     return tuple(found)
 
 
 def serve(folders: Sequence[str] = ()) -> None:
-    """Answer on the standard streams until told to stop; a folder that is not there raises ``Rejected``."""
+    """Answer on the standard streams until told to stop; a missing folder raises ``Rejected``."""
     own = existing(folders)
     if not os.environ.get("TOLCOST_TRACEBACK"):
-        logging.getLogger("pygls").setLevel(
-            logging.CRITICAL
-        )  # what a request is refused for is in its answer
+        logging.getLogger("pygls").setLevel(logging.CRITICAL)  # the answer states why a request is refused
     with open(os.dup(0), "rb") as stdin, open(os.dup(1), "wb") as stdout:
         language_server(own).start_io(stdin, stdout)
 
@@ -368,7 +366,7 @@ def _starts(text: str) -> tuple[int, ...]:
 
 
 def place_at(text: str, offset: int, encoding: Encoding = "utf-16") -> EditorPlace:
-    r"""Where an offset is.
+    r"""Return the place of an offset.
 
     >>> place_at("a\n𝛼b", 3), place_at("a\n𝛼b", 3, "utf-8")
     (EditorPlace(line=1, column=2), EditorPlace(line=1, column=4))
@@ -379,7 +377,7 @@ def place_at(text: str, offset: int, encoding: Encoding = "utf-16") -> EditorPla
 
 
 def offset_at(text: str, place: EditorPlace, encoding: Encoding = "utf-16") -> int:
-    r"""Which offset a place has: the nearest one, where there is no such place.
+    r"""Return the offset of a place, or the nearest one if there is no such place.
 
     >>> offset_at("a\n𝛼b", EditorPlace(1, 2)), offset_at("ab", EditorPlace(7, 0))
     (3, 2)
@@ -397,7 +395,7 @@ def offset_at(text: str, place: EditorPlace, encoding: Encoding = "utf-16") -> i
 
 
 def line_end(text: str, line: int) -> int:
-    """The offset at which a line ends, lines counted from 0."""
+    """Return the offset at which a line ends, lines counted from 0."""
     starts = _starts(text)
     begin = starts[min(line, len(starts) - 1)]
     match = _LINE_END.search(text, begin)

@@ -1,7 +1,8 @@
-"""Running a small program where there is no NumPy: its five atoms one after the other, in plain Python.
+"""Run a small program without NumPy: its five atoms one by one, in plain Python.
 
-Numbers are truth values, whole numbers and doubles; ``tolcost run`` knows every space.  Where there is no
-number stands, as in a run, what is the matter: functions of that have it too, and no output shows it.
+Numbers are truth values, whole numbers and doubles; ``tolcost run`` supports every space.  As in a run, a
+missing number is represented by a diagnostic: functions of it give the same diagnostic, and an output that
+contains one is an error.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from tolcost.spaces import ALL, SPACES, Bounds, bounded_text, bounds_of, kind_of
 
 RunNumber: TypeAlias = int | float
 RunEntry: TypeAlias = RunNumber | Diagnostic
-"""A number, or why there is none."""
+"""A number, or the reason why there is none."""
 Nested: TypeAlias = "RunNumber | Sequence[Nested]"
 MOST_ATOMS = 20_000
 _TOO_LARGE = 2**63
@@ -37,7 +38,7 @@ class NumberBlock(Struct, frozen=True):
     values: tuple[RunEntry, ...]
 
     def nested(self) -> Nested:
-        """As nested lists; refused where there is a number missing."""
+        """Return nested lists; refuse a missing number."""
         if not self.shape:
             (value,) = self.values
             if isinstance(value, Diagnostic):
@@ -52,14 +53,14 @@ _Parts: TypeAlias = tuple[NumberBlock, ...]
 
 
 class SmallRun(Struct, frozen=True):
-    """What the outputs are, and how often each function was applied to data."""
+    """The values of the outputs, and the number of applications of each function to data."""
 
     outputs: Mapping[str, _Parts]
     functions: Mapping[tuple[str, str], int]
 
 
 def run_small(program: Program, inputs: Mapping[str, Nested], dims: Mapping[str, int]) -> SmallRun:
-    """Run a program at lengths and inputs that are given by name."""
+    """Run a program at lengths and inputs given by name."""
     for given in program.inputs:
         for part in given.type:
             _check_space(part.space)
@@ -90,10 +91,10 @@ def _check_space(space: str) -> None:
 
 
 def _given(needed: Input, value: Nested, lengths: Mapping[Symbol, int]) -> NumberBlock:
-    """What is given for an input: as many numbers as lengths say, every one of its space."""
+    """Return the numbers given for an input, checked against its shape and space."""
     block = _block(value, needed.name)
     shape = tuple(evaluate(length, lengths) for length in needed.type[0].shape)
-    if block.shape != shape and not (0 in block.shape and 0 in shape):  # empty lists say no more than that
+    if block.shape != shape and not (0 in block.shape and 0 in shape):  # empty lists lack a shape
         said = f"has shape {list(block.shape)}, not {list(shape)}"
         refuse("T0342", f"the input {quoted(needed.name)} {said}")
     space, declared = needed.type[0].space, (*needed.within, ALL)[0]
@@ -108,7 +109,7 @@ def _given(needed: Input, value: Nested, lengths: Mapping[Symbol, int]) -> Numbe
 
 
 def _block(value: Nested, name: str) -> NumberBlock:
-    """Nested lists as a block; rows that differ in length are refused."""
+    """Convert nested lists to a block; rows of different lengths are refused."""
     if isinstance(value, (int, float)):
         return NumberBlock((), (value,))
     rows = [_block(row, name) for row in value]
@@ -145,14 +146,14 @@ def _cast(part: NumberBlock, space: str) -> NumberBlock:
 
 
 def _bounded(part: NumberBlock, space: str, bounds: Bounds) -> NumberBlock:
-    """A block without the numbers that are not in the bounds that a program declares."""
+    """Replace the numbers outside declared bounds by a diagnostic."""
     wrong = Diagnostic("T0349", f"a value is not in {bounded_text(space, bounds)}")
     values = (v if isinstance(v, Diagnostic) or v in bounds else wrong for v in part.values)
     return NumberBlock(part.shape, tuple(values))
 
 
 def _in_space(value: RunEntry, space: str, source: str) -> RunEntry:
-    """A number as one of a space, where it is one; ``source`` says what gave it."""
+    """Convert a number to a space, or to a diagnostic if it is not in it; ``source`` names its origin."""
     _check_space(space)
     if isinstance(value, Diagnostic):
         return value
@@ -232,7 +233,7 @@ def _joined(left: NumberBlock, right: NumberBlock, d: int) -> NumberBlock:
 
 
 def _value(function: str, kind: str, args: Sequence[RunNumber]) -> RunNumber:
-    """A function of numbers of a kind: what has no value is not a number, and what is too large infinite."""
+    """Apply a function to numbers of a kind; undefined results are NaN, and too large ones infinite."""
     rule = (_OF_WHOLE if kind == "Z" else _RULES).get(function) or _RULES.get(function)
     if rule is None:
         refuse("T0520", f"{quoted(function)} is not computed here", hint="see `tolcost run`")
@@ -245,7 +246,7 @@ def _value(function: str, kind: str, args: Sequence[RunNumber]) -> RunNumber:
 
 
 def _quotient(x: RunNumber, y: RunNumber) -> float:
-    """A quotient as machines have it: something divided by 0 is infinite, with the sign of both."""
+    """Divide as machines do: division by 0 is infinite, with the sign of both, or NaN."""
     if y:
         return x / y
     return math.nan if not x or math.isnan(x) else math.copysign(math.inf, x) * math.copysign(1, y)
@@ -268,14 +269,14 @@ def _power(x: float, y: float) -> float:
 
 
 def _whole_power(x: int, y: int) -> RunNumber:
-    """A power of whole numbers; one that is too large is so with fewer factors, too."""
+    """Raise a whole number to a power; a result that is too large is so with fewer factors, too."""
     if y >= 0:
         return int(x ** min(y, 64 + y % 2))
     return (x if y % 2 else 1) if x in (1, -1) else math.nan
 
 
 def _rounded(x: RunNumber, how: Callable[[float], int] = round) -> RunNumber:
-    """A whole number; what has none stays, and so does the sign of 0."""
+    """Round a number; NaN and infinities stay, and so does the sign of 0."""
     return x if isinstance(x, int) or not math.isfinite(x) else math.copysign(how(x), x)
 
 
@@ -305,4 +306,4 @@ _RULES: dict[str, Callable[..., RunNumber]] = {
 _OF_WHOLE: dict[str, Callable[..., RunNumber]] = {
     "pow": _whole_power, "not": lambda x: ~x, "fmod": lambda x, y: abs(x) % abs(y) * (1 if x > 0 else -1),
 }  # fmt: skip
-"""What is another function of whole numbers."""
+"""Functions with another meaning on whole numbers."""

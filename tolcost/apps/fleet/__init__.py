@@ -1,5 +1,5 @@
-"""Fleets: thousands of models through one summary, each by itself, on one machine or on several.
+"""Fleets: thousands of models in one table, each analysed by itself, on one machine or on several.
 
-``sources`` says which models, ``task`` what is done with one, ``journal`` what is done already,
-``engines`` where the rest is, and ``parquet`` writes the table.  One model needs ``sources`` alone.
+``sources`` finds the models, ``task`` analyses one, ``journal`` stores finished rows, ``engines`` runs the
+rest, and ``parquet`` writes the table.  A single model needs only ``sources``.
 """

@@ -24,10 +24,10 @@ ENGINES = ("processes", "dask")
 
 
 class _Command(options.Command):
-    """A command whose limits are those of each model, and not of all together."""
+    """A command whose limits apply to each model, and not to all together."""
 
     def limits(self, ctx: click.Context) -> options.Limits:
-        """No limit for a fleet as a whole."""
+        """Return no limits for the fleet as a whole."""
         return options.Limits()
 
 
@@ -80,13 +80,13 @@ def command(
 
 
 def task(wanted: Wanted, specs: tuple[str, ...]) -> Task:
-    """What is done with each model, within the limits of each."""
+    """Return the task for each model, with the limits of each."""
     limits = options.given_limits(click.get_current_context())
     return Task(wanted, specs, limits.seconds or SECONDS, limits.memory)
 
 
 def engine_of(name: str, jobs: int | None, scheduler: str | None) -> Engine:
-    """Who works models out."""
+    """Return the engine that analyses models."""
     if name == "dask":
         return on_dask(scheduler, jobs)
     if scheduler is not None:
@@ -97,7 +97,7 @@ def engine_of(name: str, jobs: int | None, scheduler: str | None) -> Engine:
 def studied_all(
     files: Sequence[str], task: Task, engine: Engine, allowed: bool, form: str, output: str | None
 ) -> int:
-    """Study all models, write the table, and give the exit code."""
+    """Study all models, write the table, and return the exit code."""
     if form == "parquet" and output is None:
         raise click.UsageError("--format parquet needs --output FILE")
     kept = Path(f"{output}.journal") if form == "parquet" else None
@@ -126,7 +126,7 @@ def studied_all(
 
 
 def _told(found: Sequence[Summary], fresh: Sequence[Summary], seconds: float) -> str:
-    """How a fleet went: what is in the table, and what was done for it now."""
+    """Summarise a fleet: the content of the table, and the work done for it now."""
     problems, nodes = sum(bool(one.problem) for one in found), sum(one.nodes for one in found)
     before = f", {len(found) - len(fresh):,} of them from before" if len(fresh) < len(found) else ""
     done = sum(one.nodes for one in fresh)

@@ -1,9 +1,9 @@
-"""Studying the models of a fleet that its journal lacks: in processes of this machine, or on workers of dask.
+"""Study the models that a fleet's journal lacks: in processes of this machine, or on workers of dask.
 
-A model that crashes, hangs or takes too much memory costs a process, and is one row.  A process that dies is
-begun again once with the same model, since it may not have been the model's fault.  A worker of dask starts a
-process of its own for some models at a time, which does the same there; if the worker is lost, dask gives
-these models to another one, and what comes back is taken once.
+A model that crashes, hangs or takes too much memory costs a process, and is one row.  After the death of a
+process, its model is tried once more, since the model may not be the cause.  A worker of dask starts its own
+process for a few models at a time, which does the same there; if the worker is lost, dask gives these models
+to another one, and each result is used once.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ Note = Callable[[Summary], None]
 Engine = Callable[[Task, Sequence[str], Note], None]
 Tell = Callable[[int, int, str], None]
 _AT_ONCE = 16
-"""Models in one piece of work for dask at most: what is done again if a worker is lost."""
+"""Limit on the models in one piece of work for dask, which is repeated if its worker is lost."""
 _LOST_WORKERS = 5
-"""How many workers may be lost with the same models, before these are taken to be the reason."""
+"""Lost workers after which their common models are assumed to be the cause."""
 
 
 def studied(
     task: Task, sources: Sequence[str], engine: Engine, tell: Tell, journal: Path | None = None
 ) -> tuple[Summary, ...]:
-    """Summaries of models, in the order of the sources; with a journal, those it has are not made again."""
+    """Return summaries of models, in the order of the sources; those in the journal are reused."""
     with Journal.of(journal, task) as kept:
         found = {source: row for source in sources if (row := kept.row(source)) is not None}
 
@@ -51,11 +51,11 @@ def studied(
 
 
 def on_this_machine(jobs: int | None) -> Engine:
-    """An engine of so many processes; None: as many as there are cores."""
+    """Make an engine with a number of processes; None uses all cores."""
     cores = jobs or (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1)
 
     def engine(task: Task, sources: Sequence[str], note: Note) -> None:
-        library(task.specs)  # before there are processes, so that they share it
+        library(task.specs)  # before processes start, so that they share it
 
         def instead(n: int, why: str) -> Summary:
             return task.lost(sources[n], why)
@@ -74,7 +74,7 @@ def on_this_machine(jobs: int | None) -> Engine:
 
 
 def on_dask(address: str | None, workers: int | None = None) -> Engine:
-    """An engine of the workers of a scheduler; without an address, of a cluster of some on this machine."""
+    """Make an engine on the workers of a scheduler; without an address, on a cluster on this machine."""
     try:
         import distributed
     except ModuleNotFoundError:
@@ -107,12 +107,12 @@ def _on_client(distributed: Any, client: Any, task: Task, sources: Sequence[str]
 
 
 def _patient(dask_scheduler: Any) -> None:
-    """Let a piece of work be begun again on other workers, as often as is said here."""
+    """Set how often a piece of work may be started again on other workers."""
     dask_scheduler.allowed_failures = _LOST_WORKERS
 
 
 def remote(task: dict[str, Any], sources: Sequence[str]) -> list[str]:
-    """On a worker: rows of some models, from a process that the worker does not share its fate with."""
+    """Return rows of models; this runs on a worker, in a subprocess whose crash the worker survives."""
     command = [sys.executable, "-m", "tolcost.apps.fleet.engines", str(os.getpid())]
     given = json.dumps({"task": task, "sources": list(sources)})
     done = subprocess.run(command, input=given, capture_output=True, text=True, check=True)
@@ -120,7 +120,7 @@ def remote(task: dict[str, Any], sources: Sequence[str]) -> list[str]:
 
 
 def serve(parent: int) -> None:
-    """In that process: read what is to be done, write rows; stop when the worker is gone."""
+    """Read a task and write rows, in that subprocess; stop when the worker is gone."""
     given = json.load(sys.stdin)
 
     def note(row: Summary) -> None:

@@ -1,7 +1,7 @@
-"""The rows of a fleet: a file to which they are added, so that one that was killed goes on; and as Parquet.
+"""The rows of a fleet: a file that grows row by row, so that an interrupted run can resume; and Parquet.
 
-The first line says for which task rows are; a row holds for a model as it was.  A last line that was cut off
-is not a row.
+The first line identifies the task; a row is valid for an unchanged model.  An incomplete last line is not a
+row.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ _LISTS = frozenset(field.name for field in fields(Summary) if str(field.type).st
 
 
 def as_line(summary: Summary) -> str:
-    """A summary on a line."""
+    """Encode a summary as a line."""
     return json.dumps(to_builtins(summary), ensure_ascii=False)
 
 
 _UNREADABLE = (ValueError, TypeError, KeyError, AttributeError)
-"""What a damaged row may raise: it is made again."""
+"""Exceptions from a damaged row, which is then made again."""
 
 
 def from_line(line: str) -> Summary:
-    """The summary of a line."""
+    """Decode the summary in a line."""
     data: dict[str, Any] = json.loads(line)
     data.update({name: tuple(data[name]) for name in _LISTS})
     return Summary(**data)
 
 
 class Journal:
-    """Rows by source, each with a fingerprint of its model; without a file it only forgets."""
+    """Rows by source, each with a fingerprint of its model; without a file, nothing is stored."""
 
     def __init__(self, path: Path | None = None, rows: dict[str, tuple[str, Summary]] | None = None) -> None:
         self._path, self._rows, self._file = path, rows or {}, None
@@ -53,7 +53,7 @@ class Journal:
 
     @classmethod
     def of(cls, path: Path | None, task: Task) -> Journal:
-        """The journal of a task, with the rows that it has."""
+        """Open the journal of a task, with its existing rows."""
         if path is None:
             return cls()
         whole, lines = _whole_lines(path)
@@ -76,12 +76,12 @@ class Journal:
         return cls(path, rows)
 
     def row(self, source: str) -> Summary | None:
-        """The row of a model, if there is one and the model is as it was."""
+        """Return the row of a model, if there is one and the model is unchanged."""
         mark, row = self._rows.get(source, ("", None))
         return row if row is not None and mark == fingerprint(source) else None
 
     def add(self, summary: Summary) -> None:
-        """Keep a row, on its way to the disk when this returns."""
+        """Store a row, flushed to the file before this returns."""
         if self._file is not None:
             self._file.write(f"{_mark(summary.file)}\t{as_line(summary)}\n")
             self._file.flush()
@@ -94,19 +94,19 @@ class Journal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the file; it stays."""
+        """Close the file and keep it."""
         if self._file is not None:
             self._file.close()
 
 
 def _mark(source: str) -> str:
-    with suppress(Rejected):  # what is not there now was not there when it was asked for
+    with suppress(Rejected):  # a model missing now was missing when it was asked for
         return fingerprint(source)
     return ""
 
 
 def _whole_lines(path: Path) -> tuple[int, list[str]]:
-    """How many bytes the complete lines of a file have, and these lines; none where there is no file."""
+    """Return the number of bytes in complete lines of a file, and these lines; none if there is no file."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
@@ -115,11 +115,11 @@ def _whole_lines(path: Path) -> tuple[int, list[str]]:
     return whole, data[:whole].decode("utf-8", errors="replace").splitlines()
 
 
-# === The table of a fleet as Parquet: one row for each model, sorted, the same bytes for the same rows.
+# === The table of a fleet as Parquet: one row for each model, sorted, with reproducible bytes.
 
 
 _DIGITS = 38
-"""Of the widest decimal that Parquet has; a number with more is in the form alone."""
+"""Digits of Parquet's widest decimal; a larger number is only in the form."""
 _OWN = ("file", "problem", "status", "nodes", "costed", "uncosted", "symbols")
 _FORMS = keys_in("fleet")
 _NUMBERS = {f"{metric.key}_at": metric.key for metric in metrics_in("fleet") if metric.of is not None}
@@ -128,7 +128,7 @@ COLUMNS = (*_OWN, *_FORMS, *_NUMBERS)
 
 
 def parquet(found: Iterable[Summary]) -> bytes:
-    """The file."""
+    """Return the table as a Parquet file."""
     pa, write = _pyarrow()
     rows = [row_of(summary) for summary in sorted(found, key=lambda summary: summary.file)]
     text, number = pa.string(), pa.decimal128(_DIGITS, 0)
@@ -141,7 +141,7 @@ def parquet(found: Iterable[Summary]) -> bytes:
 
 
 def row_of(summary: Summary) -> dict[str, Any]:
-    """A row: what a model has nothing to say of is null."""
+    """Return a row; values that a model does not have are null."""
     if summary.problem:
         return {**dict.fromkeys(COLUMNS), "file": summary.file, "problem": summary.problem}
     return {
@@ -159,7 +159,7 @@ def _decimal(number: int | None) -> Decimal | None:
 
 
 def check_installed() -> None:
-    """Refuse before the work rather than after it."""
+    """Refuse before the analysis, rather than after it, if pyarrow is missing."""
     _pyarrow()
 
 

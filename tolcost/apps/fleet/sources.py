@@ -1,4 +1,4 @@
-"""Which models: files, folders, patterns, lists of them, and addresses that fsspec opens."""
+"""The models of a fleet: files, folders, patterns, lists of them, and addresses that fsspec opens."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 _WILD = frozenset("*?[")
 _REMOTE = "://"
 _LIST = "@"
-_COMMENT = re.compile(r"(?:^|\s)#.*")  # a name may have one in it
+_COMMENT = re.compile(r"(?:^|\s)#.*")  # a name may contain the sign
 _MODELS = "*.onnx"
 _CHUNK = 1 << 20
 
 
 def is_fleet(patterns: tuple[str, ...]) -> bool:
-    """Whether arguments mean models to be put into one table, rather than one to be told in full."""
+    """Whether arguments mean models for one table, rather than a single model shown in full."""
     first = patterns[0] if patterns else ""
     several = len(patterns) > 1 or first.startswith(_LIST) or _REMOTE in first or Path(first).is_dir()
     return several or len(tuple(_at(first))) > 1
 
 
 def models_at(patterns: Iterable[str]) -> tuple[str, ...]:
-    """The models that paths, folders, patterns, addresses and ``@lists`` of these mean, each once.
+    """Return the models that paths, folders, patterns, addresses and ``@lists`` of these mean, each once.
 
     A folder means all models below it.
     """
@@ -60,7 +60,7 @@ def _at(pattern: str) -> Iterator[str]:
 
 
 def _lines(file: Path) -> list[str]:
-    """The entries of a list: a line each, without comments; one list does not name another."""
+    """Return the entries of a list: a line each, without comments; a list cannot name another list."""
     try:
         lines = [_COMMENT.sub("", line).strip() for line in file.read_text(encoding="utf-8").splitlines()]
     except (OSError, UnicodeDecodeError) as error:
@@ -87,12 +87,12 @@ def _fsspec() -> ModuleType:
 
 @contextmanager
 def _reached(source: str) -> Iterator[tuple[Any, str]]:
-    """The file system of an address and the path there; what it raises is a diagnostic, whatever it is."""
+    """Return the file system of an address and the path there; any exception becomes a diagnostic."""
     try:
         yield _fsspec().core.url_to_fs(source)
     except Rejected:
         raise
-    except Exception as error:  # every file system has failures of its own
+    except Exception as error:  # every file system has its own exceptions
         words = " ".join(str(error).split())[:200] or type(error).__name__
         raise Rejected(Diagnostic("T0671", f"cannot read {quoted(source)}: {words}")) from None
 
@@ -109,11 +109,11 @@ def _remote(pattern: str) -> Iterator[str]:
 
 @contextmanager
 def local(source: str) -> Iterator[Path]:
-    """A file of this machine with the model: its own, or a copy of what stands at an address."""
+    """Return a local file with the model: its own, or a copy from its address."""
     if _REMOTE not in source:
         yield Path(source)
         return
-    from tempfile import NamedTemporaryFile  # most models are here already
+    from tempfile import NamedTemporaryFile  # most models are local
 
     with NamedTemporaryFile(prefix="tolcost-", suffix=".onnx") as copy:
         with _reached(source) as (system, path), system.open(path, "rb") as stream:
@@ -128,12 +128,12 @@ def _copied(stream: IO[bytes], target: IO[bytes]) -> None:
 
 
 def fingerprint(source: str) -> str:
-    """What changes when a model does: size and time of its file, or what its file system has for that."""
+    """Return a mark that changes with a model: size and time of its file, or its file system's key."""
     if _REMOTE in source:
         with _reached(source) as (system, path):
             return str(system.ukey(path))
     try:
         status = Path(source).stat()
-    except OSError:  # reading it will say what is wrong
+    except OSError:  # reading it will report the reason
         return ""
     return f"{status.st_size} {status.st_mtime_ns}"

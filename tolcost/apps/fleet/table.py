@@ -1,4 +1,4 @@
-"""Many models in one table: a summary each."""
+"""Many models in one table, with a summary of each."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ADDED = tuple(metric.key for metric in metrics_in("fleet") if metric.of is not 
 
 
 class Summary(Struct, frozen=True):
-    """A line of the table: closed forms as text, numbers where every length is known, or a problem."""
+    """A row of the table: closed forms as text, numbers if every length is known, or a problem."""
 
     file: str
     nodes: int = 0
@@ -44,14 +44,14 @@ class Summary(Struct, frozen=True):
     symbols: tuple[str, ...] = ()
     uncosted: tuple[str, ...] = ()
     lengths: tuple[str, ...] = ()
-    """The lengths that could be given, by name and by place."""
+    """The lengths that can be given, by name and by position."""
     assumed: tuple[str, ...] = ()
-    """What was assumed of its lengths; what is said of those of other models is not among it."""
+    """The assumptions about its lengths, without those about other models' lengths."""
     problem: str = ""
 
 
 def summary_of(cost: Located) -> Summary:
-    """A model on one line."""
+    """Summarise a model in one row."""
     study, found = of_model(cost), cost.coverage
     forms = {metric.key: metric.form(study) for metric in metrics_in("fleet")}
     added = [cost.number(forms[key]) if cost.point.complete else None for key in _ADDED]
@@ -76,7 +76,7 @@ def _lengths(study: ModelStudy) -> Iterator[str]:
 
 
 def check_lengths(found: Sequence[Summary], wanted: Wanted) -> None:
-    """Refuse a length that none of several models has, and what is assumed of such ones."""
+    """Refuse lengths that none of several models has, and assumptions about such lengths."""
     if all(summary.problem for summary in found):
         return
     known = {name for summary in found for name in summary.lengths}
@@ -103,7 +103,7 @@ _KEPT = ("file", "nodes", "costed", *keys_in("fleet"), "status", *(f"{key}_at" f
 
 
 def many_written(found: Sequence[Summary], form: str) -> str:
-    """Summaries in one of the formats."""
+    """Write summaries in one of the formats."""
     match form:
         case "json":
             models: list[Json] = [_record(s) for s in found]
@@ -146,7 +146,7 @@ def _coded(column: Column, cell: str) -> Cell:
 
 
 def _tail(file: str) -> str:
-    """The end of a path: what tells files apart."""
+    """Return the end of a path, which distinguishes files."""
     return file if len(file) <= _WIDEST else f"…{file[1 - _WIDEST :]}"
 
 

@@ -1,4 +1,4 @@
-"""What is done with each model of a fleet, and within which limits; a task can be sent to another machine."""
+"""The analysis of each model of a fleet, with its limits; a task can be sent to another machine."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from tolcost.platform import address_space
 from tolcost.result.model import Wanted, file_cost
 
 SECONDS = 600.0
-"""How long one model may take, unless it is said."""
+"""The default time limit for one model."""
 
 
 class Task(Struct, frozen=True):
-    """What is said of all models, operators of one's own, and the limits of one model."""
+    """The options for all models, the user's operators, and the limits of one model."""
 
     wanted: Wanted = field(default_factory=Wanted)
     specs: tuple[str, ...] = ()
@@ -35,12 +35,12 @@ class Task(Struct, frozen=True):
     memory: int | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """The task as data."""
+        """Return the task as data."""
         return dict(to_builtins(self))
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Task:
-        """The task that was made data."""
+        """Return the task encoded in data."""
         wanted = dict(data["wanted"])
         shapes = {name: tuple(shape) for name, shape in wanted["shapes"].items()}
         said = Wanted(wanted["dims"], shapes, wanted["lenient"], tuple(wanted["assume"]))
@@ -48,13 +48,13 @@ class Task(Struct, frozen=True):
 
     @property
     def digest(self) -> str:
-        """What tells tasks apart whose rows may differ: all of it, own operators, and the version."""
+        """A digest of everything that affects rows: the task, the user's operators, and the version."""
         files = sorted(path for folder in self.specs for path in Path(folder).rglob("*.tol"))
         own = [(str(path), fingerprint(str(path))) for path in files]
         return sha256(dumps([__version__, self.as_json(), own], sort_keys=True).encode()).hexdigest()[:16]
 
     def summary(self, source: str) -> Summary:
-        """One model on one line, or why there is none."""
+        """Summarise one model, or report why that failed."""
         path = Path(source)
         try:
             with address_space(self.memory), local(source) as path:
@@ -68,21 +68,21 @@ class Task(Struct, frozen=True):
 
     @staticmethod
     def lost(source: str, why: str) -> Summary:
-        """The line of a model that came to nothing."""
+        """Make the row of a model without a result."""
         return Summary(source, problem=why)
 
 
 def _called(text: str, path: Path, source: str) -> str:
-    """A message about a copy of a model, with the name of the model."""
+    """Rename the copy of a model in a message to the model."""
     return text if path == Path(source) else text.replace(str(path), source).replace(path.name, source)
 
 
 def _session(specs: tuple[str, ...]) -> Session:
-    """For one model alone: names of a model before would be told in forms of this one."""
+    """Return a session for one model: with a shared one, messages would mix the names of models."""
     return Session(library(specs))
 
 
 @cache
 def library(specs: tuple[str, ...]) -> Library:
-    """The definitions, which all models share."""
+    """Return the definitions, which all models share."""
     return open_library(specs)

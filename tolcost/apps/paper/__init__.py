@@ -1,1 +1,1 @@
-"""The paper, reproduced and audited: its tables derived again, held to ONNX and to other counters."""
+"""The paper, reproduced and audited: its tables derived again, and compared with ONNX and other counters."""

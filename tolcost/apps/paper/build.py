@@ -1,4 +1,4 @@
-"""All reports from what is known: every file under ``reports/`` as text, by its name; figures in words."""
+"""Build all reports: every file under ``reports/`` as text, by its name; figures in words."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _COMMAND = "tolcost report"
 
 
 class Reports(Struct, frozen=True):
-    """The files by name, relative to ``reports/``, the figures for the README, and the main ones of them."""
+    """The files by name, relative to ``reports/``, the figures for the README, and its main figures."""
 
     files: dict[str, str]
     summary: str
@@ -66,7 +66,7 @@ class Reports(Struct, frozen=True):
 
 
 def build_reports(folder: Path, library: Library) -> Reports:
-    """Make every report; ``folder`` is where the evidence is read from (``data/`` in it)."""
+    """Make every report; ``folder`` has the evidence in ``data/``."""
     conformance, peers, reasons = read_conformance(folder), read_peers(folder), read_reasons(folder)
     general = read_general(folder)
     listed = tuple(entry for entry in entries(library) if entry.domain in FOLDER_OF_DOMAIN)
@@ -127,7 +127,7 @@ def judge_all(library: Library) -> tuple[Judged, ...]:
 
 
 def _forms(judged: Sequence[Judged], listed: Sequence[Entry], conformance: Report) -> Iterator[LiveForm]:
-    """The verified forms of the paper's rows, then one of every operator."""
+    """Yield the verified forms of the paper's rows, then a form of every operator."""
     for found in judged:
         analysis = found.verified
         name = f"{found.row.operator} (paper's signature, verified)"
@@ -147,7 +147,7 @@ def _files(
         yield f"{table.name}.csv", csv_text(table)
         yield f"{table.name}.md", markdown((table,))
     for chart in charts:
-        yield f"{chart.name}.svg", chart.svg
+        yield f"charts/{chart.name}.svg", chart.svg
     models, programs = models_tables()
     yield f"{models.name}.csv", csv_text(programs)
     yield f"{models.name}.md", markdown((models, programs))
@@ -156,18 +156,39 @@ def _files(
     yield "report.html", page
 
 
+_OTHERS = (
+    ("hardware", "EOPs against a GPU", "make hardware"),
+    ("referee", "Published cost formulas, judged", "make referee"),
+    ("witnesses", "Who counts what", "make peers referee"),
+    ("alternatives", "Other algorithms for operators", "make alternatives"),
+    ("models", "Models of packages, exporters and converters", "make models"),
+    ("sympy", "Closed forms derived again by sympy", "make sympy"),
+    ("tpch", "TPC-H beside DuckDB", "make tpch"),
+    ("mutants", "Definitions and code broken on purpose", "make mutants"),
+    ("soak", "Random programs and other campaigns", "make soak"),
+    ("fresh", "Installation in empty environments", "make fresh"),
+    ("site", "The playground, timed", "make site-test"),
+)
+"""Reports that ``tolcost report`` does not write: the file, its subject, and the command."""
+
+
 def _index(tables: Sequence[ReportTable], forms: ReportTable, charts: Sequence[Chart]) -> str:
     lines = [
         "# Reports",
         "",
-        "Written by `tolcost report` (`make report`); do not edit. `data/` holds what takes long to make or "
-        "needs other tools, and is read back: `conformance.json`, `general.json`, `peers.csv`, and "
-        "`reasons.toml` and `polybench.toml`, which are written by hand.",
+        "Written by `tolcost report` (`make report`); do not edit. Every table is Markdown and CSV, and "
+        "the pictures are in `charts/`. `data/` holds the evidence that takes long to make, needs other "
+        "tools or is written by hand.",
         "",
         "- [report.html](report.html): everything on one page, with sorting, filtering and live closed forms",
         "- [summary.md](summary.md): the figures and the conclusion",
-        "- [hardware.md](hardware.md): EOPs against a GPU, written by `make hardware`",
         "- [models_of_computation.md](models_of_computation.md): the paper's Table 1 as programs that run",
+        "",
+        "Other commands write these:",
+        "",
+        "| report | made by |",
+        "| --- | --- |",
+        *(f"| [{about}]({name}.md) | `{command}` |" for name, about, command in _OTHERS),
         "",
         "| table | Markdown | CSV | made by |",
         "| --- | --- | --- | --- |",
@@ -176,16 +197,16 @@ def _index(tables: Sequence[ReportTable], forms: ReportTable, charts: Sequence[C
         f"| {table.title} | [md]({table.name}.md) | [csv]({table.name}.csv) | `{table.command}` |"
         for table in (*tables, forms)
     ]
-    lines += ["", *(f"![{chart.caption}]({chart.name}.svg)\n" for chart in charts)]
+    lines += ["", *(f"![{chart.caption}](charts/{chart.name}.svg)\n" for chart in charts)]
     return "\n".join(lines)
 
 
 START, END = "<!-- figures: start -->", "<!-- figures: end -->"
-"""What stands between these in the README is written by ``tolcost report``."""
+"""``tolcost report`` replaces the text between these marks in the README."""
 
 
 class AuditFigures(Struct, frozen=True):
-    """The counts that everything below is made of."""
+    """The counts that the texts below consist of."""
 
     forms: Counter[FormVerdict]
     values: Counter[ValueVerdict]
@@ -214,7 +235,7 @@ def paper_figures(
     conformance: Report,
     points: Sequence[Measured],
 ) -> AuditFigures:
-    """Count everything that the summary says."""
+    """Count everything that the summary mentions."""
     tests = conformance.figures()
     outcomes = [outcome for found in judged for outcome in found.trials.on_tests]
     return AuditFigures(
@@ -240,7 +261,7 @@ def paper_figures(
 
 
 def conclusion(figures: AuditFigures) -> str:
-    """The answer in as many sentences as it has parts: form, value, count, and EOPs beside FLOPs."""
+    """Summarise the audit: form, value, count, and EOPs compared with FLOPs, a sentence each."""
     accepted, telling = figures.with_own, figures.telling
     return (
         f"Of the paper's 60 rows, {accepted} are programs, {figures.values['right on all']} of them right on "
@@ -252,7 +273,7 @@ def conclusion(figures: AuditFigures) -> str:
 
 
 def key_figures(figures: AuditFigures) -> tuple[tuple[str, str], ...]:
-    """The figures for the head of the page, each with what it counts."""
+    """Return the figures for the head of the page, each with its meaning."""
     telling = figures.telling
     return (
         ("of the paper's 60 rows are programs", f"{figures.with_own:,}"),
@@ -267,7 +288,7 @@ def key_figures(figures: AuditFigures) -> tuple[tuple[str, str], ...]:
 
 
 def summary_text(figures: AuditFigures) -> str:
-    """The figures and the conclusion, as Markdown."""
+    """Return the figures and the conclusion, as Markdown."""
     forms, values = figures.forms, figures.values
     compiled, telling, written = figures.compiled, figures.telling, figures.written
     verified = figures.standing.get("verified", 0)
@@ -302,7 +323,7 @@ def summary_text(figures: AuditFigures) -> str:
 
 
 def with_figures(readme: str, text: str) -> str:
-    """A README with the figures between its two marks; unchanged where it has no marks."""
+    """Replace the figures between the marks of a README; without marks it stays unchanged."""
     before, start, rest = readme.partition(START)
     _, end, after = rest.partition(END)
     return f"{before}{start}\n{text}{end}{after}" if start and end else readme
@@ -315,7 +336,7 @@ _SIZES = tuple(2**k for k in range(2, 13))
 
 
 def ratio_chart(found: Sequence[Measured]) -> str:
-    """EOPs over XLA's compiled count, a line for each operator that is not always equal.
+    """Draw EOPs over XLA's compiled count, a line for each operator that is not always equal.
 
     Where EOPs are 0 and XLA counts something, the ratio is 0, which has no place on the axis.
     """
@@ -331,7 +352,7 @@ def ratio_chart(found: Sequence[Measured]) -> str:
 
 
 def scatter_chart(found: Sequence[Measured]) -> str:
-    """EOPs against XLA's count, a dot for each operator and shape; equal is on the diagonal."""
+    """Draw EOPs against XLA's count, a dot for each operator and shape; equal counts are on the diagonal."""
     marks = []
     for point in found:
         total = point.total(COMPILED)
@@ -349,7 +370,7 @@ def _plain(value: Fraction) -> str:
 
 
 def growth_chart(library: Library) -> str:
-    """How the costs of a few operators grow with one length n."""
+    """Draw how the costs of a few operators grow with one length n."""
     listed = tomllib.loads(specs_root().joinpath("paper", "growth.toml").read_text(encoding="utf-8"))
     lines = []
     for op, at in listed.items():
@@ -362,9 +383,9 @@ def growth_chart(library: Library) -> str:
     return curves(lines, across, up, "Growth of EOPs with a length n")
 
 
-# === The paper's Table 1 made to run: for each model of computation what shows it here, and at what cost.
+# === The paper's Table 1, executable: for each model of computation its programs here, and their costs.
 #
-# The rows are the paper's (``specs/paper/models.toml``); libraries of programs say which of them they show.
+# The rows are the paper's (``specs/paper/models.toml``); libraries of programs name the row they show.
 
 
 NAME = "models_of_computation"
@@ -394,7 +415,7 @@ _PROGRAMS = (
 
 
 def models_tables() -> tuple[ReportTable, ReportTable]:
-    """The models of the paper with what shows them, and every program of the libraries."""
+    """Return the table of the paper's models with their libraries, and the table of all library programs."""
     libraries = tuple(map(read_library, library_names()))
     return _models(libraries), _programs(libraries)
 

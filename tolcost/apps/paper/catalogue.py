@@ -1,4 +1,4 @@
-"""Every operator of ONNX: how it stands, its tests, and its closed forms."""
+"""Every operator of ONNX: its status, its tests, and its closed forms."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ FORM_COLUMNS = (
 
 
 class Shown(Struct, frozen=True):
-    """A case chosen to stand for an operator, with its closed forms."""
+    """A case that represents an operator, with its closed forms."""
 
     case: Result
     eops: Poly
@@ -58,7 +58,7 @@ class Shown(Struct, frozen=True):
 
 
 def status_of(entry: Entry, cases: Sequence[Result]) -> Verdict:
-    """How an operator stands: verified, failing, untested, outside the model, or missing."""
+    """Return the status of an operator: verified, failing, untested, outside the model, or missing."""
     if entry.standing != "defined":
         return Verdict("outside the model" if entry.standing == "outside" else "missing")
     judged = [case for case in cases if case.status != "outside"]
@@ -69,7 +69,7 @@ def status_of(entry: Entry, cases: Sequence[Result]) -> Verdict:
 
 
 def representative(cases: Iterable[Result]) -> Shown | None:
-    """The passing case with the fewest lengths as numbers and the most telling form that can be read."""
+    """Choose the passing case with the fewest concrete lengths and the most informative readable form."""
     passed = [case for case in cases if case.status == "pass" and case.eops is not None]
     if not passed:
         return None
@@ -83,12 +83,12 @@ def representative(cases: Iterable[Result]) -> Shown | None:
 
 
 def shown(case: Result) -> Shown:
-    """Read the closed forms of a case back."""
+    """Read the stored closed forms of a case."""
     return Shown(case, parse_text(case.eops or "0"), parse_text(case.macs or "0"))
 
 
 def catalogue_table(entries: Sequence[Entry], conformance: Report) -> ReportTable:
-    """One line for each operator."""
+    """Make a table with one line for each operator."""
     about = (
         f"Every operator of onnx {conformance.onnx}, in all its domains. *Verified* means that the "
         "definition in `specs/onnx` gives the values, the shapes and the counts of all of ONNX's node tests "
@@ -130,7 +130,7 @@ def _remark(entry: Entry, cases: Sequence[Result]) -> str:
 
 
 def forms_table(conformance: Report) -> ReportTable:
-    """Every distinct closed form of every operator."""
+    """Make a table of every distinct closed form of every operator."""
     about = "Every distinct closed form behind the node tests that pass, with one test that has it."
     rows: dict[tuple[str, str, str], tuple[Cell, ...]] = {}
     for case in conformance.results:
@@ -144,12 +144,12 @@ def forms_table(conformance: Report) -> ReportTable:
 
 
 def standing_counts(entries: Sequence[Entry], conformance: Report) -> dict[str, int]:
-    """How many operators there are of each status."""
+    """Count the operators by status."""
     found = Counter[str](status_of(entry, conformance.of(entry.name)) for entry in entries)
     return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
 
-# ---- conciseness: which primitives and functions a definition uses -----------------------------
+# ---- conciseness: the primitives and functions of a definition ---------------------------------
 
 
 THIRTEEN = (
@@ -157,14 +157,14 @@ THIRTEEN = (
     "map", "reduce",
 )  # fmt: skip
 BESIDE = ("join", "embed", "put", "filter", "seq", "repeat", "bitcast", "choose", "trips", "tripcount")
-"""Atoms that have a name of their own, compositions of member, join and embed done natively, and branches."""
+"""Atoms with their own name, native compositions of member, join and embed, and branches."""
 
 _COMMAND = "tolcost report"
 
 
 @cache
 def primitives_of(spec: Spec, library: Library) -> frozenset[str]:
-    """The primitives that a definition uses, itself or through what it calls: two tables ask for them."""
+    """Return the primitives that a definition uses, itself or through calls; cached for two tables."""
     found: set[str] = set()
     for node in _reached(spec, library):
         found.update(_primitives(node))
@@ -172,7 +172,7 @@ def primitives_of(spec: Spec, library: Library) -> frozenset[str]:
 
 
 def _reached(spec: Spec, library: Library) -> Iterator[object]:
-    """Every node of a definition, and of the library functions and operators that it reaches."""
+    """Yield every node of a definition, and of the library functions and operators that it reaches."""
     helpers = {s.name: s for file in spec.library for s in file.statements if isinstance(s, tree.Define)}
     own = {s.name for s in spec.program.statements if isinstance(s, tree.Define) and s.params is not None}
     seen: set[str] = set()
@@ -222,7 +222,7 @@ def _primitives(node: object) -> tuple[str, ...]:
 
 
 def functions_by_operator(conformance: Report) -> dict[str, tuple[str, ...]]:
-    """The functions that the tests of each operator saw applied to data."""
+    """Return the functions that the tests of each operator applied to data."""
     found: dict[str, set[str]] = {}
     for case in conformance.results:
         if case.eops is not None:
@@ -231,12 +231,12 @@ def functions_by_operator(conformance: Report) -> dict[str, tuple[str, ...]]:
 
 
 def beyond_table_2(functions: Sequence[str]) -> tuple[str, ...]:
-    """Those that the paper's list of basic elementary functions lacks."""
+    """Return the functions that the paper's list of basic elementary functions lacks."""
     return tuple(name for name in functions if name in FUNCTIONS and FUNCTIONS[name].added)
 
 
 def primitives_table(entries: Sequence[Entry], library: Library, conformance: Report) -> ReportTable:
-    """The operators by the primitives and functions that they use."""
+    """Make a table of the operators by the primitives and functions that they use."""
     applied = functions_by_operator(conformance)
     columns = (
         Column("operator", "operator"),
@@ -268,7 +268,7 @@ def _primitives_row(
 
 
 def beyond_table(entries: Sequence[Entry], conformance: Report) -> ReportTable:
-    """How many operators need each function that Table 2 lacks."""
+    """Make a table of the functions that Table 2 lacks, with the operators that need each."""
     applied = functions_by_operator(conformance)
     named = [entry.name for entry in entries if entry.spec is not None]
     users: dict[str, list[str]] = {}
@@ -292,12 +292,12 @@ def beyond_table(entries: Sequence[Entry], conformance: Report) -> ReportTable:
     return ReportTable(columns, rows, "beyond", "Functions beyond Table 2", about, _COMMAND)
 
 
-# === Theorem Two of the paper as a table: every operator as nothing but the five atoms, run one by one.
+# === Theorem Two of the paper as a table: every operator unrolled into the five atoms, run one by one.
 
 
 _MADE = "make theorem"
 _NAMED = 3
-"""So many tests that were too large are named in a row."""
+"""Limit on the too large tests named in a row."""
 
 THEOREM_COLUMNS = (
     Column("operator", "operator"),
@@ -314,7 +314,7 @@ THEOREM_COLUMNS = (
 
 
 def theorem_table(entries: Sequence[Entry], library: Library, conformance: Report) -> ReportTable:
-    """One line for each operator that has a definition."""
+    """Make a table with one line for each operator that has a definition."""
     rows = tuple(_theorem_row(entry, library, conformance.of(entry.name)) for entry in entries if entry.spec)
     return ReportTable(
         THEOREM_COLUMNS, rows, "theorem", "Theorem Two, operator by operator", _about(rows), _MADE
@@ -351,7 +351,7 @@ def _outcome(cases: Sequence[Result], run: Sequence[Result]) -> Verdict:
 
 
 def _left(cases: Sequence[Result]) -> Iterator[str]:
-    """Name the tests that were not run atom by atom, as far as there are few."""
+    """Name the tests that were not run atom by atom, if there are few."""
     names = [case.name.removeprefix("test_") for case in cases if case.unrolled is None]
     yield from names[:_NAMED]
     if names[_NAMED:]:

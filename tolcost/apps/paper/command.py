@@ -15,7 +15,7 @@ from tolcost.cli.output import write_whole
 from tolcost.platform import with_deep_stack
 
 NEXT = "tolcost model examples/bert.onnx --device h200 --format html --output bert.html"
-"""What to try after a report: README shows it, so a test runs it."""
+"""A command to try after a report; the README shows it, so a test runs it."""
 
 
 @click.command(
@@ -58,7 +58,7 @@ def command(folder: Path, only_check: bool, specs: tuple[str, ...]) -> int:
 
 
 def seen(figures: Sequence[tuple[str, str]], folder: Path) -> str:
-    """The main figures, the page to open, and something to try next."""
+    """Return the main figures, the page to open, and a command to try next."""
     width = max(len(value) for _, value in figures)
     lines = [f"  {value.rjust(width)}  {name}" for name, value in figures]
     page = (folder / "report.html").resolve().as_uri()
@@ -66,6 +66,6 @@ def seen(figures: Sequence[tuple[str, str]], folder: Path) -> str:
 
 
 def _reached() -> str:
-    """What stands before a command that the shell would not find: where `make` installed it."""
+    """Return the prefix of a command that the shell would not find, where `make` installed it."""
     inside = Path(".venv/bin/tolcost")
     return f"{inside.parent}/" if inside.exists() and which("tolcost") is None else ""

@@ -1,8 +1,8 @@
-"""Tables in the layout of the paper: its own rows, and general forms of the catalogue with what they rest on.
+"""Tables in the paper's layout: its own rows, and general forms of the catalogue with their evidence.
 
-A row is an operator: with its parameters, its definition, FLOPs by weights and by what other tools count, and
-EOPs.  Forms speak of what the definition names, and hold for every rank unless they say otherwise; where an
-operator has none, the form of one node test stands instead, and says so.
+A row is an operator: its parameters, its definition, FLOPs by weights and by other tools, and EOPs.  Forms
+use names of the definition, and hold for every rank unless they state otherwise; for an operator without one,
+the form of one node test is shown and marked.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def catalogue_row(
     points: Sequence[Measured],
     library: Library,
 ) -> tuple[Cell, ...]:
-    """The row of an operator in the paper's four columns."""
+    """Make the row of an operator in the paper's four columns."""
     rows = _rows(entry, forms)
     if rows:
         window = length_along_one(spec, library, record.of(entry.name))
@@ -69,7 +69,7 @@ def catalogue_row(
 
 
 def parameters(spec: Spec) -> str:
-    """An operator as it is called, with its attributes: ``Elu(X; alpha = 1.0) -> Y``."""
+    """Format an operator's signature with its attributes: ``Elu(X; alpha = 1.0) -> Y``."""
     inputs = ", ".join(s.name + "?" * s.optional + "..." * s.variadic for s in spec.inputs)
     outputs = ", ".join(s.name + "..." * s.variadic for s in spec.outputs)
     named = ", ".join(attributes(spec))
@@ -93,7 +93,7 @@ def _of_one_test(entry: Entry, record: Report) -> str:
 
 
 def witnesses(points: Sequence[Measured]) -> Iterator[str]:
-    """What other tools count of an operator, beside EOPs."""
+    """Yield the counts of other tools for an operator, compared with EOPs."""
     for tool, name in ((COMPILED, "XLA"), (ONNX_TOOL, "onnx-tool")):
         found = [point for point in points if tool in point.counts]
         ratios = [
@@ -109,13 +109,13 @@ def witnesses(points: Sequence[Measured]) -> Iterator[str]:
 def verified_with_forms(
     listed: Sequence[Entry], forms: GeneralForms, record: Report
 ) -> tuple[list[Entry], list[Entry]]:
-    """The operators that are verified, and those of them that have a general form."""
+    """Return the operators that are verified, and those of them that have a general form."""
     verified = [e for e in listed if status_of(e, record.of(e.name)) == "verified"]
     return verified, [entry for entry in verified if _rows(entry, forms)]
 
 
 def evidence_table(listed: Sequence[Entry], forms: GeneralForms, record: Report) -> ReportTable:
-    """Every general form with where it holds and what it was held to; operators without one say why."""
+    """Make a table of every general form with its condition and evidence, or the reason why there is none."""
     verified, general = verified_with_forms(listed, forms, record)
     rows = tuple(row for entry in verified for row in _evidence(entry, forms))
     found = [row for entry in verified for row in _rows(entry, forms)]
@@ -162,9 +162,9 @@ def _evidence(entry: Entry, forms: GeneralForms) -> Iterator[tuple[Cell, ...]]:
 
 # ---- the paper's two tables as its reader expects them: operator, definition, FLOPs, EOPs ------
 
-# First the rows that the paper has there.  Their definition is one that holds up: the printed program where
-# it is right on every node test, else its correction; both counts are derived from it.  Then the operators of
-# the catalogue between the same letters, with general forms.  Evidence and verdicts stand beside it.
+# First the rows of the paper.  Their definition is a correct one: the printed program if it is
+# right on every node test, else its correction; both counts are derived from it.  Then the operators of
+# the catalogue between the same letters, with general forms.  Evidence and verdicts are in other tables.
 
 FOUR_COLUMNS = (
     Column("operator", "Operator", "code"),
@@ -184,7 +184,7 @@ def four_column_tables(
     points: Sequence[Measured],
     library: Library,
 ) -> tuple[ReportTable, ...]:
-    """Tables 3 and 4, each with the rows that the paper has there, in its order, and then the catalogue's."""
+    """Make Tables 3 and 4, each with the paper's rows in its order, and then the catalogue's."""
     measured = by_operator(points)
     first = min(one.row.operator for one in judged if one.row.part == 2)
     rows: dict[int, list[tuple[Cell, ...]]] = {part: [] for part in _NUMBER_OF_PART}
@@ -223,7 +223,7 @@ def _paper_row(found: Judged) -> tuple[Cell, ...]:
 
 
 def _holding(found: Judged) -> tuple[Source, Analysis]:
-    """The program of a row that is right, and what it costs."""
+    """Return the correct program of a row, and its cost."""
     program = found.program
     if found.holds_up and program.source is not None and program.analysis is not None:
         return program.source, program.analysis
@@ -231,7 +231,7 @@ def _holding(found: Judged) -> tuple[Source, Analysis]:
 
 
 def body_of(source: Source) -> str:
-    r"""A program as the paper shows one: without comments, declarations and libraries.
+    r"""Return a program as the paper shows one: without comments, declarations and libraries.
 
     >>> body_of(Source("a", "# why: x\ntol t: R [n]\nattr p: Z\nresult := map(t, exp)\n"))
     'result := map(t, exp)'

@@ -1,8 +1,8 @@
-"""A row of the paper judged in three parts: its form, its value and its count.
+"""Judge a row of the paper in three parts: its form, its value and its count.
 
-Form: whether the printed program is accepted to the letter, under a reading that the paper's own words
-allow, or not.  Value: what it gives on ONNX's node tests.  Count: whether the printed EOPs are what the
-rules give for the printed program, for its correction, and for the definition that passes ONNX's tests.
+Form: whether the printed program is accepted to the letter, under a reading that the paper's own words allow,
+or not.  Value: its outputs on ONNX's node tests.  Count: whether the printed EOPs are those derived for the
+printed program, for its correction, and for the definition that passes ONNX's tests.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from tolcost.algebra import Poly, compare, const, length, to_text
+from tolcost.algebra import Poly, const, length, to_text
 from tolcost.apps.paper.readings import (
     AxisLengths,
     FormulaNames,
@@ -45,14 +45,15 @@ from tolcost.elaborate.inputs import PlainShapes, PlainValue, arguments
 from tolcost.elaborate.values import Value, Vec
 from tolcost.execute import run_reference
 from tolcost.execute.inputs import nested_array
+from tolcost.literals import literal_text
 from tolcost.result.instances import (
     OperatorInstance,
     analyse_instance,
     analyse_source,
-    literal,
     lower_instance,
     lower_source,
 )
+from tolcost.result.judgement import judge_forms
 from tolcost.syntax import parse, tree
 
 FormVerdict: TypeAlias = Literal["as printed", "under a reading", "refused", "not ToLang"]
@@ -63,7 +64,7 @@ ValueVerdict: TypeAlias = Literal[
 
 
 class CountCheck(Struct, frozen=True):
-    """A derived count beside the printed one: whether they are equal, and by what they differ."""
+    """A derived count compared with the printed one."""
 
     equal: bool
     derived: Poly
@@ -71,7 +72,7 @@ class CountCheck(Struct, frozen=True):
 
     @property
     def by(self) -> str:
-        """The difference, derived less printed, and the quotient where the print is not 0."""
+        """The difference, derived less printed; empty if the counts are equal."""
         if self.equal:
             return ""
         gap = self.derived - self.printed
@@ -79,14 +80,14 @@ class CountCheck(Struct, frozen=True):
 
     @property
     def ratio(self) -> FormRatio | None:
-        """Derived over printed."""
+        """The derived count over the printed one."""
         return None if self.printed == 0 else FormRatio(self.derived, self.printed)
 
 
 class PrintedProgram(Struct, frozen=True):
-    """What became of the printed program: ``source`` is what was accepted; ``problems`` refused the letter.
+    """The outcome for the printed program; ``source`` is the accepted text, ``problems`` those of the print.
 
-    ``under_reading`` are the problems that are left under the reading, where there is one and it is refused.
+    ``under_reading`` has the remaining problems of the reading, if there is one and it is refused.
     """
 
     analysis: Analysis | None
@@ -96,7 +97,7 @@ class PrintedProgram(Struct, frozen=True):
 
 
 class Judged(Struct, frozen=True, eq=False):
-    """Everything found out about a row."""
+    """The whole judgement of a row."""
 
     row: PaperRow
     program: PrintedProgram
@@ -110,21 +111,21 @@ class Judged(Struct, frozen=True, eq=False):
 
     @property
     def form(self) -> FormVerdict:
-        """Whether the printed program is one."""
+        """Whether the printed program is accepted, and in which form."""
         if self.program.source is not None:
             return "as printed" if self.program.source is self.row.printed else "under a reading"
         return "not ToLang" if self.row.printed is None and self.row.reading is None else "refused"
 
     @property
     def value(self) -> ValueVerdict:
-        """What the printed program gives on the node tests that its signature admits."""
+        """Whether the printed program is right on the node tests that its signature admits."""
         if self.program.source is None:
             return "not run"
         return _value(self.trials.on_tests)
 
     @property
     def holds_up(self) -> bool:
-        """Accepted, right on every test, and at the printed cost."""
+        """Whether the program is accepted, right on every test, and costs what is printed."""
         return self.value == "right on all" and self.own is not None and self.own.equal
 
 
@@ -140,7 +141,7 @@ def _value(outcomes: Sequence[TrialOutcome]) -> ValueVerdict:
 
 
 def judge(row: PaperRow, cases: Sequence[Case], library: Library) -> Judged:
-    """Find out everything about a row; ``cases`` are all node tests of its operator."""
+    """Judge a row; ``cases`` are all node tests of its operator."""
     program = derive_printed(row, library)
     right = analyse_source(row.right, library)
     verified = analyse_instance(row.verified, library)
@@ -165,7 +166,7 @@ def judge(row: PaperRow, cases: Sequence[Case], library: Library) -> Judged:
 
 def hold(derived: Poly, printed: Poly) -> CountCheck:
     """Compare a derived count with a printed one, for all lengths."""
-    return CountCheck(compare(derived, printed).verdict == "equal", derived, printed)
+    return CountCheck(judge_forms(printed, derived).relation == "same", derived, printed)
 
 
 def _held_to_definition(row: PaperRow, verified: Analysis) -> CountCheck | None:
@@ -201,13 +202,13 @@ def _analysed(
         return None, rejected.diagnostics
 
 
-# ---- what the names in a formula mean ----------------------------------------------------
+# ---- meanings of the names in a formula --------------------------------------------------
 
 
 def meaning_of(
     analysis: Analysis, names: Renamings, at: Mapping[str, int] = MappingProxyType({})
 ) -> FormulaNames:
-    """The inputs and symbols of a program under the names of the paper's signature.
+    """Return the inputs and symbols of a program under the names of the paper's signature.
 
     ``at`` gives numbers to names that the program has no symbol for.
     """
@@ -219,7 +220,10 @@ def meaning_of(
 
 
 def _meaning_for_definition(row: PaperRow, verified: Analysis) -> FormulaNames:
-    """The same for the definition in specs/onnx, whose leading lengths of 1 the paper leaves out."""
+    """Return the meaning of names for the definition in specs/onnx, without the leading lengths of 1.
+
+    The paper leaves these lengths out.
+    """
     shapes: dict[str, AxisLengths] = {
         t.name: tuple(dropwhile(lambda extent: extent == 1, t.type[0].shape)) for t in verified.inputs
     }
@@ -246,11 +250,11 @@ def _named(shapes: dict[str, AxisLengths], analysis: Analysis, names: Renamings)
     return FormulaNames(shapes, numbers)
 
 
-# === The node tests that a row of the paper is held to, and what came of each.
+# === The node tests that a row of the paper is checked against, and their outcomes.
 #
-# None is chosen by hand.  A row says which of its names stands for which input or attribute of the operator
-# (``given`` in ``specs/paper/readings.toml``); every node test that gives the operator nothing besides is
-# tried, and the others are told with what the signature has no place for.
+# None is chosen by hand.  A row maps its names to inputs and attributes of the operator
+# (``given`` in ``specs/paper/readings.toml``); every node test that gives the operator nothing else is
+# run, and the others are listed with the argument for which the signature has no place.
 
 
 _RTOL, _ATOL = 1e-5, 1e-7
@@ -260,7 +264,7 @@ Outcome: TypeAlias = Literal["same", "differs", "stops"]
 
 
 class TrialOutcome(Struct, frozen=True):
-    """What came of a trial: whether the print gave what ONNX says, and how it did not."""
+    """The outcome of a trial: whether the print gave ONNX's result, and the difference."""
 
     on: str
     status: Outcome
@@ -268,7 +272,7 @@ class TrialOutcome(Struct, frozen=True):
 
 
 class Trials(Struct, frozen=True, eq=False):
-    """What a row was tried on: ONNX's node tests, and values of ours beyond them."""
+    """The trials of a row: on ONNX's node tests, and on our values beyond them."""
 
     on_tests: tuple[TrialOutcome, ...]
     not_admitted: Mapping[str, str]
@@ -276,7 +280,7 @@ class Trials(Struct, frozen=True, eq=False):
 
 
 class _Trial(Struct, frozen=True, eq=False):
-    """What the print is given, what must come out, and whether its very shape must."""
+    """The inputs of the print, the expected output, and whether its exact shape is required."""
 
     on: str
     arrays: Mapping[str, CaseInput]
@@ -301,11 +305,11 @@ def hold_to_tests(row: PaperRow, source: Source, cases: Sequence[Case], library:
     return Trials(tuple(outcomes), refused, tuple(beyond))
 
 
-# ---- which tests the signature admits ----------------------------------------------------
+# ---- tests that the signature admits -----------------------------------------------------
 
 
 def _no_place(case: Case, given: RowNames) -> str | None:
-    """What a node test gives or lacks that the row's signature does not have; None where it is admitted."""
+    """Describe an argument that only the node test or only the row's signature has; None if there is none."""
     items = _items(case)
     bound = given.formals
     defaults = attribute_defaults(case.node, case.opset)
@@ -314,7 +318,7 @@ def _no_place(case: Case, given: RowNames) -> str | None:
             return f"no place for {name}"
         if any(array.dtype.kind in "OUS" for array in arrays_in(item)):
             return "text is no number"
-    # an attribute that no node can leave out refuses nothing: the row is run, whatever it makes of it
+    # a required attribute refuses nothing: the row is run, whatever it makes of it
     free = bound | set(given.ignored) | required_attributes(case.node, case.opset)
     for name, value in attribute_values(case.node).items():
         if name not in free and value != defaults.get(name):
@@ -337,7 +341,7 @@ def _is_default(item: Item, fixed: float | None) -> bool:
 
 
 def _items(case: Case) -> dict[str, Item]:
-    """The inputs of a case by the names of the schema; those of a variadic one together."""
+    """Return the inputs of a case by the names of the schema; those of a variadic one together."""
     found: dict[str, Item] = {}
     types = types_of(case.node.op, case.node.domain, case.opset)
     declared = () if types is None else met(types.inputs, len(case.inputs))
@@ -347,7 +351,7 @@ def _items(case: Case) -> dict[str, Item]:
     return found
 
 
-# ---- what the print is given -------------------------------------------------------------
+# ---- inputs of the print -----------------------------------------------------------------
 
 
 def _trial_of(case: Case, given: RowNames) -> _Trial:
@@ -374,7 +378,7 @@ def _trial_of(case: Case, given: RowNames) -> _Trial:
 
 
 def _axes(item: Item, value: Value | None) -> tuple[int, ...] | None:
-    """The axes that an input or attribute names, counted from 0; None for all of them."""
+    """Return the axes that an input or attribute names, counted from 0; None for all of them."""
     array = _single(item)
     if array is not None:
         return tuple(int(axis) for axis in array.reshape(-1))
@@ -387,7 +391,7 @@ def _axes(item: Item, value: Value | None) -> tuple[int, ...] | None:
 
 
 def _folded(array: Array, axes: tuple[int, ...] | None) -> Array:
-    """An array as the print has it: what is kept first, then what is folded, then a length of 1."""
+    """Arrange an array as the print has it: kept axes first, then folded ones, then a length of 1."""
     chosen = {axis % array.ndim for axis in axes} if axes else set(range(array.ndim))
     kept = [axis for axis in range(array.ndim) if axis not in chosen]
     order = [*kept, *sorted(chosen)]
@@ -403,7 +407,7 @@ def _lengths(
     known: Mapping[str, Value],
     expected: Array,
 ) -> dict[str, Value]:
-    """Numbers that the signature has and ONNX leaves to shapes, by the formulas of the row."""
+    """Compute numbers of the signature that ONNX leaves to shapes, by the formulas of the row."""
     named = {**items, **arrays, "result": expected}
     shapes = {
         name: tuple(map(const, array.shape))
@@ -415,14 +419,16 @@ def _lengths(
 
 
 def _written(op: str, trial: WrittenTrial, library: Library) -> _Trial:
-    """A trial on values written in the row, with what the operator's definition gives for them."""
+    """Make a trial on values written in the row, with the result of the operator's definition."""
     arrays = {name: nested_array(_nested(value), name) for name, value in trial.operator_inputs.items()}
     shapes = {name: list(array.shape) for name, array in arrays.items()}
     lowered = lower_instance(OperatorInstance(op, shapes, trial.operator_attrs, 1), library)
     expected = _only_output(lowered.program, arrays)
     given = {name: nested_array(_nested(value), name) for name, value in trial.inputs.items()}
     known = {name: static_value(nested_array(_nested(value), name)) for name, value in trial.attrs.items()}
-    shown = ", ".join(f"{name} = {literal(value)}" for name, value in {**trial.inputs, **trial.attrs}.items())
+    shown = ", ".join(
+        f"{name} = {literal_text(value)}" for name, value in {**trial.inputs, **trial.attrs}.items()
+    )
     return _Trial(shown, given, known, expected, exact_shape=False)
 
 
@@ -434,7 +440,7 @@ def _nested(value: PlainValue) -> PlainValue:
 
 
 def _attempt(source: Source, trial: _Trial, library: Library) -> TrialOutcome:
-    """Run a printed program, and hold what it gives to what it should give."""
+    """Run a printed program, and compare its result with the expected one."""
     try:
         found = _run(source, trial, library)
     except Rejected as rejected:
@@ -464,7 +470,7 @@ def _run(source: Source, trial: _Trial, library: Library) -> Array:
 
 
 def any_rank(source: Source) -> Source:
-    """A print whose inputs, which it does not declare itself, take the ranks of what they are given.
+    """Let the inputs that a print does not declare itself take the ranks of their arguments.
 
     >>> any_rank(Source("a", "tol t: R [n, m]")).text
     'tol t: R [...]'
@@ -496,5 +502,5 @@ def _difference(found: Array, trial: _Trial) -> str | None:
         return f"shape {list(found.shape)}, not {list(expected.shape)}"
     alike = found.reshape(expected.shape).astype(expected.dtype)
     problem = value_difference(alike, expected, trial.rtol, trial.atol)
-    # the last digits of a value depend on the processor, and how many values differ does not
+    # the last digits depend on the processor, and the number of differing values does not
     return None if problem is None else problem.partition(", first")[0]

@@ -1,6 +1,6 @@
-"""The paper's two ONNX tables again: what it prints, what follows from it, and the verdict on each row.
+"""The paper's two ONNX tables again: the print, its consequences, and the verdict on each row.
 
-A verdict has three parts, side by side: form, value and count.  All that is said of a row is made from them.
+A verdict has three parts: form, value and count.  Every text about a row is made from them.
 """
 
 from __future__ import annotations
@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from tolcost.algebra import compare
 from tolcost.apps.paper.judge import CountCheck, FormVerdict, Judged, TrialOutcome, ValueVerdict
 from tolcost.diagnostics import Diagnostic
 from tolcost.result.instances import command_of
+from tolcost.result.judgement import judge_forms
 from tolcost.show.document import Cell, Code, Column, ReportTable, Verdict, text_of
 
 COLUMNS = (
@@ -57,7 +57,7 @@ _GOOD_VALUE: Mapping[ValueVerdict, bool | None] = {
 
 
 def paper_table(judged: Sequence[Judged]) -> ReportTable:
-    """The 60 rows, each with its verdict."""
+    """Make a table of the 60 rows, each with its verdict."""
     about = (
         "Every row of the paper's two ONNX tables, judged in three parts. *Form*: whether the printed "
         "program is accepted to the letter, under a reading that the paper's own words allow "
@@ -103,15 +103,15 @@ def _row(found: Judged) -> tuple[Cell, ...]:
 
 
 def definition_command(found: Judged) -> str:
-    """The command that shows the verified form."""
+    """Return the command that shows the verified form."""
     return found.row.command or command_of(found.row.verified)
 
 
 def _verified(found: Judged) -> Cell:
-    """The verified form; the corrected one where both are the same function and that is simpler."""
+    """Return the verified form, or the corrected one if it is the same function and simpler."""
     ours, right = found.verified.eops, found.right.eops
     shorter = len(text_of(right)) < len(text_of(ours))
-    return right if shorter and compare(ours, right).verdict == "equal" else ours
+    return right if shorter and judge_forms(ours, right).relation == "same" else ours
 
 
 def _formula(found: Judged) -> str:
@@ -121,7 +121,7 @@ def _formula(found: Judged) -> str:
 
 
 def standing(found: Judged) -> str:
-    """What became of the printed program, in words."""
+    """Describe the outcome for the printed program."""
     program = found.program
     refused = "; ".join(map(_problem, program.problems)) or "the dots are no expression"
     match found.form:
@@ -148,7 +148,7 @@ def _problem(diagnostic: Diagnostic) -> str:
 
 
 def value_text(found: Judged) -> str:
-    """What the print gives on the tests: right on how many of those that its signature admits."""
+    """Describe the result of the tests: how many of the admitted ones are right."""
     tests, left = found.trials.on_tests, len(found.trials.not_admitted)
     outside = f"; {left} more need what the signature lacks" if left else ""
     if found.value in ("not run", "no test fits"):
@@ -158,7 +158,7 @@ def value_text(found: Judged) -> str:
 
 
 def count_text(found: Judged) -> str:
-    """Whether the printed count follows from the print, and whether it is that of the verified definition."""
+    """Describe whether the printed count follows from the print, and whether it is the definition's."""
     if found.by_definition is None:
         true = "not comparable with the definition's"
     else:
@@ -187,7 +187,7 @@ def _difference(held: CountCheck) -> str:
 
 
 def explanation(found: Judged) -> str:
-    """The paragraph: the program, its flaws, its count, and the counts of what is right."""
+    """Write the paragraph about a row: the program, its flaws, its count, and the correct counts."""
     parts = [
         _program(found),
         found.row.why,
@@ -271,10 +271,10 @@ def _corrected(found: Judged) -> str:
 
 
 def _relation(held: CountCheck) -> str:
-    """By how much a derived count is larger or smaller than the printed one."""
-    verdict = compare(held.derived, held.printed).verdict
-    if verdict == "greater":
+    """Describe how much larger or smaller a derived count is than the printed one."""
+    relation = judge_forms(held.printed, held.derived).relation
+    if relation == "costlier":
         return f"{text_of(held.derived - held.printed)} more"
-    if verdict == "less":
+    if relation == "cheaper":
         return f"{text_of(held.printed - held.derived)} less"
     return f"a difference of {text_of(held.derived - held.printed)}"

@@ -1,4 +1,4 @@
-"""EOPs held against what other tools count, operator by operator and shape by shape."""
+"""EOPs compared with the counts of other tools, operator by operator and shape by shape."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ OPERATOR_COLUMNS = (
 
 
 def peers_table(found: Sequence[Measured]) -> ReportTable:
-    """One line for each operator and shape."""
+    """Make a table with one line for each operator and shape."""
     versions = {peer.tool: peer.version for point in found for peer in point.counts.values()}
     tools = ", ".join(f"{tool} {version}" for tool, version in sorted(versions.items()))
     about = (
@@ -101,7 +101,7 @@ def _plain(values: Mapping[str, object]) -> str:
 
 
 def by_operator(found: Iterable[Measured]) -> dict[str, list[Measured]]:
-    """The points of each operator, by name."""
+    """Group points by operator, sorted by name."""
     groups: dict[str, list[Measured]] = {}
     for point in found:
         groups.setdefault(point.op, []).append(point)
@@ -109,13 +109,13 @@ def by_operator(found: Iterable[Measured]) -> dict[str, list[Measured]]:
 
 
 def middle(values: Iterable[Fraction | None]) -> Fraction | None:
-    """The median of those that are known."""
+    """Return the median of the known values."""
     known = [value for value in values if value is not None]
     return median(known) if known else None
 
 
 def operators_table(found: Sequence[Measured], reasons: Reasons) -> ReportTable:
-    """One line for each operator: the range of its ratios, and why it is not 1."""
+    """Make a table with one line for each operator: the range of its ratios, and why it is not 1."""
     groups = by_operator(found)
     _check_reasons(groups, reasons)
     about = (
@@ -157,7 +157,7 @@ def _check_reasons(groups: Mapping[str, Sequence[Measured]], reasons: Reasons) -
         raise Rejected(*(Diagnostic("T0681", f"{REASONS}: {problem}") for problem in problems))
 
 
-# ---- how far EOPs are from FLOPs, by class of operators -----------------------------------
+# ---- the distance between EOPs and FLOPs, by class of operators ---------------------------
 
 
 ANSWER_COLUMNS = (
@@ -176,7 +176,7 @@ ANSWER_COLUMNS = (
 
 
 class Spread(Struct, frozen=True):
-    """How the ratios of some points are spread."""
+    """The distribution of the ratios of points."""
 
     points: int
     equal: int
@@ -188,7 +188,7 @@ class Spread(Struct, frozen=True):
 
 
 def spread(found: Sequence[Measured], tool: str = COMPILED) -> Spread:
-    """Sum up the ratios of some points; a relative error is a ratio less 1."""
+    """Summarise the ratios of points; a relative error is a ratio less 1."""
     ratios = [ratio for point in found if (ratio := point.ratio(tool)) is not None]
     return Spread(
         points=len(ratios),
@@ -202,12 +202,12 @@ def spread(found: Sequence[Measured], tool: str = COMPILED) -> Spread:
 
 
 def several_functions(found: Sequence[Measured]) -> list[Measured]:
-    """The points at which two counts could differ: all that are not trivial."""
+    """Return the points at which two counts could differ: all that are not trivial."""
     return [point for point in found if not point.trivial]
 
 
 def answer_table(found: Sequence[Measured]) -> ReportTable:
-    """One line for each class, and one for all."""
+    """Make a table with one line for each class, and one for all."""
     about = (
         "The ratio of EOPs to XLA's compiled count (flops and transcendentals), by class of operators. A "
         "point is an operator at one shape; the relative error is the ratio less 1. A point is trivial "
@@ -242,18 +242,18 @@ def _answer_row(kind: str, group: Sequence[Measured]) -> tuple[Cell, ...]:
     )
 
 
-# ---- what was measured before and is read back -----------------------------------------------
+# ---- stored measurements ---------------------------------------------------------------------
 
 
 PEERS = "data/peers.csv"
 REASONS = "data/reasons.toml"
 PEERS_COMMAND = "make peers"
 CONFORMANCE_MADE, PEERS_MADE = "make conformance report", "make peers report"
-"""What makes the tables that rest on such a file anew."""
+"""Commands that make the tables from such files again."""
 
 
 class Reasons(Struct, frozen=True):
-    """Why counts differ: texts by kind, and the kinds that each operator needs."""
+    """Reasons why counts differ: texts by kind, and the kinds that apply to each operator."""
 
     kinds: Mapping[str, str]
     operators: Mapping[str, tuple[str, ...]]
@@ -270,7 +270,7 @@ def read_general(reports: Path) -> GeneralForms:
 
 
 def read_peers(reports: Path) -> tuple[Peer, ...]:
-    """Read what the other tools counted."""
+    """Read the counts of the other tools."""
     text = _read(reports / PEERS, PEERS_COMMAND)
     try:
         return tuple(map(peer_of, csv.DictReader(io.StringIO(text))))
@@ -279,7 +279,7 @@ def read_peers(reports: Path) -> tuple[Peer, ...]:
 
 
 def read_reasons(reports: Path) -> Reasons:
-    """Read why other counts differ, as written down by hand."""
+    """Read the reasons why other counts differ, which are written by hand."""
     text = _read(reports / REASONS, "an editor: it is written by hand")
     try:
         table = tomllib.loads(text)
@@ -293,7 +293,7 @@ def _read(path: Path, command: str) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        # Without the folder no command that makes the file would do: there is more that only a checkout has.
+        # Without the folder, no command can make the file: more is needed that only a checkout has.
         kept = "tolcost's repository has what was measured: run it there, or name its reports with --folder"
         hint = f"make it with `{command}`" if path.parent.is_dir() else kept
         raise Rejected(Diagnostic("T0681", f"cannot read {path}: {unreadable(error)}", hint=hint)) from None

@@ -1,4 +1,4 @@
-"""The rows of the paper's two ONNX tables, with all that ``specs/paper`` says of each."""
+"""The rows of the paper's two ONNX tables, with everything that ``specs/paper`` records about each."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ Toml: TypeAlias = Mapping[str, Any]  # what a TOML file holds
 
 
 class RowNames(Struct, frozen=True):
-    """Which of a row's names stands for which input or attribute of its operator.
+    """The inputs and attributes of the operator that a row's names stand for.
 
-    ``lengths`` are numbers of the signature that ONNX leaves to shapes, as formulas; ``folds`` is the input
-    or attribute that says which axes the row lays behind its length ``axes``; ``ignored`` are attributes that
-    settle the shape or the type of the result alone; ``fixed`` are inputs that the row has no place for, with
-    the value at which they change nothing.
+    ``lengths`` has numbers of the signature that ONNX leaves to shapes, as formulas; ``folds`` is the input
+    or attribute with the axes that the row puts behind its length ``axes``; ``ignored`` are attributes that
+    affect only the shape or the type of the result; ``fixed`` are inputs that the row has no place for, with
+    the value at which they have no effect.
     """
 
     names: Mapping[str, str] = field(default_factory=dict)
@@ -42,18 +42,18 @@ class RowNames(Struct, frozen=True):
 
     @property
     def needed(self) -> set[str]:
-        """The inputs and attributes without which the row has nothing to run on."""
+        """The inputs and attributes that the row needs to run."""
         return set(self.names.values())
 
     @property
     def formals(self) -> set[str]:
-        """Everything of the operator that the row has a place for."""
+        """All inputs and attributes of the operator that the row has a place for."""
         formulas = {name for text in self.lengths.values() for name in re.findall(r"[A-Za-z]\w*", text)}
         return self.needed | formulas | ({self.folds} if self.folds else set())
 
 
 class WrittenTrial(Struct, frozen=True):
-    """A run of the printed program beyond ONNX's tests: on values that the operator's definition gets too."""
+    """A run of the printed program beyond ONNX's tests, on values that the definition gets, too."""
 
     inputs: Mapping[str, PlainValue]
     attrs: Mapping[str, PlainValue]
@@ -62,10 +62,11 @@ class WrittenTrial(Struct, frozen=True):
 
 
 class PaperRow(Struct, frozen=True, eq=False):
-    """A row of the paper.  ``printed`` is None where the print is not even ToLang.
+    """A row of the paper.  ``printed`` is None if the print is not even ToLang.
 
-    ``reading`` is the print under readings that the paper's own words allow, ``only_ours`` why our compiler
-    refuses what the paper's rules would not, and ``shapes`` are those of inputs whose number is left open.
+    ``reading`` is the print under readings that the paper's own words allow, ``only_ours`` the reason why our
+    compiler refuses what the paper's rules admit, and ``shapes`` are those of inputs whose number is left
+    open.
     """
 
     part: int
@@ -91,12 +92,12 @@ class PaperRow(Struct, frozen=True, eq=False):
 
     @property
     def readings(self) -> tuple[str, ...]:
-        """What the reading reads, each as a sentence."""
+        """The changes that the reading makes, each as a sentence."""
         return tuple(remarks(self.reading.text, "reading")) if self.reading else ()
 
     @property
     def right(self) -> Source:
-        """The program that is right: the corrected one, or the printed one that needs no correction."""
+        """The correct program: the corrected one, or a printed one that needs no correction."""
         found = self.corrected or self.printed
         if found is None:
             raise LookupError(f"{self.operator} has no program")
@@ -104,7 +105,7 @@ class PaperRow(Struct, frozen=True, eq=False):
 
 
 def paper_rows() -> tuple[PaperRow, ...]:
-    """All 60 rows, in the order of the print."""
+    """Read all 60 rows, in the order of the print."""
     folder = specs_root().joinpath("paper")
     readings = tomllib.loads(folder.joinpath("readings.toml").read_text(encoding="utf-8"))
     table = io.StringIO(folder.joinpath("tables.csv").read_text(encoding="utf-8"))
@@ -162,12 +163,12 @@ def _program(name: str, kind: str) -> Source | None:
 
 
 def why_of(source: Source | None) -> str:
-    """The remark in the head of a program on what the print does otherwise than its operator."""
+    """Return the remark at the head of a program about the difference between the print and its operator."""
     return " ".join(remarks(source.text, "why")) if source else ""
 
 
 def remarks(text: str, key: str) -> list[str]:
-    r"""What the head of a program says under a key, each as a sentence.
+    r"""Return the remarks at the head of a program under a key, each as a sentence.
 
     >>> remarks("# changed: a is b\n#   or c\n# changed: d is e\nx = 1", "changed")
     ['A is b or c.', 'D is e.']
@@ -190,7 +191,7 @@ COLUMNS = (
 
 
 def errata_table() -> ReportTable:
-    """All slips: of the text, of the programs of section 5, of the ONNX tables."""
+    """Make a table of all slips: in the text, in the programs of section 5, in the ONNX tables."""
     rows = (*_general(), *_section_5(), *_onnx_rows())
     about = (
         f"{len(rows)} entries. A command shows what the compiler makes of the words, or of the reading "
@@ -236,7 +237,7 @@ def _onnx_rows() -> Iterator[tuple[Cell, ...]]:
 
 
 def _as_printed(text: str) -> str:
-    """A program without comments and without what was declared for it."""
+    """Return a program without comments and without declarations added for it."""
     lines = [line for line in text.splitlines() if line and not line.startswith(("#", "attr "))]
     return "\n".join(line for line in lines if not re.match(r"tol \w+: ", line))
 
@@ -257,18 +258,18 @@ AxisLengths: TypeAlias = tuple[Poly, ...]
 
 
 class IllFormed(ValueError):
-    """A formula that cannot be read; the message says why."""
+    """A formula that cannot be read; the message states why."""
 
 
 class FormulaNames(Struct, frozen=True):
-    """What the names in a formula stand for: shapes of ToLs, and numbers."""
+    """The meanings of names in a formula: shapes of ToLs, and numbers."""
 
     shapes: Mapping[str, AxisLengths]
     numbers: Mapping[str, Poly]
 
 
 class ReadFormula(Struct, frozen=True):
-    """A formula as an expression; ``repaired`` is what was read where the print is ill-formed."""
+    """A formula as an expression; ``repaired`` is the formula that was read instead of an ill-formed one."""
 
     form: Poly
     problem: str | None = None
@@ -276,7 +277,7 @@ class ReadFormula(Struct, frozen=True):
 
 
 def read(text: str, meaning: FormulaNames) -> ReadFormula:
-    """Read a formula, if need be with the one bracket put in that it lacks.
+    """Read a formula, with a missing bracket added if necessary.
 
     >>> n, k, s = (length(name) for name in "nks")
     >>> meaning = FormulaNames({"t": (n,)}, {"k": k, "s": s})
@@ -296,14 +297,14 @@ def read(text: str, meaning: FormulaNames) -> ReadFormula:
 
 
 def evaluate(text: str, meaning: FormulaNames) -> Poly:
-    """Give a formula as an expression; ``IllFormed`` where it is none."""
+    """Evaluate a formula to an expression; raise ``IllFormed`` if it is not one."""
     opened = 0
     for place, sign in enumerate(text, start=1):
         opened += (sign == "(") - (sign == ")")
         if opened < 0:
             raise IllFormed(f"`)` at place {place} closes nothing")
     called = _BARS.sub(lambda bars: f"length({bars[1]},{bars[2] or ''})", text)
-    try:  # a name may be a word of Python
+    try:  # a name may be a keyword of Python
         tree = ast.parse(_NAME.sub(r"_\g<0>", called).strip(), mode="eval").body
     except SyntaxError as error:
         raise IllFormed(f"it is no formula: {error.msg}") from None
@@ -311,7 +312,7 @@ def evaluate(text: str, meaning: FormulaNames) -> Poly:
 
 
 def _value(node: ast.expr, meaning: FormulaNames, axis: int | None) -> Poly:
-    """What a part of a formula stands for, inside of a product at one of its axes."""
+    """Evaluate a part of a formula, inside a product at one of its axes."""
     match node:
         case ast.Constant(value=int(number)):
             return const(number)

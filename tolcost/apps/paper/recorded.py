@@ -1,7 +1,7 @@
-"""What was recorded beside the reports, read back for the page: what a GPU says, and the referee's findings.
+"""Recordings beside the reports, read back for the page: a GPU's measurements, and the referee's findings.
 
-``tools/benchmarks/hardware`` writes ``hardware.md``, charts and a table; ``make referee`` writes how those
-fare who publish cost formulas, and who counts what.
+``tools/benchmarks/hardware`` writes ``hardware.md``, charts and a table; ``make referee`` writes the verdicts
+on published cost formulas, and the counts of other tools.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _CHARTS = {
 
 
 def gpu_table(folder: Path) -> Iterator[ReportTable]:
-    """The table, if the analysis was made."""
+    """Yield the table, if the analysis was made."""
     if not (folder / _TABLE).is_file():
         return
     with (folder / _TABLE).open(encoding="utf-8", newline="") as lines:
@@ -56,10 +56,11 @@ def gpu_table(folder: Path) -> Iterator[ReportTable]:
 
 
 def gpu_charts(folder: Path) -> Iterator[Chart]:
-    """The charts, those that were made."""
+    """Yield the charts that were made."""
     for name, caption in _CHARTS.items():
-        if (folder / f"{name}.svg").is_file():
-            yield Chart(name, caption, MADE, (folder / f"{name}.svg").read_text(encoding="utf-8"))
+        file = folder / "charts" / f"{name}.svg"
+        if file.is_file():
+            yield Chart(name, caption, MADE, file.read_text(encoding="utf-8"))
 
 
 # ---- the referee -----------------------------------------------------------------------------
@@ -88,7 +89,7 @@ WHO = (
 
 
 def league_table(folder: Path) -> tuple[ReportTable, ...]:
-    """Who publishes formulas, and how they fare; nothing where the referee has not written."""
+    """Make a table of the publishers of formulas and their results, if the referee has written it."""
     rows = _rows(folder / VERDICTS)
     sources = list(dict.fromkeys(row["formula"].partition("/")[0] for row in rows))
     by_source = {name: [r for r in rows if r["formula"].partition("/")[0] == name] for name in sources}
@@ -123,7 +124,7 @@ def _line(name: str, rows: Sequence[Mapping[str, str]]) -> tuple[Cell, ...]:
 
 
 def who_counts_table(folder: Path) -> tuple[ReportTable, ...]:
-    """Who counts what, operator by operator."""
+    """Make a table of the counts of each tool, operator by operator."""
     rows = _rows(folder / WITNESSES)
     columns = tuple(Column(key, title, "code" if key == "shapes" else "text") for title, key in WHO)
     found = tuple(tuple(Code(row[key]) if key == "shapes" else row[key] for _, key in WHO) for row in rows)
@@ -143,7 +144,7 @@ def _rows(file: Path) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(file.read_text(encoding="utf-8"))))
 
 
-# === PolyBench: the closed forms of ``specs/polybench`` beside what DaCe counts for the same kernels.
+# === PolyBench: the closed forms of ``specs/polybench`` beside the counts of DaCe for these kernels.
 
 
 RECORDED = "data/polybench.toml"
@@ -164,7 +165,7 @@ COLUMNS = (
 
 
 class Recorded(Struct, frozen=True):
-    """A kernel as DaCe counts it, in formulas of its lengths; and by what EOPs differ from that, by kind."""
+    """A kernel as DaCe counts it, in formulas of its lengths, and the differences of EOPs, by kind."""
 
     work: Poly
     volume: Poly
@@ -173,7 +174,7 @@ class Recorded(Struct, frozen=True):
 
 
 class KernelRecord(Struct, frozen=True):
-    """All that is recorded: its source, the lengths it was pinned at, reasons by kind, and the kernels."""
+    """The whole recording: its source, the lengths of its evaluation, reasons by kind, and the kernels."""
 
     source: str
     at: Mapping[str, int]
@@ -182,7 +183,7 @@ class KernelRecord(Struct, frozen=True):
 
 
 def read_record(reports: Path) -> KernelRecord:
-    """Read what was recorded of DaCe."""
+    """Read the recording of DaCe."""
     try:
         table = tomllib.loads((reports / RECORDED).read_text(encoding="utf-8"))
         kernels = {str(name): _recorded(entry) for name, entry in table["kernels"].items()}
@@ -204,7 +205,7 @@ def _recorded(entry: Mapping[str, Any]) -> Recorded:
 
 
 def polybench_table(reports: Path, library: Library) -> ReportTable:
-    """One line for each kernel; a difference that the recorded reasons do not make up is refused."""
+    """Make a table with one line for each kernel; a difference without a recorded reason is refused."""
     record = read_record(reports)
     analyses = {
         name: analyse_source(read_spec("polybench", name), library) for name in sorted(record.kernels)
@@ -233,7 +234,7 @@ def _problems(name: str, analysis: Analysis, record: KernelRecord) -> list[str]:
 
 
 def _from_two(form: Poly) -> Poly:
-    """The form for lengths of at least 2: each written as one more than a length."""
+    """Substitute lengths of at least 2 into a form: each is written as one more than a length."""
     return substitute(form, {symbol: length(symbol.name) + 1 for symbol in form.free})
 
 

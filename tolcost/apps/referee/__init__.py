@@ -1,1 +1,1 @@
-"""The referee: cost formulas that people typed by hand, held to definitions that pass ONNX's tests."""
+"""The referee: checks cost formulas that people typed by hand against definitions that pass ONNX's tests."""

@@ -50,7 +50,7 @@ def command(
 def _alternatives(
     names: tuple[str, ...], is_verified: bool, specs: tuple[str, ...], form: str
 ) -> tuple[str, bool]:
-    """The algorithms of some operators, or of all that have several; and whether no test of theirs fails."""
+    """Compare the algorithms of operators, or of all that have several; and return whether no test fails."""
     library, known = open_library(specs), operators_with_alternatives()
     unknown = [entry.name for entry in entries(library, names) if names and entry.name not in known]
     if unknown:
@@ -69,7 +69,7 @@ def _alternatives(
 
 
 def _tested(operators: Sequence[str], library: Library) -> dict[tuple[str, str], NodeTests]:
-    """What the node tests say of every alternative."""
+    """Return the results of the node tests for every alternative."""
     cases = load_cases(operators)
     every = [one for operator in operators for one in alternatives(operator, library)]
     tested = (((one.operator, one.name), hold_to_tests(one, cases, library)) for one in every)

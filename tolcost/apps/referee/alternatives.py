@@ -1,11 +1,12 @@
-"""How far a count depends on the definition: other algorithms for an operator, and where their costs cross.
+"""The dependence of a count on the definition: other algorithms for an operator, and where costs cross.
 
 An alternative, ``specs/alternatives/Softmax.online.tol``, is a definition like any other, with the operator's
-own header, and is held to the same node tests.  One that is an algorithm for some cases only says so itself,
-with ``outside("...")``, and is not asked for the others.  No node is ever given one.
+own header, and is checked against the same node tests.  An algorithm for only some cases declares so itself,
+with ``outside("...")``, and is not tested on the others.  Nodes never use an alternative.
 
-Nothing is tried: fewer, more and equal are proved for all lengths, and a region is exact.  Values and counts
-of every algorithm are held to the operator's own definition at random inputs of a few sizes as well.
+Nothing is concluded from samples: fewer, more and equal are proved for all lengths, and a region is exact.
+Values and counts of every algorithm are also compared with the operator's own definition at random inputs of
+a few sizes.
 """
 
 from __future__ import annotations
@@ -25,13 +26,14 @@ from tolcost.atoms.nodes import Program
 from tolcost.catalogue.cases import Case
 from tolcost.catalogue.conformance import FAILED, Result, check
 from tolcost.catalogue.specs import Library, Spec, opening
-from tolcost.check.verdicts import ordering
 from tolcost.cost import Counts, count
 from tolcost.diagnostics import Source
 from tolcost.elaborate.inputs import PlainValue
 from tolcost.elaborate.values import Outside
+from tolcost.literals import literal_text
 from tolcost.platform import specs_root
-from tolcost.result.instances import OperatorInstance, command_of, literal, lower_instance
+from tolcost.result.instances import OperatorInstance, command_of, lower_instance
+from tolcost.result.judgement import order_of
 from tolcost.result.regions import EVERYWHERE, where_positive
 from tolcost.show.document import (
     Cell,
@@ -48,13 +50,13 @@ from tolcost.show.document import (
 )
 
 DEFINITION = "definition"
-"""What the operator's own definition is called among its alternatives."""
+"""The name of the operator's own definition among its alternatives."""
 
 
 class ComparedAt(Struct, frozen=True, eq=False):
-    """What alternatives are compared at, the sizes they are run at, and which of them are left out.
+    """The inputs at which alternatives are compared, the sizes of test runs, and the alternatives left out.
 
-    Without sizes, some small ones are taken.
+    Without sizes, small ones are chosen.
     """
 
     instance: OperatorInstance
@@ -63,7 +65,7 @@ class ComparedAt(Struct, frozen=True, eq=False):
 
 
 class CostedAlgorithm(Struct, frozen=True, eq=False):
-    """An algorithm with its cost, and what it opens with, unless it is the definition itself."""
+    """An algorithm with its cost, and its opening comment, unless it is the definition itself."""
 
     name: str
     about: str
@@ -73,24 +75,24 @@ class CostedAlgorithm(Struct, frozen=True, eq=False):
 
     @property
     def eops(self) -> Poly:
-        """Its closed form."""
+        """The closed form of its EOPs."""
         return self.counts.eops
 
     @property
     def facts(self) -> tuple[Cond, ...]:
-        """What its closed form holds under."""
+        """The conditions of its closed form."""
         return tuple(condition.condition for condition in self.program.conditions)
 
     @property
     def holds_where(self) -> tuple[str, ...]:
-        """The same as text."""
+        """The conditions of its closed form, as text."""
         return tuple(map(cond_text, self.facts))
 
 
 class AlgorithmCrossing(Struct, frozen=True, eq=False):
-    """Two algorithms: how the first stands to the second, and where each takes fewer operations.
+    """Two algorithms: the order of their costs, and the regions in which each takes fewer operations.
 
-    It is said in words, and nothing is said where there is no such place, or where it takes too many words.
+    A region is text; it is empty if there is none, or if its description would be too long.
     """
 
     first: CostedAlgorithm
@@ -101,7 +103,7 @@ class AlgorithmCrossing(Struct, frozen=True, eq=False):
 
 
 class AlgorithmComparison(Struct, frozen=True, eq=False):
-    """The algorithms of an operator at one setting: the definition first; and all pairs of them."""
+    """The algorithms of an operator at one setting, the definition first, and all pairs of them."""
 
     setting: ComparedAt
     rows: tuple[CostedAlgorithm, ...]
@@ -109,12 +111,12 @@ class AlgorithmComparison(Struct, frozen=True, eq=False):
     crossings: tuple[AlgorithmCrossing, ...]
 
     def against_definition(self, row: CostedAlgorithm) -> AlgorithmCrossing | None:
-        """How an alternative stands to the definition."""
+        """Return the comparison of an alternative with the definition."""
         pairs = (pair for pair in self.crossings if pair.first is row and pair.second is self.rows[0])
         return next(pairs, None)
 
     def extremes(self, wanted: ComparisonVerdict) -> tuple[CostedAlgorithm, ...]:
-        """The algorithms that no other one beats everywhere; of those that are equal, the first."""
+        """Return the algorithms that no other one beats everywhere; of equal ones, the first."""
         beaten = {pair.first for pair in self.crossings if pair.verdict in (_OPPOSITE[wanted], "equal")}
         beaten |= {pair.second for pair in self.crossings if pair.verdict == wanted}
         return tuple(row for row in self.rows if row not in beaten)
@@ -127,7 +129,7 @@ _OPPOSITE: Mapping[ComparisonVerdict, ComparisonVerdict] = {
 
 
 def leading_ratio(most: Poly, least: Poly) -> Fraction | None:
-    """How many times as large one form gets as another, where their leading terms are multiples.
+    """Return the ratio of two forms for large lengths, if their leading terms are multiples.
 
     >>> from tolcost.algebra import length
     >>> n = length("n")
@@ -143,7 +145,7 @@ def leading_ratio(most: Poly, least: Poly) -> Fraction | None:
 
 @cache
 def settings(operator: str) -> tuple[ComparedAt, ...]:
-    """What an operator's alternatives are compared at: ``specs/alternatives/instances.toml``."""
+    """Return the settings for an operator's alternatives, from ``specs/alternatives/instances.toml``."""
     text = specs_root().joinpath(FOLDER, "instances.toml").read_text(encoding="utf-8")
     entries = tomllib.loads(text)["instance"]
     return tuple(_setting(entry) for entry in entries if entry["operator"] == operator)
@@ -187,7 +189,7 @@ def _crossing(first: CostedAlgorithm, second: CostedAlgorithm) -> AlgorithmCross
     facts = (*first.facts, *second.facts)
     if not _comparable(first, second):
         return AlgorithmCrossing(first, second, "unknown")
-    verdict = ordering(first.eops, second.eops, facts).verdict
+    verdict = order_of(first.eops, second.eops, facts).verdict
     if verdict == "equal":
         return AlgorithmCrossing(first, second, verdict)
     gap = second.eops - first.eops
@@ -201,19 +203,19 @@ def _crossing(first: CostedAlgorithm, second: CostedAlgorithm) -> AlgorithmCross
 
 
 def _comparable(first: CostedAlgorithm, second: CostedAlgorithm) -> bool:
-    """Whether both are counts and not bounds; what data decides may stand in one of them only."""
+    """Whether both are counts and not bounds, and at most one depends on data."""
     by_data = [any(symbol.kind == "data" for symbol in one.eops.free) for one in (first, second)]
     return not all(by_data) and all(one.counts.status != "upper bound" for one in (first, second))
 
 
-# ---- the alternatives themselves, held to node tests -----------------------------------------
+# ---- alternatives, and their node tests ------------------------------------------------------
 
 
 FOLDER = "alternatives"
 
 
 class Alternative(Struct, frozen=True, eq=False):
-    """Another algorithm for an operator; ``name`` is what sets it apart."""
+    """Another algorithm for an operator; ``name`` distinguishes it."""
 
     operator: str
     name: str
@@ -221,12 +223,12 @@ class Alternative(Struct, frozen=True, eq=False):
 
     @property
     def about(self) -> str:
-        """What it opens with."""
+        """Its opening comment."""
         return opening(self.spec.source.text)
 
 
 class NodeTests(Struct, frozen=True):
-    """What an operator's node tests said of an alternative: how many there are, and how many it is for."""
+    """The results of an operator's node tests for an alternative: all tests, and those it is meant for."""
 
     every: int
     admitted: int
@@ -234,13 +236,13 @@ class NodeTests(Struct, frozen=True):
 
     @property
     def passed(self) -> int:
-        """How many of those that it is for pass in value, shape and count."""
+        """The number of admitted tests that pass in value, shape and count."""
         return self.admitted - len(self.failures)
 
 
 @cache
 def _files() -> dict[str, dict[str, Source]]:
-    """The texts, by operator and by what sets them apart."""
+    """Return the texts of alternatives, by operator and by name."""
     found: dict[str, dict[str, Source]] = {}
     for file in sorted(specs_root().joinpath(FOLDER).iterdir(), key=lambda file: file.name):
         operator, _, rest = file.name.partition(".")
@@ -251,12 +253,12 @@ def _files() -> dict[str, dict[str, Source]]:
 
 
 def operators_with_alternatives() -> tuple[str, ...]:
-    """The operators that have some, sorted."""
+    """Return the operators that have alternatives, sorted."""
     return tuple(_files())
 
 
 def alternatives(operator: str, library: Library) -> tuple[Alternative, ...]:
-    """The alternatives to an operator's definition, sorted by name."""
+    """Return the alternatives to an operator's definition, sorted by name."""
     texts = _files().get(operator, {})
     return tuple(
         Alternative(operator, name, library.definition("", operator, source))
@@ -265,19 +267,19 @@ def alternatives(operator: str, library: Library) -> tuple[Alternative, ...]:
 
 
 def hold_to_tests(one: Alternative, cases: Iterable[Case], library: Library) -> NodeTests:
-    """Hold an alternative to the node tests that its version and its algorithm are for."""
+    """Check an alternative against the node tests that its version and its algorithm are for."""
     ours = [case for case in cases if (case.node.domain, case.node.op) == ("", one.operator)]
     results = [check(case, library, other=one.spec) for case in ours if case.opset >= one.spec.since]
     failures = tuple(result for result in results if result.status in FAILED)
     return NodeTests(len(ours), sum(result.status != "outside" for result in results), failures)
 
 
-# === What was found of alternatives, as documents: the algorithms of each operator, and where they cross.
+# === Findings on alternatives, as documents: the algorithms of each operator, and where they cross.
 
 
 MADE_BY = "make alternatives"
 Tests = Mapping[tuple[str, str], NodeTests]
-"""What node tests said, by operator and alternative; none where they were not run."""
+"""The results of node tests, by operator and alternative; empty if they were not run."""
 
 ALGORITHMS = (
     Column("operator", "operator"),
@@ -311,7 +313,7 @@ CROSSINGS = (
 
 
 def algorithms_table(found: Sequence[AlgorithmComparison], tests: Tests) -> ReportTable:
-    """Every algorithm of every operator, each with its closed form."""
+    """Make a table of every algorithm of every operator, each with its closed form."""
     operators = len({one.setting.instance.op for one in found})
     others = {(one.setting.instance.op, row.name) for one in found for row in one.rows[1:]}
     noun = "operator" if operators == 1 else "operators"
@@ -325,7 +327,7 @@ def algorithms_table(found: Sequence[AlgorithmComparison], tests: Tests) -> Repo
 
 
 def ranges_table(found: Sequence[AlgorithmComparison]) -> ReportTable:
-    """For each operator, between which closed forms its algorithms lie."""
+    """Make a table of the closed forms between which the algorithms of each operator lie."""
     about = (
         "How far EOPs depend on the definition. Where no algorithm has the fewest (or most) for all lengths, "
         "those are named that have for some; the next table tells for which."
@@ -350,7 +352,7 @@ def _range_row(one: AlgorithmComparison) -> tuple[Cell, ...]:
 
 
 def crossings_table(found: Sequence[AlgorithmComparison]) -> ReportTable:
-    """The pairs of algorithms of which neither always takes fewer."""
+    """Make a table of the pairs of algorithms of which neither always takes fewer operations."""
     rows = tuple(
         (
             one.setting.instance.op,
@@ -369,12 +371,12 @@ def crossings_table(found: Sequence[AlgorithmComparison]) -> ReportTable:
 
 
 def tables(found: Sequence[AlgorithmComparison], tests: Tests) -> tuple[ReportTable, ...]:
-    """All operators together, as a report."""
+    """Make the tables of all operators together, as a report."""
     return ranges_table(found), crossings_table(found), algorithms_table(found, tests)
 
 
 def in_full(found: Sequence[AlgorithmComparison], tests: Tests) -> Iterator[Section]:
-    """One operator after another, as on a page."""
+    """Yield one operator after another, as on a page."""
     for one in found:
         yield Heading(one.setting.instance.op, setting_text(one))
         yield _narrow(algorithms_table((one,), tests), 7)
@@ -386,7 +388,7 @@ def in_full(found: Sequence[AlgorithmComparison], tests: Tests) -> Iterator[Sect
 
 
 def _narrow(table: ReportTable, last: int) -> ReportTable:
-    """The columns of a table behind its setting, up to before the last, that have something in them."""
+    """Keep the non-empty columns of a table after its setting and before ``last``."""
     filled = [n for n in range(2, last) if any(plain(row[n]) for row in table.rows)]
     rows = tuple(tuple(row[n] for n in filled) for row in table.rows)
     return ReportTable(tuple(table.columns[n] for n in filled), rows)
@@ -408,7 +410,7 @@ def _row(one: AlgorithmComparison, row: CostedAlgorithm, tests: Tests) -> tuple[
 
 
 def setting_text(one: AlgorithmComparison) -> str:
-    """The shapes and values of a setting, as in ``X [m, n]; axis = 1``."""
+    """Format the shapes and values of a setting, as in ``X [m, n]; axis = 1``."""
     instance = one.setting.instance
     shapes = (f"{name} {_spaced(shape)}" for name, shape in instance.shapes.items())
     values = (f"{name} = {_spaced(value)}" for name, value in instance.attrs.items())
@@ -416,11 +418,13 @@ def setting_text(one: AlgorithmComparison) -> str:
 
 
 def _spaced(value: PlainValue) -> str:
-    return value if isinstance(value, str) else literal(value).replace(",", ", ")
+    if isinstance(value, str):
+        return value
+    return f"[{', '.join(map(_spaced, value))}]" if isinstance(value, Sequence) else literal_text(value)
 
 
 def standing_text(pair: AlgorithmCrossing | None) -> Verdict:
-    """How an alternative stands to the definition."""
+    """Describe the cost of an alternative compared with the definition."""
     if pair is None:
         return Verdict("")
     match pair.verdict:
@@ -447,7 +451,7 @@ def _side(word: str, where: str) -> str:
 
 
 def tests_text(tests: NodeTests | None) -> str:
-    """How many node tests pass, of those that an algorithm is for, of all."""
+    """Format how many of the admitted node tests pass, and how many are not admitted."""
     if tests is None:
         return ""
     rest = f", not for {tests.every - tests.admitted}" if tests.admitted != tests.every else ""
@@ -458,7 +462,7 @@ def tests_text(tests: NodeTests | None) -> str:
 
 
 def alternatives_json(found: Sequence[AlgorithmComparison], tests: Tests) -> dict[str, Json]:
-    """All of it, for scripts."""
+    """Return all comparisons as data for scripts."""
     return {"comparisons": [_comparison(one, tests) for one in found]}
 
 

@@ -1,4 +1,4 @@
-"""``tolcost referee``: cost formulas typed by hand, held to the operators' definitions."""
+"""``tolcost referee``: check cost formulas typed by hand against the operators' definitions."""
 
 from __future__ import annotations
 

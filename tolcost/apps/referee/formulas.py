@@ -1,4 +1,4 @@
-"""Published cost formulas as data: what each counts, of which operator, at which shapes, and who says so.
+"""Published cost formulas as data: the metric, the operator and its shapes, and the source of each.
 
     source = "torch 2.13, torch/utils/flop_counter.py"
 
@@ -9,18 +9,18 @@
     counts = "flops"
     formula = "2*m*k*n"
 
-A formula about a whole model names a program of a library, and what its own names mean there:
+A formula for a whole model names a program of a library, and defines its own names in terms of that program:
 
     [[formula]]
     name = "gpt2"
     program = "families/gpt2"
     formula = "6*N*b*s"
-    where = { N = "12*l*(h*e)**2", f = "4*h*e" }   # f is a length of the program: judged where it is that
+    where = { N = "12*l*(h*e)**2", f = "4*h*e" }   # f is a length of the program: judged only at this value
     times = 3                                      # training: each product once forward, twice backward
 
-What no operator is has its ``definition``, a program, in place of a name.  ``source`` and ``checked`` (what
-of it the formula was held to) are those of the file where a formula has none of its own.  A file is read
-whole or refused with every mistake in it.
+A formula that is not about an operator has its ``definition``, a program, in place of a name.  ``source`` and
+``checked`` (the part of the source that the formula was compared with) default to those of the file.  A file
+is read as a whole or refused with every mistake in it.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ from tolcost.result.instances import (
 from tolcost.syntax import parse, read_source
 from tolcost.syntax.tree import Ellipsis as Ellipsis_
 
-# === What a formula is about: an operator at some shapes, or a program, such as that of a family of models.
+# === The subject of a formula: an operator at some shapes, or a program, such as that of a model family.
 
 
 class ModelProgram(Struct, frozen=True):
-    """A program with what is given of its inputs: ``families/llama`` of a library, or a file ``mine.tol``.
+    """A program with the inputs given to it: ``families/llama`` of a library, or a file ``mine.tol``.
 
-    ``text`` is the program itself where a formula brings its definition along.
+    ``text`` is the program itself if a formula brings its own definition.
     """
 
     path: str
@@ -73,7 +73,7 @@ class ModelProgram(Struct, frozen=True):
 
     @property
     def file(self) -> str:
-        """Where it is."""
+        """The file of the program."""
         return self.path if self.path.endswith(".tol") else f"specs/{self.path}.tol"
 
 
@@ -81,26 +81,26 @@ Subject: TypeAlias = OperatorInstance | ModelProgram
 
 
 def title_of(subject: Subject) -> str:
-    """What people call it."""
+    """Return the usual name of a subject."""
     return subject.path if isinstance(subject, ModelProgram) else subject.op
 
 
 def command_for(subject: Subject) -> str:
-    """The command line that shows the verified form."""
+    """Return the command line that shows the verified form."""
     if isinstance(subject, OperatorInstance):
         return command_of(subject)
     return "" if subject.text else f"tolcost analyze {subject.file} --symbolic"
 
 
 def plain_shapes(operator: str, library: Library) -> PlainShapes:
-    """Shapes for the inputs that an operator needs, where nobody says any: two lengths for each `...`."""
+    """Return default shapes for the inputs that an operator needs: two lengths for each `...`."""
     needed = (s for s in spec_of(operator, library).inputs if s.kind == "tol" and not s.optional)
     fixed = {s.name: sum(not isinstance(e, Ellipsis_) for e in s.shape) for s in needed if s.any_rank}
     return {name: [f"{name}_{place}" for place in range(1, many + 3)] for name, many in fixed.items()}
 
 
 def lower_subject(subject: Subject, library: Library) -> Program:
-    """Lower what a formula is about; mistakes raise ``Rejected``."""
+    """Lower the subject of a formula; mistakes raise ``Rejected``."""
     if isinstance(subject, OperatorInstance):
         return lower_instance(subject, library).program
     source = _source(subject)
@@ -118,13 +118,13 @@ def _source(subject: ModelProgram) -> Source:
 
 
 _MOST_DRAWS = 60
-"""So many inputs are drawn for one at which data decides what it is to decide."""
+"""Inputs drawn in search of one for which the data-dependent numbers have given values."""
 
 
 class SubjectRun(Struct, frozen=True):
-    """What a run took: functions applied, multiply-adds among these, and bytes that went in and came out.
+    """The work of a run: functions applied, multiply-adds among them, and bytes read and written.
 
-    Nobody knows the bytes of a text.  ``decided`` is what data came to decide, by name.
+    The bytes of a text are unknown.  ``decided`` has the values of data-dependent numbers, by name.
     """
 
     counts: RunCounts
@@ -134,10 +134,10 @@ class SubjectRun(Struct, frozen=True):
 
 
 def run_subject(subject: Subject, program: Program, point: Mapping[str, int], library: Library) -> SubjectRun:
-    """Run by the reference interpreter at a size; what cannot be run raises ``Rejected``.
+    """Run with the reference interpreter at a size; a subject that cannot be run raises ``Rejected``.
 
-    ``program`` is the subject lowered; an operator is lowered again, since attributes become numbers.  What
-    data decides is as the point says: inputs are drawn until it is.
+    ``program`` is the lowered subject; an operator is lowered again, since attributes become numbers.  Inputs
+    are drawn until data-dependent numbers have the values in the point.
     """
     if isinstance(subject, OperatorInstance):
         shapes = cast(PlainShapes, {name: _put(shape, point) for name, shape in subject.shapes.items()})
@@ -165,7 +165,7 @@ def _run(program: Program, dims: Mapping[str, int], seed: int) -> SubjectRun:
 
 
 def _bytes_of(values: Iterable[tuple[Type, OutputValue]]) -> int | None:
-    """The bytes that values take, each padded to a whole one; None where a text is among them."""
+    """Return the bytes of values, each padded to whole bytes; None if one of them is a text."""
     total = 0
     for parts, value in values:
         for part, array in zip(parts, value if isinstance(value, tuple) else (value,), strict=True):
@@ -201,12 +201,12 @@ MOST_TIMES = 100
 
 
 class PublishedFormula(Struct, frozen=True):
-    """A formula, what it claims to count, and where it was published.
+    """A formula, the metric it claims to count, and the place of its publication.
 
-    ``where`` says what names of the formula mean; one that is a length of what it is about restricts that
-    length.  ``times`` is how often all is counted.  ``expect`` is the verdict that its users rely on, and
-    anything else is news; None for those that come with tolcost, which are judged as they were published.
-    ``checked`` says what of the source the text was held to.
+    ``where`` gives the meanings of names in the formula; a length of the subject among them restricts that
+    length.  ``times`` multiplies the count.  ``expect`` is the verdict that its users rely on, and any other
+    verdict is reported; None for shipped formulas, which are judged as they were published.  ``checked``
+    names the part of the source that the text was compared with.
     """
 
     name: str
@@ -222,7 +222,7 @@ class PublishedFormula(Struct, frozen=True):
 
 
 def shipped_formulas() -> dict[str, tuple[PublishedFormula, ...]]:
-    """The formulas that come with tolcost, by the file that each source has."""
+    """Return the formulas that come with tolcost, by the file of each source."""
     folder = specs_root().joinpath("formulas")
     files = {
         file.name.removesuffix(".toml"): file for file in folder.iterdir() if file.name.endswith(".toml")
@@ -234,7 +234,7 @@ def shipped_formulas() -> dict[str, tuple[PublishedFormula, ...]]:
 
 
 def read_file(path: Path) -> tuple[PublishedFormula, ...]:
-    """Read a file of formulas; what is wrong with it raises ``Rejected``."""
+    """Read a file of formulas; mistakes in it raise ``Rejected``."""
     try:
         raw = path.read_bytes()[: _MOST_BYTES + 1]
         text = raw.decode("utf-8-sig")
@@ -248,7 +248,7 @@ def read_file(path: Path) -> tuple[PublishedFormula, ...]:
 def parse_formulas(
     text: str, name: str, expect: str | None = "equal", folder: Path | None = None
 ) -> tuple[PublishedFormula, ...]:
-    r"""Read the text of a file of formulas; programs are looked for from its folder upwards.
+    r"""Parse a file of formulas; programs are searched for from its folder upwards.
 
     >>> (one,) = parse_formulas('[[formula]]\nname = "a"\noperator = "Relu"\nformula = "1"', "mine")
     >>> one.counts, one.source
@@ -267,7 +267,7 @@ def parse_formulas(
 
 
 def _located(entry: Mapping[str, Any], folder: Path | None) -> dict[str, Any]:
-    """An entry whose program, if it is a file, is found from wherever the command runs."""
+    """Return an entry with the path of its program file, relative to the working directory."""
     given = entry.get("program", "")
     if folder is None or not given.endswith(".tol"):
         return dict(entry)

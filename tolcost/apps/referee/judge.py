@@ -1,7 +1,7 @@
-"""A formula judged: equal to the verified form, or too high or too low, where, and at which smallest size.
+"""Judge a formula: equal to the verified form, or too high or too low, where, and the smallest such size.
 
-Nothing is concluded from trying: equal and never more are proved; a formula that is wrong comes with a size
-at which it is, and the operator's definition is run there by the reference interpreter.
+Nothing is concluded from samples: equal and never more are proved; a wrong formula comes with a size at which
+it is wrong, and the reference interpreter runs the operator's definition there.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from tolcost.algebra import (
     Generator,
     Monomial,
     NotInteger,
-    Order,
     Poly,
     Symbol,
     Truth,
@@ -51,40 +50,39 @@ from tolcost.apps.referee.formulas import (
 )
 from tolcost.atoms.nodes import Program
 from tolcost.catalogue.specs import Library, open_library
-from tolcost.certainty import Certainty
 from tolcost.check.config import Config
 from tolcost.check.records import BudgetKind, CostlierRegion, Example, HeldBudget
-from tolcost.check.verdicts import ordering
 from tolcost.cost import Analysis, analyze_program, shipped
 from tolcost.cost.count import ProgramCounter
 from tolcost.cost.weights import weight_of
 from tolcost.diagnostics import Diagnostic, InternalError, Rejected, place, quoted, refuse
 from tolcost.execute.values import RunCounts
 from tolcost.platform import specs_root
-from tolcost.result.claims import SAME, Claim, claim_of, conclude
+from tolcost.result.claims import Relation
+from tolcost.result.judgement import FormJudgement, judge_forms
 from tolcost.result.regions import region, try_shapes
 from tolcost.show.document import text_of
 
-# === What a formula for a model forgets, in words: the parts that a model's operations fall into.
+# === The omissions of a model's formula in words: the parts that a model's operations consist of.
 #
-# ``parts.toml`` beside the programs of a library gives each part a name and its form; a test holds their sum
-# to what is derived from the program.
+# ``parts.toml`` beside the programs of a library gives each part a name and its form; a test compares
+# their sum with the form derived from the program.
 #
 #     [gpt2.products]
 #     "the logits" = "2*b*s*h*e*v"
 #     [gpt2.rest]
 #     "softmax" = "5*b*s*s*l*h"
 #
-# Each part has a term that no other has: its coefficient in a difference says how much of the part is
-# missing.
+# Each part has a term that no other has: its coefficient in a difference determines the missing share
+# of the part.
 
 
 _LARGEST_SHARE = 4
-"""Half, a third or a quarter of a part is told as such."""
+"""The largest denominator of a share: a half, a third or a quarter of a part is named."""
 
 
 class ModelPart(Struct, frozen=True, eq=False):
-    """A part of a model's operations; ``product`` where it is products of matrices."""
+    """A part of a model's operations; ``product`` if it consists of products of matrices."""
 
     words: str
     form: Poly
@@ -92,7 +90,7 @@ class ModelPart(Struct, frozen=True, eq=False):
 
 
 class Explanation(Struct, frozen=True, eq=False):
-    """A difference as shares of parts, below 0 where a part is counted too often, and what is left."""
+    """A difference as shares of parts, negative where a part is counted too often, and the remainder."""
 
     shares: tuple[tuple[ModelPart, Fraction], ...] = ()
     rest: Poly = ZERO
@@ -102,7 +100,7 @@ NOTHING = Explanation()
 
 
 def parts_of(path: str) -> tuple[ModelPart, ...]:
-    """The parts of a program of a library; none where nobody says."""
+    """Return the parts of a library program; nothing if none are recorded."""
     folder, _, name = path.partition("/")
     file = specs_root().joinpath(folder, "parts.toml")
     table = tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
@@ -114,7 +112,7 @@ def parts_of(path: str) -> tuple[ModelPart, ...]:
 
 
 def explained(parts: Sequence[ModelPart], gap: Poly) -> Explanation:
-    """Say a difference in parts, and what is left of it."""
+    """Express a difference in parts, with a remainder."""
     shares = list(_shares(parts, gap))
     told = (scale(part.form, share.numerator, share.denominator) for part, share in shares)
     rest = gap - total_of(told)
@@ -133,14 +131,14 @@ def _shares(parts: Sequence[ModelPart], gap: Poly) -> Iterator[tuple[ModelPart, 
     for part in parts:
         mark = _mark(part, parts)
         share = _coefficient(gap, mark) / _coefficient(part.form, mark) if mark is not None else Fraction(0)
-        if share.denominator > _LARGEST_SHARE:  # no share that means something: the part, and a remainder
+        if share.denominator > _LARGEST_SHARE:  # not meaningful: take the whole part
             share = Fraction(share > 0)
         if share:
             yield part, share
 
 
 def _mark(part: ModelPart, parts: Sequence[ModelPart]) -> Monomial | None:
-    """The longest term that only this part has."""
+    """Return the longest term that only this part has."""
     others = {mono for other in parts if other is not part for mono in other.form.terms}
     own = [mono for mono in part.form.terms if mono not in others]
     return max(own, key=len, default=None)
@@ -156,13 +154,13 @@ def _coefficient(p: Poly, mono: Monomial) -> Fraction:
 _MOST_LINES = 14
 _LARGE = (2, 4, 8, 16, 32)
 _LARGEST_RUN = 60_000
-"""No witness is executed that takes more applications of functions than this."""
+"""Limit on the applications of functions in a run of a witness, which keeps it to seconds."""
 
 
 class FormulaWitness(Struct, frozen=True):
-    """The smallest size found at which a formula is wrong: what it says, what is counted, what a run took.
+    """The smallest size found at which a formula is wrong: its value, the count, and the result of a run.
 
-    ``executed`` is None where a run cannot tell: some inputs cannot be random.
+    ``executed`` is None if a run is not possible: some inputs cannot be random.
     """
 
     point: tuple[tuple[str, int], ...]
@@ -172,7 +170,7 @@ class FormulaWitness(Struct, frozen=True):
 
 
 class DefinitionLine(Struct, frozen=True):
-    """What a line of the definition contributes."""
+    """The contribution of a line of the definition."""
 
     file: str
     line: int
@@ -181,30 +179,30 @@ class DefinitionLine(Struct, frozen=True):
 
 
 class Judgement(Struct, frozen=True, eq=False):
-    """What came of a formula."""
+    """The judgement of a formula."""
 
     formula: PublishedFormula
     verdict: RefereeVerdict
     theirs: Poly
     ours: Poly
     leading: bool
-    """Whether the terms of highest degree are the same."""
+    """Whether the terms of highest degree are equal."""
     bound: bool = False
-    """Whether ours is only known not to be exceeded: data decides what is counted."""
+    """Whether our form is only an upper bound, since data decides part of the count."""
     low_where: str = ""
     high_where: str = ""
     facts: tuple[Cond, ...] = ()
-    """What the verified form relies on."""
+    """The conditions of the verified form."""
     witnesses: tuple[FormulaWitness, ...] = ()
-    """A size at which it is too low, and one at which it is too high, as the verdict says."""
+    """A size at which the formula is too low, and one at which it is too high, depending on the verdict."""
     forgets: tuple[DefinitionLine, ...] = ()
     products: RefereeVerdict | None = None
-    """The verdict on a model's formula if only products of matrices are to be counted."""
+    """The verdict on a model's formula if it is meant to count only products of matrices."""
     parts: Explanation = NOTHING
-    """What a model's formula forgets, or counts besides, in words."""
+    """The parts that a model's formula omits or counts in addition, in words."""
 
     def __post_init__(self) -> None:
-        """Refuse to call a formula too low or too high without a size at which it is."""
+        """Refuse a verdict of too low or too high without a size that shows it."""
         gaps = [witness.theirs - witness.ours for witness in self.witnesses]
         low, high = any(gap < 0 for gap in gaps), any(gap > 0 for gap in gaps)
         if ("low" in self.verdict and not low) or ("high" in self.verdict and not high):
@@ -217,17 +215,17 @@ class Judgement(Struct, frozen=True, eq=False):
 
     @property
     def holds_where(self) -> tuple[str, ...]:
-        """What the verified form relies on, as text."""
+        """The conditions of the verified form, as text."""
         return tuple(map(cond_text, self.facts))
 
     @property
     def expected(self) -> bool:
-        """Whether the verdict is the one that its users know of."""
+        """Whether the verdict is the one that its users expect."""
         return self.formula.expect in (None, self.verdict)
 
 
 class _Stated(Struct, frozen=True, eq=False):
-    """A formula and the verified form in the same lengths, and what the latter relies on."""
+    """A formula and the verified form in the same lengths, and the conditions of the latter."""
 
     theirs: Poly
     ours: Poly
@@ -236,30 +234,30 @@ class _Stated(Struct, frozen=True, eq=False):
     restricted: Mapping[Symbol, Poly]
 
     def side(self, point: Assignment) -> int | None:
-        """1 where the formula is too high, -1 where it is too low; None where nothing is verified."""
+        """Return 1 where the formula is too high, -1 where too low, else 0; None if nothing is verified."""
         if not hold_at(self.facts, point):
             return None
         try:
             gap = evaluate(self.theirs, point) - evaluate(self.ours, point)
-        except NotInteger:  # half of something odd: another size shows it in whole numbers
+        except NotInteger:  # half of an odd number: another size shows it in whole numbers
             return None
         return (gap > 0) - (gap < 0)
 
     def small(self, point: Assignment) -> bool:
-        """Whether a run there is a matter of seconds."""
+        """Whether a run takes only seconds."""
         return evaluate(self.ours, point) <= _LARGEST_RUN
 
 
 VerifiedForms: TypeAlias = dict[str, tuple[Program, Analysis]]
-"""What formulas are about, lowered, by its text."""
+"""The lowered subjects of formulas, by their text."""
 
 
 def judge_formulas(
     formulas: Iterable[PublishedFormula], library: Library, known: VerifiedForms | None = None
 ) -> Iterator[Judgement]:
-    """Hold formulas to definitions, one after another; what several are about is lowered once.
+    """Judge formulas one after another; a subject that several share is lowered once.
 
-    ``known`` is what others of the same library were about: what these are about is added to it.
+    ``known`` has the lowered subjects of earlier formulas with the same library, and is extended.
     """
     known = {} if known is None else known
     for formula in formulas:
@@ -275,7 +273,7 @@ def judge_formulas(
 
 
 def _named(one: Diagnostic, name: str) -> Diagnostic:
-    """A diagnostic that says which formula it is of: a file has many."""
+    """Add the name of its formula to a diagnostic, since a file has many."""
     return one if one.message.startswith(name) else replace(one, message=f"{name}: {one.message}")
 
 
@@ -283,10 +281,10 @@ def _judged(formula: PublishedFormula, program: Program, analysis: Analysis, lib
     stated = _stated(formula, analysis)
     theirs, ours, facts = stated.theirs, stated.ours, stated.facts
     status = analysis.status
-    if formula.counts == "bytes":  # they have a status of their own
+    if formula.counts == "bytes":  # bytes have a status of their own
         status = "upper bound" if analysis.traffic.open else "exact"
-    order = ordering(ours, theirs, facts)
-    verdict = _concluded(order, status)
+    judged = judge_forms(theirs, ours, facts)
+    verdict = _verdict(judged.of_costs("exact", status))
     found = Judgement(
         formula,
         "equal" if verdict == "equal" else "undecided",
@@ -299,42 +297,42 @@ def _judged(formula: PublishedFormula, program: Program, analysis: Analysis, lib
     )
     if verdict == "equal" or (verdict == "undecided" and found.bound):
         return found
-    shown = _shown(found, verdict, order, stated, program, library)
-    # data may never decide what a proof about all that it might decide goes by: a run has to show it
+    shown = _shown(found, verdict, judged, stated, program, library)
+    # a proof covers all values of data-dependent numbers, also impossible ones: a run has to show it
     seen = status == "exact" or all(witness.executed is not None for witness in shown.witnesses)
     return shown if seen else found
 
 
-def _concluded(order: Order, status: Certainty) -> RefereeVerdict:
-    """Judge a formula by the order of the verified form, which may be a bound, and the formula.
+def _verdict(judged: FormJudgement) -> RefereeVerdict:
+    """Return the verdict on a formula from the judgement on the verified form against it.
 
-    >>> from tolcost.algebra import compare, length
+    >>> from tolcost.algebra import length
     >>> n = length("n")
-    >>> [_concluded(compare(n * n, n), status) for status in ("exact", "upper bound")]
+    >>> [_verdict(judge_forms(n, n * n).of_costs("exact", status)) for status in ("exact", "upper bound")]
     ['too low', 'undecided']
-    >>> _concluded(compare(n, n * n), "upper bound"), _concluded(Order(never_above=True), "exact")
-    ('too high', 'undecided')
+    >>> _verdict(judge_forms(n * n, n).of_costs("exact", "upper bound"))
+    'too high'
     """
-    return _VERDICTS.get(conclude("exact", status, claim_of(order)), "undecided")
+    return _VERDICTS.get(judged.relation, "undecided")
 
 
-_VERDICTS: Mapping[Claim, RefereeVerdict] = {
-    SAME: "equal",
-    Claim(more=True, less=False): "too low",
-    Claim(more=False, less=True): "too high",
-    Claim(more=True, less=True): "too low and too high",
+_VERDICTS: Mapping[Relation, RefereeVerdict] = {
+    "same": "equal",
+    "costlier": "too low",
+    "cheaper": "too high",
+    "crosses": "too low and too high",
 }
 
 
 def _shown(
     found: Judgement,
     verdict: RefereeVerdict,
-    order: Order,
+    judged: FormJudgement,
     stated: _Stated,
     program: Program,
     library: Library,
 ) -> Judgement:
-    """Give a verdict against a formula with where it is wrong, a size that shows it, and what it forgets."""
+    """Complete a verdict of wrong: the region, a size that shows it, and the omitted lines."""
     formula = found.formula
     gap = stated.ours - stated.theirs
     low, high = region(gap, stated.facts), region(-gap, stated.facts)
@@ -344,14 +342,14 @@ def _shown(
         verdict=verdict,
         low_where=low if low and "low" in verdict else "",
         high_where=high if high and "high" in verdict else "",
-        witnesses=tuple(_witnesses(verdict, order, formula, stated, program, library)),
+        witnesses=tuple(_witnesses(verdict, judged, formula, stated, program, library)),
         forgets=_forgotten(program, gap) if applied and not stated.parts else (),
         parts=explained(stated.parts, gap),
     )
 
 
 def _stated(formula: PublishedFormula, analysis: Analysis) -> _Stated:
-    """Read a formula in the lengths of what it is about; its own names may restrict those."""
+    """Express a formula in the lengths of its subject; its own names may restrict those."""
     lengths = {symbol.name: symbol for symbol in analysis.symbols}
     names = {name: atom(symbol) for name, symbol in lengths.items()}
     restricted: dict[Symbol, Poly] = {}
@@ -364,7 +362,7 @@ def _stated(formula: PublishedFormula, analysis: Analysis) -> _Stated:
         return substitute(p, restricted) if restricted else p
 
     theirs, ours = _read(formula, formula.text, names), _figure(analysis, formula)
-    # bytes are judged where no range is empty: elsewhere ours bound them from above
+    # bytes are judged where no range is empty: elsewhere our form is an upper bound
     full = map(ge, analysis.traffic.full) if formula.counts == "bytes" else ()
     needed = (condition.condition for condition in analysis.conditions)
     facts = tuple(dict.fromkeys((*needed, *full, *_decided(theirs.free | ours.free))))
@@ -378,7 +376,7 @@ def _stated(formula: PublishedFormula, analysis: Analysis) -> _Stated:
 
 
 def _restricted(formula: PublishedFormula, length: Symbol, form: Poly) -> Poly:
-    """What a length is said to be, which speaks of others and is not below the least that it may be."""
+    """Check the form that replaces a length: it must not mention the length, nor be below its minimum."""
     least = None if length.lo is None else length.lo.constant
     if length in form.free:
         refuse("T0732", f"{formula.name}: {quoted(length.name)} is said by itself")
@@ -388,7 +386,7 @@ def _restricted(formula: PublishedFormula, length: Symbol, form: Poly) -> Poly:
 
 
 def _decided(symbols: Iterable[Symbol]) -> Iterator[Cond]:
-    """What is known of numbers that data decides."""
+    """Yield the known bounds of data-dependent numbers."""
     for symbol in sorted((symbol for symbol in symbols if symbol.kind == "data"), key=lambda s: s.name):
         limits = (None if symbol.lo is None else ge(atom(symbol) - symbol.lo),
                   None if symbol.hi is None else ge(symbol.hi - atom(symbol)))  # fmt: skip
@@ -396,18 +394,18 @@ def _decided(symbols: Iterable[Symbol]) -> Iterator[Cond]:
 
 
 def _parts(formula: PublishedFormula) -> tuple[ModelPart, ...]:
-    """The parts of a model's operations; operators are told by line instead."""
+    """Return the parts of a model's operations; for operators, lines are listed instead."""
     if not isinstance(formula.subject, ModelProgram) or formula.counts != "flops":
         return ()
     return parts_of(formula.subject.path)
 
 
 def _of_products(stated: _Stated) -> RefereeVerdict | None:
-    """The verdict if only products of matrices are to be counted, as formulas for models mostly do."""
+    """Return the verdict if only products of matrices count, as is usual in formulas for models."""
     products = [part.form for part in stated.parts if part.product]
     if not products:
         return None
-    return _concluded(ordering(total_of(products), stated.theirs, stated.facts), "exact")
+    return _verdict(judge_forms(stated.theirs, total_of(products), stated.facts))
 
 
 def _figure(analysis: Analysis, formula: PublishedFormula) -> Poly:
@@ -435,7 +433,7 @@ def _read(formula: PublishedFormula, text: str, names: Mapping[str, Poly]) -> Po
 
 
 def _same_leading(theirs: Poly, ours: Poly) -> bool:
-    """Whether the difference has none of the terms that no other outgrows; only polynomials have such."""
+    """Whether the difference has no leading term; only polynomials have leading terms."""
     if theirs.height or ours.height:
         return False
     top = _outermost(ours)
@@ -443,7 +441,7 @@ def _same_leading(theirs: Poly, ours: Poly) -> bool:
 
 
 def _outermost(p: Poly) -> list[Counter[Generator]]:
-    """The terms that divide no other one: one of these is the largest wherever all lengths are large."""
+    """Return the terms that divide no other: one of them is the largest if all lengths are large."""
     monos = [Counter(mono) for mono in p.terms]
     return [mono for mono in monos if not any(mono < other for other in monos)]
 
@@ -453,13 +451,13 @@ def _outermost(p: Poly) -> list[Counter[Generator]]:
 
 def _witnesses(
     verdict: RefereeVerdict,
-    order: Order,
+    judged: FormJudgement,
     formula: PublishedFormula,
     stated: _Stated,
     program: Program,
     library: Library,
 ) -> Iterator[FormulaWitness]:
-    proof = [dict(witness.point) for witness in (order.below, order.above) if witness is not None]
+    proof = [dict(witness.point) for witness in (judged.less, judged.more) if witness is not None]
     shapes = try_shapes(stated.theirs, stated.ours, stated.facts)
     tried = sorted((found.point for found in shapes), key=lambda point: sum(point.values()))
     for sign, word in ((-1, "low"), (1, "high")):
@@ -472,7 +470,7 @@ def _witnesses(
 
 
 def _uneven(stated: _Stated) -> Iterator[Assignment]:
-    """Sizes of which up to three lengths are large and the others 1, the smaller ones first."""
+    """Yield sizes with up to three large lengths and 1 for all others, small ones first."""
     relied = (symbol for fact in stated.facts for symbol in symbols_of_cond(fact))
     symbols = sorted({*stated.ours.free, *stated.theirs.free, *relied}, key=lambda symbol: symbol.name)
     for large in _LARGE:
@@ -493,7 +491,7 @@ def _witness_at(
 
 
 def _shrunk(point: Assignment, stated: _Stated, sign: int) -> Assignment:
-    """A size no length of which can be made smaller alone without the difference going away."""
+    """Reduce a size until no length can be reduced alone without losing the difference."""
     least = dict(point)
     for symbol in sorted(least, key=lambda symbol: (-least[symbol], symbol.name)):
         smaller = ({**least, symbol: value} for value in range(1, least[symbol]))
@@ -504,7 +502,7 @@ def _shrunk(point: Assignment, stated: _Stated, sign: int) -> Assignment:
 def executed_at(
     point: Mapping[str, int], formula: PublishedFormula, program: Program, library: Library
 ) -> int | None:
-    """What a run of the definition takes at a size, by what a formula counts; None where none can tell."""
+    """Return the result of a run at a size, in the metric of a formula; None if no run can measure it."""
     try:
         return taken_by(run_subject(formula.subject, program, point, library), formula)
     except Rejected:
@@ -512,7 +510,7 @@ def executed_at(
 
 
 def taken_by(run: SubjectRun, formula: PublishedFormula) -> int | None:
-    """What a run took of what a formula counts; None where the run cannot tell."""
+    """Return the result of a run in the metric of a formula; None if the run cannot measure it."""
     taken: Mapping[CountedFigure, int | None] = {
         "eops": run.counts.eops,
         "flops": _weighed(run.counts),
@@ -532,11 +530,11 @@ def _weighed(counts: RunCounts) -> int | None:
     return int(total) if total == int(total) else None
 
 
-# ---- what it forgets ----------------------------------------------------------------------------
+# ---- omissions ----------------------------------------------------------------------------------
 
 
 def _forgotten(program: Program, gap: Poly) -> tuple[DefinitionLine, ...]:
-    """The lines of the definition that make up what is missing, where a few do."""
+    """Return the lines of the definition whose sum is the difference, if there are at most three."""
     lines = _lines(program)
     if len(lines) > _MOST_LINES:
         return ()
@@ -548,7 +546,7 @@ def _forgotten(program: Program, gap: Poly) -> tuple[DefinitionLine, ...]:
 
 
 def _lines(program: Program) -> tuple[DefinitionLine, ...]:
-    """What each line applies to data, in order of its place."""
+    """Return the contribution of each line, in the order of the text."""
     counter = ProgramCounter(program, functions_only=True)
     found: dict[tuple[str, int, str], list[Poly]] = {}
     for node in (*(node for _, node in program.bindings), *(out.node for out in program.outputs)):
@@ -560,7 +558,7 @@ def _lines(program: Program) -> tuple[DefinitionLine, ...]:
     return tuple(DefinitionLine(*where, total_of(forms)) for where, forms in sorted(found.items()))
 
 
-# ---- a project's own formulas in the gate: each held to its definition, as a budget is to a program ----
+# ---- a project's own formulas in the gate: each is checked against its definition, like a budget -------
 
 
 _BUDGETS: Mapping[RefereeVerdict, BudgetKind] = {
@@ -573,7 +571,7 @@ _BUDGETS: Mapping[RefereeVerdict, BudgetKind] = {
 
 
 def held_formulas(config: Config) -> tuple[HeldBudget, ...]:
-    """Judge the formulas that a project's settings name; a file that cannot be read raises ``Rejected``."""
+    """Judge the formulas named in a project's settings; a file that cannot be read raises ``Rejected``."""
     if not config.formulas:
         return ()
     library = open_library(tuple(map(str, config.libraries)))

@@ -1,4 +1,4 @@
-"""What the referee found, as a document: the verdicts together, or one formula in full; and as JSON."""
+"""Documents of the referee's findings: the verdicts together, or one formula in full; and as JSON."""
 
 from __future__ import annotations
 
@@ -65,11 +65,11 @@ COLUMNS = (
 )
 MADE_BY = "make referee"
 ON_COMMAND_LINE = "--formula"
-"""What a formula is called that is given to the command."""
+"""The name of a formula given on the command line."""
 
 
 def verdict_table(found: Sequence[Judgement]) -> ReportTable:
-    """All verdicts, one row for each formula."""
+    """Make a table of all verdicts, one row for each formula."""
     leading = sum(one.leading and one.verdict != "equal" for one in found)
     about = (
         f"{len(found)} published cost formulas: {_counted(found)}; {leading} of those that are not equal "
@@ -112,27 +112,27 @@ def _row(one: Judgement) -> tuple[Cell, ...]:
 
 
 def where_text(one: Judgement) -> str:
-    """Where a formula is too low, and where too high."""
+    """Describe where a formula is too low, and where too high."""
     parts = (("low", one.low_where), ("high", one.high_where))
     several = bool(one.low_where and one.high_where)
     return "; ".join((f"too {word} where {text}" if several else text) for word, text in parts if text)
 
 
 def witness_text(witness: FormulaWitness) -> str:
-    """A size, and what both say there."""
+    """Describe a size, with the values of both forms there."""
     point = lengths_text(witness.point) or "every size"
     return f"{point}: {witness.theirs:,}, not {witness.ours:,}"
 
 
 def forgets_text(one: Judgement) -> str:
-    """What is missing: by line of an operator's definition, by part of a model."""
+    """Describe the omissions: lines of an operator's definition, or parts of a model."""
     lines = (f"{line.text} ({text_of(line.form)})" for line in one.forgets)
     parts = (words if label == "forgets" else f"{label} {words}" for label, words in parts_texts(one.parts))
     return "; ".join((*lines, *parts))
 
 
 def parts_texts(found: Explanation) -> Iterator[tuple[str, str]]:
-    """What is missing of a model, and what is counted too often, in words."""
+    """Yield the parts of a model that are omitted or counted too often, in words."""
     for part, share in found.shares:
         some = "" if abs(share) == 1 else f"{abs(share)} of "
         yield "forgets" if share > 0 else "counts besides", f"{some}{part.words}"
@@ -141,7 +141,7 @@ def parts_texts(found: Explanation) -> Iterator[tuple[str, str]]:
 
 
 def in_full(one: Judgement) -> tuple[Section, ...]:
-    """One formula with all that was found out about it."""
+    """Return everything known about one formula."""
     return (Heading(one.formula.name, one.formula.source), Facts(tuple(_facts(one))))
 
 
@@ -176,7 +176,7 @@ def _facts(one: Judgement) -> Iterator[Fact]:
 
 
 def summary_line(found: Sequence[Judgement]) -> Lines:
-    """How many formulas there are of each verdict."""
+    """Count the formulas by verdict, and list unexpected verdicts."""
     formulas = "formula" if len(found) == 1 else "formulas"
     news = [one.formula.name for one in found if not one.expected and _listed(one)]
     unlike = [f"not as expected: {', '.join(news)}"] if news else []
@@ -184,7 +184,7 @@ def summary_line(found: Sequence[Judgement]) -> Lines:
 
 
 def _listed(one: Judgement) -> bool:
-    """Whether it is of a file: one of the command line is all that there is, and has nothing expected."""
+    """Whether a formula is from a file: one on the command line is alone, and has no expected verdict."""
     return one.formula.name != ON_COMMAND_LINE
 
 
@@ -197,7 +197,7 @@ def _counted(found: Sequence[Judgement]) -> str:
 
 
 def verdicts_json(found: Sequence[Judgement]) -> str:
-    """All verdicts, and how many there are of each."""
+    """Return all verdicts, and the number of each, as JSON."""
     told = Counter(one.verdict for one in found)
     counted: dict[str, Json] = {str(verdict): number for verdict, number in told.items()}
     return document("referee", {"verdicts": counted, "formulas": [_formula(one) for one in found]})
@@ -239,11 +239,11 @@ def _witness(witness: FormulaWitness) -> dict[str, Json]:
     }
 
 
-# === Who counts what, operator by operator: every verified operator with its witnesses, or why it has none.
+# === The counts of other tools, operator by operator: every verified operator with its witnesses.
 #
 # A witness is independent of us: XLA as written and compiled, jax's roofline rules, onnx-tool, onnxsim,
-# instructions that a GPU executed, and rules that others publish for the operator.  Where nobody counts it, a
-# reason says why.
+# instructions that a GPU executed, and rules that others publish for the operator.  An operator without
+# any has a reason.
 
 
 ROOFLINE, ONNXSIM = "jax roofline", "onnxsim"
@@ -267,7 +267,7 @@ WITNESS_COLUMNS = (
 
 
 class OperatorWitnesses(Struct, frozen=True, eq=False):
-    """What is known of one operator from outside."""
+    """External evidence for one operator."""
 
     op: str
     point: Measured | None
@@ -278,12 +278,12 @@ class OperatorWitnesses(Struct, frozen=True, eq=False):
 
     @property
     def witnessed(self) -> bool:
-        """Whether somebody counts it."""
+        """Whether any tool counts it."""
         return bool(self.point is not None or self.executed or self.rules)
 
 
 def gather(data: Path, formulas: Iterable[PublishedFormula], library: Library) -> list[OperatorWitnesses]:
-    """All verified operators; ``data`` is the folder of what was recorded."""
+    """Collect the evidence for all verified operators; ``data`` is the folder of recordings."""
     rows = [*_rows(data / "peers.csv"), *_rows(data / "witnesses.csv")]
     values = {row["operator"]: row["values"] for row in rows if row.get("values")}
     counted = {point.op: point for point in points(_first_points(map(peer_of, rows)), library)}
@@ -304,7 +304,7 @@ def gather(data: Path, formulas: Iterable[PublishedFormula], library: Library) -
 
 
 def _verified(reports: Path) -> list[str]:
-    """The operators that pass all of ONNX's tests that are within the model."""
+    """Return the operators that pass all of ONNX's tests within the model."""
     found: dict[str, set[str]] = {}
     for case in conformance_of((reports / CONFORMANCE).read_text(encoding="utf-8")).results:
         found.setdefault(case.op, set()).add(case.status)
@@ -320,7 +320,7 @@ def _rows(file: Path) -> list[dict[str, str]]:
 
 
 def _first_points(peers: Iterable[Peer]) -> list[Peer]:
-    """What is counted of each operator at the first of its sizes."""
+    """Return the counts of each operator at its first size."""
     first: dict[str, tuple[str, str]] = {}
     return [
         peer
@@ -330,7 +330,7 @@ def _first_points(peers: Iterable[Peer]) -> list[Peer]:
 
 
 def _executed(folder: Path) -> Iterator[tuple[str, str]]:
-    """Instructions in fp32 over EOPs, at the first size that was recorded of each operator."""
+    """Yield fp32 instructions over EOPs, at the first recorded size of each operator."""
     taken: dict[tuple[str, str, str], int] = {}
     for row in _rows(folder / "counters.csv"):
         key = (row["name"], row["type"], row["size"])
@@ -353,7 +353,7 @@ def _rules(formulas: Iterable[PublishedFormula]) -> Mapping[str, tuple[str, ...]
 
 
 def _without_domain(op: str) -> str:
-    """The name of an operator of ONNX; those of other domains keep theirs.
+    """Return the name of an operator of ONNX; those of other domains keep theirs.
 
     >>> _without_domain("ai.onnx.ml.Scaler"), _without_domain("com.microsoft.MoE")
     ('Scaler', 'com.microsoft.MoE')
@@ -362,7 +362,7 @@ def _without_domain(op: str) -> str:
 
 
 def witnesses_table(found: Sequence[OperatorWitnesses]) -> ReportTable:
-    """One line for each operator."""
+    """Make a table with one line for each operator."""
     held = sum(one.values == "as ONNX" for one in found)
     telling = [one.point for one in found if one.point is not None and not one.point.trivial]
     equal = sum(point.ratio() == 1 for point in telling)
@@ -397,7 +397,7 @@ def _witness_row(one: OperatorWitnesses) -> tuple[Cell, ...]:
 
 
 def _counts(point: Measured) -> tuple[Cell, ...]:
-    """What we and others count at a point, and whether that tells anything."""
+    """Return all counts at a point, and whether the point is informative."""
     macs = (point.counts[tool].macs if tool in point.counts else None for tool in (ONNX_TOOL, ONNXSIM))
     return (
         Code(json.dumps(point.instance.shapes, separators=(",", ":"))),

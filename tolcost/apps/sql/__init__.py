@@ -1,4 +1,4 @@
-"""Queries in SQL as programs in ToLang: a useful subset, and a place and a hint for what is outside of it."""
+"""Queries in SQL as programs in ToLang: a useful subset, with a place and a hint for anything outside."""
 
 from tolcost.apps.sql.program import Translated, translated
 from tolcost.apps.sql.query import read_query

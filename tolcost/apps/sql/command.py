@@ -1,4 +1,4 @@
-"""``tolcost sql``: a query in SQL as a program in ToLang, and what it costs."""
+"""``tolcost sql``: translate a query in SQL into a program in ToLang, and count its cost."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def command(
 
 
 def _run(found: Translated) -> int:
-    """Run the program on what the files hold, and show the result beside the counts."""
+    """Run the program on the rows of the files, and show the result beside the counts."""
     missing = [name for name, column in found.inputs.items() if column.values is None]
     if missing:
         raise click.UsageError(f"--run needs rows: {missing[0]} is not from a .csv file")
@@ -98,7 +98,7 @@ def _run(found: Translated) -> int:
 
 
 def execute_query(found: Translated, program: Elaborated) -> Execution:
-    """Run the program of a query on the rows of its files; what would be NULL is refused."""
+    """Run the program of a query on the rows of its files; a result that would be NULL is refused."""
     arrays = {name: nested_array(column.values or (), name) for name, column in found.inputs.items()}
     execution = with_deep_stack(lambda: run_vectorised(program.program, arrays))
     if found.aggregated is None:

@@ -1,10 +1,12 @@
 """Expressions of SQL as expressions of ToLang, each with its type.
 
-Numbers are those of SQL: a literal with a point is a decimal, which is exact, and stays one through sums,
-differences, products and remainders with whole numbers and other decimals.  In ToLang it is a whole number,
-its value times a power of ten.  Quotients, roots, columns of R and literals with an exponent are real.
-NaN equals itself and is more than every other number, where a real may be NaN; elsewhere the plain comparison
-does.  There is no NULL: every column has a value in every row.
+Numbers are those of SQL: a literal with a point is a decimal, which is exact, and stays a decimal through
+sums, differences, products and remainders with whole numbers and other decimals.  In ToLang it is a whole
+number, its value times a power of ten.  Quotients, roots, columns of R and literals with an exponent are
+real.
+
+NaN equals itself and exceeds every other number; expressions that may be NaN need a longer comparison. There
+is no NULL: every column has a value in every row.
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ _HINT = (
     "sum, count, min, max and avg are translated"
 )
 _MOST_DIGITS = 38
-"""A decimal has at most so many digits, those behind the point among them."""
+"""Limit on the digits of a decimal, including those behind the point."""
 _EXACT = re.compile(r"(\d*)\.?(\d*)")
 
 ValueKind: TypeAlias = Literal["truth", "exact", "real", "text"]
@@ -61,8 +63,8 @@ ValueKind: TypeAlias = Literal["truth", "exact", "real", "text"]
 class SqlType(Struct, frozen=True):
     """The type of an expression.
 
-    Of ``exact`` numbers ``scale`` digits stand behind the point; of text, ``texts`` are those that its
-    numbers stand for; ``may_be_nan`` and ``may_be_infinite`` are about real numbers.
+    ``exact`` numbers have ``scale`` digits behind the point; for text, ``texts`` has the texts that its
+    numbers represent; ``may_be_nan`` and ``may_be_infinite`` apply to real numbers.
     """
 
     kind: ValueKind
@@ -77,7 +79,7 @@ WHOLE = SqlType("exact")
 
 
 class SqlValue(Struct, frozen=True):
-    """An expression in ToLang and its type; ``literal`` is the number of an expression that is one."""
+    """An expression in ToLang and its type; ``literal`` is its number, if it is a literal."""
 
     text: str
     type: SqlType
@@ -93,7 +95,7 @@ class SqlValue(Struct, frozen=True):
         return f"({self.literal})" if self.literal.startswith("-") else self.literal
 
     def at_scale(self, scale: int) -> str:
-        """An exact number times a power of ten."""
+        """Multiply an exact number by the power of ten for a scale."""
         more = scale - self.type.scale
         if not more:
             return self.text
@@ -101,9 +103,9 @@ class SqlValue(Struct, frozen=True):
 
 
 class ExpressionScope(Struct, frozen=True, eq=False):
-    """Where an expression stands: how a column is written, and an aggregate.
+    """The context of an expression: how columns and aggregates are written.
 
-    In a ``keyed`` scope, that of groups, columns stand only in what is grouped by.
+    In a ``keyed`` scope, that of groups, columns may occur only in the grouping expressions.
     """
 
     query: SqlQuery
@@ -120,17 +122,17 @@ class GroupKeys(Struct, frozen=True, eq=False):
     known: dict[int, SqlValue | None] = field(default_factory=dict)
 
     def has(self, node: exp.Expression) -> bool:
-        """Whether an expression is one of them."""
+        """Whether an expression is one of the keys."""
         if id(node) not in self.known:
             try:
                 self.known[id(node)] = written(node, self.plain)
-            except Rejected:  # it has no text by itself, or there is an aggregate in it
+            except Rejected:  # it has no text by itself, or contains an aggregate
                 self.known[id(node)] = None
         return self.known[id(node)] in self.keys
 
 
 def column_type(column: SqlColumn) -> SqlType:
-    """The type of a column: in R there are the numbers that can be told of the file, else finite ones."""
+    """Return the type of a column: values of R may be non-finite only if the file has such values."""
     if column.texts:
         return SqlType("text", texts=column.texts)
     match kind_of(column.space):
@@ -197,13 +199,13 @@ def _other(node: exp.Expression, scope: ExpressionScope) -> SqlValue:
 
 
 def _is_about_null(node: exp.Expression) -> bool:
-    """Whether something asks for NULL, or would give it: a CASE that says nothing of other rows."""
+    """Whether an expression tests for NULL or may give it, as a CASE without ELSE does."""
     no_else = isinstance(node, exp.Case) and node.args.get("default") is None
     return no_else or isinstance(node, _NULLS)
 
 
 def number_written(node: exp.Expression, scope: ExpressionScope, or_truth: bool = False) -> SqlValue:
-    """Write an operand of arithmetic: no text, and no truth value unless those are counted."""
+    """Write an operand of arithmetic: not text, and no truth value unless ``or_truth``."""
     value = written(node, scope)
     if value.type.kind == "text":
         raise refused(scope.query.source, node, "text cannot be calculated with")
@@ -214,7 +216,7 @@ def number_written(node: exp.Expression, scope: ExpressionScope, or_truth: bool 
 
 
 def condition_written(node: exp.Expression, scope: ExpressionScope) -> str:
-    """Write an operand of logic, or a filter: no number, whose bits it would go by, and no text."""
+    """Write an operand of logic, or a filter: no number, whose bits would be combined, and no text."""
     value = written(node, scope)
     if value.type.kind != "truth":
         hint = "compare it: a number with `<> 0`"
@@ -226,7 +228,7 @@ def condition_written(node: exp.Expression, scope: ExpressionScope) -> str:
 
 
 def _literal(node: exp.Expression, scope: ExpressionScope) -> SqlValue:
-    """A number as it stands; one with a point and no exponent is a decimal."""
+    """Write a number; one with a point and without an exponent is a decimal."""
     text, source = str(node.this), scope.query.source
     place = (node.meta or {}).get("end")
     if place is not None and re.match(r"\w", source.text[place + 1 : place + 2]):
@@ -243,7 +245,7 @@ def _literal(node: exp.Expression, scope: ExpressionScope) -> SqlValue:
 
 
 def _is_zero(value: SqlValue) -> bool | None:
-    """Whether a number is 0, as far as that can be told."""
+    """Whether a number is 0; None if it is not a literal."""
     return None if value.literal is None else float(value.literal) == 0
 
 
@@ -272,9 +274,9 @@ def _real_text(node: exp.Expression, left: str, right: str) -> str:
 
 
 def _real_type(node: exp.Expression, left: SqlValue, right: SqlValue) -> SqlType:
-    """The type of a real result: infinities and zeros may give NaN.
+    """Return the type of a real result: infinities and zeros may give NaN.
 
-    Sums and products of finite numbers are taken to be finite, as R has no largest number.
+    Sums and products of finite numbers are assumed to be finite, as R has no largest number.
     """
     one, other = left.type, right.type
     nan, infinite = one.may_be_nan or other.may_be_nan, one.may_be_infinite or other.may_be_infinite
@@ -294,7 +296,7 @@ def _real_type(node: exp.Expression, left: SqlValue, right: SqlValue) -> SqlType
 
 
 def _function(node: exp.Expression, value: SqlValue) -> SqlValue:
-    """A function of one number."""
+    """Apply a function of one number."""
     kind, type_ = type(node), value.type
     if isinstance(node, exp.Neg):
         return SqlValue(f"(-{value.text})", type_, _negated(value.literal))
@@ -317,7 +319,7 @@ def _negated(literal: str | None) -> str | None:
 
 
 def _case(node: exp.Case, scope: ExpressionScope) -> SqlValue:
-    """The first branch whose condition holds: all are truth values, or numbers of one type."""
+    """Write a CASE: the first branch whose condition holds; all are truth values, or numbers of one type."""
     tests = [condition_written(branch.this, scope) for branch in node.args["ifs"]]
     nodes = [*(branch.args["true"] for branch in node.args["ifs"]), node.args["default"]]
     values = [written(one, scope) for one in nodes]
@@ -332,7 +334,7 @@ def _case(node: exp.Case, scope: ExpressionScope) -> SqlValue:
 
 
 def common_type(types: Iterable[SqlType]) -> SqlType:
-    """The type of numbers, or of truth values, of several types."""
+    """Return the common type of numbers, or of truth values."""
     found = list(types)
     if all(one.kind == "truth" for one in found):
         return TRUTH
@@ -343,7 +345,7 @@ def common_type(types: Iterable[SqlType]) -> SqlType:
 
 
 def in_type(value: SqlValue, wanted: SqlType) -> str:
-    """The text of a value in a type that is common to it and others."""
+    """Write a value in a common type."""
     match wanted.kind:
         case "exact":
             return value.at_scale(wanted.scale)
@@ -359,7 +361,7 @@ def in_type(value: SqlValue, wanted: SqlType) -> str:
 def _comparison(
     node: exp.Expression, one: exp.Expression, other: exp.Expression, sign: str, scope: ExpressionScope
 ) -> SqlValue:
-    """Numbers are compared, truth values, or texts of one column's with each other or with a text."""
+    """Compare numbers, truth values, texts of one column, or a text column with a literal text."""
     left, right = unnested(one), unnested(other)
     if _is_text(left) and _is_text(right):
         return SqlValue("true" if _TEXTS_COMPARED[sign](str(left.this), str(right.this)) else "false", TRUTH)
@@ -378,12 +380,12 @@ def _comparison(
 
 
 def _compared_as(type_: SqlType) -> tuple[object, ...]:
-    """The part of a type that has to agree for values to be comparable: all numbers are."""
+    """Return the part of a type that must agree for a comparison: all numbers are comparable."""
     return ("number",) if type_.kind in ("exact", "real") else (type_.kind, type_.texts)
 
 
 def compared(left: SqlValue, sign: str, right: SqlValue) -> str:
-    """Compare two values of comparable types; NaN equals itself and is more than every other number."""
+    """Compare two values of comparable types; NaN equals itself and exceeds every other number."""
     if left.type.kind in ("text", "truth"):
         return f"{left.text} {sign} {right.text}"
     if sign in (">", ">="):
@@ -401,7 +403,7 @@ def compared(left: SqlValue, sign: str, right: SqlValue) -> str:
             return f"less_number({one}, {other})"
         case "<=" if both:
             return f"not(less_number({other}, {one}))"
-        case _ if right.type.may_be_nan:  # a number is less than NaN, which the opposite denies
+        case _ if right.type.may_be_nan:  # a number is less than NaN, so negate the opposite comparison
             return f"not({one} {'>=' if sign == '<' else '>'} {other})"
         case _:
             return f"{one} {sign} {other}"
@@ -417,7 +419,7 @@ def _plainly(left: SqlValue, sign: str, right: SqlValue) -> str:
 
 
 def unnested(node: exp.Expression) -> exp.Expression:
-    """An expression without the brackets around it."""
+    """Remove the parentheses around an expression."""
     while isinstance(node, exp.Paren):
         node = node.this
     return node
@@ -428,7 +430,7 @@ def _is_text(node: exp.Expression) -> bool:
 
 
 def _code(literal: exp.Literal, texts: tuple[str, ...], sign: str, scope: ExpressionScope) -> str:
-    """The number of a text; 0, which no text has, where it can only be told that it is not there."""
+    """Return the number of a text; 0, which no text has, if an equality with a missing text suffices."""
     text = str(literal.this)
     if text in texts:
         return str(texts.index(text) + 1)

@@ -1,7 +1,8 @@
-"""Writing the program of a query: row numbers are filtered, joined, grouped and sorted; values are read last.
+"""Write the program of a query: filter, join, group and sort row numbers, and read values last.
 
-Conditions on one table filter its rows; others filter the pairs of the join at which all their tables are
-there, which looks at all pairs.  Groups and duplicates are found by holding each row against those before it.
+Conditions on one table filter its rows; others filter the pairs of the first join at which all their tables
+are available, which examines all pairs.  Groups and duplicates are found by comparing each row with earlier
+rows.
 """
 
 from __future__ import annotations
@@ -40,13 +41,14 @@ _FIXED = frozenset(
     ("aggregated", "alike", "groups", "kept", "single", "before", "order", "picks", *"azijqrg")
 )
 RowText = Callable[[int, str], str]
-"""The number of the row of a table, given its place among the uses and a place in the rows so far."""
+"""Returns the row number of a table, given its index among the uses and a position in the current rows."""
 
 
 class Translated(Struct, frozen=True, eq=False):
-    """The program of a query, and the column that each of its inputs holds.
+    """The program of a query, and the column of each of its inputs.
 
-    ``aggregated`` is how many rows there are, in ToLang, where SQL gives NULL if there is none.
+    ``aggregated`` is the number of aggregated rows, in ToLang, for queries where SQL gives NULL if there is
+    none.
     """
 
     source: Source
@@ -55,7 +57,7 @@ class Translated(Struct, frozen=True, eq=False):
 
     @property
     def counting(self) -> Source:
-        """The program with one more output, ``aggregated``: whoever runs it refuses 0 rows."""
+        """The program with a further output, ``aggregated``: a run with 0 such rows is refused."""
         if self.aggregated is None:
             return self.source
         return Source("<sql>", f"{self.source.text}aggregated := {self.aggregated}\n")
@@ -72,13 +74,13 @@ def translated(query: SqlQuery) -> Translated:
 
 @cache
 def _taken() -> frozenset[str]:
-    """The names that a query's program may not give to something of its own."""
+    """Return the names that a query's program must not define."""
     defined = {name for file in _LIBRARIES for name in signatures(parse(read_spec("lib", file)))}
     return frozenset(defined | BUILTINS.keys() | CONSTANTS | _FIXED)
 
 
 class _Final(Struct, frozen=True, eq=False):
-    """The rows of the result before they are sorted: how many, and how to read an expression at one."""
+    """The rows of the result before sorting: their number, and the scope for expressions at a row."""
 
     count: str
     scope: Callable[[str], ExpressionScope]
@@ -94,7 +96,7 @@ class _Writer(Struct, eq=False):
     taken: set[str] = field(default_factory=lambda: set(_taken()))
 
     def text(self) -> str:
-        """The whole program."""
+        """Write the whole program."""
         for use in self.query.uses:
             if use.table.name not in self.lengths:
                 self.lengths[use.table.name] = self.name(use.table.name)
@@ -112,7 +114,7 @@ class _Writer(Struct, eq=False):
     # ---- names -------------------------------------------------------------------------------
 
     def name(self, wanted: str) -> str:
-        """A name that nothing else has."""
+        """Return a new, unused name."""
         plain = re.sub(r"\W", "_", wanted.lower(), flags=re.ASCII) or "value"
         name = plain if plain[0].isalpha() else f"_{plain}"
         while name in self.taken or _OURS.fullmatch(name):
@@ -121,14 +123,14 @@ class _Writer(Struct, eq=False):
         return name
 
     def input(self, table: str, column: SqlColumn) -> str:
-        """The input that holds a column."""
+        """Return the input that holds a column."""
         key = (table, column.name)
         if key not in self.inputs:
             self.inputs[key] = self.name(f"{table}_{column.name}")
         return self.inputs[key]
 
     def declared(self) -> Iterator[str]:
-        """The inputs: the columns that are used, and one at least of every table."""
+        """Yield the inputs: the used columns, and at least one column of every table."""
         for use in self.query.uses:
             if not any(table == use.table.name for table, _ in self.inputs):
                 self.input(use.table.name, next(iter(use.table.columns.values())))
@@ -144,7 +146,7 @@ class _Writer(Struct, eq=False):
         self.lines.append(f"{name} = {value}")
 
     def vector(self, name: str, count: str, value: str) -> str:
-        """A value for each of so many rows."""
+        """Define a vector with a value for each row."""
         self.define(name, f"map(tol[{count}], {value}, [q])")
         return name
 
@@ -153,7 +155,7 @@ class _Writer(Struct, eq=False):
     def scope(
         self, place: Callable[[int], str], aggregate: Callable[[exp.Expression], SqlValue] | None = None
     ) -> ExpressionScope:
-        """Read columns at the rows that ``place`` gives."""
+        """Return a scope that reads columns at the rows that ``place`` gives."""
 
         def column(node: exp.Expression) -> str:
             n, found = self.query.column(node)
@@ -162,7 +164,7 @@ class _Writer(Struct, eq=False):
         return ExpressionScope(self.query, column, aggregate)
 
     def joined(self) -> tuple[str, RowText]:
-        """Filter every table, and join one after the other."""
+        """Filter every table, and join them one after another."""
         needed = [(self.tables_of(node), node) for node in self.query.conditions]
         count, rows = self.base(0, [node for tables, node in needed if max(tables, default=0) == 0])
         for n in range(1, len(self.query.uses)):
@@ -175,7 +177,7 @@ class _Writer(Struct, eq=False):
         return {self.query.column(column)[0] for column in node.find_all(exp.Column)}
 
     def base(self, n: int, conditions: Sequence[exp.Expression]) -> tuple[str, RowText]:
-        """The rows of one table."""
+        """Return the rows of one table."""
         length = self.lengths[self.query.uses[n].table.name]
         if not conditions:
             return length, lambda table, at: at
@@ -191,7 +193,7 @@ class _Writer(Struct, eq=False):
         added: tuple[str, RowText],
         conditions: Sequence[exp.Expression],
     ) -> tuple[str, RowText]:
-        """The pairs of the rows so far with those of one more table."""
+        """Join the current rows with those of another table."""
         more, own = added
         name = f"pairs{n + 1}"
         pairs = f"reshape(map(tol[{count}, {more}], [i, j], [i, j]), [{count} * {more}, 2])"
@@ -207,16 +209,16 @@ class _Writer(Struct, eq=False):
 
         return f"len({name})", at
 
-    # ---- what becomes of them ----------------------------------------------------------------
+    # ---- groups and aggregates ---------------------------------------------------------------
 
     def plain(self, count: str, rows: RowText) -> _Final:
-        """No groups: a row of the result for each."""
+        """Return the result without groups: a row for each row."""
         if self.query.having is not None:
             raise refused(self.query.source, self.query.having, "HAVING needs groups", "WHERE filters rows")
         return _Final(count, lambda at: self.scope(lambda n: rows(n, at)))
 
     def single(self, count: str, rows: RowText) -> None:
-        """Aggregates over all rows: one row of the result, a number for each item."""
+        """Write aggregates over all rows: one row of the result, a number for each item."""
         query = self.query
         if query.having is not None:
             message = "HAVING without GROUP BY is outside of what is translated"
@@ -237,7 +239,7 @@ class _Writer(Struct, eq=False):
             self.lines.append(f"{self.name(item.name)} := {value.real}")
 
     def grouped(self, count: str, rows: RowText) -> _Final:
-        """Groups: the number of the first row of each, and aggregates of all of its rows."""
+        """Write groups: the number of the first row of each, and aggregates of all of its rows."""
         query = self.query
         self.refuse_constants(query.group, "grouped by")
         plain = self.scope(lambda n: rows(n, "q"))
@@ -262,13 +264,13 @@ class _Writer(Struct, eq=False):
         return _Final("len(kept)", lambda at: scope(f"kept[{at}]"))
 
     def refuse_constants(self, values: Sequence[exp.Expression], what: str) -> None:
-        """How many rows differ in what has no column is no matter of data: 1, or none of no rows."""
+        """Refuse keys without columns: the number of distinct rows would not depend on data."""
         if not any(value.find(exp.Column, *AGGREGATES) for value in values):
             message = f"all rows are the same in what they are {what}"
             raise refused(self.query.source, values[0], message, "name a column")
 
     def folded(self, node: exp.Expression, count: str, rows: RowText, groups: str | None) -> SqlValue:
-        """The name of an aggregate, for all rows or for each group, and its type."""
+        """Return the name of an aggregate, for all rows or for each group, and its type."""
         text = node.sql()
         if text not in self.folds:
             if isinstance(node, exp.Avg):
@@ -284,7 +286,7 @@ class _Writer(Struct, eq=False):
         return self.folds[text]
 
     def average(self, node: exp.Expression, count: str, rows: RowText, groups: str | None) -> SqlValue:
-        """The sum of some numbers by how many they are."""
+        """Divide the sum of numbers by their count."""
         number_written(node.this, self.unread())
         total = self.folded(exp.Sum(this=node.this.copy()), count, rows, groups)
         number = self.folded(exp.Count(this=exp.Star()), count, rows, groups)
@@ -296,7 +298,7 @@ class _Writer(Struct, eq=False):
         )
 
     def fold(self, node: exp.Expression, count: str, rows: RowText, groups: str | None) -> SqlValue:
-        """A fold over the rows, those of a group if there are groups; how many there are needs none."""
+        """Write a fold over the rows, of a group if there are groups; counting all rows needs no fold."""
         if isinstance(node, exp.Count):
             self.counted(node)
             if not groups:
@@ -316,20 +318,20 @@ class _Writer(Struct, eq=False):
         return SqlValue(f"map({groups}, (g) => reduce(tol[{count}], (a, z) => {step}, {start}, [r]))", type_)
 
     def counted(self, node: exp.Count) -> None:
-        """Refuse to count what is not there; how many rows there are does not depend on its value."""
+        """Refuse an invalid COUNT; the number of rows does not depend on the counted value."""
         if isinstance(node.this, exp.Distinct):
             raise refused(self.query.source, node, "COUNT(DISTINCT ...) is outside of what is translated")
         if not isinstance(node.this, exp.Star):
             written(node.this, self.unread())
 
     def unread(self) -> ExpressionScope:
-        """The scope of expressions of which only the type matters: no input is needed for them."""
+        """Return a scope for expressions of which only the type matters: they need no input."""
         return ExpressionScope(self.query, lambda node: self.query.column(node)[1].name)
 
     # ---- the result --------------------------------------------------------------------------
 
     def outputs(self, final: _Final) -> None:
-        """Compute the items; drop duplicates, sort and cut where that is asked for."""
+        """Compute the items; remove duplicates, sort and cut where the query does."""
         query = self.query
         if not query.distinct and not query.order and query.limit is None:
             for item in query.items:
@@ -357,12 +359,12 @@ class _Writer(Struct, eq=False):
             self.lines.append(f"{self.name(item.name)} := map(picks, (q) => {value})")
 
     def column(self, name: str, node: exp.Expression, final: _Final) -> SqlValue:
-        """The name of a vector of the values of an expression, and their type."""
+        """Return the name of a vector of the values of an expression, and their type."""
         value = written(node, final.scope("q"))
         return SqlValue(self.vector(name, final.count, value.text), value.type)
 
     def before(self, columns: Sequence[SqlValue], final: _Final, place: str) -> str:
-        """Whether one row comes before another: by the first key in which they differ."""
+        """Write whether one row precedes another: by the first key in which they differ."""
         text = ""
         for n, key in reversed(list(enumerate(self.query.order, start=1))):
             same = [c for c, item in zip(columns, self.query.items, strict=True) if item.value == key.value]
@@ -382,18 +384,18 @@ def _all(tests: Iterator[str]) -> str:
 
 
 def _entry(vector: SqlValue, at: str) -> SqlValue:
-    """An entry of a vector of values."""
+    """Return an entry of a vector of values."""
     return SqlValue(f"{vector.text}[{at}]", vector.type)
 
 
 def _same_at(name: str, type_: SqlType) -> str:
-    """Whether a vector has one value at two rows."""
+    """Write whether a vector has equal values at two rows."""
     vector = SqlValue(name, type_)
     return compared(_entry(vector, "q"), "==", _entry(vector, "r"))
 
 
 def _step(node: exp.Expression, value: SqlValue) -> tuple[str, SqlType]:
-    """The next value of an aggregate ``a``, and the type of the whole; NaN is more than every number."""
+    """Write the next value of an aggregate ``a``, with the type of the result; NaN exceeds every number."""
     one = value.type
     if isinstance(node, exp.Sum):
         whole = WHOLE if one.kind == "truth" else one
@@ -406,5 +408,5 @@ def _step(node: exp.Expression, value: SqlValue) -> tuple[str, SqlType]:
 
 
 def _firsts(count: str, alike: str) -> str:
-    """The numbers of the rows that no row before is like."""
+    """Write the numbers of the rows that differ from all earlier rows."""
     return f"where_true(map(tol[{count}], not(reduce(tol[q - 1], (a, z) => a or {alike}, false, [r])), [q]))"

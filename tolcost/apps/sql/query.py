@@ -1,6 +1,6 @@
-"""Reading a query: what sqlglot makes of its text, in the parts that a program is written from.
+"""Read a query: convert sqlglot's tree to the parts that a program is written from.
 
-Whatever is outside of the subset is refused here or in ``expressions``, with the place it stands at.
+Anything outside the subset is refused here or in ``expressions``, with its place.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _READ: Mapping[type[exp.Expression], str] = {
     exp.Star: "",
     **dict.fromkeys((*AGGREGATES, exp.Floor, exp.Ceil), "this"),
 }
-"""The parts of a piece of a query that are looked at, where it may have others."""
+"""The parts of each piece of a query that are read, for pieces that may have others."""
 
 
 class TableUse(Struct, frozen=True, eq=False):
@@ -61,14 +61,14 @@ class SelectItem(Struct, frozen=True, eq=False):
 
 
 class SortKey(Struct, frozen=True, eq=False):
-    """What rows are sorted by."""
+    """An expression that rows are sorted by."""
 
     value: exp.Expression
     descending: bool
 
 
 class SqlQuery(Struct, frozen=True, eq=False):
-    """A query, in its parts; ``conditions`` hold together, wherever they stood."""
+    """A query, in its parts; ``conditions`` is a conjunction of all conditions in the query."""
 
     source: Source
     uses: tuple[TableUse, ...]
@@ -82,12 +82,12 @@ class SqlQuery(Struct, frozen=True, eq=False):
 
     @property
     def aggregates(self) -> bool:
-        """Whether rows are brought together."""
+        """Whether rows are grouped or aggregated."""
         values = (*(item.value for item in self.items), *(key.value for key in self.order))
         return bool(self.group) or any(value.find(*AGGREGATES) for value in values)
 
     def column(self, node: exp.Expression) -> tuple[int, SqlColumn]:
-        """The table that a column belongs to, by its place among the uses, and the column."""
+        """Return the table of a column, by its index among the uses, and the column."""
         name, table = node.name.lower(), node.text("table").lower()
         near = [n for n, use in enumerate(self.uses) if table in ("", use.alias)]
         if not near:
@@ -108,7 +108,7 @@ class SqlQuery(Struct, frozen=True, eq=False):
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """A hint at the names there are."""
+    """Suggest a similar name, or list the known ones."""
     names = list(known)
     near = get_close_matches(name, names, n=1)
     return f"did you mean {quoted(near[0])}?" if near else f"there are {', '.join(names)}"
@@ -117,7 +117,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 def refused(
     source: Source, node: exp.Expression, message: str, hint: str | None = None, code: str = "T0802"
 ) -> Rejected:
-    """Say that a piece of a query cannot be translated, and where it stands."""
+    """Reject a piece of a query that cannot be translated, with its place."""
     places = [
         (part.meta["start"], part.meta["end"] + 1) for part in node.walk() if "start" in (part.meta or {})
     ]
@@ -163,7 +163,7 @@ def read_query(source: Source, tables: Mapping[str, SqlTable]) -> SqlQuery:
 
 
 def _refuse_unread(source: Source, select: exp.Select) -> None:
-    """Refuse what nobody would look at: a clause that is passed over gives the cost of another query."""
+    """Refuse clauses that would not be read: without them, the cost would be that of another query."""
     for node in select.find_all(*_READ):
         read = _READ[type(node)].split()
         for part in (part for part, found in node.args.items() if found and part not in (*read, "big_int")):
@@ -210,7 +210,7 @@ def _first(found: object, default: exp.Expression) -> exp.Expression:
 def _sources(
     source: Source, select: exp.Select, tables: Mapping[str, SqlTable]
 ) -> tuple[tuple[TableUse, ...], tuple[exp.Expression, ...]]:
-    """The tables of FROM and JOIN, and the conditions of the joins."""
+    """Return the tables of FROM and JOIN, and the conditions of the joins."""
     start = select.args.get("from_") or select.args.get("from")
     if start is None:
         raise refused(source, select, "a query needs a table", "FROM is missing")
@@ -229,7 +229,7 @@ def _sources(
 
 
 def _refuse_later_tables(source: Source, uses: tuple[TableUse, ...], condition: exp.Expression) -> None:
-    """The condition of a join is about the tables that are named before it."""
+    """Refuse a condition of a join that mentions a table named after it."""
     so_far = SqlQuery(source, uses, (), (), False, (), None, (), None)
     for column in condition.find_all(exp.Column):
         so_far.column(column)
@@ -285,7 +285,9 @@ def _items(query: SqlQuery, select: exp.Select) -> Iterator[SelectItem]:
 def _order(query: SqlQuery, select: exp.Select, items: tuple[SelectItem, ...]) -> Iterator[SortKey]:
     order = select.args.get("order")
     for node in order.expressions if order else ():
-        if isinstance(node.this.unnest(), (exp.Literal, exp.Boolean)) and _place(query, node.this) is None:
+        constant = node.this.unnest()
+        constant = constant.this.unnest() if isinstance(constant, exp.Neg) else constant
+        if isinstance(constant, (exp.Literal, exp.Boolean)) and _place(query, node.this) is None:
             raise refused(query.source, node.this, "rows are not sorted by a constant", "name a column")
         yield SortKey(_meant(query, node.this, items), bool(node.args.get("desc")))
 
@@ -293,9 +295,9 @@ def _order(query: SqlQuery, select: exp.Select, items: tuple[SelectItem, ...]) -
 def _meant(
     query: SqlQuery, node: exp.Expression, items: tuple[SelectItem, ...], by_column: bool = False
 ) -> exp.Expression:
-    """What ORDER BY or GROUP BY says: a place among the items, a name, or an expression.
+    """Resolve an entry of ORDER BY or GROUP BY: a position among the items, a name, or an expression.
 
-    A name that an item and a column have is the item's in ORDER BY, and the column's in GROUP BY.
+    A name that both an item and a column have means the item in ORDER BY, and the column in GROUP BY.
     """
     place = _place(query, node)
     if place is not None:
@@ -317,7 +319,7 @@ def _meant(
 def _refuse_hidden_columns(
     source: Source, having: exp.Expression, items: tuple[SelectItem, ...], group: tuple[exp.Expression, ...]
 ) -> None:
-    """In HAVING, a name that an item and a column have is the column's if that is a key, else refused."""
+    """Refuse a name in HAVING that both an item and a column have, unless the column is a key."""
     for node in having.find_all(exp.Column):
         hidden = not node.text("table") and node.find_ancestor(*AGGREGATES) is None
         named = [item for item in items if item.name == node.name.lower() and item.value != node]
@@ -331,7 +333,7 @@ def _refuse_hidden_columns(
 
 
 def _place(query: SqlQuery, node: exp.Expression) -> int | None:
-    """The number of an item, in brackets or with a minus; with a plus it is a number of its own."""
+    """Return the position of an item, in parentheses or with a minus; with a plus it is a plain number."""
     found, sign = node.unnest(), 1
     if isinstance(found, exp.Neg):
         found, sign = found.this.unnest(), -1

@@ -1,13 +1,13 @@
-"""The tables that a query is about: their columns and spaces, from a TOML file or from CSV files.
+"""The tables of a query: their columns and spaces, from a TOML file or from CSV files.
 
     [orders]                       # a table
     id = "Z"                       # a column and its space
     price = "R"
-    status = ["F", "O", "P"]       # a column of text: all that may stand there
+    status = ["F", "O", "P"]       # a column of text: all its possible values
 
-A CSV file is a table of the name of the file; its first line has the names of the columns, and what stands
-below decides whether a column holds truth values, whole numbers, numbers or text.  Text is a number to a
-program: its place among the texts of its column, sorted.
+A CSV file is a table with the name of the file; its first line has the names of the columns, and the entries
+below decide whether a column holds truth values, whole numbers, numbers or text.  Programs represent text as
+a number: its position among the texts of its column, sorted.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LONGEST_FILE = 1 << 28
 
 
 class SqlColumn(Struct, frozen=True):
-    """A column; ``texts`` are those that its numbers stand for, from 1, if it is one of text."""
+    """A column; for text, ``texts`` has the texts that its numbers represent, counted from 1."""
 
     name: str
     space: str
@@ -45,7 +45,7 @@ class SqlTable(Struct, frozen=True):
 
 
 def read_tables(files: Iterable[str]) -> dict[str, SqlTable]:
-    """All tables of some files, by their lower-case names."""
+    """Read all tables of files, by their lower-case names."""
     found: dict[str, SqlTable] = {}
     for file in files:
         path = Path(file)
@@ -62,7 +62,7 @@ def read_tables(files: Iterable[str]) -> dict[str, SqlTable]:
 
 
 def _table(file: str, name: str, columns: Iterable[SqlColumn]) -> SqlTable:
-    """A table of columns, no two of which have one name: capital letters tell none apart."""
+    """Make a table of columns, whose names must differ in more than capital letters."""
     found: dict[str, SqlColumn] = {}
     for column in columns:
         if found.setdefault(column.name.lower(), column) is not column:
@@ -109,7 +109,7 @@ def _from_csv(path: Path, text: str) -> SqlTable:
 
 
 def _observed(path: Path, name: str, entries: list[str]) -> SqlColumn:
-    """A column by what stands in it; numbers of which some are missing would be NULL there."""
+    """Infer a column from its entries; a column of numbers with missing entries would contain NULL."""
     values = _numbers([entry for entry in entries if entry.strip()])
     if values is None:
         texts = tuple(sorted(set(entries)))
@@ -122,7 +122,7 @@ def _observed(path: Path, name: str, entries: list[str]) -> SqlColumn:
 
 
 def _numbers(entries: list[str]) -> _Numbers | None:
-    """What some entries are, where all are numbers or truth values; None where one is something else."""
+    """Parse entries if all are numbers or all are truth values; None otherwise."""
     lower = [entry.strip().lower() for entry in entries]
     if lower and all(entry in ("true", "false") for entry in lower):
         return _Numbers("B", tuple(entry == "true" for entry in lower))
@@ -135,7 +135,7 @@ def _numbers(entries: list[str]) -> _Numbers | None:
 
 
 class _Numbers(Struct, frozen=True):
-    """Entries of a column that are numbers, and the space they are in."""
+    """Entries of a column that are numbers, and their space."""
 
     space: str
     values: ColumnValues

@@ -1,4 +1,4 @@
-"""``tolcost torch``: what a module of PyTorch costs, by way of torch's own exporter."""
+"""``tolcost torch``: the cost of a module of PyTorch, by way of torch's own exporter."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from tolcost.apps.torch.export import example, exported, installed, told
+from tolcost.apps.torch.export import check_opset, example, exported, installed, told
 from tolcost.cli import model, options
 from tolcost.cli.output import write_whole
 
@@ -35,11 +35,18 @@ _SPACES = ("float64", "float32", "float16", "bfloat16", "int64", "int32", "int16
 @click.argument("rest", metavar="[OPTIONS OF tolcost model]", nargs=-1, type=click.UNPROCESSED)
 @click.option("--shape", "shapes", metavar="INPUT[:TYPE]=LENGTHS", multiple=True, required=True,
               help="An input of `forward`, in names and numbers: ids:int64=batch,seq.")  # fmt: skip
+@click.option("--opset", type=click.IntRange(1), metavar="N", show_default="the newest that torch writes",
+              help="ONNX's opset to export for; attention is one operator from 23 on.")  # fmt: skip
 @click.option("--no-weights", is_flag=True, help="Build it without memory for weights (torch's meta device).")
 @click.option("--save", metavar="OUT.onnx", type=click.Path(dir_okay=False),
               help="Keep the model there, without large weights.")  # fmt: skip
 def command(
-    target: str, rest: tuple[str, ...], shapes: tuple[str, ...], no_weights: bool, save: str | None
+    target: str,
+    rest: tuple[str, ...],
+    shapes: tuple[str, ...],
+    opset: int | None,
+    no_weights: bool,
+    save: str | None,
 ) -> int:
     """Count what a module of PyTorch costs, in the lengths that its shapes name.
 
@@ -48,11 +55,14 @@ def command(
     whose options are taken too.  Needs the extra `torch`: pip install 'tolcost[torch]'.
     """
     asked = read_inputs(shapes)
+    model.command.make_context("tolcost model", [target, *rest])  # mistakes are found before the export
+    installed()
+    check_opset(opset)
     device = "meta" if no_weights else None
     with installed().device(device) if device else nullcontext():
         module = found(target)
         tensors, open_ = example(asked)
-    raw = exported(module, (), tensors, open_)
+    raw = exported(module, (), tensors, open_, opset)
     with TemporaryDirectory() as folder:
         path = Path(save or f"{folder}/{target.rpartition(':')[2]}.onnx")
         write_whole(path, raw)
@@ -61,7 +71,7 @@ def command(
 
 
 def found(target: str) -> Any:
-    """Import what is named, and call it if it is not a module yet."""
+    """Import the named object, and call it if it is not a module yet."""
     where, colon, name = target.partition(":")
     if not colon or not name:
         raise click.UsageError(
@@ -74,7 +84,7 @@ def found(target: str) -> Any:
             subject = getattr(subject, part)
     except (ImportError, AttributeError) as error:
         raise click.UsageError(f"{target[:60]!r} is not found: {error}") from error
-    except (Exception, SystemExit) as error:  # anything may go wrong in code that is not ours
+    except (Exception, SystemExit) as error:  # foreign code may raise anything
         raise click.UsageError(f"{where[:60]!r} cannot be imported: {told(error)}") from error
     nn = installed().nn
     made = subject if isinstance(subject, nn.Module) else _called(target, subject)
@@ -94,7 +104,7 @@ def _called(target: str, subject: Any) -> Any:
 
 
 def read_inputs(texts: Iterable[str]) -> dict[str, tuple[str, tuple[int | str, ...]]]:
-    """Read ``--shape``.
+    """Parse ``--shape``.
 
     >>> read_inputs(["ids:int64=batch,8"])
     {'ids': ('int64', ('batch', 8))}

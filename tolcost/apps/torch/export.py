@@ -1,32 +1,41 @@
-"""A module of PyTorch as an ONNX model, by torch's own exporter; weights are left behind.
+"""Export a module of PyTorch as an ONNX model, with torch's own exporter and without weights.
 
 Only shapes and types of weights matter here, so large ones are not copied: a module on torch's ``meta``
-device, which has none at all, is exported as well.
+device, which has none at all, can be exported, too.
 """
 
 from __future__ import annotations
 
 import logging
+import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from inspect import signature
 from io import StringIO
 from typing import Any
 
-from tolcost.catalogue.reading import MODULE_BUFFERS, MODULE_PARAMETERS
+from tolcost.catalogue.reading import MODULE_BUFFERS, MODULE_PARAMETERS, MODULE_UNFUSED
 from tolcost.diagnostics import Diagnostic, Rejected
 
 _KEPT = 1 << 12
-"""Constants of so many bytes may decide shapes, and are kept."""
+"""Constants of at most this many bytes are kept, since they may decide shapes."""
 _LONGEST = 400
+_OLDEST = 18
+"""torch writes older opsets by converting the model back, which often fails."""
+_ATTENTION = re.compile(r"call_function\[target=[^\]]*scaled_dot_product_attention")
 _EXAMPLE = 32
-"""What lengths are while tracing: different multiples of this."""
+"""Lengths while tracing are different multiples of this."""
 
 
 def exported(
-    module: object, args: Sequence[object], kwargs: Mapping[str, object], dynamic_shapes: object
+    module: object,
+    args: Sequence[object],
+    kwargs: Mapping[str, object],
+    dynamic_shapes: object,
+    opset: int | None = None,
 ) -> bytes:
-    """Give the bytes of the ONNX model that torch exports a module as."""
+    """Return the bytes of the ONNX model that torch exports for a module; by default for the newest opset."""
     torch = installed()
     held = [*module.parameters(), *module.buffers()] if isinstance(module, torch.nn.Module) else []
     meta = any(tensor.is_meta for tensor in held)
@@ -38,32 +47,83 @@ def exported(
                 kwargs=dict(kwargs),
                 dynamic_shapes=dynamic_shapes,
                 dynamo=True,
-                optimize=not meta,  # what is optimised is computed from weights
+                opset_version=opset or newest_opset(),
+                optimize=not meta,  # optimisation computes with weights
                 verbose=False,
             )
-    except Exception as error:  # anything may go wrong in code that is not ours
+    except Exception as error:  # foreign code may raise anything
         message = f"torch cannot export this: {told(_cause(error))}"
-        raise Rejected(
-            Diagnostic("T0682", message, hint="torch.onnx.export(..., dynamo=True) says more")
-        ) from error
+        hint = f"{_signature(module)}; torch.onnx.export(..., dynamo=True) says more"
+        raise Rejected(Diagnostic("T0682", message, hint=hint)) from error
     if isinstance(module, torch.nn.Module):
-        _note_size(program, module)
+        _note_module(program, module)
     return _without_weights(program)
 
 
-def _note_size(program: Any, module: Any) -> None:
-    """Write into a model how many elements the parameters and the buffers of its module have.
+def newest_opset() -> int | None:
+    """Return the newest opset that torch's exporter and onnx both know; None: torch's own choice.
 
-    An exporter merges tensors that are equal, folds norms into weights, and leaves out what nothing uses.
+    torch's own choice is years old: attention is one operator from opset 23 on, and several before it, with
+    bytes for all scores.  torch publishes its newest opset nowhere, so a private constant is read.
+    """
+    from onnx import defs
+    from torch.onnx import _constants
+
+    most = getattr(_constants, "ONNX_MAX_OPSET", None)
+    return min(most, defs.onnx_opset_version()) if isinstance(most, int) else None
+
+
+def check_opset(opset: int | None) -> None:
+    """Refuse an opset that torch's exporter does not write, before anything is exported."""
+    newest = newest_opset()
+    if opset is not None and newest is not None and not _OLDEST <= opset <= newest:
+        message = f"torch's exporter writes no opset {opset} here"
+        raise Rejected(Diagnostic("T0682", message, hint=f"opsets {_OLDEST} to {newest} are known"))
+
+
+def _signature(module: object) -> str:
+    """Return the arguments of a module's ``forward``, for a hint when others were given."""
+    forward = getattr(module, "forward", module)
+    try:
+        return f"the arguments are forward{signature(forward)}"[:_LONGEST]  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return "its arguments are not known"
+
+
+def _note_module(program: Any, module: Any) -> None:
+    """Record in a model the size of its module, and the attentions that are not one operator.
+
+    An exporter merges equal tensors, folds norms into weights, and drops unused ones.
     """
     noted = program.model.metadata_props
     noted[MODULE_PARAMETERS] = str(sum(tensor.numel() for tensor in module.parameters()))
     noted[MODULE_BUFFERS] = str(sum(tensor.numel() for tensor in module.buffers()))
+    noted[MODULE_UNFUSED] = str(_unfused_attentions(program))
+
+
+def _unfused_attentions(program: Any) -> int:
+    """Count the calls of torch's attention function that no single operator computes.
+
+    torch notes for each operator the call that it belongs to.  An operator that computes attention takes
+    queries, keys and values from outside of the call; a product of two of them does not.
+    """
+    calls: dict[str, list[Any]] = {}
+    for node in program.model.graph.all_nodes():
+        call = node.metadata_props.get("pkg.torch.onnx.fx_node", "")
+        if _ATTENTION.search(call):
+            calls.setdefault(call, []).append(node)
+    return sum(not any(_takes_from_outside(node, nodes) >= 3 for node in nodes) for nodes in calls.values())
+
+
+def _takes_from_outside(node: Any, nodes: Sequence[Any]) -> int:
+    """Count the inputs of a node that are neither weights nor given by one of these nodes."""
+    given = [value for value in node.inputs if value is not None and not value.is_initializer()]
+    return sum(value.producer() not in nodes for value in given)
 
 
 @contextmanager
 def _silence() -> Iterator[None]:
-    """Nothing is logged or printed: torch tells its own tracebacks before it raises what they are about."""
+    """Suppress logs and prints: torch prints its own tracebacks before it raises."""
     before = logging.root.manager.disable
     logging.disable()
     try:
@@ -74,19 +134,19 @@ def _silence() -> Iterator[None]:
 
 
 def _cause(error: BaseException) -> BaseException:
-    """What an error was raised from, from where on nothing else was: torch wraps it in its own advice."""
+    """Return the first exception in a chain of explicit causes: torch wraps it in its own advice."""
     while error.__cause__ is not None:
         error = error.__cause__
     return error
 
 
 def told(error: BaseException) -> str:
-    """An error of somebody else's code, in one line."""
+    """Format an error of foreign code in one line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())}"[:_LONGEST]
 
 
 def installed() -> Any:
-    """Give torch, where it and what its exporter needs are installed."""
+    """Return torch, if it and the packages its exporter needs are installed."""
     try:
         import onnxscript  # noqa: F401  # the exporter needs it
         import torch
@@ -97,7 +157,7 @@ def installed() -> Any:
 
 
 def _without_weights(program: Any) -> bytes:
-    """Serialise a model with its large constants said to be in a file, which nobody reads."""
+    """Serialise a model with its large constants marked as external data, which nothing reads."""
     import onnx_ir
 
     for name, value in program.model.graph.initializers.items():
@@ -106,7 +166,7 @@ def _without_weights(program: Any) -> bytes:
             value.const_value = onnx_ir.ExternalTensor(
                 "weights", 0, size, value.dtype, shape=value.shape, name=name, base_dir=""
             )
-    for node in program.model.graph.all_nodes():  # where in whose files it was written is of no use here
+    for node in program.model.graph.all_nodes():  # source locations of nodes are of no use here
         node.metadata_props.pop("pkg.torch.onnx.stack_trace", None)
     raw: bytes = onnx_ir.serde.serialize_model(program.model).SerializeToString()
     return raw
@@ -115,9 +175,9 @@ def _without_weights(program: Any) -> bytes:
 def example(
     shapes: Mapping[str, tuple[str, Sequence[int | str]]],
 ) -> tuple[dict[str, object], dict[str, object]]:
-    """Give tensors to trace with, by the name of the input, and which of their lengths are open.
+    """Return tensors to trace with, by the name of the input, and their open lengths.
 
-    A shape is a type such as ``int64`` with names and numbers; each name is a length of its own.
+    A shape is a type such as ``int64`` with names and numbers; each name is an independent length.
     """
     torch = installed()
     names = list(dict.fromkeys(d for _, shape in shapes.values() for d in shape if isinstance(d, str)))

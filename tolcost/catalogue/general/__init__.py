@@ -1,1 +1,1 @@
-"""General forms: what an operator costs at any rank, in norms of the names that its definition has."""
+"""General forms: an operator's cost at any rank, in norms of the names in its definition."""

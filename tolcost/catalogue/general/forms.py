@@ -1,8 +1,8 @@
-"""The general forms of an operator: which combinations of measures its counts are, and where each holds.
+"""The general forms of an operator: combinations of measures that equal its counts, and their conditions.
 
-A form is found from all instances together if one does for all, else from those that share a trait, and in
-the end from those that share them all.  It is kept for every pattern of traits at all of whose points it
-gives the count; of the forms found, as few are shown as cover all patterns.
+The search looks for a form of all instances together first, then of those that share a trait, and in the end
+of those that share all traits.  A form is used for every pattern of traits for which it gives the count at
+all points; of the forms found, the fewest that cover all patterns are shown.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from tolcost.catalogue.general.instances import (
 )
 from tolcost.catalogue.types import Array
 
-# === The combination of some quantities that another one is, at all points that are known of it: exactly.
+# === Expressing a column of integers as a combination of others, exactly, at all known points.
 #
-# Quantities are columns of integers, simple ones first.  A combination of one, two or three of them is looked
-# for among all that there are.  The work is done modulo a prime; what comes out is checked in integers by
-# whoever asks.
+# Columns are quantities, simple ones first.  The search tries combinations of one, two or three columns.
+# It computes modulo a prime; the caller checks the result in integers.
 
 
 PRIME = 2_147_483_629
+"""A prime just below 2**31, so that the product of two residues fits int64."""
 _LARGEST_PART = 20_000
-"""No numerator or denominator of a coefficient is larger: what a residue stands for would not be certain."""
+"""Limit on numerators and denominators of coefficients: a residue does not determine larger ones uniquely."""
 
 
 def residues(values: Sequence[int]) -> Array:
-    """A column of integers as it is worked with."""
+    """Convert a column of integers to residues."""
     return np.array([value % PRIME for value in values], np.int64)
 
 
@@ -54,7 +54,7 @@ Combination = dict[int, Fraction]
 def shortest(
     columns: Sequence[Array], target: Array, accept: Callable[[Combination], bool] = bool
 ) -> Combination | None:
-    """The combination of the fewest columns that comes to the target, of at most three; None if none does.
+    """Return the combination of at most three columns, preferably fewer, that equals the target, if any.
 
     Of several, the first that is accepted.
 
@@ -63,8 +63,8 @@ def shortest(
     {0: '1', 2: '1'}
     """
     table = np.column_stack(columns)
-    order = np.random.default_rng(5).permutation(len(target))  # neighbours are alike: far ones tell more
-    telling = order[np.argsort(target[order] == 0, kind="stable")]  # where nothing is, nothing is told of one
+    order = np.random.default_rng(5).permutation(len(target))  # distant points tell more
+    telling = order[np.argsort(target[order] == 0, kind="stable")]  # a factor needs a target that is not 0
     for terms, wide in _AMONG.items():
         places = telling if terms == 1 else order
         for start in range(min(_STARTS, len(target) - terms)):
@@ -75,7 +75,7 @@ def shortest(
 
 
 _AMONG = {1: 2000, 2: 240, 3: 32}
-"""Among how many columns combinations of so many are looked for."""
+"""Columns among which combinations of one, two or three are searched; more take too long."""
 
 _STARTS, _CHECKS = 4, 6
 
@@ -83,7 +83,7 @@ _STARTS, _CHECKS = 4, 6
 def _exactly(
     table: Array, wanted: Array, terms: int, start: int, accept: Callable[[Combination], bool]
 ) -> Combination | None:
-    """A combination of exactly so many columns: solved at as many points, then held to the others."""
+    """Find a combination of exactly ``terms`` columns: solved at that many points, checked at the others."""
     chosen = np.array(list(combinations(range(table.shape[1]), terms)), np.int64).reshape(-1, terms)
     points = slice(start, start + terms)
     factors, chosen = _solved(table[points], wanted[points], chosen)
@@ -106,8 +106,8 @@ def _sum(products: Array) -> Array:
 
 
 def _solved(rows: Array, wanted: Array, chosen: Array) -> tuple[Array, Array]:
-    """The factors that each choice of columns has at as many points, by Cramer's rule; where it has any."""
-    matrix = rows[:, chosen]  # point, choice, column
+    """Solve each choice of columns at as many points by Cramer's rule; drop those without a solution."""
+    matrix = rows[:, chosen]  # axes: point, choice, column
     whole = _determinant(matrix)
     regular = whole != 0
     matrix, chosen, below = (
@@ -124,7 +124,7 @@ def _solved(rows: Array, wanted: Array, chosen: Array) -> tuple[Array, Array]:
 
 
 def _determinant(matrix: Array) -> Array:
-    """The determinants of matrices of up to three rows; the first axis is rows, the last columns."""
+    """Return the determinants of matrices with up to three rows; the first axis is rows, the last columns."""
     if len(matrix) == 1:
         return np.asarray(matrix[0, :, 0])
     total = np.zeros(matrix.shape[1], np.int64)
@@ -136,7 +136,7 @@ def _determinant(matrix: Array) -> Array:
 
 
 def _fraction(residue: int) -> Fraction | None:
-    """The small fraction that a residue stands for.
+    """Return the fraction with a small numerator and denominator that has a residue.
 
     >>> str(_fraction(3 * pow(2, -1, PRIME) % PRIME)), str(_fraction(PRIME - 4))
     ('3/2', '-4')
@@ -156,16 +156,17 @@ TraitPattern = tuple[tuple[str, str], ...]
 Product = tuple[tuple[str, ...], Array]
 
 _WIDEST = {1: 100, 2: 24, 3: 14, 4: 7}
-"""How many measures products of so many factors are tried of."""
+"""The number of measures whose products of one to four factors are tried."""
 
 _HIGHEST = 3
+"""The highest power of a measure in a product."""
 _OF_VECTORS = ("len(", "prod(")
 _MOST_TERMS, _LARGEST = 9, 32
 _POINTS, _MOST_POINTS = 260, 120
 _OTHERWISE, _NONE = "otherwise", "none"
 _MOST_TRAITS, _MOST_GROUPS = 4, 24
 _LONGEST = 90
-"""The condition of the largest row is not spelled out where it takes more characters."""
+"""In the largest row, a longer condition is replaced by "otherwise"."""
 
 
 class MeasureSum(Struct, frozen=True):
@@ -174,7 +175,7 @@ class MeasureSum(Struct, frozen=True):
     terms: tuple[MeasureProduct, ...]
 
     def at(self, values: Mapping[str, int]) -> Fraction | None:
-        """What it comes to; None where a measure is not known."""
+        """Evaluate at values of measures; None if a measure is missing."""
         total = Fraction(0)
         for factor, names in self.terms:
             for name in names:
@@ -185,16 +186,16 @@ class MeasureSum(Struct, frozen=True):
         return total
 
     def gives(self, rows: Sequence[Sample], wanted: Sequence[int]) -> bool:
-        """Whether it comes to a column at some rows."""
+        """Whether the form equals a column at all rows."""
         return all(self.at(row.values) == count for row, count in zip(rows, wanted, strict=True))
 
     def divides(self, measures: frozenset[str]) -> bool:
-        """Whether a term with one of these measures has a fraction for a factor."""
+        """Whether a term with one of these measures has a fractional factor."""
         return any(f.denominator > 1 and not measures.isdisjoint(names) for f, names in self.terms)
 
     @property
     def poly(self) -> Poly:
-        """The form as a formula, its measures as symbols."""
+        """The form as a formula, with its measures as symbols."""
         under = lcm(*(factor.denominator for factor, _ in self.terms))
         whole = (product_of([const(int(f * under)), *map(length, names)]) for f, names in self.terms)
         found = total_of(list(whole))
@@ -202,13 +203,13 @@ class MeasureSum(Struct, frozen=True):
 
 
 class Forms(Struct, frozen=True):
-    """EOPs and FLOPs."""
+    """The forms of EOPs and FLOPs."""
 
     eops: MeasureSum
     flops: MeasureSum
 
     def hold(self, instances: Iterable[GeneralInstance]) -> bool:
-        """Whether both give the counts of instances, wherever these were looked at."""
+        """Whether both equal the counts of instances at all sampled points."""
         return all(
             self.eops.at(row.values) == row.counts[0] and self.flops.at(row.values) == row.counts[1]
             for instance in instances
@@ -216,7 +217,7 @@ class Forms(Struct, frozen=True):
         )
 
     def are(self, instance: GeneralInstance) -> bool:
-        """Whether both are the counts of an instance as formulas, so that they hold at all of its lengths."""
+        """Whether both equal the counts of an instance as formulas, and therefore at all of its lengths."""
         for form, counted in zip((self.eops.poly, self.flops.poly), instance.counts, strict=True):
             by = {symbol: instance.measures[symbol.name] for symbol in form.free}
             with suppress(AlgebraBudget):
@@ -227,7 +228,7 @@ class Forms(Struct, frozen=True):
 
 
 class Row(Struct, frozen=True, eq=False):
-    """Forms, where they hold (in words), and the instances that they were held to."""
+    """Forms, their condition (in words), and the instances that they were checked against."""
 
     forms: Forms
     when: str
@@ -247,12 +248,12 @@ class KnownForms(Struct):
         return [pattern for pattern in self.patterns if pattern not in self.covered]
 
     def add(self, forms: Forms) -> None:
-        """Take forms in, for all patterns that they hold for."""
+        """Add forms, and mark all patterns that they cover."""
         self.forms.append(forms)
         self.covered.update(p for p, members in self.patterns.items() if forms.hold(members))
 
     def refine(self, pattern: TraitPattern) -> None:
-        """Divide a pattern by rank and spaces, too."""
+        """Divide a pattern further, by rank and spaces."""
         finer = _patterns(self.patterns.pop(pattern), fine=True)
         self.patterns.update(finer)
         self.covered.update(p for p, some in finer.items() if any(forms.hold(some) for forms in self.forms))
@@ -261,7 +262,7 @@ class KnownForms(Struct):
 class MeasureTable(Struct, frozen=True):
     """Rows, and the products of measures there that a count may be a combination of.
 
-    ``fixed`` are the values of those measures that are a number in each instance.
+    ``fixed`` has the values of those measures that are a number in each instance.
     """
 
     rows: Sequence[Sample]
@@ -269,10 +270,10 @@ class MeasureTable(Struct, frozen=True):
     fixed: Mapping[str, set[int | None]]
 
     def form(self, wanted: Sequence[int], whole: bool = True) -> MeasureSum | None:
-        """The combination of the fewest measures that a column is, of at most three products; none by chance.
+        """Find the combination of the fewest measures that equals a column, of at most three products.
 
-        Where it is not the ``whole`` count but that of a place, a factor may not be what the instances have
-        in common.
+        Combinations that fit by chance are rejected.  For a column that is the count of a single place, and
+        not the ``whole`` count, so are factors that may be a number common to all instances.
         """
         if not any(wanted):
             return MeasureSum(())
@@ -293,12 +294,12 @@ class MeasureTable(Struct, frozen=True):
         return MeasureSum(tuple((factor, self.products[n][0]) for n, factor in found.items()))
 
     def _by_chance(self, form: MeasureSum) -> bool:
-        """Whether so many terms fit whatever there is: a measure has too few values, or divides."""
+        """Whether the form may fit any column: a measure takes too few values, or divides."""
         used = self.fixed.keys() & {name for _, names in form.terms for name in names}
         return form.divides(frozenset(used)) or any(len(self.fixed[name]) <= len(form.terms) for name in used)
 
     def _in_common(self, form: MeasureSum) -> bool:
-        """Whether a factor may stand for a number that all instances give, other than 1 and 2."""
+        """Whether a factor may stand for a number other than 1 and 2 that is common to all instances."""
         given = (v for name, v in self.fixed.items() if name.isidentifier() or name.startswith(_OF_VECTORS))
         common = {next(iter(values)) for values in given if len(values) == 1}
         return any(n and n > 2 and factor.numerator % n == 0 for n in common for factor, _ in form.terms)
@@ -307,7 +308,7 @@ class MeasureTable(Struct, frozen=True):
 class Search(Struct):
     """The search for the forms of one operator; ``order`` sorts measures, the simplest first.
 
-    ``every`` are the instances, ``places`` the forms of places in all of them, as far as they were asked for.
+    ``every`` has the instances; ``places`` is a memo of the forms of places in all of them.
     """
 
     order: Callable[[str], tuple[int, int, str]]
@@ -317,7 +318,7 @@ class Search(Struct):
     places: dict[CountedPlace, MeasureSum | None] = field(default_factory=dict)
 
     def rows(self, instances: Sequence[GeneralInstance]) -> tuple[Row, ...] | None:
-        """Forms that cover all instances; None where there are none for some."""
+        """Return forms that cover all instances; None if some have none."""
         self.every = instances
         for instance in instances:
             instance.sampled(max(4, _POINTS // max(len(instances), 1)), self.chance)
@@ -331,11 +332,11 @@ class Search(Struct):
             if not self._learn(known, [pattern]):
                 if any(instance.test for instance in known.patterns[pattern]):
                     return None
-                del known.patterns[pattern]  # no test is like that
+                del known.patterns[pattern]  # a pattern without any test
         return tuple(_described(_cover(known.patterns, known.forms), known.patterns))
 
     def _learn(self, known: KnownForms, group: Sequence[TraitPattern]) -> bool:
-        """Find forms from a group of patterns, unless all of them have some; whether they have now."""
+        """Find forms from a group of patterns, unless all are covered; return whether they are now."""
         if not known.covered.issuperset(group):
             forms = self.fit([instance for pattern in group for instance in known.patterns[pattern]])
             if forms is not None:
@@ -343,7 +344,7 @@ class Search(Struct):
         return known.covered.issuperset(group)
 
     def fit(self, group: Sequence[GeneralInstance]) -> Forms | None:
-        """The forms of EOPs and FLOPs that a group has in common: of all at once, or place by place."""
+        """Find common forms of EOPs and FLOPs for a group: of the whole counts, or place by place."""
         table = self._table(group)
         eops = table.form([row.counts[0] for row in table.rows])
         flops = None if eops is None else table.form([row.counts[1] for row in table.rows])
@@ -358,7 +359,7 @@ class Search(Struct):
         return MeasureTable(rows, list(_products(self._columns(rows), len(rows))), values)
 
     def _by_places(self, group: Sequence[GeneralInstance], table: MeasureTable) -> Forms | None:
-        """The sum of how often each place of the definition applies its function, each a form by itself."""
+        """Find a form for each place of the definition, and add them up, weighted."""
         eops: dict[tuple[str, ...], Fraction] = defaultdict(Fraction)
         flops: dict[tuple[str, ...], Fraction] = defaultdict(Fraction)
         for place in {place: None for one in group for place in one.places}:
@@ -376,7 +377,7 @@ class Search(Struct):
         return Forms(*(MeasureSum(tuple((f, n) for n, f in terms.items() if f)) for terms in (eops, flops)))
 
     def _everywhere(self, place: CountedPlace) -> MeasureSum | None:
-        """The form that a place has in all instances that come by it; None if there is none."""
+        """Return the form of a place in all instances that reach it; None if there is none."""
         if place not in self.places:
             group = [one for one in self.every if place in one.places and one.rows]
             table = self._table(group)
@@ -385,7 +386,7 @@ class Search(Struct):
         return self.places[place]
 
     def _columns(self, rows: Sequence[Sample]) -> list[tuple[str, Array]]:
-        """The measures that all rows have and that differ somewhere; of those that agree, the simplest."""
+        """Return the measures that all rows have and that vary; of equal measures, the simplest."""
         known = set.intersection(*({*row.values} for row in rows)) - self.without
         found: dict[tuple[int, ...], str] = {}
         for name in sorted(known, key=self.order):
@@ -396,12 +397,12 @@ class Search(Struct):
 
 
 def _open_measures(group: Iterable[GeneralInstance]) -> frozenset[str]:
-    """The measures that are not just a number in each instance: only these vary as one pleases."""
+    """Return the measures that depend on lengths in some instance: only these can be sampled freely."""
     return frozenset(name for one in group for name, form in one.measures.items() if form.constant is None)
 
 
 def _products(columns: Sequence[tuple[str, Array]], rows: int) -> Iterator[Product]:
-    """Products of so many measures, short ones first; powers up to the third."""
+    """Yield products of measures, short ones first, with powers up to the third."""
     yield (), np.ones(rows, np.int64)
     for size, widest in _WIDEST.items():
         for chosen in combinations_with_replacement(columns[:widest], size):
@@ -430,7 +431,7 @@ def _patterns(instances: Sequence[GeneralInstance], fine: bool) -> dict[TraitPat
 
 
 def _groups(patterns: Mapping[TraitPattern, object]) -> Iterator[list[TraitPattern]]:
-    """All patterns, then those that share one trait, those traits first that divide into few."""
+    """Yield all patterns, then those that share a trait, traits with the fewest values first."""
     yield list(patterns)
     by: dict[str, dict[str, list[TraitPattern]]] = defaultdict(lambda: defaultdict(list))
     for pattern in patterns:
@@ -444,7 +445,7 @@ def _groups(patterns: Mapping[TraitPattern, object]) -> Iterator[list[TraitPatte
 def _cover(
     patterns: Mapping[TraitPattern, list[GeneralInstance]], candidates: Sequence[Forms]
 ) -> list[tuple[Forms, list[TraitPattern]]]:
-    """As few forms as cover all patterns, those first that hold for many instances; the simpler of equals."""
+    """Choose the fewest forms that cover all patterns, greedily: by instances, then by simplicity."""
     held = [{p for p, members in patterns.items() if forms.hold(members)} for forms in candidates]
     left: set[TraitPattern] = set(patterns)
     chosen: list[tuple[Forms, list[TraitPattern]]] = []
@@ -467,7 +468,7 @@ def _cover(
 def _described(
     chosen: Sequence[tuple[Forms, list[TraitPattern]]], patterns: Mapping[TraitPattern, list[GeneralInstance]]
 ) -> Iterator[Row]:
-    """Rows with conditions in words; where that of the largest is long, it is all the rest."""
+    """Yield rows with conditions in words; a long condition of the largest row becomes "otherwise"."""
     groups = [[instance for pattern in here for instance in patterns[pattern]] for _, here in chosen]
     traits = [[instance.traits for instance in group] for group in groups]
     telling = _telling(traits)
@@ -478,14 +479,14 @@ def _described(
 
 
 def _with_ranks(when: str, here: Sequence[Mapping[str, str]], telling: Sequence[str]) -> str:
-    """A condition with the ranks that a row is of, where any row of the operator goes by ranks."""
+    """Add the rank common to all instances of a row to its condition, if the operator's rows have ranks."""
     found = {name: {one.get(name, _NONE) for one in here} for name in telling if name.startswith(RANK)}
     told = (_word(name, [*values]) for name, values in found.items() if len(values) == 1 and name not in when)
     return ", ".join(filter(None, (when, *told)))
 
 
 def _telling(rows: Sequence[Sequence[Mapping[str, str]]]) -> tuple[str, ...]:
-    """As few traits as tell which row an instance is in; of those, such as have few values."""
+    """Choose the fewest traits that determine an instance's row, preferably traits with few values."""
     every = [one for row in rows for one in row]
     values = {name: {one.get(name) for one in every} for name in {n: None for one in every for n in one}}
     names = [name for name, found in values.items() if len(found) > 1]
@@ -498,7 +499,7 @@ def _telling(rows: Sequence[Sequence[Mapping[str, str]]]) -> tuple[str, ...]:
 
 
 def _tell(rows: Sequence[Sequence[Mapping[str, str]]], names: Sequence[str]) -> bool:
-    """Whether some traits tell all rows apart."""
+    """Whether traits distinguish all rows."""
     seen: dict[tuple[str, ...], int] = {}
     return all(seen.setdefault(_values(one, names), n) == n for n, row in enumerate(rows) for one in row)
 
@@ -510,7 +511,7 @@ def _values(traits: Mapping[str, str], names: Sequence[str]) -> tuple[str, ...]:
 def _condition(
     here: Sequence[Mapping[str, str]], others: Sequence[Mapping[str, str]], names: Sequence[str]
 ) -> str:
-    """What all of some instances have, and none of the others: in as few traits as tell them apart."""
+    """Describe instances by a property that no others have, in the fewest distinguishing traits."""
     for size in range(len(names) + 1):
         for chosen in combinations(names, size):
             if not others or _tell((here, others), chosen):
@@ -519,7 +520,7 @@ def _condition(
 
 
 def _words(names: Sequence[str], values: set[tuple[str, ...]]) -> str:
-    """Say which values some traits have.
+    """Describe the values that traits take.
 
     >>> _words(("alpha", "given(C)"), {("1", "true"), ("0", "true")})
     'alpha = 0 or 1, C given'

@@ -1,7 +1,7 @@
-"""An operator at some inputs, every length a symbol: its traits, measures and cost, and points to look at.
+"""An operator for given inputs with symbolic lengths: its traits, measures, costs and sample points.
 
-Traits are what decides how an operator goes about its work and is no length: which inputs are given, what is
-said in words, which kinds of numbers there are.
+Traits decide how an operator works, and are not lengths: which inputs are given, attributes that are words,
+and kinds of numbers.
 """
 
 from __future__ import annotations
@@ -51,19 +51,19 @@ from tolcost.syntax import tree
 
 # === Cases near a node test: other lengths, other integers, optional inputs left out.
 #
-# A test fixes what nobody means: one channel, one group, a stride of two.  A form that is to be that of the
-# operator must hold beside the tests as well, so it is found at their neighbours too.  What a definition
-# refuses is no neighbour; nothing here knows any operator.
+# A test fixes values by accident: one channel, one group, a stride of two.  A general form must hold
+# beside the tests as well, so it is also found at their neighbours.  A case that the definition refuses
+# is not a neighbour; nothing here is specific to any operator.
 
 
 T = TypeVar("T")
 
 _ENTRIES = (1, 2, 3, 4, 6)
-"""How many entries a vector may have that no test gives: one or two for each dimension."""
+"""Lengths tried for a vector that no test gives: one or two entries for each dimension."""
 
 
 def grown(case: Case, spec: Spec) -> Iterator[Case]:
-    """The case with lengths of 1 that are not: all of them, or those of one input, or of one dimension."""
+    """Enlarge lengths of 1 in a case: all of them, or those of one input, or of one dimension."""
     every = {(n, d) for n, item in enumerate(case.inputs) for d in _dimensions(item)}
     yield _shaped(case, spec, every, 1, 2)
     for only in sorted({n for n, _ in every}):
@@ -73,13 +73,13 @@ def grown(case: Case, spec: Spec) -> Iterator[Case]:
 
 
 def shrunk(case: Case, spec: Spec) -> Iterator[Case]:
-    """The case with an input whose lengths are all 1, which may broadcast."""
+    """Shrink all lengths of one input of a case to 1, which may broadcast."""
     for n, item in enumerate(case.inputs):
         yield _shaped(case, spec, {(n, d) for d in _dimensions(item)}, None, 1)
 
 
 def without(case: Case, spec: Spec) -> Iterator[Case]:
-    """The case with an optional input left out."""
+    """Leave out an optional input of a case."""
     for n, (statement, _, item) in enumerate(placed(case, spec)):
         if statement.optional and item is not None:
             names = case.node.inputs
@@ -88,7 +88,7 @@ def without(case: Case, spec: Spec) -> Iterator[Case]:
 
 
 def stepped(case: Case, spec: Spec) -> Iterator[Case]:
-    """The case with other integers among its attributes and static inputs."""
+    """Change integers among the attributes and static inputs of a case."""
     given = case.node.attributes
     for name, value in given.items():
         for other in _above(value) if isinstance(value, (Poly, Vec)) else ():
@@ -104,7 +104,7 @@ def stepped(case: Case, spec: Spec) -> Iterator[Case]:
 
 
 def repeated(case: Case, spec: Spec) -> Iterator[Case]:
-    """The case with all entries given twice: of all vectors among attributes, or of those of one length."""
+    """Double the entries of vectors among a case's attributes: of all, or of those of one length."""
     given = case.node.attributes
     by: dict[str, dict[str, Attribute]] = {}
     for statement in spec.attributes:
@@ -132,7 +132,7 @@ def _twice_vector(value: Vec) -> Vec:
 
 
 def crossed(case: Case, tests: Iterable[Case]) -> Iterator[Case]:
-    """The case with words among its attributes as other tests have them."""
+    """Change words among a case's attributes to those of other tests."""
     seen = {*_words(case)}
     for other in tests:
         for name, word in _words(other):
@@ -150,7 +150,7 @@ def _with(case: Case, name: str, value: Value) -> Case:
 
 
 def _above(value: Value) -> Iterator[Value]:
-    """A number and the next one; a vector with all entries one more, and with the first."""
+    """Yield the next number; or a vector with all entries increased, and one with the first increased."""
     match value:
         case Poly():
             yield value + 1
@@ -176,7 +176,7 @@ def _above_array(array: Array) -> Iterator[Array]:
 
 
 def _twos(statement: tree.InputDecl) -> Iterator[Value]:
-    """A value for an attribute that a test does not give."""
+    """Yield values for an attribute that a test does not give."""
     if statement.shape:
         yield from (Vec((count,), (const(2),) * count) for count in _ENTRIES)
     else:
@@ -184,7 +184,7 @@ def _twos(statement: tree.InputDecl) -> Iterator[Value]:
 
 
 def _shaped(case: Case, spec: Spec, places: set[tuple[int, int]], old: int | None, new: int) -> Case:
-    """The case with other lengths at some places: all that there are, or those of the old length."""
+    """Change the lengths of a case at some places: all lengths there, or only those equal to ``old``."""
     items: list[Item] = list(case.inputs)
     for n, (statement, _, item) in enumerate(placed(case, spec)):
         if statement.kind == "static" or item is None:
@@ -199,7 +199,7 @@ def _shaped(case: Case, spec: Spec, places: set[tuple[int, int]], old: int | Non
 
 
 def alternately(*several: Iterator[T]) -> Iterator[T]:
-    """One of each in turn, as long as there are any.
+    """Yield from several iterators in turn, until all are exhausted.
 
     >>> "".join(alternately(iter("ace"), iter(""), iter("b")))
     'abce'
@@ -222,18 +222,22 @@ def _dimensions(item: Item) -> range:
 
 
 _MOST_NEIGHBOURS = 8
+"""Neighbours of a test."""
 _MOST_IN_ALL = 90
+"""Neighbours of all tests of an operator, which bounds the time for operators with many tests."""
 _TRIES = 30
+"""Draws per point in search of lengths that satisfy all conditions."""
 _REACHES = (3, 6, 12, 30)
+"""Ranges of drawn lengths: small ones meet corner cases, large ones separate forms."""
 OTHER = "not 0, 1 or 2"
 
 
 CountedPlace = tuple[Span, str, Fraction]
-"""Where in a definition a function is applied, which, and how many FLOPs that is."""
+"""A place in a definition, the function applied there, and its weight in FLOPs."""
 
 
 class Sample(Struct, eq=False):
-    """What measures, EOPs and FLOPs come to at a point; and places, once they are asked for."""
+    """The values of measures, EOPs and FLOPs at a point; those of places on demand."""
 
     point: Mapping[Symbol, int]
     values: Mapping[str, int]
@@ -242,13 +246,13 @@ class Sample(Struct, eq=False):
 
 
 class GeneralInstance(Struct, eq=False):
-    """An operator at some inputs.  ``test`` is the node test that it is, "" for a neighbour of one.
+    """An operator for given inputs.  ``test`` names the node test that it is, "" for a neighbour of a test.
 
     A test and its neighbours are a ``family``.
 
-    ``divided`` says whether it can be taken apart by dimensions, ``broad`` how many lengths of its outputs
-    are symbols.  ``places`` are how often each place of the definition applies its function.  ``rows`` are
-    what measures, EOPs and FLOPs come to, point by point, the test's own first.
+    ``divided`` is whether its cost can be analysed dimension by dimension, ``broad`` the number of symbolic
+    lengths of its outputs.  ``places`` has the number of applications at each place of the definition.
+    ``rows`` has the values of measures, EOPs and FLOPs, point by point, the test's own first.
     """
 
     family: int
@@ -265,7 +269,7 @@ class GeneralInstance(Struct, eq=False):
     exhausted: bool = False
 
     def sampled(self, count: int, chance: Random) -> None:
-        """Look at so many points, as far as they are found; first at the test."""
+        """Sample up to ``count`` points, the test's own first."""
         if self.own is not None and not self.rows:
             with suppress(UnboundSymbol):
                 self.look(self.own)
@@ -283,17 +287,17 @@ class GeneralInstance(Struct, eq=False):
 
     @property
     def tells(self) -> bool:
-        """Whether something is computed at a point: where nothing is, any form that is 0 there would hold."""
+        """Whether any function is applied at a sampled point: otherwise any form that is 0 there fits."""
         return bool(self.rows) and (not self.counts[0].terms or any(row.counts[0] for row in self.rows))
 
     def look(self, point: Mapping[Symbol, int]) -> None:
-        """Keep what everything comes to at a point."""
+        """Evaluate and store all values at a point."""
         found = evaluate_each((*self.measures.values(), *self.counts), point)
         values = dict(zip(self.measures, found, strict=False))
         self.rows.append(Sample(point, values, (found[-2], found[-1])))
 
     def at_places(self) -> Iterator[Mapping[CountedPlace, int]]:
-        """How often each place applies its function, row by row."""
+        """Yield the number of applications at each place, row by row."""
         for row in self.rows:
             if row.at_places is None:
                 found = evaluate_each(self.places.values(), row.point)
@@ -302,16 +306,16 @@ class GeneralInstance(Struct, eq=False):
 
 
 class Drawn(Struct, frozen=True):
-    """Numbers for lengths, by chance as far as equations leave them open."""
+    """A source of random lengths that satisfy equations."""
 
     symbols: tuple[Symbol, ...]
     equations: tuple[Poly, ...]
     tied: frozenset[Symbol]
-    """The symbols that an equation tells, once all others in it are known: these are drawn last."""
+    """The symbols that an equation determines from the others: these are drawn last."""
 
     @classmethod
     def of(cls, forms: Iterable[Poly], conditions: Iterable[Cond]) -> Drawn:
-        """For all that forms and conditions speak of."""
+        """Prepare drawing all symbols of forms and conditions."""
         conditions = tuple(conditions)
         symbols = {s for form in forms for s in form.free}.union(*map(symbols_of_cond, conditions))
         equations = tuple(equations_in(conditions))
@@ -319,7 +323,7 @@ class Drawn(Struct, frozen=True):
         return cls(tuple(sorted(symbols, key=lambda s: s.key)), equations, frozenset(tied))
 
     def point(self, chance: Random) -> dict[Symbol, int]:
-        """A number for each."""
+        """Draw a number for each symbol."""
         order = chance.sample(self.symbols, len(self.symbols))
         order.sort(key=lambda symbol: symbol in self.tied)
         reach = chance.choice(_REACHES)
@@ -334,9 +338,9 @@ class Drawn(Struct, frozen=True):
 
 
 def instances(cases: tuple[Case, ...], library: Library) -> tuple[GeneralInstance, ...]:
-    """Every case of an operator, and neighbours of those that differ in more than their values.
+    """Yield every case of an operator, and neighbours of cases that differ in more than their values.
 
-    A function that is not applied at all is applied 0 times along every dimension.
+    A function that an instance does not apply counts as applied 0 times along every dimension.
     """
     found = tuple(_instances(cases, library))
     sections = {name for instance in found for name in instance.measures if is_of_section(name)}
@@ -366,7 +370,7 @@ def _instances(cases: tuple[Case, ...], library: Library) -> Iterator[GeneralIns
 
 
 def _own_point(case: Case, spec: Spec, derived: Derived) -> dict[Symbol, int]:
-    """What all lengths are in a test; those that data decides are told by running it."""
+    """Return the lengths of a test; a run determines those that depend on data."""
     program, arrays = derived.lowered.program, arrays_by_name(case, spec)
     used = arrays_of(program, {needed.name: arrays[needed.name] for needed in program.inputs})
     point = bind_lengths(program, used, None)
@@ -387,7 +391,7 @@ def _neighbours(
 
     first = next(lowered(near for near in grown(case, spec) if _shapes(near) not in looked), None)
     base = case if first is None else first[0]
-    # it broadcasts: all else is another, smaller case
+    # it broadcasts: any other result is merely a smaller case
     smaller = (one for _, one in lowered(shrunk(case, spec)) if one.broad == own.broad > 0)
     worded = (
         one for other in crossed(base, tests) for _, one in islice(lowered([other, *grown(other, spec)]), 1)
@@ -438,7 +442,7 @@ def _instance(
 
 
 def _places(counts: Counts) -> Iterator[tuple[CountedPlace, Poly]]:
-    """How often each place applies its function, those of one function and weight together."""
+    """Yield the number of applications at each place, merging those with equal function and weight."""
     found: dict[CountedPlace, Poly] = {}
     for term in counts.terms:
         if term.kind == "data":
@@ -457,7 +461,7 @@ def _places(counts: Counts) -> Iterator[tuple[CountedPlace, Poly]]:
 VALUE = "value("
 SINGLE, RANK = "single(", "dim("
 FINE = (RANK, "space(", "since", SINGLE, VALUE)
-"""How traits start that a form should do without."""
+"""Prefixes of traits that forms should not depend on, if possible."""
 
 
 def _traits(case: Case, spec: Spec, derived: Derived) -> Iterator[tuple[str, str]]:
@@ -498,7 +502,7 @@ def _truth(value: bool) -> str:
 
 
 def _said(value: Value | None) -> str:
-    """An attribute as far as it can decide between forms: of numbers only 0, 1 and 2."""
+    """Describe an attribute as far as it can decide between forms: of numbers only 0, 1 and 2."""
     match value:
         case Cast(value=inner):
             return _said(inner)

@@ -1,8 +1,8 @@
-"""What the general form of an operator may speak of: norms of the names in its definition.
+"""The vocabulary of general forms: norms of the names in an operator's definition.
 
-A form that holds for every rank cannot mention the lengths of a tensor one by one.  It speaks of what the
-definition has a name for: the volume of a tensor, the product of a vector of lengths, a length, a number.
-These are formulas in the lengths of whatever instance is looked at, whatever its rank.
+A form that holds for every rank cannot mention the lengths of a tensor one by one.  It uses quantities for
+which the definition has a name: the volume of a tensor, the product of a vector of lengths, a length, a
+number. These are formulas in the lengths of each instance, whatever its rank.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from tolcost.syntax import tree
 
 
 def measures(lowered: Elaborated, inputs: Iterable[str] = (), defined: Iterable[str] = ()) -> dict[str, Poly]:
-    """The measures of an operator lowered for some inputs, by what they are called.
+    """Return the measures of an operator lowered for some inputs, by name.
 
-    Of its inputs there are more: the volume of a member, and the lengths along axes that it has names for.
+    Inputs have further measures: the volume of a member, and the lengths along axes that have names.
     """
     found: dict[str, Poly] = {}
     for name, value in lowered.named.items():
@@ -44,7 +44,7 @@ def measures(lowered: Elaborated, inputs: Iterable[str] = (), defined: Iterable[
 
 
 def _places(value: Value | None) -> tuple[int, ...]:
-    """The numbers that a value is, which may be those of axes."""
+    """Return the numbers of a value that may be axes."""
     match value:
         case Cast(value=inner):
             return _places(inner)
@@ -60,7 +60,7 @@ def _places(value: Value | None) -> tuple[int, ...]:
 def _along(
     title: str, shape: tuple[Poly, ...], axis: str, places: tuple[int, ...]
 ) -> Iterator[tuple[str, Poly]]:
-    """The lengths of a shape at some places, and those at all others."""
+    """Yield the product of the lengths of a shape at some places, and that of all others."""
     if all(1 <= place <= len(shape) for place in places) and len(set(places)) == len(places):
         yield f"prod({title}[{axis}])", product_of([shape[place - 1] for place in places])
         others = (d for place, d in enumerate(shape, start=1) if place not in places)
@@ -71,7 +71,7 @@ def _of(name: str, value: Value) -> Iterator[tuple[str, Poly]]:
     match value:
         case Cast(value=inner):
             yield from _of(name, inner)
-        case Poly() if [symbol.name for symbol in value.free] != [name]:  # else nothing says what it is
+        case Poly() if [symbol.name for symbol in value.free] != [name]:  # a symbol alone has no meaning
             yield name, value
         case Seq(items=items):
             yield f"len({name})", const(len(items))
@@ -92,7 +92,7 @@ def _of(name: str, value: Value) -> Iterator[tuple[str, Poly]]:
 
 
 def shape_of(value: Value) -> tuple[Poly, ...] | None:
-    """The lengths of a tensor; None for anything else."""
+    """Return the lengths of a tensor; None for anything else."""
     match value:
         case Cast(value=inner):
             return shape_of(inner)
@@ -107,7 +107,7 @@ def shape_of(value: Value) -> tuple[Poly, ...] | None:
 
 
 def is_by_place(title: str) -> bool:
-    """Whether a measure is a length at some place of a tensor, whatever that is the length of.
+    """Whether a measure is a length at a fixed place of a tensor, whatever it means there.
 
     >>> is_by_place("|X|[2]"), is_by_place("prod(|X|[a])")
     (True, False)
@@ -116,7 +116,7 @@ def is_by_place(title: str) -> bool:
 
 
 def preference(spec: Spec) -> Callable[[str], tuple[int, int, str]]:
-    """The order in which measures are preferred: outputs, lengths, inputs, then what the definition names."""
+    """Return the sort key of measures: outputs, lengths, inputs, then other names of the definition."""
     outputs = {f"vol({s.name})" for s in spec.outputs}
     inputs = {f"vol({s.name})" for s in spec.inputs}
     attributes = {s.name for s in spec.attributes}
@@ -141,11 +141,11 @@ def preference(spec: Spec) -> Callable[[str], tuple[int, int, str]]:
     return rank
 
 
-# === What an operator does along one dimension by itself, for those that go over each of several alike.
+# === The work of an operator along a single dimension, for operators with several dimensions of one kind.
 #
-# A window slides along every dimension, and what of it lies inside is a matter of each dimension alone: how
-# often a function is applied is then a product over the dimensions.  Its factors are what the same definition
-# does with a single one of them, everything else of length 1.
+# A window slides along every dimension, and its part inside the input depends on each dimension alone:
+# the number of applications of a function is then a product over the dimensions.  Its factors are the
+# counts of the same definition with a single one of them, and every other length 1.
 
 
 _TITLE = "prod(#"
@@ -157,14 +157,14 @@ def is_of_section(title: str) -> bool:
 
 
 def has_dimensions(case: Case, spec: Spec) -> bool:
-    """Whether there are several dimensions: along a single one, what is done is the count itself."""
+    """Whether there are several dimensions: for a single one, the product is the count itself."""
     return (_rank(case, spec) or 0) > 1
 
 
 def section_measures(case: Case, spec: Spec, library: Library) -> dict[str, Poly] | None:
-    """For every function, the product over the dimensions of how often it is applied along each.
+    """Return for every function the product over the dimensions of its applications along each.
 
-    None where the operator cannot be taken apart like that.
+    The result is None if the operator cannot be divided by dimensions.
     """
     rank = _rank(case, spec)
     if not rank or not any(_is_by_dimension(s) for s in spec.attributes):
@@ -179,7 +179,7 @@ def section_measures(case: Case, spec: Spec, library: Library) -> dict[str, Poly
 
 
 def _is_by_dimension(statement: tree.InputDecl) -> bool:
-    """Whether an attribute has an entry for each of some number of dimensions."""
+    """Whether an attribute has an entry for each of a number of dimensions."""
     return (
         kind_of_declared(statement.space) == "Z"
         and len(statement.shape) == 1
@@ -188,7 +188,7 @@ def _is_by_dimension(statement: tree.InputDecl) -> bool:
 
 
 def _rank(case: Case, spec: Spec) -> int | None:
-    """How many lengths the `...` of the first tensor stands for; else how many a static vector holds."""
+    """Return the number of lengths that the `...` of the first tensor matches, or else of a static vector."""
     for statement, _, item in placed(case, spec):
         if isinstance(item, np.ndarray):
             if statement.any_rank:
@@ -201,7 +201,7 @@ def _rank(case: Case, spec: Spec) -> int | None:
 def _along_dimension(
     case: Case, spec: Spec, library: Library, d: int, rank: int
 ) -> Iterator[tuple[str, Poly]]:
-    """How often each function is applied along a dimension, in the lengths of the whole."""
+    """Yield the applications of each function along a dimension, in the lengths of the whole case."""
     counts = attempt(_section(case, spec, d, rank), spec, library, ()).counts
     found: dict[str, Poly] = {}
     for (function, _), form in counts.histogram.items():
@@ -221,9 +221,9 @@ def _along_dimension(
 
 
 def _section(case: Case, spec: Spec, d: int, rank: int) -> Case:
-    """The case with one dimension of those that `...` stands for, and 1 for all lengths that have a name.
+    """Restrict a case to one of the dimensions that `...` matches, with 1 for all named lengths.
 
-    Where there is no `...`, lengths stay open: what is given for each dimension says what they are.
+    Without a `...`, lengths stay open: the values given for each dimension determine them.
     """
     anywhere = any(statement.any_rank for statement, _, _ in placed(case, spec))
     items: list[Item] = [
@@ -248,7 +248,7 @@ def _cut(statement: tree.InputDecl, item: Item, d: int, rank: int, anywhere: boo
 
 
 def _entry(value: Attribute, d: int, rank: int) -> Attribute:
-    """What an attribute says of one dimension, where it says something of each."""
+    """Restrict an attribute to one dimension, if it has an entry for each."""
     match value:
         case Cast(value=inner, space=space) if not isinstance(inner, Cast):
             found = _entry(inner, d, rank)

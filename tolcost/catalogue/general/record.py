@@ -1,7 +1,8 @@
-"""General forms as they are kept: an operator's forms, where they hold, and the tests they were held to.
+"""General forms as stored data: an operator's forms, their conditions, and the tests that checked them.
 
-For every node test the values of the measures in its form are kept beside the counts, so that anyone can put
-them in.  ``digest`` is that of the definition and the library files it uses: a form is of that text alone.
+For every node test, the values of the measures in its form are stored beside the counts, so that anyone can
+evaluate the form.  ``digest`` is that of the definition and the library files it uses: a form is valid for
+that text only.
 """
 
 from __future__ import annotations
@@ -26,10 +27,11 @@ from tolcost.catalogue.specs import Library, Spec, open_library
 from tolcost.catalogue.workers import WorkProgress, gathered
 
 SECONDS_PER_OPERATOR = 900.0
+"""The time limit for the search of one operator."""
 
 
 class HeldTest(Struct, frozen=True):
-    """A node test: what the measures of its form are there, and what it counts."""
+    """A node test: the values of its form's measures, and its counts."""
 
     name: str
     values: Mapping[str, int]
@@ -38,9 +40,9 @@ class HeldTest(Struct, frozen=True):
 
 
 class GeneralRow(Struct, frozen=True, eq=False):
-    """Forms in measures, where they hold, and what they were held to: tests, and so many instances in all.
+    """Forms in measures, their condition, the tests that checked them, and the number of all instances.
 
-    In ``proved`` of these the form is the count as a formula: it holds at all lengths of the instance.
+    In ``proved`` of the instances the form equals the count as a formula, and so at all lengths.
     """
 
     when: str
@@ -51,7 +53,7 @@ class GeneralRow(Struct, frozen=True, eq=False):
     proved: int = 0
 
     def problem(self, test: HeldTest) -> str | None:
-        """How a form differs from the count of a test; None if it does not."""
+        """Describe the difference between a form and the count of a test; None if there is none."""
         for name, form, counted in (("EOPs", self.eops, test.eops), ("FLOPs", self.flops, test.flops)):
             said = evaluate(form, {s: test.values[s.name] for s in form.free})
             if said != counted:
@@ -60,7 +62,7 @@ class GeneralRow(Struct, frozen=True, eq=False):
 
 
 class OperatorForms(Struct, frozen=True, eq=False):
-    """The general forms of an operator; no rows where there are none, and why."""
+    """The general forms of an operator; without rows, ``reason`` states why there are none."""
 
     op: str
     domain: str
@@ -71,34 +73,34 @@ class OperatorForms(Struct, frozen=True, eq=False):
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Where a form is not what a test counts."""
+        """Differences between forms and the counts of tests."""
         return tuple(p for row in self.rows for test in row.tests if (p := row.problem(test)) is not None)
 
     @property
     def is_general(self) -> bool:
-        """Whether there is a form for every one of its tests, and all of them are right."""
+        """Whether every test has a form, and all forms equal their counts."""
         held = sum(len(row.tests) for row in self.rows)
         return bool(self.rows) and held == self.tests and not self.problems
 
 
 class GeneralForms(Struct, frozen=True):
-    """The general forms of operators, by the version of onnx whose tests they were held to."""
+    """The general forms of operators, with the version of onnx whose tests they were checked against."""
 
     onnx: str
     operators: tuple[OperatorForms, ...]
 
     @property
     def count(self) -> int:
-        """How many operators have forms for all of their tests."""
+        """The number of operators with forms for all of their tests."""
         return sum(one.is_general for one in self.operators)
 
     def of(self, domain: str, op: str) -> OperatorForms | None:
-        """Those of one operator."""
+        """Return the forms of one operator."""
         return next((one for one in self.operators if (one.domain, one.op) == (domain, op)), None)
 
 
 def shown(form: Poly) -> str:
-    """A form as it is read: its measures as they are called.
+    """Format a form for people, with the names of its measures unquoted.
 
     >>> shown(parse_text("2*`vol(Y)`*k"))
     '2*k*vol(Y)'
@@ -107,7 +109,7 @@ def shown(form: Poly) -> str:
 
 
 def digest(spec: Spec) -> str:
-    """What the text of a definition, and of the library files that it uses, comes to."""
+    """Return a digest of the texts of a definition and of its library files."""
     texts = (spec.source.text, *sorted(spec.library_texts()))
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
 
@@ -118,7 +120,7 @@ def digest(spec: Spec) -> str:
 def general_forms(
     names: Iterable[str], jobs: int | None, progress: WorkProgress, specs: Sequence[str | Path]
 ) -> GeneralForms:
-    """Find the general forms of operators, all or some, and hold them to ONNX's node tests."""
+    """Find the general forms of operators, all or some, and check them against ONNX's node tests."""
     library = open_library(specs)
     by: dict[tuple[str, str], list[Case]] = defaultdict(list)
     for case in load_cases(names):
@@ -150,7 +152,7 @@ def forms_of(domain: str, op: str, cases: Sequence[Case], library: Library) -> O
     rows = Search(preference(spec), attributes).rows(every) or Search(preference(spec)).rows(every)
     reason = "" if rows else "no combination of measures was found"
     tested = tuple(row for row in map(_row, rows or ()) if row.tests)
-    if any(not row.proved for row in tested):  # a few points are met by many forms
+    if any(not row.proved for row in tested):  # many forms agree at a few points
         tested, reason = (), "a form that was found is proved in none of its cases"
     return OperatorForms(op, domain, digest(spec), tested, len(cases), reason)
 
@@ -168,7 +170,7 @@ def _row(row: Row) -> GeneralRow:
     return GeneralRow(row.when, eops, flops, tuple(tests), len(row.instances), proved)
 
 
-# ---- keeping -----------------------------------------------------------------------------
+# ---- stored data -------------------------------------------------------------------------
 
 
 def as_record(found: GeneralForms) -> dict[str, object]:
@@ -210,7 +212,7 @@ def _operator_record(one: OperatorForms) -> dict[str, object]:
 
 
 def from_record(record: Mapping[str, Any]) -> GeneralForms:
-    """Read the plain data back."""
+    """Read general forms from plain data."""
     return GeneralForms(str(record["onnx"]), tuple(map(_operator, record["operators"])))
 
 

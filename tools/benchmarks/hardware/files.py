@@ -55,7 +55,7 @@ SPACES = {"float32": ("R", "float32"), "bfloat16": ("float16", "bfloat16")}
 
 
 def device_file(study: Study, facts: Mapping[str, Any]) -> str:
-    """``devices/h200.toml``: peaks, what is fitted, and where both come from."""
+    """``specs/devices/h200.toml``: peaks, what is fitted, and where both come from."""
     device, card = study.device, facts["idle"]
     whole = median(models.median for _, models, _ in study.other_halves)
     parts = [

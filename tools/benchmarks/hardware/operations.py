@@ -83,7 +83,7 @@ def operations(study: Study) -> list[str]:
                 for kind, g in by_class.items()
             ),
         ),
-        "![executed against counted](hardware-operations.svg)",
+        "![executed against counted](charts/hardware-operations.svg)",
         "",
         *error_table(
             "executed fp32 operations predicted by",

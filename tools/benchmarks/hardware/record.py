@@ -1,7 +1,7 @@
 """Records everything that the analysis needs, on a machine with a GPU: one command.
 
     PYTHONPATH=tools/benchmarks \
-        python3 -m hardware.record FOLDER [check] [time] [models] [count] [count-models]
+        python3 -m hardware.record FOLDER [check] [time] [models] [count]
 
 Without a list of parts all of them.  Writes into FOLDER what belongs into ``reports/data/h200``; counters
 that are there already stay, and those that are missing are counted, as many as ten minutes allow.
@@ -34,7 +34,7 @@ SMI = (
     "name,driver_version,clocks.sm,clocks.mem,clocks.max.sm,clocks.max.mem,"
     "power.draw,power.limit,temperature.gpu"
 )
-PARTS = ("check", "time", "models", "count", "count-models")
+PARTS = ("check", "time", "models", "count")
 
 
 def write(file: Path, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -168,13 +168,11 @@ def record(folder: Path, parts: Iterable[str]) -> None:
         (folder / "environment.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
     del watch
     torch.cuda.empty_cache()
-    for part, what, seconds in (("count", "operators", 520), ("count-models", "models", 520)):
-        if part in parts:
-            log = Path("/tmp") / f"{what}.log"
-            file = folder / ("counters.csv" if what == "operators" else "model_counters.csv")
-            print("ncu:", profile(what, seconds, log, file), flush=True)
-            write(file, [*counted(file), *summed(read_log(log))])
-            print(f"{what} counted after {time.monotonic() - began:.0f} s", flush=True)
+    if "count" in parts:
+        log, file = Path("/tmp/operators.log"), folder / "counters.csv"
+        print("ncu:", profile("operators", 520, log, file), flush=True)
+        write(file, [*counted(file), *summed(read_log(log))])
+        print(f"counters after {time.monotonic() - began:.0f} s", flush=True)
 
 
 def summed(kernels: Iterable[Mapping[str, str]]) -> Iterable[dict[str, Any]]:

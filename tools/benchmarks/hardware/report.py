@@ -157,9 +157,9 @@ def outputs(study: Study) -> dict[Path, str]:
     csv.writer(listed, lineterminator="\n").writerows([ASKED, *reached(study)])
     return {
         reports / "hardware.md": document(study),
-        **{reports / name: text for name, text in charts(study).items()},
+        **{reports / "charts" / name: text for name, text in charts(study).items()},
         REACHED: listed.getvalue(),
-        ROOT / "devices" / "h200.toml": device_file(study, environment()),
+        ROOT / "specs" / "devices" / "h200.toml": device_file(study, environment()),
         ROOT / "tolcost" / "cost" / "weights" / "h200.toml": weight_file(study),
     }
 

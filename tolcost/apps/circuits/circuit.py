@@ -1,8 +1,8 @@
-"""A program at given lengths as a circuit: a graph of functions, from elements of inputs to those of outputs.
+"""A program at given lengths as a circuit: a graph of functions from input elements to output elements.
 
-Of the five atoms only lambda computes; members, joins and embeds say where a value goes, which in a circuit
-is a wire.  What is known without any input is a constant.  So the gates of a circuit are the functions that
-count, and its size and depth are the program's EOPs and depth at these lengths.
+Of the five atoms only lambda computes; members, joins and embeds route values, and in a circuit a route is a
+wire.  A value that depends on no input is a constant.  The gates of a circuit are therefore the functions
+that count, and its size and depth are the program's EOPs and depth at these lengths.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tolcost.execute.values import Faults
 
 
 class InputWire(Struct, frozen=True):
-    """An element of an input: its coordinates, and its component if the input is of lists."""
+    """An element of an input: its coordinates, and its component if the input consists of lists."""
 
     name: str
     at: tuple[int, ...]
@@ -43,14 +43,14 @@ class InputWire(Struct, frozen=True):
 
 
 class ConstantWire(Struct, frozen=True):
-    """A number that no input decides."""
+    """A number that depends on no input."""
 
     value: int | float | complex | str
     space: str
 
 
 class GateWire(Struct, frozen=True):
-    """What a gate gives, by the gate's place; a choice between lists or ToLs gives several values."""
+    """An output of a gate, by the gate's index; a choice between lists or ToLs has several outputs."""
 
     gate: int
     output: int
@@ -58,7 +58,7 @@ class GateWire(Struct, frozen=True):
 
 
 class CastWire(Struct, frozen=True):
-    """The same value in another space, which is no computation."""
+    """A value converted to another space, which is not a computation."""
 
     wire: Wire
     space: str
@@ -68,7 +68,7 @@ Wire: TypeAlias = InputWire | ConstantWire | GateWire | CastWire
 
 
 class Gate(Struct, frozen=True):
-    """An elementary function that counts: the space it computes in, and those of what it gives."""
+    """An elementary function that counts: the space it computes in, and the spaces of its outputs."""
 
     function: str
     space: str
@@ -85,7 +85,7 @@ class Port(Struct, frozen=True):
 
 
 class Circuit(Struct, frozen=True, dict=True):
-    """Gates in an order in which each comes after its arguments; outputs with a wire for every element."""
+    """Gates in topological order, and outputs with a wire for every element."""
 
     name: str
     inputs: tuple[Port, ...]
@@ -94,12 +94,12 @@ class Circuit(Struct, frozen=True, dict=True):
 
     @property
     def size(self) -> int:
-        """How many gates there are."""
+        """The number of gates."""
         return len(self.gates)
 
     @cached_property
     def depth(self) -> int:
-        """The most gates one after the other; those that no output needs are computed, too."""
+        """The largest number of gates in a chain; gates that no output needs are included."""
         depths: list[int] = []
         for gate in self.gates:
             depths.append(1 + max((depths[k] for k in map(gate_of, gate.args) if k is not None), default=0))
@@ -107,26 +107,26 @@ class Circuit(Struct, frozen=True, dict=True):
 
 
 def uncast(wire: Wire) -> InputWire | ConstantWire | GateWire:
-    """The wire that is converted, however often."""
+    """Return the wire under any number of conversions."""
     while isinstance(wire, CastWire):
         wire = wire.wire
     return wire
 
 
 def gate_of(wire: Wire) -> int | None:
-    """The gate that a wire comes from, if any."""
+    """Return the index of the gate that a wire comes from, if any."""
     found = uncast(wire)
     return found.gate if isinstance(found, GateWire) else None
 
 
 def taken_wires(circuit: Circuit) -> Iterator[Wire]:
-    """The wires that gates and outputs take."""
+    """Yield the wires that gates and outputs consume."""
     yield from (wire for gate in circuit.gates for wire in gate.args)
     yield from (wire for _, outputs in circuit.outputs for wire in outputs)
 
 
 def circuit_of(program: Program, dims: Mapping[str, int]) -> Circuit:
-    """Write a program out as a circuit, with every length given by name."""
+    """Write out a program as a circuit, with every length given by name."""
     unrolled = unroll(program, dims)
     inputs = tuple(_ports(program, dims))
     builder = _Builder(inputs)
@@ -150,7 +150,7 @@ def _outputs(builder: _Builder, unrolled: Unrolled) -> Iterator[tuple[Port, tupl
 
 
 class _Part(Struct, frozen=True):
-    """A component of a value: an array of wires, and the space they are of."""
+    """A component of a value: an array of wires, and their space."""
 
     wires: Array
     space: str
@@ -161,7 +161,7 @@ def _wires(wires: Sequence[Wire], shape: tuple[int, ...]) -> Array:
 
 
 class _Builder:
-    """Gates so far, and what every atom gave."""
+    """The gates so far, and the result of every atom."""
 
     def __init__(self, inputs: Sequence[Port]) -> None:
         self.inputs = inputs
@@ -215,7 +215,7 @@ class _Builder:
         return int(number(wire.value, "Z"))
 
     def applied(self, atom: Atom, args: list[tuple[_Part, ...]]) -> tuple[_Part, ...]:
-        """The wires of a function: those of a gate if it counts, else constants."""
+        """Return the wires of a function: outputs of a gate if it counts, else constants."""
         if atom.charge != "data":
             return _folded(atom, args)
         inputs = tuple(wire for parts in args for part in parts for wire in part.wires.reshape(-1).tolist())
@@ -232,7 +232,7 @@ class _Builder:
 
 
 def _spread(spaces: tuple[str, ...], shapes: Sequence[tuple[int, ...]]) -> tuple[str, ...]:
-    """The space of every value that a gate gives."""
+    """Return the space of every output of a gate."""
     pairs = zip(spaces, shapes, strict=True)
     return tuple(space for space, shape in pairs for _ in range(int(np.prod(shape, dtype=np.int64))))
 
@@ -271,13 +271,13 @@ def _element(part: _Part, at: list[int]) -> _Part:
 
 
 def _joined(left: _Part, right: _Part, d: int, space: str) -> _Part:
-    """Two parts one after the other; a numeric stands for a vector of one entry."""
+    """Join two parts; a numeric stands for a vector of one entry."""
     both = [_cast(part, space).wires for part in (left, right)]
     return _Part(np.concatenate([wires if wires.ndim else wires.reshape(1) for wires in both], d - 1), space)
 
 
 def _folded(atom: Atom, args: list[tuple[_Part, ...]]) -> tuple[_Part, ...]:
-    """A function that does not count, of constants; one of data could only say where to look."""
+    """Evaluate a function that does not count, on constants; a result that depends on data is refused."""
     if atom.function == "where":
         chosen = args[1] if _number(args[0][0]) != 0 else args[2]
         return tuple(_cast(part, space) for part, space in zip(chosen, atom.spaces, strict=True))

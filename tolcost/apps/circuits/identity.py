@@ -1,14 +1,14 @@
-"""Whether two circuits are the same, as sums, differences, products and quotients of their inputs.
+"""Decide whether two circuits are equal, as sums, differences, products and quotients of their inputs.
 
-Both are evaluated at random points modulo random primes, the same for both.  Two polynomials of degree d that
-are not the same modulo a prime p agree at a random point with probability d/p at most (Schwartz and Zippel),
-and a prime at which they become the same divides a coefficient, which few primes of a size do.  Quotients are
+Both are evaluated at the same random points modulo random primes.  Two polynomials of degree d that differ
+modulo a prime p agree at a random point with probability at most d/p (Schwartz and Zippel), and a prime
+modulo which they become equal divides a coefficient, which few primes of a given size do.  Quotients are
 compared as rational functions.
 
 Numbers of R are exact.  A conversion that may change a number, and a result that a machine type rounds or
-wraps, is a function of which nothing else is known: at a point its value is a random number, the same
-for the same argument.  So circuits are the same if they apply such functions to the same arguments; that they
-are not the same is shown by a point at which exact values differ, or it is not said.
+wraps, is treated as an unknown function: its value at a point is a random number, the same for the same
+argument.  Circuits are therefore equal if they apply such functions to equal arguments; they are reported as
+different only with a point at which exact values differ.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from typing import Generic, TypeAlias, TypeVar
 
 from msgspec import Struct, field
 
-from tolcost.diagnostics import quoted, refuse
-from tolcost.execute.circuit import (
+from tolcost.apps.circuits.circuit import (
     CastWire,
     Circuit,
     ConstantWire,
@@ -34,6 +33,7 @@ from tolcost.execute.circuit import (
     taken_wires,
     uncast,
 )
+from tolcost.diagnostics import quoted, refuse
 from tolcost.execute.dtypes import number
 from tolcost.spaces import ALL, SPACES, bounds_of, kind_of
 
@@ -42,15 +42,15 @@ T = TypeVar("T")
 _BITS = 61
 """Primes have 62 bits: they lie between 2^61 and 2^62."""
 _PRIMES = 3 * 2**_BITS // (5 * 43)
-"""At least so many primes lie there: more than 3x/(5 ln x) between x and 2x (Rosser and Schoenfeld, 1962)."""
+"""A lower bound on their number: more than 3x/(5 ln x) between x and 2x (Rosser and Schoenfeld, 1962)."""
 _ATTEMPTS = 20
-"""So many points are tried where a circuit divides by 0."""
+"""Points tried where a circuit divides by 0."""
 _MOST = 1 << 200
-"""Degrees and coefficients beyond this are all alike: nothing is told by points then."""
+"""Degrees and coefficients are cut off here: beyond it, points prove nothing."""
 _LONGEST = 4_096
-"""Exact values of more bits are given up."""
+"""Bits up to which exact values are computed."""
 _SEARCHED = 400_000
-"""So many gates, about, are evaluated exactly to find a point at which circuits differ."""
+"""Gates evaluated exactly, approximately, in search of a point at which circuits differ."""
 _KINDS = "BZRC"
 
 _Element: TypeAlias = tuple[str, int, tuple[int, ...]]
@@ -58,11 +58,11 @@ _Element: TypeAlias = tuple[str, int, tuple[int, ...]]
 
 
 class Identity(Struct, frozen=True):
-    """The result of a comparison: where two circuits differ, or that they agree at all points.
+    """The result of a comparison: the place of a difference, or agreement at all points.
 
-    ``witness`` is a point at which exact values differ, if one was found; ``opaque`` is how many conversions
-    and rounded results were compared by their arguments; ``error`` bounds the probability that different
-    circuits agree at all points; ``renamed`` are the names of two single outputs that have different ones.
+    ``witness`` is a point at which exact values differ, if one was found; ``opaque`` is the number of
+    conversions and rounded results compared by their arguments; ``error`` bounds the probability that
+    different circuits agree at all points; ``renamed`` are the names of two single outputs if they differ.
     """
 
     trials: int
@@ -75,7 +75,7 @@ class Identity(Struct, frozen=True):
 
 
 def same_polynomials(first: Circuit, second: Circuit, trials: int = 8, seed: int | None = None) -> Identity:
-    """Evaluate two circuits at random points, the same for both; without a seed the system draws them."""
+    """Compare two circuits at common random points; without a seed the system draws them."""
     if _ports(first.inputs) != _ports(second.inputs):
         refuse("T0686", "the circuits do not have the same inputs")
     matched, renamed = _match_outputs(first, second)
@@ -100,7 +100,7 @@ def same_polynomials(first: Circuit, second: Circuit, trials: int = 8, seed: int
 
 
 def _ports(ports: Sequence[Port]) -> dict[str, list[tuple[str, tuple[int, ...]]]]:
-    """The spaces and shapes of the components of each input or output."""
+    """Return the spaces and shapes of the components of each input or output."""
     found: dict[str, list[tuple[str, tuple[int, ...]]]] = {}
     for port in ports:
         found.setdefault(port.name, []).append((port.space, port.shape))
@@ -108,7 +108,7 @@ def _ports(ports: Sequence[Port]) -> dict[str, list[tuple[str, tuple[int, ...]]]
 
 
 def _match_outputs(first: Circuit, second: Circuit) -> tuple[Circuit, tuple[str, str] | None]:
-    """The second circuit with its outputs in the order of the first; two single ones may be renamed."""
+    """Order the second circuit's outputs like the first's; two single outputs may have different names."""
     one, other = (_ports([port for port, _ in circuit.outputs]) for circuit in (first, second))
     renamed = None
     if len(one) == len(other) == 1 and one.keys() != other.keys():
@@ -128,13 +128,13 @@ def _match_outputs(first: Circuit, second: Circuit) -> tuple[Circuit, tuple[str,
 
 
 def _named(circuit: Circuit, place: int) -> str:
-    """An element of an output."""
+    """Name an element of an output."""
     names = [f"{port.name}, element {k + 1}" for port, wires in circuit.outputs for k in range(len(wires))]
     return names[place]
 
 
 def _elements(*circuits: Circuit) -> dict[_Element, str]:
-    """The elements of inputs that any of some circuits reads, and their spaces."""
+    """Return the elements of inputs that any of the circuits reads, and their spaces."""
     plain = (uncast(wire) for circuit in circuits for wire in taken_wires(circuit))
     used = {_element(wire): wire.space for wire in plain if isinstance(wire, InputWire)}
     return dict(sorted(used.items()))
@@ -145,7 +145,7 @@ def _element(wire: InputWire) -> _Element:
 
 
 def _is_endless(circuit: Circuit) -> bool:
-    """Whether all inputs are of infinite spaces, in which different polynomials differ somewhere."""
+    """Whether all inputs are in infinite spaces, in which different polynomials differ somewhere."""
     return all(kind_of(port.space) != "B" and not SPACES[port.space].finite for port in circuit.inputs)
 
 
@@ -153,7 +153,7 @@ def _is_endless(circuit: Circuit) -> bool:
 
 
 def _keeps(source: str, target: str) -> bool:
-    """Whether a conversion leaves every number what it is."""
+    """Whether a conversion preserves every number."""
     if source == target:
         return True
     if "S" in (kind_of(source), kind_of(target)):
@@ -163,21 +163,21 @@ def _keeps(source: str, target: str) -> bool:
 
 
 class _Numbers(Struct, Generic[T], frozen=True):
-    """The numbers that a circuit is evaluated in: elements, constants, conversions, and functions."""
+    """The domain in which a circuit is evaluated: elements, constants, conversions, and functions."""
 
     element: Callable[[InputWire], T]
     constant: Callable[[Fraction], T]
     converted: Callable[[T, str], T]
-    """A number in a space that may not hold it."""
+    """Converts a number to a space that may not hold it."""
     rules: Mapping[str, Callable[..., T]]
 
 
 def _evaluate(circuit: Circuit, numbers: _Numbers[T]) -> list[T]:
-    """All elements of the outputs."""
+    """Evaluate all elements of the outputs."""
     values: list[T] = []
 
     def at(wire: Wire, space: str) -> T:
-        """A wire in a space; conversions may be nested, though not deeply."""
+        """Evaluate a wire in a space; conversions may be nested, though not deeply."""
         match wire:
             case GateWire(gate=gate):
                 value = values[gate]
@@ -211,7 +211,7 @@ def _require_arithmetic(gate: Gate) -> None:
 
 
 def _exact(constant: ConstantWire) -> Fraction:
-    """The number of a constant, as its space holds it."""
+    """Return the number of a constant, as its space holds it."""
     value = constant.value
     if not isinstance(value, (int, float)) or not math.isfinite(value):
         refuse("T0686", f"the constant {str(value)[:40]} is no number of a field")
@@ -225,11 +225,11 @@ def _exact(constant: ConstantWire) -> Fraction:
 
 
 class _ByZero(ArithmeticError):
-    """A division by 0: another point has to be taken."""
+    """A division by 0: another point is needed."""
 
 
 def _difference(first: Circuit, second: Circuit, random: Random) -> int | None:
-    """The place of an output at which the circuits differ at a random point, if they do."""
+    """Return the index of an output element at which the circuits differ at a random point, if any."""
     for _ in range(_ATTEMPTS):
         field_ = _Field(_random_prime(random), random)
         try:
@@ -245,7 +245,7 @@ def _first_difference(left: Sequence[T], right: Sequence[T]) -> int | None:
 
 
 class _Field(Struct, frozen=True):
-    """The integers modulo a prime, with a random point for the elements of inputs, and for opaque values."""
+    """The integers modulo a prime, with random values for elements of inputs, and for unknown functions."""
 
     prime: int
     random: Random
@@ -270,7 +270,7 @@ class _Field(Struct, frozen=True):
         )
 
     def drawn(self, key: object) -> int:
-        """A random number, the same for the same key."""
+        """Return a random number, the same for equal keys."""
         if key not in self.point:
             self.point[key] = self.random.randrange(self.prime)
         return self.point[key]
@@ -289,7 +289,7 @@ def _random_prime(random: Random) -> int:
 
 
 def is_prime(n: int) -> bool:
-    """Whether an odd number below 2^81 is prime: to the first 13 primes as bases, none is mistaken.
+    """Whether an odd number below 2^81 is prime; the first 13 primes as bases make the test exact there.
 
     >>> [n for n in range(3, 30, 2) if is_prime(n)], is_prime(2**61 - 1), is_prime(2**61 + 1)
     ([3, 5, 7, 11, 13, 17, 19, 23, 29], True, False)
@@ -302,7 +302,7 @@ def is_prime(n: int) -> bool:
 
 
 def _passes(n: int, base: int, power: int) -> bool:
-    """Whether a number passes the test of Miller and Rabin for a base; n - 1 is odd times 2^power."""
+    """Whether a number passes the Miller–Rabin test for a base; n - 1 is odd times 2^power."""
     value = pow(base, (n - 1) >> power, n)
     if value in (1, n - 1):
         return True
@@ -313,7 +313,7 @@ def _passes(n: int, base: int, power: int) -> bool:
     return False
 
 
-# === How likely different circuits agree.
+# === The probability that different circuits agree.
 
 
 class _Size(Struct, frozen=True):
@@ -330,7 +330,7 @@ class _Size(Struct, frozen=True):
         return min(self.top + self.bottom, _MOST)
 
     def error(self, opaque: int) -> Fraction:
-        """How likely two different ones agree at one point, or two arguments of opaque values do."""
+        """Bound the probability that different values, or arguments of such functions, agree at a point."""
         bits = self.top_bits + self.bottom_bits + 1
         one = Fraction(self.degree, 2**_BITS) + Fraction(bits, _BITS * _PRIMES)
         return min(one * _ATTEMPTS * (1 + opaque * (opaque - 1) // 2), Fraction(1))
@@ -369,7 +369,7 @@ _SIZES: Mapping[str, Callable[..., _Size]] = {
 
 
 def _size_of(circuits: Sequence[Circuit]) -> tuple[_Size, int]:
-    """A bound of all outputs and of all arguments of opaque values, and how many opaque values there are."""
+    """Return a bound of all outputs and of all arguments of unknown functions, and the number of these."""
     met: list[_Size] = []
     opaque = 0
 
@@ -393,11 +393,11 @@ def _size_of(circuits: Sequence[Circuit]) -> tuple[_Size, int]:
 
 
 class _GivenUp(ArithmeticError):
-    """A point at which exact values are not known: they are too long, or a conversion has none."""
+    """A point without known exact values: they are too long, or a conversion has none."""
 
 
 def _witness(first: Circuit, second: Circuit, random: Random) -> tuple[int, str] | None:
-    """The place of an output, and a point at which its exact values differ, if one is found."""
+    """Return the index of an output element and a point at which its exact values differ, if one is found."""
     elements = _elements(first, second)
     for _ in range(max(4, min(1_000, _SEARCHED // (first.size + second.size + 1)))):
         point = {element: _drawn(space, random) for element, space in elements.items()}
@@ -430,7 +430,7 @@ def _exact_numbers(point: Mapping[_Element, Fraction]) -> _Numbers[Fraction]:
 
 
 def _in_space(value: Fraction, space: str) -> Fraction:
-    """A number as a space holds it: rounded, or wrapped."""
+    """Convert a number to a space: rounded, or wrapped."""
     found = SPACES[space]
     match found.kind:
         case "B":
@@ -450,7 +450,7 @@ def _in_space(value: Fraction, space: str) -> Fraction:
 
 
 def _rounded(value: Fraction, space: str) -> Fraction:
-    """A number in a type of floats: through 64 bits, unless what is rounded twice may be another number."""
+    """Round a number to a floating-point type through 64 bits, unless double rounding may change it."""
     if abs(value) > (SPACES[space].hi or _LARGE):
         raise _GivenUp
     near = float(value)
@@ -468,7 +468,7 @@ _LARGE = 2**127
 
 
 def _drawn(space: str, random: Random) -> Fraction:
-    """A number of a space: mostly a small one, and a real one of few digits or of many."""
+    """Draw a number of a space: mostly a small one, and a real one with few digits or many."""
     found = SPACES[space]
     far = random.choice((1, 9, 9, 1_000, 1 << 40))
     match found.kind:
@@ -490,7 +490,7 @@ def _drawn(space: str, random: Random) -> Fraction:
 
 
 def _point_text(point: Mapping[_Element, Fraction]) -> str:
-    """Some of the elements of a point, and their values."""
+    """Format a few elements of a point, with their values."""
     shown = [
         f"{name}{[*at] if at else ''}{f'[{component}]' + chr(39) if component > 1 else ''} = {value}"
         for (name, component, at), value in list(point.items())[:4]

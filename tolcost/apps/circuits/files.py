@@ -1,4 +1,4 @@
-"""Circuits as files: JSON to write and read, Graphviz to look at, and ToLang, where they cost the same."""
+"""Circuits as files: JSON to write and read, Graphviz to draw, and ToLang programs of equal cost."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from tolcost.diagnostics import Diagnostic, Rejected, quoted, refuse
-from tolcost.elementary import FUNCTIONS
-from tolcost.execute.circuit import (
+from tolcost.apps.circuits.circuit import (
     CastWire,
     Circuit,
     ConstantWire,
@@ -25,6 +23,8 @@ from tolcost.execute.circuit import (
     taken_wires,
     uncast,
 )
+from tolcost.diagnostics import Diagnostic, Rejected, quoted, refuse
+from tolcost.elementary import FUNCTIONS
 from tolcost.show.document import VERSION, Json, document
 from tolcost.spaces import SPACES, kind_of
 
@@ -38,7 +38,7 @@ _MOST_CASTS = 50
 
 
 def circuit_json(circuit: Circuit) -> str:
-    """A circuit as JSON: ports, gates in order, and where each output comes from."""
+    """Write a circuit as JSON: ports, gates in order, and the source of each output."""
     return document(
         KIND,
         {
@@ -82,7 +82,7 @@ def _wire_json(wire: Wire) -> Json:
 
 
 def read_circuit(text: str) -> Circuit:
-    """Read a circuit back; anything that is none is a diagnostic."""
+    """Read a circuit from JSON; any other content is a diagnostic."""
     try:
         found = json.loads(text)
         _require(isinstance(found, dict) and found.get("kind") == KIND, "this is no circuit of tolcost")
@@ -93,7 +93,7 @@ def read_circuit(text: str) -> Circuit:
 
 
 def _at(what: str, read: Callable[[dict[str, Any]], R], entry: dict[str, Any]) -> R:
-    """Read an entry; what it lacks, or has in another form than its schema says, is told."""
+    """Read an entry; a missing key, or a form that the schema does not allow, is a diagnostic."""
     try:
         return read(entry)
     except KeyError as error:
@@ -120,7 +120,7 @@ def _whole(value: object, low: int) -> int:
 
 
 class _Reader:
-    """Reads the entries of a file in order: a wire can come only from what was read before it."""
+    """Reads the entries of a file in order: a wire can come only from an entry read before it."""
 
     def __init__(self, found: dict[str, Any]) -> None:
         self.found = found
@@ -179,7 +179,7 @@ class _Reader:
 
 
 def _fits(function: str, args: int, outputs: int) -> bool:
-    """Whether a gate takes so many wires: a choice takes a condition, and all it chooses from, twice."""
+    """Whether a gate may take a number of wires: a choice takes a condition and both alternatives."""
     if FUNCTIONS[function].rule == "where":
         return outputs >= 1 and args == 2 * outputs + 1
     low, high = FUNCTIONS[function].arity
@@ -197,7 +197,7 @@ def _constant(entry: object, space: str) -> int | float | complex:
 
 
 def circuit_dot(circuit: Circuit) -> str:
-    """A circuit as a graph for Graphviz: inputs and constants as they are used, gates, and outputs."""
+    """Draw a circuit for Graphviz: inputs and constants that are used, gates, and outputs."""
     lines = ["digraph circuit {", "  rankdir=BT;", "  node [shape=circle];"]
     seen: dict[str, str] = {}
     for place, gate in enumerate(circuit.gates):
@@ -224,7 +224,7 @@ def _edge(converted: Wire, to: str, seen: dict[str, str]) -> list[str]:
 
 
 def _place(k: int, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The coordinates of the k-th element, the last running fastest."""
+    """Return the coordinates of the k-th element in row-major order."""
     at: list[int] = []
     for length in reversed(shape):
         at.append(k % length + 1)
@@ -241,14 +241,14 @@ def _element(name: str, at: Sequence[int], component: int = 1, capacity: int = 1
 
 
 class _Names(Struct, frozen=True):
-    """What gates are called, how many components each input has, and constants that are data, by name."""
+    """The names of gates, the capacity of each input, and the names of constants that are data."""
 
     prefix: str
     capacities: dict[str, int]
     late: dict[ConstantWire, str]
 
     def text(self, wire: Wire, gates: Sequence[Gate], late: bool = False) -> str:
-        """A wire as an expression; ``late`` where a constant has to be data."""
+        """Write a wire as an expression; ``late`` where a constant must be data."""
         match wire:
             case InputWire(name=name, at=at, component=component):
                 return _element(name, at, component, self.capacities[name])
@@ -262,7 +262,7 @@ class _Names(Struct, frozen=True):
 
 
 def literal(wire: ConstantWire) -> str:
-    """A constant as ToLang writes it, in its space.
+    """Write a constant in ToLang, in its space.
 
     >>> literal(ConstantWire(-2, "Z")), literal(ConstantWire(0.5, "float32"))
     ('(-2)', 'convert(0.5, float32)')
@@ -284,7 +284,7 @@ def _plain(value: int | float | complex | str) -> str:
 
 
 def circuit_program(circuit: Circuit) -> str:
-    """A circuit as a program with a line for every gate: it computes the same, and costs the same."""
+    """Write a circuit as a program with a line for every gate, of equal results and equal cost."""
     names = _names(circuit)
     lines = [f"# The circuit of {circuit.name}: {circuit.size} gates, {circuit.depth} deep."]
     lines += [*_declarations(circuit.inputs), *_late(circuit, names)]
@@ -319,7 +319,10 @@ def _only_constants(gate: Gate) -> bool:
 
 
 def _late(circuit: Circuit, names: _Names) -> Iterator[str]:
-    """Constants that count as data, as those an accumulator starts from do: beside an element of an input."""
+    """Yield definitions of constants that count as data, such as an accumulator's start.
+
+    Each is put beside an element of an input, which makes it data.
+    """
     if not names.late:
         return
     port = next((port for port in circuit.inputs if math.prod(port.shape)), None)
@@ -332,7 +335,7 @@ def _late(circuit: Circuit, names: _Names) -> Iterator[str]:
 
 
 def _unused(circuit: Circuit, names: _Names) -> Iterator[str]:
-    """Gates that no output needs, as one more output: what nobody asks for is not computed."""
+    """Yield a further output with the gates that no output needs, since unused values are not computed."""
     used = set(map(gate_of, taken_wires(circuit)))
     left = [GateWire(k, 0, gate.spaces[0]) for k, gate in enumerate(circuit.gates) if k not in used]
     for space, group in groupby(sorted(left, key=lambda wire: wire.space), key=lambda wire: wire.space):
@@ -362,7 +365,7 @@ def _application(gate: Gate, gates: Sequence[Gate], names: _Names) -> str:
 
 
 def _laid_out(port: Port, wires: Sequence[Wire], gates: Sequence[Gate], names: _Names) -> str:
-    """The elements of an output in nested brackets."""
+    """Write the elements of an output in nested brackets."""
     if not wires:
         return f"convert(tol[{', '.join(map(str, port.shape))}], {port.space})"
     entries = [names.text(wire, gates) for wire in wires]

@@ -1,0 +1,192 @@
+"""What one form is against another, for all lengths: the one place where two of them are judged.
+
+A claim is proved, or shown by a shape; what a proof does not decide and no shape shows stays open.  Where a
+proof of the whole difference fails, many shapes are looked at, and the difference is written anew: in
+its factors, as a multiple of a count, in lengths counted from their least, in both cases of a clip.  Forms
+that are only bounds claim of their costs what the table of ``claims`` lets through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, combinations
+
+from msgspec import Struct
+
+from tolcost.algebra import (
+    Cond,
+    Ge,
+    Order,
+    Poly,
+    Symbol,
+    Witness,
+    atom,
+    compare,
+    data_symbol,
+    evaluate,
+    generators_in,
+    is_nonnegative,
+    prove,
+    substitute,
+    witness_at,
+)
+from tolcost.algebra.points import Assignment, hold_at
+from tolcost.algebra.poly import Relu
+from tolcost.certainty import Certainty
+from tolcost.diagnostics import InternalError
+from tolcost.result.claims import Claim, Relation, claim_of, conclude
+from tolcost.result.regions import proportion, sign_of, signs_of_one, try_shapes
+
+
+class FormJudgement(Struct, frozen=True):
+    """What is known of a new figure against an old one, with shapes that show it."""
+
+    claim: Claim
+    more: Witness | None = None
+    less: Witness | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a claim that it is more or less somewhere without a shape at which it is."""
+        more = self.more is not None and self.more.left > self.more.right
+        less = self.less is not None and self.less.left < self.less.right
+        if (self.claim.more and not more) or (self.claim.less and not less):
+            raise InternalError("a figure is called more or less than another without a shape that shows it")
+
+    @property
+    def relation(self) -> Relation:
+        """The claim in one word."""
+        return self.claim.relation
+
+    def of_costs(self, old: Certainty, new: Certainty) -> FormJudgement:
+        """Return what it says of the costs that two forms are, or are bounds of."""
+        return self.only(conclude(old, new, self.claim))
+
+    def only(self, claim: Claim) -> FormJudgement:
+        """Return a weaker claim, with the shapes that show it."""
+        return FormJudgement(claim, self.more if claim.more else None, self.less if claim.less else None)
+
+
+def judge_forms(
+    old: Poly, new: Poly, facts: tuple[Cond, ...] = (), counts: Sequence[Poly] = ()
+) -> FormJudgement:
+    """Judge a new form by an old one; ``counts`` are known never to be negative.
+
+    >>> from tolcost.algebra import length
+    >>> n = length("n")
+    >>> found = judge_forms(64 * n, n * n)
+    >>> found.relation, found.less
+    ('crosses', Witness(point=((n, 1),), left=1, right=64))
+    """
+    order = order_of(new, old, facts, counts)
+    return FormJudgement(claim_of(order), order.above, order.below)
+
+
+def order_of(left: Poly, right: Poly, facts: tuple[Cond, ...] = (), counts: Sequence[Poly] = ()) -> Order:
+    """Compare two forms for all lengths, with all that may show or prove a difference.
+
+    >>> from tolcost.algebra import length
+    >>> n, m = length("n"), length("m")
+    >>> order_of(2 * n * m, n * n + m * m).verdict
+    'less'
+    """
+    found = compare(left, right, facts)
+    if found.verdict in ("equal", "less", "greater", "crosses"):
+        return found
+    gap = right - left
+    signs = signs_of_one(gap, facts)
+    wanted = {sign for sign in (1, -1) if signs is None or sign in signs}
+    wanted -= {-1} if found.never_above else {1} if found.never_below else set()
+    others = chain(*(signs or {}).values(), _skewed(left, right, facts))
+    shown = chain(_tried(left, right, facts), (witness_at(left, right, point, facts) for point in others))
+    below, above = _sides(shown, found, wanted)
+    never_above = above is None and (found.never_above or -1 not in wanted or _proved(gap, facts, counts))
+    never_below = below is None and (found.never_below or 1 not in wanted or _proved(-gap, facts, counts))
+    return Order(never_above, never_below, below, above)
+
+
+def _sides(
+    witnesses: Iterable[Witness | None], found: Order, wanted: set[int]
+) -> tuple[Witness | None, Witness | None]:
+    """Return shapes at which the left form is below, and above, as far as these are wanted."""
+    below, above = found.below, found.above
+    for shown in chain((None,), witnesses):
+        if shown is not None and shown.left < shown.right:
+            below = below or shown
+        elif shown is not None:
+            above = above or shown
+        if (below or 1 not in wanted) and (above or -1 not in wanted):
+            break
+    return below, above
+
+
+def unmet(conditions: Iterable[Cond], known: Sequence[Cond]) -> tuple[Cond, ...]:
+    """Return the conditions that do not follow from what is known, for all that is proved."""
+    return tuple(one for one in conditions if prove(one, tuple(known)) is not True)
+
+
+# ---- shapes ------------------------------------------------------------------------------------
+
+
+def _tried(left: Poly, right: Poly, facts: Sequence[Cond]) -> Iterator[Witness]:
+    """Shapes of the kinds that are tried where nothing is proved, as far as both forms differ there."""
+    for tried in try_shapes(left, right, facts):
+        if tried.old != tried.new:
+            yield Witness(tuple(tried.point.items()), tried.old, tried.new)
+
+
+def _skewed(left: Poly, right: Poly, facts: Sequence[Cond]) -> Iterator[Assignment]:
+    """Shapes at which one or two lengths are large and the others small, or the other way round."""
+    start = next(try_shapes(left, right, facts), None)
+    symbols = sorted(start.point, key=lambda symbol: symbol.name) if start else []
+    for low, high in ((1, 1000), (1000, 1), (2, 30), (30, 2)):
+        for few in (1, 2):
+            for chosen in combinations(symbols, few):
+                point = {symbol: high if symbol in chosen else low for symbol in symbols}
+                if hold_at(facts, point) and all(_allowed(symbol, point) for symbol in symbols):
+                    yield point
+
+
+def _allowed(symbol: Symbol, point: Assignment) -> bool:
+    low = symbol.lo is None or evaluate(symbol.lo, point) <= point[symbol]
+    return low and (symbol.hi is None or point[symbol] <= evaluate(symbol.hi, point))
+
+
+# ---- proofs ------------------------------------------------------------------------------------
+
+
+def _proved(gap: Poly, facts: tuple[Cond, ...], counts: Sequence[Poly]) -> bool:
+    """Whether a difference is proved never to be negative."""
+    return any(proportion(gap, count) == 1 for count in counts) or never_negative(gap, facts)
+
+
+def never_negative(gap: Poly, facts: tuple[Cond, ...]) -> bool:
+    """Whether a difference is never negative, by its factors, from its least lengths, or case by case."""
+    if sign_of(gap, facts) == 1 or is_nonnegative(_from_least(gap, facts)):
+        return True
+    cases = clip_cases(gap)
+    return bool(cases) and all(never_negative(case, facts) for case in cases)
+
+
+def _from_least(gap: Poly, facts: Sequence[Cond]) -> Poly:
+    """A difference in lengths counted from their least: where `w >= k - 1`, w is k - 1 and some more."""
+    for fact in facts:
+        if isinstance(fact, Ge) and not fact.p.height:
+            for symbol in sorted(fact.p.free, key=lambda symbol: symbol.name):
+                rest = fact.p - atom(symbol)
+                if symbol in gap.free and symbol not in rest.free:
+                    more = data_symbol(f"{symbol.name}_more", 0, None)
+                    gap = substitute(gap, {symbol: more - rest})
+                    break
+    return gap
+
+
+def clip_cases(gap: Poly) -> tuple[Poly, ...]:
+    """A difference without its clip of two lengths: where the first is the larger one, and the second."""
+    for clip in generators_in(gap):
+        if isinstance(clip, Relu) and len(clip.p.free) == 2 and not clip.p.height:
+            first, second = sorted(clip.p.free, key=lambda symbol: -clip.p.terms.get((symbol,), 0))
+            if clip.p == atom(first) - atom(second):
+                more = data_symbol(f"{first.name}_more", 0, None)
+                larger = substitute(gap, {first: atom(second) + more})
+                return larger, substitute(gap, {second: atom(first) + more})
+    return ()

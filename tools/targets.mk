@@ -1,0 +1,168 @@
+# Targets that maintainers need now and then, included by the Makefile of the root: `make NAME` works from there.
+#
+# Stored data, read by tests, reports and tolcost itself:
+#
+#   make schemes      specs/schemes and specs/types, made from the definitions and from onnx; MODELS=... adds their patterns
+#   make conformance  reports/data/conformance.json: ONNX's node tests through the definitions (minutes)
+#   make general      reports/data/general.json: general forms of all operators (minutes)
+#   make peers        reports/data/peers.csv and witnesses.csv: counts of XLA, onnx-tool and onnxsim
+#   make corpus       tests/models/corpus: small models exported anew, run with onnxruntime, without weights (an hour)
+#
+# Reports that `make report` does not write:
+#
+#   make theorem       every operator as its five atoms, run one by one
+#   make referee       published cost formulas checked against the definitions
+#   make alternatives  other algorithms for operators, and the lengths at which their costs cross
+#   make hardware      EOPs beside what a GPU executes, from the recorded data; writes specs/devices/ and weights, too
+#   make sympy         closed forms derived a second time by sympy, over specs/ and random programs (long)
+#   make tpch          the queries of TPC-H beside DuckDB, on tables of three scales
+#   make models        models of packages, exporters and pipelines beside onnxruntime (an hour or more)
+#   make mutants       definitions and code broken on purpose: changes that no test notices
+#
+# Campaigns:
+#
+#   make soak   random programs, models and property tests, N of each
+#   make bench  the measurements of tools/benchmarks/, beside peers
+#   make fleet  N models in one summary, while workers and the command itself are killed
+#   make fresh  the wheel and the sdist in empty environments of every installed Python, and README's installation
+#   make torch  exports of PyTorch modules compared with the stored ones
+
+N ?= 2000
+SEED ?= 1
+
+PEERS := $(VENV)-peers
+TORCH := $(VENV)-torch
+ZOO := $(VENV)-models
+BENCH := $(VENV)-bench
+PIP := -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
+
+.PHONY: schemes conformance general peers corpus
+.PHONY: theorem referee alternatives hardware sympy tpch models mutants
+.PHONY: soak bench fleet fresh torch
+
+# ---- stored data ---------------------------------------------------------------------------
+
+schemes: $(VENV)/dev.stamp
+	$(BIN)/python -m tools.catalogue.store_types
+	$(BIN)/python -c 'from tolcost.cost.weights import store_weights; store_weights()'
+	$(BIN)/python -m tools.models.store_schemes $(MODELS)
+
+# Exit code 1 means that a test fails; the file records which.
+conformance: $(VENV)/run.stamp
+	$(BIN)/tolcost verify --atoms 100000 --format json --output reports/data/conformance.json || test $$? = 1
+
+general: $(VENV)/run.stamp
+	$(BIN)/tolcost verify --general --format json --output reports/data/general.json
+
+peers: $(PEERS)/stamp
+	JAX_PLATFORMS=cpu PYTHONPATH=tools/benchmarks $(PEERS)/bin/python -m peers reports/data/peers.csv reports/data/witnesses.csv
+
+# Models that are in build/corpus or in the corpus already are kept.
+corpus: $(ZOO)/stamp
+	PYTHONPATH=tools/benchmarks:. $(ZOO)/bin/python -m tools.corpus
+	TOLCOST_ACCEPT=1 $(BIN)/pytest -q tests/models/test_corpus.py
+
+# ---- reports -------------------------------------------------------------------------------
+
+theorem: conformance
+	$(BIN)/tolcost report
+
+referee: $(VENV)/run.stamp
+	$(BIN)/tolcost referee --format md --output reports/referee.md
+	$(BIN)/tolcost referee --format csv --output reports/referee.csv
+	$(BIN)/tolcost referee --witnesses reports/data --format md --output reports/witnesses.md
+	$(BIN)/tolcost referee --witnesses reports/data --format csv --output reports/witnesses.csv
+
+alternatives: $(VENV)/run.stamp
+	$(BIN)/tolcost alternatives --verify --format md --output reports/alternatives.md
+	$(BIN)/tolcost alternatives --verify --format csv --output reports/alternatives.csv
+
+hardware: $(VENV)/run.stamp
+	PYTHONPATH=tools/benchmarks $(BIN)/python -m hardware.report
+
+sympy: $(VENV)/dev.stamp
+	$(BIN)/python -m tools.cost.opinions 10000 --jobs $(JOBS)
+
+tpch: $(VENV)/dev.stamp
+	$(INSTALL) tpchgen-cli
+	$(BIN)/python -m tools.specs.tpch.campaign
+
+# Models in build/models are neither fetched, exported nor run again: remove that folder to start over.
+models: $(ZOO)/stamp
+	$(ZOO)/bin/python tools/benchmarks/fetch_models.py tools/benchmarks/packages.txt build/models/packages
+	$(ZOO)/bin/python tools/benchmarks/export_torch.py build/models/torch
+	$(ZOO)/bin/python tools/benchmarks/export_pipelines.py build/models/pipelines
+	$(ZOO)/bin/python tools/benchmarks/check_models.py build/models light --keep build/models/outcomes --output reports/models
+
+mutants: $(VENV)/dev.stamp
+	$(INSTALL) coverage
+	$(BIN)/python -m tools.mutants.definitions --seed $(SEED)
+	$(BIN)/python -m tools.mutants.code --seed $(SEED) --count 100 --map
+	$(BIN)/python -m tools.mutants.report
+
+# ---- campaigns -----------------------------------------------------------------------------
+
+soak: $(VENV)/dev.stamp $(BENCH)/stamp
+	$(BIN)/python -m tools.programs.soak $(N) --twice --jobs $(JOBS)
+	$(BIN)/python -m tools.programs.soak $(N) --loops --jobs $(JOBS)
+	$(BIN)/python -m tools.programs.soak $(N) --spaces --jobs $(JOBS)
+	$(BIN)/python -m tools.programs.lengths_apart $(N)
+	$(BIN)/python -m tools.programs.asked $(N)
+	$(BIN)/python -m tools.programs.otherwise $(N)
+	$(BIN)/python -m tools.models.mutations $(N)
+	$(BIN)/python -m tools.models.random_models $(N) --start 1000000
+	$(BENCH)/bin/python -m tools.models.other_lengths $(N) --start 1000000
+	$(BIN)/python -m tools.check.adversary.campaign $(N) --start 1000000 --jobs $(JOBS)
+	TOLCOST_KILLS=200 $(BIN)/pytest -q tests/check/test_fails_closed.py -k killed
+	$(BIN)/python -m tools.generate.answered static $(N) --jobs $(JOBS)
+	$(BIN)/python -m tools.generate.answered programs $(N) --jobs $(JOBS)
+	$(BIN)/python -m tools.generate.answered calls $(N) --jobs $(JOBS)
+	$(BIN)/python -m tools.editor.campaign $(N)
+	$(BIN)/python -m tools.sql_queries $(N) --start 1000000
+	$(BIN)/python -m tools.circuit_pairs $(N) --start 1000000
+	-$(BIN)/tolcost verify --thorough
+	$(BIN)/tolcost verify --domain com.microsoft
+	$(BIN)/tolcost alternatives --verify
+	TOLCOST_SOAK=1 $(BIN)/pytest -q tests/elaborate/test_lists.py tests/models/test_stored_schemes.py tests/programs/test_limits.py
+	TOLCOST_SOAK=1 $(BIN)/pytest -q tests/referee
+	TOLCOST_SOAK=$(N) $(BIN)/pytest -n auto -m hypothesis --hypothesis-profile=soak tests
+
+# A target that is missed does not hide the others.  tolcost and its peers share one environment, so that both start alike.
+bench: $(BENCH)/stamp
+	late=0; for file in $(wildcard tools/benchmarks/bench_*.py); do \
+	  TOLCOST_PEERS_PYTHON=$(BENCH)/bin/python $(BENCH)/bin/python $$file || late=1; done; exit $$late
+
+fleet: $(VENV)/dev.stamp
+	$(BIN)/python -m tools.fleet.campaign $(N)
+
+fresh: $(VENV)/dev.stamp
+	$(BIN)/python -m tools.fresh
+
+torch: $(TORCH)/stamp
+	$(TORCH)/bin/python -m pytest -q -p no:cacheprovider tests/models/test_torch.py tests/test_tasks.py tolcost/api.py
+
+# ---- environments of other tools -----------------------------------------------------------
+
+$(PEERS)/stamp: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python $(PIP) jax absl-py onnx-tool onnxsim
+	touch $@
+
+# loopy counts with islpy.  Only islpy-barvinok counts a triangle, and it replaces islpy.
+$(BENCH)/stamp: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(BENCH)
+	$(BENCH)/bin/python $(PIP) \
+	  --editable . onnx-tool onnxruntime onnxsim loopy==2025.2
+	$(BENCH)/bin/python -m pip uninstall --yes --quiet islpy
+	$(BENCH)/bin/python -m pip install --disable-pip-version-check --quiet islpy-barvinok==2025.2.5
+	touch $@
+
+$(TORCH)/stamp: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(TORCH)
+	$(TORCH)/bin/python $(PIP) --editable '.[dev,torch]'
+	touch $@
+
+$(ZOO)/stamp: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(ZOO)
+	$(ZOO)/bin/python $(PIP) --editable '.[torch,zoo]'
+	touch $@
