@@ -13,6 +13,7 @@ from tolcost.atoms.verify import verify
 from tolcost.catalogue.listing import Entry, entries
 from tolcost.catalogue.reading import as_bytes, model_in
 from tolcost.catalogue.specs import Library, Spec, open_library
+from tolcost.certainty import FROM_ABOVE, INCOMPLETE
 from tolcost.diagnostics import Diagnostic, Rejected, Source, quoted, refuse
 from tolcost.elaborate import Elaborated
 from tolcost.elaborate.inputs import PlainShapes, PlainValue, arguments
@@ -20,13 +21,13 @@ from tolcost.models.walking import Session
 from tolcost.pipeline import analyze_lowered, lower_for_author, read_program
 from tolcost.platform import stored_conformance, with_deep_stack
 from tolcost.result.catalogue_page import RecordedTests
-from tolcost.result.claims import FROM_ABOVE, INCOMPLETE
 from tolcost.result.compare import compare
 from tolcost.result.comparison import CostComparison
 from tolcost.result.conformance import conformance_of
 from tolcost.result.cost import Cost, many_points
 from tolcost.result.generation import generated
 from tolcost.result.growth import read_values
+from tolcost.result.metrics import keys_in
 from tolcost.result.model import Wanted, file_cost, model_cost
 from tolcost.result.operators import RankForm, forms_by_rank
 from tolcost.result.point import said_of_lengths, whole_lengths
@@ -210,7 +211,7 @@ def sweep(
     subject: Cost | str | Path,
     lengths: Mapping[str, int | str | Sequence[int]] | None = None,
     /,
-    metrics: str | Sequence[str] = ("eops", "flops", "macs", "bytes"),
+    metrics: str | Sequence[str] = keys_in("columns"),
     **dims: int | str | Sequence[int],
 ) -> pandas.DataFrame:
     r"""Give figures for every combination of lengths as a pandas frame, a row for each.

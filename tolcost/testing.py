@@ -8,10 +8,10 @@ from pathlib import Path
 from tolcost.algebra import Poly, Witness, atom, const, to_text
 from tolcost.algebra.parse import parse_text
 from tolcost.api import analyze, load_model
+from tolcost.certainty import Certainty
 from tolcost.cost.span import Depth
 from tolcost.diagnostics import quoted, refuse
 from tolcost.elaborate.inputs import PlainShapes, PlainValue
-from tolcost.result.claims import Certainty
 from tolcost.result.compare import difference
 from tolcost.result.cost import Cost
 from tolcost.result.point import facts_of

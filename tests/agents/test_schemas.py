@@ -1,12 +1,14 @@
 """Everything that is written for machines keeps to its schema under docs/schemas."""
 
 import json
+import os
 from pathlib import Path
 
 import jsonschema
 import pytest
 from onnx import TensorProto, helper, save
 
+from tests.agents.metric_schemas import with_metrics
 from tolcost.cli import run
 
 ROOT = Path(__file__).parents[2]
@@ -102,3 +104,14 @@ def test_a_schema_is_one_and_refuses_what_is_not_in_it(kind: str) -> None:
     assert kind in ROWS or schema["properties"]["kind"] == {"const": kind}
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({"tolcost": 1, "kind": kind, "surprise": 1}, schema)
+
+
+@pytest.mark.parametrize("kind", ["analysis", "model", "models", "fleet"])
+def test_schemas_have_every_metric_of_the_table(kind: str) -> None:
+    """TOLCOST_ACCEPT=1 writes those that are missing."""
+    wanted = with_metrics(kind, SCHEMAS[kind])
+    if os.environ.get("TOLCOST_ACCEPT"):
+        path = ROOT / "docs" / "schemas" / f"{kind}.json"
+        path.write_text(json.dumps(wanted, indent=2) + "\n", "utf-8")
+    else:
+        assert wanted == SCHEMAS[kind]

@@ -392,10 +392,10 @@ def test_a_bug_is_70(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     project.locked(sum=SUM)
     project.write(sum=SUM_OF_EXP)
 
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise KeyError("oops")
 
-    monkeypatch.setattr(tolcost.check.entries, "count", broken)
+    monkeypatch.setattr(tolcost.check.entries, "analyze_program", broken)
     said = project.check()
     assert (said.code, said.out) == (70, "")
     assert said.err.startswith("internal error: InternalError: sum.tol: KeyError: 'oops'\n")

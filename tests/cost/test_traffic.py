@@ -11,7 +11,6 @@ import pytest
 
 from tolcost.algebra import evaluate, to_text
 from tolcost.cost.indices import ReadAnalysis
-from tolcost.cost.record import traffic_with
 from tolcost.cost.traffic import elements_read, traffic
 from tolcost.diagnostics import Source
 from tolcost.elaborate.inputs import arguments
@@ -174,7 +173,7 @@ def test_traffic_with_every_form_changed(name, given):
     shapes = {"data" if given else "input": ["r", "w"], **given}
     parsed = read_program(read_spec("onnx", name))
     found = traffic(lower(parsed, arguments(parsed.program, shapes, {})).program)
-    twice = traffic_with(found, lambda form: 2 * form)
+    twice = found.map_forms(lambda form: 2 * form)
     for changed, form in (
         (twice.read, found.read),
         (twice.written, found.written),

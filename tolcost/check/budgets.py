@@ -35,10 +35,20 @@ from tolcost.algebra import substitute as put
 from tolcost.algebra.parse import parse_text
 from tolcost.check.config import Config
 from tolcost.check.matching import alone, shaped_inputs
-from tolcost.check.records import METRICS, UNKNOWN, BudgetKind, Example, HeldBudget, LockEntry, file_of, timed
+from tolcost.check.records import (
+    UNKNOWN,
+    BudgetKind,
+    Example,
+    HeldBudget,
+    LockEntry,
+    file_of,
+    is_metric,
+    timed,
+)
 from tolcost.check.verdicts import concluded, outcome_of
 from tolcost.diagnostics import Diagnostic, Rejected, Span, quoted, refuse
 from tolcost.result.claims import Relation
+from tolcost.result.metrics import METRICS
 from tolcost.result.regions import try_shapes
 
 _LONGEST = 2_000
@@ -49,11 +59,12 @@ _LIMIT = re.compile(r"(?P<metric>[a-z][a-z0-9_]*)\s*<=\s*(?P<limit>.+)", re.DOTA
 _SPAN = re.compile(r"(?P<number>[0-9][0-9_]{0,30}(?:\.[0-9]{1,30})?)\s*(?P<unit>[mnuµ]?s)")
 _SECONDS = {"s": 10**18, "ms": 10**15, "us": 10**12, "µs": 10**12, "ns": 10**9}
 """Units of time, in attoseconds."""
+_UNITS = {metric.amount: metric.key for metric in METRICS if metric.amount}
+_NAMED = "|".join(f"{unit}s?" if len(unit) > 1 else unit for unit in _UNITS)
 _AMOUNT = re.compile(
-    r"(?P<number>[0-9][0-9_]{0,30}(?:\.[0-9]{1,30})?)\s*(?P<prefix>[kMGTP]|[KMGT]i)?(?P<unit>FLOPs?|MACs?|EOPs?|B)"
+    rf"(?P<number>[0-9][0-9_]{{0,30}}(?:\.[0-9]{{1,30}})?)\s*(?P<prefix>[kMGTP]|[KMGT]i)?(?P<unit>{_NAMED})"
 )
 _VOLUME = re.compile(r"\bvol\(\s*([A-Za-z_][\w.]*)\s*\)")
-_UNITS = {"FLOP": "flops", "MAC": "macs", "EOP": "eops", "B": "bytes"}
 _PREFIXES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
 _KINDS: Mapping[Relation, BudgetKind] = {
     "same": "within",
@@ -105,7 +116,7 @@ def read_budget(pattern: str, text: str) -> Budget:
         metric, bound = _amount(amount, text)
     elif limit is not None and timed(limit["metric"]) is not None:
         metric, bound = limit["metric"], _attoseconds(limit["limit"].strip(), text)
-    elif limit is not None and limit["metric"] in METRICS:
+    elif limit is not None and is_metric(limit["metric"]):
         metric, inner = limit["metric"], _AMOUNT.fullmatch(limit["limit"].strip())
         unit, bound = (metric, limit["limit"].strip()) if inner is None else _amount(inner, text)
         if unit != metric:

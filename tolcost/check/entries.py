@@ -35,6 +35,7 @@ from tolcost.algebra import (
     weaker_bounds,
 )
 from tolcost.atoms.nodes import Program
+from tolcost.certainty import Certainty
 from tolcost.check.config import ProgramCase
 from tolcost.check.lockfile import costs_version, given_text, text_digest
 from tolcost.check.records import (
@@ -55,15 +56,12 @@ from tolcost.check.records import (
     timed,
 )
 from tolcost.check.targets import Contribution, Costed
-from tolcost.cost import Counts, NamedType, Term, analyze_program, count, depths, shipped, traffic, weigh
+from tolcost.cost import NamedType, Term, analyze_program
 from tolcost.cost.device import load_device
 from tolcost.cost.span import Depth
-from tolcost.cost.traffic import Traffic
-from tolcost.cost.weights import weight_of
-from tolcost.diagnostics import Rejected
 from tolcost.platform import read_device
-from tolcost.result.claims import INCOMPLETE, Certainty
-from tolcost.result.program import ProgramStudy, program_study
+from tolcost.result.metrics import GATE, Basis, certainty_of, metrics_in
+from tolcost.result.program import ProgramStudy, counted_study, program_study
 
 if TYPE_CHECKING:  # a check of programs alone does without what reads models
     from tolcost.catalogue.specs import NamedText
@@ -76,78 +74,39 @@ _STATUS: Mapping[Certainty, FigureStatus] = {
     "invalid": "unknown",
 }
 
+_HELD = frozenset(key for key, metric in GATE.items() if metric.basis == "held")
+"""What a program has none of."""
 _FEW_CLAUSES = 16
 """A choice between conditions of several parts is kept where it comes to no more than so many."""
 
-SureForm: TypeAlias = tuple[FigureStatus, Poly | Depth | None]
+SureForm: TypeAlias = tuple[Certainty, Poly | Depth | None]
 """A closed form with how sure it is; None where it is not known."""
 
 
 def costed_program(name: str, program: Program, metrics: Iterable[str], assume: Sequence[str] = ()) -> Costed:
-    """What the gate keeps of a lowered program: only the counts that its metrics need."""
-    asked = [metric for metric in metrics if metric != "params"]  # a program has no parameters
+    """Return what the gate keeps of a lowered program; what its metrics do not rest on is not worked out."""
+    asked = [key for key in metrics if key not in _HELD]
     if assume:
         study = program_study(analyze_program(program)).assuming(assume)
-        figures = {metric: _study_figure(study, metric) for metric in asked}
-        entry = entry_from(name, study.inputs, [one.condition for one in study.needed], figures)
-        return Costed(
-            entry, tuple(_part(term) for term in study.analysis.counts.terms if term.kind == "data")
-        )
-    counts = count(program)
-    figures = {m: _program_figure(program, counts, m) for m in asked}
-    inputs = tuple(NamedType(given.name, given.type) for given in program.inputs)
-    entry = entry_from(name, inputs, tuple(c.condition for c in program.conditions), figures)
-    return Costed(entry, tuple(_part(term) for term in counts.terms if term.kind == "data"))
+        conditions = [one.condition for one in study.needed]
+    else:
+        bases = {GATE[key].basis for key in asked if key in GATE}
+        study = counted_study(analyze_program(program, depth="depth" in bases, moved="bytes" in bases))
+        conditions = [one.condition for one in program.conditions]
+    figures = {key: _figure(study, key) for key in asked if key in GATE}
+    if len(figures) < len(asked):
+        whole = study if assume else program_study(analyze_program(program))
+        figures |= {key: _duration(whole, key) for key in asked if key not in GATE}
+    parts = (_part(study, term) for term in study.analysis.counts.terms if term.kind == "data")
+    return Costed(entry_from(name, study.inputs, conditions, figures), tuple(parts))
 
 
-def _program_figure(program: Program, counts: Counts, metric: str) -> SureForm:
-    """A metric of a program; what is not asked for is not computed."""
-    status = _STATUS[counts.status]
-    match metric:
-        case "eops":
-            return status, counts.eops
-        case "flops":
-            return status, weigh(counts, shipped("flops")).numerator
-        case "macs":
-            return status, counts.macs
-        case "span":
-            return _chained(_depth(program), status)
-        case "bytes":
-            return _moved(traffic(program), status)
-        case _:
-            return _duration(program_study(analyze_program(program)), metric)
-
-
-def _moved(moved: Traffic, status: FigureStatus, facts: tuple[Cond, ...] = ()) -> SureForm:
-    """The bytes, and how sure they are: at most those, where numbers would tell more."""
-    return _at_most(status, moved.is_bound(facts)), moved.total
-
-
-def _chained(depth: Depth | None, status: FigureStatus, facts: tuple[Cond, ...] = ()) -> SureForm:
-    """The depth, and how sure it is."""
-    return _at_most(status, depth is not None and depth.is_bound(facts)), depth
-
-
-def _at_most(status: FigureStatus, bound: bool) -> FigureStatus:
-    """The status of a figure that may be less than its form: of one that lacks nodes, nothing is known."""
-    if not bound:
-        return status
-    return "unknown" if status in ("incomplete", "unknown") else "at-most"
-
-
-def _depth(program: Program) -> Depth | None:
-    try:
-        return depths(program).chain
-    except Rejected:
-        return None
-
-
-def _part(term: Term) -> Contribution:
-    weight = weight_of(shipped("flops"), term.function, term.space)
-    assert weight is not None, "FLOPs are told of every function"
-    assert weight.denominator == 1, "FLOPs of a function are whole"
-    counts = {"eops": term.count, "flops": term.count * weight.numerator}
-    return Contribution(f"{term.function}:{term.space}", counts, term.span)
+def _part(study: ProgramStudy, term: Term) -> Contribution:
+    """Return what one place in the source contributes to the metrics that go by line."""
+    figures = study.of_terms([term])
+    forms = {metric.key: figures.amount(metric) for metric in metrics_in("lines")}
+    known = {key: form for key, form in forms.items() if form is not None}
+    return Contribution(f"{term.function}:{term.space}", known, term.span)
 
 
 # ---- models ---------------------------------------------------------------------------------------
@@ -155,39 +114,35 @@ def _part(term: Term) -> Contribution:
 
 def costed_model(name: str, study: ModelStudy, metrics: Iterable[str]) -> Costed:
     """What the gate keeps of a model; a total that lacks a node says that it is incomplete."""
-    figures = {metric: _study_figure(study, metric) for metric in metrics}
+    figures = {key: _figure(study, key) for key in metrics}
     entry = entry_from(name, study.inputs, study.granted, figures)
     return Costed(entry, tuple(_parts(study)))
 
 
-def _study_figure(study: ProgramStudy | ModelStudy, metric: str) -> SureForm:
-    """A metric of what was studied."""
-    total = study.total
-    status = _STATUS[total.status]
-    others = "incomplete" if total.status in INCOMPLETE else status  # sides of a choice are counts alone
-    match metric:
-        case "eops" | "flops" | "macs":
-            return status, total.amounts[metric]
-        case "params" if not isinstance(study, ProgramStudy):
-            return others, study.holdings.parameters
-        case "span":
-            return _chained(study.depth, others, study.granted)
-        case "bytes":
-            return _moved(total.traffic, others, study.granted)
-        case _:
-            return _duration(study, metric)
+def _figure(study: Study, key: str) -> SureForm:
+    """Return a metric of what was studied, and how sure it is."""
+    if key not in GATE:
+        return _duration(study, key)
+    metric = GATE[key]
+    form = metric.form(study)
+    return _sureness(study, metric.basis), form if isinstance(form, Poly | Depth) else None
+
+
+def _sureness(study: Study, basis: Basis) -> Certainty:
+    """Return how sure a metric is: what is no bound by itself is no surer than counts are."""
+    found = certainty_of(basis, study, study.total, study.reaches)
+    return study.total.status if found == "exact" else found
 
 
 def _duration(study: Study, metric: str) -> SureForm:
     """A time on a device, in attoseconds, which is as sure as what is moved; None where it is not known."""
     named = timed(metric)
     if named is None:
-        return "unknown", None
+        return "no bound", None
     kind, device = named
     times = study.times(load_device(device))
     found = times.predicted if kind == "time" else times.bound
-    status = _at_most(_STATUS[study.total.status], study.total.traffic.is_bound(study.granted))
-    return status, None if found is None else found.attoseconds
+    return _sureness(study, "time"), None if found is None else found.attoseconds
 
 
 def _parts(study: ModelStudy) -> Iterator[Contribution]:
@@ -236,7 +191,7 @@ def entry_from(
     figures: Mapping[str, SureForm],
 ) -> LockEntry:
     """An entry from its parts; a figure is None where it is not known."""
-    forms = {metric: (status, _as_poly(form)) for metric, (status, form) in figures.items()}
+    forms = {metric: (_STATUS[sure], _as_poly(form)) for metric, (sure, form) in figures.items()}
     polys = [poly for _, poly in forms.values() if poly is not None]
     clauses = dict.fromkeys(c for cond in conditions for c in _clauses(cond))
     weaker = weaker_bounds(clauses)

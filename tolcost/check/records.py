@@ -14,13 +14,14 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from tolcost.algebra import quoted
+from tolcost.certainty import Certainty
 from tolcost.platform import device_names
-from tolcost.result.claims import Certainty
+from tolcost.result.metrics import gated, keys_in
 
-METRICS = ("eops", "flops", "macs", "bytes", "span", "params")
+METRICS = tuple(metric.key for metric in gated())
 TIMED = ("time", "arithmetic_bound")
 """Of a device: what is predicted, and a bound for this arithmetic, as in ``time_h200``; attoseconds."""
-GATED = ("eops", "flops", "macs", "bytes")
+GATED = keys_in("lock")
 """The metrics that are locked where a project does not say which."""
 
 

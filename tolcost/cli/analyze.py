@@ -20,7 +20,8 @@ from tolcost.elaborate import Elaborated
 from tolcost.elaborate.inputs import PlainShapes, arguments
 from tolcost.literals import Literal
 from tolcost.pipeline import Parsed, analyze_lowered, lower_for_author, read_program
-from tolcost.result.program import METRICS, program_source, program_study
+from tolcost.result.metrics import asked_by
+from tolcost.result.program import program_source, program_study
 from tolcost.result.study import Located, locate_study
 from tolcost.result.view import FORMATS, CostView, written
 from tolcost.syntax import read_source
@@ -93,7 +94,7 @@ def warn(program: Elaborated) -> None:
 @options.dim_option
 @options.assume_option
 @options.input_options
-@options.metric_option(METRICS)
+@options.metric_option(asked_by("program"))
 @options.sweep_option
 @options.weights_option
 @options.device_option
@@ -141,7 +142,7 @@ def command(
         options.check_lengths([cost.study for cost in costs], lengths)
     if costs:
         grown = options.grown(costs[0], sweeps, metrics)
-        view = CostView(frozenset(metrics or METRICS), symbolic, growths=grown)
+        view = CostView(None if metrics is None else frozenset(metrics), symbolic, growths=grown)
         deliver(written(costs, form, view, *screen(form, output)), output, form)
     return 2 if failed else 0
 

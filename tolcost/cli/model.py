@@ -15,7 +15,8 @@ from tolcost.cli.output import INCOMPLETE, deliver, screen, write_whole
 from tolcost.diagnostics import quoted, refuse
 from tolcost.models.walking import Session
 from tolcost.platform import with_deep_stack
-from tolcost.result.model import METRICS, Wanted, file_cost, of_model
+from tolcost.result.metrics import asked_by
+from tolcost.result.model import Wanted, file_cost, of_model
 from tolcost.result.model_table import BY, COLUMNS, DEPTH, SORTS, TableView
 from tolcost.result.study import Located
 from tolcost.result.view import CostView, written
@@ -64,7 +65,7 @@ _NOT_FOR = {
 @click.option(
     "--symbolic", is_flag=True, help="Closed forms in full, beside numbers where lengths are given."
 )
-@options.metric_option(METRICS)
+@options.metric_option(asked_by("model"))
 @options.weights_option
 @options.sweep_option
 @click.option("--generate", metavar="NAME:FIRST..END",

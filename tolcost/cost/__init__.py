@@ -1,6 +1,6 @@
 """Costs of a lowered program: counts, weights, traffic, depth, and their derivation."""
 
-from tolcost.cost.count import Counts, CountStatus, FunctionCounts, Term, count, count_functions
+from tolcost.cost.count import Counts, FunctionCounts, Term, count, count_functions
 from tolcost.cost.record import Analysis, FormRatio, NamedType, analyze_program, shipped
 from tolcost.cost.span import Depths, depths
 from tolcost.cost.traffic import Traffic, traffic

@@ -9,13 +9,14 @@ Copying a ToL reads every member and joins them again; the number of atoms depen
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from functools import lru_cache
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tolcost.algebra import (
     LARGEST_LENGTH,
@@ -86,6 +87,7 @@ from tolcost.atoms.nodes import (
     Type,
     Var,
 )
+from tolcost.certainty import FROM_ABOVE, Certainty
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span, refuse
 
 # === Terms: unsummed counts that remember their coordinates and conditions.
@@ -777,7 +779,6 @@ def new_members(node: ir.Put) -> Iterator[int]:
             yield (len(node.type) > 1) - (len(part.shape) == len(node.at))
 
 
-CountStatus = Literal["exact", "upper bound", "depends on data"]
 CountKey: TypeAlias = tuple[str, str]
 """An elementary function and the space it computes in."""
 
@@ -808,6 +809,15 @@ def applied(histogram: Mapping[CountKey, Poly], atoms: Mapping[str, Poly], bound
     return atoms["lambda"] if bounded else total_of(histogram.values())
 
 
+Change: TypeAlias = Callable[[Poly], Poly]
+_K = TypeVar("_K")
+
+
+def map_values(forms: Mapping[_K, Poly], change: Change) -> Mapping[_K, Poly]:
+    """Return closed forms by key, each changed."""
+    return MappingProxyType({key: change(form) for key, form in forms.items()})
+
+
 class Counts(Struct, frozen=True, eq=False):
     """All counts of a program, in closed form."""
 
@@ -816,21 +826,33 @@ class Counts(Struct, frozen=True, eq=False):
     atoms: Mapping[str, Poly]
     macs: Poly
     terms: tuple[Term, ...]
-    status: CountStatus
+    status: Certainty
     bounded: tuple[Span, ...] = ()
     """Places of data-dependent computation at which only the upper bound is counted."""
 
     @property
     def eops(self) -> Poly:
         """The number of elementary functions applied to data."""
-        return applied(self.histogram, self.atoms, self.status == "upper bound")
+        return applied(self.histogram, self.atoms, self.status in FROM_ABOVE)
+
+    def map_forms(self, change: Change, places: bool = False) -> Counts:
+        """Return these counts with every form changed; places in the source are only kept if asked for."""
+        return Counts(
+            histogram=map_values(self.histogram, change),
+            index=map_values(self.index, change),
+            atoms=map_values(self.atoms, change),
+            macs=change(self.macs),
+            terms=tuple(replace(term, count=change(term.count)) for term in self.terms) if places else (),
+            status=self.status,
+            bounded=self.bounded,
+        )
 
 
 class FunctionCounts(Struct, frozen=True, eq=False):
     """The elementary functions that a program applies to data, in closed form, without any other count."""
 
     histogram: Mapping[CountKey, Poly]
-    status: CountStatus
+    status: Certainty
 
     @property
     def eops(self) -> Poly:
@@ -1053,7 +1075,7 @@ def _by_key(found: dict[Counted, Poly], kind: CountedKind) -> Mapping[CountKey, 
     return MappingProxyType({key: result[key] for key in sorted(result)})
 
 
-def _status(found: dict[Counted, Poly], bounded: bool) -> CountStatus:
+def _status(found: dict[Counted, Poly], bounded: bool) -> Certainty:
     if bounded:
         return "upper bound"
     data = any("data" in map(_kind, poly.free) for poly in found.values())

@@ -46,8 +46,7 @@ from tolcost.atoms.nodes import (
     Var,
     Where,
 )
-from tolcost.cost.count import ProgramCounter, Unsummed, free_in
-from tolcost.cost.record import Change
+from tolcost.cost.count import Change, ProgramCounter, Unsummed, free_in
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span, on_one_line
 
 _MAX_STEPS = 100

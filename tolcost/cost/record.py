@@ -5,11 +5,9 @@ Closed forms are expressions of the algebra; the writers of reports turn them in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import cache
-from types import MappingProxyType
-from typing import TypeAlias, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,8 +15,9 @@ from msgspec.structs import replace
 from tolcost.algebra import ZERO, Poly, Symbol, evaluate, symbols_of_cond, to_text
 from tolcost.atoms.kit import Schedules, schedules
 from tolcost.atoms.nodes import Condition, Program, Type
-from tolcost.cost.count import Counts, CountStatus, count
-from tolcost.cost.span import ZERO_DEPTH, Depth, Depths, depths, latest
+from tolcost.certainty import Certainty
+from tolcost.cost.count import Change, Counts, count
+from tolcost.cost.span import ZERO_DEPTH, Depth, Depths, depths
 from tolcost.cost.traffic import Traffic, traffic
 from tolcost.cost.weights import Weights, load_weights, weigh
 from tolcost.diagnostics import Rejected
@@ -34,6 +33,11 @@ class NamedType(Struct, frozen=True):
     def text(self) -> str:
         """Space and shape, as in ``R [n, k]``; components of a list are separated by commas."""
         return ", ".join(f"{part.space} [{', '.join(map(to_text, part.shape))}]" for part in self.type)
+
+    def map_forms(self, change: Change) -> NamedType:
+        """Return this input or output with every length changed."""
+        parts = (replace(part, shape=tuple(map(change, part.shape))) for part in self.type)
+        return NamedType(self.name, tuple(parts))
 
 
 class FormRatio(Struct, frozen=True):
@@ -75,13 +79,25 @@ class Analysis(Struct, frozen=True, eq=False):
     idle: tuple[Symbol, ...] = ()
     """Lengths and attributes of the program that no figure of the analysis depends on."""
 
+    def map_forms(self, change: Change) -> Analysis:
+        """Return this analysis with every form changed, at places in the source too, but for conditions."""
+        return replace(
+            self,
+            inputs=tuple(one.map_forms(change) for one in self.inputs),
+            outputs=tuple(one.map_forms(change) for one in self.outputs),
+            counts=self.counts.map_forms(change, places=True),
+            flops=change(self.flops),
+            traffic=self.traffic.map_forms(change),
+            span=None if self.span is None else self.span.map_forms(change),
+        )
+
     @property
     def eops(self) -> Poly:
         """The number of elementary functions applied to data."""
         return self.counts.eops
 
     @property
-    def status(self) -> CountStatus:
+    def status(self) -> Certainty:
         """Whether counts are exact, an upper bound, or in terms of data-dependent lengths."""
         return self.counts.status
 
@@ -110,12 +126,13 @@ def _for_each_step(eops: Poly, depth: Depth) -> FormRatio | None:
     return None if depth.candidates == ZERO_DEPTH.candidates else FormRatio(eops, depth)
 
 
-def analyze_program(program: Program, file: str = "", depth: bool = True) -> Analysis:
-    """Analyze the cost of a program; its depth only if ``depth`` is set."""
+def analyze_program(program: Program, file: str = "", depth: bool = True, moved: bool = True) -> Analysis:
+    """Analyze the cost of a program; its depth only if ``depth`` is set, its traffic only if ``moved`` is."""
     found = schedules(program)
     counts = count(program, found)
-    moved, deep = traffic(program), _depths(program, found) if depth else None
-    symbols = _symbols(program, counts, moved, deep)
+    carried = traffic(program) if moved else Traffic({}, {})
+    deep = _depths(program, found) if depth else None
+    symbols = _symbols(program, counts, carried, deep)
     return Analysis(
         name=program.name,
         file=file,
@@ -123,7 +140,7 @@ def analyze_program(program: Program, file: str = "", depth: bool = True) -> Ana
         outputs=tuple(NamedType(out.name, out.node.type) for out in program.outputs),
         counts=counts,
         flops=weigh(counts, shipped("flops")).numerator,
-        traffic=moved,
+        traffic=carried,
         span=deep,
         conditions=program.conditions,
         unproved=program.unproved,
@@ -167,61 +184,3 @@ def _depths(program: Program, found: Schedules) -> Depths | None:
         return depths(program, found)
     except Rejected:
         return None
-
-
-# ---- an analysis under a substitution -----------------------------------------------------------
-
-Change: TypeAlias = Callable[[Poly], Poly]
-_K = TypeVar("_K")
-
-
-def counts_with(counts: Counts, change: Change) -> Counts:
-    """Apply a change to every form of counts; places in the source are dropped."""
-    return Counts(
-        histogram=_all(counts.histogram, change),
-        index=_all(counts.index, change),
-        atoms=_all(counts.atoms, change),
-        macs=change(counts.macs),
-        terms=(),
-        status=counts.status,
-        bounded=counts.bounded,
-    )
-
-
-def traffic_with(traffic: Traffic, change: Change) -> Traffic:
-    """Apply a change to every form of a program's traffic."""
-    least = None if traffic.least is None else _all(traffic.least, change)
-    read, written = _all(traffic.read, change), _all(traffic.written, change)
-    return Traffic(read, written, traffic.unsized, traffic.open, least, tuple(map(change, traffic.full)))
-
-
-def depth_with(depth: Depth, change: Change) -> Depth:
-    """Apply a change to every candidate of a depth, and drop candidates that others now cover."""
-    changed = dict.fromkeys(map(change, depth.candidates))
-    found = latest(*(Depth((form,), depth.exact) for form in changed))
-    return replace(found, full=tuple(map(change, depth.full)))
-
-
-def analysis_with(analysis: Analysis, change: Change) -> Analysis:
-    """Apply a change to every form of an analysis, terms included; conditions and symbols stay."""
-    span = analysis.span
-    terms = tuple(replace(term, count=change(term.count)) for term in analysis.counts.terms)
-    return replace(
-        analysis,
-        inputs=tuple(type_with(one, change) for one in analysis.inputs),
-        outputs=tuple(type_with(one, change) for one in analysis.outputs),
-        counts=replace(counts_with(analysis.counts, change), terms=terms),
-        flops=change(analysis.flops),
-        traffic=traffic_with(analysis.traffic, change),
-        span=None if span is None else Depths(depth_with(span.chain, change), depth_with(span.tree, change)),
-    )
-
-
-def type_with(tensor: NamedType, change: Change) -> NamedType:
-    """Apply a change to every length of an input or output."""
-    parts = (replace(part, shape=tuple(map(change, part.shape))) for part in tensor.type)
-    return NamedType(tensor.name, tuple(parts))
-
-
-def _all(forms: Mapping[_K, Poly], change: Change) -> Mapping[_K, Poly]:
-    return MappingProxyType({key: change(form) for key, form in forms.items()})

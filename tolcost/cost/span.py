@@ -69,7 +69,7 @@ from tolcost.atoms.kit import (
     static_condition,
 )
 from tolcost.atoms.nodes import Block, Build, Fold, Lambda, Node, Program, Ref, Select, Var, Where
-from tolcost.cost.count import MOST_EFFORT, filter_lengths, resolve_name, total_on_empty
+from tolcost.cost.count import MOST_EFFORT, Change, filter_lengths, resolve_name, total_on_empty
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.elementary import FUNCTIONS
 from tolcost.records import Record
@@ -101,9 +101,11 @@ class Depth(Record, frozen=True):
         """Evaluate exactly at a point."""
         return max(evaluate(candidate, values) for candidate in self.candidates)
 
-    def is_bound(self, facts: tuple[Cond, ...] = ()) -> bool:
-        """Whether the form may exceed the depth at some lengths that satisfy the facts."""
-        return not self.exact or not all(is_nonnegative(p, facts) for p in self.full)
+    def map_forms(self, change: Change) -> Depth:
+        """Return this depth with every candidate changed, without those that others are seen to reach now."""
+        changed = dict.fromkeys(map(change, self.candidates))
+        found = latest(*(Depth((form,), self.exact) for form in changed))
+        return Depth(found.candidates, found.exact, tuple(map(change, self.full)))
 
     def is_exact(self, values: Mapping[Symbol, int]) -> bool:
         """Whether the form is known to equal the depth at a point."""
@@ -306,6 +308,10 @@ class Depths(Struct, frozen=True, eq=False):
 
     chain: Depth
     tree: Depth
+
+    def map_forms(self, change: Change) -> Depths:
+        """Return both depths with every form changed."""
+        return Depths(self.chain.map_forms(change), self.tree.map_forms(change))
 
 
 def depths(program: Program, found: Schedules | None = None) -> Depths:

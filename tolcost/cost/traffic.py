@@ -82,6 +82,7 @@ from tolcost.atoms.kit import (
     with_operands,
 )
 from tolcost.atoms.nodes import Block, Input, Node, Program, Var
+from tolcost.cost.count import Change, map_values
 from tolcost.cost.indices import (
     FEW_TERMS,
     IndexValues,
@@ -754,6 +755,12 @@ class Traffic(Struct, frozen=True, eq=False):
     """The bytes read whatever the indices are, where data decides the elements; None where it does not."""
     full: tuple[Poly, ...] = ()
     """Where none of these is negative, all ranges have an element; elsewhere fewer bytes may be read."""
+
+    def map_forms(self, change: Change) -> Traffic:
+        """Return this traffic with every form changed."""
+        least = None if self.least is None else map_values(self.least, change)
+        read, written = map_values(self.read, change), map_values(self.written, change)
+        return Traffic(read, written, self.unsized, self.open, least, tuple(map(change, self.full)))
 
     def is_bound(self, facts: tuple[Cond, ...] = ()) -> bool:
         """Whether the closed form may exceed the bytes moved at some lengths that satisfy the facts."""

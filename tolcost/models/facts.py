@@ -31,7 +31,7 @@ from tolcost.algebra import (
     the_symbol,
     total_known,
 )
-from tolcost.cost.record import Change
+from tolcost.cost.count import Change
 from tolcost.cost.traffic import bytes_of
 from tolcost.diagnostics import quoted, refuse
 from tolcost.elaborate import Inputs, Tensor

@@ -19,6 +19,7 @@ from tolcost.algebra import (
     Symbol,
     substitute,
     substitute_cond,
+    substituting,
     the_symbol,
 )
 from tolcost.atoms.nodes import ATOMS, Condition, Node, Program
@@ -27,7 +28,6 @@ from tolcost.catalogue.graph import HOLDS_A_TENSOR, Body, GraphNode, Inside, met
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.cost import Counts, Traffic, traffic
 from tolcost.cost.count import MacFlow, OutputSources, count_macs, find_mac_flow
-from tolcost.cost.record import counts_with, traffic_with
 from tolcost.diagnostics import Diagnostic
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.values import Missing
@@ -190,9 +190,10 @@ def shapes_of(outputs: Sequence[Known]) -> Iterator[tuple[Poly, ...]]:
 
 def renamed(lowered: Lowered, by: Mapping[Symbol, Poly]) -> Lowered:
     """Rename symbols wherever the cost or an output mentions them."""
+    put = substituting(by)
     made = ComputedCost(
-        counts_with(lowered.counts, lambda form: substitute(form, by)),
-        traffic_with(lowered.traffic, lambda form: substitute(form, by)),
+        lowered.counts.map_forms(put),
+        lowered.traffic.map_forms(put),
         tuple(replaced(known, by) for known in lowered.outputs),
     )
     return replace(

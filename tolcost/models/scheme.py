@@ -8,9 +8,9 @@ conditions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -48,22 +48,11 @@ from tolcost.models.patterns import Answers, Cases, cases_of, numbers
 # === Layout: the positions of a scheme's forms in its result, so that values can take their places.
 
 
-FormPlaces = tuple[tuple[Hashable, int], ...]
-"""The keys of a mapping, with the position of the form of each."""
-
-
 class Layout(Struct, frozen=True, eq=False):
-    """The positions of all forms."""
+    """The forms of a scheme, and the positions among them of the shapes of its outputs."""
 
     general: Lowered
     forms: tuple[Poly, ...]
-    histogram: FormPlaces
-    index: FormPlaces
-    atoms: FormPlaces
-    macs: int
-    read: FormPlaces
-    written: FormPlaces
-    least: FormPlaces | None
     shapes: tuple[tuple[int, ...] | None, ...]
     """The positions of the shapes of outputs that are tensors."""
 
@@ -73,19 +62,9 @@ class Layout(Struct, frozen=True, eq=False):
 
     def at(self, values: Sequence[Poly], full: tuple[Poly, ...] = ()) -> ComputedCost:
         """Return the result of the scheme for these values of its forms; ``full`` is for its traffic."""
-        general = self.general
-        counts = Counts(
-            _mapped(self.histogram, values),
-            _mapped(self.index, values),
-            _mapped(self.atoms, values),
-            values[self.macs],
-            (),
-            general.counts.status,
-            general.counts.bounded,
-        )
-        least = None if self.least is None else _mapped(self.least, values)
-        read, written = _mapped(self.read, values), _mapped(self.written, values)
-        traffic = Traffic(read, written, general.traffic.unsized, general.traffic.open, least, full)
+        general, put = self.general, dict(zip(self.forms, values, strict=False)).__getitem__
+        counts = general.counts.map_forms(put)
+        traffic = replace(replace(general.traffic, full=()).map_forms(put), full=full)
         outputs = [
             self._output(known, shape, values)
             for known, shape in zip(general.outputs, self.shapes, strict=True)
@@ -139,28 +118,13 @@ class Instance:
                 yield tuple([values[place] for place in shape]), known.space
 
 
-def _mapped(places: FormPlaces, values: Sequence[Poly]) -> Mapping[Any, Poly]:
-    return MappingProxyType({key: values[place] for key, place in places})
-
-
 def layout_of(general: Lowered, forms: tuple[Poly, ...]) -> Layout:
     """Find the positions of a scheme's forms in its result."""
     at = {form: place for place, form in enumerate(forms)}
 
-    def places(mapping: Mapping[Any, Poly]) -> FormPlaces:
-        return tuple((key, at[form]) for key, form in mapping.items())
-
-    counts, traffic = general.counts, general.traffic
     return Layout(
         general,
         forms,
-        places(counts.histogram),
-        places(counts.index),
-        places(counts.atoms),
-        at[counts.macs],
-        places(traffic.read),
-        places(traffic.written),
-        None if traffic.least is None else places(traffic.least),
         tuple(
             tuple(at[d] for d in known.shape) if isinstance(known, Tensor) else None
             for known in general.outputs

@@ -19,7 +19,8 @@ from tolcost.catalogue.conformance import Report, Result
 from tolcost.catalogue.general.record import OperatorForms
 from tolcost.catalogue.listing import Entry, LibraryProgram, ProgramLibrary, attributes
 from tolcost.catalogue.specs import FOLDER_OF_DOMAIN, Library, Spec
-from tolcost.cost import CountStatus, count
+from tolcost.certainty import Certainty
+from tolcost.cost import count
 from tolcost.cost.derive import Derivation, derive
 from tolcost.diagnostics import visible
 from tolcost.elaborate.inputs import arguments
@@ -452,7 +453,7 @@ class CostedProgram(Struct, frozen=True, eq=False):
 
     program: LibraryProgram
     eops: Poly
-    status: CountStatus
+    status: Certainty
     by_data: tuple[str, ...]
 
     @property

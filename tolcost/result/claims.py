@@ -11,13 +11,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from tolcost.algebra import Order
-
-Certainty = Literal["exact", "upper bound", "lower bound", "no bound", "depends on data", "invalid"]
-"""How a figure stands to what a run counts; one that depends on data is exact in what data decides.
-
-One that lacks some nodes, and has others at their dearer side, bounds nothing; neither does the figure of an
-invalid model, which cannot run.
-"""
+from tolcost.certainty import Certainty
 
 Relation: TypeAlias = Literal["same", "cheaper", "not costlier", "costlier", "crosses", "undecided"]
 """``cheaper`` is strict: never costlier, and cheaper at a known point; ``not costlier`` may be the same."""
@@ -54,23 +48,6 @@ def claim_of(order: Order) -> Claim:
     more = False if order.never_above else True if order.above else None
     less = False if order.never_below else True if order.below else None
     return Claim(more, less)
-
-
-INCOMPLETE: frozenset[Certainty] = frozenset(("lower bound", "no bound", "invalid"))
-"""The form lacks something."""
-FROM_ABOVE: frozenset[Certainty] = frozenset(("upper bound", "no bound", "invalid"))
-"""Something in the form may be less."""
-
-
-def certainty_of_sum(above: bool, lacking: bool) -> Certainty:
-    """What a sum is of which some parts may be less, or some are lacking.
-
-    >>> certainty_of_sum(above=True, lacking=True), certainty_of_sum(above=False, lacking=True)
-    ('no bound', 'lower bound')
-    """
-    if lacking:
-        return "no bound" if above else "lower bound"
-    return "upper bound" if above else "exact"
 
 
 _AT_LEAST: frozenset[Certainty] = frozenset(("exact", "depends on data", "lower bound"))

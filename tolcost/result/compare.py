@@ -35,15 +35,17 @@ from tolcost.algebra import (
     to_words,
 )
 from tolcost.algebra.points import hold_at
+from tolcost.certainty import INCOMPLETE, Certainty
 from tolcost.cost.record import NamedType
 from tolcost.diagnostics import quoted, refuse
-from tolcost.result.claims import INCOMPLETE, NOTHING, SAME, Certainty, Claim
+from tolcost.result.claims import NOTHING, SAME, Claim
 from tolcost.result.comparison import CostComparison, FigureDifference
 from tolcost.result.judgement import FormJudgement, judge_forms, unmet
 from tolcost.result.lengths import InputPair, match_lengths, pairs_by_name, shaped
+from tolcost.result.metrics import AMOUNTS
 from tolcost.result.point import MOST_FACTS, facts_of
 from tolcost.result.regions import EVERYWHERE, try_shapes, where_positive
-from tolcost.result.rows import AMOUNTS, TableRow, costs_nothing, gathered
+from tolcost.result.rows import TableRow, costs_nothing, gathered
 from tolcost.result.study import Located, at_example
 from tolcost.show.document import lengths_text
 

@@ -11,6 +11,7 @@ from tolcost.algebra import Poly, Witness, to_text
 from tolcost.cost.device import is_time, time_text
 from tolcost.result.claims import Claim, Relation
 from tolcost.result.judgement import FormJudgement
+from tolcost.result.metrics import LEADING
 from tolcost.result.regions import EVERYWHERE
 from tolcost.result.study import FUNCTIONS
 from tolcost.show.document import (
@@ -126,7 +127,7 @@ class CostComparison(Struct, frozen=True):
     @property
     def whole(self) -> FigureDifference:
         """The EOPs of all of it."""
-        return next(row for row in self.rows if row.metric == "eops" and not row.part)
+        return next(row for row in self.rows if row.metric == LEADING and not row.part)
 
     @property
     def verdict(self) -> Relation:

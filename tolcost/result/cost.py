@@ -13,12 +13,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tolcost.algebra import NotInteger, Poly, Symbol, decide_many, evaluate_many, symbols_of_cond, to_sympy
+from tolcost.certainty import Certainty
 from tolcost.cost.device import Device, Duration, load_device
 from tolcost.cost.record import FormRatio, NamedType
 from tolcost.cost.span import Depth
 from tolcost.cost.weights import Weighed
 from tolcost.diagnostics import Rejected, UnknownLength, quoted, refuse, visible
-from tolcost.result.claims import Certainty
+from tolcost.result.metrics import NAMES, PYTHON
 from tolcost.result.point import Requirement, said_of_lengths, whole_lengths
 from tolcost.result.study import Located, locate_study
 from tolcost.result.view import written
@@ -298,39 +299,19 @@ class Cost(Located, dict=True, frozen=True):
         return self._sympy(self.total.macs)
 
     @property
-    def bytes(self) -> SympyExpr | None:
-        """Bytes in and out, node by node; None where something that moves has no size."""
-        return self._figure("bytes")
-
-    @property
-    def depth(self) -> SympyExpr | None:
-        """The longest chain of functions; None where it is not known."""
-        return self._figure("depth")
-
-    @property
     def depth_tree(self) -> SympyExpr | None:
         """The longest chain of functions of a program, with associative reduces as trees."""
         return self._figure("depth_tree")
 
-    @property
-    def parallelism(self) -> SympyExpr | None:
-        """EOPs over the depth of a program."""
-        return self._figure("parallelism")
+    def __getattr__(self, name: str) -> SympyExpr | None:
+        """Give any other figure by its name; None where it is not known, or what was analysed has none."""
+        if name not in PYTHON:
+            raise AttributeError(f"there is no figure {name!r}")
+        return self._figure(name)
 
-    @property
-    def intensity(self) -> SympyExpr | None:
-        """FLOPs over bytes."""
-        return self._figure("intensity")
-
-    @property
-    def params(self) -> SympyExpr | None:
-        """Parameters of a model, however they are stored."""
-        return self._figure("params")
-
-    @property
-    def peak_bytes(self) -> SympyExpr | None:
-        """The most memory that activations of a model take at once; None where it is not known."""
-        return self._figure("peak_bytes")
+    def __dir__(self) -> list[str]:
+        """Name the figures that there are among the attributes."""
+        return [*super().__dir__(), *self.forms]
 
     @property
     def histogram(self) -> dict[tuple[str, str], SympyExpr]:
@@ -364,7 +345,9 @@ class Cost(Located, dict=True, frozen=True):
         found = self.study.times(known)
         forms = (found.bound, found.whole, found.predicted)
         bound, fused, predicted = (None if form is None else self._sympy(form) for form in forms)
-        return CostTime(known, bound, fused, predicted, found.limits(self.point.values), self.timing)
+        return CostTime(
+            known, bound, fused, predicted, found.limits(self.point.values), self.certainty("time")
+        )
 
     def __getitem__(self, key: str) -> SympyExpr | None:
         """Give a figure by its key, as in ``cost["bytes"]``; None where it is not known."""
@@ -424,7 +407,7 @@ class Cost(Located, dict=True, frozen=True):
             {key: there.number(form) for key, form in total.histogram.items()},
             {key: there.number(form) for key, form in total.index.items()},
             {key: there.number(form) for key, form in total.atoms.items()},
-            there.moves_all and not there.coverage.missing,
+            there.certainty("bytes") == "exact",
             there.status,
         )
 
@@ -537,7 +520,7 @@ class Cost(Located, dict=True, frozen=True):
         """Every figure that has a form of its own, by key; those of a tree below a depth as well."""
         found: dict[str, Form | None] = {}
         for measure in self.measures:
-            key = "depth" if measure.key == "span" else measure.key
+            key = NAMES.get(measure.key, measure.key)
             found |= {key: measure.form} if measure.headed else {}
             found |= {f"{key}_{part.name}": part.form for part in measure.parts if part.name == "tree"}
         found.setdefault("depth_tree", found.get("depth"))

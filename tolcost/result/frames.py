@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from tolcost.diagnostics import Diagnostic, Rejected, quoted, refuse
 from tolcost.result.cost import FigureValue, Points
+from tolcost.result.metrics import TITLES, keys_in
 from tolcost.result.study import Figures, Located, locate_study
 from tolcost.result.view import CostView, figure_data
 from tolcost.show.document import Form, text_of
@@ -63,12 +64,9 @@ def frame_by(cost: Located, by: str, form: Callable[[Form], object]) -> pandas.D
     return pandas.DataFrame(found)
 
 
-_TITLES = {"eops": "EOPs", "flops": "FLOPs", "macs": "MACs", "bytes": "bytes"}
-
-
-def _columns(by: str) -> list[str]:
+def _columns(by: str) -> tuple[str, ...]:
     """The figures of parts; of a line those that it has: what moves, and MACs, are not a line's."""
-    return [name for name in _TITLES if by != "line" or name in ("eops", "flops")]
+    return keys_in("lines" if by == "line" else "columns")
 
 
 def frame_at(points: Points, forms: Mapping[str, Form | None], metrics: Iterable[str]) -> pandas.DataFrame:
@@ -113,12 +111,13 @@ def plotted(
     axes: Axes | None,
 ) -> Axes:
     """Draw onto axes, new ones if none are given."""
-    if metric not in _TITLES:
-        refuse("T0412", f"there is no figure {quoted(metric)} to draw", hint=", ".join(_TITLES))
+    if metric not in TITLES:
+        refuse("T0412", f"there is no figure {quoted(metric)} to draw", hint=", ".join(TITLES))
     if metric not in _columns(by):
-        refuse("T0412", f"a line has no {_TITLES[metric]}", hint="EOPs and FLOPs go by line")
+        known = " and ".join(TITLES[name] for name in _columns(by))
+        refuse("T0412", f"a line has no {TITLES[metric]}", hint=f"{known} go by line")
     if cost.total.amounts[metric] is None:
-        refuse("T0412", f"{_TITLES[metric]} of {quoted(cost.study.name)} are not known")
+        refuse("T0412", f"{TITLES[metric]} of {quoted(cost.study.name)} are not known")
     drawn = _axes() if axes is None else axes
     if cost.point.complete and over is None:
         _bars(cost, metric, by, top, drawn)
@@ -153,7 +152,7 @@ def _bars(cost: Located, metric: str, by: str, top: int, axes: Axes) -> None:
     sizes = _sizes(cost, metric, by)
     largest = sorted(sizes, key=lambda title: sizes[title])[-top:]
     axes.barh(largest, [float(sizes[title]) for title in largest])
-    axes.set_xlabel(_TITLES[metric])
+    axes.set_xlabel(TITLES[metric])
 
 
 def _growth(
@@ -179,7 +178,7 @@ def _growth(
     totals = [float(_number(there, there.total, metric)) for _, there in points]
     axes.plot(lengths, totals, color="black" if parts else None, label=label or "total")
     axes.set_xscale("log", base=2)
-    axes.set(yscale="log", xlabel=over, ylabel=_TITLES[metric])
+    axes.set(yscale="log", xlabel=over, ylabel=TITLES[metric])
     axes.legend()
 
 

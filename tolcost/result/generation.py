@@ -40,12 +40,12 @@ from tolcost.algebra.parse import parse_text
 from tolcost.algebra.poly import affine_parts
 from tolcost.cost.span import Depth
 from tolcost.cost.traffic import bytes_of
-from tolcost.cost.weights import Weighed
 from tolcost.diagnostics import Rejected, quoted, refuse
-from tolcost.models.memory import dominating
+from tolcost.models.memory import Holdings, Peak, dominating
 from tolcost.models.walking import Session
 from tolcost.result.cost import Cost
 from tolcost.result.growth import open_symbol
+from tolcost.result.metrics import keys_in, metrics_in, whole_json
 from tolcost.result.model import (
     ModelStudy,
     Wanted,
@@ -56,31 +56,24 @@ from tolcost.result.model import (
     of_model,
 )
 from tolcost.result.point import Requirement
-from tolcost.result.rows import TableRow, row_with, rows_added
+from tolcost.result.rows import TableRow, rows_added
 from tolcost.result.study import (
     Coverage,
     Group,
     Located,
-    Measure,
     Show,
     Study,
     at_json,
     form_json,
-    functions_json,
-    intensity_measure,
     locate_study,
-    model_measures,
     symbol_json,
 )
 from tolcost.result.time import TimedNodes
-from tolcost.result.totals import figures_with, total_figures
+from tolcost.result.totals import total_figures
 from tolcost.show.document import Fact, Form, Json, lengths_text
 
 _SUCH_AS = "such as 'past: 0..n', which is n runs"
 _STEPS = re.compile(r"\s*(?P<name>.+?)\s*:\s*(?P<first>.+?)\s*\.\.\s*(?P<end>.+?)\s*", re.DOTALL)
-
-
-_PEAK = "bytes, with the cache"
 
 
 class Steps(Struct, frozen=True):
@@ -136,6 +129,7 @@ class GenerationStudy(Study, dict=True, frozen=True):
     asked: tuple[Located, str, str | None, Located | None]
     """What it was made from: a model, its runs, and what comes before them."""
     kind = "model"
+    report = "runs"
 
     def __reduce__(self) -> tuple[object, ...]:
         """What was asked for: a copy is made from that again."""
@@ -155,49 +149,44 @@ class GenerationStudy(Study, dict=True, frozen=True):
         """What is said of the model."""
         return self.pieces[-1].study.remarks()
 
+    @property
+    def holdings(self) -> Holdings:
+        """What the model holds, which it holds once."""
+        return self.pieces[-1].study.holdings
+
     @cached_property
-    def peak(self) -> Depth | None:
+    def peak(self) -> Peak | None:
         """The most memory that activations, the cache among them, take at once in any run."""
         found: list[Poly] = []
+        sure = True
         for piece in self.pieces:
             peak = piece.study.peak
             ends = [piece.most(form) for form in peak.bytes.candidates] if peak is not None else [None]
-            if any(end is None for end in ends):
+            if peak is None or any(end is None for end in ends):
                 return None
             found += [end for end in ends if end is not None]
+            sure &= peak.exact
         kept, exact = dominating(tuple(dict.fromkeys(found)))
-        return Depth(kept, exact)
+        return Peak(Depth(kept, exact), "", sure)
 
-    def measures(self, weighed: Iterable[tuple[str, Weighed]]) -> tuple[Measure, ...]:
-        """The figures of all runs; what is held is held once."""
-        total, held, peak = self.total, self.pieces[-1].study.holdings, self.peak
-        weights = held.parameter_bytes
-        sure = all(piece.study.peak is None or piece.study.peak.exact for piece in self.pieces)
-        both = (
-            None
-            if peak is None or weights is None or not sure
-            else Depth(tuple(weights + one for one in peak.candidates), peak.exact)
-        )
-        return (
-            *model_measures(total, weighed),
-            Measure("params", "parameters", held.parameters),
-            Measure("param_bytes", "parameter bytes", weights),
-            Measure("cache_bytes", "cache at the end", self.cache, "bytes"),
-            Measure("peak_bytes", "peak activations", peak, _PEAK, bound=None if sure else "perhaps more"),
-            Measure("memory_bytes", "memory at most", both, "bytes: parameters and peak"),
-            intensity_measure(total.intensity, total.traffic, total.status),
-        )
+    @property
+    def memory(self) -> Depth | None:
+        """The bytes of parameters and peak together; None where the peak may be more."""
+        peak, weights = self.peak, self.holdings.parameter_bytes
+        if peak is None or weights is None or not peak.exact:
+            return None
+        return Depth(tuple(weights + one for one in peak.bytes.candidates), peak.bytes.exact)
 
-    def compared(self) -> Iterator[tuple[str, str, Poly]]:
-        """The totals, then EOPs and MACs by operator."""
-        return compared_by_operator(self.total, self.pieces[-1].study.holdings, self.groups("op"))
+    def compared_parts(self) -> Iterator[tuple[str, str, Poly]]:
+        """Totals by operator."""
+        return compared_by_operator(self.groups("op"))
 
     def groups(self, by: str) -> tuple[Group, ...]:
         """Figures of all runs by node, operator or scope."""
         found: dict[str, list[Group]] = {}
         for piece in self.pieces:
             for group in piece.study.groups(by):
-                moved = replace(group, figures=figures_with(group.figures, piece.put))
+                moved = replace(group, figures=group.figures.map_forms(piece.put))
                 found.setdefault(group.title, []).append(moved)
         return tuple(
             Group(title, same[-1].nodes, total_figures([group.figures for group in same]))
@@ -206,17 +195,17 @@ class GenerationStudy(Study, dict=True, frozen=True):
 
     def rows(self, by: str, depth: int) -> tuple[TableRow, ...]:
         """The rows of a table of all runs; parameters are those of the model."""
-        tables = [[row_with(row, p.put) for row in p.study.rows(by, depth)] for p in self.pieces]
+        tables = [[row.map_forms(p.put) for row in p.study.rows(by, depth)] for p in self.pieces]
         return tuple(rows_added(tables))
 
     def record(self, cost: Located, metrics: frozenset[str] | None) -> dict[str, Json]:
         """The document of the model, with the figures of all runs and none of single nodes."""
 
         def totals(show: Show) -> dict[str, Json]:
-            found: dict[str, Json] = {m.key: show(m.form) for m in cost.measures if m.key != "weights"}
-            found |= {key: show(None) for key in ("model_bytes", "depth")}  # these are of one run
-            atoms: dict[str, Json] = {name: show(form) for name, form in self.total.atoms.items()}
-            return {**found, "histogram": functions_json(self.total.histogram, show), "atoms": atoms}
+            of_one_run: dict[str, Json] = {
+                m.key: show(None) for m in metrics_in("model") if m.key not in keys_in("runs")
+            }
+            return {**of_one_run, **whole_json(self, show, None)}
 
         inner = self.pieces[-1]
         first, end = to_text(self.runs.first), to_text(self.runs.end)
@@ -267,7 +256,7 @@ def generated(cost: Located, runs: str, prefill: str | None = None, other: Locat
     pieces = [*_decoded(cost, steps, symbol)]
     if prefill is not None:
         pieces.insert(0, _prefilled(cost, steps, prefill, other))
-    total = total_figures([figures_with(piece.study.total, piece.put) for piece in pieces])
+    total = total_figures([piece.study.total.map_forms(piece.put) for piece in pieces])
     forms = (total.eops, total.macs, steps.first, steps.end, *total.atoms.values(), *total.index.values())
     needed = _runs(steps), *(one for piece in pieces for one in piece.needed)
     free = frozenset[Symbol]().union(*(form.free for form in forms))

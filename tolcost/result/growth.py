@@ -28,6 +28,7 @@ from tolcost.algebra import (
 from tolcost.algebra.poly import poly, powers_of
 from tolcost.cost.device import UNIT
 from tolcost.diagnostics import Rejected, quoted, refuse
+from tolcost.result.metrics import METRICS, is_asked, keys_in
 from tolcost.result.model import ModelStudy
 from tolcost.result.regions import positive_from
 from tolcost.result.rows import scope_of
@@ -38,7 +39,6 @@ from tolcost.result.study import (
     Study,
     SweepRow,
     at_example,
-    is_asked,
     locate_study,
     size,
 )
@@ -48,9 +48,9 @@ from tolcost.show.document import Form
 _MOST_POINTS = 200
 _MOST_GROUPS = 12
 _MOST_CROSSINGS = 20
-_USUAL = ("eops", "macs", "bytes", "peak_bytes")
+_USUAL = keys_in("sweep")
 """The figures of a sweep that asks for none."""
-_SHORT = {"bytes": "bytes", "peak_bytes": "peak"}
+_SHORT = {metric.key: metric.short for metric in METRICS if metric.short}
 """Titles that are shorter than labels."""
 _TOLD = ("exact", "depends on data")
 """Figures that are no bounds."""

@@ -32,8 +32,9 @@ from tolcost.algebra import (
 )
 from tolcost.algebra.points import Assignment, hold_at
 from tolcost.algebra.poly import Relu
+from tolcost.certainty import Certainty
 from tolcost.diagnostics import InternalError
-from tolcost.result.claims import Certainty, Claim, Relation, claim_of, conclude
+from tolcost.result.claims import Claim, Relation, claim_of, conclude
 from tolcost.result.regions import proportion, sign_of, signs_of_one, try_shapes
 
 

@@ -18,9 +18,8 @@ from tolcost.catalogue.operand_types import newest_version
 from tolcost.catalogue.reading import load_model as read_model
 from tolcost.catalogue.specs import open_library
 from tolcost.cost.device import CallWork
-from tolcost.cost.record import NamedType, depth_with
+from tolcost.cost.record import NamedType
 from tolcost.cost.span import Depth
-from tolcost.cost.weights import Weighed
 from tolcost.diagnostics import quoted, refuse, visible
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.models.analysis import GraphCost, analyze_graph, conditions_of, depth_of, settling, with_forms
@@ -38,26 +37,21 @@ from tolcost.models.memory import Holdings, Peak, holdings, peak_memory
 from tolcost.models.walking import Session
 from tolcost.platform import with_deep_stack
 from tolcost.result.assumptions import NOTHING, Assumed, assumed, equation
-from tolcost.result.claims import INCOMPLETE
 from tolcost.result.cost import Cost
+from tolcost.result.metrics import metrics_in, part_json, whole_json
 from tolcost.result.point import Point, Requirement, locate
 from tolcost.result.rows import TableRow, path_of, scope_of
 from tolcost.result.study import (
     Figures,
     Group,
     Located,
-    Measure,
-    MeasureBound,
     Show,
     Study,
     at_json,
     form_json,
-    functions_json,
-    intensity_measure,
-    is_asked,
     locate_study,
-    model_measures,
     symbol_json,
+    weighed_json,
 )
 from tolcost.result.time import TimedNodes
 from tolcost.result.totals import (
@@ -74,7 +68,6 @@ from tolcost.result.totals import (
 )
 from tolcost.show.document import UNKNOWN, Fact, Form, Json, form_at
 
-METRICS = ("eops", "flops", "macs", "index", "bytes", "params", "peak", "depth")
 _MOST_NAMED = 3
 _INCOMPLETE = {
     "lower bound": "THE TOTAL IS A LOWER BOUND",
@@ -114,6 +107,7 @@ class ModelStudy(Study, dict=True, frozen=True):
     told: Mapping[str, int] = field(default_factory=dict)
     untold: ModelStudy | None = None
     kind = "model"
+    report = "model"
 
     def __reduce__(self) -> tuple[object, ...]:
         """The model and what is said of it: where a copy is read the model is walked again."""
@@ -140,13 +134,13 @@ class ModelStudy(Study, dict=True, frozen=True):
         if self.untold is None:
             return peak_memory(self.cost)
         found = self.untold.peak
-        return None if found is None else replace(found, bytes=depth_with(found.bytes, self.adder.settle))
+        return None if found is None else replace(found, bytes=found.bytes.map_forms(self.adder.settle))
 
     @cached_property
     def depth(self) -> Depth | None:
         """The longest chain of functions, at most."""
         found = depth_of(self.cost) if self.untold is None else self.untold.depth
-        return None if found is None else depth_with(found, self.adder.settle)
+        return None if found is None else found.map_forms(self.adder.settle)
 
     @property
     def merged(self) -> tuple[tuple[str, str], ...]:
@@ -241,25 +235,9 @@ class ModelStudy(Study, dict=True, frozen=True):
                 said = "bytes count the scores in between; a newer --opset keeps attention whole"
                 yield Fact("attention", f"{calls} written as several operators", said)
 
-    def measures(self, weighed: Iterable[tuple[str, Weighed]]) -> tuple[Measure, ...]:
-        """The figures of the whole model."""
-        total, held, peak = self.total, self.holdings, self.peak
-        sure: MeasureBound | None = None if peak is None or peak.exact else "perhaps more"
-        return (
-            *model_measures(total, weighed),
-            Measure("model_bytes", "bytes of the model", held.bytes, "parameters, inputs and outputs"),
-            Measure("params", "parameters", held.parameters),
-            Measure("param_bytes", "parameter bytes", held.parameter_bytes),
-            Measure(
-                "peak_bytes", "peak activations", None if peak is None else peak.bytes, "bytes", bound=sure
-            ),
-            Measure("depth", "depth", self.depth, bound="at most"),
-            intensity_measure(total.intensity, total.traffic, total.status),
-        )
-
-    def compared(self) -> Iterator[tuple[str, str, Poly]]:
-        """The totals, then EOPs and MACs by operator."""
-        return compared_by_operator(self.total, self.holdings, self.operators)
+    def compared_parts(self) -> Iterator[tuple[str, str, Poly]]:
+        """Totals by operator."""
+        return compared_by_operator(self.operators)
 
     def groups(self, by: str) -> tuple[Group, ...]:
         """Figures by node, operator or scope, in order of appearance."""
@@ -399,16 +377,13 @@ def _first_of(names: Sequence[str]) -> str:
     return ", ".join(names[:_MOST_NAMED]) + more
 
 
-def compared_by_operator(
-    total: Figures, held: Holdings, operators: Iterable[Group]
-) -> Iterator[tuple[str, str, Poly]]:
-    """What a comparison of models is about: the totals, then EOPs and MACs by operator."""
-    yield from (("", "eops", total.eops), ("", "macs", total.macs), ("", "params", held.parameters))
-    if total.bytes is not None:
-        yield "", "bytes", total.bytes
+def compared_by_operator(operators: Iterable[Group]) -> Iterator[tuple[str, str, Poly]]:
+    """Yield what a comparison of models is about besides totals, as far as operators are costed."""
     for group in operators:
-        told = group.figures.told  # of what is not costed there is nothing to compare
-        yield from ((group.title, key, form) for key in ("eops", "macs") if (form := told[key]) is not None)
+        for metric in metrics_in("diff of operators"):
+            form = group.figures.told_of(metric)
+            if form is not None:
+                yield group.title, metric.key, form
 
 
 def _numbers_tried(named: Mapping[str, int], solved: Mapping[str, int]) -> Iterator[Mapping[str, int]]:
@@ -483,7 +458,7 @@ def _study(file: str, cost: GraphCost, numbers: Mapping[str, int], assuming: Ass
     operators = by_operator(cost, adder)
     total = total_figures([group.figures for group in operators], bool(covered.missing))
     if covered.invalid is not None:
-        total = replace(total, status="invalid")
+        total = replace(total, counts=replace(total.counts, status="invalid"))
     return ModelStudy(
         name=cost.model.name,
         file=file,
@@ -607,19 +582,7 @@ def model_record(study: ModelStudy, cost: Located, metrics: frozenset[str] | Non
         types[way].append({"name": name, "type": kind})
 
     def totals(show: Show) -> dict[str, Json]:
-        found: dict[str, Json] = {
-            m.key: show(m.form) for m in cost.measures if m.key not in ("weights", "time")
-        }
-        moved = study.total.traffic
-        found["bytes_exact"] = not moved.open and show.reaches(moved.full) and not study.coverage.missing
-        found["histogram"] = functions_json(study.total.histogram, show)
-        found["atoms"] = {name: show(form) for name, form in study.total.atoms.items()}
-        weighed: dict[str, Json] = {
-            model.name: {"value": show(one := study.weighed(model)), "unit": one.unit}
-            for model in cost.weights
-        }
-        more: dict[str, Json] = {"weighed": weighed} if weighed else {}
-        return {**_asked(found, metrics), **more}
+        return {**whole_json(study, show, metrics), **weighed_json(cost, show)}
 
     return {
         "name": study.name,
@@ -651,10 +614,6 @@ def _condition_json(one: Requirement) -> Json:
     return {"condition": one.text, "reason": visible(one.reason), "node": visible(one.node)}
 
 
-def _asked(figures: dict[str, Json], metrics: frozenset[str] | None) -> dict[str, Json]:
-    return {key: value for key, value in figures.items() if is_asked(key, metrics)}
-
-
 def _coverage_json(study: ModelStudy) -> dict[str, Json]:
     found = study.coverage
     return {
@@ -675,10 +634,10 @@ def _nodes_json(study: ModelStudy, cost: Located, metrics: frozenset[str] | None
     for step, applied in study.cost.steps:
         if applied not in cache:
             figures = study.adder.node(applied)
-            shown = _asked(_figures_json(figures, Show(cost)), metrics)
+            shown = part_json(figures, Show(cost), metrics, node=True)
             record: dict[str, Json] = {**shown, "status": figures.status}
             if cost.point.complete:
-                record["at"] = _asked(_figures_json(figures, Show(cost, at_point=True)), metrics)
+                record["at"] = part_json(figures, Show(cost, at_point=True), metrics, node=True)
             if applied.uncosted:
                 record["problem"] = applied.uncosted[0].why.message
             cache[applied] = record
@@ -692,30 +651,16 @@ def _nodes_json(study: ModelStudy, cost: Located, metrics: frozenset[str] | None
     return found
 
 
-def _figures_json(figures: Figures, show: Show) -> dict[str, Json]:
-    moved, told, index = figures.traffic, figures.told, figures.index_ops
-    return {
-        "eops": show(told["eops"]),
-        "flops": show(told["flops"]),
-        "macs": show(told["macs"]),
-        "index": show(None if figures.status in INCOMPLETE and index == 0 else index),
-        "bytes": show(told["bytes"]),
-        "bytes_exact": not moved.open and show.reaches(moved.full) and figures.status not in INCOMPLETE,
-    }
-
-
 def group_json(
     cost: Located, group: Group, by: str, metrics: frozenset[str] | None = None
 ) -> dict[str, Json]:
     """A group, in closed forms, and in numbers where every length is known."""
-    show = Show(cost)
-    figures = _figures_json(group.figures, show)
-    figures["histogram"] = functions_json(group.figures.histogram, show)
+    figures = part_json(group.figures, Show(cost), metrics, node=False)
     named: dict[str, Json] = {by: group.title, "nodes": group.nodes}
-    found = {**named, **_asked(figures, metrics), "status": group.figures.status}
+    found = {**named, **figures, "status": group.figures.status}
     if cost.point.complete:
         part = cost.share(group.figures)
-        found["at"] = _asked(_figures_json(group.figures, Show(cost, at_point=True)), metrics)
+        found["at"] = part_json(group.figures, Show(cost, at_point=True), metrics, node=True)
         found["share"] = None if part is None else f"{float(part):.6f}"
     return found
 

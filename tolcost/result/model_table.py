@@ -13,8 +13,9 @@ from msgspec import Struct
 from tolcost.algebra import Poly
 from tolcost.cost.device import Duration
 from tolcost.cost.record import FormRatio
-from tolcost.result.rows import AMOUNTS, TableRow, chosen, flat
-from tolcost.result.study import Located, Measure, size
+from tolcost.result.metrics import AMOUNTS, LEADING, TITLES, Measure, keys_in
+from tolcost.result.rows import TableRow, chosen, flat
+from tolcost.result.study import Located, size
 from tolcost.show.document import (
     UNKNOWN,
     Cell,
@@ -35,13 +36,7 @@ from tolcost.show.shorten import MORE, Subterms, shortened, si, subterms
 BY = ("node", "op", "scope")
 COLUMNS = ("op", "type", "shape", "nodes", *AMOUNTS, "intensity", "share", "cumulative", "form")
 SORTS = ("name", "nodes", *AMOUNTS)
-_TITLES = {
-    "eops": "EOPs",
-    "flops": "FLOPs",
-    "macs": "MACs",
-    "intensity": "FLOPs/byte",
-    "form": "EOPs in closed form",
-}
+_TITLES = {**TITLES, "intensity": "FLOPs/byte", "form": "EOPs in closed form"}
 _FIRST = {"op": ("operator", "operators"), "node": ("node", "nodes"), "scope": ("scope", "scopes")}
 _OF = {
     "op": ("nodes", "eops", "share", "macs", "bytes", "parameters", "intensity"),
@@ -67,7 +62,7 @@ class TableView(Struct, frozen=True):
 def shown_rows(cost: Located, at: Located | None, view: TableView) -> list[TableRow]:
     """The rows of a model's table: sorted, cut to the top, with those that cost nothing as one."""
     rows = cost.study.rows(view.by, view.depth)
-    sort = view.sort or ("eops" if view.by == "op" or view.top is not None else None)
+    sort = view.sort or (LEADING if view.by == "op" or view.top is not None else None)
     return chosen(rows, sort, view.top, _sizes(rows, sort, at or cost), _FIRST[view.by][1])
 
 
@@ -75,7 +70,7 @@ def model_table(
     cost: Located, at: Located | None, view: TableView, rows: Sequence[TableRow], named: Subterms
 ) -> ReportTable:
     """The table of a model: numbers at a point; closed forms where there is none, or they are asked for."""
-    measure = view.sort if view.sort in AMOUNTS else "eops"
+    measure = view.sort if view.sort in AMOUNTS else LEADING
     names = columns_of(cost, at, view)
     cells = _Cells(at, view, measure, _total(rows, measure, at), named)
     columns = (Column(view.by, _FIRST[view.by][0], "code"), *(cells.column(name) for name in names))
@@ -98,7 +93,7 @@ def columns_of(cost: Located, at: Located | None, view: TableView) -> tuple[str,
     if view.columns is not None:
         return tuple(name for name in view.columns if name != view.by)
     if at is None or view.symbolic:
-        return ("nodes", "eops", "macs")
+        return ("nodes", *keys_in("diff of operators"))
     names = _OF[view.by]
     return names if cost.point.complete or view.by == "node" else (*names[:-1], "form")
 
@@ -136,7 +131,7 @@ class _Cells(Struct):
         """The head of a column."""
         numbers = self.at is not None and not self.view.symbolic
         kind: CellKind = "text" if name in ("op", "type", "shape", "form") or not numbers else "number"
-        of = f" of {_TITLES.get(self.measure, self.measure)}" if self.measure != "eops" else ""
+        of = f" of {_TITLES.get(self.measure, self.measure)}" if self.measure != LEADING else ""
         title = f"{name}{of}" if name in ("share", "cumulative") else _TITLES.get(name, name)
         return Column(name, title, "number" if name == "nodes" else kind)
 
@@ -152,7 +147,7 @@ class _Cells(Struct):
             case "nodes":
                 return row.nodes
             case "form":
-                return self._form(row.amounts["eops"])
+                return self._form(row.amounts[LEADING])
             case "share":
                 return self._percent(self.amount(row, self.measure))
             case "cumulative":
@@ -208,7 +203,7 @@ def model_blocks(
     rows = shown_rows(cost, at, view)
     forms = [measure.form for measure in measures]
     if "form" in columns_of(cost, at, view):
-        forms += [row.amounts["eops"] for _, row in flat(rows)]
+        forms += [row.amounts[LEADING] for _, row in flat(rows)]
     named = subterms([form for form in forms if isinstance(form, Poly)])
     figures = _figures(cost, at, measures, named, view.exact)
     table = model_table(cost, at, view, rows, named)
@@ -227,7 +222,7 @@ def _figures(
     for measure in measures:
         value = None if at is None else _value(measure, at.value(measure.form), exact)
         form = _form(measure.form, named) if open_ else None
-        rows.append((measure.label, value, form, Remark(measure.remark, measure.bound or "")))
+        rows.append((measure.label, value, form, Remark(measure.remark, measure.said)))
     columns = (
         Column("figure", "figure"),
         Column("value", "value", "number", shown=at is not None),

@@ -31,6 +31,7 @@ from tolcost.models.lowered import Applied, Lowered
 from tolcost.models.memory import lifetimes
 from tolcost.result.compare import match
 from tolcost.result.comparison import CostComparison
+from tolcost.result.metrics import AMOUNTS, HELD, LEADING, TITLES
 from tolcost.result.model import ModelStudy, of_model
 from tolcost.result.rows import TableRow, path_of
 from tolcost.result.study import Figures, Located, at_example
@@ -116,6 +117,7 @@ def _data(cost: Located, forms: _Forms) -> dict[str, Json]:
         "status": cost.status,
         "coverage": study.coverage.text,
         "head": [[label, visible(value)] for label, value in _head(study)],
+        "amounts": {key: TITLES.get(key, key) for key in AMOUNTS},
         "types": [[way, visible(name), visible(kind)] for way, name, kind in study.types(cost.value)],
         "symbols": [
             {
@@ -169,11 +171,11 @@ def _other(old: Located, found: CostComparison, cost: Located, forms: _Forms) ->
         "said": found.said,
         "notes": [visible(note) for note in (*found.notes, *filter(None, (whole.why,)))],
         "requires": [{"text": cond_text(one), "test": condition_tree(one, forms.number)} for one in needed],
-        "eops": forms.number(whole.old),
+        LEADING: forms.number(whole.old),
         "operators": [
-            {"title": visible(row.part), "eops": forms.number(row.old)}
+            {"title": visible(row.part), LEADING: forms.number(row.old)}
             for row in found.rows
-            if row.metric == "eops" and row.part
+            if row.metric == LEADING and row.part
         ],
         "layers": [
             [visible(row.part), forms.number(row.old), forms.number(row.new)]
@@ -222,7 +224,7 @@ def _nodes(study: ModelStudy, forms: _Forms) -> dict[str, Json]:
     scopes: dict[tuple[str, ...], list[int]] = {}
     derived, rows = _Derived(), study.rows("node", 0)
     for n, (step, applied) in enumerate(study.cost.steps):
-        key = (id(applied), rows[n].amounts["parameters"])
+        key = (id(applied), rows[n].amounts[HELD])
         if key not in numbers:
             numbers[key] = len(kinds)
             kinds.append(_kind(applied, rows[n], forms, derived))
@@ -250,9 +252,9 @@ def _sum(
 ) -> dict[str, Json]:
     """What the nodes of a scope cost together."""
     figures = study.adder.add(parts_of(study.cost.nodes[n] for n in inside))
-    held = [form for n in inside if (form := rows[n].amounts["parameters"]) is not None]
+    held = [form for n in inside if (form := rows[n].amounts[HELD]) is not None]
     parameters = forms.number(total_of(held))
-    return {"path": [visible(part) for part in path], **forms.figures(figures), "parameters": parameters}
+    return {"path": [visible(part) for part in path], **forms.figures(figures), HELD: parameters}
 
 
 class _Derived(Struct):

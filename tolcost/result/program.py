@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -10,12 +10,12 @@ from msgspec.structs import replace
 
 from tolcost.algebra import ZERO, Poly, Symbol, atom, restricting, to_text, total_of
 from tolcost.cost.count import CountKey, Counts, Term
-from tolcost.cost.record import Analysis, NamedType, analysis_with, shipped
-from tolcost.cost.span import Depth
-from tolcost.cost.weights import Weighed, weigh
+from tolcost.cost.record import Analysis, FormRatio, NamedType, shipped
+from tolcost.cost.span import Depths
+from tolcost.cost.weights import weigh
 from tolcost.diagnostics import Source, place, quoted, refuse, visible
 from tolcost.result.assumptions import assumed
-from tolcost.result.claims import Certainty
+from tolcost.result.metrics import HELD, whole_json
 from tolcost.result.point import line_in, requirements
 from tolcost.result.rows import TableRow
 from tolcost.result.study import (
@@ -24,24 +24,17 @@ from tolcost.result.study import (
     Figures,
     Group,
     Located,
-    Measure,
-    Portion,
     Show,
     Study,
     at_json,
-    bound_of,
-    bytes_measure,
     figures_of,
-    functions_json,
-    intensity_measure,
     symbol_json,
+    weighed_json,
 )
 from tolcost.result.time import TimedNodes, largest_of, work_of
 from tolcost.show.document import Code, Fact, Form, Json, text_of
 from tolcost.syntax import read_source
 
-METRICS = ("eops", "flops", "macs", "bytes", "span", "index", "atoms")
-_TREES = "associative reduces as trees"
 _MOST_BOUNDS = 3
 
 
@@ -50,6 +43,7 @@ class ProgramStudy(Study, frozen=True):
 
     analysis: Analysis
     kind = "program"
+    report = "program"
 
     def types(self, put: Callable[[Form], Form | None]) -> Iterator[tuple[str, str, str]]:
         """Inputs and outputs, as in ``R [n, k]``; a numeric is just its space."""
@@ -66,9 +60,19 @@ class ProgramStudy(Study, frozen=True):
         return self.analysis.idle
 
     @property
-    def depth(self) -> Depth | None:
-        """The longest chain of functions; None where it is not known."""
-        return None if self.analysis.span is None else self.analysis.span.chain
+    def span(self) -> Depths | None:
+        """The depth, with reduces as chains and as trees; None where it is not known."""
+        return self.analysis.span
+
+    @property
+    def parallelism(self) -> FormRatio | None:
+        """EOPs over the depth; None where that is 0 at all lengths."""
+        return self.analysis.parallelism
+
+    @property
+    def parallelism_tree(self) -> FormRatio | None:
+        """EOPs over the depth with associative reduces as trees."""
+        return self.analysis.parallelism_tree
 
     def remarks(self) -> Iterator[Fact]:
         """The lines that make counts upper bounds."""
@@ -77,30 +81,9 @@ class ProgramStudy(Study, frozen=True):
             code = Code(f"{line_in(span, self.file)}: {visible(text)}")
             yield Fact("bounded by", code, "data decides what it computes")
 
-    def measures(self, weighed: Iterable[tuple[str, Weighed]]) -> tuple[Measure, ...]:
-        """Every figure with its parts."""
-        total, analysis = self.total, self.analysis
-        atoms = tuple(Portion(name, "", form) for name, form in total.atoms.items())
-        found = [
-            Measure("eops", "EOPs", total.eops, parts=_counted(total.histogram)),
-            Measure("flops", "FLOPs", total.flops),
-            Measure("macs", "MACs", total.macs),
-            *(Measure("weights", name, value, value.unit) for name, value in weighed),
-            *_traffic(analysis, total.status),
-            *_span(analysis, total.status),
-        ]
-        if total.index:
-            found.append(Measure("index", "index", None, parts=_counted(total.index), headed=False))
-        found.append(Measure("atoms", "atoms", None, parts=atoms, headed=False))
-        return tuple(found)
-
-    def compared(self) -> Iterator[tuple[str, str, Poly]]:
-        """The totals, then counts by function and space."""
-        total = self.total
-        yield from (("", "eops", total.eops), ("", "flops", total.flops), ("", "macs", total.macs))
-        if total.bytes is not None:
-            yield "", "bytes", total.bytes
-        for (name, space), form in total.histogram.items():
+    def compared_parts(self) -> Iterator[tuple[str, str, Poly]]:
+        """Counts by function and space."""
+        for (name, space), form in self.total.histogram.items():
             yield FUNCTIONS, f"{name}:{space}", form
 
     def groups(self, by: str) -> tuple[Group, ...]:
@@ -117,27 +100,26 @@ class ProgramStudy(Study, frozen=True):
                 where = ("" if source == self.file else visible(source), place(term.span).line)
                 lines.setdefault(where, []).append(term)
         return tuple(
-            Group(f"{file}:{line}" if file else f"line {line}", len(terms), self._of(terms))
+            Group(f"{file}:{line}" if file else f"line {line}", len(terms), self.of_terms(terms))
             for (file, line), terms in sorted(lines.items())
         )
 
-    def _of(self, terms: Sequence[Term]) -> Figures:
+    def of_terms(self, terms: Sequence[Term]) -> Figures:
+        """The figures of some places in the source: those that go by line."""
         counts: dict[CountKey, list[Poly]] = {}
         for term in terms:
             counts.setdefault((term.function, term.space), []).append(term.count)
         histogram = {key: total_of(forms) for key, forms in counts.items()}
         atoms = dict.fromkeys(self.total.atoms, ZERO) | {"lambda": total_of(histogram.values())}
-        own = Counts(histogram, {}, atoms, ZERO, (), "exact")
-        flops = weigh(own, shipped("flops")).numerator
-        return replace(self.total, histogram=histogram, index={}, atoms=atoms, macs=ZERO, flops=flops)
+        own = Counts(histogram, {}, atoms, ZERO, (), self.total.status)
+        return replace(self.total, counts=own, flops=weigh(own, shipped("flops")).numerator)
 
     def record(self, cost: Located, metrics: frozenset[str] | None) -> dict[str, Json]:
         """An entry of the document of ``analyze``."""
-        analysis, wanted = self.analysis, frozenset(METRICS) if metrics is None else metrics
-        weighed = tuple((model.name, self.weighed(model)) for model in cost.weights)
+        analysis = self.analysis
 
         def figures(show: Show) -> dict[str, Json]:
-            return _figures_json(analysis, wanted, weighed, show)
+            return {**whole_json(self, show, metrics), **weighed_json(cost, show)}
 
         return {
             "name": self.name,
@@ -172,24 +154,29 @@ class ProgramStudy(Study, frozen=True):
         gone = found.put.keys()
         fresh = {s for form in found.put.values() for s in form.free} - set(self.symbols)
         symbols = (*(s for s in self.symbols if s not in gone), *sorted(fresh, key=lambda s: s.key))
-        study = program_study(replace(analysis_with(self.analysis, found.change), symbols=symbols))
+        study = program_study(replace(self.analysis.map_forms(found.change), symbols=symbols))
         return replace(study, requirements=found.conditions(self.requirements), assumed=found)
 
     def rows(self, by: str, depth: int) -> tuple[TableRow, ...]:
         """The program is one row."""
-        return (TableRow(self.name, 1, {**self.total.amounts, "parameters": ZERO}),)
+        return (TableRow(self.name, 1, {**self.total.amounts, HELD: ZERO}, status=self.total.status),)
 
 
 def program_study(analysis: Analysis) -> ProgramStudy:
     """Bring an analysis into the form that everything is shown and compared in: as it is where it holds."""
-    analysis = _where_it_holds(analysis)
+    needed = requirements(analysis.conditions, analysis.unproved)
+    return replace(counted_study(_where_it_holds(analysis)), requirements=needed)
+
+
+def counted_study(analysis: Analysis) -> ProgramStudy:
+    """Bring an analysis into the form of a study, with its forms as they were counted."""
     return ProgramStudy(
         name=analysis.name,
         file=analysis.file,
         inputs=analysis.inputs,
         symbols=analysis.symbols,
         total=figures_of(analysis),
-        requirements=requirements(analysis.conditions, analysis.unproved),
+        requirements=(),
         coverage=Coverage(1, ()),
         analysis=analysis,
     )
@@ -198,36 +185,7 @@ def program_study(analysis: Analysis) -> ProgramStudy:
 def _where_it_holds(analysis: Analysis) -> Analysis:
     """Forms without what the conditions of an analysis settle."""
     facts = tuple(one.condition for one in analysis.conditions)
-    return analysis_with(analysis, cache(restricting(facts))) if facts else analysis
-
-
-def _counted(counts: Mapping[CountKey, Poly]) -> tuple[Portion, ...]:
-    return tuple(Portion(name, space, form) for (name, space), form in sorted(counts.items()))
-
-
-def _traffic(analysis: Analysis, status: Certainty) -> Iterator[Measure]:
-    moved = analysis.traffic
-    ways = (("read", moved.read), ("written", moved.written))
-    parts = tuple(Portion(way, space, form) for way, spaces in ways for space, form in spaces.items())
-    yield bytes_measure("bytes", moved, parts)
-    if analysis.intensity is not None and moved.total != 0:
-        yield intensity_measure(analysis.intensity, moved, status)
-
-
-def _span(analysis: Analysis, status: Certainty) -> Iterator[Measure]:
-    depth = analysis.span
-    if depth is None:
-        yield Measure("span", "depth", None)
-        return
-    differs = depth.tree != depth.chain
-    tree = (Portion("tree", "", depth.tree, _TREES),) if differs else ()
-    exact, full = depth.chain.exact, depth.chain.full
-    bound = None if exact else bound_of("span", status)
-    yield Measure("span", "depth", depth.chain, "", tree, full=full, bound=bound)
-    if analysis.parallelism is not None and analysis.parallelism_tree is not None and analysis.eops != 0:
-        wide = (Portion("tree", "", analysis.parallelism_tree),) if differs else ()
-        bound = None if exact else bound_of("parallelism", status)
-        yield Measure("parallelism", "parallelism", analysis.parallelism, "", wide, full=full, bound=bound)
+    return analysis.map_forms(cache(restricting(facts))) if facts else analysis
 
 
 def _type(tensor: NamedType, put: Callable[[Form], Form | None]) -> str:
@@ -248,58 +206,6 @@ def _tensor_json(tensor: NamedType) -> dict[str, Json]:
     ]
     first = parts[0] if len(parts) == 1 else None
     return {"name": tensor.name, **(first if isinstance(first, dict) else {"components": parts})}
-
-
-def _figures_json(
-    analysis: Analysis,
-    wanted: frozenset[str],
-    weighed: Sequence[tuple[str, Weighed]],
-    show: Show,
-) -> dict[str, Json]:
-    """The figures asked for; the same keys for closed forms and for numbers."""
-    groups: dict[str, Callable[[], dict[str, Json]]] = {
-        "eops": lambda: {
-            "eops": show(analysis.eops),
-            "histogram": functions_json(analysis.counts.histogram, show),
-        },
-        "flops": lambda: {"flops": show(analysis.flops)},
-        "macs": lambda: {"macs": show(analysis.counts.macs)},
-        "bytes": lambda: _bytes_json(analysis, show),
-        "span": lambda: _span_json(analysis, show),
-        "index": lambda: {"index": functions_json(analysis.counts.index, show)},
-        "atoms": lambda: {"atoms": {name: show(form) for name, form in analysis.counts.atoms.items()}},
-    }
-    found: dict[str, Json] = {}
-    for metric, group in groups.items():
-        found.update(group() if metric in wanted else {})
-    if weighed:
-        found["weighed"] = {name: {"value": show(one), "unit": one.unit} for name, one in weighed}
-    return found
-
-
-def _bytes_json(analysis: Analysis, show: Show) -> dict[str, Json]:
-    moved = analysis.traffic
-    return {
-        "bytes": show(moved.total),
-        "bytes_exact": not moved.open and show.reaches(moved.full),
-        "traffic": {
-            "read": {space: show(form) for space, form in moved.read.items()},
-            **({"certain": {s: show(form) for s, form in moved.least.items()}} if moved.least else {}),
-            "written": {space: show(form) for space, form in moved.written.items()},
-        },
-        "intensity": show(analysis.intensity),
-    }
-
-
-def _span_json(analysis: Analysis, show: Show) -> dict[str, Json]:
-    depth = analysis.span
-    return {
-        "span": show(None if depth is None else depth.chain),
-        "span_tree": show(None if depth is None else depth.tree),
-        "span_exact": depth is not None and depth.chain.exact and show.reaches(depth.chain.full),
-        "parallelism": show(analysis.parallelism),
-        "parallelism_tree": show(analysis.parallelism_tree),
-    }
 
 
 def program_source(path: str | Path) -> Source:

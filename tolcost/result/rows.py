@@ -12,7 +12,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tolcost.algebra import Poly, total_known
+from tolcost.certainty import INCOMPLETE, Certainty, least_sure
 from tolcost.cost.record import FormRatio
+from tolcost.result.metrics import AMOUNTS, HELD, LEADING, TITLES, keys_in
 
 if TYPE_CHECKING:
     from tolcost.catalogue.graph import GraphNode
@@ -116,8 +118,8 @@ def _shortened(scope: ModuleScope, branches: Sequence[_Branch]) -> ModuleScope:
 # === Rows.
 
 
-AMOUNTS = ("eops", "flops", "macs", "bytes", "parameters")
-"""What adds up."""
+_WORK = keys_in("diff of operators")
+"""A part without any of these costs nothing."""
 
 
 class TableRow(Struct, frozen=True, eq=False):
@@ -137,14 +139,19 @@ class TableRow(Struct, frozen=True, eq=False):
     """How often each operator is applied that costs something, of a scope."""
     times: int = 1
     children: tuple[TableRow, ...] = ()
-    partly: bool = False
-    """Whether some of the nodes are not costed: the others come to the amounts."""
+    status: Certainty = "exact"
+    """How sure its counts are; where some of the nodes are not costed, the others come to the amounts."""
+
+    @property
+    def partly(self) -> bool:
+        """Whether some of the nodes are not costed."""
+        return self.status in INCOMPLETE
 
     @property
     def shown(self) -> str:
         """Its title, with how many are alike."""
         title = f"{self.title} ×{self.times}" if self.times > 1 else self.title
-        return f"{title}, in part" if self.partly and self.amounts["eops"] is not None else title
+        return f"{title}, in part" if self.partly and self.amounts[LEADING] is not None else title
 
     @property
     def intensity(self) -> FormRatio | None:
@@ -152,18 +159,26 @@ class TableRow(Struct, frozen=True, eq=False):
         moved, done = self.amounts["bytes"], self.amounts["flops"]
         return None if self.partly or moved is None or done is None or moved == 0 else FormRatio(done, moved)
 
+    def map_forms(self, change: Callable[[Poly], Poly]) -> TableRow:
+        """Return this row and those below with what they cost changed; parameters are held, not spent."""
+        amounts = {
+            key: form if form is None or key == HELD else change(form) for key, form in self.amounts.items()
+        }
+        return replace(
+            self, amounts=amounts, children=tuple(child.map_forms(change) for child in self.children)
+        )
+
 
 def gathered(title: str, rows: Sequence[TableRow]) -> TableRow:
     """Several rows as one."""
     added = {key: total_known([row.amounts[key] for row in rows]) for key in AMOUNTS}
-    partly = any(row.partly for row in rows)
-    return TableRow(title, sum(row.nodes for row in rows), MappingProxyType(added), partly=partly)
+    status = least_sure(row.status for row in rows)
+    return TableRow(title, sum(row.nodes for row in rows), MappingProxyType(added), status=status)
 
 
 def costs_nothing(row: TableRow, measure: str | None) -> bool:
     """Whether there is nothing to show of a row: none of what is sorted by, else no function on data."""
-    keys = (measure,) if measure in AMOUNTS else ("eops", "macs")
-    return all(row.amounts[key] == 0 for key in keys)
+    return all(row.amounts[key] == 0 for key in ((measure,) if measure in AMOUNTS else _WORK))
 
 
 def chosen(
@@ -176,7 +191,7 @@ def chosen(
 
     ``sizes`` are numbers to sort by, for each row by its identity; ``what`` is what rows are called.
     """
-    outside = [row for row in rows if not row.nodes and sort != "parameters"]
+    outside = [row for row in rows if not row.nodes and sort != HELD]
     kept = [row for row in rows if not costs_nothing(row, sort)]
     nothing = [row for row in rows if row not in outside and costs_nothing(row, sort)]
     free = [row for row in nothing if not row.partly]
@@ -190,8 +205,8 @@ def chosen(
     shown = shown[: len(shown) - len(rest)]
     shown += [gathered(f"{len(rest):,} more", rest)] if rest else []
     shown += map(_without_amounts, _as_one(f"{len(unknown):,} {what} not costed", unknown))
-    lacking = {"flops": "FLOPs", "macs": "MACs", "bytes": "bytes", "parameters": "parameters"}
-    shown += _as_one(f"{len(free):,} {what} without {lacking.get(sort or '', 'cost')}", free)
+    lacking = "cost" if sort not in AMOUNTS or sort == LEADING else TITLES.get(sort, sort)
+    shown += _as_one(f"{len(free):,} {what} without {lacking}", free)
     return [*shown, *outside]
 
 
@@ -203,7 +218,7 @@ def _as_one(title: str, rows: Sequence[TableRow]) -> Iterator[TableRow]:
 
 def _without_amounts(row: TableRow) -> TableRow:
     """A row of which nothing is known but the parameters that it holds."""
-    kept = {key: row.amounts[key] if key == "parameters" else None for key in AMOUNTS}
+    kept = {key: row.amounts[key] if key == HELD else None for key in AMOUNTS}
     title = row.title if row.title.endswith(" not costed") else f"{row.title}, not costed"
     return replace(row, title=title, amounts=MappingProxyType(kept))
 
@@ -215,15 +230,6 @@ def flat(rows: Iterable[TableRow], level: int = 0) -> Iterator[tuple[int, TableR
         yield from flat(row.children, level + 1)
 
 
-def row_with(row: TableRow, change: Callable[[Poly], Poly]) -> TableRow:
-    """A row with its amounts changed; parameters are held, not spent."""
-    amounts = {
-        key: form if form is None or key == "parameters" else change(form)
-        for key, form in row.amounts.items()
-    }
-    return replace(row, amounts=amounts, children=tuple(row_with(child, change) for child in row.children))
-
-
 def rows_added(tables: Sequence[Sequence[TableRow]]) -> Iterator[TableRow]:
     """Rows of the same title as one."""
     found: dict[str, list[TableRow]] = {}
@@ -231,6 +237,6 @@ def rows_added(tables: Sequence[Sequence[TableRow]]) -> Iterator[TableRow]:
         found.setdefault(row.title, []).append(row)
     for same in found.values():
         whole, last = gathered("", same), same[-1]
-        amounts = {**whole.amounts, "parameters": last.amounts["parameters"]}
+        amounts = {**whole.amounts, HELD: last.amounts[HELD]}
         children = tuple(rows_added([row.children for row in same]))
-        yield replace(last, amounts=amounts, children=children, partly=whole.partly)
+        yield replace(last, amounts=amounts, children=children, status=whole.status)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -30,36 +30,83 @@ from tolcost.algebra import (
     to_text,
     total_of,
 )
+from tolcost.certainty import FROM_ABOVE, INCOMPLETE, Certainty
 from tolcost.cost import Analysis, FormRatio, Traffic
-from tolcost.cost.count import CountKey, Counts, applied
+from tolcost.cost.count import Change, CountKey, Counts
 from tolcost.cost.device import UNIT, CallWork, Device
 from tolcost.cost.record import NamedType
 from tolcost.cost.weights import Weighed, Weights, weigh
 from tolcost.diagnostics import Diagnostic, UnknownLength, quoted, refuse
 from tolcost.records import AbstractMeta
 from tolcost.result.assumptions import NOTHING, Assumed
-from tolcost.result.claims import FROM_ABOVE, INCOMPLETE, Certainty, certainty_of_sum
+from tolcost.result.metrics import (
+    BASES,
+    COLUMNS,
+    LEADING,
+    Measure,
+    MeasuredStudy,
+    Metric,
+    Place,
+    Reaches,
+    Weighings,
+    certainty_of,
+    is_anywhere,
+    metrics_in,
+)
 from tolcost.result.point import Point, Requirement, facts_of, locate
 from tolcost.result.rows import TableRow
 from tolcost.result.time import LimitChange, TimedNodes, Times, error_of, percent
 from tolcost.show.document import Fact, Form, Json, Valuation, form_at, number, symbols_in, text_of
 
+if TYPE_CHECKING:
+    from tolcost.cost.span import Depth, Depths
+    from tolcost.models.memory import Holdings, Peak
+
 
 class Figures(Struct, frozen=True):
     """What some work costs together: a program, a node, or many of them."""
 
-    histogram: Mapping[CountKey, Poly]
-    index: Mapping[CountKey, Poly]
-    atoms: Mapping[str, Poly]
-    macs: Poly
+    counts: Counts
     flops: Poly
     traffic: Traffic
-    status: Certainty
+
+    def map_forms(self, change: Change) -> Figures:
+        """Return these figures with every form changed."""
+        return Figures(self.counts.map_forms(change), change(self.flops), self.traffic.map_forms(change))
+
+    @property
+    def status(self) -> Certainty:
+        """How sure the counts are."""
+        return self.counts.status
+
+    @property
+    def histogram(self) -> Mapping[CountKey, Poly]:
+        """Functions applied to data, by function and space."""
+        return self.counts.histogram
+
+    @property
+    def index(self) -> Mapping[CountKey, Poly]:
+        """Functions that only compute coordinates, by function and space."""
+        return self.counts.index
+
+    @property
+    def atoms(self) -> Mapping[str, Poly]:
+        """The five atoms."""
+        return self.counts.atoms
+
+    @property
+    def macs(self) -> Poly:
+        """Multiplications whose product is added up."""
+        return self.counts.macs
 
     @property
     def eops(self) -> Poly:
         """Elementary functions applied to data."""
-        return applied(self.histogram, self.atoms, self.status in FROM_ABOVE)
+        return self.counts.eops
+
+    def applications(self, names: Container[str]) -> Poly:
+        """Return how often functions of some names are applied to data."""
+        return total_of(form for (name, _), form in self.histogram.items() if name in names)
 
     @property
     def index_ops(self) -> Poly:
@@ -73,14 +120,22 @@ class Figures(Struct, frozen=True):
 
     @property
     def amounts(self) -> dict[str, Poly | None]:
-        """What adds up, by name."""
-        return {"eops": self.eops, "flops": self.flops, "macs": self.macs, "bytes": self.bytes}
+        """Every metric of a part, by key."""
+        return {metric.key: self.amount(metric) for metric in COLUMNS}
 
     @property
     def told(self) -> dict[str, Poly | None]:
-        """What a part adds to a sum, by name: where it is not costed and comes to 0, that is not known."""
-        lacking = self.status in INCOMPLETE
-        return {name: None if lacking and form == 0 else form for name, form in self.amounts.items()}
+        """What a part adds to a sum, by key."""
+        return {metric.key: self.told_of(metric) for metric in COLUMNS}
+
+    def amount(self, metric: Metric) -> Poly | None:
+        """Return a metric of this work; None where it is one of a whole alone, or not known."""
+        return None if metric.of is None else metric.of(self)
+
+    def told_of(self, metric: Metric) -> Poly | None:
+        """Return what a part adds to a sum: where it is not costed and comes to 0, that is not known."""
+        form = self.amount(metric)
+        return None if form == 0 and self.status in INCOMPLETE else form
 
     @property
     def intensity(self) -> FormRatio | None:
@@ -91,17 +146,8 @@ class Figures(Struct, frozen=True):
 
 
 def figures_of(analysis: Analysis) -> Figures:
-    """The figures of a program."""
-    counts = analysis.counts
-    return Figures(
-        counts.histogram,
-        counts.index,
-        counts.atoms,
-        counts.macs,
-        analysis.flops,
-        analysis.traffic,
-        counts.status,
-    )
+    """Return the figures of a program."""
+    return Figures(analysis.counts, analysis.flops, analysis.traffic)
 
 
 class Group(Struct, frozen=True):
@@ -211,103 +257,6 @@ _FOR_WHAT = "for this arithmetic"
 """What times are a bound of: other definitions of the same values may take less."""
 
 
-class Portion(Struct, frozen=True, eq=False):
-    """A part of a measure: a function in a space, an atom, bytes of a space."""
-
-    name: str
-    space: str
-    form: Form
-    remark: str = ""
-
-
-MeasureBound: TypeAlias = Literal["at most", "at least", "perhaps more", "no bound", "one bound over another"]
-
-
-class Measure(Struct, frozen=True, eq=False):
-    """A figure: its key for programs, its name for people, its closed form (None: not known), its parts."""
-
-    key: str
-    label: str
-    form: Form | None
-    unit: str = ""
-    parts: tuple[Portion, ...] = ()
-    headed: bool = True
-    """False where only the parts are figures, as with the five atoms."""
-    full: tuple[Poly, ...] = ()
-    """Where none of them is negative it is exact; elsewhere, and where that is open, at most that."""
-    bound: MeasureBound | None = None
-    """What it is, where it may be less or more."""
-
-    @property
-    def remark(self) -> str:
-        """The unit, and whether it is a bound; nothing of what is not known."""
-        if self.form is None and self.headed:
-            return ""
-        return ", ".join(filter(None, (self.unit, self.bound)))
-
-
-def model_measures(total: Figures, weighed: Iterable[tuple[str, Weighed]]) -> tuple[Measure, ...]:
-    """What nodes cost together: the figures that a model begins with."""
-    lacking: MeasureBound | None = None
-    if total.status in INCOMPLETE:
-        lacking = "no bound" if total.status in FROM_ABOVE else "at least"
-    return (
-        Measure("eops", "EOPs", total.eops, bound=lacking),
-        Measure("flops", "FLOPs", total.flops, bound=lacking),
-        Measure("macs", "MACs", total.macs, bound=lacking),
-        *(Measure("weights", name, value, value.unit, bound=lacking) for name, value in weighed),
-        Measure("index", "index functions", total.index_ops, bound=lacking),
-        bytes_measure("bytes, node by node", total.traffic, status=total.status),
-    )
-
-
-def bytes_measure(
-    label: str, moved: Traffic, parts: tuple[Portion, ...] = (), status: Certainty = "exact"
-) -> Measure:
-    """What is moved: at most that, where lengths would tell elements apart that a closed form does not."""
-    bound: MeasureBound | None = "at least" if status in INCOMPLETE else None
-    bound = bound_of("bytes", status) if moved.open else bound
-    return Measure("bytes", label, moved.total, "", parts, full=moved.full, bound=bound)
-
-
-def intensity_measure(ratio: FormRatio | None, moved: Traffic, status: Certainty) -> Measure:
-    """Functions for each byte: at least that, where bytes are at most those."""
-    bound = bound_of("intensity", status) if moved.open and ratio is not None else None
-    return Measure("intensity", "intensity", ratio, "FLOPs per byte", full=moved.full, bound=bound)
-
-
-def bound_of(key: str, status: Certainty) -> MeasureBound:
-    """What a measure is where it, or what it is divided by, is a bound from above; none where nodes lack.
-
-    >>> bound_of("bytes", "exact"), bound_of("intensity", "exact"), bound_of("parallelism", "upper bound")
-    ('at most', 'at least', 'one bound over another')
-    """
-    if status in INCOMPLETE:
-        return "no bound"
-    if key not in ("intensity", "parallelism"):
-        return "at most"
-    return "one bound over another" if status == "upper bound" else "at least"
-
-
-_UNCOUNTED = ("bytes", "span", "depth", "params", "param_bytes", "model_bytes", "peak_bytes")
-"""What does not rest on how often functions are applied."""
-_BELONGS = {
-    "bytes_exact": "bytes",
-    "intensity": "bytes",
-    "parallelism": "span",
-    "model_bytes": "bytes",
-    "param_bytes": "params",
-    "peak_bytes": "peak",
-    "histogram": "eops",
-}
-"""Measures that are asked for by the name of another."""
-
-
-def is_asked(key: str, metrics: frozenset[str] | None) -> bool:
-    """Whether a measure is among those asked for; None asks for all."""
-    return metrics is None or _BELONGS.get(key, key) in metrics
-
-
 class _Assuming(Struct, metaclass=AbstractMeta, frozen=True, eq=False, dict=True, kw_only=True):
     assumed: Assumed = NOTHING
 
@@ -324,6 +273,48 @@ class Study(_Assuming, frozen=True):
     coverage: Coverage
 
     kind: ClassVar[Literal["program", "model"]]
+    report: ClassVar[Literal["program", "model", "runs"]]
+    """The kind of report that it has, which decides what metrics stand there."""
+
+    @property
+    def holdings(self) -> Holdings | None:
+        """Parameters, inputs and outputs of a model."""
+        return None
+
+    @property
+    def peak(self) -> Peak | None:
+        """The most memory that activations of a model take at once; None where it is not known."""
+        return None
+
+    @property
+    def cache(self) -> Poly | None:
+        """The bytes of the inputs that grow from run to run of a model, after the last."""
+        return None
+
+    @property
+    def memory(self) -> Depth | None:
+        """The bytes of the parameters of a model and its peak together."""
+        return None
+
+    @property
+    def depth(self) -> Depth | None:
+        """The longest chain of functions; None where it is not known."""
+        return None if self.span is None else self.span.chain
+
+    @property
+    def span(self) -> Depths | None:
+        """The depth of a program, with reduces as chains and as trees."""
+        return None
+
+    @property
+    def parallelism(self) -> FormRatio | None:
+        """EOPs over the depth of a program; None where that is 0 at all lengths."""
+        return None
+
+    @property
+    def parallelism_tree(self) -> FormRatio | None:
+        """EOPs over the depth of a program with associative reduces as trees."""
+        return None
 
     @property
     def needed(self) -> tuple[Requirement, ...]:
@@ -334,6 +325,10 @@ class Study(_Assuming, frozen=True):
     def granted(self) -> tuple[Cond, ...]:
         """What holds wherever the closed forms do, as far as it is of use in a proof."""
         return facts_of(one.condition for one in self.needed)
+
+    def reaches(self, full: Sequence[Poly]) -> bool:
+        """Whether all ranges are proved to have an element: none of these is negative where forms hold."""
+        return all(is_nonnegative(form, self.granted) for form in full)
 
     @property
     def checked(self) -> tuple[Requirement, ...]:
@@ -371,13 +366,24 @@ class Study(_Assuming, frozen=True):
     def record(self, cost: Located, metrics: frozenset[str] | None) -> dict[str, Json]:
         """What a JSON document says of it."""
 
-    @abstractmethod
-    def measures(self, weighed: Iterable[tuple[str, Weighed]]) -> tuple[Measure, ...]:
+    def measures(self, weighed: Weighings = (), reaches: Reaches = is_anywhere) -> tuple[Measure, ...]:
         """Every figure, in the order of a report."""
+        reading = MeasuredStudy(self, weighed, reaches)
+        return tuple(one for metric in metrics_in(self.report) for one in metric.measures(reading))
 
-    @abstractmethod
     def compared(self) -> Iterator[tuple[str, str, Poly]]:
         """What a comparison is about: a part (or nothing, for the whole), a metric, its form."""
+        place: Place = "diff of programs" if self.kind == "program" else "diff of models"
+        # what moves may not be known, so it comes last
+        for metric in sorted(metrics_in(place), key=lambda metric: metric.basis == "bytes"):
+            form = metric.form(self)
+            if isinstance(form, Poly):
+                yield "", metric.key, form
+        yield from self.compared_parts()
+
+    @abstractmethod
+    def compared_parts(self) -> Iterator[tuple[str, str, Poly]]:
+        """What a comparison is about besides the whole."""
 
     @abstractmethod
     def groups(self, by: str) -> tuple[Group, ...]:
@@ -398,8 +404,7 @@ class Study(_Assuming, frozen=True):
 
     def weighed(self, weights: Weights) -> Weighed:
         """The total by a cost model."""
-        total = self.total
-        return weigh(Counts(total.histogram, total.index, total.atoms, total.macs, (), "exact"), weights)
+        return weigh(self.total.counts, weights)
 
     @abstractmethod
     def steps(self, by: str) -> tuple[TimedNodes, ...]:
@@ -445,14 +450,7 @@ class Located(Struct, frozen=True, eq=False, dict=True):
     def measures(self) -> tuple[Measure, ...]:
         """Every figure, in the order of a report; times last."""
         weighed = [(model.name, self.study.weighed(model)) for model in self.weights]
-        return (*map(self._bounded, self.study.measures(weighed)), *self._durations())
-
-    def _bounded(self, measure: Measure) -> Measure:
-        """A measure that says so where it may be less, as some range may have no element."""
-        bounded = measure.form is None or measure.bound not in (None, "at least")
-        if bounded or self.reaches(measure.full):
-            return measure
-        return replace(measure, bound=bound_of(measure.key, self.status))
+        return (*self.study.measures(weighed, self.reaches), *self._durations())
 
     @cached_property
     def times(self) -> Times | None:
@@ -480,13 +478,14 @@ class Located(Struct, frozen=True, eq=False, dict=True):
         many = self.study.kind == "model"
         fewer = self._unless
         each = (_EACH if many else UNIT) + fewer
-        yield Measure("time", f"{device.name} at least {_FOR_WHAT}", self.times.bound, each)
+        found = [(f"at least {_FOR_WHAT}", self.times.bound, each)]
         if many and self.times.whole is not None:
-            name = f"{device.name} fused, at least {_FOR_WHAT}"
-            yield Measure("time", name, self.times.whole, UNIT + fewer)
+            found.append((f"fused, at least {_FOR_WHAT}", self.times.whole, UNIT + fewer))
         if self.times.predicted is not None:
             dearest = ", if data chooses the dearest" if self.status in FROM_ABOVE else ""
-            yield Measure("time", f"{device.name} predicted", self.times.predicted, self.error + dearest)
+            found.append(("predicted", self.times.predicted, self.error + dearest))
+        for what, form, unit in found:
+            yield Measure("time", f"{device.name} {what}", form, unit, certainty=self.certainty("time"))
 
     @property
     def _unless(self) -> str:
@@ -542,39 +541,20 @@ class Located(Struct, frozen=True, eq=False, dict=True):
         """Whether counts are exact, a bound from above or below, or in terms of what data decides."""
         return self.total.status
 
-    def certainty(self, metric: str) -> Certainty:
-        """How sure a figure is: what moves, and how long that takes, may be less at some lengths."""
-        if metric == "bytes":
-            return self.moved(self.total)
-        if metric in self.durations:
-            return self.timing
-        return certainty_of_sum(False, self.status in INCOMPLETE) if metric == "params" else self.status
-
-    @property
-    def timing(self) -> Certainty:
-        """How sure times on a device are, as far as they rest on counts and bytes."""
-        above = self.status in FROM_ABOVE or not self.moves_all
-        return certainty_of_sum(above, self.status in INCOMPLETE)
-
-    def moved(self, figures: Figures) -> Certainty:
-        """How sure the bytes of some of the work are."""
-        return certainty_of_sum(not self.moves_all_of(figures), figures.status in INCOMPLETE)
+    def certainty(self, metric: str, figures: Figures | None = None) -> Certainty:
+        """How sure a metric is, or a time on the device: of the whole, or of some of the work."""
+        basis = "time" if metric == "time" or metric in self.durations else BASES.get(metric, "counts")
+        return certainty_of(basis, self.study, figures or self.total, self.reaches)
 
     @property
     def moves_all(self) -> bool:
         """Whether no fewer bytes move than are counted."""
-        return self.moves_all_of(self.total)
-
-    def moves_all_of(self, figures: Figures) -> bool:
-        """The same of some of the work."""
-        return not figures.traffic.open and self.reaches(figures.traffic.full)
+        return self.certainty("bytes") not in FROM_ABOVE
 
     def standing(self, measure: Measure, form: Form | None) -> str:
-        """How sure a measure, or a part of it, is: what it says of itself, else what counts are."""
-        if measure.bound is not None:
-            return measure.bound
-        if self.status in INCOMPLETE or (self.status == "upper bound" and measure.key not in _UNCOUNTED):
-            return self.status
+        """How sure a measure, or a part of it, is, in words."""
+        if measure.said or measure.certainty not in ("exact", "depends on data"):
+            return measure.said or measure.certainty
         return "depends on data" if any(s.kind == "data" for s in symbols_in(form)) else "exact"
 
     def reaches(self, full: Sequence[Poly]) -> bool:
@@ -613,7 +593,7 @@ class Located(Struct, frozen=True, eq=False, dict=True):
 
     def share(self, figures: Figures) -> Fraction | None:
         """What part of all EOPs some work has, where every length is known."""
-        own, whole = self.number(figures.told["eops"]), self.number(self.total.eops)
+        own, whole = self.number(figures.told[LEADING]), self.number(self.total.eops)
         return Fraction(own, whole) if own is not None and whole else None
 
 
@@ -721,7 +701,7 @@ class Show(Struct, frozen=True, eq=False):
         """Whether all ranges are seen to have an element, at the point or wherever the forms hold."""
         if self.at_point:
             return self.cost.reaches(full)
-        return all(is_nonnegative(p, self.cost.study.granted) for p in full)
+        return self.cost.study.reaches(full)
 
 
 def at_json(cost: Located, figures: Callable[[Show], dict[str, Json]]) -> dict[str, Json]:
@@ -738,6 +718,10 @@ def symbol_json(symbol: Symbol) -> dict[str, Json]:
     return {"name": symbol.name, "kind": symbol.kind, "low": low, "high": high}
 
 
-def functions_json(counts: Mapping[tuple[str, str], Poly], show: Show) -> dict[str, Json]:
-    """Counts by function and space."""
-    return {f"{name}:{space}": show(form) for (name, space), form in sorted(counts.items())}
+def weighed_json(cost: Located, show: Show) -> dict[str, Json]:
+    """The total by each cost model that is asked for."""
+    weighed: dict[str, Json] = {
+        model.name: {"value": show(one := cost.study.weighed(model)), "unit": one.unit}
+        for model in cost.weights
+    }
+    return {"weighed": weighed} if weighed else {}

@@ -18,9 +18,10 @@ from tolcost.algebra import ZERO, Poly, maximum, minimum, relu, substitute, to_t
 from tolcost.algebra.poly import Terms, poly
 from tolcost.atoms.nodes import ATOMS
 from tolcost.catalogue.graph import GraphNode
+from tolcost.certainty import Certainty, least_sure
 from tolcost.cost import Counts, Traffic, shipped, weigh
 from tolcost.cost.device import CallWork
-from tolcost.cost.record import NamedType, counts_with, traffic_with
+from tolcost.cost.record import NamedType
 from tolcost.elaborate import Tensor
 from tolcost.models.analysis import GraphCost
 from tolcost.models.facts import as_tensor
@@ -29,7 +30,7 @@ from tolcost.models.lowered import Applied, ComputedCost, Impossible, Lowered, L
 from tolcost.models.memory import parameters_by_node
 from tolcost.models.parameters import Parameters, parameters_of
 from tolcost.models.scheme import Instance, Layout
-from tolcost.result.claims import FROM_ABOVE, INCOMPLETE, Certainty, certainty_of_sum
+from tolcost.result.metrics import HELD
 from tolcost.result.rows import NO_NODE, ModuleScope, TableRow, path_of, scope_tree
 from tolcost.result.study import Coverage, Figures, Group, MissingNode
 from tolcost.result.time import TimedNodes, largest_of, work_of
@@ -71,7 +72,7 @@ class Adder(Struct):
             else:
                 work.append((self.settled(lowered).made, times))
         work += [(Instance(layout, list(map(sum, zip(*r, strict=True)))), 1) for layout, r in rows.items()]
-        status = certainty((made.counts.status for made, _ in work), incomplete)
+        status = least_sure((made.counts.status for made, _ in work), incomplete)
         return _together(((made.counts, made.traffic, times) for made, times in work), status)
 
     def settled(self, lowered: Lowered) -> Lowered:
@@ -79,22 +80,19 @@ class Adder(Struct):
         if lowered.point:
             return lowered
         if id(lowered) not in self._settled:
-            counts = counts_with(lowered.counts, self.settle)
-            made = ComputedCost(counts, traffic_with(lowered.traffic, self.settle), lowered.outputs)
+            counts, moved = lowered.counts.map_forms(self.settle), lowered.traffic.map_forms(self.settle)
+            made = ComputedCost(counts, moved, lowered.outputs)
             self._settled[id(lowered)] = replace(lowered, made=made)
         return self._settled[id(lowered)]
 
 
 def total_figures(groups: Sequence[Figures], incomplete: bool = False) -> Figures:
     """The figures of groups together; the status is the least sure one."""
-    statuses = {group.status for group in groups}
-    return _together(
-        ((group, group.traffic, 1) for group in groups),
-        certainty(statuses, incomplete or not statuses.isdisjoint(INCOMPLETE)),
-    )
+    status = least_sure((group.status for group in groups), incomplete)
+    return _together(((group.counts, group.traffic, 1) for group in groups), status)
 
 
-def _together(work: Iterable[tuple[Counts | Figures, Traffic, int]], status: Certainty) -> Figures:
+def _together(work: Iterable[tuple[Counts, Traffic, int]], status: Certainty) -> Figures:
     """Counts and traffic, each so many times, as figures."""
     listed = list(work)
     histogram = _sums((k, p, n) for counts, _, n in listed for k, p in counts.histogram.items())
@@ -112,21 +110,21 @@ def _together(work: Iterable[tuple[Counts | Figures, Traffic, int]], status: Cer
         for space, p in moved.items()
     )
     macs = _sums(("macs", counts.macs, n) for counts, _, n in listed).get("macs", ZERO)
-    summed = Counts(histogram, index, MappingProxyType(atoms), macs, (), "exact")
+    summed = Counts(
+        MappingProxyType(dict(sorted(histogram.items()))),
+        MappingProxyType(dict(sorted(index.items()))),
+        MappingProxyType(atoms),
+        macs,
+        (),
+        status,
+    )
     unsized = tuple(sorted({space for _, traffic, _ in listed for space in traffic.unsized}))
     doubted = any(traffic.open for _, traffic, _ in listed)
     full = tuple(dict.fromkeys(p for _, traffic, _ in listed for p in traffic.full))
-    return Figures(
-        histogram=MappingProxyType(dict(sorted(histogram.items()))),
-        index=MappingProxyType(dict(sorted(index.items()))),
-        atoms=summed.atoms,
-        macs=macs,
-        flops=weigh(summed, shipped("flops")).numerator,
-        traffic=Traffic(
-            _way(ways, "read"), _way(ways, "written"), unsized, doubted, _way(ways, "certain"), full
-        ),
-        status=status,
+    traffic = Traffic(
+        _way(ways, "read"), _way(ways, "written"), unsized, doubted, _way(ways, "certain"), full
     )
+    return Figures(summed, weigh(summed, shipped("flops")).numerator, traffic)
 
 
 def _sums(items: Iterable[tuple[_K, Poly, int]]) -> dict[_K, Poly]:
@@ -148,17 +146,6 @@ def _sums(items: Iterable[tuple[_K, Poly, int]]) -> dict[_K, Poly]:
 
 def _way(moved: Mapping[tuple[str, str], Poly], way: str) -> Mapping[str, Poly]:
     return MappingProxyType({space: form for (found, space), form in sorted(moved.items()) if found == way})
-
-
-def certainty(parts: Iterable[str], incomplete: bool) -> Certainty:
-    """How sure a sum is: the least sure of its parts.
-
-    >>> certainty(["exact", "upper bound"], True), certainty(["exact"], True)
-    ('no bound', 'lower bound')
-    """
-    found = set(parts)
-    whole = certainty_of_sum(not found.isdisjoint(FROM_ABOVE), incomplete)
-    return "depends on data" if whole == "exact" and "depends on data" in found else whole
 
 
 # ---- grouping ----------------------------------------------------------------------------
@@ -288,22 +275,6 @@ def _of_one(cost: GraphCost, adder: Adder, name: str, inputs: Iterable[str], app
     return minimum(adder.settle(size), relu(moved - total_of(known)))
 
 
-# ---- figures changed form by form ------------------------------------------------------------
-
-
-def figures_with(figures: Figures, change: Callable[[Poly], Poly]) -> Figures:
-    """Figures with every form changed."""
-    return Figures(
-        histogram={key: change(form) for key, form in figures.histogram.items()},
-        index={key: change(form) for key, form in figures.index.items()},
-        atoms={key: change(form) for key, form in figures.atoms.items()},
-        macs=change(figures.macs),
-        flops=change(figures.flops),
-        traffic=traffic_with(figures.traffic, change),
-        status=figures.status,
-    )
-
-
 # ---- rows of a table -------------------------------------------------------------------------
 
 
@@ -313,9 +284,10 @@ def node_rows(cost: GraphCost, adder: Adder) -> tuple[TableRow, ...]:
     found = []
     for n, step in enumerate(cost.model.graph.nodes):
         space, shape = _type(cost, next((name for name in step.outputs if name), ""))
-        amounts = _amounts(adder.node(cost.nodes[n]), adder.settle(held[n]))
-        row = TableRow(step.name or step.title, 1, amounts, step.title, space, shape)
-        found.append(replace(row, partly=True) if cost.nodes[n].uncosted else row)
+        figures = adder.node(cost.nodes[n])
+        amounts = _amounts(figures, adder.settle(held[n]))
+        title = step.name or step.title
+        found.append(TableRow(title, 1, amounts, step.title, space, shape, status=figures.status))
     return (*found, *_of_no_node(adder, given))
 
 
@@ -330,8 +302,8 @@ def operator_rows(cost: GraphCost, groups: Sequence[Group], adder: Adder) -> tup
     rest = total_of([given, *(form for forms in held.values() for form in forms)])
     found = []
     for group, mine in zip(groups, own, strict=True):
-        amounts, partly = _amounts(group.figures, mine), group.figures.status in INCOMPLETE
-        found.append(TableRow(group.title, group.nodes, amounts, group.title, partly=partly))
+        amounts, status = _amounts(group.figures, mine), group.figures.status
+        found.append(TableRow(group.title, group.nodes, amounts, group.title, status=status))
     return (*found, *_of_no_node(adder, rest))
 
 
@@ -343,14 +315,20 @@ def scope_rows(cost: GraphCost, adder: Adder, depth: int) -> tuple[TableRow, ...
 
     def row(scope: ModuleScope, level: int) -> TableRow:
         inside = [cost.nodes[n] for n in scope.nodes]
-        partly = any(one.uncosted for one in inside)
-        found = adder.add(parts_of(inside), partly)
+        found = adder.add(parts_of(inside), any(one.uncosted for one in inside))
         own = adder.settle(total_of(held[n] for n in scope.nodes))
         below = tuple(row(child, level + 1) for child in scope.children) if level < depth else ()
         ops = Counter(steps[n].title for n in scope.nodes if kinds[n] is not None)
         amounts = _amounts(found, own)
-        made = TableRow(scope.title, len(scope.nodes), amounts, ops=ops, times=scope.times, children=below)
-        return replace(made, partly=True) if partly else made
+        return TableRow(
+            scope.title,
+            len(scope.nodes),
+            amounts,
+            ops=ops,
+            times=scope.times,
+            children=below,
+            status=found.status,
+        )
 
     scopes = scope_tree(map(path_of, steps), kinds)
     return (*(row(scope, 1) for scope in scopes), *_of_no_node(adder, given))
@@ -363,7 +341,7 @@ def _of_no_node(adder: Adder, parameters: Poly) -> Iterator[TableRow]:
 
 
 def _amounts(figures: Figures, parameters: Poly) -> MappingProxyType[str, Poly | None]:
-    return MappingProxyType({**figures.amounts, "parameters": parameters})
+    return MappingProxyType({**figures.amounts, HELD: parameters})
 
 
 def _type(cost: GraphCost, name: str) -> tuple[str, str]:

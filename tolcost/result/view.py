@@ -22,12 +22,13 @@ from tolcost.algebra import (
     prove,
     substitute_cond,
 )
+from tolcost.certainty import FROM_ABOVE, INCOMPLETE
 from tolcost.diagnostics import visible
 from tolcost.result.assumptions import offered, partitions
-from tolcost.result.claims import FROM_ABOVE, INCOMPLETE
+from tolcost.result.metrics import LEADING, Measure, is_asked, keys_in
 from tolcost.result.model_table import TableView, model_blocks, model_table, point_fact, shown_rows
 from tolcost.result.point import Point, Requirement
-from tolcost.result.study import Growth, Located, Measure, MissingNode, Show, at_example, form_json, is_asked
+from tolcost.result.study import Growth, Located, MissingNode, Show, at_example, form_json
 from tolcost.result.time import LimitChange, Times, error_of
 from tolcost.show.document import (
     UNKNOWN,
@@ -196,7 +197,7 @@ def _titles(point: Point) -> tuple[str, str]:
 def _rows(cost: Located, view: CostView) -> Iterator[FigureRow]:
     value = cost.value if _point_shown(cost, view) else _no_value
     for measure in measures_shown(cost, view):
-        strong = measure.key == "eops"
+        strong = measure.key == LEADING
         at = value(measure.form)
         yield FigureRow(measure.label, measure.form, at, measure.remark, strong=strong, headed=measure.headed)
         leading = cost.study.leading if strong else None
@@ -401,7 +402,7 @@ def figure_data(cost: Located, view: CostView) -> Iterator[FigureData]:
 
 
 def _group_data(cost: Located, by: str) -> ReportTable:
-    metrics, known = ("eops", "flops", "macs", "bytes"), cost.located
+    metrics, known = keys_in("columns"), cost.located
     keys = (
         "model",
         by,
@@ -418,7 +419,7 @@ def _group_data(cost: Located, by: str) -> ReportTable:
         forms = tuple(found.told.values())
         values = map(cost.value, forms) if known else ()
         times = () if timed_alone is None else _time_cells(cost, timed_alone.get(group.title))
-        said = (found.status, cost.moved(found))
+        said = (found.status, cost.certainty("bytes", found))
         rows.append((cost.study.name, group.title, group.nodes, *forms, *values, *said, *times))
     timed = ("arithmetic_bound_us", "predicted_us") if cost.device is not None else ()
     return ReportTable(tuple(Column(key, key) for key in (*keys, *timed)), rows)

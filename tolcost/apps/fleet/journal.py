@@ -22,6 +22,7 @@ from tolcost.apps.fleet.sources import fingerprint
 from tolcost.apps.fleet.table import Summary
 from tolcost.apps.fleet.task import Task
 from tolcost.diagnostics import Diagnostic, Rejected, quoted, refuse
+from tolcost.result.metrics import keys_in, metrics_in
 
 _LISTS = frozenset(field.name for field in fields(Summary) if str(field.type).startswith("tuple"))
 
@@ -119,11 +120,11 @@ def _whole_lines(path: Path) -> tuple[int, list[str]]:
 
 _DIGITS = 38
 """Digits of Parquet's widest decimal; a larger number is only in the form."""
-COLUMNS = (
-    "file", "problem", "status", "nodes", "costed", "uncosted", "symbols",
-    "eops", "macs", "params", "eops_at", "macs_at",
-)  # fmt: skip
-"""The columns, which are stable; new ones are added at the end."""
+_OWN = ("file", "problem", "status", "nodes", "costed", "uncosted", "symbols")
+_FORMS = keys_in("fleet")
+_NUMBERS = {f"{metric.key}_at": metric.key for metric in metrics_in("fleet") if metric.of is not None}
+COLUMNS = (*_OWN, *_FORMS, *_NUMBERS)
+"""The columns: those of every model, then closed forms of the metrics of a fleet, and their numbers."""
 
 
 def parquet(found: Iterable[Summary]) -> bytes:
@@ -131,7 +132,7 @@ def parquet(found: Iterable[Summary]) -> bytes:
     pa, write = _pyarrow()
     rows = [row_of(summary) for summary in sorted(found, key=lambda summary: summary.file)]
     text, number = pa.string(), pa.decimal128(_DIGITS, 0)
-    types = {"nodes": pa.int64(), "costed": pa.int64(), "eops_at": number, "macs_at": number}
+    types = {"nodes": pa.int64(), "costed": pa.int64(), **dict.fromkeys(_NUMBERS, number)}
     types |= dict.fromkeys(("uncosted", "symbols"), pa.list_(text))
     schema = pa.schema([(name, types.get(name, text)) for name in COLUMNS])
     target = BytesIO()
@@ -143,14 +144,13 @@ def row_of(summary: Summary) -> dict[str, Any]:
     """Return a row; values that a model does not have are null."""
     if summary.problem:
         return {**dict.fromkeys(COLUMNS), "file": summary.file, "problem": summary.problem}
-    row = {name: getattr(summary, name) for name in COLUMNS}
     return {
-        **row,
+        **{name: getattr(summary, name) for name in _OWN},
         "problem": None,
         "uncosted": list(summary.uncosted),
         "symbols": list(summary.symbols),
-        "eops_at": _decimal(summary.eops_at),
-        "macs_at": _decimal(summary.macs_at),
+        **{name: summary.totals.get(name, "") for name in _FORMS},
+        **{name: _decimal(summary.numbers.get(key)) for name, key in _NUMBERS.items()},
     }
 
 

@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, field
 
-from tolcost.algebra import to_text
 from tolcost.diagnostics import quoted, refuse
+from tolcost.result.metrics import keys_in, metrics_in
 from tolcost.result.model import ModelStudy, Wanted, of_model
 from tolcost.result.study import Located
-from tolcost.show.document import Cell, Code, Column, Json, Lines, ReportTable, cut, document, number, write
+from tolcost.show.document import (
+    UNKNOWN,
+    Cell,
+    Code,
+    Column,
+    Json,
+    Lines,
+    ReportTable,
+    cut,
+    document,
+    number,
+    text_of,
+    write,
+)
 from tolcost.show.tables import csv_text
+
+_ADDED = tuple(metric.key for metric in metrics_in("fleet") if metric.of is not None)
+"""What adds up over nodes, and so over the models of a fleet."""
 
 
 class Summary(Struct, frozen=True):
@@ -20,12 +36,11 @@ class Summary(Struct, frozen=True):
     file: str
     nodes: int = 0
     costed: int = 0
-    eops: str = ""
-    macs: str = ""
-    params: str = ""
+    totals: Mapping[str, str] = field(default_factory=dict)
+    """A closed form for each metric of a fleet, by key."""
     status: str = ""
-    eops_at: int | None = None
-    macs_at: int | None = None
+    numbers: Mapping[str, int] = field(default_factory=dict)
+    """Numbers of those that add up over nodes, where every length is known."""
     symbols: tuple[str, ...] = ()
     uncosted: tuple[str, ...] = ()
     lengths: tuple[str, ...] = ()
@@ -37,17 +52,16 @@ class Summary(Struct, frozen=True):
 
 def summary_of(cost: Located) -> Summary:
     """Summarise a model in one row."""
-    study, total, found, known = of_model(cost), cost.total, cost.coverage, cost.point.complete
+    study, found = of_model(cost), cost.coverage
+    forms = {metric.key: metric.form(study) for metric in metrics_in("fleet")}
+    added = [cost.number(forms[key]) if cost.point.complete else None for key in _ADDED]
     return Summary(
         file=study.file,
         nodes=found.nodes,
         costed=found.costed,
-        eops=to_text(total.eops),
-        macs=to_text(total.macs),
-        params=to_text(study.holdings.parameters),
-        status=total.status,
-        eops_at=cost.number(total.eops) if known else None,
-        macs_at=cost.number(total.macs) if known else None,
+        totals={key: UNKNOWN if form is None else text_of(form) for key, form in forms.items()},
+        status=cost.total.status,
+        numbers={key: number for key, number in zip(_ADDED, added, strict=True) if number is not None},
         symbols=tuple(symbol.name for symbol in study.symbols),
         uncosted=tuple(found.operators),
         lengths=tuple(_lengths(study)),
@@ -82,12 +96,10 @@ _SHOWN = (
     Column("model", "model", "code"),
     Column("nodes", "nodes", "number"),
     Column("costed", "costed", "number"),
-    Column("eops", "EOPs", "code"),
-    Column("macs", "MACs", "code"),
-    Column("params", "parameters", "code"),
+    *(Column(metric.key, metric.label, "code") for metric in metrics_in("fleet")),
     Column("status", "status"),
 )
-_KEPT = ("file", "nodes", "costed", "eops", "macs", "params", "status", "eops_at", "macs_at", "problem")
+_KEPT = ("file", "nodes", "costed", *keys_in("fleet"), "status", *(f"{key}_at" for key in _ADDED), "problem")
 
 
 def many_written(found: Sequence[Summary], form: str) -> str:
@@ -98,7 +110,14 @@ def many_written(found: Sequence[Summary], form: str) -> str:
             return document("models", {"models": models})
         case "csv":
             rows = [
-                tuple(None if s.problem and key in ("nodes", "costed") else getattr(s, key) for key in _KEPT)
+                (
+                    s.file,
+                    *((None, None) if s.problem else (s.nodes, s.costed)),
+                    *(s.totals.get(key, "") for key in keys_in("fleet")),
+                    s.status,
+                    *(s.numbers.get(key) for key in _ADDED),
+                    s.problem,
+                )
                 for s in found
             ]
             return csv_text(ReportTable(tuple(Column(key, key) for key in _KEPT), rows))
@@ -116,11 +135,10 @@ def _problems(found: Sequence[Summary]) -> Iterator[str]:
 
 def _row(s: Summary) -> tuple[str, ...]:
     if s.problem:
-        return (s.file, "", "", "", "", "", s.problem)
-    eops = f"{s.eops_at:,}" if s.eops_at is not None else s.eops
-    macs = f"{s.macs_at:,}" if s.macs_at is not None else s.macs
-    params = f"{int(s.params):,}" if s.params.isdecimal() else s.params
-    return (s.file, f"{s.nodes:,}", f"{s.costed:,}", eops, macs, params, s.status)
+        return (s.file, *("" for _ in _SHOWN[1:-1]), s.problem)
+    told = {key: str(s.numbers.get(key, s.totals.get(key, ""))) for key in keys_in("fleet")}
+    cells = (f"{int(text):,}" if text.isdecimal() else text for text in told.values())
+    return (s.file, f"{s.nodes:,}", f"{s.costed:,}", *cells, s.status)
 
 
 def _coded(column: Column, cell: str) -> Cell:
@@ -137,11 +155,11 @@ def _record(s: Summary) -> dict[str, Json]:
         return {"file": s.file, "problem": s.problem}
     record: dict[str, Json] = {
         "file": s.file,
-        "totals": {"eops": s.eops, "macs": s.macs, "params": s.params},
+        "totals": dict(s.totals),
         "coverage": {"nodes": s.nodes, "costed": s.costed, "uncosted": list(s.uncosted)},
         "symbols": list(s.symbols),
         "status": s.status,
     }
-    if s.eops_at is not None and s.macs_at is not None:
-        record["at"] = {"eops": number(s.eops_at), "macs": number(s.macs_at)}
+    if len(s.numbers) == len(_ADDED):
+        record["at"] = {key: number(value) for key, value in s.numbers.items()}
     return record

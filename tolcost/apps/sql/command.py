@@ -18,7 +18,8 @@ from tolcost.execute.inputs import nested_array
 from tolcost.execute.values import Execution
 from tolcost.pipeline import analyze_lowered, lower, read_program
 from tolcost.platform import with_deep_stack
-from tolcost.result.program import METRICS, program_study
+from tolcost.result.metrics import asked_by
+from tolcost.result.program import program_study
 from tolcost.result.study import Located, locate_study
 from tolcost.result.view import FORMATS, CostView, written
 from tolcost.syntax.tree import read_source
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 @click.option("--run", "is_run", is_flag=True,
               help="Run it on the rows of the .csv files, and count.")  # fmt: skip
 @options.dim_option
-@options.metric_option(METRICS)
+@options.metric_option(asked_by("program"))
 @options.format_option(FORMATS)
 @options.output_option
 def command(
@@ -79,7 +80,7 @@ def command(
     warn(program)
     study = program_study(analyze_lowered(program, "<sql>"))
     cost = locate_study(Located, study, options.read_dims(dims))
-    view = CostView(frozenset(metrics or METRICS), not dims)
+    view = CostView(None if metrics is None else frozenset(metrics), not dims)
     deliver(written([cost], form, view, *screen(form, output)), output, form)
     return 0
 

@@ -1,7 +1,8 @@
 // The page of a model: lengths on the left, and what follows from them everywhere else.
 
 const data = JSON.parse(byId("data").textContent);
-const NAMES = { eops: "EOPs", flops: "FLOPs", macs: "MACs", bytes: "bytes", parameters: "parameters" };
+const NAMES = data.amounts;
+const KEYS = Object.keys(NAMES);
 const FURTHEST = 2 ** 20;
 const state = { values: new Map(), view: "scope", sort: null, with: data.with, exact: false, chosen: null };
 const open = new Set();

@@ -87,6 +87,8 @@ const COLUMNS = [
     },
   },
 ];
+// What else nodes have is shown when it is asked for.
+COLUMNS.push(...KEYS.filter((key) => !COLUMNS.some((one) => one.key === key)).map((key) => number(key, 10, true)));
 const VIEWS = { scope: "by scope", op: "by operator", node: "in order" };
 const toggle = (one) => {
   if (!open.delete(one.key)) open.add(one.key);

@@ -1,7 +1,6 @@
 // The nodes of a model as a tree, and its rows as a table of which only what is seen is drawn.
 
 const ROW = 30;
-const KEYS = ["eops", "flops", "macs", "bytes", "parameters"];
 
 // An item: a node (`kind`), or a scope, an operator or a fold with items below it.
 function item(title, more = {}) {

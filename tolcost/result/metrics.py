@@ -1,0 +1,625 @@
+"""The metrics: one row each, from which all that shows, compares, limits or stores figures takes its list.
+
+A new metric is a new row of ``METRICS``.  It says where its form comes from, how sure that is, and in which
+kinds of report it stands; reports, tables, documents, frames, sweeps, the gate, budgets and fleets go through
+the rows, and none of them names a metric that it does not treat in a way of its own.
+
+Nothing that reads programs or models is imported here: the gate looks up names of metrics before it does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tolcost.algebra import Poly
+from tolcost.certainty import (
+    FROM_ABOVE,
+    INCOMPLETE,
+    Certainty,
+    certainty_of_quotient,
+    certainty_of_sum,
+)
+
+if TYPE_CHECKING:
+    from tolcost.cost.count import CountKey
+    from tolcost.cost.weights import Weighed
+    from tolcost.result.study import Figures, Show, Study
+    from tolcost.show.document import Form, Json
+
+Weighings: TypeAlias = "Sequence[tuple[str, Weighed]]"
+"""Cost models by name, each with what it makes of a total."""
+Reaches: TypeAlias = "Callable[[Sequence[Poly]], bool]"
+"""Whether none of some forms is negative: there, every range has an element, and bounds may be exact."""
+
+
+def is_anywhere(full: Sequence[Poly]) -> bool:
+    """Take every range to have an element, wherever that is."""
+    return True
+
+
+class MeasuredStudy(Struct, frozen=True, eq=False):
+    """A study as a report reads it: what cost models make of it, and where its ranges have elements."""
+
+    study: Study
+    weighed: Weighings = ()
+    reaches: Reaches = is_anywhere
+
+    def certainty(self, metric: Metric) -> Certainty:
+        """Return how sure a metric of the whole is."""
+        return certainty_of(metric.basis, self.study, self.study.total, self.reaches)
+
+
+# === What a report says of a whole study.
+
+
+class Portion(Struct, frozen=True, eq=False):
+    """A part of a measure: a function in a space, an atom, bytes of a space."""
+
+    name: str
+    space: str
+    form: Form
+    remark: str = ""
+
+
+class Measure(Struct, frozen=True, eq=False):
+    """A figure: its key for programs, its name for people, its closed form (None: not known), its parts."""
+
+    key: str
+    label: str
+    form: Form | None
+    unit: str = ""
+    parts: tuple[Portion, ...] = ()
+    headed: bool = True
+    """False where only the parts are figures, as with the five atoms."""
+    certainty: Certainty = "exact"
+    said: str = ""
+    """Its certainty in words, where it is not the one that the status of a report tells."""
+
+    @property
+    def remark(self) -> str:
+        """The unit, and whether it is a bound; nothing of what is not known."""
+        if self.form is None and self.headed:
+            return ""
+        return ", ".join(filter(None, (self.unit, self.said)))
+
+
+def functions_json(counts: Mapping[CountKey, Poly], show: Callable[[Form | None], Json]) -> dict[str, Json]:
+    """Write counts by function and space for a JSON document."""
+    return {f"{name}:{space}": show(form) for (name, space), form in sorted(counts.items())}
+
+
+# === Rows.
+
+
+Place: TypeAlias = Literal[
+    "program",
+    "model",
+    "runs",
+    "model document",
+    "runs document",
+    "groups",
+    "columns",
+    "lines",
+    "sweep",
+    "gate",
+    "lock",
+    "diff of programs",
+    "diff of models",
+    "diff of operators",
+    "fleet",
+]
+"""Where a metric stands.
+
+In reports on a program, a model or all runs of a model, and in JSON documents on them alone; in JSON of
+operators, scopes and nodes ("groups"), and as a column of these in tables, frames and pages; by lines of a
+source; in sweeps and lock files that do not say which metrics they want; in the gate at all; in comparisons;
+in fleets."""
+
+Basis: TypeAlias = Literal[
+    "counts", "bytes", "depth", "held", "counts over bytes", "counts over depth", "time"
+]
+"""What a metric rests on, which decides how sure it is: how often functions are applied, which bytes are told
+apart, how deep a program is, only what a model holds, or several of these."""
+
+REPORTS: frozenset[Place] = frozenset(("program", "model", "runs"))
+PARTS: frozenset[Place] = frozenset(("groups", "columns"))
+DIFFS: frozenset[Place] = frozenset(("diff of programs", "diff of models"))
+GATED: frozenset[Place] = frozenset(("gate", "lock"))
+EVERYWHERE: frozenset[Place] = frozenset(
+    (*REPORTS, *PARTS, *DIFFS, *GATED, "lines", "sweep", "diff of operators", "fleet")
+)
+
+
+class MetricDetail(Struct, frozen=True, kw_only=True, eq=False):
+    """What a JSON document says beside a metric: its key, its content, and where it stands."""
+
+    key: str
+    of: Callable[[Figures, Show], Json]
+    stands: frozenset[Place]
+    nodes: bool = False
+    """Whether single nodes have it, and not only operators and scopes."""
+
+
+class Metric(Struct, frozen=True, kw_only=True, eq=False):
+    """A metric: its key for programs, its name for people, where its form comes from, and where it stands.
+
+    A metric with ``of`` is one of any part of the work, and adds up over nodes; any other has a form of the
+    ``whole`` alone.
+    """
+
+    key: str
+    label: str
+    about: str
+    of: Callable[[Figures], Poly | None] | None = None
+    whole: Callable[[Study], Form | None] | None = None
+    stands: frozenset[Place] = REPORTS | PARTS | DIFFS | {"gate"}
+    basis: Basis = "counts"
+    asked: str = ""
+    """The name that ``--metric`` asks for it by, where that is the name of another."""
+    short: str = ""
+    """Its title over a column of a sweep, where its label is too long."""
+    unit: str = ""
+    amount: str = ""
+    """The unit of a budget that needs no name of a metric, as in ``2.5 GFLOP``."""
+    column: str = ""
+    """Its name as a column of parts, where that is not its key."""
+    python: str = ""
+    """Its name in Python, where that is not its key."""
+    measured: Callable[[Metric, MeasuredStudy], Iterable[Measure]] | None = None
+    """How a report on the whole shows it, where that is more than its form."""
+    document: Callable[[Study, Show], Json] | None = None
+    """What a JSON document says of the whole, where that is not its form."""
+    details: tuple[MetricDetail, ...] = ()
+
+    def form(self, study: Study) -> Form | None:
+        """Return the closed form of the whole; None where it is not known."""
+        if self.whole is not None:
+            return self.whole(study)
+        return None if self.of is None else self.of(study.total)
+
+    def measures(self, reading: MeasuredStudy) -> Iterable[Measure]:
+        """Yield what a report on the whole says of it."""
+        if self.measured is not None:
+            return self.measured(self, reading)
+        return (self.measure(reading, self.form(reading.study)),)
+
+    def measure(
+        self,
+        reading: MeasuredStudy,
+        form: Form | None,
+        parts: tuple[Portion, ...] = (),
+        headed: bool = True,
+        label: str = "",
+    ) -> Measure:
+        """Return a figure of the whole with its certainty, in words where the status does not tell it."""
+        sure = reading.certainty(self)
+        said = _SAID.get(self.basis, {}).get(sure, "")
+        if form is None and headed:  # of what is not known no more is told than the status
+            sure, said = reading.study.total.status, ""
+        return Measure(self.key, label or self.label, form, self.unit, parts, headed, sure, said)
+
+
+# ---- how sure metrics are ----------------------------------------------------------------------------
+
+
+_LACKING: Mapping[Certainty, str] = {"lower bound": "at least", "no bound": "no bound", "invalid": "no bound"}
+_QUOTIENT: Mapping[Certainty, str] = {"lower bound": "at least", "no bound": "one bound over another"}
+_SAID: Mapping[Basis, Mapping[Certainty, str]] = {
+    "counts": _LACKING,
+    "bytes": {"upper bound": "at most", **_LACKING},
+    "depth": {"upper bound": "at most"},
+    "counts over bytes": _QUOTIENT,
+    "counts over depth": _QUOTIENT,
+}
+"""How certainties are told beside figures; that counts are an upper bound is the status of the report."""
+
+
+def certainty_of(basis: Basis, study: Study, figures: Figures, reaches: Reaches) -> Certainty:
+    """Return how sure a metric of some of the work of a study is."""
+    status, lacking, moved = figures.status, figures.status in INCOMPLETE, figures.traffic
+    match basis:
+        case "counts":
+            return status
+        case "bytes":
+            return certainty_of_sum(moved.open or not reaches(moved.full), lacking)
+        case "depth":
+            deep = study.depth
+            return certainty_of_sum(deep is not None and not (deep.exact and reaches(deep.full)), False)
+        case "held":
+            return certainty_of_sum(False, lacking)
+        case "counts over bytes":
+            return certainty_of_quotient(status, certainty_of("bytes", study, figures, reaches))
+        case "counts over depth":
+            return certainty_of_quotient(status, certainty_of("depth", study, figures, reaches))
+        case "time":
+            fewer = certainty_of("bytes", study, figures, reaches) in FROM_ABOVE
+            return certainty_of_sum(status in FROM_ABOVE or fewer, lacking)
+
+
+def _portions(counts: Mapping[CountKey, Poly]) -> tuple[Portion, ...]:
+    return tuple(Portion(name, space, form) for (name, space), form in sorted(counts.items()))
+
+
+# ---- how single metrics are shown ------------------------------------------------------------------
+
+
+def _eops(metric: Metric, reading: MeasuredStudy) -> Iterator[Measure]:
+    """Yield the EOPs, of a program by function and space."""
+    total = reading.study.total
+    parts = _portions(total.histogram) if reading.study.report == "program" else ()
+    yield metric.measure(reading, total.eops, parts)
+
+
+def _macs(metric: Metric, reading: MeasuredStudy) -> Iterator[Measure]:
+    """Yield the MACs, and what cost models make of all counts."""
+    macs = metric.measure(reading, reading.study.total.macs)
+    yield macs
+    for name, value in reading.weighed:
+        yield Measure("weights", name, value, value.unit, certainty=macs.certainty, said=macs.said)
+
+
+def _bytes(metric: Metric, reading: MeasuredStudy) -> Iterator[Measure]:
+    """Yield the bytes: at most those, where lengths would tell elements apart that a closed form does not."""
+    moved = reading.study.total.traffic
+    if reading.study.report != "program":
+        yield metric.measure(reading, moved.total, label=f"{metric.label}, node by node")
+        return
+    ways = (("read", moved.read), ("written", moved.written))
+    parts = tuple(Portion(way, space, form) for way, spaces in ways for space, form in spaces.items())
+    yield metric.measure(reading, moved.total, parts)
+
+
+def _intensity(metric: Metric, reading: MeasuredStudy) -> Iterator[Measure]:
+    """Yield the functions for each byte: at least that, where bytes are at most those."""
+    ratio = reading.study.total.intensity
+    if ratio is not None or reading.study.report != "program":
+        yield metric.measure(reading, ratio)
+
+
+def _peak(metric: Metric, reading: MeasuredStudy) -> Iterator[Measure]:
+    """Yield the peak, which may be more where the sizes of some values are not known."""
+    peak = reading.study.peak
+    found = metric.measure(reading, None if peak is None else peak.bytes)
+    if reading.study.report == "runs":
+        found = replace(found, unit=f"{metric.unit}, with the cache")
+    more = peak is not None and not peak.exact
+    yield replace(found, certainty="lower bound", said="perhaps more") if more else found
+
+
+_TREES = "associative reduces as trees"
+
+
+def _span(metric: Metric, reading: MeasuredStudy) -> Iterator[Measure]:
+    """Yield the depth of a program, in which reduces are chains, and beside it that with trees."""
+    span = reading.study.span
+    differs = span is not None and span.tree != span.chain
+    tree = (Portion("tree", "", span.tree, _TREES),) if span is not None and differs else ()
+    yield metric.measure(reading, None if span is None else span.chain, tree)
+
+
+def _parallelism(metric: Metric, reading: MeasuredStudy) -> Iterator[Measure]:
+    study = reading.study
+    span, chain, tree = study.span, study.parallelism, study.parallelism_tree
+    if span is None or chain is None or tree is None or study.total.eops == 0:
+        return
+    wide = (Portion("tree", "", tree),) if span.tree != span.chain else ()
+    yield metric.measure(reading, chain, wide)
+
+
+def _index(metric: Metric, reading: MeasuredStudy) -> Iterator[Measure]:
+    if reading.study.total.index:
+        yield metric.measure(reading, None, _portions(reading.study.total.index), headed=False)
+
+
+def _atoms(metric: Metric, reading: MeasuredStudy) -> Iterator[Measure]:
+    parts = tuple(Portion(name, "", form) for name, form in reading.study.total.atoms.items())
+    yield metric.measure(reading, None, parts, headed=False)
+
+
+def _traffic_json(figures: Figures, show: Show) -> Json:
+    moved = figures.traffic
+    return {
+        "read": {space: show(form) for space, form in moved.read.items()},
+        **({"certain": {s: show(form) for s, form in moved.least.items()}} if moved.least else {}),
+        "written": {space: show(form) for space, form in moved.written.items()},
+    }
+
+
+def _moves_all(figures: Figures, show: Show) -> bool:
+    """Tell whether no other number of bytes moves than is told."""
+    return certainty_of("bytes", show.cost.study, figures, show.reaches) == "exact"
+
+
+def _is_deep(figures: Figures, show: Show) -> bool:
+    """Tell whether a depth is known to be no less than is told."""
+    study = show.cost.study
+    return study.depth is not None and certainty_of("depth", study, figures, show.reaches) == "exact"
+
+
+# ---- the table ---------------------------------------------------------------------------------------
+
+
+METRICS: tuple[Metric, ...] = (
+    Metric(
+        key="eops",
+        label="EOPs",
+        about="Elementary functions applied to data.",
+        of=lambda figures: figures.eops,
+        measured=_eops,
+        amount="EOP",
+        stands=EVERYWHERE,
+        details=(
+            MetricDetail(
+                key="histogram",
+                of=lambda figures, show: functions_json(figures.histogram, show),
+                stands=REPORTS | {"groups"},
+            ),
+        ),
+    ),
+    Metric(
+        key="flops",
+        label="FLOPs",
+        about="Floating-point operations.",
+        of=lambda figures: figures.flops,
+        amount="FLOP",
+        stands=REPORTS | PARTS | GATED | {"lines", "diff of programs"},
+    ),
+    Metric(
+        key="macs",
+        label="MACs",
+        about="Multiplications whose product is added up.",
+        of=lambda figures: figures.macs,
+        measured=_macs,
+        amount="MAC",
+        stands=REPORTS | PARTS | DIFFS | GATED | {"sweep", "diff of operators", "fleet"},
+    ),
+    Metric(
+        key="index",
+        label="index functions",
+        about="Functions that compute coordinates; not EOPs.",
+        of=lambda figures: figures.index_ops,
+        stands=frozenset(("model", "runs", "groups")),
+    ),
+    Metric(
+        key="bytes",
+        label="bytes",
+        about="Bytes in and out, node by node; None where something that moves has no size.",
+        of=lambda figures: figures.bytes,
+        measured=_bytes,
+        basis="bytes",
+        short="bytes",
+        amount="B",
+        stands=REPORTS | PARTS | DIFFS | GATED | {"sweep"},
+        details=(
+            MetricDetail(
+                key="bytes_exact", of=_moves_all, stands=frozenset(("program", "model", "groups")), nodes=True
+            ),
+            MetricDetail(key="traffic", of=_traffic_json, stands=frozenset(("program",))),
+        ),
+    ),
+    Metric(
+        key="model_bytes",
+        label="bytes of the model",
+        about="Bytes of the parameters, inputs and outputs of a model.",
+        whole=lambda study: None if study.holdings is None else study.holdings.bytes,
+        basis="held",
+        asked="bytes",
+        unit="parameters, inputs and outputs",
+        stands=frozenset(("model",)),
+    ),
+    Metric(
+        key="params",
+        label="parameters",
+        about="Parameters of a model, however they are stored.",
+        whole=lambda study: None if study.holdings is None else study.holdings.parameters,
+        basis="held",
+        column="parameters",
+        stands=frozenset(("model", "runs", "diff of models", "gate", "fleet")),
+    ),
+    Metric(
+        key="param_bytes",
+        label="parameter bytes",
+        about="Bytes of the parameters of a model.",
+        whole=lambda study: None if study.holdings is None else study.holdings.parameter_bytes,
+        basis="held",
+        asked="params",
+        stands=frozenset(("model", "runs")),
+    ),
+    Metric(
+        key="cache_bytes",
+        label="cache at the end",
+        about="Bytes of the inputs that grow from run to run, after the last.",
+        whole=lambda study: study.cache,
+        basis="held",
+        unit="bytes",
+        stands=frozenset(("runs",)),
+    ),
+    Metric(
+        key="peak_bytes",
+        label="peak activations",
+        about="The most memory that activations of a model take at once; None where it is not known.",
+        whole=lambda study: None if study.peak is None else study.peak.bytes,
+        measured=_peak,
+        basis="held",
+        asked="peak",
+        short="peak",
+        unit="bytes",
+        stands=frozenset(("model", "runs", "sweep")),
+    ),
+    Metric(
+        key="memory_bytes",
+        label="memory at most",
+        about="Bytes of the parameters of a model and its peak together, in any run.",
+        whole=lambda study: study.memory,
+        basis="held",
+        unit="bytes: parameters and peak",
+        stands=frozenset(("runs",)),
+    ),
+    Metric(
+        key="depth",
+        label="depth",
+        about="The longest chain of functions; None where it is not known.",
+        whole=lambda study: study.depth,
+        basis="depth",
+        stands=frozenset(("model",)),
+    ),
+    Metric(
+        key="intensity",
+        label="intensity",
+        about="FLOPs over bytes.",
+        whole=lambda study: study.total.intensity,
+        measured=_intensity,
+        basis="counts over bytes",
+        asked="bytes",
+        unit="FLOPs per byte",
+        stands=REPORTS,
+    ),
+    Metric(
+        key="span",
+        label="depth",
+        about="The longest chain of functions of a program; None where it is not known.",
+        whole=lambda study: study.depth,
+        measured=_span,
+        basis="depth",
+        python="depth",
+        stands=frozenset(("program", "gate")),
+        details=(
+            MetricDetail(
+                key="span_tree",
+                of=lambda _, show: show(None if (span := show.cost.study.span) is None else span.tree),
+                stands=frozenset(("program",)),
+            ),
+            MetricDetail(key="span_exact", of=_is_deep, stands=frozenset(("program",))),
+        ),
+    ),
+    Metric(
+        key="parallelism",
+        label="parallelism",
+        about="EOPs over the depth of a program.",
+        whole=lambda study: study.parallelism,
+        measured=_parallelism,
+        basis="counts over depth",
+        asked="span",
+        stands=frozenset(("program",)),
+        details=(
+            MetricDetail(
+                key="parallelism_tree",
+                of=lambda _, show: show(show.cost.study.parallelism_tree),
+                stands=frozenset(("program",)),
+            ),
+        ),
+    ),
+    Metric(
+        key="index",
+        label="index",
+        about="Functions that compute coordinates, by function and space; not EOPs.",
+        measured=_index,
+        document=lambda study, show: functions_json(study.total.index, show),
+        stands=frozenset(("program",)),
+    ),
+    Metric(
+        key="atoms",
+        label="atoms",
+        about="Counts of the five atoms.",
+        measured=_atoms,
+        document=lambda study, show: {name: show(form) for name, form in study.total.atoms.items()},
+        stands=frozenset(("program", "model document", "runs document")),
+    ),
+)
+
+
+# ---- lists of it -------------------------------------------------------------------------------------
+
+
+def metrics_in(place: Place) -> tuple[Metric, ...]:
+    """Return the metrics that stand somewhere, in the order of reports.
+
+    >>> [metric.key for metric in metrics_in("columns")]
+    ['eops', 'flops', 'macs', 'bytes']
+    """
+    return tuple(metric for metric in METRICS if place in metric.stands)
+
+
+def keys_in(place: Place) -> tuple[str, ...]:
+    """Return the keys of the metrics that stand somewhere."""
+    return tuple(metric.key for metric in metrics_in(place))
+
+
+LEADING = METRICS[0].key
+"""What a cost is told by where there is room for one metric: parts have a share of it, and go by it."""
+COLUMNS = metrics_in("columns")
+"""What every part of the work has, and what adds up over parts."""
+HELD = next(metric.column for metric in METRICS if metric.key == "params")
+"""The column of what parts hold: it adds up, too, but is no work."""
+AMOUNTS: tuple[str, ...] = (*(metric.key for metric in COLUMNS), HELD)
+TITLES: Mapping[str, str] = {metric.key: metric.label for metric in COLUMNS}
+BASES: Mapping[str, Basis] = {metric.key: metric.basis for metric in METRICS}
+"""What metrics rest on, by key."""
+NAMES: Mapping[str, str] = {metric.key: metric.python for metric in METRICS if metric.python}
+"""What metrics are called in Python, where that is not their key."""
+PYTHON: frozenset[str] = frozenset(metric.python or metric.key for metric in METRICS)
+"""What a figure may be called in Python, whether or not a study has it."""
+_BELONGS: Mapping[str, str] = {
+    **{detail.key: metric.asked or metric.key for metric in METRICS for detail in metric.details},
+    **{metric.key: metric.asked or metric.key for metric in METRICS},
+}
+
+
+def asked_by(place: Place) -> tuple[str, ...]:
+    """Return the names that ``--metric`` takes for reports of a kind.
+
+    >>> asked_by("program")
+    ('eops', 'flops', 'macs', 'bytes', 'span', 'index', 'atoms')
+    """
+    return tuple(dict.fromkeys(_BELONGS[metric.key] for metric in metrics_in(place)))
+
+
+def is_asked(key: str, metrics: frozenset[str] | None) -> bool:
+    """Tell whether a measure is among those asked for; None asks for all."""
+    return metrics is None or _BELONGS.get(key, key) in metrics
+
+
+GATE: Mapping[str, Metric] = {metric.key: metric for metric in METRICS if "gate" in metric.stands}
+"""What the gate can hold, by key."""
+
+
+def gated() -> tuple[Metric, ...]:
+    """Return the metrics that the gate can hold: counts first, and what is only held last."""
+    order: tuple[Basis, ...] = ("counts", "bytes", "depth", "held")
+    return tuple(sorted(GATE.values(), key=lambda metric: order.index(metric.basis)))
+
+
+# ---- documents -----------------------------------------------------------------------------------------
+
+
+def whole_json(study: Study, show: Show, metrics: frozenset[str] | None) -> dict[str, Json]:
+    """Write the metrics of a whole that are asked for, each with its details."""
+    found: dict[str, Json] = {}
+    places: set[Place] = {study.report, _DOCUMENTS.get(study.report, study.report)}
+    for metric in METRICS:
+        if places.isdisjoint(metric.stands) or not is_asked(metric.key, metrics):
+            continue
+        told = metric.document
+        found[metric.key] = show(metric.form(study)) if told is None else told(study, show)
+        found |= {one.key: one.of(study.total, show) for one in metric.details if study.report in one.stands}
+    return found
+
+
+_DOCUMENTS: Mapping[Place, Place] = {"model": "model document", "runs": "runs document"}
+
+
+def part_json(figures: Figures, show: Show, metrics: frozenset[str] | None, node: bool) -> dict[str, Json]:
+    """Write the metrics of a part that are asked for; what is not costed is not known to cost nothing."""
+    found: dict[str, Json] = {}
+    for metric in metrics_in("groups"):
+        if not is_asked(metric.key, metrics):
+            continue
+        found[metric.key] = show(figures.told_of(metric))
+        for one in metric.details:
+            if "groups" in one.stands and (one.nodes or not node):
+                found[one.key] = one.of(figures, show)
+    return found
