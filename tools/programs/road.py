@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from tolcost.algebra import Poly, Symbol, evaluate, to_text
+from tolcost.algebra.points import bounds_first
 from tolcost.atoms.kit import schedules
 from tolcost.atoms.nodes import Part, Program
 from tolcost.atoms.verify import verify
@@ -121,9 +122,15 @@ def same_counts(counts: Counts, run: Execution, dims: Mapping[str, int]) -> None
 
 
 def at(form: Poly, run: Execution) -> int:
-    """A form at the lengths of a run; what a filter that never ran would keep must not matter."""
-    idle = {symbol: NEVER_RAN for symbol in form.free - run.bindings.keys() if symbol.kind == "data"}
-    return evaluate(form, {**run.bindings, **idle})
+    """Evaluate a form at the lengths of a run, where the length of a filter that never ran must not matter.
+
+    Such a length is the largest in its range: forms rely on the range, and say nothing outside of it.
+    """
+    values = dict(run.bindings)
+    for symbol in bounds_first(form.free):
+        if symbol.kind == "data" and symbol not in values:
+            values[symbol] = NEVER_RAN if symbol.hi is None else max(evaluate(symbol.hi, values), 0)
+    return evaluate(form, values)
 
 
 def same_shapes(program: Program, run: Execution, dims: Mapping[str, int]) -> None:
