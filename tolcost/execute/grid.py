@@ -37,6 +37,7 @@ from tolcost.algebra import (
     Truth,
     evaluate,
 )
+from tolcost.algebra.poly import NotInteger
 from tolcost.atoms.nodes import Constant, Part
 from tolcost.execute.dtypes import HELD, Array, convert, is_unbounded, number, numbers, whole_number
 from tolcost.execute.inputs import value_of
@@ -242,7 +243,10 @@ def _pointwise(g: Generator, grid: Grid, env: Mapping[Symbol, int]) -> Array:
     for at in np.ndindex(*sizes):
         for place, k in zip(places, at, strict=True):
             point[grid.axes[place].symbol] = grid.axes[place].lo + k
-        result[at] = evaluate(Poly({(g,): 1}), point)
+        try:
+            result[at] = evaluate(Poly({(g,): 1}), point)
+        except NotInteger:  # a power at a point that does not exist, as in `_quotient`
+            result[at] = 0
     shape = [1] * grid.depth
     for place, size in zip(places, sizes, strict=True):
         shape[place] = size
