@@ -167,3 +167,16 @@ def test_a_function_is_tried_with_the_branch_for_one_length() -> None:
     inside = tolcost.from_onnx(parse_model(f"{head} {{ y = own.Whole(x, w) }} {function}"))
     assert flat.study.coverage.missing == inside.study.coverage.missing == ()
     assert str(flat.eops) == str(inside.eops)
+
+
+def test_a_branch_for_short_inputs_is_taken_where_only_it_fits() -> None:
+    """A convolution requires a window, so that "one window" is told as a bound from above: it was never taken."""
+    cost = cost_of("""(float[1, 1, n] x, float[1, 1, 3] w) => (float[a, b] y) {
+        h = Conv <strides = [4]> (x, w) s = Shape(h) two = Constant <value = int64 {2}> () d = Gather(s, two)
+        one = Constant <value = int64 {1}> () c = Equal(d, one) axes = Constant <value = int64[1] {2}> ()
+        r = If <then_branch = yes () => (float[a, b] t) { t = Squeeze(h, axes) },
+        else_branch = no () => (float[a, b, d] e) { e = Identity(h) }> (c)
+        y = Exp(r) }""")
+    assert (cost.status, cost.coverage.missing) == ("exact", ())
+    assert cost.conditions == ("n >= 3", "n <= 6")
+    assert cost.eops == 7
