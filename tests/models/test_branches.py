@@ -170,7 +170,7 @@ def test_a_function_is_tried_with_the_branch_for_one_length() -> None:
 
 
 def test_a_branch_for_short_inputs_is_taken_where_only_it_fits() -> None:
-    """A convolution requires a window, so that "one window" is told as a bound from above: it was never taken."""
+    """A convolution requires a window, so "one window" became a bound from above, which was never assumed."""
     cost = cost_of("""(float[1, 1, n] x, float[1, 1, 3] w) => (float[a, b] y) {
         h = Conv <strides = [4]> (x, w) s = Shape(h) two = Constant <value = int64 {2}> () d = Gather(s, two)
         one = Constant <value = int64 {1}> () c = Equal(d, one) axes = Constant <value = int64[1] {2}> ()
