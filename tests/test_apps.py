@@ -38,6 +38,16 @@ COMMANDS = (
 )
 
 
+GREETING = """
+import click
+
+@click.command()
+def command() -> int:
+    click.echo("hello")
+    return 0
+"""
+
+
 @pytest.fixture
 def without(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """The package without one application, by links to everything else."""
@@ -74,3 +84,32 @@ def test_the_core_works_without(without: Path, request: pytest.FixtureRequest) -
 def test_every_application_is_in_the_table() -> None:
     rows = [module for module, _ in apps.COMMANDS.values()]
     assert {module.partition(".")[0] for module in rows} == set(NAMES)
+
+
+def test_an_application_is_a_folder_and_a_row(tmp_path: Path) -> None:
+    """The command line lists it, runs it, and suggests it where its name is misspelt."""
+    inside = tmp_path / "tolcost" / "apps"
+    inside.mkdir(parents=True)
+    for folder in (ROOT / "tolcost", ROOT / "tolcost" / "apps"):
+        for path in folder.iterdir():
+            if path.name not in ("apps", "__pycache__") and path != ROOT / "tolcost" / "apps" / "__init__.py":
+                (tmp_path / path.relative_to(ROOT)).symlink_to(path)
+    (tmp_path / "specs").symlink_to(ROOT / "specs")
+    table = (ROOT / "tolcost" / "apps" / "__init__.py").read_text("utf-8")
+    row = '        "greet": ("greeting.command", "Say hello."),\n'
+    (inside / "__init__.py").write_text(
+        table.replace('        "torch": (', f'{row}        "torch": (', 1), "utf-8"
+    )
+    (inside / "greeting").mkdir()
+    (inside / "greeting" / "__init__.py").write_text('"""Greetings."""\n', "utf-8")
+    (inside / "greeting" / "command.py").write_text(GREETING, "utf-8")
+    env = {**os.environ, "PYTHONPATH": str(tmp_path)}
+
+    def run(*arguments: str) -> str:
+        command = [sys.executable, "-m", "tolcost", *arguments]
+        done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+        return done.stdout + done.stderr
+
+    assert "greet         Say hello." in run("--help")
+    assert run("greet") == "hello\n"
+    assert "Did you mean greet?" in run("gret")

@@ -15,13 +15,14 @@ from tolcost.cli.output import INCOMPLETE, deliver, screen, write_whole
 from tolcost.diagnostics import quoted, refuse
 from tolcost.models.walking import Session
 from tolcost.platform import with_deep_stack
+from tolcost.result import view
 from tolcost.result.metrics import asked_by
 from tolcost.result.model import Wanted, file_cost, of_model
 from tolcost.result.model_table import BY, COLUMNS, DEPTH, SORTS, TableView
 from tolcost.result.study import Located
 from tolcost.result.view import CostView, written
 
-FORMATS = ("text", "json", "md", "csv", "html")
+FORMATS = (*view.FORMATS, "html")
 _LENGTH = re.compile(r"-?[0-9]{1,30}")  # one that is none is told with its range
 _OF_TABLES = frozenset({"by", "depth", "columns", "sort", "top"})
 _NOT_FOR = {

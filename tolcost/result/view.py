@@ -50,6 +50,7 @@ from tolcost.show.document import (
     Section,
     Valuation,
     cut,
+    document_formats,
     lengths_text,
     number,
     text_of,
@@ -59,7 +60,8 @@ from tolcost.show.document import document as json_document
 from tolcost.show.shorten import Subterms
 from tolcost.show.tables import csv_text
 
-FORMATS = ("text", "json", "md", "csv")
+_USUAL = ("text", "json", "md", "csv")
+FORMATS = (*_USUAL, *(form for form in document_formats() if form not in _USUAL))
 _MOST_MISSING, _MOST_CONDITIONS, _MOST_GIVEN = 20, 12, 4
 _MEANINGS = {
     "turns": "the turns of that loop",

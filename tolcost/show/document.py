@@ -517,17 +517,25 @@ def cut(text: str, longest: int = LONGEST, mark: str = " …") -> str:
 
 # --- Formats
 
-_WRITERS = {
-    "text": ("text", "text"),
-    "md": ("tables", "markdown"),
-    "fragment": ("fragment", "fragment"),
+WRITERS = {
+    "text": "tolcost.show.text:text",
+    "md": "tolcost.show.tables:markdown",
+    "fragment": "tolcost.show.fragment:fragment",
 }
+"""The function that writes a document in each format; ``analyze`` and ``model`` offer every row."""
+_INNER = ("fragment",)
+"""Formats that are parts of others, and that no option offers."""
+
+
+def document_formats() -> tuple[str, ...]:
+    """The formats that an option may offer, in the order of the table."""
+    return tuple(form for form in WRITERS if form not in _INNER)
 
 
 def write(document: Document, form: str, colour: bool = False, width: int | None = None) -> str:
     """Write a document in one of the formats, text in so many columns; only its writer gets loaded."""
-    module, name = _WRITERS[form]
-    writer: Callable[..., str] = getattr(import_module(f"tolcost.show.{module}"), name)
+    module, _, name = WRITERS[form].partition(":")
+    writer: Callable[..., str] = getattr(import_module(module), name)
     return writer(document, colour, width) if form == "text" else writer(document)
 
 
