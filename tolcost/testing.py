@@ -32,8 +32,8 @@ def assert_cost(
     r"""Assert what a program or a model costs: each figure equals a formula for all lengths.
 
     A formula that starts with ``<=`` is a limit.  Where bytes are an upper bound, only a limit can be
-    asserted.  The figures are those of a ``Cost``: ``eops``, ``flops``, ``macs``, ``bytes``, ``depth``, ``params`` and
-    so on.  ``status`` is the certainty that the counts have to have.
+    asserted.  The figures are those of a ``Cost``: ``eops``, ``flops``, ``macs``, ``bytes``, ``depth``,
+    ``params`` and so on.  ``status`` is the certainty that the counts have to have.
 
     >>> text = "tol x: R [n, k]\ny := map(x, exp(*) + 1)"
     >>> assert_cost(text, eops="2*n*k", macs=0, bytes="<= 100*n*k")
