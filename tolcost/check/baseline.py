@@ -274,7 +274,9 @@ def marked_entry(outcome: Analysed, target: Target, origins: Origins) -> Analyse
 
 
 _SECONDS = 120
+"""The time limit of a call of git, which may hang in a filter or on a network file system."""
 _CHUNK = 1 << 20
+"""Bytes per read, so that a large model is never held in memory."""
 _LINK, _SUBMODULE = "120000", "160000"
 _NEEDED = (*SUFFIXES, ".toml")
 _ODD = re.compile(r'\n|^"')

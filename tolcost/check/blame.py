@@ -31,6 +31,7 @@ from tolcost.diagnostics import NOWHERE, Source, place
 _LONGEST = 100
 _LONGEST_FORM = 60
 _MOST_LINES = 5_000
+"""Longer sources are not matched line by line, because the time of ``SequenceMatcher`` is quadratic."""
 
 LineKey: TypeAlias = tuple[str, int, str]
 """A source, a line number, and a part: a function on that line, or an operator of a model."""

@@ -38,6 +38,7 @@ from tolcost.platform import device_names
 
 FILE, PYPROJECT = "tolcost.toml", "pyproject.toml"
 MAX_BYTES = 1 << 20
+"""Settings are untrusted input; a megabyte is far more than any project writes by hand."""
 _KEYS = ("paths", "exclude", "metrics", "specs", "seal", "budgets", "cases", "formulas")
 _CASE_KEYS = ("shapes", "attrs", "assume")
 _LABEL = re.compile(r"[A-Za-z0-9_.+-]{1,100}")
@@ -80,7 +81,7 @@ class Config(Struct, frozen=True):
 
 
 def find_config(start: Path) -> Config:
-    """Find the settings that apply in a folder: those of the nearest folder above with settings or a lock."""
+    """Find the settings that apply in a folder: those of it or of the nearest parent with any."""
     for folder in (start, *start.parents):
         found = _config_in(folder)
         if found is not None:

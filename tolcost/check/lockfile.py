@@ -60,6 +60,7 @@ FORMAT = 3
 MAX_BYTES = 32 << 20
 MAX_LINES = 500_000
 MAX_LINE = 1 << 20
+"""Limits for untrusted input, in bytes, lines and characters, which no honest project reaches."""
 _CONFLICT = re.compile(r"<{7}( |$)|={7}$|>{7}( |$)|\|{7}( |$)")
 _FORMER = re.compile(r"tolcost-lock ([12])")
 _MOST_MISTAKES = 5

@@ -202,8 +202,8 @@ class LockEntry(Struct, frozen=True):
     """The recorded facts about one program: its domain, and a figure per metric.
 
     ``source`` is a digest of the program if some figure is not exact: two equal bounds, or two equal
-    data-dependent figures, bound the same cost only in the same program.  ``rules`` are None if they were not
-    recorded.
+    data-dependent figures, stand for the same cost only in the same program.  ``rules`` are None if they were
+    not recorded.
     """
 
     name: str

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 SUFFIXES = (".tol", ".onnx")
 _SKIPPED = ("__pycache__", "node_modules")
 _MOST_FOLDERS = 100_000
+"""Links can make a tree of folders grow exponentially although none of them is a cycle."""
 
 
 class Target(Struct, frozen=True):

@@ -387,6 +387,7 @@ LIMIT = 60_000
 
 _LONGEST_FORM = 200
 _ROOM = 2_000
+"""Bytes kept free for the line about omitted sections, with a margin."""
 
 
 def gate_markdown(report: GateReport) -> str:

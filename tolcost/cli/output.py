@@ -111,7 +111,9 @@ def _mode(path: Path) -> int:
 
 
 _PATIENCE = 1.0
+"""Seconds before progress is shown, so that a quick command shows none."""
 _OFTEN = 0.1
+"""Seconds between updates, so that writing to the terminal does not slow the work down."""
 _WIDTH = 60
 
 

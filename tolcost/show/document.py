@@ -51,7 +51,9 @@ Form: TypeAlias = Formula | int | Fraction
 Valuation: TypeAlias = Mapping[Symbol, int]
 
 _MOST_BITS = 12_000
+"""Python refuses to write integers with more than 4,300 digits; these are 3,613."""
 _MOST_PLACES = 9
+"""The most decimal places of an exact decimal; a number that needs more is shown as a quotient."""
 _SUM = re.compile(r" [+-] |/")
 _WORD = re.compile(r"[A-Za-z0-9_]+\Z")
 _QUOTED = re.compile(r"`(?:\\.|[^`\\])*`")
@@ -540,6 +542,7 @@ def write(document: Document, form: str, colour: bool = False, width: int | None
 
 VERSION = 1
 LARGEST_EXACT = 2**53
+"""Up to this magnitude a double holds every integer."""
 
 Json: TypeAlias = "bool | int | str | list[Json] | dict[str, Json] | None"
 
