@@ -81,7 +81,10 @@ class Config(Struct, frozen=True):
 
 
 def find_config(start: Path) -> Config:
-    """Find the settings that apply in a folder: those of it or of the nearest parent with any."""
+    """Find the settings that apply in a folder: those of the folder, or of its nearest parent with any.
+
+    A lock file without settings ends the search: its folder is a project with default settings.
+    """
     for folder in (start, *start.parents):
         found = _config_in(folder)
         if found is not None:
