@@ -1,4 +1,7 @@
-"""What tolcost offers to Python, each with an example; ``import tolcost`` loads it when it is first used."""
+"""The Python interface of tolcost, with an example for each function.
+
+``import tolcost`` loads this module when one of its functions is first used.
+"""
 
 from __future__ import annotations
 
@@ -46,12 +49,12 @@ def analyze(
     attrs: Mapping[str, PlainValue] | None = None,
     assume: str | Sequence[str] = (),
 ) -> Cost:
-    r"""Give what a program costs.
+    r"""Return the cost of a program.
 
-    ``program`` is a path, or the text of a program; a string with a line break or ``=`` in it
-    is text.  ``dims`` gives lengths by name, ``shapes`` the shapes of inputs of any rank, and
-    ``attrs`` the values of attributes and static inputs; ``assume`` says what holds of lengths.  A program
-    that cannot be analysed raises ``Rejected``, with diagnostics that say why.
+    ``program`` is a path, or the text of a program; a string with a line break is text, and so is a string
+    with ``=`` that is not the name of a file.  ``dims`` gives lengths by name, ``shapes`` the shapes of
+    inputs of any rank, ``attrs`` the values of attributes and static inputs, and ``assume`` assumptions about
+    lengths.  A program that cannot be analysed raises ``Rejected``, whose diagnostics give the reasons.
 
     >>> cost = analyze("tol a: R [n, k]\ny := map(a, exp(*) + 1)", dims={"k": 3})
     >>> cost.eops, cost.status
@@ -83,11 +86,11 @@ def load_model(
     specs: Sequence[str | Path] = (),
     assume: str | Sequence[str] = (),
 ) -> Cost:
-    """Give what an ONNX model costs, in its free dimensions.
+    """Return the cost of an ONNX model, in its free dimensions.
 
-    ``dims`` gives lengths by name or as ``input[axis]``, ``shapes`` the shapes of inputs in names,
-    numbers and forms, ``specs`` folders of operators, searched first, and ``assume`` what holds of lengths.
-    A model that cannot be read, or lengths that it does not allow, raise ``Rejected``.
+    ``dims`` gives lengths by name or as ``input[axis]``, ``shapes`` the shapes of inputs in names, numbers
+    and forms, ``specs`` folders of operators, searched first, and ``assume`` assumptions about lengths.  A
+    model that cannot be read, or lengths that it does not allow, raise ``Rejected``.
 
     >>> from tempfile import mkdtemp
     >>> from onnx import TensorProto, helper, save
@@ -108,7 +111,7 @@ def load_model(
 
 
 def _file(path: object) -> Path:
-    """The path of a model; whoever has the model itself is told what to call."""
+    """Return the path of a model; for a model object, the error names the function that takes it."""
     if isinstance(path, (str, PathLike)):
         return Path(path)
     message = f"an object of type {quoted(type(path).__name__)} is not the path of a model"
@@ -123,7 +126,7 @@ def from_onnx(
     name: str = "model",
     assume: str | Sequence[str] = (),
 ) -> Cost:
-    """Give what a model costs that is in memory: the bytes of a file, or onnx's own object.
+    """Return the cost of a model in memory: the bytes of a file, or a ``ModelProto`` of onnx.
 
     >>> from onnx.parser import parse_model
     >>> text = '<ir_version: 10, opset_import: [""]> g (float[n, 4] x) => (float[n, 4] y) { y = Exp(x) }'
@@ -138,10 +141,10 @@ def from_onnx(
 def generate(
     cost: Cost | str | Path, runs: str, prefill: str | None = None, other: Cost | None = None
 ) -> Cost:
-    """Give what all runs of a model cost together in which a length grows by one: ``past: 0..n`` is n runs.
+    """Return the total cost of the runs of a model in which a length grows by one: ``past: 0..n`` is n runs.
 
-    ``prefill`` adds a run before them, at a length such as ``seq=p``: of the same model with 0 for the length
-    that grows, or of an ``other`` one.
+    ``prefill`` adds a run before these, at a length such as ``seq=p``: a run of the same model, in which the
+    growing length is 0, or of the ``other`` model if it is given.
 
     >>> from onnx.parser import parse_model
     >>> head = '<ir_version: 10, opset_import: ["" : 18]> g (float[past, 4] c, float[1, 4] x) => (float y)'
@@ -163,7 +166,7 @@ def _wanted(
 
 
 def _asked_shape(name: str, shape: Sequence[int | str]) -> tuple[int | str, ...]:
-    """A shape as it is said; a text is no sequence of lengths that each have a letter for a name."""
+    """Check a shape, and refuse a single text, which as a sequence would name a length by each letter."""
     try:
         if isinstance(shape, str):
             raise TypeError
@@ -181,11 +184,11 @@ def operator(
     attrs: Mapping[str, PlainValue] | None = None,
     specs: Sequence[str | Path] = (),
 ) -> Cost:
-    """Give what an operator of ONNX costs, by its definition.
+    """Return the cost of an ONNX operator, by its definition.
 
-    Without ``shapes``, every length is a symbol, and ``rank`` is how many there are where a definition is
-    for any number of them; ``attrs`` are attributes, and inputs that have to be known.  A name may say its
-    domain, as in ``com.microsoft.FusedMatMul``; ``specs`` are folders of definitions, searched first.
+    Without ``shapes``, every length is a symbol, and ``rank`` is the rank of inputs for which the definition
+    allows any rank.  ``attrs`` are attributes and static inputs.  A name may include its domain, as in
+    ``com.microsoft.FusedMatMul``; ``specs`` are folders of definitions, which are searched first.
 
     >>> operator("Softmax").eops
     5*input_1*input_2
@@ -196,9 +199,9 @@ def operator(
 
 
 def diff(old: Cost | str | Path, new: Cost | str | Path) -> CostComparison:
-    r"""Compare what two programs or two models cost, for all lengths: a proof, or a point that shows it.
+    r"""Compare the costs of two programs or two models, for all lengths, by a proof or by a witness.
 
-    Either is a cost, a path, or the text of a program.
+    Each of them is a cost, a path, or the text of a program.
 
     >>> found = diff("tol x: R [n]\ny := map(x, exp(*))", "tol a: R [m]\nb := map(a, exp(*) + 1)")
     >>> found.verdict, found.notes
@@ -214,11 +217,11 @@ def sweep(
     metrics: str | Sequence[str] = keys_in("columns"),
     **dims: int | str | Sequence[int],
 ) -> pandas.DataFrame:
-    r"""Give figures for every combination of lengths as a pandas frame, a row for each.
+    r"""Return a pandas frame of figures, with a row for every combination of lengths.
 
-    A length is a number, several, or a text such as ``"128..4096"``, which doubles.  Where a condition
-    does not hold there are no figures, and a column ``outside`` says what would be needed; a column
-    ``status`` says it where figures are bounds.
+    A length is a number, a sequence of numbers, or a text such as ``"128..4096"``, which starts at 128 and
+    doubles.  Where a condition does not hold, a row has no figures, and a column ``outside`` states the
+    condition.  If figures are bounds, a column ``status`` states which.
 
     >>> cost = analyze("tol x: R [n, k]\ny := map(x, exp(*))")
     >>> print(sweep(cost, n="2..8", k=[1, 10], metrics=["eops"]).to_string(index=False))
@@ -265,7 +268,7 @@ def _operator_cost(
     attrs: Mapping[str, PlainValue] | None,
     specs: Sequence[str | Path],
 ) -> Cost:
-    """The cost of an operator for tensors of a rank, or for shapes and attributes that are given."""
+    """Return the cost of an operator for tensors of a rank, or for given shapes and attributes."""
     if not isinstance(name, str):
         raise TypeError(f"an operator is told by its name, not as {name!r}")
     library = open_library(specs)

@@ -1,4 +1,4 @@
-"""For the tests of those who write operators or keep models: hold a cost to a formula, for all lengths."""
+"""Assertions for the tests of operators and models: a cost equals a formula, for all lengths."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def assert_cost(
 ) -> None:
     r"""Assert what a program or a model costs: each figure equals a formula for all lengths.
 
-    A formula that starts with ``<=`` is a limit, which is all that bytes can be held to where they are *at
-    most* so many.  The figures are those of a ``Cost``: ``eops``, ``flops``,
-    ``macs``, ``bytes``, ``depth``, ``params`` and so on.  ``status`` is how sure they have to be.
+    A formula that starts with ``<=`` is a limit.  Where bytes are an upper bound, only a limit can be
+    asserted.  The figures are those of a ``Cost``: ``eops``, ``flops``, ``macs``, ``bytes``, ``depth``,
+    ``params`` and so on.  ``status`` is the certainty that the counts have to have.
 
     >>> text = "tol x: R [n, k]\ny := map(x, exp(*) + 1)"
     >>> assert_cost(text, eops="2*n*k", macs=0, bytes="<= 100*n*k")
@@ -64,7 +64,7 @@ def _cost(
 
 
 def _mistake(cost: Cost, name: str, formula: str) -> str | None:
-    """What is wrong with a figure; None: nothing."""
+    """Return how a figure differs from a formula, or None if it does not."""
     actual, limit = _form(cost, name), formula.strip().removeprefix("<=").strip()
     expected = parse_text(limit, {symbol.name: atom(symbol) for symbol in cost.study.symbols})
     unknown = sorted({symbol.name for symbol in expected.free} - set(cost.symbols))
@@ -89,7 +89,7 @@ def _shown(witness: Witness | None) -> str:
 
 
 def _form(cost: Cost, name: str) -> Poly:
-    """A figure at the point of the cost, as a polynomial."""
+    """Return a figure at the point of the cost, as a polynomial."""
     if name not in cost.forms:
         refuse("T0412", f"there is no figure {quoted(name)}", hint=f"there are {', '.join(cost.forms)}")
     form = cost.value(cost.forms[name])

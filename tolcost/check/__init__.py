@@ -1,1 +1,1 @@
-"""The gate: what programs cost now, held against a lock file, a git revision and budgets."""
+"""The gate: current costs of programs, checked against a lock file, a git revision and budgets."""

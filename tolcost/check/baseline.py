@@ -1,8 +1,8 @@
-"""What a check compares with: the entries of a lock file, or the programs of a git revision.
+"""Baselines of a check: the entries of a lock file, or the programs of a git revision.
 
-A revision is read under its own settings, so that one which changed does not hide what they were.
-Programs that have another name now are found by what they are: equal figures, or the only ones whose
-inputs fit.  Where that is not clear nothing is guessed.
+A revision is read under its own settings, so that a changed setting does not hide a program that the old
+settings covered.  Renamed programs are recognised by equal figures, or because exactly one old and one new
+program have inputs of the same ranks.  An ambiguous match is reported, and never guessed.
 """
 
 from __future__ import annotations
@@ -38,23 +38,25 @@ Contributions: TypeAlias = Sequence[Contribution]
 
 
 class GateTask(Struct, frozen=True):
-    """What is to be checked, and how programs are analysed."""
+    """The scope of a check, its options, and the function that analyses programs."""
 
     config: Config
     computing: Computing
     asked: tuple[Path, ...] = ()
     strict: bool = False
     fresh: bool = False
-    """Whether every program is analysed, sealed or not."""
+    """Whether to analyse every program, even if its seal is valid."""
 
 
 class Baseline(Struct, frozen=True):
-    """What a check compares with: old entries by their old names.
+    """The old entries of a check, by their old names.
 
-    ``broken`` says why there is no entry of a program that was there; ``settled`` are programs that
-    cannot differ; ``left_out`` is what settings of now do not ask for, and ``doubt`` why that is not
-    known.  The parts of an old program are found when they are asked for, to name the line that grew; so are
-    the texts that a file may have had, as digests.
+    ``broken`` gives the reason why an old program has no entry.  ``settled`` names programs whose sources are
+    unchanged, so that their figures cannot differ.  ``left_out`` lists checks that the current settings no
+    longer make, and ``doubt`` the reason why that list is unknown.  ``parts`` finds the contributions of
+    an old program, from which a report names the line that grew; ``texts`` gives the digests of the possible
+    old texts of a file.  Both are functions because they analyse programs or run git, which most checks
+    do not need.
     """
 
     label: str
@@ -69,13 +71,13 @@ class Baseline(Struct, frozen=True):
 
 
 class History(Struct, frozen=True):
-    """Looks up old versions of programs in git."""
+    """Look up old versions of programs in git."""
 
     gate: GateTask
     lock: Lock
 
     def parts(self, name: str, target: Target) -> Contributions | None:
-        """The parts of the version that cost what is locked; None where no such version is found."""
+        """Return the parts of the version whose figures are the locked ones, or None if there is none."""
         file = file_of(name)
         for text in self._versions(file):
             found = self._cost(text, replace(target, file=file))
@@ -84,7 +86,7 @@ class History(Struct, frozen=True):
         return None
 
     def texts(self, file: str) -> frozenset[str]:
-        """Digests of what a file may have been when its figures were locked."""
+        """Return digests of the texts that a file may have had when its figures were locked."""
         return frozenset(program_text(text, file) for text in self._versions(file))
 
     def _versions(self, file: str) -> Iterator[bytes]:
@@ -110,9 +112,9 @@ class History(Struct, frozen=True):
 
 
 def at_revision(gate: GateTask, revision: str, former: Former, asked: Sequence[Target]) -> Baseline:
-    """The programs of a revision, under the settings of then, analysed by this very tolcost.
+    """Analyse the programs of a revision, under its own settings, with the current version of tolcost.
 
-    What only the settings of now ask for is compared as well, if it was there.
+    Programs that only the current settings name are compared as well, if the revision has them.
     """
     config = gate.config
     before, left_out, doubt = _settings_then(gate, revision, former)
@@ -153,7 +155,7 @@ def at_revision(gate: GateTask, revision: str, former: Former, asked: Sequence[T
 
 
 def _lost(former: Former, target: Target, was: Origins, now: Origins) -> str | None:
-    """Why what a program was cannot be told though it can be read: something that it used is not here."""
+    """Return why an old program cannot be costed although its file is readable: a dependency is missing."""
     if was.libraries is None and now.libraries is not None:
         return "a library of then cannot be read"
     folders = (*was.config.first_specs, *was.config.specs)
@@ -161,7 +163,11 @@ def _lost(former: Former, target: Target, was: Origins, now: Origins) -> str | N
 
 
 def _settings_then(gate: GateTask, revision: str, former: Former) -> tuple[Config, tuple[str, ...], str]:
-    """The settings of a revision, what those of now leave out, and why nothing is known of that if so."""
+    """Return the settings of a revision, and the checks that the current settings dropped.
+
+    The third value is the reason why the dropped checks are unknown; it is empty where the old settings can
+    be read.
+    """
     config = gate.config
     try:
         own, doubt = config_of(former.root), ""
@@ -173,31 +179,31 @@ def _settings_then(gate: GateTask, revision: str, former: Former) -> tuple[Confi
 
 
 def entries_of(outcomes: Mapping[str, Analysed]) -> dict[str, LockEntry]:
-    """The entries of the programs that could be read."""
+    """Return the entries of the programs that could be analysed."""
     return {name: outcome.entry for name, outcome in outcomes.items() if outcome.entry is not None}
 
 
-# ---- which is which -------------------------------------------------------------------------------
+# ---- renamed programs -----------------------------------------------------------------------------
 
 
 class Pairs(Struct, frozen=True):
-    """Old names of programs that have another one now, and what is gone beside those that are new."""
+    """Renamed programs (new name to old name), and the old programs that are no longer checked."""
 
     renamed: Mapping[str, str]
     gone: tuple[str, ...]
     unclear: tuple[str, ...]
-    """Programs that are gone, and nothing says which of the new ones they became, if any."""
+    """The programs in ``gone`` if new programs remain unmatched: any of these may be a successor."""
     others: tuple[str, ...] = ()
-    """Programs that are gone, and that one with another name may have been instead."""
+    """Unmatched old programs of which a program that is taken for renamed may be the successor instead."""
     sure: Callable[[str], bool] = lambda _: False
-    """Whether a program with another name has the text of the one that it is taken for."""
+    """Tell whether a renamed program still has the text of the old program that it is matched with."""
 
 
 def paired(base: Baseline, asked: Sequence[Target], present: Mapping[str, LockEntry], root: Path) -> Pairs:
-    """Find out which programs have another name: equal ones, then those that are the only ones alike.
+    """Match new programs with missing ones: by equal figures first, then by unique agreement of ranks.
 
-    A program whose file is still there did not become another file: it is not checked any more.  Figures
-    and names are no proof of what became of what: only the same text is.
+    A program whose file still exists was not renamed: it is just no longer checked, unless a new case of its
+    file may be its successor.  Equal figures or names do not prove a rename; only an equal text does.
     """
     names = {target.name for target in asked}
     come = {n: e for n, e in present.items() if n not in base.entries and n not in base.broken}
@@ -248,38 +254,43 @@ _LIKENESS: tuple[tuple[Callable[[LockEntry], object], bool], ...] = (
     (lambda entry: (_ranks(entry), _file_name(entry)), False),
     (_ranks, False),
 )
-"""By what programs with other names are taken for the same; and whether any of several will do."""
+"""Criteria for a rename, the strongest first; each with whether any of several candidates may be taken.
+
+Candidates of equal figures are interchangeable in a comparison; candidates of equal ranks are not.
+"""
 
 
 def marked_entry(outcome: Analysed, target: Target, origins: Origins) -> Analysed:
-    """An outcome with the digest of its source, where that matters."""
+    """Add the digest of its source to an outcome, where a figure is not exact."""
     return outcome if outcome.entry is None else Analysed(origins.marked(target, outcome.entry))
 
 
-# === A project as it was at a git revision, in a folder of its own, for this very tolcost to read.
+# === A project at a git revision, checked out into a temporary folder and read by the current tolcost.
 #
-# Only what can matter is put there: programs, models, settings, and links, which lead where they led
-# then.  A file that git calls the same now is a link to the one in the working tree, so that a large
-# model is not copied, and one that git keeps elsewhere (LFS) is read from where it is.  What is in a
-# submodule is asked of its own repository.  Nothing here writes to any of them.
+# Only relevant files are checked out: programs, models, settings, and links, with their old targets.
+# A file whose content git finds unchanged becomes a link to the working tree, so that a large model is
+# not copied, and a file that git stores elsewhere (LFS) is read from the working tree.  The files of a
+# submodule come from the submodule's own repository.  Nothing here writes to any repository.
 
 
 _SECONDS = 120
+"""The time limit of a call of git, which may hang in a filter or on a network file system."""
 _CHUNK = 1 << 20
+"""Bytes per read, so that a large model is never held in memory."""
 _LINK, _SUBMODULE = "120000", "160000"
 _NEEDED = (*SUFFIXES, ".toml")
 _ODD = re.compile(r'\n|^"')
-"""In names that git cannot be asked for in a list."""
+"""Matches names that ``git hash-object --stdin-paths`` misreads: it splits at line breaks, and unquotes."""
 
 
 class Former(Struct, frozen=True):
-    """Where the project is as it was, and the submodules whose content of then is not here."""
+    """The folder of a checked-out revision, and the submodules whose old content is not available."""
 
     root: Path
     absent: tuple[str, ...] = ()
 
     def lacks(self, file: str, libraries: Sequence[str]) -> str | None:
-        """The submodule that a file or a library belongs to, if its content of then is not here."""
+        """Return a message that names the missing submodule that a file or a library belongs to, or None."""
         for folder in self.absent:
             own = any(library in (folder, os.path.dirname(folder) or ".") for library in libraries)
             if own or any(path.startswith(f"{folder}/") for path in (file, *libraries)):
@@ -298,14 +309,14 @@ class _Blob(Struct, frozen=True):
 
 @contextmanager
 def checked_out(root: Path, revision: str) -> Iterator[Former]:
-    """The project at a revision, in a temporary folder."""
+    """Check a project out at a revision, into a temporary folder."""
     top, prefix = _top(root)
     commit = _resolved(root, revision)
     absent: list[str] = []
     files = dict(_listed(top, commit, "", absent))
     with tempfile.TemporaryDirectory(prefix="tolcost-") as name:
         folder = Path(os.path.realpath(name))
-        (folder / ".git").mkdir()  # this is where the repository begins
+        (folder / ".git").mkdir()  # marks the top of the repository, as `repository_of` finds it
         _place(files, folder)
         (folder / prefix).mkdir(parents=True, exist_ok=True)
         below = (path.removeprefix(prefix) for path in absent if path.startswith(prefix))
@@ -313,7 +324,7 @@ def checked_out(root: Path, revision: str) -> Iterator[Former]:
 
 
 def _top(root: Path) -> tuple[Path, str]:
-    """The folder of the repository, and the path of the project from there."""
+    """Return the folder of the repository, and the path of the project relative to it."""
     try:
         said = os.fsdecode(_git(root, "rev-parse", "--show-toplevel", "--show-prefix"))
     except Rejected as rejected:
@@ -323,7 +334,7 @@ def _top(root: Path) -> tuple[Path, str]:
 
 
 def _resolved(root: Path, revision: str) -> str:
-    """The commit that a revision names."""
+    """Return the commit that a revision names."""
     if not revision or revision.startswith("-") or "\0" in revision:
         raise _failed(f"{quoted(revision)} is not a revision")
     try:
@@ -335,11 +346,11 @@ def _resolved(root: Path, revision: str) -> str:
 
 
 def _listed(repository: Path, commit: str, prefix: str, absent: list[str]) -> Iterator[tuple[str, _Blob]]:
-    """The files of a revision by their paths from the top; submodules are gone through."""
+    """List the files of a revision by their paths from the top, including those of submodules."""
     for line in os.fsdecode(_git(repository, "ls-tree", "-r", "-z", "--full-tree", commit)).split("\0"):
         head, _, path = line.partition("\t")
         if not path or ".." in Path(path).parts or Path(path).is_absolute():
-            continue  # no honest tree has such a name
+            continue  # it would be written outside of the folder; only a forged tree has such a name
         mode, _, content = head.split(" ")
         if mode == _SUBMODULE:
             try:
@@ -351,7 +362,7 @@ def _listed(repository: Path, commit: str, prefix: str, absent: list[str]) -> It
 
 
 def _place(files: Mapping[str, _Blob], folder: Path) -> None:
-    """Put files of a revision below a folder: those that can matter, and what links lead to."""
+    """Write the relevant files of a revision below a folder, including the targets of links."""
     ends = set(_place_links({path: blob for path, blob in files.items() if blob.mode == _LINK}, folder))
     needed = {
         path: blob
@@ -370,7 +381,7 @@ def _place(files: Mapping[str, _Blob], folder: Path) -> None:
 
 
 def _place_links(links: Mapping[str, _Blob], folder: Path) -> Iterator[str]:
-    """Put links below a folder, but for those that lead out of the repository; give where they lead."""
+    """Create the links that stay inside the repository below a folder, and return their targets."""
     for path, size, stream in _read(links):
         text = os.fsdecode(stream.read(size))
         leads = os.path.normpath(os.path.join(os.path.dirname(path), text))
@@ -386,7 +397,7 @@ def _by_repository(blobs: Mapping[str, _Blob]) -> Iterator[tuple[Path, dict[str,
 
 
 def _unchanged(blobs: Mapping[str, _Blob]) -> set[str]:
-    """The files whose content in the working tree is, to git, that of the revision."""
+    """Return the files whose content in the working tree has the hash that the revision records."""
     there = {
         path: blob
         for path, blob in blobs.items()
@@ -403,7 +414,7 @@ def _unchanged(blobs: Mapping[str, _Blob]) -> set[str]:
 
 
 def _read(blobs: Mapping[str, _Blob]) -> Iterator[tuple[str, int, IO[bytes]]]:
-    """Contents of a revision, each with its size, to be read from a stream before the next is asked for."""
+    """Give each file's path, its size and a stream; read that many bytes before asking for the next file."""
     for repository, group in _by_repository(blobs):
         with _contents(repository, (blob.content for blob in group.values())) as stream:
             for path in group:
@@ -417,7 +428,7 @@ def _read(blobs: Mapping[str, _Blob]) -> Iterator[tuple[str, int, IO[bytes]]]:
 
 @contextmanager
 def _contents(repository: Path, asked: Iterable[str]) -> Iterator[IO[bytes]]:
-    """A stream of contents, each after a line that says its size."""
+    """Open the output of ``git cat-file --batch``: each content follows a line that ends in its size."""
     with tempfile.TemporaryFile() as names:
         names.write("".join(f"{content}\n" for content in asked).encode())
         names.seek(0)
@@ -434,14 +445,14 @@ def _contents(repository: Path, asked: Iterable[str]) -> Iterator[IO[bytes]]:
 
 
 def file_at(root: Path, commit: str, path: str) -> bytes | None:
-    """One file of a revision; None where it has none of that name."""
+    """Return the content of a file at a commit, or None if the commit has no such file."""
     with suppress(Rejected):
         return _git(root, "cat-file", "blob", f"{commit}:./{path}")
     return None
 
 
 def last_change(root: Path, path: str) -> str | None:
-    """The newest commit that changed a file; None where there is none, or no repository."""
+    """Return the newest commit that changed a file, or None without such a commit or a repository."""
     with suppress(Rejected):
         return _git(root, "log", "-1", "--format=%H", "--", path).decode().strip() or None
     return None
@@ -456,7 +467,7 @@ def _environment() -> dict[str, str]:
 
 
 def _git(root: Path, *arguments: str, given: bytes | None = None) -> bytes:
-    """Run git, in no language but its own, and without taking locks."""
+    """Run git with untranslated messages, and without optional locks."""
     command = [*_command(root), *arguments]
     try:
         done = subprocess.run(command, env=_environment(), input=given, capture_output=True, timeout=_SECONDS)

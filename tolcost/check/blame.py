@@ -1,8 +1,7 @@
-"""The line behind a change: where the new program does more than the old, at the shape that shows it.
+"""Find the source line behind a change: the line whose contribution grew most at the example's shape.
 
-Lines of the two sources are matched as a person would match them: equal lines with equal ones,
-and what stands between them in order.  Without the old source, the line that costs most is named,
-and said to be that.
+Lines of the two sources are matched as in a diff: equal lines with equal lines, and the lines between them
+in order.  Without the old source, the line with the largest cost is named, and labelled as such.
 """
 
 from __future__ import annotations
@@ -32,15 +31,16 @@ from tolcost.diagnostics import NOWHERE, Source, place
 _LONGEST = 100
 _LONGEST_FORM = 60
 _MOST_LINES = 5_000
+"""Longer sources are not matched line by line, because the time of ``SequenceMatcher`` is quadratic."""
 
 LineKey: TypeAlias = tuple[str, int, str]
-"""A source, a line of it, and a part: a function there, or an operator of a model."""
+"""A source, a line number, and a part: a function on that line, or an operator of a model."""
 
 
 def blame(
     old: Sequence[Contribution] | None, new: Sequence[Contribution], metric: str, example: Example
 ) -> BlamedLine | None:
-    """The place whose contribution to a metric grew most at a shape; None where nothing is known."""
+    """Return the place whose contribution to a metric grew most at a shape, or None if none grew."""
     now = _by_line(new, metric)
     if not now:
         return None
@@ -56,7 +56,7 @@ def blame(
 
 
 def _edited(line: LineKey, before: Mapping[str, Source], after: Mapping[str, Source]) -> str:
-    """The line that was edited, where that is not the line that costs more."""
+    """Name the first edited line, unless the line that grew is itself an edited line."""
     found = [
         (name, number)
         for name in sorted(before.keys() & after.keys())
@@ -72,7 +72,7 @@ def _edited(line: LineKey, before: Mapping[str, Source], after: Mapping[str, Sou
 
 
 def _changed_lines(old: Source, new: Source) -> list[int]:
-    """The lines of a new text (counted from 1) that the old one does not have there."""
+    """Return the numbers, from 1, of the non-blank lines of the new text that a diff reports as changed."""
     before, after = old.text.splitlines(), new.text.splitlines()
     if max(len(before), len(after)) > _MOST_LINES:
         return []
@@ -95,7 +95,7 @@ def _where(part: Contribution) -> tuple[str, int]:
 
 
 def _growth(old: Poly, new: Poly, values: Mapping[str, int]) -> int:
-    """How much more there is at a shape; what cannot be told does not count."""
+    """Return the growth of a form at a shape; 0 where it has no value, so that no such line is blamed."""
     try:
         return evaluate(new, _point(new, values)) - evaluate(old, _point(old, values))
     except (AlgebraBudget, NotInteger, UnboundSymbol):
@@ -112,11 +112,11 @@ def _point(form: Poly, values: Mapping[str, int]) -> dict[Symbol, int]:
 def _as_now(
     was: Mapping[LineKey, Poly], old: Sequence[Contribution], new: Sequence[Contribution]
 ) -> dict[LineKey, Poly]:
-    """The contributions of the old lines under the lines that they have become."""
+    """Return the old contributions under the corresponding lines of the new source."""
     before, after = _sources(old), _sources(new)
     moved = {name: _line_map(before[name], after[name]) for name in before.keys() & after.keys()}
     lonely = sorted(before.keys() - after.keys()), sorted(after.keys() - before.keys())
-    renamed = dict(zip(*lonely, strict=False))  # a renamed file, as a rule
+    renamed = dict(zip(*lonely, strict=False))  # usually a renamed file
     moved |= {name: _line_map(before[name], after[now]) for name, now in renamed.items()}
     found: dict[LineKey, Poly] = {}
     for (name, line, what), form in was.items():
@@ -133,7 +133,7 @@ def _sources(parts: Iterable[Contribution]) -> dict[str, Source]:
 
 
 def _line_map(old: Source, new: Source) -> dict[int, int]:
-    """For lines of the old text (counted from 1) the line of the new one that they became."""
+    """Map the lines of the old text, counted from 1, to lines of the new one; deleted lines map to 0."""
     before, after = old.text.splitlines(), new.text.splitlines()
     if before == after or max(len(before), len(after)) > _MOST_LINES:
         return {}
@@ -146,7 +146,7 @@ def _line_map(old: Source, new: Source) -> dict[int, int]:
     return found | gone
 
 
-# ---- telling ---------------------------------------------------------------------------------------
+# ---- the report -----------------------------------------------------------------------------------
 
 
 def _place(line: LineKey, old: Poly | None, new: Poly, parts: Sequence[Contribution]) -> BlamedLine:

@@ -1,10 +1,10 @@
-"""Budgets: upper limits on figures, for every shape or with some lengths given.
+"""Budgets: upper limits on figures, for every shape or at given lengths.
 
-eops <= 6*vol(x)              for every shape; vol(x) is the number of entries of the input x
-seq=4096: flops <= 2*10**9    with a length given; those not given stay open
-seq=4096: 2.5 GFLOP           the unit says the metric: FLOP, MAC, EOP, B; k M G T P, and Ki Mi Gi Ti
-time_h200 <= 5 ms at seq=4096 as predicted for a device, in ns, us, ms or s
-arithmetic_bound_h200 <= 5 ms  what this arithmetic takes there at least
+eops <= 6*vol(x)              for every shape; vol(x) is the number of elements of the input x
+seq=4096: flops <= 2*10**9    at a given length; the other lengths stay free
+seq=4096: 2.5 GFLOP           the unit gives the metric: FLOP, MAC, EOP, B; k M G T P, and Ki Mi Gi Ti
+time_h200 <= 5 ms at seq=4096 the time predicted for a device, in ns, us, ms or s
+arithmetic_bound_h200 <= 5 ms  the least time that this arithmetic takes on a device
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ _PREFIXES |= {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 
 
 class Budget(Struct, frozen=True):
-    """A limit on a metric of the programs that a pattern matches, as written and as read."""
+    """A limit on a metric of the programs that a pattern matches: its text, and the parsed parts."""
 
     pattern: str
     text: str
@@ -87,7 +87,7 @@ class Budget(Struct, frozen=True):
 
 
 def read_budgets(config: Config) -> tuple[Budget, ...]:
-    """Read all budgets of a project; every one that cannot be read is told."""
+    """Read all budgets of a project, and report every budget that cannot be read."""
     found: list[Budget] = []
     mistakes: list[Diagnostic] = []
     for pattern, texts in config.budgets:
@@ -142,7 +142,7 @@ def _dims(text: str, budget: str) -> tuple[tuple[str, int], ...]:
 
 
 def _attoseconds(limit: str, budget: str) -> str:
-    """A limit in a unit of time, exactly; what is less than an attosecond does not count."""
+    """Return an exact limit in attoseconds, rounded down."""
     match = _SPAN.fullmatch(limit)
     if match is None:
         raise _wrong(budget, "a time is a number and a unit: ns, us, ms or s")
@@ -150,18 +150,18 @@ def _attoseconds(limit: str, budget: str) -> str:
 
 
 def _amount(match: re.Match[str], budget: str) -> tuple[str, str]:
-    """The metric and the exact number of an amount; what is less than one unit does not count."""
+    """Return the metric and the number of an amount, rounded down to whole units."""
     value = Fraction(match["number"].replace("_", "")) * _PREFIXES[match["prefix"] or ""]
     return _UNITS[match["unit"].removesuffix("s")], str(value.numerator // value.denominator)
 
 
-# ---- holding programs to them ---------------------------------------------------------------------
+# ---- checking programs against budgets ------------------------------------------------------------
 
 
 def hold(
     budgets: Iterable[Budget], entries: Mapping[str, LockEntry], known: Iterable[str]
 ) -> tuple[HeldBudget, ...]:
-    """Hold programs to budgets; a pattern that matches no known program is an error."""
+    """Check programs against budgets; a pattern that matches no known program is an error."""
     names, asked = sorted({*entries, *known}), tuple(budgets)
     idle = [b for b in asked if not any(matches(name, b.pattern) for name in names)]
     if idle:
@@ -172,7 +172,7 @@ def hold(
 
 
 def matches(name: str, pattern: str) -> bool:
-    """Whether a pattern is for a program: for all its cases, or for the one it names.
+    """Whether a pattern matches a program: its file, which covers all cases, or one case by its name.
 
     >>> matches("ops/conv.tol#strided", "ops/*.tol"), matches("ops/conv.tol#a", "ops/conv.tol#b")
     (True, False)
@@ -215,7 +215,7 @@ def _held(budget: Budget, entry: LockEntry) -> HeldBudget:
 def _facts(
     budget: Budget, entry: LockEntry, facts: tuple[Cond, ...], given: Mapping[Symbol, Poly | int]
 ) -> tuple[Cond, ...]:
-    """What is known at the lengths of a budget; those that the program does not take are an error."""
+    """Return the facts that hold at a budget's lengths; lengths that the program refuses are an error."""
     there = {cond_text(fact): substitute_cond(fact, given) for fact in facts} | dict(_within(given))
     if FALSE in there.values():
         failing = next(text for text, found in there.items() if found == FALSE)
@@ -225,7 +225,10 @@ def _facts(
 
 
 def _within(given: Mapping[Symbol, Poly | int]) -> Iterator[tuple[str, Cond]]:
-    """What the bounds of lengths say of the values given to them; of the lengths alone, they are no news."""
+    """Give the bounds of the given lengths as conditions on their values, each with its text.
+
+    Proofs know the bounds of free lengths already, so only given lengths are checked here.
+    """
     for symbol, value in given.items():
         if symbol.lo is not None:
             yield f"{atom(symbol)} >= {symbol.lo}", ge(put(value - symbol.lo, given))
@@ -234,13 +237,13 @@ def _within(given: Mapping[Symbol, Poly | int]) -> Iterator[tuple[str, Cond]]:
 
 
 def _at(budget: Budget, example: Example) -> Example:
-    """An example together with the lengths that the budget gives, which what data decides may rest on."""
+    """Add the budget's lengths to an example, because bounds of data-dependent numbers may mention them."""
     others = ((name, value) for name, value in example.dims if name not in dict(budget.dims))
     return Example((*budget.dims, *others), example.old, example.new)
 
 
 def _limit(budget: Budget, entry: LockEntry, names: dict[str, Poly]) -> Poly:
-    """Read the limit; it may mention the lengths of the program, and nothing else."""
+    """Read the limit, which may mention only symbols of the program and ``vol`` of its inputs."""
     volumes = _volumes(entry, names) if "vol(" in budget.limit else {}
     text = _VOLUME.sub(lambda m: f"`vol({m[1]})`", budget.limit)
     try:
@@ -276,7 +279,7 @@ def _no_such(budget: Budget, entry: LockEntry, name: str, known: set[str]) -> Re
 
 
 def _given(budget: Budget, entry: LockEntry, names: dict[str, Poly]) -> dict[Symbol, Poly | int]:
-    """The lengths that a budget gives, as symbols; one that the program does not have is an error."""
+    """Return the given lengths by symbol; a length that the program does not have is an error."""
     symbols = {symbol.name: symbol for symbol in _symbols(entry, names)}
     for name, _ in budget.dims:
         if name not in symbols:

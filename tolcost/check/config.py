@@ -1,6 +1,6 @@
-"""What a project says to the gate: ``[tool.tolcost]`` of pyproject.toml, or ``tolcost.toml``.
+"""The settings of a project: ``[tool.tolcost]`` of pyproject.toml, or ``tolcost.toml``.
 
-    paths = ["ops"]                              # what to check, besides what has cases; "." if not said
+    paths = ["ops"]                              # programs to check besides those with cases; default "."
     exclude = ["ops/old/*"]
     metrics = ["eops", "flops", "macs", "bytes"]
     specs = ["ops/lib"]                          # folders of operators and library files
@@ -9,16 +9,16 @@
     [budgets]                                    # under pyproject.toml: [tool.tolcost.budgets]
     "ops/softmax.tol" = ["eops <= 6*vol(x)", "seq=4096: 2.5 GFLOP"]
 
-    [cases."ops/anyrank.tol".matrix]             # what is said of a program's inputs, under a name
+    [cases."ops/anyrank.tol".matrix]             # inputs of a program, under the name of a case
     shapes = { x = ["n", "m"] }
     attrs = { axis = 2 }
-    assume = ["n = 32*k", "m <= 512"]            # what holds of its lengths
+    assume = ["n = 32*k", "m <= 512"]            # assumptions about its lengths
 
-    [formulas]                                   # cost formulas typed by hand, held to the definitions
+    [formulas]                                   # cost formulas to check against the definitions
     files = ["ops/costs.toml"]                   # as `tolcost referee` reads them
 
-Every key is checked: one that means nothing is an error, because a budget that is not read is
-a budget that is not held.  All mistakes are reported at once.
+Every key is checked: an unknown key is an error, because a misspelt budget would otherwise never be
+enforced.  All mistakes are reported at once.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from tolcost.platform import device_names
 
 FILE, PYPROJECT = "tolcost.toml", "pyproject.toml"
 MAX_BYTES = 1 << 20
+"""Settings are untrusted input; a megabyte is far more than any project writes by hand."""
 _KEYS = ("paths", "exclude", "metrics", "specs", "seal", "budgets", "cases", "formulas")
 _CASE_KEYS = ("shapes", "attrs", "assume")
 _LABEL = re.compile(r"[A-Za-z0-9_.+-]{1,100}")
@@ -49,7 +50,7 @@ Texts: TypeAlias = tuple[str, ...]
 
 
 class ProgramCase(Struct, frozen=True):
-    """What is said of a program's inputs; ``label`` tells the cases of one program apart."""
+    """Shapes, attributes and assumptions for a program's inputs; ``label`` names the case."""
 
     label: str = ""
     shapes: Mapping[str, GivenShape] = field(default_factory=dict)
@@ -58,7 +59,7 @@ class ProgramCase(Struct, frozen=True):
 
 
 class Config(Struct, frozen=True):
-    """The settings of a project; ``root`` is the folder that all paths start from."""
+    """The settings of a project; all paths are relative to ``root``."""
 
     root: Path
     paths: Texts = (".",)
@@ -71,16 +72,19 @@ class Config(Struct, frozen=True):
     formulas: Texts = ()
     source: Source = Source("", "")
     first_specs: Texts = ()
-    """Folders that no settings name, searched before those that do."""
+    """Folders of operators given on the command line, searched before those of the settings."""
 
     @property
     def libraries(self) -> tuple[Path, ...]:
-        """The folders of operators and library files, as they are searched."""
+        """The folders of operators and library files, in search order."""
         return tuple(self.root / folder for folder in (*self.first_specs, *self.specs))
 
 
 def find_config(start: Path) -> Config:
-    """The settings that hold in a folder: those of the nearest folder that has some."""
+    """Find the settings that apply in a folder: those of the folder, or of its nearest parent with any.
+
+    A lock file without settings ends the search: its folder is a project with default settings.
+    """
     for folder in (start, *start.parents):
         found = _config_in(folder)
         if found is not None:
@@ -91,12 +95,15 @@ def find_config(start: Path) -> Config:
 
 
 def config_of(root: Path) -> Config:
-    """The settings of a project that begins at a folder; the usual ones where it has none."""
+    """Return the settings of the project in a folder, or the default settings if it has none."""
     return _config_in(root) or Config(root)
 
 
 def narrowed(old: Config, new: Config) -> Iterator[str]:
-    """What settings of before held programs to, and those of now do not; which programs is another matter."""
+    """Describe the metrics, budgets and formulas that old settings enforce and new settings do not.
+
+    Programs that are no longer checked are not listed here: the gate reports each by its name.
+    """
     for metric in old.metrics:
         if metric not in new.metrics:
             yield f"`metrics` names {metric} no more"
@@ -122,12 +129,12 @@ def _config_in(folder: Path) -> Config | None:
 
 
 def _section(project: Path) -> tuple[Mapping[str, object], Source] | None:
-    """The ``[tool.tolcost]`` of a pyproject.toml, if it has one."""
+    """Return the ``[tool.tolcost]`` table of a pyproject.toml, if it has one."""
     if not project.is_file():
         return None
     source = _read(project)
     if "tolcost" not in source.text:
-        return None  # most projects do not use tolcost: their file need not even be TOML
+        return None  # a project that does not use tolcost may have a file that is not even TOML
     tool = _toml(source).get("tool", {})
     table = tool.get("tolcost") if isinstance(tool, dict) else None
     return (table, source) if isinstance(table, dict) else None
@@ -162,20 +169,20 @@ def _toml(source: Source) -> Mapping[str, object]:
 
 
 class _Mistakes(Struct):
-    """What is wrong with the settings."""
+    """Collects the mistakes in the settings."""
 
     source: Source
     found: list[Diagnostic] = field(default_factory=list)
 
     def add(self, key: str, message: str, hint: str | None = None) -> None:
-        """Remember a mistake, at the place where its key stands if that is easily seen."""
+        """Record a mistake, located at the first occurrence of its key in the text if there is one."""
         at = self.source.text.find(key) if key else -1
         span = Span(self.source, at, at + len(key)) if at >= 0 else Span(Source(self.source.name, ""), 0, 0)
         self.found.append(Diagnostic("T0711", message, span, hint=hint))
 
 
 def read_config(table: Mapping[str, object], root: Path, source: Source) -> Config:
-    """Check the settings of a project, or reject them with everything that is wrong."""
+    """Read the settings of a project, or reject them with all their mistakes."""
     mistakes = _Mistakes(source)
     _known_keys(mistakes, table, _KEYS, "")
     config = Config(
@@ -222,7 +229,7 @@ def _truth(mistakes: _Mistakes, table: Mapping[str, object], key: str, default: 
 
 
 def _inside(mistakes: _Mistakes, table: Mapping[str, object], key: str, default: Texts) -> Texts:
-    """Paths, none of which leads out of the project."""
+    """Read paths, and refuse a path that leads out of the project."""
     paths = _texts(mistakes, table, key, default)
     for path in paths:
         if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts or "\0" in path:
@@ -242,7 +249,7 @@ def _metrics(mistakes: _Mistakes, table: Mapping[str, object]) -> Texts:
 
 
 def _budgets(mistakes: _Mistakes, table: object) -> tuple[tuple[str, Texts], ...]:
-    """Budgets by pattern: a text, or a list of them."""
+    """Read the budgets by pattern: a text, or a list of texts."""
     if not isinstance(table, dict):
         mistakes.add("budgets", "`budgets` is a table: a pattern, and what holds for the programs it matches")
         return ()
@@ -257,7 +264,7 @@ def _budgets(mistakes: _Mistakes, table: object) -> tuple[tuple[str, Texts], ...
 
 
 def _formulas(mistakes: _Mistakes, table: object) -> Texts:
-    """The files of cost formulas."""
+    """Read the paths of files with cost formulas."""
     if not isinstance(table, dict):
         mistakes.add("formulas", "`formulas` is a table with files = [...]")
         return ()
@@ -301,7 +308,7 @@ def _case(mistakes: _Mistakes, file: str, label: str, given: object) -> ProgramC
 
 
 def _shape(mistakes: _Mistakes, name: str, value: object, where: str) -> GivenShape:
-    """A list of names and numbers, or a list of such lists."""
+    """Read a shape: a list of names and numbers, or a list of such lists for a variadic input."""
     rows = value if isinstance(value, list) else None
     if rows is None or not all(_is_length(row) or _is_row(row) for row in rows):
         mistakes.add(name, f"the shape of {quoted(name)}{where} is a list of names and numbers")
@@ -318,7 +325,7 @@ def _is_row(value: object) -> bool:
 
 
 def _value(mistakes: _Mistakes, name: str, value: object, where: str, depth: int = 0) -> GivenValue:
-    """A number, a text, a truth value, or lists of them."""
+    """Read a number, a text, a truth value, or a nested list of these."""
     if isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, list) and len(value) <= _MOST_ENTRIES and depth < 8:

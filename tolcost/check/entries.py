@@ -1,8 +1,9 @@
-"""From what was analysed to what the gate keeps of it: every form as text, and what each part contributes.
+"""Turn the analysis of a program or model into a lock entry, and into the contributions of its parts.
 
-All forms of an entry share one set of names, so that a name means one symbol throughout.
-Symbols with other than the usual bounds go to the ``bounds`` of its domain, and conditions that the program
-rests on to the ``where``, as comparisons and choices between them; what is more involved is left out.
+All forms of an entry share one set of names, so that a name means the same symbol throughout.
+Symbols whose bounds differ from those of an ordinary length go to the ``bounds`` of its domain.  Conditions
+that the figures rely on go to its ``where``, as comparisons and disjunctions of comparisons; a condition that
+cannot be written so is left out.
 """
 
 from __future__ import annotations
@@ -75,16 +76,19 @@ _STATUS: Mapping[Certainty, FigureStatus] = {
 }
 
 _HELD = frozenset(key for key, metric in GATE.items() if metric.basis == "held")
-"""What a program has none of."""
+"""Metrics of the memory that a model holds, such as its peak; a program has none of them."""
 _FEW_CLAUSES = 16
-"""A choice between conditions of several parts is kept where it comes to no more than so many."""
+"""A disjunction of conjunctions becomes as many clauses as the product of their sizes, so it needs a limit.
+
+A disjunction that would become more clauses is left out of the entry.
+"""
 
 SureForm: TypeAlias = tuple[Certainty, Poly | Depth | None]
-"""A closed form with how sure it is; None where it is not known."""
+"""The certainty of a figure, and its closed form, or None if the figure is unknown."""
 
 
 def costed_program(name: str, program: Program, metrics: Iterable[str], assume: Sequence[str] = ()) -> Costed:
-    """Return what the gate keeps of a lowered program; what its metrics do not rest on is not worked out."""
+    """Return the entry of a lowered program; analyses that none of its metrics need are skipped."""
     asked = [key for key in metrics if key not in _HELD]
     if assume:
         study = program_study(analyze_program(program)).assuming(assume)
@@ -102,7 +106,7 @@ def costed_program(name: str, program: Program, metrics: Iterable[str], assume: 
 
 
 def _part(study: ProgramStudy, term: Term) -> Contribution:
-    """Return what one place in the source contributes to the metrics that go by line."""
+    """Return the contribution of one place in the source to the metrics that are attributed to lines."""
     figures = study.of_terms([term])
     forms = {metric.key: figures.amount(metric) for metric in metrics_in("lines")}
     known = {key: form for key, form in forms.items() if form is not None}
@@ -113,14 +117,14 @@ def _part(study: ProgramStudy, term: Term) -> Contribution:
 
 
 def costed_model(name: str, study: ModelStudy, metrics: Iterable[str]) -> Costed:
-    """What the gate keeps of a model; a total that lacks a node says that it is incomplete."""
+    """Return the entry of a model; a total that lacks a node has the status ``incomplete``."""
     figures = {key: _figure(study, key) for key in metrics}
     entry = entry_from(name, study.inputs, study.granted, figures)
     return Costed(entry, tuple(_parts(study)))
 
 
 def _figure(study: Study, key: str) -> SureForm:
-    """Return a metric of what was studied, and how sure it is."""
+    """Return a metric of a study, and its certainty."""
     if key not in GATE:
         return _duration(study, key)
     metric = GATE[key]
@@ -129,13 +133,13 @@ def _figure(study: Study, key: str) -> SureForm:
 
 
 def _sureness(study: Study, basis: Basis) -> Certainty:
-    """Return how sure a metric is: what is no bound by itself is no surer than counts are."""
+    """Return the certainty of a metric; a metric that is exact in itself is only as certain as the counts."""
     found = certainty_of(basis, study, study.total, study.reaches)
     return study.total.status if found == "exact" else found
 
 
 def _duration(study: Study, metric: str) -> SureForm:
-    """A time on a device, in attoseconds, which is as sure as what is moved; None where it is not known."""
+    """Return a time on a device in attoseconds, or None if it is unknown, and its certainty."""
     named = timed(metric)
     if named is None:
         return "no bound", None
@@ -151,20 +155,21 @@ def _parts(study: ModelStudy) -> Iterator[Contribution]:
         yield Contribution(group.title, {metric: form for metric, form in found if form is not None})
 
 
-# ---- what figures rest on besides the program -------------------------------------------------------
+# ---- the rules that figures are counted by ----------------------------------------------------------
 
 
 def program_rules(case: ProgramCase, metrics: Iterable[str], behind: Iterable[NamedText]) -> CostRules:
-    """The rules that a program is costed by.
+    """Return the rules that a program is costed by.
 
-    Its own library files are a part of it.  Those of tolcost are not, nor what takes the place of one.
+    The library files of a project count as part of the program, not as rules.  Library files that come with
+    tolcost are rules, and so is a file of the project that replaces one of them.
     """
     named = [each for each in behind if each.shipped is not None]
     return _rules(case, metrics, (each for each in named if not each.own or each.texts != (each.shipped,)))
 
 
 def model_rules(case: ProgramCase, metrics: Iterable[str], study: ModelStudy) -> CostRules:
-    """The rules that a model is costed by: all definitions of its operators, whosever they are."""
+    """Return the rules that a model is costed by: all definitions of its operators, shipped or its own."""
     library, opsets = study.cost.session.library, study.model.opsets
     parts = {(part.domain, part.op): None for applied in study.cost.nodes for part, _ in applied.parts}
     found = (library.operator_text(domain, op, opsets.get(domain)) for domain, op in parts if op)
@@ -190,7 +195,7 @@ def entry_from(
     conditions: Sequence[Cond],
     figures: Mapping[str, SureForm],
 ) -> LockEntry:
-    """An entry from its parts; a figure is None where it is not known."""
+    """Make an entry from its parts; the form of an unknown figure is None."""
     forms = {metric: (_STATUS[sure], _as_poly(form)) for metric, (sure, form) in figures.items()}
     polys = [poly for _, poly in forms.values() if poly is not None]
     clauses = dict.fromkeys(c for cond in conditions for c in _clauses(cond))
@@ -211,7 +216,7 @@ def entry_from(
 
 
 def _as_poly(form: Poly | Depth | None) -> Poly | None:
-    """One closed form for a depth."""
+    """Write a depth as one closed form, the maximum of its candidates."""
     return reduce(maximum, form.candidates) if isinstance(form, Depth) else form
 
 
@@ -219,26 +224,26 @@ def _as_poly(form: Poly | Depth | None) -> Poly | None:
 
 
 def _mentioned(inputs: Iterable[NamedType], forms: Iterable[Poly], conditions: Iterable[Cond]) -> set[Symbol]:
-    """Every symbol of an entry, and those that bound them."""
+    """Return every symbol of an entry, and the symbols in their bounds."""
     shapes = (extent for tensor in inputs for part in tensor.type for extent in part.shape)
     found = {symbol for poly in chain(shapes, forms) for symbol in poly.free}
     return reach(found.union(*map(symbols_of_cond, conditions)))
 
 
 def _input(tensor: NamedType, names: Mapping[Symbol, str]) -> LockedInput:
-    """Return an input as the gate keeps it."""
+    """Return an input with its lengths as text."""
     parts = (InputPart(str(part.space), tuple(to_text(d, names) for d in part.shape)) for part in tensor.type)
     return LockedInput(tensor.name, tuple(parts))
 
 
 def _bounds(names: Mapping[Symbol, str]) -> list[SymbolBounds]:
-    """The symbols that are not ordinary lengths, those without symbolic bounds first."""
+    """Return the bounds of symbols that are not ordinary lengths; bounds only mention earlier symbols."""
     odd = [s for s in names if s is not the_symbol(length(s.name))]
     return [_bound(s, names) for s in sorted(odd, key=lambda s: (_rank(s), names[s]))]
 
 
 def _rank(symbol: Symbol) -> int:
-    """How deep the bounds of a symbol lead to other symbols."""
+    """Return the nesting depth of a symbol's bounds: 0 if they are numbers."""
     below = [s for bound in (symbol.lo, symbol.hi) if bound is not None for s in bound.free]
     return 1 + max(map(_rank, below)) if below else 0
 
@@ -249,13 +254,13 @@ def _bound(symbol: Symbol, names: Mapping[Symbol, str]) -> SymbolBounds:
 
 
 def _demand(clause: Cond, names: Mapping[Symbol, str]) -> Demand:
-    """Return a clause as the gate keeps it: comparisons, one of which has to hold."""
+    """Return a clause as text: comparisons of which at least one has to hold."""
     parts = clause.parts if isinstance(clause, Or) else (clause,)
     return tuple(Comparison(*comparison_sides(part, names)) for part in parts)
 
 
 def _clauses(cond: Cond) -> tuple[Cond, ...]:
-    """What a condition demands: comparisons, and choices between some; none for anything more involved."""
+    """Split a condition into comparisons and disjunctions of comparisons; any other part is left out."""
     match cond:
         case And(parts=parts):
             return tuple(clause for part in parts for clause in _clauses(part))

@@ -1,4 +1,4 @@
-"""The outcome of a check by the name of its format; those for other programs are written here."""
+"""Write the outcome of a check in a format given by name; the formats that programs read are defined here."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sa
 
 
 def gate_github(report: GateReport) -> str:
-    """Workflow commands that become annotations; GitHub shows ten of a step, so there are no more."""
+    """Write workflow commands that become annotations: at most ten, because GitHub shows ten per step."""
     found = list(findings(report))
     shown = found if len(found) <= _MOST_ANNOTATIONS else found[: _MOST_ANNOTATIONS - 1]
     lines = [_annotation(finding) for finding in shown]
@@ -37,7 +37,7 @@ def _annotation(finding: Finding) -> str:
 
 
 def _data(text: str) -> str:
-    r"""Text after ``::``, where a line break would end the command.
+    r"""Escape the text after ``::``, where a line break would end the command.
 
     >>> _data("50 %\n::error::x")
     '50 %25%0A::error::x'
@@ -50,7 +50,7 @@ def _property(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """A line that is no command, whatever a name in it says."""
+    """Return a line that GitHub does not run as a command, whatever the names in it."""
     return visible(text).replace("::", ": :")
 
 
@@ -60,7 +60,7 @@ _SEVERITY = {"error": "major", "warning": "minor", "note": "info"}
 
 
 def gate_gitlab(report: GateReport) -> str:
-    """A code quality report."""
+    """Write a GitLab code quality report."""
     issues = [
         {
             "description": f"{finding.title}: {finding.message}",
@@ -78,7 +78,7 @@ def gate_gitlab(report: GateReport) -> str:
 
 
 def gate_sarif(report: GateReport) -> str:
-    """A SARIF 2.1.0 log with one run."""
+    """Write a SARIF 2.1.0 log with one run."""
     rules: list[Json] = [{"id": rule, "shortDescription": {"text": text}} for rule, text in RULES.items()]
     driver: Json = {"name": "tolcost", "version": __version__, "rules": rules}
     results: list[Json] = [_result(finding) for finding in findings(report)]
@@ -111,7 +111,7 @@ def _result(finding: Finding) -> Json:
 
 
 def gate_junit(report: GateReport) -> str:
-    """A test suite with one case for each program, and one for each budget that is not kept."""
+    """Write a test suite with a case for each program, and for any other name that a finding is about."""
     by_program: dict[str, list[Finding]] = {name: [] for name in report.programs}
     for finding in findings(report):
         by_program.setdefault(finding.program, []).append(finding)
@@ -129,7 +129,7 @@ def _case(name: str, found: list[Finding]) -> str:
     notes = "\n".join(f"{f.title}: {f.message}" for f in found if f.level == "note")
     bad = [finding for finding in found if finding.level != "note"]
     inside = f"    <system-out>{_content(notes)}</system-out>\n" if notes else ""
-    if bad:  # one element for a case: readers disagree on what several mean
+    if bad:  # at most one element per case: readers of JUnit files disagree on the meaning of several
         tag = "error" if bad[0].rule == "broken" else "failure"
         text = "\n".join(f"{finding.title}: {finding.message}" for finding in bad)
         message = _attribute(bad[0].message)
@@ -152,7 +152,7 @@ def _content(text: str) -> str:
 
 
 def gate_json(report: GateReport) -> str:
-    """The document of ``check``."""
+    """Write the JSON document of ``check``."""
     return document(
         "check",
         {
@@ -229,5 +229,5 @@ _WRITERS: Mapping[str, Callable[[GateReport], str]] = {
 
 
 def write_report(report: GateReport, form: str) -> str:
-    """The report in one of the formats."""
+    """Write a report in one of the formats."""
     return _WRITERS[form](report)

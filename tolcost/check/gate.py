@@ -1,7 +1,8 @@
-"""The check itself: the programs of a project against a lock file or a revision, and budgets.
+"""The check itself: compare the programs of a project with a lock file or a revision, and with budgets.
 
-Whatever cannot be read, found, matched or decided is a failure with a reason: a program is "new" only
-where nothing it could have come from is gone, and "gone" only where the settings did not leave it out.
+A program that cannot be read, found, matched or decided fails the check, with a reason.  Against a revision,
+a program is "new" only if no missing program could be its predecessor.  A program is "gone" only if its file
+is; if the settings leave it out, it is "excluded".
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ from tolcost.diagnostics import NOWHERE, Diagnostic, place, quoted, refuse
 
 
 class Checked(Struct, frozen=True):
-    """A report, and what is behind it: entries, problems, and what decided the entries."""
+    """A report, with its entries and problems, and the digests that determine the entries."""
 
     report: GateReport
     asked: tuple[Target, ...]
@@ -92,7 +93,7 @@ def against_lock(gate: GateTask, lock: Lock, notes: Sequence[str] = ()) -> Check
 
 
 def against_revision(gate: GateTask, revision: str, lock: Lock) -> Checked:
-    """Compare the working tree with a git revision; the lock file only tells what was accepted."""
+    """Compare the working tree with a git revision; the lock file gives accepted figures and seals."""
     config = gate.config
     asked = targets(config, gate.asked)
     _something(asked, lock.entries)
@@ -114,7 +115,7 @@ def _something(asked: Sequence[Target], locked_entries: Mapping[str, LockEntry])
 def _analysed(
     gate: GateTask, asked: Sequence[Target], origins: Origins, known: Mapping[str, LockEntry]
 ) -> dict[str, Analysed]:
-    """What programs cost now, by name; one behind a link that leads out of the repository is not read."""
+    """Analyse the current programs; a file behind a link that leads out of the repository is not read."""
     away = outside(gate.config.root, asked)
     inside = [target for target in asked if target.file not in away]
     found = gate.computing.entries(gate.config, inside, known)
@@ -128,7 +129,7 @@ def _analysed(
 
 
 class _Comparing(Struct, frozen=True):
-    """What every comparison of a check needs."""
+    """The inputs that all comparisons of a check share."""
 
     gate: GateTask
     base: Baseline
@@ -138,7 +139,7 @@ class _Comparing(Struct, frozen=True):
     budgets: tuple[Budget, ...] = ()
 
     def sizes(self, name: str, metric: str) -> Mapping[str, int]:
-        """The lengths that budgets name for a program: those of the metric, else of any other."""
+        """Return the lengths of the program's first budget that has some, preferably one for the metric."""
         held = [budget for budget in self.budgets if budget.dims and matches(name, budget.pattern)]
         own = [budget for budget in held if budget.metric == metric] or held
         return dict(own[0].dims) if own else {}
@@ -175,7 +176,7 @@ def _checked(
 
 
 def _missing(config: Config, name: str) -> CostChange:
-    """A program that is not checked any more: gone, left out by a setting, or behind a link to nowhere."""
+    """Report a program that is no longer checked: gone, left out by a setting, or behind a broken link."""
     file = file_of(name)
     broken = astray(config.root, file)
     if broken:
@@ -189,7 +190,7 @@ def _missing(config: Config, name: str) -> CostChange:
 
 
 def _why_left_out(lock: Lock, change: CostChange) -> str | None:
-    """The reason that was given for checking less, if there is one for just that."""
+    """Return the accepted reason for a reduced check, if it was given for exactly this reduction."""
     agreed = lock.agreed.get(change.name)
     is_it = change.kind == "excluded" and agreed is not None and agreed.digest == words_digest(change.notes)
     return agreed.why if agreed is not None and is_it else None
@@ -208,7 +209,7 @@ def _settings_name(config: Config) -> str:
 
 
 def _changes(comparing: _Comparing, target: Target) -> Iterator[CostChange]:
-    """What became of every figure of a program; a single "same" where nothing did."""
+    """Give a change for every figure of a program, or a single "same" if the program cannot differ."""
     base, outcome = comparing.base, comparing.outcomes.get(target.name)
     if outcome is None or target.name in base.settled:
         yield CostChange(target.name, "same")
@@ -243,11 +244,14 @@ def _changes(comparing: _Comparing, target: Target) -> Iterator[CostChange]:
 
 
 _MOST_OTHERS = 50
-"""With so many programs gone that a new one may have been, nobody looks at each."""
+"""The most missing programs that a renamed one is compared with, since each comparison takes proofs.
+
+If more are missing, all of them count as possible predecessors.
+"""
 
 
 def _doubted(comparing: _Comparing, target: Target, new: LockEntry) -> CostChange | None:
-    """That a program with another name may have been another one, which cost less; None where it was not."""
+    """Report that a renamed program may be the successor of another, cheaper program; None if it is not."""
     base, others = comparing.base, comparing.pairs.others
     if not others or comparing.pairs.sure(target.name):
         return None
@@ -259,7 +263,7 @@ def _doubted(comparing: _Comparing, target: Target, new: LockEntry) -> CostChang
 
 
 def _is_costlier(old: LockEntry, new: LockEntry) -> bool:
-    """Whether any figure is not proved to be no more than one was."""
+    """Whether some figure is not proved to be at most the old one."""
     changes = (judge(old, new, metric) for metric, _ in new.figures)
     return any(change.kind not in ("same", "cheaper") for change in changes)
 
@@ -267,7 +271,7 @@ def _is_costlier(old: LockEntry, new: LockEntry) -> bool:
 def _of_rules(
     comparing: _Comparing, target: Target, was: str, old: LockEntry, new: LockEntry
 ) -> Iterator[CostChange]:
-    """Whether figures are counted by other rules, which nobody agreed to as they are now."""
+    """Report changed rules, with the reason if someone accepted exactly the current rules."""
     changed = tuple(changed_rules(old.rules, new.rules))
     if changed:
         agreed = comparing.lock.agreed
@@ -277,7 +281,7 @@ def _of_rules(
 
 
 def _unmatched(comparing: _Comparing, target: Target) -> CostChange:
-    """A program with nothing to compare it with: new, unless it could be one that was there."""
+    """Report a program without an old entry: new, unless a missing program could be its predecessor."""
     base, unclear = comparing.base, comparing.pairs.unclear
     change = CostChange(target.name, "new", file=target.file)
     if target.name in base.broken:
@@ -303,7 +307,10 @@ def _judged(
     parts: Callable[[], tuple[Contributions, Contributions | None]],
     sizes: Mapping[str, int],
 ) -> CostChange:
-    """The verdict on a figure; where it is not good, with more effort, and with the line behind it."""
+    """Judge a figure; if it is not good, judge again with its parts, and find the line behind it.
+
+    Parts are known not to be negative, which helps proofs, but finding them takes another analysis.
+    """
     change = judge(old, new, metric, sizes=sizes)
     if change.kind not in ("costlier", "crosses", "undecided"):
         return change
@@ -320,7 +327,7 @@ def _counts(parts: Contributions, metric: str) -> list[Poly]:
 
 
 def _why(entry: LockEntry | None, new: LockEntry, change: CostChange) -> str | None:
-    """The reason that was given for a figure, or for all of a program, if it is no more than was accepted."""
+    """Return the reason for a figure, or for all of a program, unless one exceeds its accepted value."""
     if entry is None or change.kind not in ("costlier", "crosses", "undecided"):
         return None
     metrics = [change.metric] if change.metric else [metric for metric, _ in new.figures]
@@ -335,10 +342,10 @@ def _reason(entry: LockEntry, new: LockEntry, metric: str) -> str | None:
     return agreed.why if judge(accepted, new, metric).kind in ("same", "cheaper", "not costlier") else None
 
 
-# === What is written to a lock file after a check; two who write at once lose nothing of each other's.
+# === Updates of a lock file after a check; two processes that write at once keep each other's entries.
 #
-# Whoever writes holds a lock on the folder, reads the file again, and changes only what it found itself.
-# An entry that somebody else has written meanwhile stays: the next check tells if it does not fit.
+# A writer holds a lock on the folder, reads the file again, and changes only the entries that it computed.
+# An entry that another process wrote meanwhile stays: the next check reports it if it is out of date.
 
 
 T = TypeVar("T")
@@ -346,7 +353,7 @@ Write = Callable[[Path, bytes], None]
 
 
 def write_merged(root: Path, read: Lock | None, new: Lock, write: Write) -> None:
-    """Write a lock file that was made from one that was read, with what others have written meanwhile."""
+    """Write a new lock file, merged with the changes that others made since the old one was read."""
     path = root / LOCK_NAME
     with _alone(root):
         now = load_lock(path, merging=True)
@@ -358,7 +365,7 @@ def write_merged(root: Path, read: Lock | None, new: Lock, write: Write) -> None
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Wait until nobody else writes the lock file of a folder, where the system can tell."""
+    """Wait until no other process writes the lock file of a folder, on systems that have ``flock``."""
     try:
         import fcntl
     except ImportError:
@@ -373,7 +380,7 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 def _merged(read: Lock, now: Lock, new: Lock) -> Lock:
-    """The new lock, but for what it says of programs of which others have written something meanwhile."""
+    """Return the new lock, except for programs that others have changed meanwhile: theirs stay."""
     names = {name for lock in (read, now) for table in _tables(lock) for name in table}
     theirs = {name for name in names if _told(now, name) != _told(read, name)}
     return replace(
@@ -389,7 +396,7 @@ def _tables(lock: Lock) -> tuple[Mapping[str, object], ...]:
 
 
 def _told(lock: Lock, name: str) -> tuple[object, ...]:
-    """All that a lock says of a program."""
+    """Return everything that a lock records about a program."""
     return tuple(table.get(name) for table in _tables(lock))
 
 
@@ -399,7 +406,10 @@ def _with_theirs(ours: Mapping[str, T], now: Mapping[str, T], theirs: set[str]) 
 
 
 def updated(config: Config, lock: Lock, checked: Checked, prune: bool, tool: str) -> Lock:
-    """The lock file with the figures of today; what was not computed stays, and what is gone if asked to."""
+    """Return the lock file with the current figures.
+
+    Entries that were not computed stay.  Entries of missing programs stay unless ``prune`` is set.
+    """
     entries = dict(lock.entries)
     renamed = {c.name: c.old for c in checked.report.changes if c.kind == "renamed"}
     for name in (*renamed.values(), *(checked.gone if prune else ())):
@@ -413,7 +423,7 @@ def updated(config: Config, lock: Lock, checked: Checked, prune: bool, tool: str
 
 
 def _still_agreed_rules(lock: Lock, entries: Mapping[str, LockEntry], prune: bool) -> dict[str, AgreedRules]:
-    """Reasons for rules that still stand; for what is left out, until that is dropped."""
+    """Keep reasons for rules that are unchanged, and for reduced checks until they are pruned."""
     return {
         name: agreed
         for name, agreed in lock.agreed.items()
@@ -422,7 +432,7 @@ def _still_agreed_rules(lock: Lock, entries: Mapping[str, LockEntry], prune: boo
 
 
 def _still_agreed(old: LockEntry | None, new: LockEntry) -> tuple[tuple[str, Accepted], ...]:
-    """Reasons for figures that still stand, of names that mean what they meant."""
+    """Keep reasons for figures that are unchanged, and whose names have the same meaning as before."""
     before = () if old is None else old.accepted
     meaning = (new.domain, new.source)
     return tuple(
@@ -433,7 +443,10 @@ def _still_agreed(old: LockEntry | None, new: LockEntry) -> tuple[tuple[str, Acc
 
 
 def accepted(lock: Lock, checked: Checked, pattern: str, why: str) -> tuple[Lock, tuple[str, ...]]:
-    """The lock file with a reason for every costlier figure of the programs that a pattern matches."""
+    """Add a reason for each failure of the programs that a pattern matches to the lock file.
+
+    The result is the new lock file, and the names of these programs.
+    """
     costlier = [
         change
         for change in checked.report.changes
@@ -472,7 +485,7 @@ def _agreed_digest(checked: Checked, change: CostChange) -> str:
 
 
 def notes_on(lock: Lock, tool: str, costs: str) -> Iterator[str]:
-    """What to say of a lock file that another tolcost has written."""
+    """Describe how a lock file differs from one that this version of tolcost would write."""
     if lock.tool != tool:
         yield f"{LOCK_NAME} was written by tolcost {lock.tool or '(unknown)'}, this is {tool}"
     if lock.costs != costs:

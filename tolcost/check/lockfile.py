@@ -1,4 +1,4 @@
-"""The lock file: what every program of a project cost when someone last agreed to it.
+"""The lock file: the costs of every program of a project, as someone last agreed to them.
 
     ["tolcost-lock", 3]
     ["tool", "0.1.0"]
@@ -11,11 +11,12 @@
     ["ops/matmul.tol", "sealed", "8c1f0d62a95b7e43d1c08a6f5e29b374"]
     ["ops/matmul.tol", "uses", "lib/blocks", "70bf33f2a33c58c1", "shipped"]
 
-Every line is JSON, and says one thing of one program: lines are sorted, and an empty one stands between
-programs, so that changes to neighbours merge.  What figures rest on besides the program stands in ``given``
-(its case in the settings), ``uses`` and, where it is not what the head says, ``costs``.  ``accepted`` has the
-domain of its own names where that is not the one of the entry.  The text comes from anywhere: sizes are
-limited, every value is held to its type, and forms stay text until they are compared.
+Every line is JSON, and records one fact about one program.  Lines are sorted, and an empty line separates
+programs, so that changes to neighbours merge.  The rules that figures rely on besides the program stand in
+``given`` (its case in the settings), in ``uses`` and, if it differs from the head, in ``costs``.  A line with
+``accepted`` carries the domain of its names if that differs from the domain of the entry.  The file is
+untrusted input: its size is limited, every value is checked against its type, and forms stay text until they
+are compared.
 """
 
 from __future__ import annotations
@@ -55,10 +56,11 @@ from tolcost.platform import locate_specs
 
 LOCK_NAME = "tolcost.lock"
 FORMAT = 3
-"""Those of formats 1 and 2 were no JSON."""
+"""The number in the first line; formats 1 and 2 were not JSON."""
 MAX_BYTES = 32 << 20
 MAX_LINES = 500_000
 MAX_LINE = 1 << 20
+"""Limits for untrusted input, in bytes, lines and characters, which no honest project reaches."""
 _CONFLICT = re.compile(r"<{7}( |$)|={7}$|>{7}( |$)|\|{7}( |$)")
 _FORMER = re.compile(r"tolcost-lock ([12])")
 _MOST_MISTAKES = 5
@@ -72,11 +74,11 @@ MaybeDigest: TypeAlias = Annotated[str, Meta(pattern=r"^([0-9a-f]{32})?\Z")]
 ShortDigest: TypeAlias = Annotated[str, Meta(pattern=r"^[0-9a-f]{16}\Z")]
 TableName: TypeAlias = Annotated[str, Meta(pattern=r"^[0-9A-Za-z.+-]{0,64}\Z")]
 Written: TypeAlias = Annotated[str, Meta(min_length=1)]
-"""A text that says something, such as a closed form."""
+"""A text that is not empty, such as a closed form."""
 
 
 class Lock(Struct, frozen=True):
-    """The entries of a lock file by name, and by what it was written."""
+    """The entries of a lock file by name, and the versions of the tool and the cost model that wrote it."""
 
     entries: Mapping[str, LockEntry] = field(default_factory=dict)
     tool: str = ""
@@ -84,23 +86,23 @@ class Lock(Struct, frozen=True):
     seals: Mapping[str, str] = field(default_factory=dict)
     conflicted: bool = False
     agreed: Mapping[str, AgreedRules] = field(default_factory=dict)
-    """Other rules that someone agreed to, by what they are the rules of: a program, or the settings."""
+    """Changed rules that someone agreed to, by the name of the program or of the settings they belong to."""
     outdated: bool = False
-    """Whether it is of a former format, of which nothing is read."""
+    """Whether the file has an earlier format; none of its entries are read then."""
 
 
-# ---- what a line says ------------------------------------------------------------------------------
+# ---- the kinds of lines ----------------------------------------------------------------------------
 
 
 class _Figure(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """``NAME METRIC`` are followed by how far a form can be trusted, and the form."""
+    """The rest of a line after ``NAME, METRIC``: the status of a closed form, and the form."""
 
     status: FigureStatus
     form: Written
 
 
 class _Accepted(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """A figure that was accepted; with its domain and source, where these are not those of the entry."""
+    """An accepted figure, with its domain and source if these differ from those of the entry."""
 
     word: Literal["accepted"]
     status: FigureStatus
@@ -111,7 +113,7 @@ class _Accepted(Struct, frozen=True, array_like=True, forbid_unknown_fields=True
 
 
 class _AgreedRules(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """Other rules that were accepted."""
+    """Changed rules that were accepted."""
 
     word: Literal["accepted"]
     digest: ShortDigest
@@ -119,7 +121,7 @@ class _AgreedRules(Struct, frozen=True, array_like=True, forbid_unknown_fields=T
 
 
 class _Use(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """A definition that figures rest on, and whose it is."""
+    """A definition that figures rely on, and whether it is the project's own or comes with tolcost."""
 
     name: Written
     digest: ShortDigest
@@ -127,7 +129,7 @@ class _Use(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
 
 
 class _Said(Struct):
-    """What was said of one program so far."""
+    """Collects the lines read so far about one program."""
 
     domain: Domain = Domain()
     source: str = ""
@@ -139,10 +141,10 @@ class _Said(Struct):
     figures: dict[str, LockedFigure] = field(default_factory=dict)
     accepted: dict[str, _Accepted] = field(default_factory=dict)
     words: set[tuple[str, str]] = field(default_factory=set)
-    """The lines that were read, by what they are about."""
+    """The keys of the lines read so far, to detect a repeated line."""
 
     def entry(self, name: str, costs: str) -> LockEntry:
-        """Return the entry that the lines make, where the head names these tables."""
+        """Return the entry; ``costs`` is the cost model that the head of the file names."""
         accepted = {metric: self._accepted(found) for metric, found in self.accepted.items()}
         uses = tuple(self.uses.values())
         rules = None if self.given is None else CostRules(self.given, uses, self.costs or costs)
@@ -157,13 +159,13 @@ class _Said(Struct):
 
     @property
     def is_entry(self) -> bool:
-        """Whether there is more than rules that someone agreed to, and the tables of costs."""
+        """Whether any line describes a program: a settings file, for example, only has accepted rules."""
         said = self.figures or self.accepted or self.uses or self.source or self.sealed or self.given
         return bool(said) or self.given is None or self.domain != Domain()
 
 
 class _Mistaken(Exception):
-    """Why a line says nothing, and the code of that."""
+    """The reason why a line cannot be read, and its diagnostic code."""
 
     def __init__(self, message: str, code: str = "T0703") -> None:
         super().__init__(message)
@@ -171,7 +173,7 @@ class _Mistaken(Exception):
 
 
 def _value(kind: type[T], rest: object, expected: str) -> T:
-    """Return the rest of a line as a value of its type."""
+    """Convert the rest of a line to a type, or reject the line with the expected pattern."""
     try:
         return convert(rest, kind)
     except (ValidationError, RecursionError):
@@ -247,14 +249,14 @@ _WORDS = {
     "costs": _costs,
     "rules": _rules,
 }
-"""What a line may say besides a figure."""
+"""The words that may follow a name in place of a metric, each with the function that reads the rest."""
 
 
 # ---- reading -------------------------------------------------------------------------------------
 
 
 def load_lock(path: Path, merging: bool = False) -> Lock | None:
-    """Read a lock file; None where there is none."""
+    """Read a lock file, or return None if there is none."""
     try:
         with path.open("rb") as file:
             if os.fstat(file.fileno()).st_size > MAX_BYTES:
@@ -281,8 +283,8 @@ def _whole(name: str, message: str) -> Diagnostic:
 def read_lock(source: Source, merging: bool = False) -> Lock:
     """Read the text of a lock file.
 
-    ``merging`` is for who writes a new one: it reads both sides of conflicts that a merge left, and takes one
-    of a former format for one that says nothing.
+    ``merging`` is for writers of a new file: both sides of a merge conflict are read, and a file of an
+    earlier format is read as empty instead of being rejected.
     """
     reader = _LockReader(source)
     for number, (start, line) in enumerate(_lines(source.text)):
@@ -318,7 +320,7 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 class _LockReader:
-    """Reads a lock file line by line, and keeps what is wrong with it."""
+    """Reads a lock file line by line, and collects its mistakes."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -339,14 +341,14 @@ class _LockReader:
         try:
             if self.started and line:
                 self._body(_items(line))
-            elif line and not line.startswith("#"):  # as files of former formats begin
+            elif line and not line.startswith("#"):  # files of earlier formats may begin with comments
                 self._header(line)
         except _Mistaken as mistaken:
             where = Span(self.source, start, start + len(line))
             self.mistakes.append(Diagnostic(mistaken.code, str(mistaken), where))
 
     def lock(self) -> Lock:
-        """Return what was read."""
+        """Return the lock file that was read."""
         tool, costs = (self._head.get(word, "") for word in _HEAD)
         found = self._found.items()
         entries = {name: said.entry(name, costs) for name, said in found if said.is_entry}
@@ -382,7 +384,7 @@ class _LockReader:
             raise _Mistaken(_NO_LINE)
 
     def _entry(self, said: _Said, word: str, rest: list[object]) -> None:
-        """Take what a line says of a program; of the sides of a conflict the last stays."""
+        """Record one line about a program; in a conflict, the last side replaces the others."""
         is_more = rest[0] if word == "uses" or rest[0] == "accepted" else ""
         key = word, str(is_more)
         if key in said.words and not self.conflicted:
@@ -398,7 +400,7 @@ class _LockReader:
 
 
 def _items(line: str, expected: str = _NO_LINE) -> list[object]:
-    """Read a line, which is an array of JSON."""
+    """Read a line, which has to be a JSON array."""
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):
@@ -412,7 +414,7 @@ def _items(line: str, expected: str = _NO_LINE) -> list[object]:
 
 
 def write_lock(lock: Lock) -> str:
-    """The text of a lock file; equal locks have equal texts."""
+    """Write a lock file as text; equal lock files have equal texts."""
     head = (("tolcost-lock", FORMAT), *zip(_HEAD, (lock.tool, lock.costs), strict=True))
     blocks = (_block(lock, name) for name in sorted(lock.entries.keys() | lock.agreed.keys()))
     return "\n".join(f"{line}\n" for line in ("\n".join(map(_shown, head)), *map("\n".join, blocks)))
@@ -427,7 +429,7 @@ def _block(lock: Lock, name: str) -> list[str]:
 
 
 def entry_lines(entry: LockEntry, costs: str = "") -> list[str]:
-    """The lines of one program, in a file whose head names these tables."""
+    """Return the lines of one program; ``costs`` is the cost model that the head of the file names."""
     domain = entry.domain
     said: list[tuple[object, ...]] = [
         (metric, figure.status, figure.form) for metric, figure in entry.figures
@@ -453,17 +455,17 @@ def _rule_lines(name: str, rules: CostRules | None, costs: str) -> Iterator[str]
 
 
 def rules_digest(rules: CostRules | None) -> str:
-    """A digest of rules, for who agrees to them."""
+    """Return a digest of rules, by which an agreement to them is recorded."""
     return _digest(*_rule_lines("", rules, ""))[:_SHORT]
 
 
 def words_digest(words: Iterable[str]) -> str:
-    """A digest of what is said of settings, for who agrees to it."""
+    """Return a digest of the notes on changed settings, by which an agreement to them is recorded."""
     return _digest(*words)[:_SHORT]
 
 
 def _agreed(accepted: Accepted, entry: LockEntry) -> tuple[object, ...]:
-    """What was accepted; with what its names meant, where that is not what they mean in the entry."""
+    """Return an accepted figure, with the domain and source of its names if the entry's differ."""
     figure = accepted.figure.status, accepted.figure.form, accepted.why
     if (accepted.domain, accepted.source) == (entry.domain, entry.source):
         return figure
@@ -479,46 +481,47 @@ def _shown(items: Sequence[object]) -> str:
 
 
 def given_text(given: Mapping[str, object]) -> str:
-    """What the settings say of inputs, as text; nothing where they say nothing."""
+    """Return the settings for a program's inputs as JSON, or an empty text if there are none."""
     return printable(_SORTED.encode(given)) if given else ""
 
 
 def printable(text: str) -> str:
-    """Characters that do not show become escapes that JSON reads back."""
+    """Replace unprintable characters by escapes that JSON reads back."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
 
 
-# === What decides the figures of a program, as a digest; and seals, which let a check believe a lock file.
+# === Digests of everything that determines a program's figures, and seals, with which a check trusts a lock.
 #
-# The source of a program is its text, what is said of its inputs, and every file that it could take
-# something from; together with the code of tolcost and the metrics it is the origin of an entry.
-# Programs of equal origin have equal figures.
+# The source of a program is its text, the settings for its inputs, and every file that it could use.
+# The source, the code of tolcost and the metrics together are the origin of an entry.  Programs of
+# equal origin have equal figures.
 #
-# A seal is a digest of an origin and of the entry.  While it fits, this tolcost has derived these
-# figures from this program, on whichever machine that was.  One that does not fit means analysing, and
-# is no mistake: figures that were changed by hand, a merge of two locks, another tolcost.  A seal
-# guards against accident, not against somebody who computes one: ``--fresh`` believes none.
+# A seal is a digest of an origin and of the entry.  As long as it fits, this version of tolcost has derived
+# these figures from this program, on some machine.  If it does not fit, the program is analysed again.  That
+# is not an error: figures were changed by hand, two lock files were merged, or tolcost was updated.  A
+# seal guards against accidents, but anybody can compute one, so ``--fresh`` ignores all seals.
 
 
 _CODE = (".py", ".toml", ".json", ".tol", ".lark")
 _TABLES = ("weights/flops.toml", "widths.toml")
-"""What figures rest on besides the program: the weights of FLOPs, the widths of elements."""
+"""The tables of the cost model: the weights of FLOPs, and the widths of elements."""
 
 _DIGITS = 32
-"""Of a digest: 128 bits are more than anybody will find two of."""
+"""Digits of a digest: nobody finds two texts with the same 128 bits."""
 _SHORT = 16
-"""Of the digest of a definition: a text that has a given one is not found either."""
+"""Digits of a definition's digest: 64 bits, since an attack needs a second text for a given digest."""
 
 _REMARK = re.compile(rb"^[ \t]*#[^\n]*\n?|[ \t\r]+$", re.MULTILINE)
-"""What means nothing in a program: lines that are a comment, and blanks that end a line."""
+"""The parts of a program without meaning: comment lines, and blanks at the end of a line."""
 
 
 class Origins(Struct, frozen=True, dict=True):
-    """What decides the entries of a project; ``apart`` are folders that tolcost's own digest covers.
+    """Computes the digests that determine the entries of a project.
 
-    The first of these is its package.
+    ``apart`` are the folders that the digest of tolcost itself covers, the first of them its package;
+    libraries in these folders are left out of the digests of programs.
     """
 
     config: Config
@@ -526,21 +529,24 @@ class Origins(Struct, frozen=True, dict=True):
 
     @cached_property
     def libraries(self) -> str | None:
-        """A digest of the files that programs may use; None where one of them cannot be read."""
+        """Return a digest of the files that programs may use, or None if one of them cannot be read."""
         try:
             return digest_of_folders(f for f in self.config.libraries if not self._is_apart(f))
         except OSError:
             return None
 
     def _is_apart(self, folder: Path) -> bool:
-        """Whether a folder is one of those apart, or the one whose copy tolcost is installed with."""
+        """Whether a folder is one of ``apart``, or has the same files as the operators of tolcost."""
         if folder.resolve() in self.apart or not self.apart:
             return folder.resolve() in self.apart
         shipped = locate_specs(self.apart[0])
         return isinstance(shipped, Path) and _hold_the_same(folder, shipped)
 
     def source(self, target: Target, plain: bool = True) -> str | None:
-        """A digest of a program, if ``plain`` without remarks, and of all it could use; None: unreadable."""
+        """Return a digest of a program and of everything it could use, or None if a file is unreadable.
+
+        ``plain`` leaves comments out of it.
+        """
         try:
             text = _content(self.config.root / target.file, target.is_model)
         except OSError:
@@ -553,7 +559,10 @@ class Origins(Struct, frozen=True, dict=True):
         return _digest(self.libraries, kind, sha256(told).hexdigest(), said)
 
     def of(self, targets: Sequence[Target]) -> dict[str, str]:
-        """What decides the entries of programs, everything, by name; those of which it can be told."""
+        """Return the origins of programs by name.
+
+        A program that cannot be read, or that a link takes out of the repository, has none.
+        """
         away = outside(self.config.root, targets)
         found = {target.name: self._origin(target) for target in targets if target.file not in away}
         return {name: origin for name, origin in found.items() if origin is not None}
@@ -564,13 +573,13 @@ class Origins(Struct, frozen=True, dict=True):
         return None if source is None else _digest(_tool_digest(), source, reader, repr(self.config.metrics))
 
     def marked(self, target: Target, entry: LockEntry) -> LockEntry:
-        """An entry with the digest of its source, where its figures do not tell all."""
+        """Add the digest of its source to an entry, unless all of its figures are exact."""
         told = all(figure.status == "exact" for _, figure in entry.figures)
         return entry if told else replace(entry, source=(self.source(target) or "")[:_DIGITS])
 
 
 def intact(lock: Lock, origins: Mapping[str, str]) -> dict[str, LockEntry]:
-    """The entries of a lock file whose seals fit the programs as they are, by name."""
+    """Return the entries of a lock file whose seals fit the current programs, by name."""
     return {
         name: lock.entries[name].plain()
         for name, origin in origins.items()
@@ -581,7 +590,7 @@ def intact(lock: Lock, origins: Mapping[str, str]) -> dict[str, LockEntry]:
 def new_seals(
     before: Mapping[str, str], config: Config, targets: Sequence[Target], entries: Mapping[str, LockEntry]
 ) -> dict[str, str]:
-    """Seals for entries that were just found, of programs that did not change meanwhile."""
+    """Seal new entries, except those of programs that changed while they were analysed."""
     now = Origins(config, own_folders()).of([target for target in targets if target.name in entries])
     return {
         name: seal_of(origin, entries[name]) for name, origin in now.items() if before.get(name) == origin
@@ -589,7 +598,7 @@ def new_seals(
 
 
 def seal_of(origin: str, entry: LockEntry) -> str:
-    """The seal of an entry whose program has this origin; reasons for accepting it do not matter."""
+    """Return the seal of an entry whose program has this origin; accepted figures are not sealed."""
     return _digest(origin, *entry_lines(entry.plain()))[:_DIGITS]
 
 
@@ -601,12 +610,12 @@ def _digest(*parts: str) -> str:
 
 
 def program_text(content: bytes, file: str) -> str:
-    """A digest of a program without its remarks, or of a model."""
+    """Return a digest of a program without its comments, or of a model."""
     return sha256(_REMARK.sub(b"", content) if file.lower().endswith(".tol") else content).hexdigest()
 
 
 def text_digest(*texts: str) -> str:
-    r"""A digest of a definition without its remarks, and of what it leads to.
+    r"""Return a digest of a definition, and of the definitions that it uses, without comments.
 
     >>> text_digest("# on\nf(x) = x\n") == text_digest("f(x) = x  \n")
     True
@@ -617,7 +626,7 @@ def text_digest(*texts: str) -> str:
 
 @cache
 def own_folders() -> tuple[Path, ...]:
-    """The folders of this tolcost: its package, and ``specs/`` where that lies beside it."""
+    """Return the folders of the running tolcost: its package, and ``specs/`` if that lies outside of it."""
     package = Path(__file__).resolve().parents[1]
     specs = locate_specs(package)
     if not isinstance(specs, Path) or package in specs.parents:
@@ -627,12 +636,12 @@ def own_folders() -> tuple[Path, ...]:
 
 @cache
 def _tool_digest() -> str:
-    """A digest of this tolcost: its code, its tables, and the programs that come with it."""
+    """Return a digest of the running tolcost: its code, its tables, and the programs that come with it."""
     return digest_of_folders(own_folders())
 
 
 def _content(path: Path, is_large: bool) -> bytes:
-    """What a file holds; of a large one, a digest."""
+    """Return the content of a file, or for a large file a digest of it, so that it is not held in memory."""
     if not is_large:
         return path.read_bytes()
     with path.open("rb") as file:
@@ -640,7 +649,7 @@ def _content(path: Path, is_large: bool) -> bytes:
 
 
 def _hold_the_same(folder: Path, other: Path) -> bool:
-    """Whether two folders hold the same files, as far as these could matter."""
+    """Whether two folders hold the same relevant files."""
     if not folder.is_dir() or _file_names(folder) != _file_names(other):
         return False
     return digest_of_folders((folder,)) == digest_of_folders((other,))
@@ -651,17 +660,17 @@ def _file_names(folder: Path) -> list[str]:
 
 
 def _may_matter(path: str) -> bool:
-    """Whether a file below a folder may decide costs; the settings of a project that begins there do not."""
+    """Whether a file below a folder may affect costs; the settings in ``tolcost.toml`` at its top do not."""
     return path.lower().endswith(_CODE) and path != FILE
 
 
 def digest_of_folders(folders: Iterable[Path]) -> str:
-    """A digest of the names and contents of all files that could matter."""
+    """Return a digest of the names and contents of all relevant files."""
     digest = sha256()
     for folder in folders:
         digest.update(b"\0folder\0")
         for path in sorted(files_below(folder)) if folder.exists() else ():
-            if _may_matter(path) or not (folder / path).is_file():  # a link that leads nowhere
+            if _may_matter(path) or not (folder / path).is_file():  # a broken link: reading it fails
                 digest.update(path.encode("utf-8", "surrogateescape") + b"\0")
                 digest.update(sha256((folder / path).read_bytes()).digest())
     return digest.hexdigest()
@@ -669,7 +678,7 @@ def digest_of_folders(folders: Iterable[Path]) -> str:
 
 @cache
 def costs_version() -> str:
-    """A name for the cost model: another one where any of its tables says anything else."""
+    """Return a name for the cost model, which changes whenever one of its tables changes."""
     folder = Path(__file__).parents[1] / "cost"
     text = "\0".join((folder / table).read_text(encoding="utf-8") for table in _TABLES)
     return sha256(text.encode("utf-8")).hexdigest()[:8]

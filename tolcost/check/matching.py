@@ -1,9 +1,10 @@
-"""What the symbols of two entries mean together: one table of symbols, and what is known of them.
+"""Match the symbols of an old and a new entry: one table of symbols for both, and the facts about them.
 
-Old and new entries name lengths on their own: names are only names.  A length of an old entry is the
-one that stands at its place now (``result.lengths``).  A length that stands nowhere any more is one of its
-own.  Attributes go by their names, as they are given by them, and what data decides is the same
-only in the same program.  A comparison is then about the shapes that both entries admit.
+Each entry chooses its own names for lengths, so names prove nothing.  A length of an old entry corresponds
+to the length at the same axis of the same input now (``result.lengths``).  A length that no longer appears in
+any input becomes an independent symbol.  Attributes correspond by name, because users set them by name.
+Data-dependent numbers correspond only if both entries have the same source.  A comparison then covers the
+shapes that both entries admit.
 """
 
 from __future__ import annotations
@@ -58,15 +59,16 @@ SymbolTable: TypeAlias = dict[str, Poly]
 
 
 class Joint(Struct, frozen=True):
-    """How to read the forms of two entries side by side; ``empty`` where no shape fits both.
+    """The symbols of two entries in common terms: a table for each, and the facts that hold for both.
 
-    ``differs`` where the entries admit different shapes, so that facts may contradict each other;
-    ``binding`` says of lengths that were free what they would have to be for inputs to be the same;
-    ``resized`` where numbers in shapes are others now, which no fact says;
-    ``apart`` are numbers that data decided before, in ways that need not go with those of now.
+    ``empty`` is set if no shape fits both entries.  ``differs`` is set if their domains may differ, so that
+    facts may contradict each other.  ``binding`` are equations that restrict lengths which the old entry left
+    free.  ``resized`` is set if a number in a shape changed, which no fact can express.  ``apart`` are
+    data-dependent numbers of the old entry, which need not have the values of the current ones.
 
-    ``known`` is what the old entry alone says, in the symbols of the new one; ``fixed`` are lengths that are
-    others now, in words, and ``asked`` the conditions of the new one on lengths of inputs, with their texts.
+    ``known`` are the facts of the old entry alone, in the symbols of the new one.  ``fixed`` describes
+    lengths that were free and no longer are, and ``asked`` lists the conditions of the new entry on lengths
+    of inputs, with their texts.
     """
 
     old: SymbolTable
@@ -84,10 +86,10 @@ class Joint(Struct, frozen=True):
 
 
 def joints(old: LockEntry, new: LockEntry) -> tuple[Joint, ...]:
-    """The ways to bring the symbols of two entries together: two where inputs changed places.
+    """Return the ways to match the symbols of two entries: one, or two if inputs may have changed places.
 
-    An input is the one at its place.  Where that contradicts the names of inputs, nothing says which
-    is meant, and what is concluded has to hold both ways.
+    Inputs are paired by place.  If the names of inputs suggest another pairing, either may be meant, and a
+    conclusion has to hold for both.
     """
     names = symbol_table(new)
     was, now = shaped_inputs(old, {}), shaped_inputs(new, names)
@@ -140,11 +142,11 @@ def _joint(old: LockEntry, new: LockEntry, names: SymbolTable, pairs: Sequence[I
 
 
 def _equalities(found: MatchedLengths, table: SymbolTable) -> tuple[list[Cond], list[Cond], bool]:
-    """What has to hold for inputs to be the same; second what binds lengths, third whether it never holds."""
+    """Return the equations that make the inputs equal, those that restrict free lengths, and ``resized``."""
     gaps = [_gap(one.old, one.new, table) for one in (*found.telling, *found.open)]
     bound = [_gap(one.old, one.new, table) for _, one in found.binding]
     equal, binding = ([eq(gap) for gap in side if gap.free] for side in (gaps, bound))
-    return equal, binding, any(not gap.free and gap != 0 for gap in (*gaps, *bound))  # no number is another
+    return equal, binding, any(not gap.free and gap != 0 for gap in (*gaps, *bound))  # numbers differ
 
 
 def _gap(old: Poly, new: Poly, table: SymbolTable) -> Poly:
@@ -152,12 +154,12 @@ def _gap(old: Poly, new: Poly, table: SymbolTable) -> Poly:
 
 
 def _tied(pairs: Sequence[InputPair]) -> set[str]:
-    """The old names that stand in a form, which is a length of today."""
+    """Return the old names in the forms of shared axes, which equations relate to current lengths."""
     return {symbol.name for pair in pairs for form, _ in shared_axes(*pair) for symbol in form.free}
 
 
 def _fixed(old: LockEntry, table: SymbolTable) -> Iterator[str]:
-    """Lengths of inputs that were free, and are now others or have a form."""
+    """Describe lengths of inputs that were free, and are now equal to each other or given by a form."""
     first: dict[Poly, str] = {}
     for name in sorted(_free_lengths(old)):
         value = table[name]
@@ -169,12 +171,15 @@ def _fixed(old: LockEntry, table: SymbolTable) -> Iterator[str]:
 
 
 def _free_lengths(entry: LockEntry) -> set[str]:
-    """The names that stand for a whole length of an input."""
+    """Return the names that are a length of an input by themselves."""
     return {symbol.name for form in _extents(entry) if (symbol := only_symbol(form)) is not None}
 
 
 def alone(entry: LockEntry) -> Joint:
-    """How to read the forms of one entry; its bounds are among the facts, for who gives a length."""
+    """Return the symbols and facts of one entry.
+
+    Its bounds are among the facts, because a budget may put a number in place of a symbol.
+    """
     names = symbol_table(entry)
     table = {name: names.get(name, length(name)) for name in sorted(_mentioned(entry) | names.keys())}
     facts = (*_conditions(entry, names), *_old_bounds(entry, table))
@@ -182,7 +187,7 @@ def alone(entry: LockEntry) -> Joint:
 
 
 def renamed(form: Poly, table: Mapping[str, Poly]) -> Poly:
-    """An expression of an analysis in the symbols of a table, by their names."""
+    """Replace the symbols of an expression by those of the same names in a table."""
     return substitute(form, {s: table.get(s.name, length(s.name)) for s in form.free})
 
 
@@ -190,7 +195,7 @@ def renamed(form: Poly, table: Mapping[str, Poly]) -> Poly:
 
 
 def symbol_table(entry: LockEntry) -> SymbolTable:
-    """The symbols that an entry gives bounds to; every other name is an ordinary length."""
+    """Return the symbols for which an entry records bounds; every other name is an ordinary length."""
     table: SymbolTable = {}
     for bounds in entry.domain.bounds:
         table[bounds.name] = _symbol(bounds, table)
@@ -226,7 +231,7 @@ def _comparison(found: Comparison, table: SymbolTable) -> Cond:
 
 
 def shaped_inputs(entry: LockEntry, names: SymbolTable) -> tuple[ShapedInput, ...]:
-    """Return the inputs of an entry by their shapes, in these symbols."""
+    """Return the inputs of an entry with their shapes, in the given symbols."""
     return tuple(_shaped(one, names) for one in entry.domain.inputs)
 
 
@@ -236,7 +241,7 @@ def _shaped(one: LockedInput, names: SymbolTable) -> ShapedInput:
 
 
 def _extents(entry: LockEntry) -> Iterator[Poly]:
-    """Give all that stands in the shapes of inputs."""
+    """Give every length in the shapes of an entry's inputs."""
     yield from (form for one in shaped_inputs(entry, {}) for shape in one.shapes for form in shape)
 
 
@@ -252,9 +257,9 @@ def _own_symbols(
     tied: set[str],
     is_same_program: bool,
 ) -> list[str]:
-    """Give a meaning to the names of the old entry that stand at no place of today; say which.
+    """Add the old names that match no current length to the table, and describe the independent symbols.
 
-    Those that are ``tied`` stand in a form, which is a length of today.
+    A name that is ``tied`` is not described as lost: it appears in a form that equals a current length.
     """
     bounds = {one.name: one for one in old.domain.bounds}
     attributes = _mentioned(new) - _lengths(new) - (set() if is_same_program else _data_names(new))
@@ -277,17 +282,17 @@ def _own_symbols(
 
 
 def _usual(name: str) -> SymbolBounds:
-    """The bounds of an ordinary length."""
+    """Return the bounds of an ordinary length."""
     return SymbolBounds(name, "length", "1", str(LARGEST_LENGTH))
 
 
 def _lengths(entry: LockEntry) -> set[str]:
-    """The names that stand in the shapes of inputs."""
+    """Return the names in the shapes of inputs."""
     return {symbol.name for form in _extents(entry) for symbol in form.free}
 
 
 def _mentioned(entry: LockEntry) -> set[str]:
-    """Every name of an entry."""
+    """Return every name in an entry."""
     ends = [text for bounds in entry.domain.bounds for text in (bounds.low, bounds.high) if text is not None]
     forms = [figure.form for _, figure in entry.figures if figure.form != UNKNOWN]
     sides = [text for demand in entry.domain.where for one in demand for text in (one.left, one.right)]
@@ -300,7 +305,7 @@ def _data_names(entry: LockEntry) -> set[str]:
 
 
 def _old_bounds(old: LockEntry, table: SymbolTable) -> Iterator[Cond]:
-    """What the old entry says of the range of a symbol, where the new one may say something else."""
+    """Give the old entry's bounds of its symbols as conditions, since the new entry may have other bounds."""
     own = {bounds.name: bounds for bounds in old.domain.bounds}
     usual = sorted(table.keys() - own.keys())
     for bounds in (*own.values(), *map(_usual, usual)):

@@ -1,8 +1,8 @@
-"""What the gate knows and what it found: plain records, all of them text and exact integers.
+"""Records of the gate, made of text and exact integers only.
 
-A ``LockEntry`` is what a lock file says of one program: closed forms as text, in the grammar of
-``tolcost.algebra``, and the domain that gives their symbols a meaning, as data.  A
-``GateReport`` is the outcome of one check; writers need nothing else.
+A ``LockEntry`` is the content of a lock file about one program: closed forms as text, in the grammar of
+``tolcost.algebra``, and the domain that defines their symbols.  A ``GateReport`` is the outcome of one check;
+the writers of all formats need nothing else.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from tolcost.result.metrics import gated, keys_in
 
 METRICS = tuple(metric.key for metric in gated())
 TIMED = ("time", "arithmetic_bound")
-"""Of a device: what is predicted, and a bound for this arithmetic, as in ``time_h200``; attoseconds."""
+"""Metrics of a device, in attoseconds: the predicted time, as in ``time_h200``, and a lower bound of it."""
 GATED = keys_in("lock")
-"""The metrics that are locked where a project does not say which."""
+"""The metrics that are locked by default."""
 
 
 def is_metric(name: str) -> bool:
-    """Whether a figure has this name.
+    """Whether this is the name of a metric.
 
     >>> is_metric("eops"), is_metric("time_h200"), is_metric("time_abacus")
     (True, True, False)
@@ -35,7 +35,7 @@ def is_metric(name: str) -> bool:
 
 
 def timed(metric: str) -> tuple[str, str] | None:
-    """Whether a metric is a time or a bound, and on which of the devices that come with tolcost."""
+    """Split a metric of a device into its kind and its device; None for any other metric."""
     for kind in TIMED:
         device = metric.removeprefix(f"{kind}_")
         if device != metric and device in device_names():
@@ -44,7 +44,7 @@ def timed(metric: str) -> tuple[str, str] | None:
 
 
 def file_of(name: str) -> str:
-    """The file of a program by its name in the gate, which ends in ``#`` and the case where it has cases."""
+    """Return the file of a program from its name, which ends in ``#`` and a label where there are cases."""
     return name.partition("#")[0]
 
 
@@ -58,7 +58,7 @@ CERTAINTY: Mapping[FigureStatus, Certainty] = {
 }
 UNKNOWN = "?"
 RESTORE = "restore the lock file from version control, or delete it and run `tolcost check --update`"
-"""What helps where a lock file cannot be read."""
+"""The hint that goes with a lock file that cannot be read."""
 
 ChangeKind = Literal[
     "broken",
@@ -76,13 +76,13 @@ ChangeKind = Literal[
     "same",
 ]
 KINDS: tuple[ChangeKind, ...] = get_args(ChangeKind)
-"""The worst first."""
+"""The kinds of changes, the worst first; reports are sorted by them."""
 BudgetKind = Literal["within", "exceeded", "crosses", "overstated", "undecided"]
 FINE, FAILING, BAD_INPUT, UNDECIDED = 0, 1, 2, 3
 
 
 class LockedFigure(Struct, frozen=True):
-    """A closed form as text, and how far it can be trusted; the form of an unknown figure is ``?``."""
+    """A closed form as text, and its status; the form of an unknown figure is ``?``."""
 
     status: FigureStatus
     form: str
@@ -96,19 +96,19 @@ class InputPart(Struct, frozen=True, array_like=True, forbid_unknown_fields=True
 
     @property
     def text(self) -> str:
-        """The component for reading, as in ``R[n, 4]``."""
+        """The component as people read it, such as ``R[n, 4]``."""
         return f"{self.space}[{', '.join(self.shape)}]"
 
 
 class LockedInput(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """An input by its name; a list has several components."""
+    """An input and its components; an input whose elements are lists has several."""
 
     name: str
     parts: tuple[InputPart, ...]
 
     @property
     def text(self) -> str:
-        """The input for reading.
+        """The input as people read it.
 
         >>> LockedInput("x", (InputPart("R", ("n", "4")),)).text
         'x R[n, 4]'
@@ -117,7 +117,7 @@ class LockedInput(Struct, frozen=True, array_like=True, forbid_unknown_fields=Tr
 
 
 class SymbolBounds(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """The range of a symbol that is no ordinary length; None for an end that it does not have."""
+    """The range of a symbol that is not an ordinary length; a missing bound is None."""
 
     name: str
     kind: Literal["length", "data"]
@@ -126,7 +126,7 @@ class SymbolBounds(Struct, frozen=True, array_like=True, forbid_unknown_fields=T
 
 
 class Comparison(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """Two closed forms, and how they compare."""
+    """Two closed forms, and the comparison that has to hold between them."""
 
     left: str
     sign: Literal[">=", "<=", "==", "!="]
@@ -134,11 +134,11 @@ class Comparison(Struct, frozen=True, array_like=True, forbid_unknown_fields=Tru
 
 
 Demand: TypeAlias = Annotated[tuple[Comparison, ...], Meta(min_length=1)]
-"""What a program needs of lengths: one of these comparisons has to hold."""
+"""A condition on lengths: at least one of these comparisons has to hold."""
 
 
 def demand_text(demand: Demand) -> str:
-    """A demand for reading.
+    """Write a demand as people read it.
 
     >>> demand_text((Comparison("k", "==", "n"), Comparison("k", "<=", "1")))
     'k == n or k <= 1'
@@ -147,7 +147,7 @@ def demand_text(demand: Demand) -> str:
 
 
 class Domain(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the names in closed forms stand for, and which lengths a program takes."""
+    """The meaning of the names in closed forms, and the conditions on the lengths that a program takes."""
 
     inputs: tuple[LockedInput, ...] = ()
     bounds: tuple[SymbolBounds, ...] = ()
@@ -155,12 +155,15 @@ class Domain(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def inputs_text(self) -> str:
-        """The inputs for reading."""
+        """The inputs as people read them."""
         return "; ".join(each.text for each in self.inputs) or "none"
 
 
 class Accepted(Struct, frozen=True):
-    """A costlier figure that someone agreed to, and why; the rest says what its names meant then."""
+    """A costlier figure that someone agreed to, and the reason.
+
+    ``domain`` and ``source`` are those of the program at that time, which define the names in the figure.
+    """
 
     why: str
     figure: LockedFigure
@@ -169,7 +172,7 @@ class Accepted(Struct, frozen=True):
 
 
 class UsedDefinition(Struct, frozen=True):
-    """A definition or a table that figures rest on, with a digest of it; ``own`` where a project has it."""
+    """A definition or table that figures rely on, and its digest; ``own`` if it belongs to the project."""
 
     name: str
     digest: str
@@ -177,10 +180,10 @@ class UsedDefinition(Struct, frozen=True):
 
 
 class CostRules(Struct, frozen=True):
-    """What the figures of a program rest on besides the program itself.
+    """Everything that the figures of a program depend on, besides the program and the code of tolcost.
 
-    ``given`` is what the settings say of its inputs, as JSON; ``uses`` are definitions that a cost is counted
-    by, and devices; ``costs`` names the tables of weights and widths.
+    ``given`` are the settings for its inputs, as JSON; ``uses`` are the definitions of operators and the
+    devices; ``costs`` is a version of the tables of weights and widths.
     """
 
     given: str = ""
@@ -189,18 +192,18 @@ class CostRules(Struct, frozen=True):
 
 
 class AgreedRules(Struct, frozen=True):
-    """Other rules that someone agreed to, as a digest, and why."""
+    """Changed rules that someone agreed to, as a digest, and the reason."""
 
     why: str
     digest: str
 
 
 class LockEntry(Struct, frozen=True):
-    """What is known of one program: the lengths that it takes, and a figure per metric.
+    """The recorded facts about one program: its domain, and a figure per metric.
 
-    ``source`` is a digest of the program where a figure does not tell all: a bound, or what data
-    decides, is the same as another one only in the same program.  ``rules`` are None where nobody
-    wrote them down.
+    ``source`` is a digest of the program if some figure is not exact: two equal bounds, or two equal
+    data-dependent figures, stand for the same cost only in the same program.  ``rules`` are None if they were
+    not recorded.
     """
 
     name: str
@@ -211,22 +214,22 @@ class LockEntry(Struct, frozen=True):
     rules: CostRules | None = None
 
     def figure(self, metric: str) -> LockedFigure | None:
-        """The figure of a metric, if there is one."""
+        """Return the figure of a metric, if there is one."""
         return dict(self.figures).get(metric)
 
     def agreed(self, metric: str) -> Accepted | None:
-        """What was accepted for a metric, if anything."""
+        """Return the accepted figure of a metric, if there is one."""
         return dict(self.accepted).get(metric)
 
     def as_agreed(self, metric: str) -> LockEntry | None:
-        """What was accepted for a metric, as an entry of its own."""
+        """Return the accepted figure of a metric as a separate entry, to compare with."""
         found = self.agreed(metric)
         if found is None:
             return None
         return LockEntry(self.name, found.domain, ((metric, found.figure),), source=found.source)
 
     def plain(self, name: str | None = None) -> LockEntry:
-        """The same without what was accepted, under another name if given."""
+        """Return the entry without accepted figures, under another name if one is given."""
         return replace(self, name=self.name if name is None else name, accepted=())
 
 
@@ -234,7 +237,7 @@ Dims: TypeAlias = tuple[tuple[str, int], ...]
 
 
 class Example(Struct, frozen=True):
-    """One shape, by the names of its lengths, and both numbers there."""
+    """A shape, as numbers for named lengths, with the old and the new figure there."""
 
     dims: Dims
     old: int
@@ -251,14 +254,14 @@ class Example(Struct, frozen=True):
 
 
 class CostlierRegion(Struct, frozen=True):
-    """Where the new figure is above the old; ``exact`` unless it only describes shapes that were tried."""
+    """The shapes where the new figure is above the old; not ``exact`` if it describes sampled shapes only."""
 
     text: str
     exact: bool = True
 
 
 class BlamedLine(Struct, frozen=True):
-    """A line of a source, and what there is to say about it."""
+    """A line of a source, with a remark about its contribution."""
 
     file: str
     line: int
@@ -267,7 +270,7 @@ class BlamedLine(Struct, frozen=True):
 
 
 class CostChange(Struct, frozen=True):
-    """What became of one figure of one program, or (``metric`` empty) of the program as a whole."""
+    """The change of one figure of a program, or of the program as a whole if ``metric`` is empty."""
 
     name: str
     kind: ChangeKind
@@ -286,14 +289,14 @@ class CostChange(Struct, frozen=True):
 
     @property
     def is_of_rules(self) -> bool:
-        """Whether it is about what programs are held to, not about a figure."""
+        """Whether the change is about the rules of the check, and not about a figure."""
         return self.kind in ("rules", "excluded")
 
 
 class HeldBudget(Struct, frozen=True):
-    """A budget held against one program: ``limit`` and ``actual`` are forms, or numbers at a shape.
+    """The result of checking one program against a budget; ``limit`` and ``actual`` are closed forms.
 
-    A formula that is to be equal to a cost is one too, and may be overstated.
+    A typed cost formula is checked as a budget, too; it has to equal the cost, so it may also be overstated.
     """
 
     name: str
@@ -309,7 +312,10 @@ class HeldBudget(Struct, frozen=True):
 
 
 class GateReport(Struct, frozen=True):
-    """The outcome of a check.  ``against`` names the baseline; all other programs are unchanged."""
+    """The outcome of a check against the baseline ``against``.
+
+    Programs without a change are unchanged.  ``written`` names the lock file if this run updated it.
+    """
 
     against: str
     programs: tuple[str, ...]
@@ -323,13 +329,13 @@ class GateReport(Struct, frozen=True):
 
     @property
     def unchanged(self) -> tuple[str, ...]:
-        """The programs that nothing happened to."""
+        """The programs without any change."""
         touched = {change.name for change in self.changes}
         return tuple(name for name in self.programs if name not in touched)
 
     @property
     def exit_code(self) -> int:
-        """What cannot be read outweighs what is costlier, and that outweighs what is undecided."""
+        """The exit code: unreadable programs outweigh costlier ones, and these outweigh undecided ones."""
         held = {"within": FINE, "undecided": UNDECIDED}
         codes = {self._code(change) for change in self.changes}
         codes |= {held.get(budget.kind, FAILING) for budget in self.budgets}
@@ -341,7 +347,7 @@ class GateReport(Struct, frozen=True):
 
 
 def severity(change: CostChange, new_fails: bool = True, strict: bool = False) -> int:
-    """The exit code that one change asks for."""
+    """Return the exit code that a change alone would give."""
     match change.kind:
         case "broken":
             return BAD_INPUT

@@ -1,8 +1,8 @@
-"""Whether figures are still counted by the rules that they were counted by.
+"""Find changes of the rules by which figures are counted.
 
-A figure rests on more than its program: on what the settings say of its inputs, on definitions of operators,
-on tables.  Who changes these may make anything look cheap, so a change of them is told as such, beside what
-the figures say, and fails until the base has it or somebody agrees to it.
+A figure depends on more than its program: on the settings for its inputs, on definitions of operators, and on
+tables.  Changing these can make any program look cheap.  So a change of rules is reported separately from
+changes of figures, and fails until the baseline has it or somebody agrees to it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tolcost.diagnostics import quoted
 
 
 def changed_rules(old: CostRules | None, new: CostRules | None) -> Iterator[str]:
-    """Which rules are others now, in words; nothing where nobody wrote down those of before.
+    """Describe the rules that changed; there are none if the old or the new rules were not recorded.
 
     >>> list(changed_rules(CostRules('{"attrs": {"axis": 2}}'), CostRules()))
     ['the settings said {"attrs": {"axis": 2}} of its inputs and say nothing']
@@ -32,7 +32,10 @@ def changed_rules(old: CostRules | None, new: CostRules | None) -> Iterator[str]
 
 
 def _changed_use(old: UsedDefinition | None, new: UsedDefinition) -> Iterator[str]:
-    """What is told of a definition or a table; of one that came, only where it is no one else's."""
+    """Describe a changed definition or table; a newly used one is reported only if it is the project's own.
+
+    A definition of tolcost that comes into use results from a change of the program, whose figures show it.
+    """
     name, own = quoted(new.name), "the project's own"
     if old is None:
         if new.own:

@@ -1,7 +1,7 @@
-"""Which programs a check is about: files below the given paths, and the cases a project names.
+"""Find the programs of a check: files below the given paths, and the cases that the settings name.
 
-The name of a program is its path from the project's folder, with ``#case`` where it has cases.  Links
-are followed to what they name, as long as that is in the repository.
+The name of a program is its path from the project's folder, followed by ``#case`` if it has cases.  Links
+are followed as long as they stay in the repository.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 SUFFIXES = (".tol", ".onnx")
 _SKIPPED = ("__pycache__", "node_modules")
 _MOST_FOLDERS = 100_000
+"""Links can make a tree of folders grow exponentially although none of them is a cycle."""
 
 
 class Target(Struct, frozen=True):
-    """One program to check: its name, its file from the project's folder, what is said of its inputs."""
+    """One program to check: its name, its file relative to the project, and the case of its inputs."""
 
     name: str
     file: str
@@ -36,15 +37,15 @@ class Target(Struct, frozen=True):
 
     @property
     def is_model(self) -> bool:
-        """Whether it is a model of ONNX rather than a program of ours."""
+        """Whether the target is an ONNX model, and not a program of the language."""
         return self.file.lower().endswith(".onnx")
 
 
 def targets(config: Config, asked: Sequence[Path] = ()) -> tuple[Target, ...]:
-    """The programs of a project, or those below some paths, sorted by name."""
+    """Return the programs of a project, or those below the given paths, sorted by name."""
     missing = [file for file in config.cases if not (config.root / file).is_file()]
     idle = [] if asked or config.paths == (".",) else [p for p in config.paths if not _matching(config, p)]
-    if missing or idle:  # what is said of a program that is not there would never be checked
+    if missing or idle:  # cases of a missing program would silently never be checked
         cases = (Diagnostic("T0713", f"cases of {quoted(file)}, which is not there") for file in missing)
         paths = (Diagnostic("T0713", f"`paths` names {quoted(p)}, where there is no program") for p in idle)
         raise Rejected(*cases, *paths)
@@ -54,7 +55,7 @@ def targets(config: Config, asked: Sequence[Path] = ()) -> tuple[Target, ...]:
 
 
 def programs(config: Config) -> tuple[Target, ...]:
-    """What the settings of a project name, whether or not each of them names something."""
+    """Return the programs that the settings name; here, a path that matches nothing is not an error."""
     listed = (file for pattern in config.paths for file in _matching(config, pattern))
     cases = (file for file in config.cases if (config.root / file).is_file())
     return _named(config, (*listed, *cases))
@@ -66,12 +67,12 @@ def _named(config: Config, files: Iterable[str]) -> tuple[Target, ...]:
 
 
 def excluded_by(config: Config, file: str) -> str | None:
-    """The pattern that keeps a file out of a check, if one does."""
+    """Return the pattern that excludes a file from a check, if one does."""
     return next((pattern for pattern in config.exclude if fnmatchcase(file, pattern)), None)
 
 
 def covers(asked: Iterable[Path], config: Config, name: str) -> bool:
-    """Whether an entry of a lock file is among what was asked for; all are where nothing was."""
+    """Whether an entry of a lock file is below the requested paths; without paths, every entry is."""
     file = PurePosixPath(file_of(name))
     prefixes = [PurePosixPath(_relative(config, path)) for path in asked]
     return not prefixes or any(file == prefix or prefix in file.parents for prefix in prefixes)
@@ -86,7 +87,7 @@ def _cases(config: Config, file: str) -> Iterator[Target]:
 
 
 def _below(config: Config, path: Path) -> Iterator[str]:
-    """The programs that a path given by a user stands for."""
+    """List the programs below a path on the command line."""
     name = _relative(config, path)
     if path.is_dir():
         yield from _programs_below(config, name)
@@ -105,7 +106,7 @@ def _relative(config: Config, path: Path) -> str:
 
 
 def _matching(config: Config, pattern: str) -> list[str]:
-    """The programs that a path or a pattern of the settings stands for."""
+    """List the programs below a path, or that match a pattern, of the settings."""
     if (config.root / pattern).is_dir():
         return list(_programs_below(config, PurePosixPath(pattern).as_posix()))
     if (config.root / pattern).is_file():
@@ -124,13 +125,13 @@ def _programs_below(config: Config, folder: str) -> Iterator[str]:
 
 
 def repository_of(root: Path) -> Path:
-    """The folder of the repository that a project belongs to; its own where there is none."""
+    """Return the folder of the repository that a project belongs to, or its own folder without one."""
     real = Path(os.path.realpath(root))
     return next((folder for folder in (real, *real.parents) if (folder / ".git").exists()), real)
 
 
 def outside(root: Path, asked: Iterable[Target]) -> frozenset[str]:
-    """The files that are links, or stand behind one, to something outside of the repository."""
+    """Return the files that are outside of the repository once links are resolved."""
     top = os.path.join(repository_of(root), "")
     files = {target.file for target in asked}
     real = {file: os.path.join(os.path.realpath(os.path.join(root, file)), "") for file in files}
@@ -138,7 +139,10 @@ def outside(root: Path, asked: Iterable[Target]) -> frozenset[str]:
 
 
 def refuse_links_out(config: Config, lock: str) -> None:
-    """Refuse settings, a lock file or definitions that somebody outside of the repository decides on."""
+    """Refuse settings, a lock file or definitions that are links out of the repository.
+
+    A review of the repository does not show changes of their targets.
+    """
     own = (f"{folder}/{file}" for folder in config.specs for file in _definitions_below(config.root / folder))
     files = (file for file in (config.source.name, lock, *config.specs, *own) if file)
     for file in sorted(outside(config.root, (Target(file, file) for file in files))):
@@ -146,7 +150,7 @@ def refuse_links_out(config: Config, lock: str) -> None:
 
 
 def _definitions_below(folder: Path) -> Iterator[str]:
-    """The files of definitions below a folder, and links to other places where there are some."""
+    """List the files of definitions below a folder, and links out of the repository to folders with some."""
     for path in files_below(folder) if folder.is_dir() else ():
         file = folder / path
         if any(file.glob("*.tol")) if file.is_dir() else path.endswith((".tol", ".toml")):
@@ -154,7 +158,7 @@ def _definitions_below(folder: Path) -> Iterator[str]:
 
 
 def astray(root: Path, file: str) -> str:
-    """Why a file that was a program cannot be found: it is behind a link that leads out, or nowhere."""
+    """Explain why a former program cannot be found, if it is behind a link that leads out or nowhere."""
     if outside(root, [Target(file, file)]):
         return f"{quoted(file)} is behind a link that leads out of the repository"
     above = (root / folder for folder in PurePosixPath(file).parents)
@@ -163,9 +167,9 @@ def astray(root: Path, file: str) -> str:
 
 
 def files_below(folder: Path, skipped: Sequence[str] = ()) -> Iterator[str]:
-    """The files below a folder, from there, through links; hidden folders are passed by.
+    """List the files below a folder, relative to it, through links; hidden folders are skipped.
 
-    A link to a folder outside of the repository is not followed: it counts as a file.
+    A link to a folder outside of the repository is not followed: it is listed like a file.
     """
     top = os.path.join(repository_of(folder), "")
     todo: list[tuple[str, tuple[str, ...]]] = [("", ())]
@@ -177,7 +181,7 @@ def files_below(folder: Path, skipped: Sequence[str] = ()) -> Iterator[str]:
         if seen > _MOST_FOLDERS:
             refuse("T0721", f"{quoted(str(folder))} has too many folders, or links to them")
         if real in above:
-            continue  # a link to a folder that it stands in
+            continue  # a link to a folder above itself: a cycle
         for entry in sorted(os.scandir(folder / place), key=lambda entry: entry.name):
             path = f"{place}/{entry.name}" if place else entry.name
             inside = not entry.is_symlink() or os.path.realpath(entry.path).startswith(top)
@@ -187,15 +191,15 @@ def files_below(folder: Path, skipped: Sequence[str] = ()) -> Iterator[str]:
                 todo.append((path, (*above, real)))
 
 
-# === Analysing the programs of a check: what is known is not analysed, many are spread over processes.
+# === Analysis of the programs of a check: known entries are reused, many programs use several processes.
 #
-# The gate itself does not know how programs are read: a ``Costing`` is given to it.  A program that is
-# rejected is an outcome like any other.  A failure of our own ends the check: the gate must not
-# pass, or fail, because of a bug.
+# The gate itself does not know how programs are read: its caller passes a ``Costing``.  A program that is
+# rejected is an outcome like any other.  An internal error ends the check, because the gate must neither
+# pass nor fail because of a bug.
 
 
 class Contribution(Struct, frozen=True):
-    """What one place or one operator contributes, by metric."""
+    """The contribution of one place in a source, or of one operator of a model, by metric."""
 
     what: str
     counts: Mapping[str, Poly]
@@ -203,22 +207,22 @@ class Contribution(Struct, frozen=True):
 
 
 class Costed(Struct, frozen=True):
-    """A program that was analysed."""
+    """The entry of an analysed program, and the contributions of its parts."""
 
     entry: LockEntry
     parts: tuple[Contribution, ...] = ()
 
 
 Costing: TypeAlias = Callable[[Config, Target], Costed]
-"""Analyse a program of a project under its settings; ``Rejected`` where it cannot be."""
+"""A function that analyses a program of a project under its settings, or raises ``Rejected``."""
 
 _SECONDS = 600.0
 _FEW = 24
-"""So few programs are sooner analysed than processes started."""
+"""Up to this number, analysing the programs takes less time than starting processes."""
 
 
 class Analysed(Struct, frozen=True):
-    """The entry of a program, or why there is none."""
+    """The entry of a program, or the reasons why there is none."""
 
     entry: LockEntry | None
     problems: tuple[Diagnostic, ...] = ()
@@ -226,7 +230,7 @@ class Analysed(Struct, frozen=True):
 
 
 class Computing(Struct, frozen=True):
-    """How programs are analysed, over how many processes, and who is told how far it is."""
+    """The function that analyses programs, the number of processes, and a callback for progress."""
 
     costing: Costing
     jobs: int | None = None
@@ -235,7 +239,7 @@ class Computing(Struct, frozen=True):
     def entries(
         self, config: Config, targets: Sequence[Target], known: Mapping[str, LockEntry] | None = None
     ) -> dict[str, Analysed]:
-        """The outcome of programs of a project, by name; those whose entries are known are not analysed."""
+        """Return the outcome of each program by name; programs with known entries are not analysed."""
         known = known or {}
         analysed = self._analysed(config, [target for target in targets if target.name not in known])
         found = {target.name: outcome for target, outcome in analysed}
@@ -264,5 +268,5 @@ def _outcome(config: Config, target: Target, costing: Costing) -> Analysed:
         return Analysed(costing(config, target).entry)
     except Rejected as rejected:
         return Analysed(None, rejected.diagnostics)
-    except Exception as error:  # a child cannot raise into its parent
+    except Exception as error:  # an exception does not cross from a child process
         return Analysed(None, bug=f"{type(error).__name__}: {error}"[:300])

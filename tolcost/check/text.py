@@ -1,7 +1,7 @@
-"""The outcome of a check in words: text for a terminal, Markdown for the summary of a job or a comment.
+"""Write the outcome of a check as text for a terminal, or as Markdown for a job summary or a comment.
 
-Hosts cut, or refuse, what is long: in Markdown the largest changes come first, and the text stays
-below the limit of the strictest of them.
+Hosts cut or refuse long texts.  So the Markdown starts with the largest changes, and stays below the limit of
+the strictest host.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from tolcost.show.document import cut as shortened
 from tolcost.show.tables import markdown_code, markdown_text
 from tolcost.show.text import columns
 
-# === What the gate says of its findings, in words that all its writers share.
+# === The wording of findings, which all writers share.
 #
-# Names and forms come from programs and lock files: they are shown with everything that could act
-# on a screen escaped, and cut where they are long.
+# Names and forms come from programs and lock files, which are untrusted: control characters are escaped,
+# and long texts are cut.
 
 
 GATE_FORMATS = ("text", "md", "github", "gitlab", "sarif", "junit", "json")
@@ -44,12 +44,12 @@ _VERDICTS = {0: "ok", 1: "costlier", 2: "not readable", 3: "undecided"}
 
 
 def cut(text: str, longest: int = LONGEST_FORM) -> str:
-    """Text that can be shown, and is not endless."""
+    """Make text from a program or a lock file safe to show: escape control characters, and cut it."""
     return shortened(visible(text), longest, "…")
 
 
 def headline(report: GateReport) -> str:
-    """The outcome in one line."""
+    """Return the outcome in one line."""
     programs = _count(len(report.programs), "program")
     if report.written is not None:
         word = f"{report.written} written"
@@ -81,7 +81,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def kinds(report: GateReport) -> dict[str, int]:
-    """How many programs there are of each kind, the worst kind of each counted."""
+    """Count the programs by the kind of their worst change."""
     worst: dict[str, str] = {}
     for change in report.changes:
         kind = "under other rules" if change.kind == "rules" else change.kind
@@ -102,7 +102,7 @@ _PLAIN_VERDICTS: Mapping[ChangeKind, str] = {
 
 
 def verdict(change: CostChange, report: GateReport) -> str:
-    """The verdict on one change."""
+    """Return the verdict on one change."""
     match change.kind:
         case "costlier":
             where = f" {change.region.text}" if change.region else " (never cheaper)"
@@ -127,14 +127,14 @@ def _crossing(change: CostChange) -> str:
 
 
 class Detail(Struct, frozen=True):
-    """A line about a change: numbers at a shape, a line of a source, or anything else there is to say."""
+    """A line about a change: numbers at a shape, a line of a source, or another remark."""
 
     text: str
     kind: Literal["numbers", "source", "remark"] = "remark"
 
 
 def details(change: CostChange) -> list[Detail]:
-    """What there is to say of a change besides its verdict, line by line."""
+    """Return the lines that explain a change below its verdict."""
     lines = [Detail(cut(change.new, 200))] if change.kind == "broken" else []
     examples = [e for e in (change.example, change.other) if e is not None]
     lines += [Detail(at(example, change.metric), "numbers") for example in examples]
@@ -152,7 +152,7 @@ def details(change: CostChange) -> list[Detail]:
 
 
 def at(example: Example, metric: str) -> str:
-    """Both numbers at a shape, and how they compare."""
+    """Return the old and the new number at a shape, and their difference in percent."""
     old, new = (_number(value, metric) for value in (example.old, example.new))
     return f"at {cut(example.at, 120)}: {old} before, {new} now{_ratio(example)}"
 
@@ -171,13 +171,13 @@ def _ratio(example: Example) -> str:
 
 
 def place_text(place: BlamedLine) -> str:
-    """A line of a source, and what it contributes."""
+    """Return a line of a source, and the remark on its contribution."""
     where = f"{cut(place.file, 100)}:{place.line}: " if place.file else ""
     return f"{where}{cut(place.remark, 240)}"
 
 
 def held_text(held: HeldBudget) -> str:
-    """What became of a budget."""
+    """Return the verdict on a budget."""
     match held.kind:
         case "within":
             return "kept"
@@ -197,7 +197,7 @@ def held_text(held: HeldBudget) -> str:
 
 
 def held_at(held: HeldBudget) -> str | None:
-    """The numbers of a budget at a shape."""
+    """Return the actual and the allowed number at a budget's example, if it has one."""
     if held.example is None:
         return None
     example = held.example
@@ -206,7 +206,7 @@ def held_at(held: HeldBudget) -> str | None:
 
 
 def hints(report: GateReport) -> list[str]:
-    """What one can do about it."""
+    """Return the commands that would make the check pass."""
     found = {change.kind for change in report.changes if change.why is None}
     if report.written is not None:
         return []
@@ -229,7 +229,7 @@ def hints(report: GateReport) -> list[str]:
 
 
 def growth(change: CostChange) -> Fraction:
-    """How much costlier a change is, relative to what was there: what reports sort by."""
+    """Return the relative growth at a change's example, by which reports are sorted."""
     example = change.example
     return Fraction(0) if example is None else Fraction(example.new - example.old, max(example.old, 1))
 
@@ -267,12 +267,12 @@ class Finding(Struct, frozen=True):
 
     @property
     def fingerprint(self) -> str:
-        """The same for the same problem of the same program, wherever its line moves."""
+        """A digest by which hosts recognise a problem, whichever line it moves to."""
         return sha256("\0".join((self.rule, self.program, self.title)).encode("utf-8", "replace")).hexdigest()
 
 
 def findings(report: GateReport) -> Iterator[Finding]:
-    """The problems of a check, the worst first; what was accepted comes as notes."""
+    """Give the problems of a check, the worst first; accepted changes become notes."""
     for change in report.changes:
         code = severity(change, report.new_fails, report.strict)
         if code != FINE or change.why is not None or change.kind == "narrower":
@@ -318,7 +318,7 @@ _RED, _GREEN, _BOLD, _PLAIN = "\x1b[1;31m", "\x1b[32m", "\x1b[1m", "\x1b[0m"
 
 
 def gate_text(report: GateReport, colour: bool = False) -> str:
-    """The report as text; what is unchanged is only counted."""
+    """Write the report as text; unchanged programs are only counted."""
     head = headline(report)
     if colour:
         head = f"{_RED if report.exit_code else _GREEN}{head}{_PLAIN}"
@@ -368,7 +368,7 @@ def _row(change: CostChange, report: GateReport) -> tuple[str, ...]:
 
 
 def _title(metric: str) -> str:
-    """A metric, with the unit that closed forms of times are in."""
+    """Return a metric, with the unit of closed forms if it is a time."""
     return f"{metric}, attoseconds" if is_time(metric) else metric
 
 
@@ -383,14 +383,15 @@ def _budget(held: HeldBudget) -> Iterable[str]:
 
 
 LIMIT = 60_000
-"""Bytes; a comment on GitHub holds 65,536 characters, a job summary a mebibyte."""
+"""Bytes: a comment on GitHub holds 65,536 characters, and a job summary a mebibyte."""
 
 _LONGEST_FORM = 200
 _ROOM = 2_000
+"""Bytes kept free for the line about omitted sections, with a margin."""
 
 
 def gate_markdown(report: GateReport) -> str:
-    """The report as Markdown of a limited length."""
+    """Write the report as Markdown of a limited length."""
     head = f"## tolcost: {markdown_text(headline(report))}\n"
     tail = "".join(f"\n{markdown_text(line)}\n" for line in (*report.notes[:10], *hints(report)))
     sections = [*_changes(report), *_budgets(report)]

@@ -1,7 +1,7 @@
-"""The verdict on one figure: cheaper, the same or costlier for every shape, or only for some.
+"""Judge one figure: cheaper, the same or costlier for every shape, or costlier for some shapes only.
 
-What is known of two forms is found by ``result.judgement``, and told here as the gate does: a figure that was
-costlier at some shape tried is costlier there, and one that was not is undecided.
+``result.judgement`` compares the two forms; this module turns its claims into verdicts of the gate.  If
+nothing is proved, a figure that is costlier at a sampled shape is costlier there, and any other is undecided.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ def judge(
     new_counts: Sequence[Poly] = (),
     sizes: Mapping[str, int] | None = None,
 ) -> CostChange:
-    """What became of one figure of a program; counts are what parts of it contribute, old and new.
+    """Judge the change of one figure of a program; counts are the contributions of its parts, old and new.
 
-    A change that is not good is shown at ``sizes``, or else at some that show how it grows.
+    The example of a bad change is at ``sizes``, or else at lengths that show how the figure grows.
     """
     before, after = old.figure(metric), new.figure(metric)
     if before is None or after is None:
@@ -128,11 +128,11 @@ def _compared(
         forms = outcome_of(old, new, both.facts, (old, new, *known))
     except AlgebraBudget as error:
         return replace(found, kind="undecided", notes=(*both.notes, f"it takes too much algebra: {error}"))
-    # a bound on the same text is the same one, in whatever words
+    # equal bounds of an unchanged source bound the same cost, however the entries name their lengths
     in_other_words = as_it_was and forms.kind == "same" and before.status == after.status
     outcome = forms if in_other_words else concluded(before.status, after.status, forms)
     outcome = _each_with_its_own(outcome) if both.resized else outcome
-    if outcome.region is not None and (new - old).free & both.apart:  # no proof, and no run shows it
+    if outcome.region is not None and (new - old).free & both.apart:  # its old and new values are unrelated
         outcome = undecided(*outcome.notes)
     if outcome.kind in ("costlier", "crosses") and (outcome.region is None or outcome.region.exact):
         shown = telling_shape(old, new, both.facts, sizes)
@@ -150,9 +150,10 @@ def _compared(
 
 
 def _each_with_its_own(outcome: Compared) -> Compared:
-    """What holds where an input has another size: that a program costs more with its own, and nothing else.
+    """Weaken an outcome where a number in the shape of an input changed: each program has its own size.
 
-    That it costs less may be for the size alone.
+    A costlier program stays costlier, with a note.  Any other outcome becomes undecided, because the size
+    alone may be the reason why a program is cheaper.
     """
     if outcome.kind in ("costlier", "crosses"):
         return replace(outcome, notes=(*outcome.notes, _RESIZED))
@@ -167,7 +168,7 @@ def _form(found: CostChange, figure: LockedFigure, names: dict[str, Poly]) -> Po
 
 
 def concluded(before: FigureStatus, after: FigureStatus, forms: Compared) -> Compared:
-    """What a comparison of two forms tells of the costs they are forms of."""
+    """Conclude from a comparison of two forms to the costs, given how certain each form is."""
     sides = ((before, "old"), (after, "new"))
     caveats = [_CAVEATS[side] for side in sides if side in _CAVEATS]
     forms = replace(forms, notes=(*forms.notes, *caveats))
@@ -185,7 +186,7 @@ def concluded(before: FigureStatus, after: FigureStatus, forms: Compared) -> Com
 
 
 class Compared(Struct, frozen=True):
-    """What is known of a new expression against an old one, as the gate tells it."""
+    """The comparison of a new expression with an old one, as the gate reports it."""
 
     judged: FormJudgement
     region: CostlierRegion | None = None
@@ -196,18 +197,21 @@ class Compared(Struct, frozen=True):
 
     @property
     def kind(self) -> Relation:
-        """What is told in one word: what was costlier at a shape is costlier, whatever it is elsewhere."""
+        """The verdict in one word: costlier, if it is at some shape and not known to be cheaper at another.
+
+        A gate must not pass a figure because nothing is known about other shapes.
+        """
         claim = self.judged.claim
         return "costlier" if claim.more and claim.less is None else claim.relation
 
 
 def undecided(*notes: str) -> Compared:
-    """Return that nothing is known, and why."""
+    """Return an undecided outcome, with the reasons."""
     return Compared(FormJudgement(NOTHING), notes=notes)
 
 
 def outcome_of(old: Poly, new: Poly, facts: tuple[Cond, ...] = (), counts: Sequence[Poly] = ()) -> Compared:
-    """Compare two expressions for every admissible shape; ``counts`` are known never to be negative.
+    """Compare two expressions for every admissible shape; ``counts`` are never negative, which helps proofs.
 
     >>> n = parse_text("n")
     >>> found = outcome_of(64 * n, n * n)
@@ -244,7 +248,7 @@ def _counted(tried: Sequence[Tried]) -> CostlierRegion | None:
 
 
 def _ranges(tried: Sequence[Tried]) -> tuple[str, ...]:
-    """Which lengths the shapes had that were tried."""
+    """Describe the ranges of lengths in the sampled shapes."""
     values: dict[str, list[int]] = {}
     for one in tried:
         for name, value in _dims(one.point):
@@ -269,19 +273,19 @@ def _dims(point: Mapping[Symbol, int]) -> Dims:
     return tuple(sorted((names[symbol], value) for symbol, value in point.items()))
 
 
-# === Which shapes a program admitted before and admits no longer.
+# === Shapes that a program admitted before and no longer admits.
 #
-# A figure says nothing of the shapes at which a program is refused: one that costs the same, but needs
-# longer inputs than before, fails where it did not.
+# A figure does not cover the shapes at which a program is refused.  A program that costs the same, but needs
+# longer inputs than before, now fails at shapes where it used to run.
 
 
 def narrowed(old: LockEntry, new: LockEntry) -> tuple[str, ...]:
-    """What a program needs now and did not need before, each in words; nothing where it admits as much."""
+    """Describe the new requirements of a program; there are none if it admits every former shape."""
     if old.domain == new.domain:
         return ()
     try:
         return min((tuple(_needs(one)) for one in joints(old, new)), key=len)
-    except (Rejected, AlgebraBudget, RecursionError):  # of which the verdicts tell
+    except (Rejected, AlgebraBudget, RecursionError):  # the verdicts on its figures report these
         return ()
 
 
@@ -295,7 +299,7 @@ def _needs(both: Joint) -> Iterator[str]:
 
 
 def _refused(condition: Cond, known: tuple[Cond, ...]) -> str | None:
-    """A shape that was admitted and is not any more, if one is found."""
+    """Find a shape that was admitted before and no longer is."""
     mentioned = total_of(atom(symbol) for symbol in symbols_of_cond(condition))
     found = next(try_shapes(mentioned, mentioned, (*known, negate(condition))), None)
     return None if found is None else ", ".join(f"{s.name}={value}" for s, value in found.point.items())

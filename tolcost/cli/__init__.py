@@ -1,4 +1,4 @@
-"""The command line: a table of commands, whose modules load when they are used.
+"""The command line: a table of commands, whose modules are loaded when they are used.
 
 Listing the commands loads nothing but click.  A new command is a line in ``COMMANDS`` and a click command.
 """
@@ -32,23 +32,23 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "fmt": ("fmt", "Put programs into the canonical layout."),
     }
 )
-"""For each command where it is (``module``, or ``module.name`` if not called ``command``); what it does."""
+"""For each command a module, with the name of the function if that is not ``command``, and a description."""
 
 
 def applications() -> Sequence[tuple[str, str, str]]:
-    """The commands of applications: name, module and a line about each."""
+    """Return the commands of applications: for each its name, its module and a description."""
     return tuple(import_module("tolcost.apps").commands())
 
 
 class _Commands(click.Group):
-    """A group that knows the names of its commands, and loads the one that is asked for."""
+    """A group that knows the names of all commands, and loads only the command that runs."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names, in the order of the tables."""
+        """Return the names, in the order of the tables."""
         return [*COMMANDS, *(name for name, *_ in applications())]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of a name, or None."""
+        """Load a command by its name; None if there is no such command."""
         if cmd_name in COMMANDS:
             module, _, name = COMMANDS[cmd_name][0].partition(".")
             command = getattr(import_module(f"tolcost.cli.{module}"), name or "command")
@@ -60,7 +60,7 @@ class _Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, or name the one that was probably meant."""
+        """Find a command, or fail and suggest a similar name."""
         known = not args or args[0].startswith("-") or args[0] in COMMANDS
         if not known and args[0] not in self.list_commands(ctx):
             from difflib import get_close_matches
@@ -71,7 +71,7 @@ class _Commands(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands from the tables, without loading them."""
+        """Write the list of commands from the tables, without loading the commands."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
         with formatter.section("Applications"):
@@ -89,11 +89,11 @@ def group() -> None:
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line, and give its exit code."""
+    """Run a command line, and return its exit code."""
     try:
         outcome = group.main(args=arguments, prog_name="tolcost", standalone_mode=False)
         sys.stdout.flush()
-    except BaseException as error:  # every way to fail has its exit code, and its words
+    except BaseException as error:  # every kind of failure has an exit code and a message
         from tolcost.cli.output import exit_code
 
         return exit_code(error)
@@ -101,10 +101,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def main() -> NoReturn:
-    """Be the ``tolcost`` command."""
-    if sys.stdout is None or sys.stderr is None:  # closed: only the exit code is asked for
+    """Run the ``tolcost`` command, and exit with its code."""
+    if sys.stdout is None or sys.stderr is None:  # the caller closed them, and wants only the exit code
         nowhere = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # until the end
         sys.stdout, sys.stderr = sys.stdout or nowhere, sys.stderr or nowhere
-    if isinstance(sys.stdout, TextIOWrapper):  # a character that a terminal lacks is no reason to stop
+    if isinstance(sys.stdout, TextIOWrapper):  # escape a character that the terminal's encoding lacks
         sys.stdout.reconfigure(errors="backslashreplace")
     sys.exit(run())

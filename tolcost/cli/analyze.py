@@ -1,4 +1,4 @@
-"""``tolcost analyze``: what programs cost; and from a file to a lowered program, for other commands too."""
+"""``tolcost analyze``: count costs of programs; other commands read and lower files with this module, too."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from tolcost.result.study import Located, locate_study
 from tolcost.result.view import FORMATS, CostView, written
 from tolcost.syntax import read_source
 
-# === From a file and what is said of its inputs to a lowered program: what commands start with.
+# === From a file and the options about its inputs to a lowered program, as several commands need it.
 
 
 class Request(Struct, frozen=True, eq=False):
-    """What is said of the inputs of programs."""
+    """The options about the inputs of programs: shapes, attributes, and folders of operators."""
 
     shapes: PlainShapes = field(default_factory=dict)
     attrs: Mapping[str, Literal] = field(default_factory=dict)
@@ -54,22 +54,22 @@ def parsed_file(file: str, request: Request) -> Parsed:
 
 
 def lowered(file: str, request: Request) -> Elaborated:
-    """Read a program, and lower it with what is said of its inputs."""
+    """Read a program, and lower it with the shapes and attributes of a request."""
     return lowered_with(parsed_file(file, request), request)
 
 
 def lowered_with(parsed: Parsed, request: Request) -> Elaborated:
-    """Lower a program that is read already."""
+    """Lower a program that has been read already."""
     return lower_for_author(parsed, arguments(parsed.program, request.shapes, request.attrs))
 
 
 def name_of(file: str) -> str:
-    """Give the name that a file goes by in results."""
+    """Return the name of a file in results."""
     return "<stdin>" if file == "-" else file
 
 
 def warn(program: Elaborated) -> None:
-    """Tell what the author of a program might want to know."""
+    """Write the warnings about a program to standard error."""
     if program.warnings:
         click.echo(render_all(program.warnings, colour=may_colour(sys.stderr)) + "\n", err=True)
 
@@ -148,7 +148,7 @@ def command(
 
 
 def _second_opinion(files: Sequence[str], request: Request, form: str, output: str | None) -> int:
-    """Let sympy take the sums; a count that is found wrong, ours or not, is told by the exit code."""
+    """Let sympy compute the sums; the exit code reports any disagreement, whichever side is wrong."""
     from tolcost.cost.second_opinion import second_opinion  # sympy takes a second to load
     from tolcost.result.derivation import write_opinions
 

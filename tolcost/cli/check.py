@@ -1,4 +1,4 @@
-"""``tolcost check`` and ``tolcost accept``: the gate, and agreeing to a costlier program."""
+"""``tolcost check`` and ``tolcost accept``: the gate, and the agreement to a costlier program."""
 
 from __future__ import annotations
 
@@ -118,10 +118,10 @@ def command(
 
 
 def _written(report: GateReport, form: str, file: str | None) -> str:
-    """The report in a format; in colour for a terminal."""
+    """Write the report in a format; text for a terminal is in colour."""
     if form == "text":
         return gate_text(report, file is None and may_colour(sys.stdout))
-    from tolcost.check.formats import write_report  # a plain check does without all these
+    from tolcost.check.formats import write_report  # these are not needed for text
 
     return write_report(report, form)
 
@@ -133,9 +133,9 @@ def _compared(gate: GateTask, base: str | None) -> GateReport:
 
 
 def _updated(gate: GateTask, prune: bool) -> GateReport:
-    """Compare with the lock file there is, then write the new one; what cannot be read stays as it was."""
+    """Compare with the lock file, then write a new one; entries of unreadable programs stay as they were."""
     lock = load_lock(gate.config.root / LOCK_NAME, merging=True) or Lock()
-    if lock.outdated and gate.asked:  # the others would be lost
+    if lock.outdated and gate.asked:  # entries of other programs would be lost
         refuse("T0705", f"{LOCK_NAME} is of a former format, and is written as a whole", hint=OUTDATED)
     checked = against_lock(gate, lock)
     _tell(checked)
@@ -145,7 +145,7 @@ def _updated(gate: GateTask, prune: bool) -> GateReport:
 
 
 def _with_applications(report: GateReport, config: Config) -> GateReport:
-    """The report with what applications check of a project's settings, such as cost formulas of its own."""
+    """Add the checks of applications that the settings ask for, such as the check of typed cost formulas."""
     apps = import_module("tolcost.apps")
     for setting, (module, function) in apps.GATE.items():
         if not getattr(config, setting):
@@ -158,7 +158,7 @@ def _with_applications(report: GateReport, config: Config) -> GateReport:
 
 
 def _tell(checked: Checked) -> None:
-    """Show what is wrong with the programs that cannot be read."""
+    """Show the diagnostics of programs that cannot be analysed."""
     if checked.problems:
         show(Rejected(*checked.problems))
 
@@ -198,13 +198,14 @@ def accept(name: str, why: str, base: str | None) -> int:
     return 0
 
 
-# ---- finding a project, and analysing its programs: loaded when the first one has to be -----------
+# ---- a project and the analysis of its programs; sealed programs need none of these imports --------
 
 
 def with_specs(config: Config, folders: Sequence[str]) -> Config:
-    """A project whose operators are looked up in some folders first; they are relative to where we are.
+    """Add folders of operators to a project, relative to the current folder and searched first.
 
-    Folders that its settings name have to be there, too: of programs that are sealed nobody looks for them.
+    The folders that the settings name have to exist, too.  This is checked here because sealed programs are
+    not analysed, so that a missing folder would go unnoticed.
     """
     refuse_links_out(config, LOCK_NAME)
     if not folders and not config.specs:
@@ -219,7 +220,7 @@ def with_specs(config: Config, folders: Sequence[str]) -> Config:
 
 
 def costing_for() -> Costing:
-    """How one program is analysed, in the folder of a project or in a copy of it."""
+    """Return the function that analyses one program, in the folder of a project or in a copy of it."""
 
     @cache
     def library(folders: tuple[Path, ...]) -> Library:
@@ -228,7 +229,10 @@ def costing_for() -> Costing:
         return new_library(folders)
 
     def session(folders: tuple[Path, ...]) -> Session:
-        """For one model alone: what data decides has its name from a node, which is to be the model's own."""
+        """Make a session for one model alone.
+
+        Data-dependent lengths are named after nodes; in a shared session these could be another model's.
+        """
         from tolcost.models.walking import Session
 
         return Session(library(folders))
@@ -243,7 +247,7 @@ def costing_for() -> Costing:
             from tolcost.pipeline import as_rejected
 
             found = as_rejected(error)
-            if isinstance(found, Rejected):  # of many files: what has no place says at least which one it is
+            if isinstance(found, Rejected):  # a diagnostic without a place names at least the file
                 found = found.at(Span(Source(target.file, ""), 0, 0))
             raise found from error
 
@@ -299,7 +303,7 @@ def _lengths(name: str, shape: GivenShape) -> tuple[int | str, ...]:
 
 
 def checked_against(gate: GateTask, base: str | None, lock: Lock | None) -> Checked:
-    """Compare with a revision if one is given, else with the lock file, which has to be there."""
+    """Compare with a revision if one is given, else with the lock file, which has to exist."""
     if base is not None:
         return against_revision(gate, base, lock or Lock())
     if lock is None:
@@ -308,7 +312,7 @@ def checked_against(gate: GateTask, base: str | None, lock: Lock | None) -> Chec
     return against_lock(gate, lock, tuple(notes_on(lock, __version__, costs_version())))
 
 
-# ---- doing it again whenever a file changes, looked at twice a second ------------------------------
+# ---- checking again whenever a file changes --------------------------------------------------------
 
 
 _WATCHED = (".tol", ".onnx", ".toml", ".lock")
@@ -320,7 +324,7 @@ FileMarks = dict[str, tuple[int, int]]
 def watch_project(
     once: Callable[[], int], root: Path, pause: float = _PAUSE, rounds: int | None = None
 ) -> int:
-    """Run now, and after every change below a folder, until interrupted (or so many times)."""
+    """Run now, and after every change below a folder, until interrupted or ``rounds`` times."""
     done, code = 0, 0
     before: FileMarks | None = None
     while True:
@@ -334,7 +338,7 @@ def watch_project(
 
 
 def _told(once: Callable[[], int]) -> int:
-    """One run; what an author has half written is told, and no reason to stop."""
+    """Run once; an error is shown and does not end the watch, since a file may be half written."""
     click.echo(f"--- {time.strftime('%H:%M:%S')}", err=True)
     try:
         return once()
@@ -343,7 +347,7 @@ def _told(once: Callable[[], int]) -> int:
 
 
 def _seen(root: Path) -> FileMarks:
-    """What there is to see of the files that matter, links followed; one that is just going is passed by."""
+    """Return the time and size of each watched file, links followed; files deleted meanwhile are skipped."""
     found: FileMarks = {}
     for file in files_below(root):
         if file.lower().endswith(_WATCHED):

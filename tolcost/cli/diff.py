@@ -1,4 +1,4 @@
-"""``tolcost diff``: how two programs, or two models, differ in cost for all lengths."""
+"""``tolcost diff``: compare the costs of two programs, or of two models, for all lengths."""
 
 from __future__ import annotations
 
@@ -118,5 +118,5 @@ def _programs(
 
 
 def _identical(old: str, new: str) -> bool:
-    """Whether both files hold the same bytes; standard input is read only once."""
+    """Whether both files have the same bytes; never for standard input, which can be read only once."""
     return "-" not in (old, new) and Path(old).read_bytes() == Path(new).read_bytes()

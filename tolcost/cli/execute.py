@@ -1,4 +1,4 @@
-"""``tolcost run``: execute a program, and hold what it counts to its closed form."""
+"""``tolcost run``: execute a program, and compare the executed counts with its closed form."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def command(
 def _read_inputs(
     parsed: Parsed, texts: Iterable[str], request: Request
 ) -> tuple[dict[str, tuple[Array, ...]], Request]:
-    """The arrays among what was given, and a request with the values and with shapes that follow."""
+    """Read the inputs into arrays, and a request with the static values and the shapes of arrays added."""
     declared = {s.name: s for s in parsed.program.statements if isinstance(s, InputDecl)}
     arrays: dict[str, tuple[Array, ...]] = {}
     attrs: dict[str, Literal] = dict(request.attrs)
@@ -109,13 +109,13 @@ def _read_inputs(
 
 
 def _is_literal(text: str) -> bool:
-    """Whether a value stands there itself, rather than the name of a file."""
-    begins = text[:1] in ("", *"[-+.'\"0123456789")  # nothing is a value that cannot be read
+    """Whether a text is a value, and not the name of a file."""
+    begins = text[:1] in ("", *"[-+.'\"0123456789")  # an empty text is an unreadable value
     return not text.endswith(".npy") and (begins or text in ("true", "false"))
 
 
 def _by_input(parsed: Parsed, arrays: Arrays) -> dict[str, tuple[Array, ...]]:
-    """Name arrays as the lowered program does: the items of a variadic input are inputs of their own."""
+    """Name arrays as the lowered program does: each item of a variadic input is a separate input."""
     variadic = {s.name for s in parsed.program.statements if isinstance(s, InputDecl) and s.variadic}
     found: dict[str, tuple[Array, ...]] = {}
     for name, parts in arrays.items():
@@ -129,7 +129,7 @@ def _by_input(parsed: Parsed, arrays: Arrays) -> dict[str, tuple[Array, ...]]:
 def deliver_outputs(
     execution: Execution, program: Elaborated, output: str | None = None, read: Sequence[str] = ()
 ) -> None:
-    """Show the outputs, or write each to a file of its own."""
+    """Show the outputs, or write each component of an output to a separate file."""
     types = {out.name: out.node.type for out in program.program.outputs}
     if output is not None:
         Path(output).mkdir(parents=True, exist_ok=True)
@@ -145,7 +145,7 @@ def deliver_outputs(
 
 
 def compare_executed(execution: Execution, program: Elaborated, file: str) -> int:
-    """Show executed counts beside those of the closed form; they are the same, or something is wrong."""
+    """Show executed counts beside those of the closed form; a difference is a bug of tolcost."""
     text, agree = compare_counts(
         execution.counts, execution.bindings, analyze_lowered(program, name_of(file))
     )

@@ -1,4 +1,4 @@
-"""``tolcost explain``: how a cost comes about, or what a diagnostic code means."""
+"""``tolcost explain``: derive a cost step by step, or explain a diagnostic code."""
 
 from __future__ import annotations
 

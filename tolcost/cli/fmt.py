@@ -1,4 +1,4 @@
-"""``tolcost fmt``: bring programs into their canonical form."""
+"""``tolcost fmt``: bring programs into the canonical layout."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tolcost.syntax.format import format_program
 
 
 def format_file(path: Path, check: bool = False) -> bool:
-    """Format one file, and tell whether that changes it; with ``check`` it is left as it is."""
+    """Format a file, and return whether its layout differs; with ``check`` the file is not written."""
     source = read_source(path)
     text = format_program(parse(source))
     if text == source.text:
@@ -31,7 +31,7 @@ def format_file(path: Path, check: bool = False) -> bool:
 
 
 def _format_stdin(check: bool) -> bool:
-    """Print standard input in its canonical form, unless only asked about; tell whether that differs."""
+    """Format standard input, and return whether its layout differs; with ``check`` nothing is printed."""
     source = source_of("-")
     text = format_program(parse(source))
     if not check:

@@ -1,4 +1,4 @@
-"""``tolcost lower``: a program as its syntax tree, as atoms, or as atoms unrolled."""
+"""``tolcost lower``: show a program as its syntax tree, as atoms, or as unrolled atoms."""
 
 from __future__ import annotations
 
@@ -73,14 +73,14 @@ def _unrolled(program: Program, dims: dict[str, int]) -> str:
     return with_deep_stack(lambda: unrolled_text(unroll(program, dims)))
 
 
-# ---- a syntax tree as an outline: one node a line, with what it holds below it -----------------
+# ---- a syntax tree as an outline: one node per line, with its children below it ----------------
 
 
 _LONGEST = 80
 
 
 def tree_text(program: Module) -> str:
-    """Give the outline of a program.  It goes as deep as the program does, without recursion."""
+    """Write the outline of a program, without recursion, because programs may be nested deeply."""
     lines: list[str] = []
     stack: list[tuple[int, str, object]] = [(0, "", s) for s in reversed(program.statements)]
     while stack:
@@ -93,7 +93,7 @@ def tree_text(program: Module) -> str:
 
 
 def _content(node: object) -> tuple[list[str], list[tuple[str, object]]]:
-    """Give the plain fields of a node as text, and its child nodes with their roles."""
+    """Return the plain fields of a node as text, and its child nodes with their roles."""
     scalars: list[str] = []
     children: list[tuple[str, object]] = []
     for name in node.__struct_fields__ if isinstance(node, Struct) else ():

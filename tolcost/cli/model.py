@@ -1,4 +1,4 @@
-"""``tolcost model``: what whole ONNX models cost."""
+"""``tolcost model``: the costs of whole ONNX models."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from tolcost.result.study import Located
 from tolcost.result.view import CostView, written
 
 FORMATS = (*view.FORMATS, "html")
-_LENGTH = re.compile(r"-?[0-9]{1,30}")  # one that is none is told with its range
+_LENGTH = re.compile(r"-?[0-9]{1,30}")  # a number that no length can have is refused later, with its range
 _OF_TABLES = frozenset({"by", "depth", "columns", "sort", "top"})
 _NOT_FOR = {
     "json": _OF_TABLES,
     "html": _OF_TABLES | {"metrics"},
     "csv": frozenset({"columns", "sort", "top", "metrics"}),
 }
-"""Parameters that a format has no use for."""
+"""The parameters without effect in a format, which are refused there."""
 
 
 @click.command(
@@ -125,7 +125,7 @@ def command(
     else:
         from tolcost.result.generation import generated_file
 
-        runs = generate  # what a lambda holds is known to stay
+        runs = generate  # a type checker knows that this name stays a text inside of the lambda
         cost = with_deep_stack(lambda: generated_file(path, session, wanted, runs, prefill))
     cost = replace(cost, device=on, weights=weights)
     grown = with_deep_stack(lambda: options.grown(cost, sweeps, metrics))
@@ -172,11 +172,11 @@ def _verdict(cost: Located, allowed: bool) -> int:
     return 0 if allowed else INCOMPLETE
 
 
-# ---- what is said of inputs ----------------------------------------------------------------
+# ---- options about inputs ------------------------------------------------------------------
 
 
 def read_dims(texts: Iterable[str]) -> dict[str, int]:
-    """Read ``--dim``; names come from the model and may be anything.
+    """Read ``--dim``; names come from the model and may contain any characters.
 
     >>> read_dims(["batch size=8", "x[0]=1_024"])
     {'batch size': 8, 'x[0]': 1024}

@@ -71,14 +71,14 @@ def command(
         deliver(with_deep_stack(lambda: _of_library(library, names, form)), output, form)
         return 0
     operators = open_library(specs)
-    found = entries(operators, names)  # wrong names are told before the tests start
+    found = entries(operators, names)  # unknown names are refused before the tests start
     record = _fresh(found, names, jobs, specs) if is_verified else _stored()
     deliver(with_deep_stack(lambda: _written(found, operators, record, form, bool(names))), output, form)
     return 0
 
 
 def _of_library(name: str, names: tuple[str, ...], form: str) -> str:
-    """The libraries, the programs of one, or some of its programs."""
+    """Write the list of libraries, the programs of a library, or details of the named programs."""
     write = {"md": markdown}.get(form, text)
     if name == "all":
         libraries = [read_library(known) for known in library_names()]
@@ -100,7 +100,7 @@ def _stored() -> RecordedTests:
 def _fresh(
     found: tuple[Entry, ...], names: tuple[str, ...], jobs: int | None, specs: tuple[str, ...]
 ) -> RecordedTests:
-    """Run the tests of the operators that are asked for."""
+    """Run the tests of the named operators, or of all."""
     wanted = tuple(entry.name for entry in found if entry.standing == "defined") if names else ()
     with closing(ProgressLine()) as progress:
         report = verify(wanted, jobs, progress.tell, specs, recorded=True)

@@ -1,4 +1,4 @@
-"""Options that several commands share, reading what is given to them, and keeping to their limits."""
+"""Options that several commands share, with the reading of their values, and the limits of a command."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ _OUTPUTS = ("output", "annotate")
 
 
 class Command(click.Command):
-    """A command whose help ends with examples, that keeps to limits, and never writes over what it reads."""
+    """A command with examples in its help, with limits, and that never writes over a file that it reads."""
 
     def __init__(self, *args: Any, examples: tuple[str, ...] = (), **kwargs: Any) -> None:
-        """Take what click's own class takes, and the examples."""
+        """Take the arguments of click's class, and the examples."""
         super().__init__(*args, **kwargs)
         self.examples = examples
         self.params += [
@@ -60,18 +60,18 @@ class Command(click.Command):
             return super().invoke(ctx)
 
     def limits(self, ctx: click.Context) -> Limits:
-        """What the command as a whole is held to."""
+        """Return the limits for the command as a whole."""
         return given_limits(ctx)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the examples, each on a line of its own."""
+        """Write the examples, one per line."""
         with formatter.section("Examples"):
             for example in self.examples:
                 formatter.write(f"{'':>{formatter.current_indent}}{example}\n")
 
 
 def given_limits(ctx: click.Context) -> Limits:
-    """What ``--timeout`` and ``--max-memory`` say."""
+    """Return the limits that ``--timeout`` and ``--max-memory`` set."""
     return Limits(ctx.meta.get("timeout"), ctx.meta.get("max_memory"))
 
 
@@ -81,7 +81,7 @@ def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> Any
 
 
 def _files(values: Mapping[str, Any], names: Iterable[str]) -> Iterator[str]:
-    """The files that parameters name; of ``NAME=FILE`` the second half."""
+    """Give the files that parameters name: each text, and the second half of ``NAME=FILE``."""
     for name in names:
         value = values.get(name)
         for text in (value,) if isinstance(value, str) else value or ():
@@ -90,7 +90,7 @@ def _files(values: Mapping[str, Any], names: Iterable[str]) -> Iterator[str]:
 
 
 def refuse(names: Container[str], why: str) -> None:
-    """Refuse options that would do nothing in this command line, by the names of their parameters."""
+    """Refuse options that would have no effect in this command line, by the names of their parameters."""
     context = click.get_current_context()
     for one in context.command.params:
         given = one.name in names and context.get_parameter_source(one.name) is ParameterSource.COMMANDLINE
@@ -99,12 +99,12 @@ def refuse(names: Container[str], why: str) -> None:
 
 
 def files_argument(metavar: str) -> Callable[[F], F]:
-    """Add the files to work on."""
+    """Add the argument for the files to process."""
     return click.argument("files", metavar=metavar, nargs=-1, required=True, callback=_no_lengths)
 
 
 def _no_lengths(context: click.Context, _: click.Parameter, files: tuple[str, ...]) -> tuple[str, ...]:
-    """The files, none of them a length that lost its option: ``--dim n=2 k=3``."""
+    """Refuse a length without its option among the files, as in ``--dim n=2 k=3``."""
     stray = next((one for one in files if "=" in one and "/" not in one and not Path(one).exists()), None)
     if stray is not None:
         message = f"there is no file {quoted(stray)}; for a length, --dim stands before each: --dim {stray}"
@@ -123,7 +123,7 @@ assume_option = click.option(
 
 
 def equated(texts: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Split ``--dim`` into numbers, and assumptions that a length is another or a form.
+    """Split ``--dim`` into numbers, and assumptions that a length equals another length or a form.
 
     >>> equated(["n=8", "w=h"])
     (('n=8',), ('w == h',))
@@ -140,7 +140,7 @@ def equated(texts: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def input_options(function: F) -> F:
-    """Add what can be said of a program's inputs."""
+    """Add the options about a program's inputs."""
     shape = "The shape of an input declared with [...], in names and numbers: x=n,4."
     attr = "The value of an attribute or static input: k=3, axes=[1,2], mode=linear."
     specs = "A folder of operators and library files, searched before those of tolcost."
@@ -150,7 +150,7 @@ def input_options(function: F) -> F:
 
 
 def listed(known: Sequence[str]) -> Callable[..., tuple[str, ...] | None]:
-    """Read names that are separated by commas, each of which has to be known."""
+    """Make a reader of names separated by commas, each of which has to be known."""
 
     def read(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, ...] | None:
         asked = None if value is None else tuple(name.strip() for name in value.split(","))
@@ -163,7 +163,7 @@ def listed(known: Sequence[str]) -> Callable[..., tuple[str, ...] | None]:
 
 
 def metric_option(known: Sequence[str]) -> Callable[[F], F]:
-    """Add ``--metric``: which figures are asked for, all of them if not said."""
+    """Add ``--metric``, which selects figures; without it, all are shown."""
     text = f"Only these, separated by commas: {', '.join(known)}."
     return click.option("--metric", "metrics", metavar="NAMES", callback=listed(known), help=text)
 
@@ -179,17 +179,17 @@ weights_option = click.option(
 
 
 def grown(cost: Located, sweeps: Sequence[str], metrics: Collection[str] | None) -> tuple[Growth, ...]:
-    """Read ``--sweep``, and see how a cost grows: the figures that ``--metric`` names, if it does."""
+    """Read ``--sweep``, and evaluate how a cost grows, in the figures of ``--metric`` if it is given."""
     if not sweeps:
         return ()
-    from tolcost.result.growth import growths, read_sweep  # knows models, which take time to load
+    from tolcost.result.growth import growths, read_sweep  # imports models, which take time to load
 
     asked = frozenset(metrics) if metrics else None
     return growths(cost, [read_sweep(sweep) for sweep in sweeps], asked)
 
 
 def read_weights(given: Iterable[str]) -> tuple[Weights, ...]:
-    """Read ``--weights``; what a cost model lacks is told before anything is worked out."""
+    """Read ``--weights``, and warn of functions without a weight before any analysis starts."""
     found = tuple(load_weights(model) for model in given)
     for twice in (name for name, times in Counter(model.name for model in found).items() if times > 1):
         raise click.UsageError(f"--weights: two cost models are called {twice}")
@@ -227,13 +227,13 @@ jobs_option = click.option("--jobs", "-j", type=click.IntRange(1, 256),
 
 
 def format_option(known: Sequence[str], more: str = "") -> Callable[[F], F]:
-    """Add ``--format``, text if not said; ``more`` is what else there is to say of it."""
+    """Add ``--format`` with the default ``text``; ``more`` is added to its help."""
     text = f"How to write it{more}."
     return click.option("--format", "form", type=click.Choice(known), default="text", help=text)
 
 
 def read_pairs(option: str, texts: Iterable[str]) -> Iterable[tuple[str, str]]:
-    """Split each ``NAME=VALUE``; a name may be of any alphabet, and stand as results show it.
+    """Split each ``NAME=VALUE``; a name may use any alphabet, and may be quoted as in results.
 
     >>> list(read_pairs("--dim", ["n=1", "λ=2", "`λ`=3"]))
     [('n', '1'), ('λ', '2'), ('λ', '3')]
@@ -247,7 +247,7 @@ def read_pairs(option: str, texts: Iterable[str]) -> Iterable[tuple[str, str]]:
 
 
 def read_dims(texts: Iterable[str]) -> dict[str, int]:
-    """Read ``--dim``; thousands may be grouped by underscores.
+    """Read ``--dim``; underscores may group digits.
 
     >>> read_dims(["n=1_024"])
     {'n': 1024}
@@ -264,7 +264,7 @@ def read_dims(texts: Iterable[str]) -> dict[str, int]:
 
 
 def check_lengths(studies: Iterable[Study], dims: Iterable[str]) -> None:
-    """Refuse a length that no program has: it is a mistake, and would be ignored."""
+    """Refuse a length that no program has, since it would be ignored silently."""
     known = {s.name: None for study in studies for s in study.may_be_given}
     for name in dims:
         if name not in known:
@@ -275,7 +275,7 @@ def check_lengths(studies: Iterable[Study], dims: Iterable[str]) -> None:
 
 
 def read_shapes(texts: Iterable[str]) -> dict[str, list[list[int | str]]]:
-    """Read ``--shape``; a name may come several times, for a variadic input.
+    """Read ``--shape``; the name of a variadic input may be repeated.
 
     >>> read_shapes(["x=n,4"])
     {'x': [['n', 4]]}
@@ -311,7 +311,7 @@ def read_attrs(texts: Iterable[str]) -> dict[str, Literal]:
 
 
 def read_value(text: str) -> Literal:
-    """Read one value; a mistake is one in the command line."""
+    """Read one value; a mistake in it is reported as wrong usage."""
     try:
         return read_literal(text)
     except NoLiteralError as error:
@@ -320,26 +320,26 @@ def read_value(text: str) -> Literal:
 
 # ---- --timeout and --max-memory ----------------------------------------------------------------
 #
-# A timer looks at both ten times a second, in the thread that waits for the work, and stops the command
-# from there; what a single allocation asks for beyond the limit, the system refuses.
+# A timer signal checks both ten times a second, in the main thread, and stops the command from there.  A
+# single large allocation may exceed the limit between two checks, so the system refuses it.
 
 _OFTEN = 0.1
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 class LimitReached(click.ClickException):
-    """The command took more than it was allowed."""
+    """The command exceeded ``--timeout`` or ``--max-memory``."""
 
 
 class Limits(Struct, frozen=True):
-    """Seconds and bytes; None: as many as there are."""
+    """Limits in seconds and bytes; None means unlimited."""
 
     seconds: float | None = None
     memory: int | None = None
 
 
 def _read_size(text: str) -> int:
-    """Read ``500M`` or ``2G``."""
+    """Read a size such as ``500M`` or ``2G`` in bytes."""
     match = re.fullmatch(r"([0-9]{1,12})\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
     if match is None or not int(match[1]):
         raise click.BadParameter(f"a size such as 500M or 2G, not {text[:40]!r}")
@@ -348,7 +348,7 @@ def _read_size(text: str) -> int:
 
 @contextmanager
 def held_to(limits: Limits) -> Iterator[None]:
-    """Stop what is done inside when it takes more than it may."""
+    """Stop the enclosed work when it exceeds its limits."""
     if limits == Limits():
         yield
         return
@@ -363,7 +363,7 @@ def held_to(limits: Limits) -> Iterator[None]:
             reached(f"stopped: it took {used >> 20:,} MiB, more than --max-memory allows")
 
     def reached(message: str) -> NoReturn:
-        # wherever this comes, also before or behind the work: it comes once
+        # stop the timer first, so that this is raised once, even just before or after the work
         signal.setitimer(signal.ITIMER_REAL, 0)
         raise LimitReached(message)
 

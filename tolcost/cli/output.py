@@ -1,6 +1,6 @@
-"""What a command leaves: results, how far it is, and how it ends when it cannot do what was asked.
+"""The output of commands: results, progress, and the messages and exit codes of failures.
 
-A result goes to standard output, or to a file that is there whole or not at all.
+A result goes to standard output, or to a file that is written completely or not at all.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ import click
 _T = TypeVar("_T")
 
 _KEPT = (".tol", ".onnx", ".toml", ".lock")
-"""What a result is never written over: programs, models, settings and lock files."""
+"""The kinds of files that a result never overwrites: programs, models, settings and lock files."""
 
 
 def deliver(text: str, output: str | None, form: str) -> None:
     """Write a result to a file, or to standard output.
 
-    Text is for people, in the encoding of their terminal.  Every other format is for programs, and in UTF-8
-    wherever it goes.
+    Text is for people, and uses the encoding of their terminal.  Every other format is for programs, and is
+    always UTF-8.
     """
     if output is None:
         if form != "text" and isinstance(sys.stdout, TextIOWrapper):
@@ -37,30 +37,30 @@ def deliver(text: str, output: str | None, form: str) -> None:
 
 
 def deliver_bytes(data: bytes, output: str | Path) -> None:
-    """Write a result to a file, which is not one that people write."""
+    """Write a result to a file, unless the file exists and is of a kind that people write."""
     path = Path(output)
-    kinds = {path.suffix.lower(), path.resolve().suffix.lower()}  # of a link, what it leads to is written
+    kinds = {path.suffix.lower(), path.resolve().suffix.lower()}  # writing to a link changes its target
     if path.is_file() and not kinds.isdisjoint(_KEPT):
         raise click.UsageError(f"{output} is there already, and a result is not written over such a file")
     write_whole(path, data)
 
 
 def may_colour(stream: TextIO) -> bool:
-    """Whether what goes there may have colours."""
+    """Whether output to a stream may have colours."""
     return stream.isatty() and not os.environ.get("NO_COLOR")
 
 
 def screen(form: str, output: str | None) -> tuple[bool, int | None]:
-    """Whether a result may have colours, and how wide it may be: None where it goes to no terminal."""
+    """Return whether a result may have colours, and its width, or None if it does not go to a terminal."""
     if form != "text" or output is not None or not sys.stdout.isatty():
         return False, None
-    from shutil import get_terminal_size  # with all archives: loaded where there is a terminal
+    from shutil import get_terminal_size  # imports every archive format, so it is loaded only for a terminal
 
     return may_colour(sys.stdout), get_terminal_size().columns
 
 
 def refuse_over(outputs: Iterable[str | Path], inputs: Iterable[str | Path]) -> None:
-    """Refuse to write over a file that is read, under whatever name it goes."""
+    """Refuse to write over a file that is read, even through another name of the file."""
     read = [path for path in map(Path, inputs) if path.is_file()]
     for output in map(Path, outputs):
         if output.is_file() and any(output.samefile(path) for path in read):
@@ -68,16 +68,16 @@ def refuse_over(outputs: Iterable[str | Path], inputs: Iterable[str | Path]) -> 
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file beside its place, and move it there once it is complete and on the disk.
+    """Write a temporary file in the same folder, and move it into place once it is complete and on the disk.
 
-    A link stays: what it leads to is written.  A device or a pipe is written to, never replaced.
+    A link stays a link, and its target is replaced.  A device or a pipe is written to, never replaced.
     """
     try:
         if path.exists() and not path.is_file():
             path.write_bytes(data)
         else:
             _write_beside(path.resolve(), data)
-    except OSError as error:  # name the file that was asked for, not the one beside it
+    except OSError as error:  # name the requested file, not the temporary one
         raise OSError(error.errno, error.strerror, str(path)) from None
 
 
@@ -99,7 +99,7 @@ def _write_beside(path: Path, data: bytes) -> None:
 
 
 def _mode(path: Path) -> int:
-    """Give the permissions of the file that is there, or those a new one would get."""
+    """Return the permissions of the existing file, or those that a new file would get."""
     with suppress(OSError):
         return path.stat().st_mode & 0o7777
     mask = os.umask(0)
@@ -107,16 +107,18 @@ def _mode(path: Path) -> int:
     return 0o666 & ~mask
 
 
-# ---- how far a long command is ---------------------------------------------------------------
+# ---- the progress of a long command ----------------------------------------------------------
 
 
 _PATIENCE = 1.0
+"""Seconds before progress is shown, so that a quick command shows none."""
 _OFTEN = 0.1
+"""Seconds between updates, so that writing to the terminal does not slow the work down."""
 _WIDTH = 60
 
 
 class ProgressLine:
-    """Rewrites one line of standard error."""
+    """Shows progress in one line of standard error, which is rewritten."""
 
     def __init__(self) -> None:
         """Start the clock."""
@@ -127,7 +129,7 @@ class ProgressLine:
         self._shown = False
 
     def tell(self, done: int, of: int, name: str) -> None:
-        """Say what was done last and how long the rest will take, unless that was said a moment ago."""
+        """Show the last finished item and the remaining time, unless the line was updated a moment ago."""
         now = time.monotonic()
         self._before = done - 1 if self._before is None else self._before
         if self._on and now >= self._next:
@@ -138,14 +140,14 @@ class ProgressLine:
             sys.stderr.flush()
 
     def close(self) -> None:
-        """Take the line away."""
+        """Remove the line."""
         if self._shown:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
 
 
 def with_progress(work: Iterable[_T], of: int, name: Callable[[_T], str]) -> list[_T]:
-    """All that some work gives, piece by piece, while a line says how far it is."""
+    """Collect the items that some work yields, and show its progress meanwhile."""
     found: list[_T] = []
     with closing(ProgressLine()) as progress:
         for one in work:
@@ -155,7 +157,7 @@ def with_progress(work: Iterable[_T], of: int, name: Callable[[_T], str]) -> lis
 
 
 def _rough(seconds: float) -> str:
-    """A duration as one says it.
+    """Write a duration roughly, as people say it.
 
     >>> _rough(7.4), _rough(100), _rough(9000)
     ('7 s', '2 min', '2.5 h')
@@ -165,17 +167,17 @@ def _rough(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-# ---- failures: the words and the exit code ---------------------------------------------------
+# ---- failures: the message and the exit code -------------------------------------------------
 
-# A user's mistake is a diagnostic and exit code 2.  What is too large is one as well.  Anything else that
-# gets here is a bug of tolcost: exit code 70, and how to report it.
+# A user's mistake gives a diagnostic and exit code 2, and so does an input that is too large.  Any other
+# exception is a bug of tolcost: it gives exit code 70, and instructions how to report it.
 
 USAGE, INCOMPLETE, INTERRUPTED, BROKEN_PIPE, INTERNAL = 2, 3, 130, 141, 70
 
 
 @contextmanager
 def extra(name: str) -> Iterator[None]:
-    """Import what only an extra of tolcost brings, or tell how to install it."""
+    """Import modules of an optional dependency, or report how to install it."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -183,7 +185,7 @@ def extra(name: str) -> Iterator[None]:
 
 
 def exit_code(error: BaseException) -> int:
-    """Tell the user about a failure, and give the exit code for it."""
+    """Report a failure to the user, and return its exit code."""
     match error:
         case click.exceptions.Exit(exit_code=code):
             return int(code)
@@ -205,7 +207,7 @@ def exit_code(error: BaseException) -> int:
 
 
 def _broken_pipe() -> int:
-    """Whoever read our output has stopped: say nothing, not even when Python flushes at its end."""
+    """End silently when the reader of our output stopped, even when Python flushes its streams at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return BROKEN_PIPE
 
@@ -235,7 +237,7 @@ def show(rejected: BaseException) -> None:
 
 
 def each_file(files: Iterable[str], work: Callable[[str], _T]) -> tuple[list[_T], bool]:
-    """Work on every file; one that is rejected is told about, and the others go on."""
+    """Process every file, and return the results, and whether any file was rejected and reported."""
     found: list[_T] = []
     failed = False
     for file in files:

@@ -1,4 +1,4 @@
-"""``tolcost verify``: ONNX's own node tests against the definitions."""
+"""``tolcost verify``: run ONNX's own node tests against the definitions."""
 
 from __future__ import annotations
 

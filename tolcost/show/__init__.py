@@ -1,1 +1,1 @@
-"""What is shown: documents as data, and a writer for each format."""
+"""Reports: documents as data, and a writer for each format."""

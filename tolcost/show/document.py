@@ -1,7 +1,7 @@
-"""What is shown, as data: headings, facts, figures, tables and lines, for each format to write its own way.
+"""Documents as data: headings, facts, figures, tables and lines, which each format writes in its own way.
 
-Cells keep what they are: text, code, closed forms, numbers.  The same document always gives the same
-bytes, and no cell can become markup, a formula of a spreadsheet or a command.
+Cells keep their types: text, code, closed forms, numbers.  Equal documents give equal bytes, and no cell can
+become markup, a formula of a spreadsheet or a command.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ from tolcost.cost.record import FormRatio
 from tolcost.cost.span import Depth
 from tolcost.cost.weights import Weighed
 
-# === What can stand in a report: closed forms and numbers, at a point, as text and as LaTeX.
+# === The values of a report: closed forms and numbers, at a point, as text and as LaTeX.
 #
-# A form is exact.  A quotient is shown in lowest terms, as far as factors are easily seen, and a
-# number as a decimal only where that is all of it.
+# A form is exact.  A quotient is shown in lowest terms, as far as factors are easily found, and a
+# number is shown as a decimal only if that is exact.
 
 
 Formula: TypeAlias = Poly | Depth | FormRatio | Weighed | Duration
@@ -51,14 +51,16 @@ Form: TypeAlias = Formula | int | Fraction
 Valuation: TypeAlias = Mapping[Symbol, int]
 
 _MOST_BITS = 12_000
+"""Python refuses to write integers with more than 4,300 digits; these are 3,613."""
 _MOST_PLACES = 9
+"""The most decimal places of an exact decimal; a number that needs more is shown as a quotient."""
 _SUM = re.compile(r" [+-] |/")
 _WORD = re.compile(r"[A-Za-z0-9_]+\Z")
 _QUOTED = re.compile(r"`(?:\\.|[^`\\])*`")
 
 
 def form_at(form: Form, values: Valuation) -> Form | None:
-    """Give a form at a point: a number where everything in it is known; None where it divides by 0.
+    """Evaluate a form at a point: a number if every symbol has a value; None if a denominator is 0.
 
     >>> from tolcost.algebra import length, the_symbol
     >>> n, m = length("n"), length("m")
@@ -74,11 +76,11 @@ def form_at(form: Form, values: Valuation) -> Form | None:
 
 
 def _partly(form: Formula, values: Valuation) -> Form:
-    """Put numbers in place of the symbols that have one."""
+    """Substitute the numbers of the point, where some symbols have none."""
     match form:
         case Poly():
             found = substitute(form, values)
-            return found if found.constant is None else found.constant  # 0 times what no run tells
+            return found if found.constant is None else found.constant  # the rest cancelled
         case Depth():
             return _depth(form, values)
         case FormRatio(numerator=top, denominator=bottom):
@@ -100,7 +102,7 @@ def _depth(form: Depth, values: Valuation) -> Depth:
 
 
 def symbols_in(form: Form | None) -> frozenset[Symbol]:
-    """The symbols that a form mentions."""
+    """Return the symbols in a form."""
     match form:
         case Poly():
             return form.free
@@ -117,7 +119,7 @@ def symbols_in(form: Form | None) -> frozenset[Symbol]:
 
 
 def text_of(form: Form, grouped: bool = False) -> str:
-    """Give a form as text; ``grouped`` puts commas between the thousands of a number.
+    """Write a form as text; ``grouped`` puts commas between the thousands of a number.
 
     >>> from tolcost.algebra import length
     >>> n = length("n")
@@ -158,7 +160,7 @@ def _ratio_text(ratio: FormRatio, grouped: bool) -> str:
 
 
 def _is_one_thing(text: str) -> bool:
-    """Whether a text is a word, a number, or a single call.
+    """Whether a text is a word, a number, or a single call, and so needs no brackets as a denominator.
 
     >>> _is_one_thing("1,000,001"), _is_one_thing("Max(m, n)"), _is_one_thing("n + 1")
     (True, True, False)
@@ -168,7 +170,7 @@ def _is_one_thing(text: str) -> bool:
 
 
 def _outside(text: str) -> str:
-    """Give a text without what stands in brackets; names in quotes may hold anything."""
+    """Remove bracketed parts from a text; quoted names go first, because they may contain brackets."""
     text = _QUOTED.sub("x", text)
     while (inner := re.sub(r"\([^()]*\)", "", text)) != text:
         text = inner
@@ -176,14 +178,15 @@ def _outside(text: str) -> str:
 
 
 def _bracketed(text: str) -> str:
-    """Put brackets around a sum or a quotient, unless brackets hold it already."""
+    """Put brackets around a sum or a quotient, unless it has brackets already."""
     return f"({text})" if _SUM.search(_outside(text)) else text
 
 
 def lowest(ratio: FormRatio) -> tuple[Poly, Poly | Depth]:
-    """Cancel what the two sides of a quotient are seen to share: numbers, lengths and factors.
+    """Cancel the factors that the two sides of a quotient visibly share: numbers, lengths and polynomials.
 
-    Where such a factor is 0 both sides are, so that there is no quotient there; ``FormRatio.at`` gives none.
+    Where a cancelled factor is 0, both sides are 0 and the quotient has no value; ``FormRatio.at``, which
+    uses the original sides, returns None there.
 
     >>> from tolcost.algebra import length
     >>> a, n = length("a"), length("n")
@@ -201,12 +204,12 @@ def lowest(ratio: FormRatio) -> tuple[Poly, Poly | Depth]:
     common = Counter(dict(top.factors)) & Counter(dict(bottom.factors))
     over = _rest(top, shared, common) * (abs(number.numerator) if top.number > 0 else -abs(number.numerator))
     under = _rest(bottom, shared, common) * (number.denominator if bottom.number > 0 else -number.denominator)
-    turned = max(under.terms.values()) < 0  # a factor that both had is below 0
+    turned = max(under.terms.values()) < 0  # a cancelled factor was negative
     return (-over, -under) if turned else (over, under)
 
 
 def _only(form: Poly | Depth) -> Poly | None:
-    """Give the one polynomial that a form is made of, if it is just one."""
+    """Return a form as a single polynomial, if it is one."""
     if isinstance(form, Poly):
         return form
     return form.candidates[0] if len(form.candidates) == 1 else None
@@ -222,7 +225,7 @@ def _rest(split: Factored, shared: Counter[Generator], common: Counter[Poly]) ->
 
 
 def _fraction(value: Fraction, grouped: bool) -> str:
-    """Write a number as the decimal it is, or as a quotient where no short decimal is exact."""
+    """Write a number as an exact decimal, or as a quotient if no short decimal is exact."""
     places = next((n for n in range(_MOST_PLACES + 1) if 10**n % value.denominator == 0), None)
     if places is None:
         return f"{_digits(value.numerator, grouped)}/{_digits(value.denominator, grouped)}"
@@ -232,7 +235,7 @@ def _fraction(value: Fraction, grouped: bool) -> str:
 
 
 def latex_of(form: Form) -> str:
-    r"""Give a form as LaTeX for math mode.
+    r"""Write a form as LaTeX for math mode.
 
     >>> from tolcost.algebra import length
     >>> print(latex_of(FormRatio(length("n"), length("m"))))
@@ -261,7 +264,7 @@ def latex_of(form: Form) -> str:
 
 
 def _times_latex(times: int, candidates: Sequence[Poly]) -> str:
-    """So many times the largest of some forms; a dot keeps two numbers apart."""
+    """Write a multiple of the largest of some forms, with a dot or brackets to separate two numbers."""
     largest = _largest_latex(candidates)
     if times == 1:
         return largest
@@ -274,12 +277,12 @@ def _largest_latex(candidates: Sequence[Poly]) -> str:
 
 
 def has_mathml(form: Form) -> TypeGuard[Poly | FormRatio]:
-    """Whether a form is one that is laid out as MathML."""
+    """Whether a form can be written as MathML."""
     return isinstance(form, Poly) or (isinstance(form, FormRatio) and isinstance(form.denominator, Poly))
 
 
 def mathml_of(form: Poly | FormRatio) -> str:
-    """Give a ``math`` element, for browsers.
+    """Write a form as a ``math`` element, for browsers.
 
     >>> from tolcost.algebra import length
     >>> print(mathml_of(2 * length("n")))
@@ -301,42 +304,42 @@ def mathml_of(form: Poly | FormRatio) -> str:
 
 CellKind: TypeAlias = Literal["text", "code", "form", "number"]
 LONGEST = 160
-"""A longer closed form is cut in what people read; the CSV has all of it."""
+"""The longest closed form in characters: people see a longer form cut, and the CSV has all of it."""
 UNKNOWN = "not known"
 
 
 class Code(Struct, frozen=True, eq=False):
-    """A piece of a program or a command line; lines are kept apart."""
+    """A piece of a program or a command line; line breaks are kept."""
 
     text: str
 
 
 class Bar(Struct, frozen=True, eq=False):
-    """How much something is of the most there is, on a logarithmic scale."""
+    """A bar for a value in relation to the largest value, on a logarithmic scale."""
 
     value: int | None
     most: int | None
 
 
 class Verdict(str):
-    """A word that is good news, bad news, or (None) neither; formats that have colours show it."""
+    """A word that is good news, bad news, or neither (None); formats with colours show the difference."""
 
     good: bool | None
 
     def __new__(cls, text: str, good: bool | None = None) -> Verdict:
-        """A verdict is its text; what kind of news it is comes along."""
+        """Make a text that also carries the kind of news."""
         made = super().__new__(cls, text)
         made.good = good
         return made
 
 
 class Remark(str):
-    """What stands behind a figure; of it, what is ``kept`` also stands there where there is little room."""
+    """A remark after a figure; if there is little room, only the part ``kept`` is shown."""
 
     kept: str
 
     def __new__(cls, text: str, kept: str) -> Remark:
-        """A remark is its text; what is kept comes along."""
+        """Make a text that also carries its short form."""
         made = super().__new__(cls, text)
         made.kept = kept
         return made
@@ -346,19 +349,19 @@ Cell: TypeAlias = str | Code | Bar | Form | None
 
 
 class Column(Struct, frozen=True, eq=False):
-    """A column: its key in data, its title for people, and what it holds."""
+    """A column: its key in data, its title for people, and the kind of its cells."""
 
     key: str
     title: str
     kind: CellKind = "text"
     shown: bool = True
-    """Whether people see it; the CSV has every column."""
+    """Whether people see the column; the CSV has every column."""
     printed: bool = True
-    """Whether it is set in LaTeX, where a page is only so wide."""
+    """Whether the column is printed in LaTeX, where the width of a page is limited."""
 
 
 class ReportTable(Struct, frozen=True, eq=False):
-    """A table, perhaps under a title, with what it is about and the command that makes its figures."""
+    """A table, with an optional title, a text about it, and the command that produces its figures."""
 
     columns: tuple[Column, ...]
     rows: Sequence[tuple[Cell, ...]]
@@ -374,14 +377,14 @@ class ReportTable(Struct, frozen=True, eq=False):
 
 
 class Heading(Struct, frozen=True, eq=False):
-    """What a document is about, and the file it comes from."""
+    """The title of a document, with the file that it comes from as a remark."""
 
     text: str
     remark: str = ""
 
 
 class Fact(Struct, frozen=True, eq=False):
-    """Something said under a label; one without a value is a heading for those a level further in."""
+    """A label with a value; without a value, the label is a heading for the facts one level deeper."""
 
     label: str
     value: str | Code = ""
@@ -390,13 +393,13 @@ class Fact(Struct, frozen=True, eq=False):
 
 
 class Facts(Struct, frozen=True, eq=False):
-    """Facts that stand together."""
+    """A group of facts, which formats show together."""
 
     rows: tuple[Fact, ...]
 
 
 class FigureRow(Struct, frozen=True, eq=False):
-    """A figure: its closed form, and its value at the point; ``headed`` is False for a mere heading."""
+    """A figure: its closed form, and its value at the point; ``headed`` is False for a mere label."""
 
     label: str
     form: Form | None
@@ -406,13 +409,13 @@ class FigureRow(Struct, frozen=True, eq=False):
     strong: bool = False
     headed: bool = True
     general: bool = False
-    """Whether it is only about the closed form."""
+    """Whether the row is about the closed form only; then only text shows it, and not at a point."""
 
 
 class FigureList(Struct, frozen=True, eq=False):
-    """Figures: in closed form if ``forms``, and at the point that ``at`` names, if there is one.
+    """Figures: as closed forms if ``forms`` is set, and at the point that ``at`` names, if there is one.
 
-    ``column`` names the point where there is little room.
+    ``column`` is a short name of the point, for the title of a column.
     """
 
     title: str
@@ -421,20 +424,20 @@ class FigureList(Struct, frozen=True, eq=False):
     at: str | None = None
     column: str = ""
     wrapped: bool = False
-    """Whether long closed forms are broken, and very long ones cut."""
+    """Whether long closed forms are broken into lines, and very long ones cut."""
 
     @property
     def titles(self) -> list[str]:
-        """What the columns of a table of them are called."""
+        """The titles of the columns with figures."""
         return [*(["closed form"] if self.forms else []), *([self.column] if self.at is not None else [])]
 
     def cells(self, row: FigureRow) -> list[Form | None]:
-        """What stands in these columns."""
+        """Return the cells of a row in these columns."""
         return [*([row.form] if self.forms else []), *([row.value] if self.at is not None else [])]
 
 
 class Lines(Struct, frozen=True, eq=False):
-    """Sentences, one a line."""
+    """Sentences, one per line."""
 
     rows: tuple[str, ...]
 
@@ -444,7 +447,7 @@ Document: TypeAlias = tuple[Section, ...]
 
 
 def plain(cell: Cell) -> str:
-    """Give a cell as bare text.
+    """Return a cell as bare text.
 
     >>> plain(Fraction(3, 2)), plain(None), plain(Code("map(t,exp)"))
     ('1.5', '', 'map(t,exp)')
@@ -467,7 +470,7 @@ def cell_text(
     form: Callable[[Formula], str],
     grouped: bool = True,
 ) -> str:
-    """Give a cell by how a format writes text, code and formulas; numbers are the same in all of them."""
+    """Write a cell with a format's functions for text, code and formulas; all formats share numbers."""
     match cell:
         case None | Bar():
             return ""
@@ -484,7 +487,7 @@ def cell_text(
 
 
 def rounded(value: Fraction, digits: int = 4) -> str:
-    """Give a number to a few significant digits, marked where that is not all of it.
+    """Round a number to a few significant digits; integers stay exact.
 
     >>> rounded(Fraction(1, 3)), rounded(Fraction(5, 4)), rounded(Fraction(123456, 7))
     ('0.3333', '1.25', '17640')
@@ -497,7 +500,7 @@ def rounded(value: Fraction, digits: int = 4) -> str:
 
 
 def lengths_text(lengths: Iterable[tuple[str | Symbol, int]]) -> str:
-    """Lengths as people say them.
+    """Write lengths as people read them.
 
     >>> lengths_text([("n", 4096), ("m", 2)])
     'n = 4,096, m = 2'
@@ -507,7 +510,7 @@ def lengths_text(lengths: Iterable[tuple[str | Symbol, int]]) -> str:
 
 
 def cut(text: str, longest: int = LONGEST, mark: str = " …") -> str:
-    """Shorten what is too long to be read, visibly.
+    """Shorten a text that is too long to be read, with a mark where it is cut.
 
     >>> cut("n + 1"), len(cut("n*" * 100, 72))
     ('n + 1', 72)
@@ -533,7 +536,7 @@ def document_formats() -> tuple[str, ...]:
 
 
 def write(document: Document, form: str, colour: bool = False, width: int | None = None) -> str:
-    """Write a document in one of the formats, text in so many columns; only its writer gets loaded."""
+    """Write a document in a format, text at most ``width`` columns wide; only that writer is loaded."""
     module, _, name = WRITERS[form].partition(":")
     writer: Callable[..., str] = getattr(import_module(module), name)
     return writer(document, colour, width) if form == "text" else writer(document)
@@ -541,23 +544,24 @@ def write(document: Document, form: str, colour: bool = False, width: int | None
 
 # === JSON, the contract with scripts: version 1.
 #
-# Closed forms are text.  A number that a double cannot hold exactly is text too, and what is not
-# known is null: never 0, never NaN.
+# Closed forms are text.  A number that a double cannot hold exactly is text, too, and an unknown value is
+# null: never 0, never NaN.
 
 
 VERSION = 1
 LARGEST_EXACT = 2**53
+"""Up to this magnitude a double holds every integer."""
 
 Json: TypeAlias = "bool | int | str | list[Json] | dict[str, Json] | None"
 
 
 def document(kind: str, content: Mapping[str, Json]) -> str:
-    """Give a document of the contract: its version, its kind, its content."""
+    """Write a JSON document of the contract: its version, its kind, its content."""
     return json.dumps({"tolcost": VERSION, "kind": kind, **content}, indent=2, allow_nan=False) + "\n"
 
 
 def number(value: int | Fraction) -> Json:
-    """Give an exact number: as a number where a double holds it, else as text.
+    """Return an exact number for JSON: as a number if a double holds it exactly, else as text.
 
     >>> number(2**53), number(2**53 + 1), number(Fraction(1, 4))
     (9007199254740992, '9007199254740993', '0.25')

@@ -1,4 +1,4 @@
-"""Documents as a piece of HTML without scripts or styles of a page: what a notebook shows of an answer."""
+"""Write documents as HTML fragments without scripts or styles, for example for results in a notebook."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tolcost.show.document import Facts as FactList
 
 
 def fragment(document: Document) -> str:
-    """Give blocks one after another.
+    """Write the blocks of a document, one after another, as one element.
 
     >>> fragment((Heading("a<b"), Lines(("one",))))
     '<div class="tolcost"><h4>a&lt;b</h4><p>one</p></div>'

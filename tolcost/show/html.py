@@ -1,4 +1,4 @@
-"""The whole report as one HTML page that needs nothing else: no network, no other file."""
+"""Write reports as self-contained HTML pages, which need neither a network nor other files."""
 
 from __future__ import annotations
 
@@ -40,22 +40,22 @@ _PARTS = {
     "document": (("parts.css", "document.css"), ("document.js",)),
     "report": (("parts.css", "report.css"), ("parts.js", "report.js")),
 }
-"""The styles and scripts of each page; what comes first is shared."""
+"""The styles and scripts of each page; files named ``parts`` are shared, and come first."""
 
 
 class LiveForm(Struct, frozen=True):
-    """A closed form that a reader can try out: its name, EOPs and MACs, and the command that shows it."""
+    """A closed form that readers can evaluate: its name, EOPs and MACs, and the command that shows it."""
 
     name: str
     eops: Poly
     macs: Poly
     command: str
     requires: tuple[Cond, ...] = ()
-    """Where it holds, besides the ranges of its lengths."""
+    """The conditions under which it holds, besides the ranges of its lengths."""
 
 
 class Chart(Struct, frozen=True):
-    """A chart with its caption and the command that makes its figures."""
+    """A chart with its caption and the command that produces its figures."""
 
     name: str
     caption: str
@@ -72,7 +72,7 @@ def html_page(
     charts: Sequence[Chart],
     forms: Sequence[LiveForm],
 ) -> str:
-    """Give the page of a report."""
+    """Write the page of a report."""
     return render(
         "report",
         title=title,
@@ -87,12 +87,12 @@ def html_page(
 
 
 def document_page(title: str, fragment: str) -> str:
-    """A fragment, as ``show.fragment`` writes it, as a page of its own."""
+    """Write a fragment, as ``show.fragment`` makes it, as a complete page."""
     return render("document", title=title, body=Markup(fragment))
 
 
 def render(name: str, **values: object) -> str:
-    """Fill in a page with its own script and style; what is not markup of our own is escaped."""
+    """Fill in a page with its script and style; every value that is not our own markup is escaped."""
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True, finalize=_printable
     )
@@ -102,7 +102,7 @@ def render(name: str, **values: object) -> str:
 
 
 def _printable(value: object) -> object:
-    """What the page prints, without control characters; markup of our own stays as it is."""
+    """Escape control characters in a printed value; our own markup stays as it is."""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
@@ -111,7 +111,7 @@ def _part(name: str) -> str:
 
 
 def embedded(value: Json) -> Markup:
-    r"""JSON that can stand inside a ``script`` element.
+    r"""Write JSON that is safe inside a ``script`` element.
 
     >>> print(embedded("</script>"))
     "\u003c/script\u003e"
@@ -138,15 +138,15 @@ def _live(form: LiveForm) -> Json:
 
 
 def _needed(form: LiveForm) -> Iterator[Cond]:
-    """Where a form holds: every length is at least what it is known to be."""
+    """Give the conditions under which a form holds: the lower bounds of its lengths, and its own."""
     for symbol in sorted(form.eops.free | form.macs.free, key=lambda symbol: symbol.key):
         if symbol.lo is not None:
-            yield Ge(atom(symbol) - symbol.lo)  # not simplified: that it holds is known
+            yield Ge(atom(symbol) - symbol.lo)  # `ge` would simplify it to true, because the bound is known
     yield from form.requires
 
 
 def condition_tree(condition: Cond, form: Callable[[Poly], Json]) -> Json:
-    """A condition for the browser: a comparison of a form with 0, or several of them."""
+    """Write a condition for the browser: a comparison of a form with 0, or a combination of conditions."""
     match condition:
         case Ge(p=p):
             return [">=", form(p)]
@@ -175,7 +175,7 @@ def _table_data(table: ReportTable) -> Mapping[str, object]:
 
 
 def _about(text: str) -> str:
-    """Our own words, with code between backquotes and emphasis between stars."""
+    """Convert our own text to HTML, with code between backquotes and emphasis between stars."""
     parts = re.split(r"`([^`]*)`", escape(text))
     parts[::2] = [re.sub(r"\*([^*]+)\*", r"<em>\1</em>", words) for words in parts[::2]]
     parts[1::2] = [f"<code>{code}</code>" for code in parts[1::2]]
@@ -209,6 +209,6 @@ def _shown(cell: Cell) -> tuple[str, str, str | None]:
 
 
 def _wide(kind: str, text: str) -> str:
-    """Cells with a lot to say get room to say it."""
+    """Add a class to cells with long lines, which get wider columns."""
     longest = max(map(len, text.split("\n")))
     return f"{kind} essay" if longest > _VERY_LONG else f"{kind} long" if longest > _LONG else kind

@@ -1,6 +1,6 @@
-"""Closed forms that a person can read: what recurs gets a name, what is too long is cut to what leads.
+"""Shorten closed forms for readers: recurring parts get names, and a long form is cut to its leading terms.
 
-Large numbers get a few digits and a prefix.
+Large numbers are rounded to three digits, with a prefix.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ MORE = "…"
 
 
 class Subterms(Struct, frozen=True):
-    """What recurs in some forms: each with the name it gets, those that stand inside of others first."""
+    """Recurring parts of some forms, each with its name; a part comes before the parts that contain it."""
 
     steps: tuple[tuple[Generator, Poly], ...] = ()
 
     def put(self, form: Form) -> Form:
-        """A form with the names in place."""
+        """Replace the recurring parts of a form by their names."""
         return _each(form, self._put)
 
     def _put(self, form: Poly) -> Poly:
@@ -42,12 +42,12 @@ class Subterms(Struct, frozen=True):
         return form
 
     def lets(self) -> tuple[str, ...]:
-        """What each name stands for, in terms of those before it."""
+        """Write the definition of each name, in terms of earlier names."""
         return tuple(f"let {to_text(name)} = {to_text(atom(generator))}" for generator, name in self.steps)
 
 
 def subterms(forms: Sequence[Poly]) -> Subterms:
-    """Give names to what recurs in some forms, where that makes them shorter.
+    """Name the recurring parts of some forms, where that makes the forms shorter.
 
     >>> from tolcost.algebra import length
     >>> t = (length("h") - 1) // 2 + 1
@@ -66,13 +66,13 @@ def subterms(forms: Sequence[Poly]) -> Subterms:
 
 
 def _only(form: Poly) -> Generator | None:
-    """What a form just is, once what stands inside of it has names; None where it is more than that."""
+    """Return the generator that a form consists of, or None if it is anything else."""
     mono = next(iter(form.terms), ())
     return mono[0] if len(mono) == 1 and form == atom(mono[0]) else None
 
 
 def _recurring(forms: Iterable[Poly]) -> list[Generator]:
-    """What saves most by having a name, innermost first."""
+    """Return the parts whose naming saves most characters, inner parts before the parts that contain them."""
     often: Counter[Generator] = Counter()
     for form in forms:
         often.update(g for mono in form.terms for g in set(mono))
@@ -112,7 +112,7 @@ def _each(form: Form, change: Callable[[Poly], Poly]) -> Form:
 
 
 def shortened(form: Form, width: int) -> str:
-    """A form as text; one that is longer than ``width`` is cut to its leading terms, and ends in ``…``.
+    """Write a form as text; a form longer than ``width`` is cut to its leading terms, and ends in ``…``.
 
     >>> from tolcost.algebra import length
     >>> n, m = length("n"), length("m")
@@ -140,7 +140,7 @@ def shortened(form: Form, width: int) -> str:
 
 
 def _leading(form: Poly, width: int) -> str:
-    """The terms of the highest degree, or as many as there is room for."""
+    """Write the terms of the highest degree, or as many of them as fit."""
     whole, lead = to_text(form), leading_terms(form)
     if len(whole) <= width:
         return whole
@@ -160,7 +160,7 @@ _PREFIXES = ("", "k", "M", "G", "T", "P", "E", "Z", "Y", "R", "Q")
 
 
 def si(value: int | Fraction, unit: str = "", exact: bool = False) -> str:
-    """Give a number to three digits with a prefix; ``exact`` gives every digit of an integer.
+    """Write a number with three digits and a prefix, or with ``exact``, every digit of an integer.
 
     >>> si(97_166_000_123), si(999_999), si(512), si(1_230_000, "B"), si(Fraction(1, 3))
     ('97.2 G', '1.00 M', '512', '1.23 MB', '0.333')
@@ -184,7 +184,7 @@ def _rounds_to_thousand(value: Fraction) -> bool:
 
 
 def _three(value: Fraction) -> str:
-    """Three significant digits, never in powers of ten unless it is tiny."""
+    """Write three significant digits, without a power of ten unless the number is tiny."""
     size = abs(value)
     if size >= Fraction("99.95"):
         return f"{float(value):.0f}"

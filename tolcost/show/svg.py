@@ -1,7 +1,6 @@
-"""Charts as SVG: points on logarithmic axes, written by hand and to the same bytes each time.
+"""Write charts as SVG: points on logarithmic axes; equal data gives equal bytes.
 
-Colours are those of the page around (``currentColor`` and a few classes), so that a chart can be
-read on light and on dark ground.
+Axes and text use ``currentColor``, so that a chart is readable on a light and on a dark background.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ LEFT, RIGHT, TOP, BOTTOM = 70, 20, 20, 44
 
 
 class Dot(Struct, frozen=True):
-    """A point, the group that gives its colour, and what is said when it is pointed at."""
+    """A point, the group that gives its colour, and the label shown when the pointer is over it."""
 
     x: float
     y: float
@@ -28,21 +27,21 @@ class Dot(Struct, frozen=True):
 
 
 class Scale(Struct, frozen=True):
-    """What an axis shows, from where to where, by powers of ten."""
+    """A logarithmic axis: its title, and the lowest and highest value."""
 
     title: str
     low: float
     high: float
 
     def place(self, value: float) -> float:
-        """How far along the axis a value is, from 0 to 1."""
+        """Return the position of a value along the axis, from 0 to 1."""
         value, low, high = (math.log10(v) for v in (value, self.low, self.high))
         return (value - low) / (high - low) if high > low else 0.5
 
     def ticks(self) -> list[tuple[float, str]]:
-        """Values to mark, with their texts."""
+        """Return the values to mark, with their labels."""
         first, last = math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9)
-        if last - first < 3:  # too few powers to read by
+        if last - first < 3:  # too few powers of ten to read the axis by: mark 2 and 5 as well
             fine = (step * 10.0**n for n in range(first - 1, last + 1) for step in (1, 2, 5))
             return [(value, f"{value:g}") for value in fine if self.low <= value <= self.high]
         every = max(1, math.ceil((last - first + 1) / 8))
@@ -51,12 +50,12 @@ class Scale(Struct, frozen=True):
 
 
 def colour(groups: Sequence[str], group: str) -> str:
-    """The colour of a group among those of a chart."""
+    """Return the colour of a group, given all groups of a chart."""
     return PALETTE[groups.index(group) % len(PALETTE)]
 
 
 def scatter(marks: Sequence[Dot], across: Scale, up: Scale, title: str) -> str:
-    """Points on two axes; the diagonal is where both are the same."""
+    """Draw points on two axes, with a diagonal where both values are equal."""
     width, height = 680, 420
     groups = sorted({mark.group for mark in marks})
     parts = [*_frame(width, height, across, up)]
@@ -72,7 +71,7 @@ def scatter(marks: Sequence[Dot], across: Scale, up: Scale, title: str) -> str:
 
 
 def strip(rows: Sequence[tuple[str, str, Sequence[float]]], axis: Scale, title: str) -> str:
-    """A line for each name with dots for its values; a row is a name, its group and the values."""
+    """Draw a line for each name with dots for its values; a row is a name, its group and the values."""
     step, width = 13, 680
     height = TOP + step * len(rows) + BOTTOM
     left = 150
@@ -97,7 +96,7 @@ def strip(rows: Sequence[tuple[str, str, Sequence[float]]], axis: Scale, title: 
 def curves(
     lines: Sequence[tuple[str, Sequence[tuple[float, float]]]], across: Scale, up: Scale, title: str
 ) -> str:
-    """Lines through points, each with its name at its end."""
+    """Draw lines through points, each with its name at its end."""
     width, height = 680, 420
     parts = [*_frame(width, height, across, up, right=150)]
     drawn = [
@@ -114,7 +113,7 @@ def curves(
 
 
 def _apart(heights: Sequence[float]) -> list[float]:
-    """Heights for labels near those wanted, none on top of another."""
+    """Move the heights of labels up until no label overlaps another."""
     placed = list(heights)
     lowest = math.inf
     for n in sorted(range(len(placed)), key=lambda n: -placed[n]):
@@ -151,7 +150,7 @@ def _legend(groups: Sequence[str], width: int, y: float = 12) -> Iterable[str]:
 
 
 def _room(group: str) -> float:
-    """About how wide an entry of the legend is."""
+    """Estimate the width of an entry of the legend from the number of its letters."""
     return 4.9 * len(group) + 22
 
 

@@ -1,7 +1,7 @@
-r"""Documents as Markdown, and tables as CSV.
+r"""Write documents as Markdown, and tables as CSV.
 
-Names of files and programs come from outside.  They are shown as themselves, and can neither end a cell
-nor start anything: no markup, no formula.
+Names of files and programs are untrusted.  They are escaped, so that they can neither end a cell nor become
+markup or a formula.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tolcost.show.document import (
 
 
 def markdown(document: Document) -> str:
-    """Give blocks one after another."""
+    """Write the blocks of a document, one after another."""
     return "\n".join(text for block in document if (text := "\n".join(_block(block)) + "\n") != "\n")
 
 
@@ -103,7 +103,7 @@ def _code_lines(text: str) -> str:
 
 
 def markdown_text(text: str) -> str:
-    r"""Give text in which nothing is markup.
+    r"""Escape a text so that nothing in it is markup.
 
     >>> print(markdown_text("a_b|<c>"))
     a\_b\|\<c\>
@@ -112,7 +112,7 @@ def markdown_text(text: str) -> str:
 
 
 def markdown_code(text: str, in_table: bool = True) -> str:
-    r"""Give text as code; in a table a stroke would end the cell, and elsewhere a backslash would show.
+    r"""Write a text as code; ``|`` is escaped in tables only, since elsewhere the backslash would show.
 
     >>> print(markdown_code("a|b"), markdown_code("a|b", in_table=False), markdown_code("`x`"))
     `a\|b` `a|b` `` `x` ``
@@ -127,8 +127,8 @@ def markdown_code(text: str, in_table: bool = True) -> str:
 
 
 def csv_text(table: ReportTable) -> str:
-    """Give the table as CSV: one header line, every column, every cell in full."""
-    import csv  # few results are asked for in this form
+    """Write a table as CSV: one header line, every column, every cell in full."""
+    import csv  # rarely needed
 
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -139,7 +139,7 @@ def csv_text(table: ReportTable) -> str:
 
 
 def csv_cell(text: str) -> str:
-    """Give a cell that no spreadsheet takes for a formula.
+    """Write a cell that no spreadsheet takes for a formula.
 
     >>> csv_cell("=1+1"), csv_cell("-5"), csv_cell("n - 1")
     ("'=1+1", '-5', 'n - 1')

@@ -1,7 +1,7 @@
-"""Documents as text for a terminal: labels, values and remarks aligned, tables in columns.
+"""Write documents as text for a terminal: labels, values and remarks aligned, tables in columns.
 
-A closed form stays on one line, so that it can be copied, unless a document asks for it to be broken;
-numbers are grouped and aligned.
+A closed form stays on one line, so that it can be copied, unless the document sets ``wrapped``.  Numbers are
+grouped and aligned.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from tolcost.show.document import (
 
 _BOLD, _DIM, _PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 _WIDEST = 60
-"""A longer condition does not push the reasons of the others further right."""
+"""The widest label that remarks are aligned after, so that one long condition does not move all of them."""
 _WIDE, _MOST_LINES = 96, 8
-"""How many characters of a broken form stand on a line, and how many lines it may have."""
+"""The characters per line of a wrapped form, and the most lines that it may have."""
 _CELL, _BAR = 72, 40
 _LEAST_ROOM = 4
 
 
 def text(document: Document, colour: bool = False, width: int | None = None) -> str:
-    """Give blocks with an empty line between them; a heading stands right above what follows it.
+    """Write blocks with an empty line between them, but none after a heading.
 
-    Tables are made to fit ``width`` where there is one.
+    Tables are made to fit ``width`` if it is given.
     """
     parts: list[str] = []
     for n, block in enumerate(document):
@@ -79,7 +79,7 @@ def _block(block: Section, colour: bool, width: int | None) -> Iterable[str]:
 
 
 class _Row(Struct, frozen=True, eq=False):
-    """One line: how far in, its label, its value, and a remark behind it."""
+    """One line: its indentation, its label, its value, and a remark after it."""
 
     indent: int
     label: str
@@ -119,7 +119,7 @@ def _line(row: _Row, width: int, digits: int, colour: bool) -> str:
 
 
 def _figures(found: FigureList, colour: bool) -> Iterator[str]:
-    """The closed forms, then the same figures at the point."""
+    """Write the closed forms, then the values of the figures at the point."""
     if found.forms:
         yield from _aligned([_figure(row, row.form, found) for row in found.rows], colour)
     if found.forms and found.at is not None:
@@ -143,7 +143,7 @@ def _figure(row: FigureRow, form: Form | None, found: FigureList) -> _Row:
 
 
 def wrapped(form: str) -> str:
-    """A long closed form on several lines, broken between terms; a very long one is cut, and says so.
+    """Break a long closed form into lines between terms; a very long form is cut, with a remark.
 
     >>> wrapped("n + 1")
     'n + 1'
@@ -160,7 +160,7 @@ def wrapped(form: str) -> str:
 
 
 def _terms(form: str, deep: int = 0) -> Iterator[str]:
-    """The terms of a form, each with the sign before it; what deeper parentheses hold stays together."""
+    """Split a form into terms with their signs, at parentheses of depth ``deep`` or less."""
     start = depth = 0
     for n, letter in enumerate(form):
         depth += (letter == "(") - (letter == ")")
@@ -201,7 +201,7 @@ def _cell(cell: Cell) -> str:
 
 
 def columns(rows: Sequence[Sequence[str]], right: Iterable[int] = ()) -> str:
-    """Rows of cells, aligned; the columns in ``right`` to the right."""
+    """Align rows of cells in columns; those in ``right`` are aligned to the right."""
     ends = frozenset(right)
     widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]
     return "\n".join(
@@ -214,9 +214,9 @@ def columns(rows: Sequence[Sequence[str]], right: Iterable[int] = ()) -> str:
 
 
 def fitting(rows: Sequence[Sequence[str]], right: Iterable[int], width: int, kept: Sequence[str] = ()) -> str:
-    """Rows of cells in so many columns: the last cells begin earlier, are cut, or are left out.
+    """Align rows of cells to fit ``width``: the last cells move left, are cut, or are left out.
 
-    What is ``kept`` of the last cell of a row is never: what stands before it is cut instead.
+    The part of a row's last cell in ``kept`` is never cut; the cell before it is cut instead.
 
     >>> rows = [["n", "form", ""], ["a", "x + y + z", "at most"], ["b", "x", "bytes, about"]]
     >>> print(fitting(rows, [], 17, ["", "at most", ""]))
@@ -243,13 +243,13 @@ def fitting(rows: Sequence[Sequence[str]], right: Iterable[int], width: int, kep
 
 
 def _kept(before: str, start: str, kept: str, width: int) -> str:
-    """A line with no more of its last cell than is kept; the cell before is cut for that, or left out."""
+    """Reduce the last cell of a line to ``kept``, and cut or leave out the cell before it to make room."""
     room = width - len(kept) - 2 if kept else width
     return f"{cut(before, room) if room >= len(start) + _LEAST_ROOM else start}  {kept}".rstrip()
 
 
 def bar(value: int | None, most: int | None) -> str:
-    """A bar on a logarithmic scale: every character is a factor."""
+    """Draw a bar on a logarithmic scale, on which each character stands for an equal factor."""
     if not value or not most:
         return ""
     return "▇" * max(1, round(_BAR * value.bit_length() / most.bit_length()))
