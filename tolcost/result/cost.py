@@ -472,8 +472,8 @@ class Cost(Located, dict=True, frozen=True):
         r"""Plot a figure over a length, or its parts if every length is known (matplotlib).
 
         ``over`` is the length, ``values`` are the numbers that it takes; those that violate a condition are
-        left out.  The parts are operators, scopes, nodes or lines (``by``), the ``top`` largest of them; with a
-        ``label`` there is a single line, to be drawn onto the ``axes`` of another plot.
+        left out.  The parts are operators, scopes, nodes or lines (``by``), the ``top`` largest of them; with
+        a ``label`` there is a single line, to be drawn onto the ``axes`` of another plot.
 
         >>> import tolcost
         >>> axes = tolcost.analyze("tol x: R [n]\ny := map(x, exp(*))").plot(values=[1, 10, 100])
