@@ -42,7 +42,7 @@ def _exact(value: Form | None) -> object:
 
 
 def frame_by(cost: Located, by: str, form: Callable[[Form], object]) -> pandas.DataFrame:
-    """Return a frame with a row for every group: numbers if every length is known, else ``form`` of each form."""
+    """Return a frame with a row for every group: numbers if every length is known, else ``form`` of each."""
     import pandas
 
     groups = cost.groups(by)

@@ -168,7 +168,7 @@ def never_negative(gap: Poly, facts: tuple[Cond, ...]) -> bool:
 
 
 def _from_least(gap: Poly, facts: Sequence[Cond]) -> Poly:
-    """Rewrite a difference in lengths counted from their least: where `w >= k - 1`, w is k - 1 plus a symbol."""
+    """Rewrite a difference with lengths counted from their least: if `w >= k - 1`, w is k - 1 plus more."""
     for fact in facts:
         if isinstance(fact, Ge) and not fact.p.height:
             for symbol in sorted(fact.p.free, key=lambda symbol: symbol.name):
