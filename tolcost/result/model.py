@@ -184,7 +184,7 @@ class ModelStudy(Study, dict=True, frozen=True):
             yield Fact("opset", "the model names none", "the newest definitions are taken")
 
     def remarks(self) -> Iterator[Fact]:
-        """Yield remarks: equal lengths, optional inputs, sequences, order of nodes, declared shapes, bounds."""
+        """Yield remarks on equal lengths, optional inputs, sequences, the order of nodes, and bounds."""
         yield from (Fact("one length", f"{name} is {other}") for name, other in self.merged)
         for given in self.model.graph.inputs:
             if given.optional:
@@ -563,7 +563,7 @@ def _is_large(path: Path) -> bool:
 
 @contextmanager
 def _without_collector() -> Iterator[None]:
-    """Pause the garbage collector: reading makes no garbage, and collection would take a third of the time."""
+    """Pause the garbage collector: reading makes no garbage, and collection takes a third of the time."""
     was = gc.isenabled()
     gc.disable()
     try:
