@@ -374,7 +374,7 @@ class _Reading(Struct):
             self.facts.append(fact)
 
 
-# ---- what would help -----------------------------------------------------------------------------
+# ---- suggested assumptions -----------------------------------------------------------------------
 
 
 def partitions(kept: Sequence[Symbol], told: Iterable[Symbol]) -> Iterator[str]:

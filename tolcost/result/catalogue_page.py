@@ -61,6 +61,7 @@ ListStatus = Literal["verified", "failing", "untested", "outside", "missing"]
 
 _WIDEST_FORM = 56
 _LISTED_RANK = 2
+"""The list shows the form for this rank; another one only if this rank has none."""
 _WORDS: dict[ListStatus, str] = {
     "verified": "verified by ONNX's tests",
     "failing": "failing some of them",
@@ -246,7 +247,9 @@ def _list_markdown(operators: Sequence[Listed], record: RecordedTests) -> str:
 
 
 _DERIVED_RANK = 2
+"""A page derives the form for this rank; another one only if this rank cannot be derived."""
 _MOST_TESTS = 6
+"""At most this many failing tests are named."""
 
 
 class OperatorPage(Struct, frozen=True, eq=False):

@@ -1,4 +1,4 @@
-"""Compare two costs for all lengths, and conclude what is proved of their difference.
+"""Compare two costs for all lengths, and state what is proved of their difference.
 
 Closed forms are compared by proof, or by a point that shows a difference.  The conclusion about the costs
 depends on whether the forms are exact, or bounds from above or below (``claims``).  Lengths of the two
@@ -69,7 +69,7 @@ def difference(
     return FigureDifference(metric, part, old, new, found)
 
 
-# ---- which lengths are which ------------------------------------------------------------------
+# ---- matching lengths -------------------------------------------------------------------------
 
 
 class Matching(Struct, frozen=True):
@@ -266,6 +266,7 @@ _NO_LENGTHS = "no lengths were found that both allow"
 
 
 _MOST_NEEDS = 2
+"""At most this many conditions are reported that only one side needs."""
 
 
 def _needs(now: _Comparing) -> Iterator[str]:
@@ -283,6 +284,7 @@ def _needs(now: _Comparing) -> Iterator[str]:
 
 
 _LEVELS = 3
+"""The depth of the scopes whose EOPs a comparison of models lists."""
 
 
 def _layers(cost: Located) -> tuple[TableRow, ...]:
@@ -364,7 +366,8 @@ Pair = tuple[TableRow | None, TableRow | None]
 def paired(old: Sequence[TableRow], new: Sequence[TableRow]) -> tuple[Pair, ...]:
     """Pair the parts of two models, in the order of the new one; None where a part has no counterpart.
 
-    Parts of one name are paired.  Each other new part is paired with the first of the old parts most like it.
+    Parts of one name are paired.  Each other new part is paired with the first of the old parts most like it,
+    unless one of the two costs nothing.
     """
     named = dict(_numbered(old))
     fixed = {id(row): named.pop(key) for key, row in _numbered(new) if key in named}

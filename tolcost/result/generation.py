@@ -171,7 +171,7 @@ class GenerationStudy(Study, dict=True, frozen=True):
 
     @property
     def memory(self) -> Depth | None:
-        """The bytes of parameters and peak together; None if the peak may be larger."""
+        """The bytes of parameters and peak together; None if the peak is not known, or may be larger."""
         peak, weights = self.peak, self.holdings.parameter_bytes
         if peak is None or weights is None or not peak.exact:
             return None
@@ -376,7 +376,7 @@ def _throughout(
 
 
 def _comparisons(one: Requirement, condition: Cond) -> Iterator[Poly]:
-    """Yield the forms that a condition compares with 0, if it is a conjunction of comparisons."""
+    """Yield the forms that a conjunction of comparisons compares with 0; refuse any other condition."""
     match condition:
         case Ge(p=p) | Eq(p=p):
             yield p

@@ -46,8 +46,11 @@ from tolcost.result.totals import by_scope
 from tolcost.show.document import Form
 
 _MOST_POINTS = 200
+"""All sweeps together have at most this many points, each of which is located by itself."""
 _MOST_GROUPS = 12
+"""Only this many parts are compared, the largest ones: every pair of them takes a search."""
 _MOST_CROSSINGS = 20
+"""At most this many crossings are reported."""
 _USUAL = keys_in("sweep")
 """The figures of a sweep that names none."""
 _SHORT = {metric.key: metric.short for metric in METRICS if metric.short}

@@ -44,6 +44,7 @@ _OF = {
     "scope": ("nodes", "eops", "share", "macs", "bytes", "parameters", "intensity"),
 }
 _FORM, _TITLE = 44, 36
+"""The widest form and the widest title in a cell, in characters."""
 DEPTH = 2
 
 

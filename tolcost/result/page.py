@@ -1,4 +1,4 @@
-"""A model's cost as one HTML page: its tree, charts and closed forms, live in the lengths.
+"""A model's cost as one HTML page: its tree, charts and closed forms, recomputed when a length changes.
 
 The page contains the data that it computes with: every distinct form once, as a tree that a script
 evaluates exactly, and every condition.  If a condition fails, the page says so and shows no figures.
@@ -41,6 +41,7 @@ from tolcost.show.html import condition_tree, embedded, render
 
 _MOST_PARTS = 8
 _MOST_MISSING = 500
+"""Limits on the size of a page: derivations of a node, and nodes that are not costed."""
 _ATTOSECONDS = 10**12
 """The number of attoseconds in a microsecond."""
 

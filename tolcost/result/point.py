@@ -40,6 +40,7 @@ from tolcost.records import Record
 from tolcost.show.document import Valuation
 
 _LONGEST = 300
+"""Conditions in messages are cut to this many characters."""
 MOST_FACTS = 12
 """A proof uses at most this many conditions of each kind."""
 

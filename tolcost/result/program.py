@@ -36,6 +36,7 @@ from tolcost.show.document import Code, Fact, Form, Json, text_of
 from tolcost.syntax import read_source
 
 _MOST_BOUNDS = 3
+"""At most this many lines are named that make counts upper bounds."""
 
 
 class ProgramStudy(Study, frozen=True):

@@ -45,8 +45,11 @@ from tolcost.algebra.points import Assignment, admissible, hold_at
 from tolcost.algebra.poly import MAX_EXPONENT, scale
 
 _LONGEST = 120
+"""The description of a region is not shown if it has more characters."""
 _MOST_DEGREE = 12
+"""Polynomials of a higher degree are not solved."""
 _MOST_RANGES = 4
+"""A region of more stretches is not described by its stretches."""
 _FEW = 64
 """A range with no more values than this is evaluated at each: that is exact for forms of any kind."""
 _MOST_LOOKED_AT = 1024
@@ -353,8 +356,11 @@ def _range_text(name: str, found: Stretch, low: int, high: int) -> str:
 
 
 _STEPS = (0, 1, 2, 3, 6, 7, 15, 31, 63, 127, 1023, 4095)
+"""Offsets from the least lengths: from 1 they give small lengths and powers of two."""
 MOST_TRIED = 400
+"""At most this many points are evaluated where nothing is proved."""
 _TELLING = (512, 128, 32, 8)
+"""Lengths of shapes that show how forms grow; the largest that fits is taken."""
 
 
 class Tried(Struct, frozen=True):

@@ -178,7 +178,7 @@ def gathered(title: str, rows: Sequence[TableRow]) -> TableRow:
 
 
 def costs_nothing(row: TableRow, measure: str | None) -> bool:
-    """Whether a row has nothing to show: 0 of the measure that rows are sorted by, or no function on data."""
+    """Whether a row has nothing to show: 0 of the measure that rows are sorted by, or no counts at all."""
     return all(row.amounts[key] == 0 for key in ((measure,) if measure in AMOUNTS else _WORK))
 
 

@@ -28,6 +28,7 @@ from tolcost.cost.weights import Weighed
 from tolcost.show.document import Valuation
 
 _FURTHEST = 1 << 20
+"""Changes of bottlenecks are searched for at lengths up to this."""
 
 
 def work_of(

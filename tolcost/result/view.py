@@ -212,7 +212,7 @@ def _no_value(form: Form | None) -> None:
     return None
 
 
-# ---- what figures rely on ------------------------------------------------------------------
+# ---- status, conditions and coverage -------------------------------------------------------
 
 
 def _standing(cost: Located, view: CostView, form: str) -> Iterator[Fact]:
