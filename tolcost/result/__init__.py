@@ -1,1 +1,1 @@
-"""What an analysis came to: figures, groups, conditions, status, point; and two of them compared."""
+"""Results of an analysis: figures, groups, conditions, status and point; and comparisons of two results."""

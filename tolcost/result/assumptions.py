@@ -1,7 +1,7 @@
-"""What a user assumes of lengths: that one is a form in others, has a remainder, or lies within bounds.
+"""Assumptions about lengths: that one equals a form in others, has a remainder, or lies within bounds.
 
-An equation is put in place of its length, a bound is a fact that forms may rely on.  Both are held to
-whatever number comes later: one outside of an assumption has no figure.
+An equation substitutes a form for its length; a bound becomes a fact that forms may rely on.  Numbers that
+are given later are checked against both: a point that violates an assumption has no figures.
 """
 
 from __future__ import annotations
@@ -62,19 +62,19 @@ _HINT = "an assumption is like `h = 32*k`, `h % 32 == 0` or `seq <= 512`"
 
 
 class Assumed(Struct, frozen=True):
-    """What is assumed: the words, what stands in place of lengths, and what holds besides."""
+    """Assumptions as read: their texts, the forms that replace lengths, and the facts that remain."""
 
     texts: tuple[str, ...] = ()
     put: Mapping[Symbol, Poly] = field(default_factory=dict)
     facts: tuple[Cond, ...] = ()
 
     def change(self, form: Poly) -> Poly:
-        """A form under the assumptions."""
+        """Substitute the assumptions into a form, and simplify it under the facts."""
         found = substitute(form, self.put)
         return simplify(found, self.facts) if self.facts else found
 
     def conditions(self, found: Iterable[Requirement]) -> tuple[Requirement, ...]:
-        """What is still relied on, and the assumptions; ``Rejected`` where the two cannot both hold."""
+        """Return the remaining conditions and the assumed facts; ``Rejected`` if these contradict one."""
         kept = []
         for one in found:
             condition = substitute_cond(one.condition, self.put)
@@ -91,7 +91,7 @@ NOTHING = Assumed()
 
 
 def equation(name: str, form: str, fresh: bool = True) -> str:
-    """The assumption that a length of any name is something; a form may have new names if ``fresh``.
+    """Write the assumption that a length of any name equals a form, which may have new names if ``fresh``.
 
     >>> equation("x[0]", "32*h"), equation("w", "h", fresh=False)
     ('`x[0]` = 32*h', 'w == h')
@@ -105,9 +105,9 @@ def assumed(
     lenient: bool = False,
     needed: Iterable[Requirement] = (),
 ) -> Assumed:
-    """Read assumptions about lengths by name; ``lenient`` leaves out what names others.
+    """Read assumptions about lengths by name; ``lenient`` skips assumptions about unknown lengths.
 
-    Lengths that follow from them, by equations that are ``needed``, are put in place as well.
+    Lengths that follow from them by equations among the ``needed`` conditions are substituted as well.
 
     >>> found = assumed(["h % 32 == 0", "n <= 8"], {"h": length("h"), "n": length("n")})
     >>> found.change((length("h") + 31) // 32), found.facts
@@ -115,7 +115,7 @@ def assumed(
     """
     reader = _Reading(dict(names))
     every = [(said, text, *_parts(text)) for said, text in _expanded(texts, names, lenient)]
-    every.sort(key=lambda one: one[3] not in _EQUAL)  # bounds come last: of what is left of lengths
+    every.sort(key=lambda one: one[3] not in _EQUAL)  # bounds last: equations may replace their lengths
     used: set[str] = set()
     for said, text, left, relation, right in every:
         reader.said = said
@@ -143,9 +143,9 @@ def assumed(
 
 
 def _expanded(texts: Iterable[str], names: Mapping[str, Poly], lenient: bool) -> Iterator[tuple[str, str]]:
-    """Assumptions one by one: ``each(P)`` is every name that a pattern fits, ``sum(P)`` all of them added.
+    """Expand ``each(P)`` to an assumption for every name that fits, and ``sum(P)`` to the sum of the names.
 
-    Each comes with what was said.
+    Yield each result with the text that the user wrote.
 
     >>> names = {"z_1": length("z_1"), "z_2": length("z_2")}
     >>> [text for _, text in _expanded(["each(z_*) = 2", "sum(z_*) = n"], names, False)]
@@ -187,13 +187,13 @@ def _contradiction(texts: Iterable[str], other: str) -> Rejected:
 
 
 class _UnknownLength(Exception):
-    """A name that is no length."""
+    """An assumption names a length that does not exist."""
 
     def __init__(self, name: str, known: Iterable[str]) -> None:
         self.name, self.known = name, tuple(known)
 
     def told(self, new: str = "") -> Rejected:
-        """What the user is told; ``new`` is the assumption that would bring such a length in."""
+        """Return the error to report; ``new`` is the assumption that would introduce such a length."""
         names = ", ".join(self.known[:12]) or "none"
         message = f"there is no length {shown(self.name.strip('`'))}"
         more = f"; `--assume {quote(new)}` brings in a new one" if new else ""
@@ -201,20 +201,20 @@ class _UnknownLength(Exception):
 
 
 class _Reading(Struct):
-    """The lengths known by name, and what was assumed so far."""
+    """The lengths known by name, and the assumptions read so far."""
 
     names: dict[str, Poly]
     put: dict[Symbol, Poly] = field(default_factory=dict)
     facts: list[Cond] = field(default_factory=list)
     said: str = ""
-    """The assumption that is read."""
+    """The assumption being read, as the user wrote it."""
     read: dict[str, None] = field(default_factory=dict)
-    """All that were read so far."""
+    """The texts of all assumptions read so far, for messages."""
     origins: dict[Symbol, str] = field(default_factory=dict)
-    """The assumption that tells a length."""
+    """The assumption that gave each substituted length its form."""
 
     def equal(self, text: str, left: str, right: str, fresh: bool) -> None:
-        """Put one side in place of the length that the other is; the one may have new names if ``fresh``."""
+        """Substitute the form on one side for the length on the other; it may have new names if ``fresh``."""
         symbol = self._symbol(left)
         if symbol is None and _NAME.fullmatch(left) and left not in self.names and not left.isdecimal():
             raise _UnknownLength(left, self.names)
@@ -227,9 +227,9 @@ class _Reading(Struct):
             self._set(text, symbol, self._form(right, fresh))
 
     def _solved(self, text: str, gap: Poly) -> None:
-        """Put the rest of an equation in place of one of its terms, of what data decides if it can be."""
+        """Solve an equation for one of its lengths, preferably a data-dependent one, and substitute that."""
         gap = substitute(gap, self.put)
-        if gap.constant == 0:  # it says nothing new
+        if gap.constant == 0:  # it follows from earlier assumptions
             return
         if gap.constant is not None:
             raise _contradiction((text,), "it holds of no lengths")
@@ -245,7 +245,7 @@ class _Reading(Struct):
         self._parametrised(text, gap)
 
     def follow(self, text: str, gap: Poly) -> None:
-        """Put in place a length of an equation that is told by the others, some of which are assumed."""
+        """Solve an equation that the assumptions changed for the first length that it determines."""
         known = substitute(gap, self.put)
         for symbol in sorted(gap.free & known.free, key=lambda s: s.key) if known != gap else ():
             times, rest = affine_parts(known, symbol) or (ZERO, ZERO)
@@ -255,7 +255,7 @@ class _Reading(Struct):
                 return
 
     def _parametrised(self, text: str, gap: Poly) -> None:
-        """Put multiples of a new length in place of two that an equation ties, as `n = 2*m` and `k = 3*m`."""
+        """Write two lengths that an equation ties as multiples of a new one, as in `n = 2*m`, `k = 3*m`."""
         one, *others = sorted(gap.free, key=lambda s: s.key)
         first, rest = affine_parts(gap, one) or (ZERO, ZERO)
         second, number = affine_parts(rest, others[0]) or (ZERO, ZERO) if others else (ZERO, rest)
@@ -269,7 +269,7 @@ class _Reading(Struct):
         if c % common:
             raise _contradiction((text,), "no whole numbers do")
         other = others[0]
-        if abs(a) == common:  # the first is told by the second
+        if abs(a) == common:  # the first is an integer form in the second
             one, other, a, b = other, one, b, a
         step = abs(b) // common
         remainder = -c // common * pow(a // common, -1, step) % step
@@ -280,7 +280,7 @@ class _Reading(Struct):
         self._set(text, other, told)
 
     def _multiple(self, text: str, symbol: Symbol, step: int, remainder: int) -> Poly:
-        """A length as so many times a new one, and what is left over."""
+        """Return a length as ``step`` times a new one, plus ``remainder``."""
         title = f"{symbol.name}_{step}"
         if title in self.names:
             refuse("T0696", f"{shown(title)} is a length already: {shown(text)}")
@@ -288,7 +288,7 @@ class _Reading(Struct):
         return self.names[title] * step + remainder
 
     def divided(self, text: str, name: str, step: int, rest: str) -> None:
-        """Write a length with a remainder as a multiple and what is left over."""
+        """Write a length as a multiple of a new one, plus the assumed remainder."""
         symbol, remainder = self._symbol(name), self._form(rest, fresh=False).constant
         if symbol is None:
             raise _UnknownLength(name, self.names)
@@ -297,13 +297,13 @@ class _Reading(Struct):
         self._set(text, symbol, self._multiple(text, symbol, step, remainder))
 
     def bounded(self, text: str, left: str, relation: str, right: str) -> None:
-        """Take a comparison for a fact."""
+        """Add a comparison to the facts."""
         gap = self._form(right, fresh=False) - self._form(left, fresh=False)
         gap = gap if relation in ("<=", "<") else -gap
         self._add(text, ge(substitute(gap - (relation in ("<", ">")), self.put)))
 
     def pinned(self, texts: Sequence[str]) -> None:
-        """Put a number in place of a length whose bounds meet; refuse bounds that leave nothing."""
+        """Substitute a number for a length whose bounds meet; refuse bounds that no length fulfils."""
         bounded = {s for fact in self.facts if isinstance(fact, Ge) for s in fact.p.free}
         for symbol in sorted(bounded, key=lambda s: s.key):
             low, high = bounds(atom(symbol), tuple(self.facts))
@@ -319,7 +319,7 @@ class _Reading(Struct):
         self.facts = [fact for fact in self.facts if fact != TRUE]
 
     def _symbol(self, name: str) -> Symbol | None:
-        """The length that a side is, where it is just one that is known."""
+        """Return the symbol of a side that is a single known length, else None."""
         form = self.names.get(name[1:-1] if name[:1] == name[-1:] == "`" else name)
         return None if form is None else only_symbol(form)
 
@@ -359,7 +359,7 @@ class _Reading(Struct):
                 self._add(text, fact)
 
     def _refuse_twice(self, symbol: Symbol, value: Poly) -> NoReturn:
-        """Refuse a second form for a length: a contradiction where the two are equal at no lengths."""
+        """Refuse a second form for a length; if no lengths make the two equal, report a contradiction."""
         before, origin = self.put[symbol], self.origins[symbol]
         if prove(eq(value - before)) is False:
             why = f"{symbol.name} would be {to_text(before)} and {to_text(value)}"
@@ -374,14 +374,14 @@ class _Reading(Struct):
             self.facts.append(fact)
 
 
-# ---- what would help -----------------------------------------------------------------------------
+# ---- suggested assumptions -----------------------------------------------------------------------
 
 
 def partitions(kept: Sequence[Symbol], told: Iterable[Symbol]) -> Iterator[str]:
-    """What to assume of counts that data decides and that may split one number among them, as options.
+    """Yield options that assume that data-dependent lengths split a number among them, in any way or evenly.
 
-    Nothing says that they do: it is so where every entry goes to exactly one of them, as tokens to experts.
-    Where some of them are ``told`` already, the others share no equal parts of the number.
+    Nothing proves that they do: it holds if every entry goes to exactly one of them, as tokens go to experts.
+    A group with a length that is already given (``told``) is left out: the rest no longer split it evenly.
     """
     names_told = [symbol.name for symbol in told]
     together: dict[Poly, list[Symbol]] = {}
@@ -402,9 +402,9 @@ def partitions(kept: Sequence[Symbol], told: Iterable[Symbol]) -> Iterator[str]:
 
 
 def offered(forms: Sequence[Poly], needed: Iterable[Requirement], taken: Iterable[str]) -> str | None:
-    """What to assume for forms to have no floors, in words and as options; None: nothing would help.
+    """Suggest assumptions that remove all floors from forms, in words and as options; None if there are none.
 
-    They are polynomials then, unless a clip or a power is left.
+    The forms are polynomials then, unless a clip or a power is left.
     """
     conditions = [one.condition for one in needed if one.kind == "needed" and not one.assumed]
     every = (*forms, *(p for condition in conditions for p in polys_of(condition)))
@@ -421,7 +421,7 @@ def offered(forms: Sequence[Poly], needed: Iterable[Requirement], taken: Iterabl
 
 
 class _Offer(Struct, frozen=True):
-    """Numbers to divide lengths, and the least values of exponents, that may leave forms without floors."""
+    """Divisors of lengths, and least values of exponents, that may leave forms without floors."""
 
     steps: Mapping[Symbol, int]
     least: Mapping[Symbol, int]
@@ -458,7 +458,7 @@ class _Offer(Struct, frozen=True):
 
 
 def _shared(names: Sequence[str]) -> str:
-    """What all names begin with."""
+    """Return the longest common prefix of all names."""
     return "".join(letters[0] for letters in takewhile(lambda ones: len(set(ones)) == 1, zip(*names)))  # noqa: B905
 
 

@@ -1,8 +1,8 @@
-"""The catalogue shown: operators as a list and page by page, and libraries of programs.
+"""The catalogue for display: operators as a list and as pages, and libraries of programs.
 
-Each operator has its standing, its tests and its closed form.
-What ONNX's tests said is read back, unless they were run for the occasion; a definition from a
-user's own folder has no such record, and is never given that of the operator it replaces.
+Each operator has its status, its tests and its closed form.
+Results of ONNX's tests are read from a file unless they have just been run.  A definition from a
+user's own folder has no recorded results, and never gets those of the operator that it replaces.
 """
 
 from __future__ import annotations
@@ -61,6 +61,7 @@ ListStatus = Literal["verified", "failing", "untested", "outside", "missing"]
 
 _WIDEST_FORM = 56
 _LISTED_RANK = 2
+"""The list shows the form for this rank; another one only if this rank has none."""
 _WORDS: dict[ListStatus, str] = {
     "verified": "verified by ONNX's tests",
     "failing": "failing some of them",
@@ -71,13 +72,13 @@ _WORDS: dict[ListStatus, str] = {
 
 
 class RecordedTests(Struct, frozen=True):
-    """What ONNX's tests said; ``fresh`` where they were run just now."""
+    """Results of ONNX's node tests; ``fresh`` if they have just been run."""
 
     found: Report | None = None
     fresh: bool = False
 
     def of(self, entry: Entry) -> tuple[Result, ...]:
-        """The tests of an operator, as far as they are about its definition."""
+        """Return the test results of an operator, if they apply to its definition."""
         if self.found is None or entry.domain not in FOLDER_OF_DOMAIN:
             return ()
         ours = entry.spec is None or entry.spec.shipped
@@ -85,7 +86,7 @@ class RecordedTests(Struct, frozen=True):
 
     @property
     def source(self) -> str:
-        """Where the figures come from."""
+        """Where the results come from, in words."""
         if self.found is None:
             return "ONNX's tests: not run; --verify runs them"
         if self.fresh:
@@ -97,7 +98,7 @@ class RecordedTests(Struct, frozen=True):
 
 
 class Listed(Struct, frozen=True, eq=False):
-    """An operator of the list; ``form`` is what it costs at the rank shown."""
+    """An operator in the list; ``form`` is its cost at the rank shown."""
 
     entry: Entry
     cases: tuple[Result, ...]
@@ -105,7 +106,7 @@ class Listed(Struct, frozen=True, eq=False):
 
     @property
     def status(self) -> ListStatus:
-        """How it stands."""
+        """Whether tests verify the operator, or why they do not."""
         if self.entry.standing != "defined":
             return "outside" if self.entry.standing == "outside" else "missing"
         if not self.judged:
@@ -114,17 +115,17 @@ class Listed(Struct, frozen=True, eq=False):
 
     @property
     def judged(self) -> tuple[Result, ...]:
-        """The tests that are not outside the model."""
+        """The tests that lie within the model."""
         return tuple(case for case in self.cases if case.status != "outside")
 
     @property
     def passed(self) -> int:
-        """How many tests pass."""
+        """The number of tests that pass."""
         return sum(case.status == "pass" for case in self.judged)
 
 
 def listed(entry: Entry, library: Library, record: RecordedTests) -> Listed:
-    """Put together what the list says of an operator."""
+    """Collect the tests and the closed form of an operator for the list."""
     cases = record.of(entry)
     if entry.spec is None:
         return Listed(entry, cases, None)
@@ -138,7 +139,7 @@ def _usable(forms: Sequence[object]) -> tuple[RankForm, ...]:
 
 
 def eops_of(form: RankForm) -> Named:
-    """The EOPs of a form, in the lengths of its output where that is shorter."""
+    """Return the EOPs of a form, in the lengths of its output where that is shorter."""
     return in_output_lengths(form.eops, form.output, form.lengths)
 
 
@@ -146,7 +147,7 @@ def eops_of(form: RankForm) -> Named:
 
 
 def list_written(operators: Sequence[Listed], record: RecordedTests, form: str) -> str:
-    """The list in one of the formats."""
+    """Write the list in one of the formats."""
     if form == "json":
         found: list[Json] = [record_json(one) for one in operators]
         return document("ops", {**figures_json(record), "operators": found})
@@ -154,7 +155,7 @@ def list_written(operators: Sequence[Listed], record: RecordedTests, form: str) 
 
 
 def _list_text(operators: Sequence[Listed], record: RecordedTests) -> str:
-    """One line for each operator, by domain, and the figures at the end."""
+    """Write one line for each operator, by domain, and the totals at the end."""
     rows = [(one.entry.name, one.status, _figure(one), _form(one), _last(one)) for one in operators]
     titles = ("operator", "status", "tests", "EOPs", "signature")
     head, *found = columns([titles, *rows]).split("\n")
@@ -197,13 +198,13 @@ def _last(one: Listed) -> str:
 
 
 def figures_json(record: RecordedTests) -> dict[str, Json]:
-    """Say where the figures of the tests come from."""
+    """Return the version of onnx and the origin of the test results."""
     source = "none" if record.found is None else "run" if record.fresh else "stored"
     return {"onnx": None if record.found is None else record.found.onnx, "tests": source}
 
 
 def record_json(one: Listed) -> dict[str, Json]:
-    """Give what the list says of an operator."""
+    """Return the row of an operator as data."""
     entry = one.entry
     return {
         "name": entry.name,
@@ -220,7 +221,7 @@ def record_json(one: Listed) -> dict[str, Json]:
 
 
 def form_json(form: RankForm) -> dict[str, Json]:
-    """Give a closed form with what it is for; expressions are plain text in the lengths of inputs."""
+    """Return a closed form and its setting; expressions are plain text in the lengths of inputs."""
     return {
         "rank": form.rank,
         "inputs": list(form.inputs),
@@ -234,7 +235,7 @@ def form_json(form: RankForm) -> dict[str, Json]:
 
 
 def _list_markdown(operators: Sequence[Listed], record: RecordedTests) -> str:
-    """Give the catalogue as a table."""
+    """Write the list as a Markdown table."""
     rows = ["| operator | status | tests | EOPs | signature or reason |", "| --- | --- | --- | --- | --- |"]
     for one in operators:
         entry = one.entry
@@ -246,11 +247,13 @@ def _list_markdown(operators: Sequence[Listed], record: RecordedTests) -> str:
 
 
 _DERIVED_RANK = 2
+"""A page derives the form for this rank; another one only if this rank cannot be derived."""
 _MOST_TESTS = 6
+"""At most this many failing tests are named."""
 
 
 class OperatorPage(Struct, frozen=True, eq=False):
-    """An operator with its forms, and the derivation of one of them."""
+    """An operator with its closed forms, and the derivation of one of them."""
 
     listed: Listed
     forms: tuple[RankForm | NoForm, ...] = ()
@@ -261,7 +264,7 @@ class OperatorPage(Struct, frozen=True, eq=False):
 
 
 def page_of(listed: Listed, library: Library) -> OperatorPage:
-    """Work out what a page shows."""
+    """Compute the closed forms of an operator, and derive one of them."""
     spec = listed.entry.spec
     if spec is None:
         return OperatorPage(listed)
@@ -284,7 +287,7 @@ def page_of(listed: Listed, library: Library) -> OperatorPage:
 
 
 def pages_written(pages: Sequence[OperatorPage], record: RecordedTests, form: str) -> str:
-    """The pages one after another, in one of the formats."""
+    """Write the pages one after another, in one of the formats."""
     if form == "json":
         return document("ops", {**figures_json(record), "operators": list(map(_page_json, pages))})
     lines = _markdown if form == "md" else _page
@@ -445,11 +448,11 @@ def _markdown(page: OperatorPage, record: RecordedTests) -> Iterator[str]:
     yield from ("", *(f"    {visible(line)}".rstrip() for line in spec.source.text.splitlines()))
 
 
-# === Libraries of programs as lists and pages: each program with its lines, its cost and what it was held to.
+# === Libraries of programs as lists and pages: each program with its lines, its cost and its checks.
 
 
 class CostedProgram(Struct, frozen=True, eq=False):
-    """A program of a library with its cost, all lengths symbols; data decides those of ``by_data``."""
+    """A program of a library with its cost in symbolic lengths; data decides the lengths in ``by_data``."""
 
     program: LibraryProgram
     eops: Poly
@@ -458,18 +461,18 @@ class CostedProgram(Struct, frozen=True, eq=False):
 
     @property
     def certainty(self) -> str:
-        """Whether its counts are exact, or what they depend on besides lengths that are given."""
+        """The status of its counts, with the names of the data-dependent lengths."""
         return f"{self.status}: {', '.join(self.by_data)}" if self.by_data else self.status
 
     @property
     def agreement(self) -> str:
-        """What it was held to, and on how many inputs."""
+        """The reference that it was checked against, and the number of inputs."""
         said = self.program
         return f"{said.agreed}, {said.inputs} inputs" if said.inputs else said.agreed
 
 
 def costed(program: LibraryProgram) -> CostedProgram:
-    """Count a program as its library says that it is used."""
+    """Count a program with the shapes and attributes that its library gives for it."""
     parsed = read_program(program.source)
     counts = count(lower(parsed, arguments(parsed.program, program.shapes, program.attrs)).program)
     forms = (*counts.histogram.values(), *counts.index.values(), *counts.atoms.values())
@@ -483,7 +486,7 @@ def costed(program: LibraryProgram) -> CostedProgram:
 
 
 def libraries_document(libraries: Sequence[ProgramLibrary]) -> Document:
-    """One line for each library."""
+    """Return a table with one line for each library."""
     columns = (
         Column("library", "library"),
         Column("programs", "programs", "number"),
@@ -494,7 +497,7 @@ def libraries_document(libraries: Sequence[ProgramLibrary]) -> Document:
 
 
 def library_document(library: ProgramLibrary, programs: Sequence[CostedProgram]) -> Document:
-    """One line for each program, under what the library is about."""
+    """Return a table with one line for each program, under a description of the library."""
     columns = (
         Column("program", "program"),
         Column("lines", "lines", "number"),
@@ -510,7 +513,7 @@ def library_document(library: ProgramLibrary, programs: Sequence[CostedProgram])
 
 
 def program_document(one: CostedProgram) -> Document:
-    """What is known of a program, and its text."""
+    """Return the cost, the checks and the text of a program."""
     program = one.program
     facts = [Fact("EOPs", Code(to_text(one.eops))), Fact("status", one.certainty)]
     if program.agreed:
@@ -523,7 +526,7 @@ def program_document(one: CostedProgram) -> Document:
 
 
 def libraries_json(libraries: Sequence[ProgramLibrary]) -> str:
-    """Give the document of ``ops --library all``."""
+    """Write the document of ``ops --library all``."""
     found: list[Json] = [
         {"name": one.name, "title": one.title, "about": one.about, "programs": len(one.programs)}
         for one in libraries
@@ -532,13 +535,13 @@ def libraries_json(libraries: Sequence[ProgramLibrary]) -> str:
 
 
 def library_json(library: ProgramLibrary, programs: Sequence[CostedProgram]) -> str:
-    """Give the document of ``ops --library``."""
+    """Write the document of ``ops --library``."""
     found: list[Json] = [program_json(one) for one in programs]
     return document("library", {"name": library.name, "title": library.title, "programs": found})
 
 
 def program_json(one: CostedProgram) -> dict[str, Json]:
-    """Give what is known of a program."""
+    """Return the description, the cost and the checks of a program as data."""
     said = one.program
     return {
         "name": said.name,

@@ -1,7 +1,7 @@
-"""What two figures can tell of the costs they are figures of: one table, through which every verdict goes.
+"""Conclusions about two costs from their figures: one table, through which every verdict goes.
 
-Closed forms are exact, or bounds from above or below.  That one form is more than another says
-something of the costs only where the one bounds its cost from below, and the other from above.
+Closed forms are exact, or bounds from above or below.  If one form exceeds another, its cost is known to be
+larger only where the form bounds its cost from below and the other form bounds its own from above.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from tolcost.algebra import Order
 from tolcost.certainty import Certainty
 
 Relation: TypeAlias = Literal["same", "cheaper", "not costlier", "costlier", "crosses", "undecided"]
-"""``cheaper`` is strict: never costlier, and cheaper at a known point; ``not costlier`` may be the same."""
+"""``cheaper`` is strict: never costlier, and cheaper at a known point; ``not costlier`` includes equality."""
 
 
 class Claim(Struct, frozen=True):
-    """Whether the new figure is more than the old one somewhere, and whether it is less; None: not known."""
+    """Whether the new figure is more than the old somewhere, and whether it is less; None if not known."""
 
     more: bool | None
     less: bool | None
 
     @property
     def relation(self) -> Relation:
-        """The claim in one word."""
+        """The claim as a single word."""
         if self.more is False:
             return "same" if self.less is False else "cheaper" if self.less else "not costlier"
         if self.more is None or self.less is None:
@@ -38,7 +38,7 @@ NOTHING = Claim(more=None, less=None)
 
 
 def claim_of(order: Order) -> Claim:
-    """Return the claim about a new form (left) and an old one (right): a difference is claimed by a witness.
+    """Return the claim about a new form (left) and an old one (right); only a witness claims a difference.
 
     >>> from tolcost.algebra import compare, length
     >>> n = length("n")
@@ -51,16 +51,16 @@ def claim_of(order: Order) -> Claim:
 
 
 _AT_LEAST: frozenset[Certainty] = frozenset(("exact", "depends on data", "lower bound"))
-"""The cost is at least what the form says."""
+"""The cost is at least the form."""
 _AT_MOST: frozenset[Certainty] = frozenset(("exact", "depends on data", "upper bound"))
-"""The cost is at most what the form says."""
+"""The cost is at most the form."""
 
 
 def conclude(old: Certainty, new: Certainty, forms: Claim) -> Claim:
-    """What a claim about two forms says about the costs themselves.
+    """Return the claim about two costs that follows from a claim about their forms.
 
-    The new cost is more than the old where its form, from below, exceeds the old form, from above; and
-    nowhere more where its form, from above, never exceeds the old one, from below.
+    The new cost exceeds the old one where a lower bound of the new exceeds an upper bound of the old.  It
+    never does where an upper bound of the new never exceeds a lower bound of the old.
 
     >>> conclude("exact", "upper bound", Claim(more=True, less=False))
     Claim(more=None, less=None)

@@ -1,8 +1,8 @@
-"""Two costs compared for all lengths, and what may be concluded from it.
+"""Compare two costs for all lengths, and state what is proved of their difference.
 
-Closed forms are compared by proof or by a point that shows it.  What that says of the costs themselves
-depends on what the forms are: exact, or bounds from above or below (``claims``).  Lengths of the two
-are matched by where they stand in the inputs; names are only names.
+Closed forms are compared by proof, or by a point that shows a difference.  The conclusion about the costs
+depends on whether the forms are exact, or bounds from above or below (``claims``).  Lengths of the two
+are matched by their positions in the inputs, whatever their names.
 """
 
 from __future__ import annotations
@@ -69,13 +69,13 @@ def difference(
     return FigureDifference(metric, part, old, new, found)
 
 
-# ---- which lengths are which ------------------------------------------------------------------
+# ---- matching lengths -------------------------------------------------------------------------
 
 
 class Matching(Struct, frozen=True):
-    """What the symbols of the old cost are in the new one, what has to be 0, and what is to be said.
+    """The forms of old symbols in the new cost, the forms that must be 0, and notes for the user.
 
-    ``loose`` are symbols of either side without a counterpart, and what they are called.
+    ``loose`` are the symbols of either side without a counterpart, with their names.
     """
 
     symbols: Mapping[Symbol, Poly]
@@ -85,12 +85,12 @@ class Matching(Struct, frozen=True):
 
     @property
     def facts(self) -> tuple[Cond, ...]:
-        """What has to be 0, as comparisons."""
+        """The forms that must be 0, as equations."""
         return tuple(map(eq, self.gaps))
 
 
 def match(old: Located, new: Located) -> Matching:
-    """Match lengths by input and axis, and what data decides by the order in which it comes up."""
+    """Match lengths by input and axis, and data-dependent lengths by the order in which they occur."""
     places = match_lengths(pairs_by_name(shaped(old.study.inputs), shaped(new.study.inputs)))
     found = {symbol: atom(symbol) for symbol in _fresh(old) & _fresh(new)} | dict(places.symbols)
     taken = {symbol for form in found.values() for symbol in form.free}
@@ -128,23 +128,23 @@ def match(old: Located, new: Located) -> Matching:
 
 
 def _resized(pair: InputPair) -> str:
-    """What is said of an input that could be of its old shape only at some lengths, which were free."""
+    """Report that an input has another shape now, which would bind lengths that were free."""
     old, new = (", ".join(str(form) for shape in one.shapes for form in shape) for one in pair)
     return f"the input {quoted(pair[1].name)} was [{old}] and is [{new}]: each is costed with its own"
 
 
 def _fresh(cost: Located) -> set[Symbol]:
-    """The lengths that assumptions brought: one name is one length on both sides."""
+    """Return the symbols that assumptions introduced; one name is one length on both sides."""
     return {symbol for form in cost.study.assumed.put.values() for symbol in form.free}
 
 
 def _lengths(inputs: Iterable[NamedType]) -> frozenset[Symbol]:
-    """The symbols that stand in the shapes of inputs."""
+    """Return the symbols that occur in the shapes of inputs."""
     return frozenset(s for given in inputs for part in given.type for form in part.shape for s in form.free)
 
 
 def _others(old: Sequence[Symbol], new: Sequence[Symbol]) -> Iterator[tuple[Symbol, Symbol]]:
-    """Symbols that stand in no input: lengths of one name; what data decides, where as much comes up."""
+    """Pair symbols that no input has: lengths by name, data-dependent ones in order if there are as many."""
     named = {symbol.name: symbol for symbol in new if symbol.kind == "length"}
     for symbol in old:
         if symbol.kind == "length" and symbol.name in named:
@@ -158,7 +158,7 @@ def _others(old: Sequence[Symbol], new: Sequence[Symbol]) -> Iterator[tuple[Symb
 
 
 class _Comparing(Struct, frozen=True):
-    """Two costs, what lengths of the one are in the other, what holds of them, and a point to show."""
+    """Two costs, the matching of their lengths, the facts that hold, and a point at which to show figures."""
 
     old: Located
     new: Located
@@ -167,29 +167,29 @@ class _Comparing(Struct, frozen=True):
     at: Mapping[Symbol, int] | None
     identical: bool
     relied: tuple[Cond, ...] = ()
-    """All that both need: facts are what is of use in a proof."""
+    """All conditions of both; ``facts`` are those that are of use in a proof."""
     empty: bool = False
-    """Whether no lengths were found that fit both."""
+    """Whether no lengths were found that fulfil the conditions of both."""
 
     def before(self, form: Poly) -> Poly:
-        """An old form in terms of the new lengths, at what is given of both."""
+        """Return an old form in terms of the new lengths, with the numbers given on either side."""
         put = {s: f for s, f in self.matching.symbols.items() if f != atom(s)}
         return self.after(substitute(form, {**put, **self.old.point.values}))
 
     def after(self, form: Poly) -> Poly:
-        """A new form at what is given."""
+        """Return a new form with the given numbers."""
         given = self.new.point.values
         return substitute(form, given) if given else form
 
     def meet(self, facts: Sequence[Cond]) -> bool:
-        """Whether lengths were found that both allow: of none at all, everything could be proved."""
+        """Whether some lengths fulfil all facts; facts that contradict each other would prove everything."""
         if not facts or (self.at is not None and hold_at(facts, self.at)):
             return True
         was, now = self.before(self.old.total.eops), self.after(self.new.total.eops)
         return any(any(try_shapes(*forms, facts)) for forms in ((now, now), (was, now)))
 
     def difference(self, part: str, metric: str, old: Poly | None, new: Poly | None) -> FigureDifference:
-        """One figure, judged."""
+        """Compare one figure and judge the difference."""
         was = ZERO if old is None else self.before(old)
         now = ZERO if new is None else self.after(new)
         row = self._at_allowed(difference(metric, part, was, now, self.facts))
@@ -197,7 +197,7 @@ class _Comparing(Struct, frozen=True):
         return replace(_judged(row, statuses, self), at=self._values(was, now))
 
     def _at_allowed(self, row: FigureDifference) -> FigureDifference:
-        """A figure with points that both allow: one that is less or more nowhere else is not seen to be."""
+        """Replace witnesses that violate a condition; where there is no other, the claim becomes unknown."""
         less, more = self._allowed(row, row.less, -1), self._allowed(row, row.more, 1)
         claim = Claim(
             row.claim.more and (True if more else None), row.claim.less and (True if less else None)
@@ -214,7 +214,7 @@ class _Comparing(Struct, frozen=True):
         return None if found is None else Witness(tuple(found.point.items()), found.new, found.old)
 
     def layer(self, old: TableRow | None, new: TableRow | None) -> FigureDifference:
-        """The EOPs of a part that both have, or one of them."""
+        """Compare the EOPs of a part that both have, or only one of them."""
         was, now = (None if row is None else row.amounts["eops"] for row in (old, new))
         return self.difference(next(row.shown for row in (new, old) if row is not None), "eops", was, now)
 
@@ -226,11 +226,11 @@ class _Comparing(Struct, frozen=True):
 
 
 def compare(old: Located, new: Located, identical: bool = False) -> CostComparison:
-    """Compare what two programs or two models cost, for all lengths that both allow.
+    """Compare the costs of two programs or two models, for all lengths that both allow.
 
-    Lengths at which the two stand are given, the others open.  ``identical`` where both are one and the same
-    text: bounds are then of the same cost.  A part that one of them does not have costs it nothing, but a
-    figure of the whole that one does not have is not known.
+    Lengths that are given are numbers, the others stay symbols.  If the two are one text (``identical``),
+    even their bounds are equal.  A part that only one of them has costs nothing in the other; a figure of the
+    whole that only one of them has is not known in the other.
     """
     if old.study.kind != new.study.kind:
         refuse("T0412", "a program cannot be compared with a model")
@@ -266,10 +266,11 @@ _NO_LENGTHS = "no lengths were found that both allow"
 
 
 _MOST_NEEDS = 2
+"""At most this many conditions are reported that only one side needs."""
 
 
 def _needs(now: _Comparing) -> Iterator[str]:
-    """What only one of the two needs of its lengths: elsewhere it cannot be used, whatever it costs."""
+    """Yield conditions that only one of the two needs: where they fail, it cannot be used at any cost."""
     was = tuple(map_cond(one.condition, now.before) for one in now.old.study.needed)
     needed = tuple(map_cond(one.condition, now.after) for one in now.new.study.needed)
     sides = (
@@ -283,10 +284,11 @@ def _needs(now: _Comparing) -> Iterator[str]:
 
 
 _LEVELS = 3
+"""The depth of the scopes whose EOPs a comparison of models lists."""
 
 
 def _layers(cost: Located) -> tuple[TableRow, ...]:
-    """The scopes of a model, some levels down; none where it has no more than one."""
+    """Return the scopes of a model, ``_LEVELS`` levels down; none if there is only one."""
     if cost.study.kind == "program":
         return ()
     found = tuple(row for row in leaves(cost.study.rows("scope", _LEVELS)) if row.nodes)
@@ -318,7 +320,7 @@ def _judged(
     free, forms = row.old.free | row.new.free, row.judged
     loose = sorted(name for symbol, name in now.matching.loose.items() if symbol in free)
     gap = row.new - row.old
-    if loose:  # a point may pair lengths that differ: it shows something if any other would, too
+    if loose:  # a witness pairs these lengths arbitrarily: claim only what holds everywhere
         more = forms.claim.more and (where_positive(gap, now.facts) == EVERYWHERE or None)
         less = forms.claim.less and (where_positive(-gap, now.facts) == EVERYWHERE or None)
         forms = forms.only(Claim(more, less))
@@ -339,7 +341,7 @@ _BY_LENGTHS = ": lengths may leave ranges empty, or tell apart what is read; --a
 
 
 def _why(metric: str, forms: Claim, statuses: tuple[Certainty, Certainty], loose: Sequence[str]) -> str:
-    """Why a figure is not decided, and what would decide it."""
+    """Explain why a figure is undecided, and what would decide it."""
     if loose:
         names = ", ".join(quoted(name) for name in loose[:3])
         stand, is_ = ("stand", "they are") if len(loose) > 1 else ("stands", "it is")
@@ -352,19 +354,20 @@ def _why(metric: str, forms: Claim, statuses: tuple[Certainty, Certainty], loose
     return "not proved for all lengths; --assume a bound, or --dim for some of them, may decide it"
 
 
-# ---- which part of one model is which of another: by name, else by operators -----------------
+# ---- pairing the parts of two models: by name, else by operators -----------------------------
 
 
 _ALIKE = Fraction(1, 2)
-"""Parts of which less is in common are not the same part."""
+"""Parts that share no more of their operators than this are not paired."""
 
 Pair = tuple[TableRow | None, TableRow | None]
 
 
 def paired(old: Sequence[TableRow], new: Sequence[TableRow]) -> tuple[Pair, ...]:
-    """Parts that belong together, in the order of the new model; None where one has no counterpart.
+    """Pair the parts of two models, in the order of the new one; None where a part has no counterpart.
 
-    What has a name in both is the same.  Of the rest, each goes to the first of those most like it.
+    Parts of one name are paired.  Each other new part is paired with the first of the old parts most like it,
+    unless one of the two costs nothing.
     """
     named = dict(_numbered(old))
     fixed = {id(row): named.pop(key) for key, row in _numbered(new) if key in named}
@@ -383,7 +386,7 @@ def paired(old: Sequence[TableRow], new: Sequence[TableRow]) -> tuple[Pair, ...]
 
 
 def _numbered(rows: Sequence[TableRow]) -> Iterator[tuple[tuple[str, int], TableRow]]:
-    """Rows by their titles, several of one title by their order."""
+    """Number the rows of each title, so that their order distinguishes rows of one title."""
     seen: Counter[str] = Counter()
     for row in rows:
         yield (row.title, seen[row.title]), row
@@ -391,7 +394,7 @@ def _numbered(rows: Sequence[TableRow]) -> Iterator[tuple[tuple[str, int], Table
 
 
 def leaves(rows: Iterable[TableRow], above: str = "") -> Iterator[TableRow]:
-    """The innermost rows under the names of those around them, and what stands beside them in these."""
+    """Yield the innermost rows under their full titles, and the work of each scope outside its children."""
     for row in rows:
         title = f"{above}/{row.title}" if above else row.title
         if not row.children:
@@ -406,7 +409,7 @@ def leaves(rows: Iterable[TableRow], above: str = "") -> Iterator[TableRow]:
 
 
 def likeness(a: Mapping[str, int], b: Mapping[str, int]) -> Fraction:
-    """How much two bags of operators have in common.
+    """Return the share of operators that two bags have in common.
 
     >>> likeness({"MatMul": 3, "Add": 1}, {"MatMul": 3, "Relu": 1})
     Fraction(3, 5)
@@ -416,7 +419,7 @@ def likeness(a: Mapping[str, int], b: Mapping[str, int]) -> Fraction:
 
 
 def renamed(pairs: Sequence[Pair]) -> Iterator[str]:
-    """What is said of parts that were matched by what they do."""
+    """Report the parts that were paired by their operators and have another name now."""
     for before, after in pairs:
         if before is not None and after is not None and before.title != after.title:
             yield f"{before.title} is now {after.title}, going by its operators"

@@ -1,4 +1,4 @@
-"""Two costs side by side: what is said of each figure, of parts and of the whole, and how it is shown."""
+"""Two costs side by side: the verdicts on each figure, on parts and on the whole, and their display."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _VERDICTS = {
 
 
 class FigureDifference(Struct, frozen=True):
-    """One figure before and after, and what is known of the new one against the old."""
+    """A figure before and after, and the verdict on the difference."""
 
     metric: str
     part: str
@@ -58,11 +58,11 @@ class FigureDifference(Struct, frozen=True):
     judged: FormJudgement
     less_where: str = ""
     more_where: str = ""
-    """Exactly where it is less and where more, as far as that is not everywhere and can be said."""
+    """The exact regions where it is less and where it is more, in words; empty if there are none known."""
     at: tuple[int, int] | None = None
-    """What it was and is at the point that the comparison shows."""
+    """Its old and new values at the point that the comparison shows."""
     why: str = ""
-    """Why it is not decided, and what would decide it."""
+    """Why it is undecided, and what would decide it."""
 
     @property
     def claim(self) -> Claim:
@@ -81,14 +81,14 @@ class FigureDifference(Struct, frozen=True):
 
     @property
     def verdict(self) -> Relation:
-        """What is said of it in one word."""
+        """The verdict in one word."""
         return self.judged.relation
 
 
 class CostComparison(Struct, frozen=True):
-    r"""Every figure of two costs beside each other, and what was believed to compare them.
+    r"""Every figure of two costs, old beside new, and the assumptions made to compare them.
 
-    ``layers`` are the EOPs of parts of two models; ``point`` are lengths at which all figures are shown.
+    ``layers`` are the EOPs of parts of two models; ``point`` names the lengths at which figures are shown.
 
     >>> import tolcost
     >>> found = tolcost.diff("tol x: R [n]\ny := map(x, exp(*))", "tol x: R [n]\ny := map(x, * * * + 1)")
@@ -106,43 +106,43 @@ class CostComparison(Struct, frozen=True):
     layers: tuple[FigureDifference, ...] = ()
     point: str | None = None
     settled: bool = False
-    """Whether all lengths of both are given, so that nothing is said of others."""
+    """Whether all lengths of both are given, so that the verdict is about these lengths only."""
 
     def written(self, form: str) -> str:
-        """The comparison as ``text``, ``md``, ``json``, ``html`` or a ``fragment`` of a page."""
+        """Write the comparison as ``text``, ``md``, ``json``, ``html`` or a ``fragment`` of a page."""
         return _written(self, form)
 
     def __str__(self) -> str:
-        """What ``tolcost diff`` prints."""
+        """The output of ``tolcost diff``."""
         return self.written("text")
 
     def __repr__(self) -> str:
-        """The two of them, and what is said of the whole."""
+        """The names of the two, and the verdict on the whole."""
         return f"<CostComparison {self.old} -> {self.new}: {self.said}>"
 
     def _repr_html_(self) -> str:
-        """What ``tolcost diff`` prints, for notebooks."""
+        """The output of ``tolcost diff``, for notebooks."""
         return self.written("fragment")
 
     @property
     def whole(self) -> FigureDifference:
-        """The EOPs of all of it."""
+        """The EOPs of the whole."""
         return next(row for row in self.rows if row.metric == LEADING and not row.part)
 
     @property
     def verdict(self) -> Relation:
-        """What is said of the whole."""
+        """The verdict on the whole, in one word."""
         return self.whole.verdict
 
     @property
     def said(self) -> str:
-        """The same in words."""
+        """The verdict on the whole, in a sentence."""
         said = said_of(self.whole.claim, self.whole.less_where, self.whole.more_where)
         return said.replace(EVERYWHERE, _THERE) if self.settled else said
 
 
 def _written(found: CostComparison, form: str) -> str:
-    """A comparison in one of the formats."""
+    """Write a comparison in one of the formats."""
     if form == "json":
         return document("diff", _record(found))
     blocks = tuple(_blocks(found))
@@ -154,7 +154,7 @@ def _written(found: CostComparison, form: str) -> str:
 
 
 def said_of(claim: Claim, less_where: str = "", more_where: str = "") -> str:
-    """What is said of the EOPs of the whole.
+    """Write the verdict on the EOPs of the whole.
 
     >>> said_of(Claim(more=True, less=True), "from h = 10 on", "where h < 9")
     'fewer EOPs from h = 10 on, more where h < 9'
@@ -170,7 +170,7 @@ def said_of(claim: Claim, less_where: str = "", more_where: str = "") -> str:
 
 
 def _blocks(found: CostComparison) -> Iterator[Section]:
-    """The verdict, then what differs; what is the same is only counted."""
+    """Yield the verdict, then the figures that differ; equal figures are only counted."""
     yield Lines((f"{found.old} -> {found.new}: {found.said}",))
     differing = [row for row in found.rows if row.verdict != "same"]
     figures = [row for row in differing if not row.part]
@@ -222,7 +222,7 @@ def _form(form: Poly) -> Code:
 
 
 def _percent(row: FigureDifference) -> Cell:
-    """How much more or less it is, of what it was."""
+    """Return the change as a percentage of the old figure."""
     if row.at is None or not any(row.at):
         return ""
     if not row.at[0]:

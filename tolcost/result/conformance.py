@@ -1,4 +1,4 @@
-"""What ``tolcost verify`` found, read back and in words: how node tests came out, and general forms."""
+"""Results of ``tolcost verify``, read back and written as text: node tests and general forms."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _result(case: Mapping[str, Any]) -> Result:
 
 
 def verify_text(report: Report, all_operators: bool) -> str:
-    """Failures one by one, operators that do not fully pass (or all, with their forms), and the figures."""
+    """Write the failures, the operators that have some (or all, with their forms), and the totals."""
     lines = [f"FAIL {r.name} ({r.op}): {visible(r.cause or 'no cause given')}" for r in report.failures]
     if all_operators:
         details = (r.detail for r in report.failures if r.detail)
@@ -82,7 +82,7 @@ def verify_text(report: Report, all_operators: bool) -> str:
 
 
 def _numbers(result: Result) -> str:
-    """The lengths of a test that had to be numbers."""
+    """List the lengths of a test that had to be numbers."""
     return f"  (numbers: {', '.join(result.concrete)})" if result.concrete else ""
 
 
@@ -94,7 +94,7 @@ def _figure(results: Sequence[Result]) -> str:
     return f"{passed} of {len(results)}" + (f", {fixed} with numbers for some lengths" if fixed else "")
 
 
-# ---- general forms: what an operator costs at any rank, and what that was held to ------------
+# ---- general forms: the cost of an operator at any rank, and the checks of it ----------------
 
 
 GENERAL = "data/general.json"
@@ -107,14 +107,14 @@ def general_of(text: str) -> GeneralForms:
 
 
 def stored_forms(spec: Spec) -> OperatorForms | None:
-    """The forms that come with tolcost for a definition, as long as they are those of its very text."""
+    """Return the forms that come with tolcost for a definition, if they were made from exactly its text."""
     text = stored_general()
     found = None if text is None else general_of(text).of(spec.domain, spec.name)
     return found if found is not None and found.digest == digest(spec) else None
 
 
 def general_text(found: GeneralForms) -> str:
-    """The forms of each operator, what does not agree, and the figures."""
+    """Write the forms of each operator, any disagreement, and the totals."""
     lines = [line for one in found.operators for line in (f"{one.op}", *operator_lines(one), "")]
     held = sum(len(row.tests) for one in found.operators for row in one.rows)
     tests = sum(one.tests for one in found.operators)
@@ -126,7 +126,7 @@ def general_text(found: GeneralForms) -> str:
 
 
 def operator_lines(one: OperatorForms) -> Iterator[str]:
-    """The forms of one operator, and what it was held to."""
+    """Yield the forms of one operator, and the checks that they passed."""
     if not one.rows:
         yield f"  no general form: {one.reason}"
     for row in one.rows:
@@ -138,19 +138,19 @@ def operator_lines(one: OperatorForms) -> Iterator[str]:
 
 
 def eops_text(row: GeneralRow) -> str:
-    """The form of EOPs, followed by where it holds."""
+    """Write the form of EOPs, followed by the case in which it holds."""
     return shown(row.eops) + (f"   where {row.when}" if row.when else "")
 
 
 def held_text(row: GeneralRow) -> str:
-    """What a row was held to."""
+    """Write the tests and cases that a row was checked against."""
     near = row.instances - len(row.tests)
     held = f"held to {len(row.tests)} node tests, and to {near} cases near them"
     return f"{held}; proved at all lengths of {row.proved}"
 
 
 def operator_json(one: OperatorForms | None) -> Json:
-    """The general forms of an operator as data; null where there are none."""
+    """Return the general forms of an operator as data; null if there are none."""
     if one is None or not one.is_general:
         return None
     return [

@@ -1,4 +1,4 @@
-"""A cost for people who use Python: closed forms as sympy expressions, exact integers, frames on request."""
+"""The cost for users of Python: closed forms as sympy expressions, exact integers, frames on request."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 # === Exact numbers at a point, and at many points at once.
 #
-# Where the closed forms of a study hold, many points are evaluated together; every other point goes through
-# the gate for points by itself, and has numbers or a reason why it has none.
+# Points at which the closed forms of a study hold are evaluated together.  Every other point is located by
+# itself, and has numbers, or a reason why it has none.
 
 
 FigureValue: TypeAlias = int | Fraction | None
@@ -45,8 +45,8 @@ SweptLengths: TypeAlias = "int | Sequence[int] | Ints"
 class ExactNumbers(Struct, frozen=True):
     r"""Exact integers at a point: ``numbers.eops``, ``numbers["eops"]``.
 
-    A figure is None where data, or something unknown, decides it.  They are counts where ``status`` is exact,
-    and bounds where it says so.  Fewer bytes may move than ``bytes`` says where ``bytes_exact`` is False.
+    A figure is None if data, or something unknown, decides it.  Figures are counts if ``status`` is exact,
+    and bounds if it names one.  If ``bytes_exact`` is False, fewer bytes may move than ``bytes`` states.
 
     >>> import tolcost
     >>> numbers = tolcost.analyze("tol x: R [n]\ny := map(x, exp(*) + 1)")(n=10**9)
@@ -63,11 +63,11 @@ class ExactNumbers(Struct, frozen=True):
     status: Certainty = "exact"
 
     def __getitem__(self, name: str) -> FigureValue:
-        """A figure by its key."""
+        """Return a figure by its key."""
         return self.figures[name]
 
     def __getattr__(self, name: str) -> FigureValue:
-        """A figure as an attribute."""
+        """Return a figure as an attribute."""
         try:
             return self.figures[name]
         except KeyError:
@@ -77,7 +77,7 @@ class ExactNumbers(Struct, frozen=True):
 class NumberColumns(Struct, frozen=True, eq=False):
     r"""Exact integers at many points: ``columns.eops`` is an array, of int64 where all fit.
 
-    Lengths may be numbers, sequences or arrays; they are broadcast, and figures have the shape that gives.
+    Lengths may be numbers, sequences or arrays; they are broadcast, and figures have the resulting shape.
 
     >>> import tolcost
     >>> columns = tolcost.analyze("tol x: R [n, k]\ny := map(x, exp(*))")(n=[1, 2, 3], k=10**9)
@@ -89,23 +89,23 @@ class NumberColumns(Struct, frozen=True, eq=False):
     _points: Points
     _forms: Mapping[str, Form | None]
     status: Certainty = "exact"
-    """Whether they are counts, or bounds."""
+    """Whether the figures are counts or bounds."""
 
     def __getitem__(self, name: str) -> Ints:
-        """A figure by its key, at every point."""
+        """Return a figure by its key, at every point."""
         from tolcost.algebra.vectorised import shaped
 
         return shaped(self._points.figure(name, self._forms[name]), self._points.shape)
 
     def __getattr__(self, name: str) -> Ints:
-        """A figure as an attribute."""
+        """Return a figure as an attribute."""
         if name not in self._forms:
             raise AttributeError(f"there is no figure {name!r}")
         return self[name]
 
 
 class Points(Struct, frozen=True, eq=False):
-    """Lengths at many points, in columns; where the closed forms hold, and what there is at the others."""
+    """Lengths at many points, in columns: ``general`` where the closed forms hold, ``others`` one by one."""
 
     dims: Mapping[str, Ints]
     shape: tuple[int, ...]
@@ -114,7 +114,7 @@ class Points(Struct, frozen=True, eq=False):
     others: Mapping[int, ExactNumbers | Rejected]
 
     def figure(self, name: str, form: Form | None) -> Sequence[FigureValue] | Ints:
-        """A figure at every point; None where it has no value."""
+        """Return a figure at every point; None where it has no value."""
         inside = self.size - len(self.others)
         found = _values(form, self.general, inside) if inside else ()
         if not self.others:
@@ -127,7 +127,7 @@ class Points(Struct, frozen=True, eq=False):
         return None if isinstance(found, Rejected) else found.figures.get(name)
 
     def accepted(self) -> Points:
-        """These points, all of which have numbers; otherwise ``Rejected``, with the first that has none."""
+        """Return these points if all have numbers; raise ``Rejected`` for the first that has none."""
         for n, found in self.others.items():
             if isinstance(found, Rejected):
                 at = ", ".join(f"{visible(name)} = {column[n]:,}" for name, column in self.dims.items())
@@ -139,7 +139,7 @@ class Points(Struct, frozen=True, eq=False):
 def many_points(
     cost: Located, lengths: Mapping[str, SweptLengths], numbers: Callable[[Mapping[str, int]], ExactNumbers]
 ) -> Points:
-    """Look at a cost at many points; ``numbers`` gives those of a single one."""
+    """Evaluate a cost at many points; ``numbers`` evaluates it at a single one."""
     from tolcost.algebra.vectorised import broadcast
 
     dims, shape = broadcast({**cost.point.given, **lengths})
@@ -159,7 +159,7 @@ def many_points(
 
 
 def _general(cost: Located, dims: Mapping[str, Ints]) -> Mapping[Symbol, Ints] | None:
-    """The columns by symbol, where the closed forms are those of all points with these lengths."""
+    """Return the columns by symbol if the closed forms cover all points with these lengths, else None."""
     known = cost.study.general
     found = {known[name]: column for name, column in dims.items() if name in known}
     needed = {symbol for symbol in cost.study.symbols if symbol.kind == "length"}
@@ -167,10 +167,10 @@ def _general(cost: Located, dims: Mapping[str, Ints]) -> Mapping[Symbol, Ints] |
 
 
 def _held(cost: Located, columns: Mapping[Symbol, Ints], size: int) -> list[bool]:
-    """Where lengths are in their ranges, and everything that figures rely on holds."""
+    """Return at which points all lengths are in their ranges and all conditions hold."""
     try:
         found = [mask.tolist() for mask in _masks(cost, columns)]
-    except NotInteger:  # something divides by what is 0 at some point
+    except NotInteger:  # a divisor is 0 at some point, so that every point is located by itself
         return [False] * size
     whole = [mask if isinstance(mask, list) else [mask] * size for mask in found]
     return [all(row) for row in zip(*whole, strict=True)] if whole else [True] * size
@@ -188,7 +188,7 @@ def _masks(cost: Located, columns: Mapping[Symbol, Ints]) -> Iterator[Ints]:
 
 
 def _values(form: Form | None, columns: Mapping[Symbol, Ints], size: int) -> Sequence[FigureValue] | Ints:
-    """A form at points that are allowed."""
+    """Evaluate a form at points that are allowed."""
     match form:
         case Poly() if form.free <= columns.keys():
             return evaluate_many(form, columns)
@@ -204,7 +204,7 @@ def _values(form: Form | None, columns: Mapping[Symbol, Ints], size: int) -> Seq
 
 
 def exact(found: Form | None) -> FigureValue:
-    """A number where everything is known, else None."""
+    """Return a number if everything is known, else None."""
     return found if isinstance(found, int | Fraction) else None
 
 
@@ -215,14 +215,14 @@ _K = TypeVar("_K")
 
 
 class CostTime(Struct, frozen=True, dict=True):
-    """Microseconds on a device: two bounds and a prediction; None: not known.
+    """Microseconds on a device: two bounds and a prediction; None where they are not known.
 
-    The bounds are of this arithmetic, node by node and with all of a model fused: other definitions of the
+    The bounds are of this arithmetic, node by node and with a whole model fused: other definitions of the
     same values, such as a fast Fourier transform, may take less.
 
-    ``limits`` says how many nodes are bound by bytes, operations and launches, where lengths are known.
-    ``status`` is that of the counts and bytes behind: of an upper bound nothing takes *at least* that long,
-    and of a lower bound some nodes are not in it.
+    ``limits`` counts the nodes that bytes, operations and launches bound, where lengths are known.
+    ``status`` is that of the counts and bytes behind the times: if these are upper bounds, a run may take
+    less than a bound; if they are lower bounds, some nodes are missing from the times.
     """
 
     device: Device
@@ -233,16 +233,16 @@ class CostTime(Struct, frozen=True, dict=True):
     status: Certainty = "exact"
 
     def __repr__(self) -> str:
-        """The device by its name, and the times."""
+        """The name of the device, and the times."""
         names = ("arithmetic_bound", "fused_arithmetic_bound", "predicted")
         times = ", ".join(f"{name}={getattr(self, name)}" for name in names)
         return f"<CostTime {self.device.name}: {times}, limits={dict(self.limits)}, {self.status}>"
 
 
 class Cost(Located, dict=True, frozen=True):
-    r"""What a program or a model costs, in the lengths that are open.
+    r"""The cost of a program or a model, in the lengths that are open.
 
-    Closed forms are sympy expressions, with the lengths that were given put in place.
+    Closed forms are sympy expressions, with the given lengths substituted.
 
     >>> import tolcost
     >>> cost = tolcost.analyze("tol x: R [n]\ny := map(x, exp(*) + 1)")
@@ -259,12 +259,12 @@ class Cost(Located, dict=True, frozen=True):
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """What the closed forms rely on."""
+        """The conditions that the closed forms rely on."""
         return tuple(one.text for one in self.where)
 
     @property
     def where(self) -> tuple[Requirement, ...]:
-        r"""What the closed forms rely on, with the reason and the place of each; numbers hold nowhere else.
+        r"""The conditions that the closed forms rely on, with reason and place; numbers hold nowhere else.
 
         >>> import tolcost
         >>> cost = tolcost.analyze("tol x: R [n]\ny := map(tol[n - 2], x[i] + x[i + 2], [i])")
@@ -275,7 +275,7 @@ class Cost(Located, dict=True, frozen=True):
 
     @property
     def symbols(self) -> tuple[str, ...]:
-        """The names of the lengths, and of what data decides."""
+        """The names of the lengths, data-dependent ones included."""
         return tuple(symbol.name for symbol in self.study.symbols)
 
     @property
@@ -304,13 +304,13 @@ class Cost(Located, dict=True, frozen=True):
         return self._figure("depth_tree")
 
     def __getattr__(self, name: str) -> SympyExpr | None:
-        """Give any other figure by its name; None where it is not known, or what was analysed has none."""
+        """Return any other figure by its name; None if it is not known, or does not apply."""
         if name not in PYTHON:
             raise AttributeError(f"there is no figure {name!r}")
         return self._figure(name)
 
     def __dir__(self) -> list[str]:
-        """Name the figures that there are among the attributes."""
+        """List the attributes, figures included."""
         return [*super().__dir__(), *self.forms]
 
     @property
@@ -334,7 +334,7 @@ class Cost(Located, dict=True, frozen=True):
         return {group.title: self._sympy(group.figures.eops) for group in self.groups("op")}
 
     def time(self, device: str | Path | Device) -> CostTime:
-        r"""Give how long it takes on a device: the name of one that comes with tolcost, or a file.
+        r"""Return the time on a device: the name of one that comes with tolcost, or a file.
 
         >>> import tolcost
         >>> cost = tolcost.analyze("tol x: R [n]\ny := map(x, exp(*))")
@@ -350,13 +350,13 @@ class Cost(Located, dict=True, frozen=True):
         )
 
     def __getitem__(self, key: str) -> SympyExpr | None:
-        """Give a figure by its key, as in ``cost["bytes"]``; None where it is not known."""
+        """Return a figure by its key, as in ``cost["bytes"]``; None if it is not known."""
         if key not in self.forms:
             raise KeyError(f"there is no figure {key!r}; there are {', '.join(self.forms)}")
         return self._figure(key)
 
     def __iter__(self) -> Iterator[str]:
-        """The keys of the figures."""
+        """Iterate over the keys of the figures."""
         return iter(self.forms)
 
     def _figure(self, key: str) -> SympyExpr | None:
@@ -374,7 +374,7 @@ class Cost(Located, dict=True, frozen=True):
     def __call__(
         self, lengths: Mapping[str, SweptLengths] | None = None, /, **dims: SweptLengths
     ) -> ExactNumbers | NumberColumns:
-        r"""Give exact integers at lengths by name; ``Rejected`` where one is missing or not allowed.
+        r"""Return exact integers at lengths by name; raise ``Rejected`` if one is missing or not allowed.
 
         A sequence or an array of lengths gives arrays of figures, for all points at once.
 
@@ -412,7 +412,7 @@ class Cost(Located, dict=True, frozen=True):
         )
 
     def subs(self, lengths: Mapping[str, int] | None = None, /, **dims: int) -> Cost:
-        r"""Give the cost with some lengths put in place, by name.
+        r"""Return the cost with numbers substituted for some lengths, by name.
 
         >>> import tolcost
         >>> tolcost.analyze("tol x: R [n, k]\ny := map(x, exp(*))").subs(k=10).eops
@@ -421,7 +421,7 @@ class Cost(Located, dict=True, frozen=True):
         return self._moved(whole_lengths({**(lengths or {}), **dims}))
 
     def assume(self, *texts: str) -> Cost:
-        r"""Give the cost under assumptions about lengths, all at once: ``h = 32*k``, ``seq <= 512``.
+        r"""Return the cost under assumptions about lengths, all at once: ``h = 32*k``, ``seq <= 512``.
 
         >>> import tolcost
         >>> cost = tolcost.analyze("tol x: R [n]\ny := map(tol[floor(n / 2)], exp(x[2 * i]), [i])")
@@ -435,10 +435,10 @@ class Cost(Located, dict=True, frozen=True):
         return locate_study(Cost, study, self.point.given, self.weights, self.warnings, self.device)
 
     def by(self, what: str) -> pandas.DataFrame:
-        r"""Give every operator, scope, node or line as a row of a pandas frame.
+        r"""Return a pandas frame with a row for every operator, scope, node or line.
 
-        Operators and scopes come the costliest first, nodes and lines in their order.
-        Where every length is known, figures are columns of exact integers, with the share of the EOPs;
+        Operators and scopes are sorted, the costliest first; nodes and lines keep their order.
+        If every length is known, figures are columns of exact integers, with the share of the EOPs;
         otherwise they are closed forms.
 
         >>> import tolcost
@@ -453,7 +453,7 @@ class Cost(Located, dict=True, frozen=True):
         return frame_by(self, what, cache(self._sympy))
 
     def to_frame(self, by: str | None = None) -> pandas.DataFrame:
-        """Give every figure as a row of a pandas frame; or, with ``by``, every operator, scope or node."""
+        """Return a pandas frame with a row for every figure, or for every part as in ``by``."""
         from tolcost.result.frames import frame_of
 
         return frame_of(self) if by is None else self.by(by)
@@ -469,11 +469,11 @@ class Cost(Located, dict=True, frozen=True):
         label: str | None = None,
         axes: Axes | None = None,
     ) -> Axes:
-        r"""Draw how a figure grows with a length, or its parts where every length is known (matplotlib).
+        r"""Plot a figure over a length, or its parts if every length is known (matplotlib).
 
-        ``over`` is the length, ``values`` what it takes; those that the conditions do not allow are left
-        out.  The parts are operators, scopes, nodes or lines (``by``), the ``top`` largest of them; with a
-        ``label`` there is one line, to be drawn onto the ``axes`` of another.
+        ``over`` is the length, ``values`` are the numbers that it takes; those that violate a condition are
+        left out.  The parts are operators, scopes, nodes or lines (``by``), the ``top`` largest of them; with
+        a ``label`` there is a single line, to be drawn onto the ``axes`` of another plot.
 
         >>> import tolcost
         >>> axes = tolcost.analyze("tol x: R [n]\ny := map(x, exp(*))").plot(values=[1, 10, 100])
@@ -485,29 +485,29 @@ class Cost(Located, dict=True, frozen=True):
         return plotted(self, over, metric, by, values, top, label, axes)
 
     def to_text(self) -> str:
-        """Give what the command line prints."""
+        """Return the output of the command line."""
         return written([self], "text")
 
     def to_json(self) -> str:
-        """Give the versioned document that ``--format json`` writes."""
+        """Return the versioned document that ``--format json`` writes."""
         return written([self], "json")
 
     def __str__(self) -> str:
-        """What the command line prints."""
+        """The output of the command line."""
         return self.to_text()
 
     def __repr__(self) -> str:
-        """The name, the EOPs, how much is costed, and how sure that is."""
+        """The name, the EOPs, the coverage and the status."""
         costed, nodes = self.coverage.costed, self.coverage.nodes
         counted = f"{costed}/{nodes} nodes, " if nodes > 1 or costed < nodes else ""
         return f"<Cost {self.name}: {text_of(self._eops)} EOPs, {counted}{self.status}>"
 
     def _repr_html_(self) -> str:
-        """What the command line prints, for notebooks."""
+        """The output of the command line, for notebooks."""
         return written([self], "fragment")
 
     def _repr_latex_(self) -> str:
-        """The EOPs, for notebooks."""
+        """The EOPs in LaTeX, for notebooks."""
         return f"${latex_of(self._eops)}$"
 
     @property
@@ -517,7 +517,7 @@ class Cost(Located, dict=True, frozen=True):
 
     @cached_property
     def forms(self) -> dict[str, Form | None]:
-        """Every figure that has a form of its own, by key; those of a tree below a depth as well."""
+        """Every figure with a form of its own, by key, and the variants with associative reduces as trees."""
         found: dict[str, Form | None] = {}
         for measure in self.measures:
             key = NAMES.get(measure.key, measure.key)
@@ -558,5 +558,5 @@ class Cost(Located, dict=True, frozen=True):
 
 
 def _is_single(value: SweptLengths) -> bool:
-    """Whether a length is one number, of Python or of NumPy."""
+    """Whether a length is a single number, of Python or of NumPy."""
     return hasattr(value, "__index__") and not getattr(value, "shape", ())

@@ -1,6 +1,6 @@
-"""How a cost comes about: a chain of equalities for every name, each step with its line and reason.
+"""The derivation of a cost: a chain of equalities for every name, each step with its line and reason.
 
-Beside it, what else speaks for a closed form: the count of a run, and what sympy derives.
+Other evidence for a closed form stands beside it: the count of a run, and sympy's own derivation.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ if TYPE_CHECKING:
     from tolcost.execute.values import RunCounts
 
 _WIDEST, _AROUND = 72, 12
-"""A longer formula shows what a step changes, and so many characters around it."""
+"""Widths in characters: a longer formula is cut to the part that a step changes, with a margin around it."""
 
 
 def derivation_text(derivation: Derivation, name: str, file: str) -> str:
-    """Give the chains of all named values, their sum, and where it holds."""
+    """Write the chains of all named values, their sum, and the conditions under which they hold."""
     where = _holds_where(derivation, file)
     told = [("holds where", *one) for one in where[:1]] + [("", *one) for one in where[1:]]
     return chains_text(derivation, name, file) + (f"\n{columns(told)}\n" if told else "")
 
 
 def _holds_where(derivation: Derivation, file: str) -> list[tuple[str, str]]:
-    """The conditions on lengths that the program relies on, and why."""
+    """Return the conditions on lengths that the program relies on, and their reasons."""
     return [
         (visible(one.text), f"{visible(one.reason)} ({one.place(file)})")
         for one in requirements(derivation.conditions, ())
@@ -56,7 +56,7 @@ def _holds_where(derivation: Derivation, file: str) -> list[tuple[str, str]]:
 
 
 def chains_text(derivation: Derivation, name: str, file: str) -> str:
-    """Give the chains of all named values, and their sum."""
+    """Write the chains of all named values, and their sum."""
     chains = _worth_showing(derivation)
     lines = [f"{visible(name)}  {visible(file)}", ""]
     alike = [(chain, sum(1 for _ in same)) for chain, same in groupby(chains)]
@@ -70,7 +70,7 @@ def chains_text(derivation: Derivation, name: str, file: str) -> str:
 
 
 def _worth_showing(derivation: Derivation) -> tuple[ValueDerivation, ...]:
-    """Leave out outputs that are but another mention of a value derived already."""
+    """Leave out outputs that only mention a value derived already."""
     named = {chain.name for chain in derivation.chains if chain.total != 0}
     kept = [chain for chain in derivation.chains if chain.total != 0 or chain.name not in named]
     return tuple(kept)
@@ -84,7 +84,7 @@ def _chain(chain: ValueDerivation, file: str) -> Iterator[str]:
         before, texts, ((line_in(step.span, file), visible(step.reason)) for step in chain.steps), strict=True
     )
     for (where, reason), same in groupby(listed, key=lambda one: one[2]):
-        alike = list(same)  # the same done again and again is one step
+        alike = list(same)  # equal steps in a row are shown as a single step
         often = f" ({len(alike)} times)" if len(alike) > 1 else ""
         steps.append((changed(alike[0][0], alike[-1][1]), where, f"{reason}{often}"))
     width = max((len(text) for text, _, _ in steps if len(text) <= _WIDEST), default=0)
@@ -94,7 +94,7 @@ def _chain(chain: ValueDerivation, file: str) -> Iterator[str]:
 
 
 def changed(was: str, now: str) -> str:
-    """A formula; a long one as what is new in it, with a little of what stands around.
+    """Return a formula; if it is long, only the part that changed, with a margin around it.
 
     >>> changed("n*EOPs(exp)", "n*1")
     'n*1'
@@ -113,7 +113,7 @@ def changed(was: str, now: str) -> str:
 
 
 def derivation_document(derivation: Derivation, name: str, file: str) -> Document:
-    """The chains as tables, and their sum."""
+    """Return the chains as tables, and their sum."""
     chains = [chain for chain in _worth_showing(derivation) if chain.steps]
     tables = [
         ReportTable(
@@ -128,12 +128,12 @@ def derivation_document(derivation: Derivation, name: str, file: str) -> Documen
 
 
 def _total(derivation: Derivation) -> str:
-    """The sum of the chains, and whether it is only a bound."""
+    """Write the sum of the chains, and whether it is only a bound."""
     return to_text(derivation.total) + (", at most" if derivation.bounded else "")
 
 
 def derivation_json(derivation: Derivation, name: str, file: str) -> str:
-    """The chains for machines."""
+    """Write the chains as a JSON document."""
     chains: list[Json] = [
         {
             "name": chain.name,
@@ -156,17 +156,17 @@ def derivation_json(derivation: Derivation, name: str, file: str) -> str:
 
 
 def _title(chain: ValueDerivation) -> str:
-    """What is derived: a name, or the source of a value that has none."""
+    """Name the derived value, or quote the source of a value without a name."""
     return f"EOPs({visible(chain.source)})"
 
 
-# ---- what a run counts -----------------------------------------------------------------------
+# ---- the count of a run ----------------------------------------------------------------------
 
 
 def compare_counts(executed: RunCounts, values: Mapping[Symbol, int], analysis: Analysis) -> tuple[str, bool]:
-    """Give the table, and whether every count is what its closed form says.
+    """Return a table of counts, and whether every count agrees with its closed form.
 
-    Where the form is an upper bound, it has to be at least the count.
+    If the form is an upper bound, the count must not exceed it.
     """
     bound = analysis.status == "upper bound"
     table = [("", "executed", "at most" if bound else "closed form", "")]
@@ -182,25 +182,25 @@ def compare_counts(executed: RunCounts, values: Mapping[Symbol, int], analysis: 
 def _counts(
     executed: RunCounts, values: Mapping[Symbol, int], analysis: Analysis
 ) -> Iterator[tuple[str, int, Form | None]]:
-    """What was counted, in words, how often, and the closed form there."""
+    """Yield each count in words, its value in the run, and its closed form there."""
     yield "EOPs", sum(executed.histogram.values()), form_at(analysis.eops, values)
     both = (
         ("", executed.histogram, analysis.counts.histogram),
         ("index ", executed.index, analysis.counts.index),
     )
     for kind, counted, forms in both:
-        for key in sorted(counted.keys() | forms.keys()):  # what one side does not know counts 0 there
+        for key in sorted(counted.keys() | forms.keys()):  # a key that one side lacks counts 0 there
             form = form_at(forms[key], values) if key in forms else 0
             yield f"  {kind}{key[0]} {key[1]}", counted.get(key, 0), form
     for name, form in analysis.counts.atoms.items():
         yield f"  atom {name}", executed.atoms.get(name, 0), form_at(form, values)
 
 
-# ---- what sympy derives ----------------------------------------------------------------------
+# ---- sympy's derivations ---------------------------------------------------------------------
 
 
 Opinions: TypeAlias = "tuple[str, tuple[Opinion, ...]]"
-"""A file, and what the two derivations say about every function it applies."""
+"""A file, and the verdicts of both derivations on every function that it applies."""
 
 _OPINION_COLUMNS = (
     Column("file", "program", shown=False),
@@ -214,7 +214,7 @@ _OPINION_COLUMNS = (
 
 
 def write_opinions(found: Sequence[Opinions], form: str, colour: bool) -> str:
-    """Write what sympy derives for some programs."""
+    """Write sympy's derivations of some programs, beside those of tolcost."""
     if form == "json":
         return document("opinions", {"engine": "sympy", "programs": [_opinion_json(one) for one in found]})
     if form == "csv":

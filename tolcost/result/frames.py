@@ -1,7 +1,7 @@
 """Costs for a notebook: as pandas frames with typed columns, and as pictures.
 
-A column of numbers is int64 where all of them fit, Int64 where some are not known, and one of Python's
-integers where some are larger.
+A column of numbers has the type int64 if all of them fit, Int64 if some are not known, and Python's
+integers if some are larger.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _INT64 = 2**63
 
 
 def frame_of(cost: Located) -> pandas.DataFrame:
-    """Every figure and part as a row; numbers are Python's exact integers."""
+    """Return a frame with a row for every figure and part; numbers are Python's exact integers."""
     import pandas
 
     rows = [
@@ -42,7 +42,7 @@ def _exact(value: Form | None) -> object:
 
 
 def frame_by(cost: Located, by: str, form: Callable[[Form], object]) -> pandas.DataFrame:
-    """Every group as a row: numbers where every length is known, else what ``form`` makes of closed forms."""
+    """Return a frame with a row for every group: numbers if every length is known, else ``form`` of each."""
     import pandas
 
     groups = cost.groups(by)
@@ -65,12 +65,12 @@ def frame_by(cost: Located, by: str, form: Callable[[Form], object]) -> pandas.D
 
 
 def _columns(by: str) -> tuple[str, ...]:
-    """The figures of parts; of a line those that it has: what moves, and MACs, are not a line's."""
+    """Return the figures of parts; bytes and MACs do not belong to a single line of a program."""
     return keys_in("lines" if by == "line" else "columns")
 
 
 def frame_at(points: Points, forms: Mapping[str, Form | None], metrics: Iterable[str]) -> pandas.DataFrame:
-    """Every point as a row; where a condition fails there are no figures, and ``outside`` says which."""
+    """Return a frame with a row for every point; ``outside`` names the condition that fails, if any."""
     import pandas
 
     found: dict[str, object] = {name: typed(column.tolist()) for name, column in points.dims.items()}
@@ -84,7 +84,7 @@ def frame_at(points: Points, forms: Mapping[str, Form | None], metrics: Iterable
 
 
 def typed(values: Sequence[FigureValue] | Ints) -> pandas.Series[object]:
-    """Numbers as a column of the narrowest type that holds all of them exactly."""
+    """Return numbers as a column of the narrowest type that holds all of them exactly."""
     import pandas
 
     listed = values if isinstance(values, Sequence) else values.tolist()
@@ -94,10 +94,11 @@ def typed(values: Sequence[FigureValue] | Ints) -> pandas.Series[object]:
     return pandas.Series(listed, dtype="int64" if len(known) == len(listed) else "Int64")
 
 
-# ---- pictures: how a cost grows with a length, or which parts it has at a point --------------
+# ---- plots: the growth of a cost with a length, or its parts at a point ----------------------
 
 
 _DOUBLINGS = 18
+"""Without other values, a length takes this many powers of two, from 1 to 131,072."""
 
 
 def plotted(
@@ -110,7 +111,7 @@ def plotted(
     label: str | None,
     axes: Axes | None,
 ) -> Axes:
-    """Draw onto axes, new ones if none are given."""
+    """Draw onto axes; without any, onto new ones."""
     if metric not in TITLES:
         refuse("T0412", f"there is no figure {quoted(metric)} to draw", hint=", ".join(TITLES))
     if metric not in _columns(by):
@@ -137,7 +138,7 @@ def _axes() -> Axes:
 
 
 def _open(cost: Located, over: str | None) -> str:
-    """The length to draw over: the one that is asked for, or the only one that is open."""
+    """Return the length to draw over: the one that was asked for, or else the only open length."""
     open_ = [symbol.name for symbol in cost.point.missing]
     others = [name for name in open_ if name != over]
     if over is not None and not others:
@@ -183,7 +184,7 @@ def _growth(
 
 
 def _points(cost: Located, over: str, values: Sequence[int]) -> Iterator[tuple[int, Located]]:
-    """The cost at every value that the conditions allow."""
+    """Yield the cost at every value that the conditions allow."""
     for value in values:
         try:
             there = locate_study(Located, cost.study, {**cost.point.given, over: value})

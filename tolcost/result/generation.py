@@ -1,8 +1,8 @@
-"""The life of a model that is run again and again while a length grows: what all runs cost together.
+"""The cost of all runs of a model that runs again and again while a length grows.
 
-A language model reads a prompt at once (prefill), and then one token after another (decode), each time
-with a cache that is longer by one.  The cost of one run is a closed form in that length; the sum over all
-runs is one as well.  Prefill is the same graph with an empty cache, or a model of its own.
+A language model reads a prompt at once (prefill), and then generates one token after another (decode), each
+time with a longer cache.  The cost of one run is a closed form in the length of the cache, and the sum over
+all runs has a closed form as well.  Prefill is the same graph with an empty cache, or a model of its own.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ _STEPS = re.compile(r"\s*(?P<name>.+?)\s*:\s*(?P<first>.+?)\s*\.\.\s*(?P<end>.+?
 
 
 class Steps(Struct, frozen=True):
-    """Runs in which a length is ``first``, one more, and so on; it stays below ``end``."""
+    """Runs in which a length grows by 1 each time, from ``first`` to below ``end``."""
 
     name: str
     first: Poly
@@ -85,13 +85,13 @@ class Steps(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """What was asked for, in words."""
+        """The runs that were asked for, in words."""
         runs = to_text(self.end - self.first)
         return f"{runs} runs, {self.name} from {to_text(self.first)} to below {to_text(self.end)}"
 
 
 def read_steps(text: str, symbols: Iterable[Symbol] = ()) -> Steps:
-    """Read ``past: 0..n``; names that the model does not have are lengths of their own.
+    """Read ``past: 0..n``; names that the model does not have become new lengths.
 
     >>> read_steps("past: p..p + n").text
     'n runs, past from p to below n + p'
@@ -104,9 +104,9 @@ def read_steps(text: str, symbols: Iterable[Symbol] = ()) -> Steps:
 
 
 class ModelRuns(Struct, frozen=True, eq=False):
-    """Some runs of a model: its cost, what becomes of a form of one run, and what they rely on.
+    """Runs of a model: its cost, the sum of a form over all of them, and the conditions that they need.
 
-    ``most`` makes the largest of a form of one run: None where that is not known.
+    ``put`` adds up a form of one run over all runs; ``most`` returns its maximum, or None if not known.
     """
 
     cost: Located
@@ -116,47 +116,47 @@ class ModelRuns(Struct, frozen=True, eq=False):
 
     @property
     def study(self) -> ModelStudy:
-        """The model that is run."""
+        """The model that runs."""
         return of_model(self.cost)
 
 
 class GenerationStudy(Study, dict=True, frozen=True):
-    """All runs together; the last piece is the decoding that the others lead to."""
+    """All runs together; the last piece is the decoding, after any runs before it."""
 
     pieces: tuple[ModelRuns, ...]
     runs: Steps
     cache: Poly | None
     asked: tuple[Located, str, str | None, Located | None]
-    """What it was made from: a model, its runs, and what comes before them."""
+    """The request that it was made from: a model, its runs, and the run before them."""
     kind = "model"
     report = "runs"
 
     def __reduce__(self) -> tuple[object, ...]:
-        """What was asked for: a copy is made from that again."""
+        """Pickle only the request: a copy is computed from it again."""
         return generated_again, self.asked
 
     def types(self, put: Callable[[Form], Form | None]) -> Iterator[tuple[str, str, str]]:
-        """Inputs and outputs of one run."""
+        """Yield the inputs and outputs of one run."""
         return self.pieces[-1].study.types(put)
 
     def head(self) -> Iterator[Fact]:
-        """What was asked for, and how much of the model is costed."""
+        """Yield the request, and the coverage of the model."""
         remark = lengths_text(sorted(self.pieces[-1].cost.point.given.items()))
         yield Fact("generating", self.runs.text, f"each with {remark}" if remark else "")
         yield from self.pieces[-1].study.head()
 
     def remarks(self) -> Iterator[Fact]:
-        """What is said of the model."""
+        """Yield the remarks on the model."""
         return self.pieces[-1].study.remarks()
 
     @property
     def holdings(self) -> Holdings:
-        """What the model holds, which it holds once."""
+        """Parameters, inputs and outputs of the model, which all runs share."""
         return self.pieces[-1].study.holdings
 
     @cached_property
     def peak(self) -> Peak | None:
-        """The most memory that activations, the cache among them, take at once in any run."""
+        """The largest peak memory of activations, the cache included, in any run."""
         found: list[Poly] = []
         sure = True
         for piece in self.pieces:
@@ -171,18 +171,18 @@ class GenerationStudy(Study, dict=True, frozen=True):
 
     @property
     def memory(self) -> Depth | None:
-        """The bytes of parameters and peak together; None where the peak may be more."""
+        """The bytes of parameters and peak together; None if the peak is not known, or may be larger."""
         peak, weights = self.peak, self.holdings.parameter_bytes
         if peak is None or weights is None or not peak.exact:
             return None
         return Depth(tuple(weights + one for one in peak.bytes.candidates), peak.bytes.exact)
 
     def compared_parts(self) -> Iterator[tuple[str, str, Poly]]:
-        """Totals by operator."""
+        """Yield the totals by operator."""
         return compared_by_operator(self.groups("op"))
 
     def groups(self, by: str) -> tuple[Group, ...]:
-        """Figures of all runs by node, operator or scope."""
+        """Return the figures of all runs by node, operator or scope."""
         found: dict[str, list[Group]] = {}
         for piece in self.pieces:
             for group in piece.study.groups(by):
@@ -194,12 +194,12 @@ class GenerationStudy(Study, dict=True, frozen=True):
         )
 
     def rows(self, by: str, depth: int) -> tuple[TableRow, ...]:
-        """The rows of a table of all runs; parameters are those of the model."""
+        """Return the rows of a table of all runs; parameters are counted once."""
         tables = [[row.map_forms(p.put) for row in p.study.rows(by, depth)] for p in self.pieces]
         return tuple(rows_added(tables))
 
     def record(self, cost: Located, metrics: frozenset[str] | None) -> dict[str, Json]:
-        """The document of the model, with the figures of all runs and none of single nodes."""
+        """Return the document of the model, with the figures of all runs and without nodes."""
 
         def totals(show: Show) -> dict[str, Json]:
             of_one_run: dict[str, Json] = {
@@ -227,24 +227,24 @@ class GenerationStudy(Study, dict=True, frozen=True):
         }
 
     def assuming(self, texts: Sequence[str], lenient: bool = False) -> Study:
-        """Assumptions are made of the model, before its runs are added up."""
+        """Refuse assumptions: they must be made about the model, before its runs are added up."""
         if texts:
             refuse("T0412", "assumptions are made of the model, not of all its runs")
         return self
 
     def steps(self, by: str) -> tuple[TimedNodes, ...]:
-        """Times are of one run."""
+        """Refuse times: only those of a single run are known."""
         refuse("T0412", "times are of one run of a model, not of all its runs")
 
 
-# ---- which runs there are ----------------------------------------------------------------------
+# ---- the runs ----------------------------------------------------------------------------------
 
 
 def generated(cost: Located, runs: str, prefill: str | None = None, other: Located | None = None) -> Cost:
-    """What runs cost together in which a length grows by one each time.
+    """Return the total cost of runs in which a length grows by 1 each time.
 
-    ``prefill`` is a length and what it is in a run that comes first, as in ``seq=p``: of the same model
-    with nothing in its cache, or of an ``other`` one.
+    ``prefill`` gives a length in a run before them, as in ``seq=p``: a run of this model with an empty cache,
+    or of an ``other`` one.
     """
     if not isinstance(cost.study, ModelStudy):
         refuse("T0697", f"{quoted(cost.study.name)} is no model that is run again and again")
@@ -277,14 +277,14 @@ def generated(cost: Located, runs: str, prefill: str | None = None, other: Locat
 
 
 def generated_again(cost: Located, runs: str, prefill: str | None, other: Located | None) -> Study:
-    """A study of runs that was kept, or came from another process."""
+    """Compute a pickled study of runs again."""
     return generated(cost, runs, prefill, other).study
 
 
 def generated_file(path: Path, session: Session, wanted: Wanted, runs: str, prefill: str | None) -> Cost:
-    """All runs of a model file; ``prefill`` may begin with another file, as in ``first.onnx: seq=p``.
+    """Return the cost of all runs of a model file; ``prefill`` may name another, as in ``first.onnx: seq=p``.
 
-    Lengths that only the runs mention are put in place after all of them are added up.
+    Numbers for lengths that only the runs mention are substituted after all runs are added up.
     """
     file, colon, length = (prefill or "").rpartition(":")
     steps, named = read_steps(runs), parse_text(length.partition("=")[2] or "0")
@@ -297,7 +297,7 @@ def generated_file(path: Path, session: Session, wanted: Wanted, runs: str, pref
 
 
 def _decoded(cost: Located, steps: Steps, symbol: Symbol) -> Iterator[ModelRuns]:
-    """The runs: those below the least that closed forms are for, one by one, then all others."""
+    """Yield runs below the least length of the closed forms one by one, then all others together."""
     least, first = symbol.lo.constant if symbol.lo is not None else None, steps.first.constant
     start = steps.first
     if least is not None and first is not None and first < least:
@@ -321,7 +321,7 @@ def _decoded(cost: Located, steps: Steps, symbol: Symbol) -> Iterator[ModelRuns]
 
 
 def _single(cost: Located, lengths: Mapping[str, int], put: Mapping[Symbol, Poly] | None = None) -> ModelRuns:
-    """One run, at numbers for some lengths and forms for others."""
+    """Return one run, with numbers for some lengths and forms for others."""
     names = {symbol.name for symbol in put or {}}
     kept = {name: value for name, value in cost.point.given.items() if name not in names}
     there = locate_study(Located, cost.study, {**kept, **lengths})
@@ -335,7 +335,7 @@ def _single(cost: Located, lengths: Mapping[str, int], put: Mapping[Symbol, Poly
 
 
 def _prefilled(cost: Located, steps: Steps, text: str, other: Located | None) -> ModelRuns:
-    """The run that comes first."""
+    """Return the run before all others."""
     name, equals, value = text.partition("=")
     if not equals:
         refuse("T0697", f"a prefill is NAME=LENGTH, not {quoted(text)}", hint="such as seq=p")
@@ -349,7 +349,7 @@ def _prefilled(cost: Located, steps: Steps, text: str, other: Located | None) ->
 
 
 def _cache(cost: Located, symbol: Symbol, end: Poly) -> Poly | None:
-    """The bytes of the inputs that grow, after the last run."""
+    """Return the bytes of the inputs that grow, after the last run."""
     parts = (part for given in cost.study.inputs for part in given.type)
     growing = [part for part in parts if any(symbol in form.free for form in part.shape)]
     size = total_known(bytes_of(part.shape, part.space) for part in growing)
@@ -367,7 +367,7 @@ def _runs(steps: Steps) -> Requirement:
 def _throughout(
     one: Requirement, numbers: Mapping[Symbol, Poly | int], symbol: Symbol, first: Poly, last: Poly
 ) -> Iterator[Requirement]:
-    """A condition in every run: what is affine in a length holds between two ends if it does at both."""
+    """Require a condition in every run; an affine one holds in all if it holds in the first and the last."""
     condition = substitute_cond(one.condition, numbers)
     if symbol not in symbols_of_cond(condition):
         yield _with(one, condition)
@@ -376,7 +376,7 @@ def _throughout(
 
 
 def _comparisons(one: Requirement, condition: Cond) -> Iterator[Poly]:
-    """What a condition compares with 0, where all comparisons have to hold."""
+    """Yield the forms that a conjunction of comparisons compares with 0; refuse any other condition."""
     match condition:
         case Ge(p=p) | Eq(p=p):
             yield p

@@ -1,7 +1,7 @@
-"""How a program or a model grows with one length: a table of figures, and where one part overtakes another.
+"""The growth of a program or a model with a length: a table of figures, and where parts overtake each other.
 
-Overtaking is found in the closed forms: exactly, as the least length from which on one form is
-larger than the other, up to the end of the range.
+Overtaking is found in the closed forms, exactly: as the least length from which one form stays larger
+than the other, up to the end of the range.
 """
 
 from __future__ import annotations
@@ -46,25 +46,28 @@ from tolcost.result.totals import by_scope
 from tolcost.show.document import Form
 
 _MOST_POINTS = 200
+"""All sweeps together have at most this many points, each of which is located by itself."""
 _MOST_GROUPS = 12
+"""Only this many parts are compared, the largest ones: every pair of them takes a search."""
 _MOST_CROSSINGS = 20
+"""At most this many crossings are reported."""
 _USUAL = keys_in("sweep")
-"""The figures of a sweep that asks for none."""
+"""The figures of a sweep that names none."""
 _SHORT = {metric.key: metric.short for metric in METRICS if metric.short}
-"""Titles that are shorter than labels."""
+"""Column titles that are shorter than labels."""
 _TOLD = ("exact", "depends on data")
-"""Figures that are no bounds."""
+"""The statuses of figures that are not bounds."""
 
 
 class Sweep(Struct, frozen=True):
-    """A length, and the values it is to take."""
+    """A length, and the values that it takes."""
 
     name: str
     values: tuple[int, ...]
 
 
 def read_sweep(text: str) -> Sweep:
-    """Read ``seq=128..131072``: doubling from the first to the last.
+    """Read ``seq=128..131072``: the first value, its doublings, and the last.
 
     >>> read_sweep("seq=100..500").values
     (100, 200, 400, 500)
@@ -74,7 +77,7 @@ def read_sweep(text: str) -> Sweep:
 
 
 def read_values(text: str, name: str) -> tuple[int, ...]:
-    """Read ``128..131072``, what a length is to be: doubling from the first to the last."""
+    """Read ``128..131072``, the range of a length: the first value, its doublings, and the last."""
     match, whole = re.fullmatch(r"([0-9]{1,30})\.\.([0-9]{1,30})", text), f"{name}={text}" if name else text
     if match is None or not name:
         refuse("T0694", f"a sweep is NAME=FROM..TO, not {quoted(whole)}")
@@ -90,9 +93,9 @@ def read_values(text: str, name: str) -> tuple[int, ...]:
 def growths(
     cost: Located, sweeps: Sequence[Sweep], metrics: frozenset[str] | None = None
 ) -> tuple[Growth, ...]:
-    """How figures grow with the last of some lengths, for all values of those before it.
+    """Return the growth of figures with the last of some lengths, for all values of the others.
 
-    What else is open is as in the example that a report shows.
+    Other open lengths have the values of the example that a report shows.
     """
     points = math.prod(len(sweep.values) for sweep in sweeps)
     if points > _MOST_POINTS or len({sweep.name for sweep in sweeps}) < len(sweeps):
@@ -108,7 +111,7 @@ def growths(
 def _growth_at(
     cost: Located, sweep: Sweep, fixed: Mapping[str, int], metrics: frozenset[str] | None
 ) -> Growth:
-    """How figures grow where other lengths are fixed; there are none where those break a condition."""
+    """Return the growth with other lengths fixed; it has no figures if these violate a condition."""
     try:
         there = _moved(cost, {**cost.point.given, **fixed}) if fixed else cost
     except Rejected as rejected:
@@ -119,12 +122,12 @@ def _growth_at(
 
 
 def _moved(cost: Located, dims: Mapping[str, int]) -> Located:
-    """A cost at other lengths; ``Rejected`` where a condition does not hold there."""
+    """Return the cost at other lengths; ``Rejected`` if a condition does not hold there."""
     return locate_study(Located, cost.study, dims, cost.weights, device=cost.device)
 
 
 def _swept(cost: Located, metrics: frozenset[str] | None) -> Iterator[tuple[str, str, Form | None]]:
-    """The figures of a sweep, as key, title and form: what is asked for; weights and times where given."""
+    """Yield key, title and form of every figure of a sweep: those asked for, weights, and times."""
     for measure in cost.measures:
         if measure.key in ("weights", "time"):
             unit = getattr(measure.form, "unit", UNIT)
@@ -142,13 +145,13 @@ def _titles(cost: Located, metrics: frozenset[str] | None) -> dict[str, str]:
 
 
 def _others(cost: Located, sweeps: Sequence[Sweep]) -> dict[str, int]:
-    """The lengths that are neither given nor swept, at the example: one that leaves open what is swept."""
+    """Return example values for lengths that are neither given nor swept, which leave swept lengths open."""
     swept = {open_symbol(cost.study, sweep.name).name: sweep.values for sweep in sweeps}
     found = _at_example(cost, swept)
     left = {symbol.name for symbol in cost.study.locate({**cost.point.given, **found}).missing}
     if swept.keys() <= left:
         return found
-    for values in product(*swept.values()):  # others follow from what is swept
+    for values in product(*swept.values()):  # other lengths follow from those that are swept
         point = cost.study.locate({**cost.point.given, **dict(zip(swept, values, strict=True))})
         found = _at_example(replace(cost, point=point), swept)
         if found or (point.complete and not point.problems):
@@ -157,16 +160,16 @@ def _others(cost: Located, sweeps: Sequence[Sweep]) -> dict[str, int]:
 
 
 def _at_example(cost: Located, swept: Container[str]) -> dict[str, int]:
-    """The lengths of the example that are neither given nor swept."""
+    """Return the lengths of the example that are neither given nor swept."""
     example = at_example(cost)
     told = {} if example is None else example.point.given
     return {name: value for name, value in told.items() if name not in cost.point.given and name not in swept}
 
 
 def growth(cost: Located, sweep: Sweep, metrics: frozenset[str] | None = None) -> Growth:
-    """Figures for every value of a length, and where parts overtake one another.
+    """Return figures for every value of a length, and where parts overtake each other.
 
-    Every value is a point like any other: what does not hold there has no figures.
+    Each value is checked like any other point: if a condition fails there, it has no figures.
     """
     study = cost.study
     symbol = open_symbol(study, sweep.name)
@@ -179,7 +182,7 @@ def growth(cost: Located, sweep: Sweep, metrics: frozenset[str] | None = None) -
 
 
 def open_symbol(study: Study, name: str) -> Symbol:
-    """The symbol of a length by its name; ``Rejected`` where it is not open."""
+    """Return the symbol of an open length by its name; ``Rejected`` if there is none."""
     form = None
     if isinstance(study, ModelStudy) and name in study.cost.dimensions:
         form = substitute(study.cost.dimensions[name], study.cost.equal)
@@ -208,7 +211,7 @@ def _row(
 
 
 def _outside(study: Study, rejected: Rejected) -> str:
-    """The condition that a point breaks; what is said of it where that is none of the study's."""
+    """Return the condition that a point violates, or the message if the study has no such condition."""
     (said, *_) = rejected.diagnostics
     return next((one.text for one in study.requirements if one.broken() == said), said.message)
 
@@ -217,14 +220,14 @@ def _outside(study: Study, rejected: Rejected) -> str:
 
 
 def parts_compared(study: Study) -> dict[str, Poly]:
-    """EOPs of the parts whose growth is compared: kinds of scopes, or operators; of a program, functions.
+    """Return the EOPs of the parts to compare: kinds of scopes, or operators; functions of a program.
 
-    Of what is only bounded nothing can be said to overtake anything.
+    Parts with bounds instead of counts are left out: nothing is known to overtake them.
     """
     if not isinstance(study, ModelStudy):
         told = study.total.histogram if study.total.status in _TOLD else {}
         return {f"{name} {space}": form for (name, space), form in told.items()}
-    # layers of one kind are taken together: numbers in names read ``*``
+    # layers of one kind are one part: numbers in names become ``*``
     scopes = by_scope(study.cost, study.adder, lambda step: re.sub(r"[0-9]+", "*", scope_of(step, 99)))
     groups = [
         group for group in (scopes if len(scopes) > 1 else study.operators) if group.figures.status in _TOLD
@@ -247,7 +250,7 @@ def _crossings(
     for parts in (parts_compared(study), _by_power(study.total.eops, symbol)):
         try:
             forms = {title: substitute(form, known) for title, form in parts.items()}
-        except ZeroDivisionError:  # a length that something is divided by is 0, inside of what is empty
+        except ZeroDivisionError:  # a divisor is 0 at the known lengths, in a part that is empty there
             continue
         for (a, f), (b, g) in combinations(forms.items(), 2):
             gap = _only(g - f, symbol)
@@ -262,7 +265,7 @@ def _crossings(
 
 
 def _overtaken(gap: Poly, symbol: Symbol, values: Sequence[int]) -> int | None:
-    """The length from which on a difference is positive up to the last; None where that is not told."""
+    """Return the length from which a difference is positive up to the last; None if that is not decided."""
     try:
         return positive_from(gap, symbol, values[0], values[-1])
     except (NotInteger, AlgebraBudget):
@@ -270,7 +273,7 @@ def _overtaken(gap: Poly, symbol: Symbol, values: Sequence[int]) -> int | None:
 
 
 def _only(gap: Poly, symbol: Symbol) -> Poly | None:
-    """A difference in one symbol, others divided out where that is possible; else None."""
+    """Return a difference in one symbol, after dividing by the others if possible; else None."""
     if gap.free <= {symbol}:
         return gap
     if gap.height:

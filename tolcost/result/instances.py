@@ -1,8 +1,8 @@
-"""Programs and operators analysed for the reports, each with the command that shows the same.
+"""Analyses of programs and operators for the reports, each with the command that shows the same figures.
 
-An instance is an operator with shapes and values for its inputs; lengths may be names.  An operator of
-another domain than ONNX's own has that before its name: ``ai.onnx.ml.Scaler``.  Nothing is kept: whoever
-needs an analysis twice holds on to it.
+An instance is an operator with shapes and values for its inputs; lengths may be names.  An operator outside
+of ONNX's own domain has its domain before its name: ``ai.onnx.ml.Scaler``.  No analysis is cached: callers
+that need one twice keep it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tolcost.syntax import parse
 
 
 class OperatorInstance(Struct, frozen=True):
-    """An operator with shapes and values for its inputs; ``outputs`` is how many are asked for."""
+    """An operator with shapes and values for its inputs; ``outputs`` is the number of outputs computed."""
 
     op: str
     shapes: PlainShapes = field(default_factory=dict)
@@ -34,22 +34,22 @@ class OperatorInstance(Struct, frozen=True):
 
 
 def lower_source(source: Source, library: Library, given: Mapping[str, Argument] | None) -> Elaborated:
-    """Lower a program with what is given of its inputs; its mistakes raise ``Rejected``."""
+    """Lower a program with shapes and values for its inputs; mistakes in it raise ``Rejected``."""
     return lower(read_program(source, library), given, source.name)
 
 
 def analyse_source(source: Source, library: Library, shapes: PlainShapes = MappingProxyType({})) -> Analysis:
-    """What a program costs, as it stands; ``shapes`` are those of inputs that leave theirs open."""
+    """Analyse a program as it is; ``shapes`` are those of inputs that leave theirs open."""
     given = arguments(parse(source), shapes, {}) if shapes else None
     return analyze_program(lower_source(source, library, given).program, source.name)
 
 
 def spec_of(op: str, library: Library) -> Spec:
-    """The definition of an operator by its name, with its domain before it where that is not ai.onnx."""
+    """Return the definition of an operator by its name, which includes the domain unless that is ai.onnx."""
     domain, _, name = op.rpartition(".")
     spec = library.find(domain, name)
     if spec is None:
-        known = entries(library, (op,))  # says which one may be meant, where there is none
+        known = entries(library, (op,))  # without a match, this suggests similar names
         full = (quoted(f"{entry.domain}.{entry.name}") for entry in known if entry.spec is not None)
         hint = f"with its domain it is {' or '.join(full)}" if domain == "" and known[0].domain else None
         refuse("T0663", f"there is no definition of {quoted(op)}", hint=hint)
@@ -57,7 +57,7 @@ def spec_of(op: str, library: Library) -> Spec:
 
 
 def file_of(op: str) -> str:
-    """Where the definition of an operator is.
+    """Return the path of an operator's definition.
 
     >>> file_of("Relu"), file_of("ai.onnx.ml.Scaler")
     ('specs/onnx/Relu.tol', 'specs/onnx.ml/Scaler.tol')
@@ -74,12 +74,12 @@ def lower_instance(instance: OperatorInstance, library: Library, other: Spec | N
 
 
 def analyse_instance(instance: OperatorInstance, library: Library) -> Analysis:
-    """What an operator costs at the shapes and values of an instance."""
+    """Analyse an operator at the shapes and values of an instance."""
     return analyze_program(lower_instance(instance, library).program, file_of(instance.op))
 
 
 def command_of(instance: OperatorInstance, file: str = "") -> str:
-    """The command line that analyses an instance, of the operator's definition or of another.
+    """Return the command line that analyses an instance, with the operator's definition or another file.
 
     >>> print(command_of(OperatorInstance("Softmax", {"input": ("n", 10)}, {"axis": 1})))
     tolcost analyze specs/onnx/Softmax.tol --symbolic --shape input=n,10 --attr axis=1

@@ -1,9 +1,9 @@
-"""What one form is against another, for all lengths: the one place where two of them are judged.
+"""Judge one form against another for all lengths; every comparison of two forms goes through here.
 
-A claim is proved, or shown by a shape; what a proof does not decide and no shape shows stays open.  Where a
-proof of the whole difference fails, many shapes are looked at, and the difference is written anew: in
-its factors, as a multiple of a count, in lengths counted from their least, in both cases of a clip.  Forms
-that are only bounds claim of their costs what the table of ``claims`` lets through.
+A claim is proved, or shown by a shape; what neither decides stays open.  If a proof of the whole
+difference fails, many shapes are tried, and the difference is rewritten: by its factors, as a multiple of
+a count, in lengths counted from their least values, and in both cases of a clip.  From forms that are only
+bounds, the table in ``claims`` decides what follows for the costs.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from tolcost.result.regions import proportion, sign_of, signs_of_one, try_shapes
 
 
 class FormJudgement(Struct, frozen=True):
-    """What is known of a new figure against an old one, with shapes that show it."""
+    """The claim about a new figure against an old one, with shapes that show it."""
 
     claim: Claim
     more: Witness | None = None
     less: Witness | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a claim that it is more or less somewhere without a shape at which it is."""
+        """Refuse a claim of more or less that no shape shows."""
         more = self.more is not None and self.more.left > self.more.right
         less = self.less is not None and self.less.left < self.less.right
         if (self.claim.more and not more) or (self.claim.less and not less):
@@ -54,11 +54,11 @@ class FormJudgement(Struct, frozen=True):
 
     @property
     def relation(self) -> Relation:
-        """The claim in one word."""
+        """The claim as a single word."""
         return self.claim.relation
 
     def of_costs(self, old: Certainty, new: Certainty) -> FormJudgement:
-        """Return what it says of the costs that two forms are, or are bounds of."""
+        """Return the claim about two costs whose forms, or bounds, these are."""
         return self.only(conclude(old, new, self.claim))
 
     def only(self, claim: Claim) -> FormJudgement:
@@ -69,7 +69,7 @@ class FormJudgement(Struct, frozen=True):
 def judge_forms(
     old: Poly, new: Poly, facts: tuple[Cond, ...] = (), counts: Sequence[Poly] = ()
 ) -> FormJudgement:
-    """Judge a new form by an old one; ``counts`` are known never to be negative.
+    """Judge a new form against an old one; ``counts`` are known never to be negative.
 
     >>> from tolcost.algebra import length
     >>> n = length("n")
@@ -82,7 +82,7 @@ def judge_forms(
 
 
 def order_of(left: Poly, right: Poly, facts: tuple[Cond, ...] = (), counts: Sequence[Poly] = ()) -> Order:
-    """Compare two forms for all lengths, with all that may show or prove a difference.
+    """Compare two forms for all lengths, with every available proof and shape.
 
     >>> from tolcost.algebra import length
     >>> n, m = length("n"), length("m")
@@ -107,7 +107,7 @@ def order_of(left: Poly, right: Poly, facts: tuple[Cond, ...] = (), counts: Sequ
 def _sides(
     witnesses: Iterable[Witness | None], found: Order, wanted: set[int]
 ) -> tuple[Witness | None, Witness | None]:
-    """Return shapes at which the left form is below, and above, as far as these are wanted."""
+    """Return shapes at which the left form is below and above the right one, as far as these are wanted."""
     below, above = found.below, found.above
     for shown in chain((None,), witnesses):
         if shown is not None and shown.left < shown.right:
@@ -120,7 +120,7 @@ def _sides(
 
 
 def unmet(conditions: Iterable[Cond], known: Sequence[Cond]) -> tuple[Cond, ...]:
-    """Return the conditions that do not follow from what is known, for all that is proved."""
+    """Return the conditions that are not proved from the known ones."""
     return tuple(one for one in conditions if prove(one, tuple(known)) is not True)
 
 
@@ -128,14 +128,14 @@ def unmet(conditions: Iterable[Cond], known: Sequence[Cond]) -> tuple[Cond, ...]
 
 
 def _tried(left: Poly, right: Poly, facts: Sequence[Cond]) -> Iterator[Witness]:
-    """Shapes of the kinds that are tried where nothing is proved, as far as both forms differ there."""
+    """Yield shapes at which both forms differ, among the shapes that are tried without a proof."""
     for tried in try_shapes(left, right, facts):
         if tried.old != tried.new:
             yield Witness(tuple(tried.point.items()), tried.old, tried.new)
 
 
 def _skewed(left: Poly, right: Poly, facts: Sequence[Cond]) -> Iterator[Assignment]:
-    """Shapes at which one or two lengths are large and the others small, or the other way round."""
+    """Yield shapes at which one or two lengths are large and the others small, or the reverse."""
     start = next(try_shapes(left, right, facts), None)
     symbols = sorted(start.point, key=lambda symbol: symbol.name) if start else []
     for low, high in ((1, 1000), (1000, 1), (2, 30), (30, 2)):
@@ -160,7 +160,7 @@ def _proved(gap: Poly, facts: tuple[Cond, ...], counts: Sequence[Poly]) -> bool:
 
 
 def never_negative(gap: Poly, facts: tuple[Cond, ...]) -> bool:
-    """Whether a difference is never negative, by its factors, from its least lengths, or case by case."""
+    """Whether a difference is proved never negative: by its factors, from the least lengths, or by cases."""
     if sign_of(gap, facts) == 1 or is_nonnegative(_from_least(gap, facts)):
         return True
     cases = clip_cases(gap)
@@ -168,7 +168,7 @@ def never_negative(gap: Poly, facts: tuple[Cond, ...]) -> bool:
 
 
 def _from_least(gap: Poly, facts: Sequence[Cond]) -> Poly:
-    """A difference in lengths counted from their least: where `w >= k - 1`, w is k - 1 and some more."""
+    """Rewrite a difference with lengths counted from their least: if `w >= k - 1`, w is k - 1 plus more."""
     for fact in facts:
         if isinstance(fact, Ge) and not fact.p.height:
             for symbol in sorted(fact.p.free, key=lambda symbol: symbol.name):
@@ -181,7 +181,7 @@ def _from_least(gap: Poly, facts: Sequence[Cond]) -> Poly:
 
 
 def clip_cases(gap: Poly) -> tuple[Poly, ...]:
-    """A difference without its clip of two lengths: where the first is the larger one, and the second."""
+    """Rewrite a difference without its clip of two lengths: with the first larger, and with the second."""
     for clip in generators_in(gap):
         if isinstance(clip, Relu) and len(clip.p.free) == 2 and not clip.p.height:
             first, second = sorted(clip.p.free, key=lambda symbol: -clip.p.terms.get((symbol,), 0))

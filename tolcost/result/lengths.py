@@ -1,8 +1,9 @@
-"""Which lengths of two costs are one: the same axis of the same input, whatever they are called.
+"""Match the lengths of two costs: axes of one input are one length, whatever their names.
 
-Inputs are paired by their names or by their places.  Where an axis is named by a length alone, that length
-is what stands there now; where shapes say more than a name, both are equal, which tells a length that nothing
-else tells, or binds lengths that were free.  ``diff`` and the gate ask this of analyses and of lock entries.
+Inputs are paired by name or by position.  If an old axis is a single length, the form at that axis now
+replaces it.  Any other axis gives an equation of two forms, which determines a length that nothing else
+determines, or restricts lengths that were free.  Both ``diff`` and the gate match lengths here, for analyses
+and for entries of a lock file.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from msgspec import Struct
 
 from tolcost.algebra import Cond, Poly, Symbol, eq, only_symbol, prove, substitute
 
-if TYPE_CHECKING:  # a check of what is sealed does without what costs programs
+if TYPE_CHECKING:  # checking a lock file must not load the analysis of programs
     from tolcost.cost.record import NamedType
 
 InputShape: TypeAlias = tuple[Poly, ...]
 
 
 class ShapedInput(Struct, frozen=True):
-    """An input by its name, with the shape of each of its components."""
+    """An input by its name, with the shapes of its components."""
 
     name: str
     shapes: tuple[InputShape, ...]
@@ -37,15 +38,15 @@ class AxisEquation(Struct, frozen=True):
     new: Poly
 
     def gap(self, symbols: Mapping[Symbol, Poly]) -> Poly:
-        """Return what has to be 0, where old symbols are these forms."""
+        """Return the form that must be 0, with forms substituted for old symbols."""
         return substitute(self.old, symbols) - self.new
 
 
 class MatchedLengths(Struct, frozen=True):
-    """What lengths of old inputs are in the new ones, and what has to hold for inputs to be the same.
+    """The forms that replace old lengths, and the equations that make inputs equal.
 
-    Each of the ``telling`` equations tells one length more; those that are ``open`` have old lengths that
-    stand nowhere by themselves.  The ``binding`` ones tell none and do not follow, each with its inputs.
+    Each of the ``telling`` equations determines another length.  Those that are ``open`` contain old lengths
+    that are not an axis by themselves.  The ``binding`` ones restrict free lengths, each with its inputs.
     """
 
     symbols: Mapping[Symbol, Poly]
@@ -55,12 +56,12 @@ class MatchedLengths(Struct, frozen=True):
 
 
 def shaped(inputs: Iterable[NamedType]) -> tuple[ShapedInput, ...]:
-    """Return inputs of an analysis by their shapes."""
+    """Return the inputs of an analysis with their shapes."""
     return tuple(ShapedInput(one.name, tuple(part.shape for part in one.type)) for one in inputs)
 
 
 def pairs_by_name(old: Sequence[ShapedInput], new: Sequence[ShapedInput]) -> tuple[InputPair, ...]:
-    """Pair inputs that have one name in both, and the others in their order."""
+    """Pair inputs that share a name, and the others in their order."""
     named = {one.name: one for one in new}
     shared = {one.name for one in old} & named.keys()
     others = ([one for one in side if one.name not in shared] for side in (old, new))
@@ -99,20 +100,20 @@ def match_lengths(pairs: Sequence[InputPair]) -> MatchedLengths:
 
 
 def shared_axes(old: ShapedInput, new: ShapedInput) -> Iterator[tuple[Poly, Poly]]:
-    """Give the axes of components that have as many."""
+    """Yield the axes of components whose ranks agree."""
     for before, after in zip(old.shapes, new.shapes, strict=False):
         if len(before) == len(after):
             yield from zip(before, after, strict=True)
 
 
 def _meant(symbol: Symbol, values: Sequence[Poly]) -> Poly:
-    """What a length is of what stands at its places now: where they differ, rather that of its name."""
+    """Choose the form that replaces a length: the length of its own name if present, else the first form."""
     named = (value for value in values if (now := only_symbol(value)) and now.name == symbol.name)
     return next(named, values[0])
 
 
 class _Equations:
-    """Sorts equations by what each tells beside those before it."""
+    """Sorts equations by what each adds to those before it."""
 
     def __init__(self, symbols: Mapping[Symbol, Poly]) -> None:
         self.symbols = symbols
@@ -123,7 +124,7 @@ class _Equations:
         self._new = {symbol for form in symbols.values() for symbol in form.free}
 
     def take(self, pair: InputPair, equation: AxisEquation) -> None:
-        """Take an equation for what it tells."""
+        """Sort an equation by the lengths that it determines, or drop it if it follows from others."""
         stands = equation.old.free <= self.symbols.keys()
         gap = equation.gap(self.symbols) if stands else equation.old - equation.new
         if stands and gap == 0:

@@ -1,10 +1,11 @@
-"""The metrics: one row each, from which all that shows, compares, limits or stores figures takes its list.
+"""The metrics: one row each, from which reports, comparisons, limits and stored figures take their lists.
 
-A new metric is a new row of ``METRICS``.  It says where its form comes from, how sure that is, and in which
-kinds of report it stands; reports, tables, documents, frames, sweeps, the gate, budgets and fleets go through
-the rows, and none of them names a metric that it does not treat in a way of its own.
+A new metric is a new row of ``METRICS``.  The row gives the source of its form, its basis, which decides how
+certain it is, and the places where it stands.  Reports, tables, documents, frames, sweeps, the gate, budgets
+and fleets read the rows; each names only metrics that it treats specially.
 
-Nothing that reads programs or models is imported here: the gate looks up names of metrics before it does.
+This module imports nothing that reads programs or models: the gate looks up names of metrics before it
+loads those.
 """
 
 from __future__ import annotations
@@ -31,29 +32,29 @@ if TYPE_CHECKING:
     from tolcost.show.document import Form, Json
 
 Weighings: TypeAlias = "Sequence[tuple[str, Weighed]]"
-"""Cost models by name, each with what it makes of a total."""
+"""Cost models by name, each with its weighted total."""
 Reaches: TypeAlias = "Callable[[Sequence[Poly]], bool]"
-"""Whether none of some forms is negative: there, every range has an element, and bounds may be exact."""
+"""Tells whether none of some forms is negative: then every range has an element, and bounds may be exact."""
 
 
 def is_anywhere(full: Sequence[Poly]) -> bool:
-    """Take every range to have an element, wherever that is."""
+    """Assume that every range has an element, whatever the lengths."""
     return True
 
 
 class MeasuredStudy(Struct, frozen=True, eq=False):
-    """A study as a report reads it: what cost models make of it, and where its ranges have elements."""
+    """A study as a report reads it: with the totals of cost models, and where its ranges have elements."""
 
     study: Study
     weighed: Weighings = ()
     reaches: Reaches = is_anywhere
 
     def certainty(self, metric: Metric) -> Certainty:
-        """Return how sure a metric of the whole is."""
+        """Return how certain a metric of the whole is."""
         return certainty_of(metric.basis, self.study, self.study.total, self.reaches)
 
 
-# === What a report says of a whole study.
+# === Measures: the figures of a whole study in a report.
 
 
 class Portion(Struct, frozen=True, eq=False):
@@ -66,7 +67,7 @@ class Portion(Struct, frozen=True, eq=False):
 
 
 class Measure(Struct, frozen=True, eq=False):
-    """A figure: its key for programs, its name for people, its closed form (None: not known), its parts."""
+    """A figure: its key, its label for people, its closed form (None if not known), and its parts."""
 
     key: str
     label: str
@@ -77,11 +78,11 @@ class Measure(Struct, frozen=True, eq=False):
     """False where only the parts are figures, as with the five atoms."""
     certainty: Certainty = "exact"
     said: str = ""
-    """Its certainty in words, where it is not the one that the status of a report tells."""
+    """Its certainty in words, unless the status of the report implies it."""
 
     @property
     def remark(self) -> str:
-        """The unit, and whether it is a bound; nothing of what is not known."""
+        """The unit, and whether the figure is a bound; empty if the figure is not known."""
         if self.form is None and self.headed:
             return ""
         return ", ".join(filter(None, (self.unit, self.said)))
@@ -112,18 +113,19 @@ Place: TypeAlias = Literal[
     "diff of operators",
     "fleet",
 ]
-"""Where a metric stands.
+"""The places where a metric stands.
 
-In reports on a program, a model or all runs of a model, and in JSON documents on them alone; in JSON of
-operators, scopes and nodes ("groups"), and as a column of these in tables, frames and pages; by lines of a
-source; in sweeps and lock files that do not say which metrics they want; in the gate at all; in comparisons;
-in fleets."""
+Reports on a program, a model or all runs of a model; JSON documents on them alone; JSON of operators, scopes
+and nodes ("groups"), and their columns in tables, frames and pages; lines of a source; sweeps and lock files
+that do not choose metrics; the gate; comparisons; fleets.
+"""
 
 Basis: TypeAlias = Literal[
     "counts", "bytes", "depth", "held", "counts over bytes", "counts over depth", "time"
 ]
-"""What a metric rests on, which decides how sure it is: how often functions are applied, which bytes are told
-apart, how deep a program is, only what a model holds, or several of these."""
+"""The basis of a metric, which decides how certain it is: counts of functions, the distinct bytes that move,
+the depth of a program, tensors that a model holds, quotients of these, or time.
+"""
 
 REPORTS: frozenset[Place] = frozenset(("program", "model", "runs"))
 PARTS: frozenset[Place] = frozenset(("groups", "columns"))
@@ -135,19 +137,19 @@ EVERYWHERE: frozenset[Place] = frozenset(
 
 
 class MetricDetail(Struct, frozen=True, kw_only=True, eq=False):
-    """What a JSON document says beside a metric: its key, its content, and where it stands."""
+    """A detail beside a metric in a JSON document: its key, its content, and where it stands."""
 
     key: str
     of: Callable[[Figures, Show], Json]
     stands: frozenset[Place]
     nodes: bool = False
-    """Whether single nodes have it, and not only operators and scopes."""
+    """Whether single nodes have it as well as operators and scopes."""
 
 
 class Metric(Struct, frozen=True, kw_only=True, eq=False):
-    """A metric: its key for programs, its name for people, where its form comes from, and where it stands.
+    """A metric: its key, its label for people, the source of its form, and the places where it stands.
 
-    A metric with ``of`` is one of any part of the work, and adds up over nodes; any other has a form of the
+    A metric with ``of`` applies to any part of the work, and adds up over nodes; any other has a form of the
     ``whole`` alone.
     """
 
@@ -159,30 +161,30 @@ class Metric(Struct, frozen=True, kw_only=True, eq=False):
     stands: frozenset[Place] = REPORTS | PARTS | DIFFS | {"gate"}
     basis: Basis = "counts"
     asked: str = ""
-    """The name that ``--metric`` asks for it by, where that is the name of another."""
+    """The name of another metric that ``--metric`` takes for it, if it has none of its own."""
     short: str = ""
-    """Its title over a column of a sweep, where its label is too long."""
+    """Its title over a column of a sweep, if its label is too long."""
     unit: str = ""
     amount: str = ""
     """The unit of a budget that needs no name of a metric, as in ``2.5 GFLOP``."""
     column: str = ""
-    """Its name as a column of parts, where that is not its key."""
+    """Its name as a column of parts, if that is not its key."""
     python: str = ""
-    """Its name in Python, where that is not its key."""
+    """Its name in Python, if that is not its key."""
     measured: Callable[[Metric, MeasuredStudy], Iterable[Measure]] | None = None
-    """How a report on the whole shows it, where that is more than its form."""
+    """Its figures in a report on the whole, if they are more than its form."""
     document: Callable[[Study, Show], Json] | None = None
-    """What a JSON document says of the whole, where that is not its form."""
+    """Its content in a JSON document on the whole, if that is not its form."""
     details: tuple[MetricDetail, ...] = ()
 
     def form(self, study: Study) -> Form | None:
-        """Return the closed form of the whole; None where it is not known."""
+        """Return the closed form of the whole; None if it is not known."""
         if self.whole is not None:
             return self.whole(study)
         return None if self.of is None else self.of(study.total)
 
     def measures(self, reading: MeasuredStudy) -> Iterable[Measure]:
-        """Yield what a report on the whole says of it."""
+        """Yield the figures of a report on the whole."""
         if self.measured is not None:
             return self.measured(self, reading)
         return (self.measure(reading, self.form(reading.study)),)
@@ -195,10 +197,10 @@ class Metric(Struct, frozen=True, kw_only=True, eq=False):
         headed: bool = True,
         label: str = "",
     ) -> Measure:
-        """Return a figure of the whole with its certainty, in words where the status does not tell it."""
+        """Return a figure of the whole with its certainty, in words unless the status implies it."""
         sure = reading.certainty(self)
         said = _SAID.get(self.basis, {}).get(sure, "")
-        if form is None and headed:  # of what is not known no more is told than the status
+        if form is None and headed:  # an unknown figure has the status alone
             sure, said = reading.study.total.status, ""
         return Measure(self.key, label or self.label, form, self.unit, parts, headed, sure, said)
 
@@ -215,11 +217,11 @@ _SAID: Mapping[Basis, Mapping[Certainty, str]] = {
     "counts over bytes": _QUOTIENT,
     "counts over depth": _QUOTIENT,
 }
-"""How certainties are told beside figures; that counts are an upper bound is the status of the report."""
+"""Words for certainties beside figures; counts need none for an upper bound, which is the report's status."""
 
 
 def certainty_of(basis: Basis, study: Study, figures: Figures, reaches: Reaches) -> Certainty:
-    """Return how sure a metric of some of the work of a study is."""
+    """Return how certain a metric is for some of the work of a study."""
     status, lacking, moved = figures.status, figures.status in INCOMPLETE, figures.traffic
     match basis:
         case "counts":
@@ -248,14 +250,14 @@ def _portions(counts: Mapping[CountKey, Poly]) -> tuple[Portion, ...]:
 
 
 def _eops(metric: Metric, reading: MeasuredStudy) -> Iterator[Measure]:
-    """Yield the EOPs, of a program by function and space."""
+    """Yield the EOPs; for a program with parts by function and space."""
     total = reading.study.total
     parts = _portions(total.histogram) if reading.study.report == "program" else ()
     yield metric.measure(reading, total.eops, parts)
 
 
 def _macs(metric: Metric, reading: MeasuredStudy) -> Iterator[Measure]:
-    """Yield the MACs, and what cost models make of all counts."""
+    """Yield the MACs, and the totals of cost models."""
     macs = metric.measure(reading, reading.study.total.macs)
     yield macs
     for name, value in reading.weighed:
@@ -263,7 +265,7 @@ def _macs(metric: Metric, reading: MeasuredStudy) -> Iterator[Measure]:
 
 
 def _bytes(metric: Metric, reading: MeasuredStudy) -> Iterator[Measure]:
-    """Yield the bytes: at most those, where lengths would tell elements apart that a closed form does not."""
+    """Yield the bytes, an upper bound if fewer may move once lengths are numbers."""
     moved = reading.study.total.traffic
     if reading.study.report != "program":
         yield metric.measure(reading, moved.total, label=f"{metric.label}, node by node")
@@ -274,14 +276,14 @@ def _bytes(metric: Metric, reading: MeasuredStudy) -> Iterator[Measure]:
 
 
 def _intensity(metric: Metric, reading: MeasuredStudy) -> Iterator[Measure]:
-    """Yield the functions for each byte: at least that, where bytes are at most those."""
+    """Yield the FLOPs per byte, a lower bound where the bytes are an upper bound."""
     ratio = reading.study.total.intensity
     if ratio is not None or reading.study.report != "program":
         yield metric.measure(reading, ratio)
 
 
 def _peak(metric: Metric, reading: MeasuredStudy) -> Iterator[Measure]:
-    """Yield the peak, which may be more where the sizes of some values are not known."""
+    """Yield the peak, which is a lower bound if the sizes of some values are not known."""
     peak = reading.study.peak
     found = metric.measure(reading, None if peak is None else peak.bytes)
     if reading.study.report == "runs":
@@ -294,7 +296,7 @@ _TREES = "associative reduces as trees"
 
 
 def _span(metric: Metric, reading: MeasuredStudy) -> Iterator[Measure]:
-    """Yield the depth of a program, in which reduces are chains, and beside it that with trees."""
+    """Yield the depth of a program with reduces as chains, and beside it the depth with trees."""
     span = reading.study.span
     differs = span is not None and span.tree != span.chain
     tree = (Portion("tree", "", span.tree, _TREES),) if span is not None and differs else ()
@@ -330,12 +332,12 @@ def _traffic_json(figures: Figures, show: Show) -> Json:
 
 
 def _moves_all(figures: Figures, show: Show) -> bool:
-    """Tell whether no other number of bytes moves than is told."""
+    """Whether the bytes that move are exact."""
     return certainty_of("bytes", show.cost.study, figures, show.reaches) == "exact"
 
 
 def _is_deep(figures: Figures, show: Show) -> bool:
-    """Tell whether a depth is known to be no less than is told."""
+    """Whether the depth is exact."""
     study = show.cost.study
     return study.depth is not None and certainty_of("depth", study, figures, show.reaches) == "exact"
 
@@ -532,11 +534,11 @@ METRICS: tuple[Metric, ...] = (
 )
 
 
-# ---- lists of it -------------------------------------------------------------------------------------
+# ---- lists of metrics --------------------------------------------------------------------------------
 
 
 def metrics_in(place: Place) -> tuple[Metric, ...]:
-    """Return the metrics that stand somewhere, in the order of reports.
+    """Return the metrics that stand at a place, in the order of reports.
 
     >>> [metric.key for metric in metrics_in("columns")]
     ['eops', 'flops', 'macs', 'bytes']
@@ -545,24 +547,24 @@ def metrics_in(place: Place) -> tuple[Metric, ...]:
 
 
 def keys_in(place: Place) -> tuple[str, ...]:
-    """Return the keys of the metrics that stand somewhere."""
+    """Return the keys of the metrics that stand at a place."""
     return tuple(metric.key for metric in metrics_in(place))
 
 
 LEADING = METRICS[0].key
-"""What a cost is told by where there is room for one metric: parts have a share of it, and go by it."""
+"""The metric that represents a cost where there is room for one: shares and the order of parts use it."""
 COLUMNS = metrics_in("columns")
-"""What every part of the work has, and what adds up over parts."""
+"""The metrics of every part of the work, which add up over parts."""
 HELD = next(metric.column for metric in METRICS if metric.key == "params")
-"""The column of what parts hold: it adds up, too, but is no work."""
+"""The column of the parameters that parts hold: it adds up as well, but is not work."""
 AMOUNTS: tuple[str, ...] = (*(metric.key for metric in COLUMNS), HELD)
 TITLES: Mapping[str, str] = {metric.key: metric.label for metric in COLUMNS}
 BASES: Mapping[str, Basis] = {metric.key: metric.basis for metric in METRICS}
-"""What metrics rest on, by key."""
+"""The basis of each metric, by key."""
 NAMES: Mapping[str, str] = {metric.key: metric.python for metric in METRICS if metric.python}
-"""What metrics are called in Python, where that is not their key."""
+"""The Python names of metrics, if they are not their keys."""
 PYTHON: frozenset[str] = frozenset(metric.python or metric.key for metric in METRICS)
-"""What a figure may be called in Python, whether or not a study has it."""
+"""All names that a figure may have in Python, whether or not a study has the figure."""
 _BELONGS: Mapping[str, str] = {
     **{detail.key: metric.asked or metric.key for metric in METRICS for detail in metric.details},
     **{metric.key: metric.asked or metric.key for metric in METRICS},
@@ -579,16 +581,16 @@ def asked_by(place: Place) -> tuple[str, ...]:
 
 
 def is_asked(key: str, metrics: frozenset[str] | None) -> bool:
-    """Tell whether a measure is among those asked for; None asks for all."""
+    """Whether a measure is among the metrics that were asked for; None asks for all."""
     return metrics is None or _BELONGS.get(key, key) in metrics
 
 
 GATE: Mapping[str, Metric] = {metric.key: metric for metric in METRICS if "gate" in metric.stands}
-"""What the gate can hold, by key."""
+"""The metrics that the gate checks, by key."""
 
 
 def gated() -> tuple[Metric, ...]:
-    """Return the metrics that the gate can hold: counts first, and what is only held last."""
+    """Return the metrics that the gate checks: counts first, and metrics of held tensors last."""
     order: tuple[Basis, ...] = ("counts", "bytes", "depth", "held")
     return tuple(sorted(GATE.values(), key=lambda metric: order.index(metric.basis)))
 
@@ -597,7 +599,7 @@ def gated() -> tuple[Metric, ...]:
 
 
 def whole_json(study: Study, show: Show, metrics: frozenset[str] | None) -> dict[str, Json]:
-    """Write the metrics of a whole that are asked for, each with its details."""
+    """Return the metrics of a whole that were asked for, with their details, as data."""
     found: dict[str, Json] = {}
     places: set[Place] = {study.report, _DOCUMENTS.get(study.report, study.report)}
     for metric in METRICS:
@@ -613,7 +615,7 @@ _DOCUMENTS: Mapping[Place, Place] = {"model": "model document", "runs": "runs do
 
 
 def part_json(figures: Figures, show: Show, metrics: frozenset[str] | None, node: bool) -> dict[str, Json]:
-    """Write the metrics of a part that are asked for; what is not costed is not known to cost nothing."""
+    """Return the metrics of a part that were asked for, as data; if it is not costed, null instead of 0."""
     found: dict[str, Json] = {}
     for metric in metrics_in("groups"):
         if not is_asked(metric.key, metrics):

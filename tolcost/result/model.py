@@ -1,4 +1,4 @@
-"""Everything there is to tell about a model's cost, worked out when it is asked for."""
+"""The study of a model, with figures computed when they are first asked for."""
 
 from __future__ import annotations
 
@@ -74,15 +74,15 @@ _INCOMPLETE = {
     "no bound": "THE TOTAL IS NO BOUND",
     "invalid": "THE MODEL IS INVALID",
 }
-"""How the coverage ends where some nodes are not costed, by the status of the total."""
+"""The end of the coverage line if some nodes are not costed, by the status of the total."""
 _LARGE = 250_000
-"""A file of more bytes has many nodes, or weights that take long anyway."""
+"""Files above this size have many nodes, or large weights: pausing the garbage collector pays off there."""
 
 
 class Wanted(Struct, frozen=True):
-    """What is said of a model: lengths by name or place, shapes of inputs, assumptions about lengths.
+    """The settings for a model: lengths by name or position, shapes of inputs, assumptions about lengths.
 
-    ``lenient``: lengths that the model does not have are meant for other models.
+    ``lenient``: lengths that the model does not have are ignored, since they are meant for other models.
     """
 
     dims: Mapping[str, int] = field(default_factory=dict)
@@ -92,11 +92,11 @@ class Wanted(Struct, frozen=True):
 
 
 class ModelStudy(Study, dict=True, frozen=True):
-    """A model that was walked; figures that take long are worked out once, when first asked for.
+    """A model that was walked; costly figures are computed when they are first asked for, and kept.
 
-    ``walked`` are the lengths that were numbers from the start, ``told`` those that shapes have numbers for,
-    and ``untold`` is the study without these: what is the largest of many forms comes from there, so that
-    it is the same however a length is told.
+    ``walked`` are the lengths that were numbers during the walk, ``told`` those that shapes fix to numbers,
+    and ``untold`` is the study without the latter: the largest of many forms is chosen there, so that the
+    choice does not depend on how a length was given.
     """
 
     cost: GraphCost
@@ -110,7 +110,7 @@ class ModelStudy(Study, dict=True, frozen=True):
     report = "model"
 
     def __reduce__(self) -> tuple[object, ...]:
-        """The model and what is said of it: where a copy is read the model is walked again."""
+        """Pickle the model and its settings; reading it walks the model again."""
         said = (dict(self.walked), dict(self.told), self.assumed.texts)
         folders = tuple(map(str, self.cost.session.library.roots[:-1]))
         return walked_again, (self.file, self.model, folders, *said, self._held())
@@ -120,7 +120,7 @@ class ModelStudy(Study, dict=True, frozen=True):
 
     @property
     def model(self) -> Model:
-        """The model."""
+        """The graph that was walked."""
         return self.cost.model
 
     @cached_property
@@ -130,7 +130,7 @@ class ModelStudy(Study, dict=True, frozen=True):
 
     @cached_property
     def peak(self) -> Peak | None:
-        """The most memory that activations take at once."""
+        """The peak memory of activations."""
         if self.untold is None:
             return peak_memory(self.cost)
         found = self.untold.peak
@@ -138,13 +138,13 @@ class ModelStudy(Study, dict=True, frozen=True):
 
     @cached_property
     def depth(self) -> Depth | None:
-        """The longest chain of functions, at most."""
+        """The longest chain of functions, as an upper bound."""
         found = depth_of(self.cost) if self.untold is None else self.untold.depth
         return None if found is None else found.map_forms(self.adder.settle)
 
     @property
     def merged(self) -> tuple[tuple[str, str], ...]:
-        """Lengths of inputs, and those that data decides, that turned out to be others, and which."""
+        """Lengths of inputs, and data-dependent lengths, that proved equal to others, each with its form."""
         equal = self.cost.equal
         decided = {symbol.name: atom(symbol) for symbol in equal if symbol.kind == "data"}
         return tuple(
@@ -157,18 +157,18 @@ class ModelStudy(Study, dict=True, frozen=True):
 
     @property
     def unlisted(self) -> tuple[str, ...]:
-        """Inputs of nodes in types that ONNX does not list for their operators, each once."""
+        """Inputs of nodes whose types ONNX does not list for the operator, each once."""
         parts = (lowered for applied in self.cost.nodes for lowered, _ in applied.parts)
         return tuple(dict.fromkeys(text for lowered in parts for text in lowered.unlisted))
 
     def types(self, put: Callable[[Form], Form | None]) -> Iterator[tuple[str, str, str]]:
-        """Inputs and outputs, as in ``float32 [batch, 768]``."""
+        """Yield inputs and outputs, as in ``float32 [batch, 768]``."""
         graph = self.model.graph
         for way, names in (("input", [given.name for given in graph.inputs]), ("output", graph.outputs)):
             yield from ((way, name, _type(self.cost.known(name), self.adder.settle)) for name in names)
 
     def head(self) -> Iterator[Fact]:
-        """How much is costed, and the versions of the operators."""
+        """Yield the coverage, the first invalid node, and the versions of operators."""
         versions = ", ".join(f"{d or 'ai.onnx'} {v}" for d, v in sorted(self.model.opsets.items()))
         partly = f": {_INCOMPLETE[self.total.status]}" if self.coverage.missing else ""
         yield Fact("coverage", f"{self.coverage.text}{partly}")
@@ -184,7 +184,7 @@ class ModelStudy(Study, dict=True, frozen=True):
             yield Fact("opset", "the model names none", "the newest definitions are taken")
 
     def remarks(self) -> Iterator[Fact]:
-        """Lengths that are one, and shapes that only the file tells."""
+        """Yield remarks on equal lengths, optional inputs, sequences, the order of nodes, and bounds."""
         yield from (Fact("one length", f"{name} is {other}") for name, other in self.merged)
         for given in self.model.graph.inputs:
             if given.optional:
@@ -213,7 +213,7 @@ class ModelStudy(Study, dict=True, frozen=True):
             yield Fact("bounded by", _first_of(bounds), "data decides what they compute")
 
     def _about_parameters(self) -> Iterator[Fact]:
-        """Why a file may hold fewer parameters, or more, than the module that it was exported from."""
+        """Explain why a file may hold fewer or more parameters than the module that it was exported from."""
         shared = self.adder.held(self.cost).shared
         if shared:
             many = total_of(product_of(tensor.shape) for tensor in shared)
@@ -236,11 +236,11 @@ class ModelStudy(Study, dict=True, frozen=True):
                 yield Fact("attention", f"{calls} written as several operators", said)
 
     def compared_parts(self) -> Iterator[tuple[str, str, Poly]]:
-        """Totals by operator."""
+        """Yield the totals by operator."""
         return compared_by_operator(self.operators)
 
     def groups(self, by: str) -> tuple[Group, ...]:
-        """Figures by node, operator or scope, in order of appearance."""
+        """Return figures by node, operator or scope, in order of appearance."""
         if by == "node":
             return tuple(self._nodes())
         if by == "op":
@@ -248,7 +248,7 @@ class ModelStudy(Study, dict=True, frozen=True):
         return by_scope(self.cost, self.adder, lambda step: scope_of(step, 2))
 
     def rows(self, by: str, depth: int) -> tuple[TableRow, ...]:
-        """The rows of a table by operator, node or scope."""
+        """Return the rows of a table by operator, node or scope."""
         match by:
             case "node":
                 return node_rows(self.cost, self.adder)
@@ -262,40 +262,40 @@ class ModelStudy(Study, dict=True, frozen=True):
             yield Group(step.name or step.title, 1, self.adder.node(applied))
 
     def record(self, cost: Located, metrics: frozenset[str] | None) -> dict[str, Json]:
-        """What the document of ``model`` holds."""
+        """Return the document of ``tolcost model``."""
         return model_record(self, cost, metrics)
 
     def steps(self, by: str) -> tuple[TimedNodes, ...]:
-        """The work of nodes: every one by itself, or equal ones together under their operator."""
+        """Return the work of nodes: each by itself, or equal nodes together under their operator."""
         return steps_of(self.cost, self.adder, by)
 
     def fused(self) -> CallWork | None:
-        """All products, and of parameters and inputs what nodes read of them at all."""
+        """Return the work of the fused model: all products, and the bytes of sources and outputs alone."""
         return fused_work(self.cost, self.adder, self.total)
 
     @property
     def general(self) -> Mapping[str, Symbol]:
-        """The lengths that stayed symbols; none where a point may need another walk."""
-        taken = any(symbol.kind == "data" for symbol in self.cost.equal)  # where it is 1, it need not be that
+        """The lengths that stayed symbols; none if other lengths may need another walk."""
+        taken = any(symbol.kind == "data" for symbol in self.cost.equal)  # where it is 1, they may differ
         if self.walked or self.told or self.coverage.missing or taken:
             return {}
         return super().general
 
     @property
     def names(self) -> set[str]:
-        """What numbers may be given for: lengths, what data decides, and what is found to be one of these."""
+        """The names that may be given numbers: all lengths, and those that equal a form in others."""
         return {*self.cost.dimensions, *(symbol.name for symbol in (*self.symbols, *self._settled_data()))}
 
     def _settled_data(self) -> Iterator[Symbol]:
-        """What data decides and figures need not mention: it is something else, or conditions need it."""
+        """Yield data-dependent lengths that figures need not mention: those of equations and conditions."""
         needed = (s for one in self.requirements for form in polys_of(one.condition) for s in form.free)
         return (s for s in (*self.cost.equal, *needed) if s.kind == "data")
 
     def check_names(self, dims: Iterable[str]) -> None:
-        """Any name will do here: what it means is found out where the model is put at lengths."""
+        """Accept any name: its meaning is found when the model is located at lengths."""
 
     def at(self, dims: Mapping[str, int]) -> tuple[Study, Point]:
-        """Put the model at lengths; where its general form does not hold there, it is walked at them."""
+        """Locate the model at lengths; if its general form does not hold there, walk it with numbers."""
         if self.assumed.texts:
             return self._assumed_at(dims)
         shaped, asked = self._asked(dims)
@@ -309,7 +309,7 @@ class ModelStudy(Study, dict=True, frozen=True):
         point = general.locate(named)
         if not named or not (point.problems or general.coverage.missing or _broadcasts(general, point)):
             return general, point
-        # A length that conditions leave nothing but 0 for is none: 3*n == 2*n fits no n.
+        # A length for which conditions leave only 0 has no solution: 3*n == 2*n fits no n.
         solved = {name: point.dims[name] for name in general.cost.dimensions if point.dims.get(name, 0) > 0}
         for numbers in _numbers_tried(named, {**solved, **named}):
             again = walked(self.file, shaped, self.cost.session, numbers)
@@ -319,12 +319,12 @@ class ModelStudy(Study, dict=True, frozen=True):
         return general, point.checked()
 
     def _asked(self, dims: Mapping[str, int]) -> tuple[Model, Mapping[str, int]]:
-        """The model with other numbers for lengths that it fixes, and the other lengths by their names."""
+        """Return the model with new numbers for lengths that it fixes, and the other lengths by name."""
         shaped, asked = with_lengths(self.model, dims)
         return shaped, in_lengths(asked, self.cost.formed)
 
     def _assumed_at(self, dims: Mapping[str, int]) -> tuple[Study, Point]:
-        """Put the model at lengths that its assumptions allow: its form holds there, or none does."""
+        """Locate the model at lengths under its assumptions; ``Rejected`` where its form does not hold."""
         shaped, asked = self._asked(dims)
         study = self
         if shaped.graph.inputs != self.model.graph.inputs:
@@ -333,7 +333,7 @@ class ModelStudy(Study, dict=True, frozen=True):
         return study, study.locate({**self.told, **asked}).checked()
 
     def with_numbers(self, told: Mapping[str, int]) -> ModelStudy:
-        """This study with numbers in place of lengths: the same figures as at the point they make."""
+        """Substitute numbers for lengths; the figures equal those at the resulting point."""
         there, point = self.at(told)
         assert isinstance(there, ModelStudy)
         point.checked()
@@ -343,7 +343,7 @@ class ModelStudy(Study, dict=True, frozen=True):
         return replace(made, told=told, untold=there)
 
     def assuming(self, texts: Sequence[str], lenient: bool = False) -> ModelStudy:
-        """The model under assumptions, put in place of lengths everywhere."""
+        """Return the model under assumptions, with their forms substituted for lengths everywhere."""
         if not texts:
             return self
         names = {symbol.name: atom(symbol) for symbol in self.symbols}
@@ -354,31 +354,31 @@ class ModelStudy(Study, dict=True, frozen=True):
         return replace(study, told=self.told, untold=untold)
 
     def locate(self, dims: Mapping[str, int]) -> Point:
-        """Where the general form of the model is, at lengths given by name."""
+        """Return the point of the general form at lengths given by name."""
         own = {s.name: s for s in self._settled_data()}
         own |= {s.name: s for form in self.cost.dimensions.values() for s in form.free}
         put = self.assumed.put
         equal = {
             symbol: form
             for symbol, form in self.cost.equal.items()
-            if symbol not in put and not is_version(symbol, form)  # conditions say what they need
+            if symbol not in put and not is_version(symbol, form)  # conditions cover versions
         }
         return locate(self.symbols, self.requirements, dims, own, equal, put)
 
 
 def _digits(form: Poly) -> str:
-    """A form, with commas where it is a number."""
+    """Write a form; a number is grouped by commas."""
     return to_text(form) if form.constant is None else f"{form.constant:,}"
 
 
 def _first_of(names: Sequence[str]) -> str:
-    """The first names of a list, and how many more there are."""
+    """Write the first names of a list, and the number of the others."""
     more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
     return ", ".join(names[:_MOST_NAMED]) + more
 
 
 def compared_by_operator(operators: Iterable[Group]) -> Iterator[tuple[str, str, Poly]]:
-    """Yield what a comparison of models is about besides totals, as far as operators are costed."""
+    """Yield the figures by operator that a comparison of models lists, as far as they are known."""
     for group in operators:
         for metric in metrics_in("diff of operators"):
             form = group.figures.told_of(metric)
@@ -387,9 +387,10 @@ def compared_by_operator(operators: Iterable[Group]) -> Iterator[tuple[str, str,
 
 
 def _numbers_tried(named: Mapping[str, int], solved: Mapping[str, int]) -> Iterator[Mapping[str, int]]:
-    """Lengths to walk with as numbers where no general form holds: those that broadcast, then all.
+    """Yield numbers to walk with if no general form holds: given lengths up to 1, all given, all solved ones.
 
-    What stays a symbol costs what it costs everywhere: numbers make more of a model's values known.
+    Lengths up to 1 come first because they may broadcast.  A length that stays a symbol has its general cost;
+    numbers make more values of the model known.
     """
     few = {name: number for name, number in named.items() if number <= 1}
     yield from ([few] if 0 < len(few) < len(named) else [])
@@ -398,10 +399,10 @@ def _numbers_tried(named: Mapping[str, int], solved: Mapping[str, int]) -> Itera
 
 
 def _better(again: ModelStudy, there: Point, general: ModelStudy, point: Point) -> bool:
-    """Whether numbers from the start say more than the general form does.
+    """Whether a walk with numbers tells more than the general form.
 
-    Two lengths may be one in general and still differ where one of them is 1, and a rank may depend on one.
-    What is only checked when it runs says nothing against a condition that does not hold here.
+    Two lengths may be equal in general and still differ where one of them is 1, and a rank may depend on a
+    length.  A condition that is only checked at run time does not refute one that fails here.
     """
     if there.problems or not _unproved(again) <= _unproved(general):
         return False
@@ -410,19 +411,19 @@ def _better(again: ModelStudy, there: Point, general: ModelStudy, point: Point) 
 
 
 def _broadcasts(study: ModelStudy, point: Point) -> bool:
-    """Whether a length that only data decides was taken for one that is 1 here, and so need not be it."""
+    """Whether a data-dependent length was equated with a form that is 1 here, and so may differ from it."""
     taken = (form for symbol, form in study.cost.equal.items() if symbol.kind == "data")
     return any(form_at(form, point.values) == 1 for form in taken)
 
 
 def _unproved(study: ModelStudy) -> set[int]:
-    """The nodes of which something must hold at every coordinate, and could not be proved."""
+    """Return the nodes with conditions at every coordinate that could not be proved."""
     nodes = enumerate(study.cost.nodes)
     return {n for n, applied in nodes if any(part.unproved for part, _ in applied.parts)}
 
 
 def walked(file: str, model: Model, session: Session, numbers: Mapping[str, int] | None = None) -> ModelStudy:
-    """Walk a model, with some lengths as numbers from the start."""
+    """Walk a model, with numbers for some lengths from the start."""
     return _study(file, analyze_graph(model, session, numbers), numbers or {})
 
 
@@ -435,7 +436,7 @@ def walked_again(
     texts: Sequence[str],
     held: tuple[Poly | None, ...],
 ) -> ModelStudy:
-    """A study that was kept, or came from another process; definitions that changed since are refused."""
+    """Walk a pickled study again; ``Rejected`` if definitions have changed its cost since."""
 
     def walk() -> ModelStudy:
         study = walked(file, model, Session(open_library(folders)), numbers)
@@ -476,7 +477,7 @@ def _study(file: str, cost: GraphCost, numbers: Mapping[str, int], assuming: Ass
 
 
 def _symbols(cost: GraphCost, total: Figures) -> tuple[Symbol, ...]:
-    """The symbols that totals mention, and lengths of inputs that remain."""
+    """Return the symbols in totals, and the remaining lengths of inputs."""
     moved = (*total.traffic.read.values(), *total.traffic.written.values())
     forms = (total.eops, total.macs, *total.atoms.values(), *total.index.values(), *moved)
     given = (substitute(form, cost.equal) for form in cost.dimensions.values())
@@ -485,7 +486,7 @@ def _symbols(cost: GraphCost, total: Figures) -> tuple[Symbol, ...]:
 
 
 def _inputs(cost: GraphCost) -> Iterator[NamedType]:
-    """The inputs of a model whose types are known, in terms of the lengths that remain."""
+    """Yield the inputs of a model whose types are known, in the remaining lengths."""
     for declared in cost.model.graph.inputs:
         parts = tuple(_parts(cost.known(declared.name), cost))
         if parts:
@@ -504,7 +505,7 @@ def _parts(known: Known | None, cost: GraphCost) -> Iterator[Part]:
 
 
 def _type(known: Known | None, settle: Callable[[Poly], Poly]) -> str:
-    """The space and shape of something known."""
+    """Write the space and shape of a known value."""
     if isinstance(known, Inputs):
         return f"sequence of {', '.join(_type(item, settle) for item in known.items) or 'nothing'}"
     found = None if known is None else as_tensor(known)
@@ -518,7 +519,7 @@ def _type(known: Known | None, settle: Callable[[Poly], Poly]) -> str:
 
 
 def model_cost(model: Model, file: str, session: Session, wanted: Wanted) -> Cost:
-    """What a model costs, as it is wanted."""
+    """Return the cost of a model under the given settings."""
     opened, told, forms = with_shapes(model, wanted.shapes)
     shaped, dims = with_lengths(opened, wanted.dims, told)
     study = walked(file, shaped, session)
@@ -534,18 +535,18 @@ def model_cost(model: Model, file: str, session: Session, wanted: Wanted) -> Cos
 
 
 def study_file(path: Path, session: Session, wanted: Wanted | None = None) -> ModelStudy:
-    """The study behind the cost of a model file."""
+    """Return the study behind the cost of a model file."""
     return of_model(file_cost(path, session, wanted))
 
 
 def of_model(cost: Located) -> ModelStudy:
-    """The study behind a cost that is a model's."""
+    """Return the study behind a cost, which must be that of a model."""
     assert isinstance(cost.study, ModelStudy)
     return cost.study
 
 
 def file_cost(path: Path, session: Session, wanted: Wanted | None = None) -> Cost:
-    """Read a model file, and give what it costs; a program is pointed to where it belongs."""
+    """Read a model file and return its cost; the error for a program names the command for programs."""
     if path.suffix == ".tol":
         hint = f"`tolcost analyze {path}`; in Python, `tolcost.analyze`"
         refuse("T0673", f"{quoted(str(path))} is a program, not an ONNX model", hint=hint)
@@ -556,13 +557,13 @@ def file_cost(path: Path, session: Session, wanted: Wanted | None = None) -> Cos
 def _is_large(path: Path) -> bool:
     try:
         return path.stat().st_size > _LARGE
-    except OSError:  # reading it will say what is wrong
+    except OSError:  # reading the file reports the error
         return False
 
 
 @contextmanager
 def _without_collector() -> Iterator[None]:
-    """Nothing made while reading is garbage; looking for some all the time takes a third of it."""
+    """Pause the garbage collector: reading makes no garbage, and collection takes a third of the time."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -572,11 +573,11 @@ def _without_collector() -> Iterator[None]:
             gc.enable()
 
 
-# === What machines read of a model's cost: figures, groups and nodes as a document, and notes for its file.
+# === The model as data: a document of figures, groups and nodes, and notes for its file.
 
 
 def model_record(study: ModelStudy, cost: Located, metrics: frozenset[str] | None = None) -> dict[str, Json]:
-    """What the document of ``model`` holds; ``metrics`` are the figures asked for."""
+    """Return the document of ``tolcost model``; ``metrics`` are the figures that were asked for."""
     types: dict[str, list[Json]] = {"input": [], "output": []}
     for way, name, kind in study.types(cost.value):
         types[way].append({"name": name, "type": kind})
@@ -628,7 +629,7 @@ def _coverage_json(study: ModelStudy) -> dict[str, Json]:
 
 
 def _nodes_json(study: ModelStudy, cost: Located, metrics: frozenset[str] | None) -> list[Json]:
-    """Every node; nodes of one kind share their figures, which are written out once."""
+    """Return every node; nodes of one kind share their figures, which are computed once."""
     cache: dict[Applied, dict[str, Json]] = {}
     found: list[Json] = []
     for step, applied in study.cost.steps:
@@ -654,7 +655,7 @@ def _nodes_json(study: ModelStudy, cost: Located, metrics: frozenset[str] | None
 def group_json(
     cost: Located, group: Group, by: str, metrics: frozenset[str] | None = None
 ) -> dict[str, Json]:
-    """A group, in closed forms, and in numbers where every length is known."""
+    """Return a group in closed forms, and in numbers if every length is known."""
     figures = part_json(group.figures, Show(cost), metrics, node=False)
     named: dict[str, Json] = {by: group.title, "nodes": group.nodes}
     found = {**named, **figures, "status": group.figures.status}
@@ -666,7 +667,7 @@ def group_json(
 
 
 def node_notes(study: ModelStudy, cost: Located) -> tuple[list[dict[str, str]], dict[str, str]]:
-    """What is noted at every node, and on the whole model: numbers where every length is known."""
+    """Return notes for every node and for the whole model: numbers if every length is known."""
 
     def notes(figures: Figures) -> dict[str, str]:
         known = cost.point.complete

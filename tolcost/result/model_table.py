@@ -1,6 +1,6 @@
-"""A model on a screen: its figures and its table, in numbers at a point or in closed forms.
+"""A model on a screen: its figures and its table, as numbers at a point or as closed forms.
 
-Forms are cut to what leads, and what recurs in them gets a name.
+Forms are cut to their leading terms, and recurring parts of them get names.
 """
 
 from __future__ import annotations
@@ -44,11 +44,12 @@ _OF = {
     "scope": ("nodes", "eops", "share", "macs", "bytes", "parameters", "intensity"),
 }
 _FORM, _TITLE = 44, 36
+"""The widest form and the widest title in a cell, in characters."""
 DEPTH = 2
 
 
 class TableView(Struct, frozen=True):
-    """What the table is by, and what is shown of it; ``columns`` None: those that fit."""
+    """The settings of a table: parts, columns, order and depth; ``columns`` None selects those that fit."""
 
     by: str = "op"
     columns: tuple[str, ...] | None = None
@@ -60,7 +61,7 @@ class TableView(Struct, frozen=True):
 
 
 def shown_rows(cost: Located, at: Located | None, view: TableView) -> list[TableRow]:
-    """The rows of a model's table: sorted, cut to the top, with those that cost nothing as one."""
+    """Return the rows of a model's table: sorted, cut to the top, with those that cost nothing in one row."""
     rows = cost.study.rows(view.by, view.depth)
     sort = view.sort or (LEADING if view.by == "op" or view.top is not None else None)
     return chosen(rows, sort, view.top, _sizes(rows, sort, at or cost), _FIRST[view.by][1])
@@ -69,7 +70,7 @@ def shown_rows(cost: Located, at: Located | None, view: TableView) -> list[Table
 def model_table(
     cost: Located, at: Located | None, view: TableView, rows: Sequence[TableRow], named: Subterms
 ) -> ReportTable:
-    """The table of a model: numbers at a point; closed forms where there is none, or they are asked for."""
+    """Return the table of a model: numbers at a point; closed forms without a point, or if ``symbolic``."""
     measure = view.sort if view.sort in AMOUNTS else LEADING
     names = columns_of(cost, at, view)
     cells = _Cells(at, view, measure, _total(rows, measure, at), named)
@@ -83,13 +84,13 @@ def model_table(
 
 
 def _end(title: str) -> str:
-    """A title that leaves room for figures; names tell apart at their ends."""
+    """Shorten a title from its beginning: names differ at their ends."""
     room = _TITLE - (len(title) - len(title.lstrip()))
     return title if len(title) <= _TITLE else f"{title[: _TITLE - room]}…{title[1 - room :]}"
 
 
 def columns_of(cost: Located, at: Located | None, view: TableView) -> tuple[str, ...]:
-    """The columns asked for, or those that fit."""
+    """Return the columns that were asked for, or those that fit."""
     if view.columns is not None:
         return tuple(name for name in view.columns if name != view.by)
     if at is None or view.symbolic:
@@ -99,7 +100,7 @@ def columns_of(cost: Located, at: Located | None, view: TableView) -> tuple[str,
 
 
 def _sizes(rows: Sequence[TableRow], sort: str | None, at: Located) -> Mapping[int, int]:
-    """A number for each row to be sorted by, however deep it stands."""
+    """Return a number to sort each row by, at all depths."""
     if sort == "nodes":
         return {id(row): row.nodes for _, row in flat(rows)}
     if sort is None or sort == "name":
@@ -118,7 +119,7 @@ def _total(rows: Sequence[TableRow], measure: str, at: Located | None) -> int | 
 
 
 class _Cells(Struct):
-    """Makes cells; ``passed`` is how much of the measure stands in the rows so far."""
+    """Makes cells; ``passed`` is the sum of the measure over the top rows so far."""
 
     at: Located | None
     view: TableView
@@ -128,7 +129,7 @@ class _Cells(Struct):
     passed: int = 0
 
     def column(self, name: str) -> Column:
-        """The head of a column."""
+        """Return the heading of a column."""
         numbers = self.at is not None and not self.view.symbolic
         kind: CellKind = "text" if name in ("op", "type", "shape", "form") or not numbers else "number"
         of = f" of {_TITLES.get(self.measure, self.measure)}" if self.measure != LEADING else ""
@@ -136,11 +137,11 @@ class _Cells(Struct):
         return Column(name, title, "number" if name == "nodes" else kind)
 
     def amount(self, row: TableRow, name: str) -> int | None:
-        """An amount at the point."""
+        """Return an amount at the point."""
         return None if self.at is None else self.at.number(row.amounts[name])
 
     def cell(self, name: str, row: TableRow, level: int) -> Cell:
-        """What stands in a column."""
+        """Return the cell of a row in a column."""
         match name:
             case "op" | "type" | "shape":
                 return Code(str(getattr(row, name)))
@@ -185,7 +186,7 @@ _CUT = f"{MORE} is more than fits: --symbolic gives closed forms in full, --form
 
 
 def point_fact(cost: Located, at: Located | None) -> Fact:
-    """Where the numbers are from: the lengths given, or an example."""
+    """State where the numbers hold: at the given lengths, or at an example."""
     if at is None:
         return Fact("figures", "closed forms only: no simple lengths fulfil all conditions, see below")
     shown = {symbol.name for symbol in at.study.symbols} | cost.point.given.keys()
@@ -199,7 +200,7 @@ def point_fact(cost: Located, at: Located | None) -> Fact:
 def model_blocks(
     cost: Located, at: Located | None, measures: Sequence[Measure], view: TableView
 ) -> Iterator[Section]:
-    """The figures and the table of a model, then what names in them stand for."""
+    """Yield the figures and the table of a model, then the meanings of the names in them."""
     rows = shown_rows(cost, at, view)
     forms = [measure.form for measure in measures]
     if "form" in columns_of(cost, at, view):
@@ -241,7 +242,7 @@ def _value(measure: Measure, value: Form | None, exact: bool) -> Cell:
 
 
 def _form(form: Form | None, named: Subterms) -> Cell:
-    """A form that fits; quotients and times are numbers, and long forms of what stands elsewhere."""
+    """Write a form that fits; None for quotients and times, whose forms repeat those of other figures."""
     if form is None or isinstance(form, FormRatio | Duration):
         return None
     return Code(shortened(named.put(form), _WIDTH))

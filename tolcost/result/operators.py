@@ -1,8 +1,8 @@
 """The closed form of an operator for tensors of any lengths, rank by rank, from its definition alone.
 
-Lengths are symbols, attributes have their defaults, and optional inputs are left out.  What a node
-cannot do without is a symbol too where the definition allows it, and otherwise what it is in a
-node test of ONNX; a form says which.  Nothing here knows any particular operator.
+Lengths are symbols, attributes have their defaults, and optional inputs are left out.  Other required
+values are symbols if the definition allows it, or else come from a node test of ONNX; the form
+names them.  This module knows no particular operator.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from tolcost.syntax import tree
 
 RANKS = (1, 2, 3)
 _READABLE = 160
-"""A form with more characters than this is shown with numbers for attributes instead, where that helps."""
+"""In characters; for a longer form, attributes get numbers from a test if that halves its length."""
 
 
 class RankSetting(Struct, frozen=True):
-    """Shapes and values for the inputs of an operator; ``assumed`` says what a node test decided."""
+    """Shapes and values for the inputs of an operator; ``assumed`` names those taken from a node test."""
 
     shapes: Mapping[str, StoredValue]
     values: Mapping[str, StoredValue]
@@ -37,11 +37,11 @@ class RankSetting(Struct, frozen=True):
 
 
 class RankForm(Struct, frozen=True, eq=False):
-    """The form of an operator for one rank.
+    """The closed form of an operator for one rank.
 
-    ``inputs`` and ``output`` are names with their shapes, ``lengths`` what the output's are.
-    ``test`` is a node test of that rank, if there is one; ``lowered`` is None for a form that was
-    kept from a test, because the operator needs more of it than shapes and plain values.
+    ``inputs`` and ``output`` are names with their shapes, ``lengths`` is the shape of the output.
+    ``test`` is a node test of that rank, if there is one.  ``lowered`` is None for a form that was
+    kept from a test, because the operator needs more of the test than shapes and plain values.
     """
 
     rank: int | None
@@ -57,23 +57,23 @@ class RankForm(Struct, frozen=True, eq=False):
 
 
 class NoForm(Struct, frozen=True):
-    """Why there is no form for a rank."""
+    """The reason why a rank has no closed form."""
 
     rank: int | None
     reason: str
 
 
 def is_rank_generic(spec: Spec) -> bool:
-    """Whether some input that a node must have is declared with any number of lengths."""
+    """Whether a required input is declared with any number of lengths."""
     return _leading(spec) is not None
 
 
 def forms_by_rank(
     spec: Spec, library: Library, cases: Iterable[Result], ranks: Sequence[int] = RANKS
 ) -> tuple[RankForm | NoForm, ...]:
-    """The form of a definition for each rank of what its `...` stands for, or its only form.
+    """Return the form of a definition for each rank of its `...`, or its only form.
 
-    Where a rank has no form, the highest one that ONNX tests comes in addition.
+    If a rank has no form, the highest other rank that ONNX tests is added.
     """
     fitting = sorted(
         (case for case in cases if case.status == "pass" and case.since == spec.since), key=_plainness
@@ -89,9 +89,9 @@ def forms_by_rank(
 
 
 def length_along_one(spec: Spec, library: Library, cases: Iterable[Result]) -> str | None:
-    """The length of what an operator with windows gives along one dimension, as ``|Y|[3] = ...``.
+    """Return the output length of an operator with windows along one dimension, as ``|Y|[3] = ...``.
 
-    Everything that its attributes say of a dimension is a symbol; what they say of both ends may be 0.
+    Its attributes along the dimension become symbols; those with an entry for each end may be 0.
     """
     named = {s.name: _along(s) for s in spec.attributes if _along(s)}
     for setting in _settings(spec, 1, [], sorted(cases, key=_plainness)) if named else ():
@@ -106,7 +106,7 @@ def length_along_one(spec: Spec, library: Library, cases: Iterable[Result]) -> s
 
 
 def _along(statement: tree.InputDecl) -> list[StoredValue]:
-    """The entries that an attribute has for one dimension, as names."""
+    """Return the entries of an attribute for one dimension, as names."""
     if _rank_of_values(statement):
         return [statement.name]
     if (
@@ -119,7 +119,7 @@ def _along(statement: tree.InputDecl) -> list[StoredValue]:
 
 
 def _plainness(case: Result) -> tuple[int, str]:
-    """Cases that say little come first."""
+    """Sort key of tests: those with the fewest shapes and values come first."""
     return len(case.shapes) + len(case.values), case.name
 
 
@@ -163,7 +163,7 @@ def _derived(
 
 
 def _kept(rank: int | None, case: Result) -> RankForm:
-    """The form that a node test left behind."""
+    """Return the form that a node test left behind."""
     inputs = tuple(f"{name} {shown(shape)}".replace('"', "") for name, shape in case.shapes.items())
     forms = (parse_text(case.eops or "0"), parse_text(case.macs or "0"))
     return RankForm(
@@ -191,7 +191,7 @@ def _is_several(shape: StoredValue) -> bool:
 
 
 def _sequence(shapes: StoredValue) -> Inputs:
-    """The tensors of a sequence."""
+    """Return the tensors of a sequence."""
     found = shapes if isinstance(shapes, list) else []
     lengths = ([const(e) if isinstance(e, int) else length(e) for e in _entries(one)] for one in found)
     return Inputs(tuple(Tensor(tuple(shape), "float32") for shape in lengths))
@@ -208,19 +208,19 @@ def _entries(shape: StoredValue) -> list[int | str]:
 
 
 def _exact(value: StoredValue) -> PlainValue:
-    """A value as it was meant: 0.6 is three fifths."""
+    """Return the exact value of a decimal: 0.6 is three fifths."""
     if isinstance(value, list):
         return [_exact(entry) for entry in value]
     return Fraction(repr(value)) if isinstance(value, float) else value
 
 
-# ---- what an operator is given ------------------------------------------------------------
+# ---- inputs of an operator ----------------------------------------------------------------
 
 
 def _settings(
     spec: Spec, rank: int | None, here: Sequence[Result], cases: Sequence[Result]
 ) -> Iterator[RankSetting]:
-    """Ways to give an operator what it needs, those with the fewest numbers first."""
+    """Yield settings with everything that an operator requires, those with the fewest numbers first."""
     model = next(iter(here), None) or next(iter(cases), None)
     shapes = {s.name: _symbols(s, rank, spec, model) for s in spec.inputs if _is_needed(s)}
     needed = [s for s in (*spec.inputs, *spec.attributes) if _is_needed(s, value=True)]
@@ -234,7 +234,7 @@ def _settings(
 
 
 def _is_needed(statement: tree.InputDecl, value: bool = False) -> bool:
-    """Whether a node cannot do without an input: a tensor, or else a value known while compiling."""
+    """Whether a node requires an input: a tensor, or with ``value`` a value known at compile time."""
     has_value = statement.kind != "tol"
     return has_value == value and not statement.optional and statement.default is None
 
@@ -242,7 +242,7 @@ def _is_needed(statement: tree.InputDecl, value: bool = False) -> bool:
 def _chosen(
     values: Mapping[str, StoredValue | None], model: Result | None
 ) -> tuple[dict[str, StoredValue], str]:
-    """The values that there are, and the words for those that come from a test."""
+    """Return the known values, and a note on those that come from a test."""
     found = {name: value for name, value in values.items() if value is not None}
     taken = [name for name, value in found.items() if model is not None and model.values.get(name) == value]
     said = ", ".join(f"{name} = {shown(found[name])}" for name in taken)
@@ -250,7 +250,7 @@ def _chosen(
 
 
 def shown(value: StoredValue) -> str:
-    """A value as a definition would write it.
+    """Write a value as a definition would.
 
     >>> shown([1, 0.5, "a"])
     '[1, 0.5, "a"]'
@@ -261,7 +261,7 @@ def shown(value: StoredValue) -> str:
 
 
 def _named(statement: tree.InputDecl, rank: int | None, model: Result | None) -> StoredValue | None:
-    """Names in place of integers that a node must have; other values as in the test."""
+    """Return names in place of required integers, and other values as in the test."""
     known = None if model is None else model.values.get(statement.name)
     if isinstance(known, list) and known and all(type(entry) is int for entry in known):
         size = rank if rank is not None and _rank_of_values(statement) else len(known)
@@ -274,13 +274,13 @@ def _named(statement: tree.InputDecl, rank: int | None, model: Result | None) ->
 
 
 def _rank_of_values(statement: tree.InputDecl) -> bool:
-    """Whether an attribute is a vector of integers of which nothing but the tensors says the length."""
+    """Whether an attribute is a vector of integers whose length only the tensors determine."""
     is_vector = len(statement.shape) == 1 and isinstance(statement.shape[0], tree.Name)
     return statement.kind == "attr" and kind_of_declared(statement.space) == "Z" and is_vector
 
 
 def _symbols(statement: tree.InputDecl, rank: int | None, spec: Spec, model: Result | None) -> StoredValue:
-    """A shape of names for a tensor, or several for a variadic input."""
+    """Return a shape of names for a tensor, or several shapes for a variadic input."""
     shape = None if model is None else model.shapes.get(statement.name)
     open_ = _open(statement, rank, spec, model)
     if statement.variadic or (_is_several(shape) if shape is not None else False):
@@ -308,13 +308,13 @@ def _entry(declared: tree.Expr | tree.Ellipsis, name: str) -> StoredValue:
 
 
 def _leading(spec: Spec) -> tree.InputDecl | None:
-    """The first tensor that a node must have and whose rank is open."""
+    """Return the first required tensor whose rank is open."""
     needed = (s for s in spec.inputs if _is_needed(s))
     return next((s for s in needed if s.any_rank), None)
 
 
 def _rank(spec: Spec, shapes: Mapping[str, StoredValue]) -> int | None:
-    """How many lengths the `...` of the leading input stands for; None if there is none."""
+    """Return the number of lengths that the `...` of the leading input stands for; None if it has none."""
     leading = _leading(spec)
     return None if leading is None else _open_in(leading, shapes)
 
@@ -328,9 +328,9 @@ def _open_in(statement: tree.InputDecl, shapes: Mapping[str, StoredValue]) -> in
 
 
 def _open(statement: tree.InputDecl, rank: int | None, spec: Spec, model: Result | None) -> int:
-    """How many lengths the `...` of an input stands for, where that of the leading one is ``rank``.
+    """Return the number of lengths that the `...` of an input stands for, if that of the leading is ``rank``.
 
-    An input that has another rank than the leading one in a test keeps that.
+    An input that differs in rank from the leading one in a test keeps its rank.
     """
     if model is None or rank is None:
         return rank or 0
@@ -339,20 +339,20 @@ def _open(statement: tree.InputDecl, rank: int | None, spec: Spec, model: Result
 
 
 class Named(Struct, frozen=True):
-    """A form, and what the names of output lengths in it stand for."""
+    """A form, and the meanings of the names of output lengths in it."""
 
     form: Poly
     where: tuple[tuple[str, Poly], ...] = ()
 
     @property
     def text(self) -> str:
-        """The form, followed by what its names stand for."""
+        """The form, followed by the meanings of its names."""
         said = ", ".join(f"{name} = {to_text(meaning)}" for name, meaning in self.where)
         return to_text(self.form) + (f"  where {said}" if said else "")
 
 
 def in_output_lengths(form: Poly, output: str, lengths: Sequence[Poly]) -> Named:
-    """Write a form in the lengths of an output, if it gets shorter by that.
+    """Write a form in the lengths of an output, if that makes it shorter.
 
     >>> x, k, n = length("x"), length("k"), length("n")
     >>> in_output_lengths(2 * n * k * (x - k + 1) * x, "Y", (n, x - k + 1)).text
@@ -372,7 +372,7 @@ def in_output_lengths(form: Poly, output: str, lengths: Sequence[Poly]) -> Named
 
 
 def _substituted(form: Poly, name: str, meaning: Poly) -> Iterator[Poly]:
-    """The form with a symbol of the length replaced, wherever the length is that symbol and a rest."""
+    """Yield the form with each symbol of the length replaced by the length's name and the rest."""
     for symbol in sorted(meaning.free, key=lambda one: one.name):
         rest = meaning - atom(symbol)
         if symbol not in rest.free:

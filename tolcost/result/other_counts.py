@@ -19,7 +19,7 @@ COMPILED, WRITTEN, ONNX_TOOL = "XLA compiled", "XLA as written", "onnx-tool"
 
 
 class Peer(Struct, frozen=True):
-    """What another tool counts for an operator at some shapes; None where it does not count at all."""
+    """Counts of another tool for an operator at some shapes; None where the tool does not count."""
 
     op: str
     kind: str
@@ -34,7 +34,7 @@ class Peer(Struct, frozen=True):
 
 
 def peer_of(row: Mapping[str, str]) -> Peer:
-    """A row of the table of counts."""
+    """Read a row of the table of counts."""
     flops, transcendentals, macs = (
         Fraction(row[key]) if row[key] else None for key in ("flops", "transcendentals", "macs")
     )
@@ -44,7 +44,7 @@ def peer_of(row: Mapping[str, str]) -> Peer:
 
 
 class Measured(Struct, frozen=True):
-    """An operator at some shapes: what we count, and what the others do."""
+    """An operator at some shapes: our counts, and those of other tools."""
 
     op: str
     kind: str
@@ -53,22 +53,22 @@ class Measured(Struct, frozen=True):
     macs: int
     counts: Mapping[str, Peer]
     trivial: bool
-    """Whether it applies no function at all, or one and the same at most once to each element."""
+    """Whether the operator applies no function, or a single function at most once per element."""
 
     def total(self, tool: str) -> Fraction | None:
-        """XLA's flops and transcendentals together, one for one."""
+        """Return the sum of XLA's flops and transcendentals, each counted once."""
         peer = self.counts.get(tool)
         if peer is None or peer.flops is None:
             return None
         return peer.flops + (peer.transcendentals or 0)
 
     def ratio(self, tool: str = COMPILED) -> Fraction | None:
-        """EOPs over the other count; 1 where both are 0, nothing where only the other is."""
+        """Return EOPs over the other count; 1 if both are 0, None if only the other is."""
         return _quotient(self.eops, self.total(tool))
 
     @property
     def ratio_macs(self) -> Fraction | None:
-        """Our MACs over onnx-tool's; EOPs where the operator has no MACs, as that tool counts then."""
+        """Our MACs over onnx-tool's; our EOPs for an operator without MACs, as that tool counts then."""
         peer = self.counts.get(ONNX_TOOL)
         return _quotient(self.macs or self.eops, None if peer is None else peer.macs)
 
@@ -82,7 +82,7 @@ def _quotient(ours: int, theirs: Fraction | None) -> Fraction | None:
 
 
 def points(peers: Sequence[Peer], library: Library) -> tuple[Measured, ...]:
-    """Count every operator at the shapes that the other tools counted it at."""
+    """Count every operator at the shapes at which the other tools counted it."""
     found: dict[tuple[str, str, str], dict[str, Peer]] = {}
     for peer in peers:
         found.setdefault((peer.op, peer.shapes, peer.attrs), {})[peer.tool] = peer
@@ -106,5 +106,5 @@ def _is_trivial(analysis: Analysis, eops: int) -> bool:
 
 
 def number_cell(value: Fraction | None) -> Cell:
-    """A whole number as such."""
+    """Return a whole number as an integer."""
     return value.numerator if value is not None and value.denominator == 1 else value

@@ -1,7 +1,7 @@
-"""A model's cost as one HTML page: its tree, charts and closed forms, live in the lengths.
+"""A model's cost as one HTML page: its tree, charts and closed forms, recomputed when a length changes.
 
-What the page computes with goes along as data: every distinct form once, as a tree that a script evaluates
-exactly, and every condition.  Where one fails, the page says so and shows no figures.
+The page contains the data that it computes with: every distinct form once, as a tree that a script
+evaluates exactly, and every condition.  If a condition fails, the page says so and shows no figures.
 """
 
 from __future__ import annotations
@@ -41,16 +41,17 @@ from tolcost.show.html import condition_tree, embedded, render
 
 _MOST_PARTS = 8
 _MOST_MISSING = 500
+"""Limits on the size of a page: derivations of a node, and nodes that are not costed."""
 _ATTOSECONDS = 10**12
-"""In a microsecond."""
+"""The number of attoseconds in a microsecond."""
 
 
 Older = tuple[Located, CostComparison]
-"""Another model to be shown beside one, and how the two compare."""
+"""Another model to show beside the first, and the comparison of the two."""
 
 
 def model_page(cost: Located, sweeps: Sequence[str] = (), older: Older | None = None) -> str:
-    """The page of a model, perhaps beside an older one; growth is shown with the last length swept."""
+    """Write the page of a model, perhaps beside an older one; growth is shown over the last length swept."""
     forms = _Forms()
     found = {**_data(cost, forms), "other": None if older is None else _other(*older, cost, forms)}
     data = {**found, "with": sweeps[-1] if sweeps else None, "forms": forms.trees, "shown": forms.shown}
@@ -58,14 +59,14 @@ def model_page(cost: Located, sweeps: Sequence[str] = (), older: Older | None = 
 
 
 class _Forms(Struct):
-    """Every distinct form once: what a script evaluates, what a reader sees, and its text."""
+    """Every distinct form once, as a tree for the script and as markup for readers."""
 
     trees: list[Json] = field(default_factory=list)
     shown: list[Json] = field(default_factory=list)
     _numbers: dict[Poly, int] = field(default_factory=dict)
 
     def number(self, form: Poly | None) -> int | None:
-        """The place of a form."""
+        """Return the index of a form, adding it if it is new."""
         if form is None:
             return None
         if form not in self._numbers:
@@ -75,11 +76,11 @@ class _Forms(Struct):
         return self._numbers[form]
 
     def figures(self, found: Figures) -> dict[str, Json]:
-        """What some work costs."""
+        """Return the indices of the amounts of some work, by key."""
         return {key: self.number(form) for key, form in found.amounts.items()}
 
     def any(self, form: Form | None) -> Json:
-        """A figure of any kind: the largest of some forms, perhaps over the largest of others."""
+        """Return a figure of any kind: the maximum of some forms, perhaps over the maximum of others."""
         match form:
             case Poly():
                 return {"top": [self.number(form)]}
@@ -102,15 +103,15 @@ class _Forms(Struct):
 
 
 def _markup(form: Poly) -> str:
-    """A form in the notation of mathematics; a very long one as text."""
+    """Write a form in MathML; as text if it is very long."""
     text = to_text(form)
     return mathml_of(form) if len(text) <= 3 * LONGEST else f"<code>{escape(text)}</code>"
 
 
 def _data(cost: Located, forms: _Forms) -> dict[str, Json]:
     study = of_model(cost)
-    lengths = sorted(study.symbols, key=lambda symbol: symbol.kind == "data")  # these last
-    start = (at_example(cost) or cost).point.values  # where lengths are not given, an example
+    lengths = sorted(study.symbols, key=lambda symbol: symbol.kind == "data")  # data-dependent lengths last
+    start = (at_example(cost) or cost).point.values  # an example for lengths that are not given
     return {
         "name": visible(study.name),
         "file": visible(study.file),
@@ -153,14 +154,14 @@ def _data(cost: Located, forms: _Forms) -> dict[str, Json]:
 
 
 def _head(study: ModelStudy) -> Iterator[tuple[str, str]]:
-    """What there is to say of a model before its figures."""
+    """Yield the facts about a model that precede its figures."""
     for fact in (*study.head(), *study.remarks()):
         yield fact.label, plain(fact.value) + (f" ({fact.remark})" if fact.remark else "")
     yield from (("checked when run", f"{one.text}: {one.reason} ({one.node})") for one in study.checked)
 
 
 def _other(old: Located, found: CostComparison, cost: Located, forms: _Forms) -> dict[str, Json]:
-    """What an older model cost by operator, what it relies on, and what was proved of the two."""
+    """Return an older model's cost by operator, its conditions, and the comparison of the two."""
     symbols, whole = match(old, cost).symbols, found.whole
     names = [Path(file).name for file in (found.old, found.new)]
     needed = [substitute_cond(one.condition, symbols) for one in old.study.needed]
@@ -189,7 +190,7 @@ def _other(old: Located, found: CostComparison, cost: Located, forms: _Forms) ->
 
 
 def _operators(cost: Located, forms: _Forms) -> Iterator[Json]:
-    """Operators, the costliest first; with a device, how long each takes on it."""
+    """Yield operators, the costliest first; with a device, also the time of each on it."""
     times = {} if cost.times is None else cost.times.by_title()
     for group in cost.groups("op"):
         taken = times.get(group.title)
@@ -202,7 +203,7 @@ def _operators(cost: Located, forms: _Forms) -> Iterator[Json]:
 
 
 def _device(cost: Located) -> Json:
-    """The peaks of the device, per microsecond."""
+    """Return the peaks of the device, per microsecond."""
     if cost.device is None:
         return None
     return {
@@ -217,7 +218,7 @@ def _device(cost: Located) -> Json:
 
 
 def _nodes(study: ModelStudy, forms: _Forms) -> dict[str, Json]:
-    """Every node with its scopes and its kind; every kind, and what scopes come to."""
+    """Return every node with its scopes and kind, every kind with its figures, and the totals of scopes."""
     numbers: dict[tuple[int, Poly | None], int] = {}
     kinds: list[Json] = []
     nodes: list[Json] = []
@@ -250,7 +251,7 @@ def _kind(applied: Applied, row: TableRow, forms: _Forms, derived: _Derived) -> 
 def _sum(
     study: ModelStudy, path: Sequence[str], inside: Sequence[int], rows: Sequence[TableRow], forms: _Forms
 ) -> dict[str, Json]:
-    """What the nodes of a scope cost together."""
+    """Return the total of the nodes in a scope."""
     figures = study.adder.add(parts_of(study.cost.nodes[n] for n in inside))
     held = [form for n in inside if (form := rows[n].amounts[HELD]) is not None]
     parameters = forms.number(total_of(held))
@@ -258,14 +259,14 @@ def _sum(
 
 
 class _Derived(Struct):
-    """The derivation of every operator that was lowered, and the definitions that its steps point into."""
+    """The derivation of every lowered operator, and the definitions that its steps refer to."""
 
     found: list[Json] = field(default_factory=list)
     sources: dict[str, Json] = field(default_factory=dict)
     _numbers: dict[int, int] = field(default_factory=dict)
 
     def number(self, lowered: Lowered) -> int:
-        """The place of an operator's derivation."""
+        """Return the index of an operator's derivation, adding it if it is new."""
         if id(lowered) not in self._numbers:
             self._numbers[id(lowered)] = len(self.found)
             self.found.append(
@@ -291,5 +292,5 @@ class _Derived(Struct):
 def _chains(lowered: Lowered) -> tuple[ValueDerivation, ...]:
     try:
         return derive(lowered.program, lowered.put).chains
-    except Rejected:  # too large to derive: its closed form stands alone
+    except Rejected:  # too large to derive: the closed form is shown without a derivation
         return ()

@@ -1,7 +1,7 @@
-"""Where a cost is looked at: lengths by name, held to everything that the figures rely on.
+"""Points: lengths by name, checked against every condition that the figures rely on.
 
-This is the one gate for numbers: whatever evaluates a closed form does so at a ``Point``, and a point
-where a condition fails has problems, which are told instead of a figure.
+This is the only gate for numbers: closed forms are evaluated at a ``Point`` alone.  A point that violates a
+condition has problems, which are reported instead of figures.
 """
 
 from __future__ import annotations
@@ -40,19 +40,20 @@ from tolcost.records import Record
 from tolcost.show.document import Valuation
 
 _LONGEST = 300
+"""Conditions in messages are cut to this many characters."""
 MOST_FACTS = 12
-"""A proof goes by so many conditions of each kind."""
+"""A proof uses at most this many conditions of each kind."""
 
 
 def facts_of(conditions: Iterable[Cond]) -> tuple[Cond, ...]:
-    """The conditions that are of use in a proof: not too many, and simple ones; bounds, then equations."""
+    """Return conditions of use in a proof: a limited number of simple ones, bounds first, then equations."""
     simple = dict.fromkeys(c for c in conditions if isinstance(c, Ge | Eq) and len(c.p.free) <= 3)
     kinds = ([c for c in simple if isinstance(c, kind)] for kind in (Ge, Eq))
     return tuple(c for kind in kinds for c in kind[:MOST_FACTS])
 
 
 def line_in(span: Span, file: str) -> str:
-    """The line that a span starts at, with the file where that is another one than ``file``; "": nowhere."""
+    """Return the line at which a span starts, with its file unless that is ``file``; "" for no place."""
     if span.source is NOWHERE.source:
         return ""
     number = place(span).line
@@ -60,9 +61,9 @@ def line_in(span: Span, file: str) -> str:
 
 
 class Requirement(Record, frozen=True):
-    """A condition that figures rely on, why, and where it comes from: a line, or a node of a model.
+    """A condition that figures rely on, with its reason and its origin: a line, or a node of a model.
 
-    What is ``needed`` holds wherever the figures do; what is ``checked`` is only looked at in a run.
+    A ``needed`` condition holds wherever the figures do; a ``checked`` one is only checked in a run.
     """
 
     condition: Cond
@@ -71,7 +72,7 @@ class Requirement(Record, frozen=True):
     span: Span = NOWHERE
     node: str = ""
     assumed: bool = False
-    """Whether a user said so, and nothing else needs it."""
+    """Whether a user assumed the condition, and nothing else needs it."""
 
     @property
     def text(self) -> str:
@@ -80,26 +81,26 @@ class Requirement(Record, frozen=True):
 
     @property
     def line(self) -> int | None:
-        """The line it comes from; None: nowhere."""
+        """The line that the condition comes from; None if there is none."""
         return None if self.span.source is NOWHERE.source else place(self.span).line
 
     def place(self, file: str) -> str:
-        """The node, or the line, with the file where that is another one than ``file``."""
+        """Return the node, or the line with its file unless that is ``file``."""
         return visible(self.node) if self.node else line_in(self.span, file)
 
     def holds(self, values: Valuation) -> bool:
-        """Whether it holds, as far as what it mentions is known: for some lengths that are open."""
+        """Whether the condition holds; with open lengths, whether it may hold for some of them."""
         try:
             if symbols_of_cond(self.condition) <= values.keys():
                 return evaluate_cond(self.condition, values)
             return substitute_cond(self.condition, values) != FALSE
-        except (NotInteger, ZeroDivisionError):  # it divides by something that is 0 here
+        except (NotInteger, ZeroDivisionError):  # a divisor is 0 here
             return False
-        except AlgebraBudget:  # only forms of what is open are that large
+        except AlgebraBudget:  # only forms in open lengths are that large
             return True
 
     def broken(self) -> Diagnostic:
-        """What is told where it does not hold."""
+        """Return the error to report where the condition does not hold."""
         if self.assumed:
             return Diagnostic("T0344", f"these lengths break an assumption: {self.text[:_LONGEST]}")
         message = f"these lengths break a condition of {self.owner}: {self.reason}"
@@ -107,12 +108,12 @@ class Requirement(Record, frozen=True):
 
     @property
     def owner(self) -> str:
-        """What it is a condition of."""
+        """The node or program that has the condition."""
         return f"the node {quoted(self.node)}" if self.node else "the program"
 
 
 def requirements(needed: Iterable[Condition], checked: Iterable[Condition]) -> tuple[Requirement, ...]:
-    """The conditions of a program, each once."""
+    """Return the conditions of a program, each once, without bounds that follow from others."""
     found: dict[tuple[str, str, str], Requirement] = {}
     kinds: tuple[tuple[Literal["needed", "checked"], Iterable[Condition]], ...] = (
         ("needed", needed),
@@ -128,29 +129,29 @@ def requirements(needed: Iterable[Condition], checked: Iterable[Condition]) -> t
 
 
 class Point(Struct, frozen=True):
-    """Lengths by name, what each symbol then stands for, which are still open, and what is wrong there."""
+    """Lengths by name, the value of each symbol, the symbols that are still open, and the problems there."""
 
     dims: Mapping[str, int]
     values: Valuation
     missing: tuple[Symbol, ...]
     problems: tuple[Diagnostic, ...] = ()
     given: Mapping[str, int] = field(default_factory=dict)
-    """The lengths that were said, without those that follow from them."""
+    """The lengths that were given, without those that follow from them."""
 
     @property
     def complete(self) -> bool:
-        """Whether every length has a value; what only data decides may still be open."""
+        """Whether every length has a value; data-dependent lengths may still be open."""
         return not self.missing
 
     def checked(self) -> Point:
-        """This point, where all that figures rely on holds; otherwise ``Rejected``."""
+        """Return this point if there are no problems; otherwise raise ``Rejected``."""
         if self.problems:
             raise Rejected(*self.problems[:8])
         return self
 
 
 def whole_lengths(dims: Mapping[str, int] | None) -> dict[str, int]:
-    """Lengths as integers, of Python or of NumPy; what is none is refused, as Python refuses it.
+    """Return lengths as integers, of Python or of NumPy; other values raise ``TypeError``, as in Python.
 
     >>> whole_lengths({"n": 3})
     {'n': 3}
@@ -166,7 +167,7 @@ def whole_lengths(dims: Mapping[str, int] | None) -> dict[str, int]:
 
 
 def said_of_lengths(assume: str | Sequence[str]) -> tuple[str, ...]:
-    """Assumptions, of which there may be a single one."""
+    """Return assumptions as a tuple; a single text is a single assumption."""
     found = (assume,) if isinstance(assume, str) else tuple(assume)
     for text in found:
         if not isinstance(text, str):
@@ -182,11 +183,11 @@ def locate(
     equal: Mapping[Symbol, Poly] | None = None,
     assumed: Mapping[Symbol, Poly] | None = None,
 ) -> Point:
-    """Put figures in ``symbols`` at lengths given by name.
+    """Locate figures in ``symbols`` at lengths given by name.
 
-    ``own`` are lengths that the figures need not mention, by name; ``equal`` lengths that are others, and
-    ``assumed`` those that a user said to be.
-    Names that mean nothing here are left out: they may belong to another program.
+    ``own`` are lengths by name that the figures need not mention; ``equal`` maps lengths to the forms that
+    they equal, and ``assumed`` to the forms that a user assumed.
+    Unknown names are ignored: they may belong to another program.
     """
     relied = [one for one in needed if one.kind == "needed"]
     said = assumed or {}
@@ -226,7 +227,7 @@ def _not_assumed(symbol: Symbol, form: Poly, given: Valuation) -> Diagnostic:
 
 
 def _differs(symbol: Symbol, form: Poly, given: Valuation, values: Valuation) -> bool:
-    """Whether a length that is given is not what it should be."""
+    """Whether a given length differs from the value of its form."""
     return symbol in given and form.free <= values.keys() and evaluate(form, values) != given[symbol]
 
 

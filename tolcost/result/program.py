@@ -36,37 +36,38 @@ from tolcost.show.document import Code, Fact, Form, Json, text_of
 from tolcost.syntax import read_source
 
 _MOST_BOUNDS = 3
+"""At most this many lines are named that make counts upper bounds."""
 
 
 class ProgramStudy(Study, frozen=True):
-    """A program that was analysed."""
+    """The study of an analysed program."""
 
     analysis: Analysis
     kind = "program"
     report = "program"
 
     def types(self, put: Callable[[Form], Form | None]) -> Iterator[tuple[str, str, str]]:
-        """Inputs and outputs, as in ``R [n, k]``; a numeric is just its space."""
+        """Yield inputs and outputs, as in ``R [n, k]``; a numeric has only its space."""
         for way, tensors in (("input", self.analysis.inputs), ("output", self.analysis.outputs)):
             yield from ((way, tensor.name, _type(tensor, put)) for tensor in tensors)
 
     def head(self) -> Iterator[Fact]:
-        """Nothing else: a program is its inputs and outputs."""
+        """Yield nothing: the inputs and outputs of a program say everything."""
         yield from ()
 
     @property
     def idle(self) -> tuple[Symbol, ...]:
-        """Attributes that only values depend on, mostly."""
+        """Lengths and attributes that no figure depends on, mostly attributes that only affect values."""
         return self.analysis.idle
 
     @property
     def span(self) -> Depths | None:
-        """The depth, with reduces as chains and as trees; None where it is not known."""
+        """The depth, with reduces as chains and as trees; None if it is not known."""
         return self.analysis.span
 
     @property
     def parallelism(self) -> FormRatio | None:
-        """EOPs over the depth; None where that is 0 at all lengths."""
+        """EOPs over the depth; None if the depth is 0 at all lengths."""
         return self.analysis.parallelism
 
     @property
@@ -75,21 +76,21 @@ class ProgramStudy(Study, frozen=True):
         return self.analysis.parallelism_tree
 
     def remarks(self) -> Iterator[Fact]:
-        """The lines that make counts upper bounds."""
+        """Yield the lines that make counts upper bounds."""
         for span in self.analysis.counts.bounded[:_MOST_BOUNDS]:
             text = span.text.split("\n")[0]
             code = Code(f"{line_in(span, self.file)}: {visible(text)}")
             yield Fact("bounded by", code, "data decides what it computes")
 
     def compared_parts(self) -> Iterator[tuple[str, str, Poly]]:
-        """Counts by function and space."""
+        """Yield the counts by function and space."""
         for (name, space), form in self.total.histogram.items():
             yield FUNCTIONS, f"{name}:{space}", form
 
     def groups(self, by: str) -> tuple[Group, ...]:
-        """EOPs and FLOPs by the lines they come from, in order; or all of them together.
+        """Return EOPs and FLOPs by source line, in order; or everything as one group.
 
-        What moves, and MACs, are no line's: they belong to inputs, outputs and whole folds.
+        Bytes and MACs have no line: they belong to inputs, outputs and whole folds.
         """
         if by != "line":
             return (Group(self.name, 1, self.total),)
@@ -105,7 +106,7 @@ class ProgramStudy(Study, frozen=True):
         )
 
     def of_terms(self, terms: Sequence[Term]) -> Figures:
-        """The figures of some places in the source: those that go by line."""
+        """Return the figures of some places in the source, limited to those that are counted by line."""
         counts: dict[CountKey, list[Poly]] = {}
         for term in terms:
             counts.setdefault((term.function, term.space), []).append(term.count)
@@ -115,7 +116,7 @@ class ProgramStudy(Study, frozen=True):
         return replace(self.total, counts=own, flops=weigh(own, shipped("flops")).numerator)
 
     def record(self, cost: Located, metrics: frozenset[str] | None) -> dict[str, Json]:
-        """An entry of the document of ``analyze``."""
+        """Return the program's entry in the document of ``tolcost analyze``."""
         analysis = self.analysis
 
         def figures(show: Show) -> dict[str, Json]:
@@ -140,13 +141,13 @@ class ProgramStudy(Study, frozen=True):
         return [{"condition": c.text, "reason": visible(c.reason), "line": c.line} for c in found]
 
     def steps(self, by: str) -> tuple[TimedNodes, ...]:
-        """The program is one step."""
+        """Return the program as a single step."""
         total, largest = self.total, largest_of(self.inputs)
         work = work_of(self.name, total.traffic, total.histogram, total.macs, largest)
         return () if work is None else (TimedNodes(self.name, 1, work),)
 
     def assuming(self, texts: Sequence[str], lenient: bool = False) -> ProgramStudy:
-        """The program under assumptions: every form with what is assumed put in place."""
+        """Return the program under assumptions, substituted into every form."""
         if not texts:
             return self
         named = {s.name: atom(s) for s in (*self.symbols, *self.idle)}
@@ -158,18 +159,18 @@ class ProgramStudy(Study, frozen=True):
         return replace(study, requirements=found.conditions(self.requirements), assumed=found)
 
     def rows(self, by: str, depth: int) -> tuple[TableRow, ...]:
-        """The program is one row."""
+        """Return the program as a single row."""
         return (TableRow(self.name, 1, {**self.total.amounts, HELD: ZERO}, status=self.total.status),)
 
 
 def program_study(analysis: Analysis) -> ProgramStudy:
-    """Bring an analysis into the form that everything is shown and compared in: as it is where it holds."""
+    """Return the study of an analysis, with forms simplified by the conditions under which they hold."""
     needed = requirements(analysis.conditions, analysis.unproved)
     return replace(counted_study(_where_it_holds(analysis)), requirements=needed)
 
 
 def counted_study(analysis: Analysis) -> ProgramStudy:
-    """Bring an analysis into the form of a study, with its forms as they were counted."""
+    """Return the study of an analysis, with forms as they were counted."""
     return ProgramStudy(
         name=analysis.name,
         file=analysis.file,
@@ -183,7 +184,7 @@ def counted_study(analysis: Analysis) -> ProgramStudy:
 
 
 def _where_it_holds(analysis: Analysis) -> Analysis:
-    """Forms without what the conditions of an analysis settle."""
+    """Simplify the forms of an analysis by its conditions."""
     facts = tuple(one.condition for one in analysis.conditions)
     return analysis.map_forms(cache(restricting(facts))) if facts else analysis
 
@@ -200,7 +201,7 @@ def _type(tensor: NamedType, put: Callable[[Form], Form | None]) -> str:
 
 
 def _tensor_json(tensor: NamedType) -> dict[str, Json]:
-    """A ToL has a space and a shape; a list of several components has them one by one."""
+    """Return a ToL with its space and shape; a list of several components has these for each component."""
     parts: list[Json] = [
         {"space": part.space, "shape": [to_text(d) for d in part.shape]} for part in tensor.type
     ]
@@ -209,7 +210,7 @@ def _tensor_json(tensor: NamedType) -> dict[str, Json]:
 
 
 def program_source(path: str | Path) -> Source:
-    """Read a program; a model is pointed to where it belongs."""
+    """Read a program; the error for a model names the command for models."""
     if Path(path).suffix == ".onnx":
         hint = f"`tolcost model {path}`; in Python, `tolcost.load_model`"
         refuse("T0003", f"{quoted(str(path))} is a model, not a program", hint=hint)

@@ -1,12 +1,12 @@
-"""Where a difference of two costs is positive: an inequality people can read, exact wherever possible.
+"""Where a difference of two costs is positive: a readable inequality, exact wherever possible.
 
-Factors that are positive at every shape do not matter and are left out.  What is left is solved
-for its one length where it has one: a polynomial by the places where it turns, anything else
-where it only ever grows or falls.  With several lengths the inequality itself is the answer.
-Where neither is short enough to read, there is no region to show.
+Factors that are positive at every shape are left out.  If the rest has a single length, it is solved
+for that: a polynomial by its turning points, any other form if it only rises or only falls.  With
+several lengths the inequality itself is the answer.  If neither is short enough to read, there is
+no region to show.
 
 Where nothing is proved, shapes are tried: small ones first, then larger ones, all of them
-admissible.  Trying proves nothing; it finds a shape to show, or tells how many were looked at.
+admissible.  Trying proves nothing; it finds shapes at which two forms differ.
 """
 
 from __future__ import annotations
@@ -45,12 +45,15 @@ from tolcost.algebra.points import Assignment, admissible, hold_at
 from tolcost.algebra.poly import MAX_EXPONENT, scale
 
 _LONGEST = 120
+"""The description of a region is not shown if it has more characters."""
 _MOST_DEGREE = 12
+"""Polynomials of a higher degree are not solved."""
 _MOST_RANGES = 4
+"""A region of more stretches is not described by its stretches."""
 _FEW = 64
-"""So many values of a length are looked at one by one."""
+"""A range with no more values than this is evaluated at each: that is exact for forms of any kind."""
 _MOST_LOOKED_AT = 1024
-"""So many are where nothing else tells."""
+"""The last values of a range, which are evaluated if a form is neither a polynomial nor monotone."""
 EVERYWHERE = "for all lengths"
 
 Stretch: TypeAlias = tuple[int, int]
@@ -58,7 +61,7 @@ Stretch: TypeAlias = tuple[int, int]
 
 
 def region(difference: Poly, facts: tuple[Cond, ...] = ()) -> str | None:
-    """Say where a difference is positive; None where that takes too many words.
+    """Describe where a difference is positive; None if that takes too many words.
 
     >>> from tolcost.algebra import length
     >>> s, d = length("S"), length("D")
@@ -74,7 +77,7 @@ def region(difference: Poly, facts: tuple[Cond, ...] = ()) -> str | None:
 
 
 def where_positive(difference: Poly, facts: tuple[Cond, ...] = ()) -> str:
-    """Where a difference is positive, as it is said: everywhere, from a length on, or where something holds.
+    """Describe where a difference is positive: everywhere, from a length on, or where a condition holds.
 
     >>> from tolcost.algebra import length
     >>> h = length("h")
@@ -103,7 +106,7 @@ def _inequality(p: Poly) -> str | None:
 
 
 def essential(difference: Poly, facts: tuple[Cond, ...] = ()) -> Poly:
-    """A simpler expression of the same sign everywhere: without the factors that are always positive."""
+    """Return a simpler expression of the same sign: the product without factors that are always positive."""
     split = factored(difference)
     kept = [atom(g) for g in split.monomial if not _positive(atom(g), facts)]
     for factor, times in split.factors:
@@ -115,7 +118,7 @@ def essential(difference: Poly, facts: tuple[Cond, ...] = ()) -> Poly:
 
 
 def sign_of(difference: Poly, facts: tuple[Cond, ...] = ()) -> int | None:
-    """Whether a difference is never negative (1) or never positive (-1), seen by its factors; or None.
+    """Return 1 if a difference is never negative, -1 if it is never positive, going by its factors; or None.
 
     >>> from tolcost.algebra import length
     >>> n, m = length("n"), length("m")
@@ -133,10 +136,10 @@ def sign_of(difference: Poly, facts: tuple[Cond, ...] = ()) -> int | None:
 
 
 def proportion(difference: Poly, count: Poly) -> int | None:
-    """The sign of the number that a difference is times a count; None where it is no multiple of it.
+    """Return the sign of the ratio of a difference to a count; None if it is not a multiple of the count.
 
-    A count is never negative at a shape that is admitted, whether or not that can be proved, so
-    neither is a positive multiple of one.
+    A count is never negative at an admissible shape, whether or not that can be proved, so a positive
+    multiple of it is not negative either.
 
     >>> from tolcost.algebra import length
     >>> n, m = length("n"), length("m")
@@ -160,7 +163,7 @@ def _positive(p: Poly, facts: tuple[Cond, ...]) -> bool:
 
 
 def _solved(p: Poly, facts: tuple[Cond, ...]) -> str | None:
-    """The values of its only symbol for which an expression is positive; None where that is not told."""
+    """Describe the values of its only symbol for which an expression is positive; None if not known."""
     found = _ranges(p, facts)
     if found is None or not found[1] or len(found[1]) > _MOST_RANGES:
         return None
@@ -169,7 +172,7 @@ def _solved(p: Poly, facts: tuple[Cond, ...]) -> str | None:
 
 
 def _ranges(p: Poly, facts: tuple[Cond, ...]) -> tuple[Symbol, list[Stretch], Stretch] | None:
-    """The only symbol of an expression, the stretches where that is positive, and all that it may be."""
+    """Return the only symbol of an expression, the stretches where that is positive, and the whole range."""
     if len(p.free) != 1:
         return None
     (symbol,) = p.free
@@ -177,7 +180,7 @@ def _ranges(p: Poly, facts: tuple[Cond, ...]) -> tuple[Symbol, list[Stretch], St
     if low is None or high is None:
         return None
     if any(isinstance(generator, Exponential) for generator in generators_in(p)):
-        high = min(high, MAX_EXPONENT // _MOST_DEGREE)  # what is beyond is not worked out, and no length
+        high = min(high, MAX_EXPONENT // _MOST_DEGREE)  # larger powers may not be evaluated
 
     def value(n: int) -> int:
         return evaluate(p, {symbol: n})
@@ -230,9 +233,9 @@ def signs_of_one(
 
 
 def positive_from(p: Poly, symbol: Symbol, low: int, high: int) -> int | None:
-    """The least value of the only symbol from which on an expression is positive, up to ``high``; or None.
+    """Return the least value from which an expression in one symbol is positive up to ``high``; or None.
 
-    There is none where it is not positive at the end, and none is told where that takes too long.
+    None if it is not positive at ``high``, or if the search for the value would take too long.
 
     >>> from tolcost.algebra import length, the_symbol
     >>> n = length("n")
@@ -245,7 +248,7 @@ def positive_from(p: Poly, symbol: Symbol, low: int, high: int) -> int | None:
         stretches = positive_ranges(coefficients, low, high)
     elif _monotone(p, symbol, low, high):
         stretches = _stretches(lambda n: evaluate(p, {symbol: n}), [(low, high)])
-    else:  # where it is not positive last is soon found, or not at all
+    else:  # the last value that is not positive is near the end, or is not searched for
         back = range(high, max(low, high - _MOST_LOOKED_AT) - 1, -1)
         last = next((n for n in back if evaluate(p, {symbol: n}) <= 0), None)
         stretches = [(low if last is None else last + 1, high)] if last != high else []
@@ -255,9 +258,9 @@ def positive_from(p: Poly, symbol: Symbol, low: int, high: int) -> int | None:
 
 
 def _monotone(p: Poly, symbol: Symbol, low: int, high: int) -> bool:
-    """Whether an expression never falls as its symbol grows from ``low`` to ``high``, or never grows.
+    """Whether an expression never falls, or never rises, as its symbol grows from ``low`` to ``high``.
 
-    That has to be so at every integer between: of facts that only some fulfil, as of multiples, none is used.
+    This must hold at every integer in between, so facts that only some of them fulfil are not used.
 
     >>> from tolcost.algebra import length, the_symbol
     >>> n = length("n")
@@ -271,7 +274,7 @@ def _monotone(p: Poly, symbol: Symbol, low: int, high: int) -> bool:
 
 
 def _coefficients(p: Poly, symbol: Symbol) -> list[int] | None:
-    """The coefficients of a polynomial in one symbol, constant first, up to a positive factor."""
+    """Return the coefficients of a polynomial in one symbol, constant first, up to a positive factor."""
     if p.height or any(g is not symbol for mono in p.terms for g in mono):
         return None
     degree = max(map(len, p.terms), default=0)
@@ -281,10 +284,10 @@ def _coefficients(p: Poly, symbol: Symbol) -> list[int] | None:
 
 
 def positive_ranges(coefficients: Sequence[int], low: int, high: int) -> list[Stretch]:
-    """The stretches of integers from low to high at which a polynomial is positive, exactly.
+    """Return the stretches of integers from low to high at which a polynomial is positive, exactly.
 
-    Between the places where it turns, which are the zeros of its derivative, it only grows or
-    falls, so that each end of a stretch is found by halving.
+    Between its turning points, the zeros of its derivative, a polynomial only rises or only falls, so that
+    bisection finds each end of a stretch.
 
     >>> positive_ranges([-64, 1], 1, 10**9), positive_ranges([6, -5, 1], 0, 9)
     ([(65, 1000000000)], [(0, 1), (4, 9)])
@@ -303,7 +306,7 @@ def _polynomial(coefficients: Sequence[int]) -> Callable[[int], int]:
 
 
 def _pieces(coefficients: Sequence[int], low: int, high: int) -> list[Stretch]:
-    """Cut a range so that a polynomial is monotone on the integers of each piece."""
+    """Cut a range into pieces on whose integers a polynomial is monotone."""
     if len(coefficients) <= 2:
         return [(low, high)]
     slope = [power * c for power, c in enumerate(coefficients)][1:]
@@ -321,7 +324,7 @@ def _pieces(coefficients: Sequence[int], low: int, high: int) -> list[Stretch]:
 
 
 def _change(value: Callable[[int], int], first: int, last: int) -> int | None:
-    """The last integer before a monotone function changes between positive and not; None if it does not."""
+    """Return the last integer before a monotone function changes between positive and not, or None."""
     is_positive = value(first) > 0
     if (value(last) > 0) == is_positive:
         return None
@@ -353,12 +356,15 @@ def _range_text(name: str, found: Stretch, low: int, high: int) -> str:
 
 
 _STEPS = (0, 1, 2, 3, 6, 7, 15, 31, 63, 127, 1023, 4095)
+"""Offsets from the least lengths: from 1 they give small lengths and powers of two."""
 MOST_TRIED = 400
+"""At most this many points are evaluated where nothing is proved."""
 _TELLING = (512, 128, 32, 8)
+"""Lengths of shapes that show how forms grow; the largest that fits is taken."""
 
 
 class Tried(Struct, frozen=True):
-    """Two expressions at one shape."""
+    """The values of two expressions at a shape."""
 
     point: Assignment
     old: int
@@ -377,7 +383,7 @@ def try_shapes(old: Poly, new: Poly, facts: Sequence[Cond]) -> Iterator[Tried]:
 def telling_shape(
     old: Poly, new: Poly, facts: Sequence[Cond], sizes: Mapping[str, int] | None = None
 ) -> Tried | None:
-    """A shape at which the second is more, of a size that shows how it grows, or with lengths that are given.
+    """Return a shape at which the second form is larger, of a size that shows growth, or with given lengths.
 
     >>> from tolcost.algebra import length
     >>> n, m = length("n"), length("m")
@@ -398,7 +404,7 @@ def telling_shape(
 
 
 def _admissible(symbols: Iterable[Symbol], facts: Sequence[Cond]) -> Iterator[Assignment]:
-    """Points that fulfil the facts; of those that leave a choice, with their first parts, their second..."""
+    """Yield points that fulfil the facts; of alternatives first all first parts, then all second parts."""
     wanted = tuple(symbols)
     most = max((len(fact.parts) for fact in facts if isinstance(fact, Or)), default=0)
     chosen = [

@@ -1,4 +1,4 @@
-"""The rows of a model's table: what nodes cost together, by operator, by node, or by scope as a tree."""
+"""The rows of a model's table: the costs of nodes by operator, by node, or by scope as a tree."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from tolcost.result.metrics import AMOUNTS, HELD, LEADING, TITLES, keys_in
 if TYPE_CHECKING:
     from tolcost.catalogue.graph import GraphNode
 
-# === Nodes by the modules they come from: a tree of scopes, in which scopes that are alike are one.
+# === Nodes by the modules they come from: a tree of scopes, in which equal scopes are merged.
 #
-# Pure functions over paths: what a node costs comes in as something that can be compared.
+# Pure functions over paths: the cost of a node is any value that can be compared.
 
 
 NO_SCOPE = "(no scope)"
 NO_NODE = "(no node)"
-"""What a model gives as it holds it."""
+"""The title of the row for parameters that a model returns and no node uses."""
 _NUMBER = re.compile(r"[0-9]+")
 
 
 def path_of(step: GraphNode) -> tuple[str, ...]:
-    """The scopes around a node: as its exporter noted them, else the first parts of its name.
+    """Return the scopes around a node: those that its exporter noted, else the first parts of its name.
 
-    A name is split at ``/`` or, without any, at ``.``; where a node has none, its first output speaks for it.
+    A name is split at ``/`` or, without any, at ``.``; a node without a name takes that of its first output.
     """
     if step.scope:
         return step.scope
@@ -42,14 +42,14 @@ def path_of(step: GraphNode) -> tuple[str, ...]:
 
 
 def scope_of(step: GraphNode, depth: int) -> str:
-    """The scope of a node so many levels down."""
+    """Return the scope of a node, cut to ``depth`` levels."""
     path = path_of(step)[:depth]
     mark = "/" if step.scope or "/" in step.name else "."
     return mark.join(path) if path else NO_SCOPE
 
 
 class ModuleScope(Struct, frozen=True):
-    """A scope, or ``times`` of them that are alike: its title, all nodes below it, the scopes inside."""
+    """A scope, or ``times`` equal ones: its title, all nodes below it, and the scopes inside."""
 
     title: str
     times: int
@@ -62,16 +62,17 @@ class _Branch(Struct):
     children: dict[str, _Branch] = field(default_factory=dict)
 
     def below(self) -> Iterator[int]:
-        """All nodes in it, those right here first."""
+        """Yield all nodes in it, those outside of its children first."""
         yield from self.nodes
         for child in self.children.values():
             yield from child.below()
 
 
 def scope_tree(paths: Iterable[Sequence[str]], costs: Sequence[Hashable | None]) -> tuple[ModuleScope, ...]:
-    """Nodes as a tree; scopes whose names differ in numbers alone and whose nodes cost the same are one.
+    """Arrange nodes in a tree; scopes that differ only in the numbers of their names are merged.
 
-    ``costs`` tells nodes that cost the same from others, and is None for those that cost nothing.
+    Merged scopes also have nodes of equal cost.  ``costs`` has equal entries for nodes of equal cost, and
+    None for nodes that cost nothing.
 
     >>> for scope in scope_tree([("layer.0",), ("layer.1",), ("layer.2",)], [7, 7, 8]):
     ...     print(scope.title, scope.times, scope.nodes)
@@ -89,7 +90,7 @@ def scope_tree(paths: Iterable[Sequence[str]], costs: Sequence[Hashable | None])
 
 
 def _folded(alike: Sequence[_Branch], costs: Sequence[Hashable | None]) -> Iterator[ModuleScope]:
-    """The scopes inside of branches that are alike, those that are alike themselves as one."""
+    """Yield the scopes inside of equal branches, with equal ones merged."""
     groups: dict[tuple[str, Hashable], dict[str, list[_Branch]]] = {}
     for branch in alike:
         for title, child in branch.children.items():
@@ -108,7 +109,7 @@ def _signature(branch: _Branch, costs: Sequence[Hashable | None]) -> Hashable:
 
 
 def _shortened(scope: ModuleScope, branches: Sequence[_Branch]) -> ModuleScope:
-    """A scope that holds nothing but one other is written as one: ``model/encoder``."""
+    """Merge a scope with its only child, if it has no other nodes: ``model/encoder``."""
     if len(scope.children) != 1 or any(branch.nodes for branch in branches):
         return scope
     only = scope.children[0]
@@ -119,14 +120,14 @@ def _shortened(scope: ModuleScope, branches: Sequence[_Branch]) -> ModuleScope:
 
 
 _WORK = keys_in("diff of operators")
-"""A part without any of these costs nothing."""
+"""A part with none of these metrics costs nothing."""
 
 
 class TableRow(Struct, frozen=True, eq=False):
-    """Some nodes, what they come to, and the rows below it; ``times`` of them are alike.
+    """Some nodes, their amounts, and the rows below; ``times`` of them are equal.
 
-    ``op``, ``type`` and ``shape`` are there where the nodes have them in common.  An amount is None where
-    it is not known.
+    ``op``, ``type`` and ``shape`` are set if the nodes have them in common.  An amount is None if it is
+    not known.
     """
 
     title: str
@@ -136,11 +137,11 @@ class TableRow(Struct, frozen=True, eq=False):
     type: str = ""
     shape: str = ""
     ops: Mapping[str, int] = field(default_factory=dict)
-    """How often each operator is applied that costs something, of a scope."""
+    """For a scope, the number of applications of each operator that costs something."""
     times: int = 1
     children: tuple[TableRow, ...] = ()
     status: Certainty = "exact"
-    """How sure its counts are; where some of the nodes are not costed, the others come to the amounts."""
+    """The certainty of its counts; nodes that are not costed do not contribute to the amounts."""
 
     @property
     def partly(self) -> bool:
@@ -149,18 +150,18 @@ class TableRow(Struct, frozen=True, eq=False):
 
     @property
     def shown(self) -> str:
-        """Its title, with how many are alike."""
+        """Its title, with the number of equal scopes."""
         title = f"{self.title} ×{self.times}" if self.times > 1 else self.title
         return f"{title}, in part" if self.partly and self.amounts[LEADING] is not None else title
 
     @property
     def intensity(self) -> FormRatio | None:
-        """FLOPs over bytes."""
+        """FLOPs over bytes; None if it is not known."""
         moved, done = self.amounts["bytes"], self.amounts["flops"]
         return None if self.partly or moved is None or done is None or moved == 0 else FormRatio(done, moved)
 
     def map_forms(self, change: Callable[[Poly], Poly]) -> TableRow:
-        """Return this row and those below with what they cost changed; parameters are held, not spent."""
+        """Return this row and those below with their costs changed; parameters are held, so they stay."""
         amounts = {
             key: form if form is None or key == HELD else change(form) for key, form in self.amounts.items()
         }
@@ -170,26 +171,26 @@ class TableRow(Struct, frozen=True, eq=False):
 
 
 def gathered(title: str, rows: Sequence[TableRow]) -> TableRow:
-    """Several rows as one."""
+    """Add up several rows in one."""
     added = {key: total_known([row.amounts[key] for row in rows]) for key in AMOUNTS}
     status = least_sure(row.status for row in rows)
     return TableRow(title, sum(row.nodes for row in rows), MappingProxyType(added), status=status)
 
 
 def costs_nothing(row: TableRow, measure: str | None) -> bool:
-    """Whether there is nothing to show of a row: none of what is sorted by, else no function on data."""
+    """Whether a row has nothing to show: 0 of the measure that rows are sorted by, or no counts at all."""
     return all(row.amounts[key] == 0 for key in ((measure,) if measure in AMOUNTS else _WORK))
 
 
 def chosen(
     rows: Sequence[TableRow], sort: str | None, top: int | None, sizes: Mapping[int, int], what: str
 ) -> list[TableRow]:
-    """Rows in order, those that cost nothing as one, and those beyond the top as one; below each, too.
+    """Sort rows, and gather those that cost nothing in one and those beyond the top in one, at all levels.
 
-    What is not costed is not known to cost nothing: it is a row of its own, without amounts.  Last comes
-    what is of no node.
+    A part that is not costed may cost something: it has a row of its own, without amounts.  Rows without
+    nodes come last.
 
-    ``sizes`` are numbers to sort by, for each row by its identity; ``what`` is what rows are called.
+    ``sizes`` are numbers to sort by, for each row by its identity; ``what`` names the rows in titles.
     """
     outside = [row for row in rows if not row.nodes and sort != HELD]
     kept = [row for row in rows if not costs_nothing(row, sort)]
@@ -211,27 +212,27 @@ def chosen(
 
 
 def _as_one(title: str, rows: Sequence[TableRow]) -> Iterator[TableRow]:
-    """Rows as one of that title; a single one keeps its own."""
+    """Gather rows under a title; a single row keeps its own."""
     if rows:
         yield replace(rows[0], children=()) if len(rows) == 1 else gathered(title, rows)
 
 
 def _without_amounts(row: TableRow) -> TableRow:
-    """A row of which nothing is known but the parameters that it holds."""
+    """Return a row of which only the parameters are known."""
     kept = {key: row.amounts[key] if key == HELD else None for key in AMOUNTS}
     title = row.title if row.title.endswith(" not costed") else f"{row.title}, not costed"
     return replace(row, title=title, amounts=MappingProxyType(kept))
 
 
 def flat(rows: Iterable[TableRow], level: int = 0) -> Iterator[tuple[int, TableRow]]:
-    """Rows with those below them after them, each with how far in it stands."""
+    """Yield each row before the rows below it, with its level."""
     for row in rows:
         yield level, row
         yield from flat(row.children, level + 1)
 
 
 def rows_added(tables: Sequence[Sequence[TableRow]]) -> Iterator[TableRow]:
-    """Rows of the same title as one."""
+    """Add up rows of one title; parameters are held once, so those of the last row are kept."""
     found: dict[str, list[TableRow]] = {}
     for row in (row for table in tables for row in table):
         found.setdefault(row.title, []).append(row)

@@ -1,8 +1,8 @@
-"""What an analysis came to: one type for programs, operators and models.
+"""The result of an analysis: one type for programs, operators and models.
 
-``Figures`` are what some work costs together, and how sure that is.  A program is a model of one node.
-A ``Study`` is what was analysed, with what takes long worked out when
-it is first asked for; ``Located`` is a study at a point, and the only way from closed forms to numbers.
+``Figures`` are the costs of some work together, with their certainty.  A program is a model of one node.
+A ``Study`` is an analysed program or model, whose costly figures are computed when they are first asked
+for; ``Located`` is a study at a point, and the only way from closed forms to numbers.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 
 
 class Figures(Struct, frozen=True):
-    """What some work costs together: a program, a node, or many of them."""
+    """The costs of some work: a program, a node, or many nodes together."""
 
     counts: Counts
     flops: Poly
@@ -76,7 +76,7 @@ class Figures(Struct, frozen=True):
 
     @property
     def status(self) -> Certainty:
-        """How sure the counts are."""
+        """The certainty of the counts."""
         return self.counts.status
 
     @property
@@ -115,31 +115,31 @@ class Figures(Struct, frozen=True):
 
     @property
     def bytes(self) -> Poly | None:
-        """What must be read and written, node by node; None where something has no size."""
+        """Bytes that must be read and written, node by node; None if something has no size."""
         return self.traffic.total
 
     @property
     def amounts(self) -> dict[str, Poly | None]:
-        """Every metric of a part, by key."""
+        """All metrics of a part, by key."""
         return {metric.key: self.amount(metric) for metric in COLUMNS}
 
     @property
     def told(self) -> dict[str, Poly | None]:
-        """What a part adds to a sum, by key."""
+        """The amounts that a part adds to a sum, by key."""
         return {metric.key: self.told_of(metric) for metric in COLUMNS}
 
     def amount(self, metric: Metric) -> Poly | None:
-        """Return a metric of this work; None where it is one of a whole alone, or not known."""
+        """Return a metric of this work; None if only a whole has it, or if it is not known."""
         return None if metric.of is None else metric.of(self)
 
     def told_of(self, metric: Metric) -> Poly | None:
-        """Return what a part adds to a sum: where it is not costed and comes to 0, that is not known."""
+        """Return the amount that a part adds to a sum; None if it is 0 because nodes are not costed."""
         form = self.amount(metric)
         return None if form == 0 and self.status in INCOMPLETE else form
 
     @property
     def intensity(self) -> FormRatio | None:
-        """FLOPs over bytes; not known where some nodes are not costed, whatever the others come to."""
+        """FLOPs over bytes; None if some nodes are not costed, or if the bytes are 0 or not known."""
         if self.status in INCOMPLETE or self.bytes is None or self.bytes == 0:
             return None
         return FormRatio(self.flops, self.bytes)
@@ -159,7 +159,7 @@ class Group(Struct, frozen=True):
 
 
 def size(form: Poly, known: Valuation) -> int:
-    """A number to sort by: the value, with 512 for lengths that are open."""
+    """Return a number to sort by: the value of a form, with 512 for open lengths."""
     try:
         return evaluate(form, {**dict.fromkeys(form.free, 512), **known})
     except (NotInteger, AlgebraBudget):
@@ -167,11 +167,11 @@ def size(form: Poly, known: Valuation) -> int:
 
 
 class MissingNode(Struct, frozen=True):
-    """A node that is not costed, or not wholly: its name, its operator, and why.
+    """A node that is not costed, at least in part: its name, its operator, and the reason.
 
-    ``behind`` is how many nodes are not costed because nothing is known of what it gives; ``start`` is the
-    beginning of a definition of its operator, where there is none; ``gives`` are its outputs.
-    ``invalid`` tells that no lengths make the node right: the model is wrong, and no definition is lacking.
+    ``behind`` is the number of nodes that are not costed because the outputs of this one are not known.
+    ``start`` is the beginning of a definition of its operator, if there is none; ``gives`` are its outputs.
+    ``invalid`` states that the node is wrong at all lengths: the model is at fault, not a missing definition.
     """
 
     name: str
@@ -184,30 +184,30 @@ class MissingNode(Struct, frozen=True):
 
 
 class Coverage(Struct, frozen=True):
-    """How many nodes there are, and which of them are not costed."""
+    """The number of nodes, and the nodes that are not costed."""
 
     nodes: int
     missing: tuple[MissingNode, ...]
 
     @property
     def costed(self) -> int:
-        """How many nodes are costed."""
+        """The number of nodes that are costed."""
         return self.nodes - len(self.missing)
 
     @property
     def text(self) -> str:
-        """How much is costed, in words."""
+        """The share of costed nodes, in words."""
         whole = 100 * self.costed // self.nodes if self.nodes else 100
         return f"{self.costed:,} of {self.nodes:,} nodes costed ({whole} %)"
 
     @property
     def invalid(self) -> MissingNode | None:
-        """The first node that no lengths make right."""
+        """The first node that is wrong at all lengths."""
         return next((item for item in self.missing if item.invalid), None)
 
     @property
     def operators(self) -> Mapping[str, int]:
-        """The operators that are not costed, each with how many nodes."""
+        """The operators that are not costed, with their numbers of nodes."""
         return Counter(item.op for item in self.missing)
 
 
@@ -215,9 +215,9 @@ class Coverage(Struct, frozen=True):
 
 
 class SweepRow(Struct, frozen=True):
-    """Figures where the length has one value, by their keys: numbers, or forms in what is still open.
+    """Figures at one value of a length, by key: numbers, or forms in the lengths that are still open.
 
-    ``outside`` says which condition does not hold there; there are no figures then.
+    ``outside`` names the condition that fails there; the row then has no figures.
     """
 
     value: int
@@ -226,7 +226,7 @@ class SweepRow(Struct, frozen=True):
 
 
 class Crossing(Struct, frozen=True):
-    """From a length on, one part costs more than another."""
+    """The length from which one part costs more than another."""
 
     earlier: str
     later: str
@@ -236,7 +236,7 @@ class Crossing(Struct, frozen=True):
 class Growth(Struct, frozen=True):
     """A sweep: its figures by key and title, its rows, and where one part overtakes another.
 
-    What other lengths that are swept are here is ``fixed``.
+    ``fixed`` are the values here of other lengths that are swept.
     """
 
     name: str
@@ -254,7 +254,7 @@ FUNCTIONS = "histogram"
 """The part of a comparison whose figures are counts by function and space."""
 _EACH = f"{UNIT}, node by node with empty caches"
 _FOR_WHAT = "for this arithmetic"
-"""What times are a bound of: other definitions of the same values may take less."""
+"""Times bound this arithmetic only: other definitions of the same values may take less."""
 
 
 class _Assuming(Struct, metaclass=AbstractMeta, frozen=True, eq=False, dict=True, kw_only=True):
@@ -262,7 +262,7 @@ class _Assuming(Struct, metaclass=AbstractMeta, frozen=True, eq=False, dict=True
 
 
 class Study(_Assuming, frozen=True):
-    """What was analysed, and all that is known of what it costs."""
+    """An analysed program or model, with everything known about its cost."""
 
     name: str
     file: str
@@ -274,21 +274,21 @@ class Study(_Assuming, frozen=True):
 
     kind: ClassVar[Literal["program", "model"]]
     report: ClassVar[Literal["program", "model", "runs"]]
-    """The kind of report that it has, which decides what metrics stand there."""
+    """The kind of its reports, which decides which metrics stand there."""
 
     @property
     def holdings(self) -> Holdings | None:
-        """Parameters, inputs and outputs of a model."""
+        """The parameters, inputs and outputs of a model."""
         return None
 
     @property
     def peak(self) -> Peak | None:
-        """The most memory that activations of a model take at once; None where it is not known."""
+        """The peak memory of a model's activations; None if it is not known."""
         return None
 
     @property
     def cache(self) -> Poly | None:
-        """The bytes of the inputs that grow from run to run of a model, after the last."""
+        """The bytes of the inputs of a model that grow from run to run, after the last run."""
         return None
 
     @property
@@ -298,7 +298,7 @@ class Study(_Assuming, frozen=True):
 
     @property
     def depth(self) -> Depth | None:
-        """The longest chain of functions; None where it is not known."""
+        """The longest chain of functions; None if it is not known."""
         return None if self.span is None else self.span.chain
 
     @property
@@ -308,7 +308,7 @@ class Study(_Assuming, frozen=True):
 
     @property
     def parallelism(self) -> FormRatio | None:
-        """EOPs over the depth of a program; None where that is 0 at all lengths."""
+        """EOPs over the depth of a program; None if the depth is 0 at all lengths."""
         return None
 
     @property
@@ -318,21 +318,21 @@ class Study(_Assuming, frozen=True):
 
     @property
     def needed(self) -> tuple[Requirement, ...]:
-        """What the closed forms rely on, without what is only looked at in a run."""
+        """The conditions that closed forms rely on, without those that are only checked in a run."""
         return tuple(one for one in self.requirements if one.kind == "needed")
 
     @property
     def granted(self) -> tuple[Cond, ...]:
-        """What holds wherever the closed forms do, as far as it is of use in a proof."""
+        """The facts that hold wherever the closed forms do, as far as they are of use in a proof."""
         return facts_of(one.condition for one in self.needed)
 
     def reaches(self, full: Sequence[Poly]) -> bool:
-        """Whether all ranges are proved to have an element: none of these is negative where forms hold."""
+        """Whether all ranges are proved to have an element: no form is negative where conditions hold."""
         return all(is_nonnegative(form, self.granted) for form in full)
 
     @property
     def checked(self) -> tuple[Requirement, ...]:
-        """What is only looked at in a run."""
+        """The conditions that are only checked in a run."""
         return tuple(one for one in self.requirements if one.kind == "checked")
 
     @property
@@ -342,39 +342,39 @@ class Study(_Assuming, frozen=True):
 
     @property
     def may_be_given(self) -> tuple[Symbol, ...]:
-        """What may be given a number."""
+        """The symbols that may be given numbers."""
         return (*self.symbols, *self.assumed.put, *self.idle)
 
     @property
     def leading(self) -> Poly | None:
-        """The terms of the EOPs that decide how they grow, where that is worth saying: of a model."""
+        """The terms of a model's EOPs that decide how they grow; None for a program."""
         return leading_terms(self.total.eops) if self.kind == "model" else None
 
     @abstractmethod
     def types(self, put: Callable[[Form], Form | None]) -> Iterator[tuple[str, str, str]]:
-        """Inputs and outputs: which it is, its name, and its type, with lengths as ``put`` makes them."""
+        """Yield inputs and outputs: the direction, the name and the type, with ``put`` applied to lengths."""
 
     @abstractmethod
     def head(self) -> Iterator[Fact]:
-        """What else there is to say of what was analysed."""
+        """Yield facts about the subject of the analysis."""
 
     @abstractmethod
     def remarks(self) -> Iterator[Fact]:
-        """What else there is to say of how figures came about."""
+        """Yield facts about the way figures were computed."""
 
     @abstractmethod
     def record(self, cost: Located, metrics: frozenset[str] | None) -> dict[str, Json]:
-        """What a JSON document says of it."""
+        """Return its JSON document."""
 
     def measures(self, weighed: Weighings = (), reaches: Reaches = is_anywhere) -> tuple[Measure, ...]:
-        """Every figure, in the order of a report."""
+        """Return every figure, in the order of a report."""
         reading = MeasuredStudy(self, weighed, reaches)
         return tuple(one for metric in metrics_in(self.report) for one in metric.measures(reading))
 
     def compared(self) -> Iterator[tuple[str, str, Poly]]:
-        """What a comparison is about: a part (or nothing, for the whole), a metric, its form."""
+        """Yield what a comparison compares: a part (empty for the whole), a metric, and its form."""
         place: Place = "diff of programs" if self.kind == "program" else "diff of models"
-        # what moves may not be known, so it comes last
+        # bytes come last, since they may not be known
         for metric in sorted(metrics_in(place), key=lambda metric: metric.basis == "bytes"):
             form = metric.form(self)
             if isinstance(form, Poly):
@@ -383,49 +383,49 @@ class Study(_Assuming, frozen=True):
 
     @abstractmethod
     def compared_parts(self) -> Iterator[tuple[str, str, Poly]]:
-        """What a comparison is about besides the whole."""
+        """Yield what a comparison compares besides the whole."""
 
     @abstractmethod
     def groups(self, by: str) -> tuple[Group, ...]:
-        """Figures by line, or by node, operator or scope, in order of appearance."""
+        """Return figures by line, or by node, operator or scope, in order of appearance."""
 
     @abstractmethod
     def rows(self, by: str, depth: int) -> tuple[TableRow, ...]:
-        """The rows of a table by operator, node or scope, and for scopes how many levels down."""
+        """Return the rows of a table by operator, node or scope; scopes are ``depth`` levels deep."""
 
     def locate(self, dims: Mapping[str, int]) -> Point:
-        """Where the closed forms are, at lengths given by name; problems are told, not raised."""
+        """Return the point with lengths given by name; it lists problems instead of raising them."""
         symbols = (*self.symbols, *(symbol for symbol in self.idle if symbol.name in dims))
         return locate(symbols, self.requirements, dims, assumed=self.assumed.put)
 
     @abstractmethod
     def assuming(self, texts: Sequence[str], lenient: bool = False) -> Study:
-        """The study under assumptions about its lengths; ``lenient`` leaves out those about other lengths."""
+        """Return the study under assumptions about lengths; ``lenient`` skips those about unknown lengths."""
 
     def weighed(self, weights: Weights) -> Weighed:
-        """The total by a cost model."""
+        """Return the total weighted by a cost model."""
         return weigh(self.total.counts, weights)
 
     @abstractmethod
     def steps(self, by: str) -> tuple[TimedNodes, ...]:
-        """The work of its nodes, equal ones together, under the title of their operator or of each node."""
+        """Return the work of its nodes, equal ones together, by operator or by node."""
 
     def fused(self) -> CallWork | None:
-        """The work of all of it with nothing written or read between nodes; None where that is not known."""
+        """Return the work of the whole without traffic between nodes; None if that is not known."""
         return None
 
     def times(self, device: Device, by: str = "op") -> Times:
-        """How long it takes on a device."""
+        """Return its times on a device."""
         sized = not self.total.traffic.unsized
         return Times(device, self.steps(by), self.fused(), views=self.kind == "model", sized=sized)
 
     @property
     def general(self) -> Mapping[str, Symbol]:
-        """The lengths in which these very forms hold, by name: at any point where all conditions do."""
+        """The lengths by name in which these forms hold at every point that fulfils all conditions."""
         return {symbol.name: symbol for symbol in self.symbols}
 
     def check_names(self, dims: Iterable[str]) -> None:
-        """Refuse lengths that it does not have."""
+        """Refuse unknown lengths."""
         known = {symbol.name: None for symbol in self.may_be_given}
         unknown = set(dims) - known.keys()
         if unknown:
@@ -433,12 +433,12 @@ class Study(_Assuming, frozen=True):
             raise UnknownLength(Diagnostic("T0412", f"there is no length {quoted(min(unknown))}", hint=hint))
 
     def at(self, dims: Mapping[str, int]) -> tuple[Study, Point]:
-        """Find the point with these lengths, and the study that holds there; ``Rejected`` where none does."""
+        """Return the study that holds at these lengths, and the point; ``Rejected`` if there is none."""
         return self, self.locate(dims)
 
 
 class Located(Struct, frozen=True, eq=False, dict=True):
-    """A study at a point where all that it relies on holds."""
+    """A study at a point at which all its conditions hold."""
 
     study: Study
     point: Point
@@ -448,18 +448,18 @@ class Located(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def measures(self) -> tuple[Measure, ...]:
-        """Every figure, in the order of a report; times last."""
+        """All figures, in the order of a report; times last."""
         weighed = [(model.name, self.study.weighed(model)) for model in self.weights]
         return (*self.study.measures(weighed, self.reaches), *self._durations())
 
     @cached_property
     def times(self) -> Times | None:
-        """How long it takes on the device, if there is one."""
+        """The times on the device, if there is one."""
         return None if self.device is None else self.study.times(self.device)
 
     @cached_property
     def durations(self) -> Mapping[str, Poly]:
-        """Times on the device as a comparison takes them: by name, in attoseconds."""
+        """Times on the device for a comparison: by name, in attoseconds."""
         if self.times is None:
             return {}
         found = {"time": self.times.predicted, "arithmetic_bound": self.times.bound}
@@ -467,7 +467,7 @@ class Located(Struct, frozen=True, eq=False, dict=True):
         return {f"{kind}_{name}": form.attoseconds for kind, form in found.items() if form is not None}
 
     def compared(self) -> Iterator[tuple[str, str, Poly]]:
-        """What a comparison is about: a part (or nothing, for the whole), a metric, its form."""
+        """Yield what a comparison compares: a part (empty for the whole), a metric, and its form."""
         yield from self.study.compared()
         yield from (("", metric, form) for metric, form in self.durations.items())
 
@@ -489,7 +489,7 @@ class Located(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def _unless(self) -> str:
-        """Where less than these times may do, as counts or bytes are bounds from above."""
+        """The cases in which less time may suffice, if counts or bytes are upper bounds."""
         reasons = (
             *(["data chooses less work"] if self.status in FROM_ABOVE else []),
             *([] if self.moves_all else ["fewer bytes move"]),
@@ -498,7 +498,7 @@ class Located(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def limit_changes(self) -> tuple[LimitChange, ...]:
-        """Where nodes come to be bound by something else on the device, at lengths that bounds allow."""
+        """The lengths at which nodes change their bottleneck on the device, if bounds allow them."""
         if self.times is None:
             return ()
         bounds = [one for one in self.study.needed if isinstance(one.condition, Ge)]
@@ -508,7 +508,7 @@ class Located(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def error(self) -> str:
-        """How far a prediction like this one was off where it was tested."""
+        """The error of such predictions where they were tested."""
         assert self.times is not None
         fitted = self.times.device.fitted
         if self.study.coverage.missing:
@@ -522,11 +522,11 @@ class Located(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def total(self) -> Figures:
-        """What everything costs together."""
+        """The figures of the whole."""
         return self.study.total
 
     def groups(self, by: str) -> tuple[Group, ...]:
-        """Figures by line, node, operator or scope; the costliest operators and scopes first."""
+        """Return figures by line, node, operator or scope; the costliest operators and scopes come first."""
         known = ("op", "scope", "node", *(["line"] if self.study.kind == "program" else []))
         if by not in known:
             hint = f"a {self.study.kind} has parts by {', '.join(known)}"
@@ -538,11 +538,11 @@ class Located(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def status(self) -> Certainty:
-        """Whether counts are exact, a bound from above or below, or in terms of what data decides."""
+        """The certainty of the counts: exact, a bound, or exact in lengths that data decides."""
         return self.total.status
 
     def certainty(self, metric: str, figures: Figures | None = None) -> Certainty:
-        """How sure a metric is, or a time on the device: of the whole, or of some of the work."""
+        """Return the certainty of a metric, or of a time on the device: for the whole, or for a part."""
         basis = "time" if metric == "time" or metric in self.durations else BASES.get(metric, "counts")
         return certainty_of(basis, self.study, figures or self.total, self.reaches)
 
@@ -552,13 +552,13 @@ class Located(Struct, frozen=True, eq=False, dict=True):
         return self.certainty("bytes") not in FROM_ABOVE
 
     def standing(self, measure: Measure, form: Form | None) -> str:
-        """How sure a measure, or a part of it, is, in words."""
+        """Write the certainty of a measure, or of a part of it."""
         if measure.said or measure.certainty not in ("exact", "depends on data"):
             return measure.said or measure.certainty
         return "depends on data" if any(s.kind == "data" for s in symbols_in(form)) else "exact"
 
     def reaches(self, full: Sequence[Poly]) -> bool:
-        """Whether all ranges are seen to have an element: there, none of these is negative."""
+        """Whether all ranges have an element, by proof or at the point: none of the forms is negative."""
         if not full:
             return True
         facts = self.study.granted
@@ -568,7 +568,7 @@ class Located(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def coverage(self) -> Coverage:
-        """How many nodes there are, and which are not costed."""
+        """The number of nodes, and the nodes that are not costed."""
         return self.study.coverage
 
     @property
@@ -577,14 +577,14 @@ class Located(Struct, frozen=True, eq=False, dict=True):
         return self.point.complete or bool(self.point.dims)
 
     def value(self, form: Form | None) -> Form | None:
-        """A form at the point: a number where everything in it is known; None where it has no value."""
+        """Return a form at the point: a number if all lengths in it are known; None if it has no value."""
         try:
             return None if form is None else form_at(form, self.point.values)
-        except NotInteger:  # it divides by a length that is 0 here, inside of what is empty
+        except NotInteger:  # a divisor is 0 here, in a part that is empty
             return None
 
     def number(self, form: Form | None) -> int | None:
-        """A form as an integer; None where something in it is open."""
+        """Return a form as an integer; None if something in it is open."""
         try:
             found = self.value(form)
         except AlgebraBudget:
@@ -592,7 +592,7 @@ class Located(Struct, frozen=True, eq=False, dict=True):
         return found if isinstance(found, int) else None
 
     def share(self, figures: Figures) -> Fraction | None:
-        """What part of all EOPs some work has, where every length is known."""
+        """Return the share of some work in all EOPs; None unless every length is known."""
         own, whole = self.number(figures.told[LEADING]), self.number(self.total.eops)
         return Fraction(own, whole) if own is not None and whole else None
 
@@ -605,23 +605,23 @@ def locate_study(
     warnings: tuple[Diagnostic, ...] = (),
     device: Device | None = None,
 ) -> L:
-    """Look at a study at lengths given by name; ``Rejected`` where a condition does not hold there."""
+    """Locate a study at lengths given by name; ``Rejected`` if a condition does not hold there."""
     there, point = study.at(dims or {})
     return made(there, point.checked(), weights, warnings, device)
 
 
-# === A point to show where lengths are open: one that all conditions allow, and that is easily said.
+# === Examples for open lengths: a point that fulfils all conditions, and is easy to state.
 
 
 _GUESSES = (512, 256, 128, 64, 32, 16, 8, 4, 2, 1)
-"""The largest that the conditions allow is taken."""
+"""Lengths to try, in this order: the largest that fulfils the conditions is taken."""
 
 
 def at_example(cost: L) -> L | None:
-    """A cost at a point where it has figures: its own where every length is given, else an example.
+    """Return a cost at a point with figures: its own if every length is given, else an example.
 
-    Lengths that only come first in shapes are batches, and 1; the others are one power of two.  Where that
-    cannot be, lengths that follow from others are left to follow.  None where no such point fulfils the
+    A length that is only ever the first of a shape is a batch, and becomes 1; the others become one power of
+    two.  If that fails, lengths that follow from others are not chosen.  None if no such point fulfils the
     conditions.
     """
     if cost.point.complete:
@@ -636,7 +636,7 @@ def at_example(cost: L) -> L | None:
 
 
 def _leading(cost: L, names: Sequence[str]) -> list[str]:
-    """The lengths that others follow from: the last come first, as a share is named before what it is of."""
+    """Return lengths that determine the others, tried from the last: a share is named before its whole."""
     kept: dict[str, int] = {}
     for name in reversed(names):
         point = cost.study.locate({**cost.point.given, **kept})
@@ -646,7 +646,7 @@ def _leading(cost: L, names: Sequence[str]) -> list[str]:
 
 
 def _fitting(cost: L, names: Sequence[str]) -> L | None:
-    """A cost at the first guess at some lengths that all conditions allow."""
+    """Return a cost at the first guess that fulfils all conditions."""
     for lengths in _guesses(cost, names):
         point = cost.study.locate({**cost.point.given, **lengths})
         if point.complete and not point.problems:
@@ -664,7 +664,7 @@ def _guesses(cost: L, open_: Sequence[str]) -> Iterator[Mapping[str, int]]:
 
 
 def _batches(cost: L) -> set[str]:
-    """The lengths that stand nowhere but first in the shapes of inputs."""
+    """Return the lengths that occur only as the first of the inputs' shapes."""
     first: set[Symbol] = set()
     other: set[Symbol] = set()
     for given in cost.study.inputs:
@@ -674,22 +674,22 @@ def _batches(cost: L) -> set[str]:
     return {symbol.name for symbol in first - other}
 
 
-# === What the JSON documents of programs and of models share; ``docs/schemas`` has the contract.
+# === Contents that the JSON documents of programs and models share; ``docs/schemas`` has the contract.
 
 
 def form_json(form: Form | None) -> Json:
-    """A closed form as text; null where it is not known."""
+    """Return a closed form as text; null if it is not known."""
     return None if form is None else text_of(form)
 
 
 class Show(Struct, frozen=True, eq=False):
-    """How forms of a cost are shown: as text, or at its point as numbers; null where they have none."""
+    """Shows forms of a cost: as text, or as numbers at its point; null if they have none."""
 
     cost: Located
     at_point: bool = False
 
     def __call__(self, form: Form | None) -> Json:
-        """A form, shown."""
+        """Show a form."""
         if not self.at_point:
             return form_json(form)
         found = self.cost.value(form)
@@ -698,14 +698,14 @@ class Show(Struct, frozen=True, eq=False):
         return None if self.cost.point.complete else form_json(found)
 
     def reaches(self, full: Sequence[Poly]) -> bool:
-        """Whether all ranges are seen to have an element, at the point or wherever the forms hold."""
+        """Whether all ranges have an element, at the point or wherever the forms hold."""
         if self.at_point:
             return self.cost.reaches(full)
         return self.cost.study.reaches(full)
 
 
 def at_json(cost: Located, figures: Callable[[Show], dict[str, Json]]) -> dict[str, Json]:
-    """The figures at a point, if there is one: ``at`` where every length is known, else ``partly``."""
+    """Return the figures at a point: as ``at`` if every length is known, as ``partly`` if some are."""
     if not cost.located:
         return {}
     dims: dict[str, Json] = {name: number(value) for name, value in sorted(cost.point.dims.items())}
@@ -713,13 +713,13 @@ def at_json(cost: Located, figures: Callable[[Show], dict[str, Json]]) -> dict[s
 
 
 def symbol_json(symbol: Symbol) -> dict[str, Json]:
-    """A symbol with its range."""
+    """Return a symbol with its range."""
     low, high = (None if end is None else to_text(end) for end in (symbol.lo, symbol.hi))
     return {"name": symbol.name, "kind": symbol.kind, "low": low, "high": high}
 
 
 def weighed_json(cost: Located, show: Show) -> dict[str, Json]:
-    """The total by each cost model that is asked for."""
+    """Return the total by each cost model that was asked for."""
     weighed: dict[str, Json] = {
         model.name: {"value": show(one := cost.study.weighed(model)), "unit": one.unit}
         for model in cost.weights

@@ -1,4 +1,4 @@
-"""Time on a device: a bound and a prediction, what nodes are bound by, and where that changes."""
+"""Time on a device: a bound and a prediction, the bottlenecks of nodes, and the lengths where they change."""
 
 from __future__ import annotations
 
@@ -28,12 +28,13 @@ from tolcost.cost.weights import Weighed
 from tolcost.show.document import Valuation
 
 _FURTHEST = 1 << 20
+"""Changes of bottlenecks are searched for at lengths up to this."""
 
 
 def work_of(
     op: str, moved: Traffic, histogram: Mapping[tuple[str, str], Poly], macs: Poly, largest: Poly
 ) -> CallWork | None:
-    """The work behind some figures; None where something that moves has no size."""
+    """Return the work behind some figures; None if something that moves has no size."""
     if moved.unsized:
         return None
     spaces = frozenset(space for function, space in histogram if function == "mul")
@@ -44,13 +45,13 @@ def work_of(
 
 
 def largest_of(inputs: Iterable[NamedType]) -> Poly:
-    """The bytes of the largest input."""
+    """Return the bytes of the largest input."""
     sizes = (bytes_of(part.shape, part.space) for given in inputs for part in given.type)
     return reduce(maximum, (size for size in sizes if size is not None), ZERO)
 
 
 class TimedNodes(Struct, frozen=True):
-    """Equal nodes: what they are called, how many, and the work of one."""
+    """Equal nodes: their title, their number, and the work of one."""
 
     title: str
     nodes: int
@@ -58,7 +59,7 @@ class TimedNodes(Struct, frozen=True):
 
 
 class LimitChange(Struct, frozen=True):
-    """From a length on, so many nodes are bound by something else."""
+    """A length from which nodes are bound by another resource, with their number."""
 
     title: str
     nodes: int
@@ -69,18 +70,18 @@ class LimitChange(Struct, frozen=True):
 
 
 class Times(Struct, frozen=True, eq=False, dict=True):
-    """How long some work takes on a device: nodes one after the other, or everything fused into one."""
+    """The time of some work on a device: nodes one after the other, or everything fused into one."""
 
     device: Device
     steps: tuple[TimedNodes, ...]
     fused: CallWork | None = None
     views: bool = True
-    """Whether a node that computes nothing may be a mere view of its input, as among others it may."""
+    """Whether a node that computes nothing may be a view of its input, which takes no time, as in a model."""
     sized: bool = True
-    """Whether all that moves has a size; texts have none, and how long they take is not known."""
+    """Whether all that moves has a size; texts have none, so the time of moving them is not known."""
 
     def by_title(self) -> dict[str, Times]:
-        """The same for the nodes of each title alone, as far as their work is known."""
+        """Return the times of the nodes of each title alone, as far as their work is known."""
         found: dict[str, list[TimedNodes]] = {}
         for step in self.steps:
             found.setdefault(step.title, []).append(step)
@@ -88,7 +89,7 @@ class Times(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def bound(self) -> Duration | None:
-        """What nodes take at least, one after the other."""
+        """The least time of nodes, one after the other."""
         if not self.sized:
             return None
         counted = [step for step in self.steps if step.work.computes or not self.views]
@@ -96,16 +97,16 @@ class Times(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def whole(self) -> Duration | None:
-        """What is taken at least if nothing between nodes is written or read."""
+        """The least time if nothing between nodes is written or read."""
         return (
             None if self.fused is None else added(Fraction(0), [(1, _forms(bound(self.device, self.fused)))])
         )
 
     @cached_property
     def predicted(self) -> Duration | None:
-        """What nodes are predicted to take, one after the other; None where nothing was fitted.
+        """The predicted time of nodes, one after the other; None if nothing was fitted.
 
-        Only the first waits for its start, others for a gap.
+        Only the first kernel waits for its start; each later one waits for the gap between kernels.
         """
         fitted = self.device.fitted
         if fitted is None or not self.sized:
@@ -118,7 +119,7 @@ class Times(Struct, frozen=True, eq=False, dict=True):
         return added(constant, [(nodes, _forms(candidates)) for nodes, _, candidates in busy])
 
     def limit(self, work: CallWork, values: Valuation) -> Limit | None:
-        """What some work is bound by at a point; None where lengths are open."""
+        """Return the resource that bounds some work at a point; None if lengths are open."""
         start, candidates = self._parts(work)
         try:
             found: list[tuple[Fraction, Limit]] = [(form.at(values), name) for name, form in candidates]
@@ -128,7 +129,7 @@ class Times(Struct, frozen=True, eq=False, dict=True):
         return "launches" if start >= largest[0] else largest[1]
 
     def limits(self, values: Valuation) -> Counter[str]:
-        """How many nodes are bound by what, at a point; those without a kernel by nothing."""
+        """Count nodes by the resource that bounds them at a point; nodes without a kernel are left out."""
         found: Counter[str] = Counter()
         for step in self.steps:
             limit = self.limit(step.work, values) if self._parts(step.work)[1] else None
@@ -142,16 +143,17 @@ class Times(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def unbounded(self) -> tuple[str, ...]:
-        """The spaces of products that the device has no peak for: these are bounded by bytes alone."""
+        """The spaces of products for which the device has no peak: bytes alone bound these products."""
         spaces = {space for step in self.steps if step.work.macs != 0 for space in step.work.spaces}
         return tuple(sorted(spaces - self.device.macs.keys()))
 
     def changes(
         self, values: Valuation, open_: Sequence[Symbol], allowed: Callable[[Valuation], bool]
     ) -> tuple[LimitChange, ...]:
-        """Where nodes come to be bound by something else, exactly, while the one open length grows.
+        """Return the lengths at which nodes change their bottleneck, while the only open length grows.
 
-        What changes at a length that is not ``allowed`` is not told.
+        Lengths are doubled, and bisected where the bottleneck differs at both ends.  Changes at lengths that
+        are not ``allowed`` are left out.
         """
         if len(open_) != 1:
             return ()
@@ -176,13 +178,13 @@ class Times(Struct, frozen=True, eq=False, dict=True):
             if before is None or after is None:
                 return
             if after != before:
-                end = _first(there, low, end)  # it may change again before the next length that is looked at
+                end = _first(there, low, end)  # another change may follow before the next length
                 yield LimitChange(step.title, 0, symbol.name, end, before, there(end) or after)
             low = end
 
 
 def _first(there: Callable[[int], Limit | None], low: int, high: int) -> int:
-    """The least length at which what is there is not what is at ``low``; at ``high`` it is not."""
+    """Bisect for the first length whose bottleneck differs from that at ``low``; that at ``high`` must."""
     before = there(low)
     while high - low > 1:
         middle = (low + high) // 2
@@ -195,7 +197,7 @@ def _forms(candidates: Candidates) -> tuple[Weighed, ...]:
 
 
 def percent(share: Fraction) -> str:
-    """A share in words.
+    """Write a share as a percentage.
 
     >>> percent(Fraction(113, 1000))
     '11 %'
@@ -204,7 +206,7 @@ def percent(share: Fraction) -> str:
 
 
 def error_of(times: Times) -> str:
-    """How far predictions of its patterns were off on operators that they were not fitted on."""
+    """Describe the errors of predictions for its patterns, on operators that they were not fitted on."""
     fitted = times.device.fitted
     if fitted is None:
         return "nothing was fitted"

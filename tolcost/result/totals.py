@@ -1,7 +1,7 @@
-"""Adding up: what the nodes of a model cost together, by node, by operator and by name, and as rows.
+"""Sums of costs over the nodes of a model, by node, by operator and by scope, and as rows of tables.
 
-Equal nodes share what they were lowered to, so sums go over distinct cases with how often each
-occurs: the work is in the number of distinct cases, not of nodes.
+Equal nodes share a lowered operator, so a sum goes over distinct lowered operators with the number of their
+applications: its work grows with the number of distinct operators, not of nodes.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _K = TypeVar("_K", bound=Hashable)
 
 
 class Adder(Struct):
-    """Adds up what nodes come to, with forms settled; distinct cases are settled once."""
+    """Adds up the costs of nodes in the remaining lengths; each distinct operator is settled once."""
 
     settle: Callable[[Poly], Poly]
     _settled: dict[int, Lowered] = field(default_factory=dict)
@@ -47,26 +47,26 @@ class Adder(Struct):
     _held: dict[int, Parameters] = field(default_factory=dict)
 
     def held(self, cost: GraphCost) -> Parameters:
-        """The tensors that hold parameters of a model; they are looked for once."""
+        """Return the tensors that hold parameters of a model; the search for them is done once."""
         if id(cost) not in self._held:
             self._held[id(cost)] = parameters_of(cost)
         return self._held[id(cost)]
 
     def node(self, applied: Applied) -> Figures:
-        """The figures of one node."""
+        """Return the figures of one node."""
         if id(applied) not in self._figures:
             self._figures[id(applied)] = self.add(dict(applied.parts), bool(applied.uncosted))
         return self._figures[id(applied)]
 
     def add(self, parts: Mapping[Lowered, int], incomplete: bool = False) -> Figures:
-        """The figures of operators that are applied so many times each."""
+        """Return the figures of operators, each with the number of its applications."""
         work: list[tuple[LoweredCost, int]] = []
         rows: dict[Layout, list[Sequence[int]]] = {}
         for lowered, times in parts.items():
             made = lowered.made
             if not times:
                 continue
-            if lowered.point and isinstance(made, Instance):  # numbers are added as numbers
+            if lowered.point and isinstance(made, Instance):  # without polynomials
                 row = made.values if times == 1 else [times * value for value in made.values]
                 rows.setdefault(made.layout, []).append(row)
             else:
@@ -76,7 +76,7 @@ class Adder(Struct):
         return _together(((made.counts, made.traffic, times) for made, times in work), status)
 
     def settled(self, lowered: Lowered) -> Lowered:
-        """An operator in terms of the lengths that remain."""
+        """Return an operator with its cost in the remaining lengths."""
         if lowered.point:
             return lowered
         if id(lowered) not in self._settled:
@@ -87,13 +87,13 @@ class Adder(Struct):
 
 
 def total_figures(groups: Sequence[Figures], incomplete: bool = False) -> Figures:
-    """The figures of groups together; the status is the least sure one."""
+    """Return the sum of figures; its status is the least certain of theirs."""
     status = least_sure((group.status for group in groups), incomplete)
     return _together(((group.counts, group.traffic, 1) for group in groups), status)
 
 
 def _together(work: Iterable[tuple[Counts, Traffic, int]], status: Certainty) -> Figures:
-    """Counts and traffic, each so many times, as figures."""
+    """Return the sum of counts and traffic, each with its multiplicity, as figures."""
     listed = list(work)
     histogram = _sums((k, p, n) for counts, _, n in listed for k, p in counts.histogram.items())
     index = _sums((k, p, n) for counts, _, n in listed for k, p in counts.index.items())
@@ -128,7 +128,7 @@ def _together(work: Iterable[tuple[Counts, Traffic, int]], status: Certainty) ->
 
 
 def _sums(items: Iterable[tuple[_K, Poly, int]]) -> dict[_K, Poly]:
-    """The sum for each key of polynomials, each with how often it counts."""
+    """Return the sum of polynomials for each key, each with its multiplicity."""
     plain: dict[_K, Terms] = {}
     others: dict[_K, list[Poly]] = {}
     for key, form, times in items:
@@ -152,7 +152,7 @@ def _way(moved: Mapping[tuple[str, str], Poly], way: str) -> Mapping[str, Poly]:
 
 
 def parts_of(nodes: Iterable[Applied]) -> Counter[Lowered]:
-    """How often each distinct case occurs in some nodes."""
+    """Count the applications of each distinct lowered operator in some nodes."""
     shared: Counter[Applied] = Counter(nodes)
     found: Counter[Lowered] = Counter()
     for applied, times in shared.items():
@@ -162,7 +162,7 @@ def parts_of(nodes: Iterable[Applied]) -> Counter[Lowered]:
 
 
 def by_operator(cost: GraphCost, adder: Adder) -> tuple[Group, ...]:
-    """Figures for each operator, those inside of functions included, in order of appearance."""
+    """Return the figures of each operator, those inside of functions included, in order of appearance."""
     parts: dict[str, dict[Lowered, int]] = {}
     missing: Counter[str] = Counter()
     for lowered, times in parts_of(cost.nodes).items():
@@ -178,12 +178,12 @@ def by_operator(cost: GraphCost, adder: Adder) -> tuple[Group, ...]:
 
 
 def title_of(lowered: Lowered) -> str:
-    """An operator, with its domain unless that is ONNX's own."""
+    """Return the name of an operator, with its domain unless that is ONNX's own."""
     return f"{lowered.domain}.{lowered.op}" if lowered.domain else lowered.op
 
 
 def by_scope(cost: GraphCost, adder: Adder, title: Callable[[GraphNode], str]) -> tuple[Group, ...]:
-    """Figures of the nodes that have one title together."""
+    """Return the figures of nodes, grouped by title."""
     groups: dict[str, list[Applied]] = {}
     for step, applied in cost.steps:
         groups.setdefault(title(step), []).append(applied)
@@ -194,9 +194,10 @@ def by_scope(cost: GraphCost, adder: Adder, title: Callable[[GraphNode], str]) -
 
 
 def coverage(cost: GraphCost, general: bool) -> Coverage:
-    """Which nodes are costed, and which of the others wait for one of them.
+    """Return the nodes that are not costed, each with the number of nodes that wait for its outputs.
 
-    ``general`` tells that every length that the file leaves open was open: what is wrong is wrong everywhere.
+    ``general`` states that all lengths that the file leaves open were symbols: errors then hold at all of
+    them.
     """
     impossible: frozenset[Impossible | None] = frozenset(
         ("types", "shapes") if general and not is_doubtful(cost.nodes, cost.equal) else ("types",)
@@ -225,7 +226,7 @@ def _missing_node(step: GraphNode, item: Uncosted, behind: int, invalid: bool) -
 
 
 def steps_of(cost: GraphCost, adder: Adder, by: str) -> tuple[TimedNodes, ...]:
-    """The work of nodes: every one by itself, or equal ones together under their operator."""
+    """Return the work of nodes: each by itself, or equal nodes together under their operator."""
     if by == "node":
         listed = [(s.name or s.title, low, n) for s, applied in cost.steps for low, n in applied.parts]
     else:
@@ -242,7 +243,7 @@ def _work(adder: Adder, lowered: Lowered) -> CallWork | None:
 
 
 def fused_work(cost: GraphCost, adder: Adder, total: Figures) -> CallWork | None:
-    """All products of a model, its outputs, and of parameters and inputs what nodes read of them at all."""
+    """Return the work of the fused model: all products, its outputs, and the bytes read of its sources."""
     whole = work_of("", total.traffic, total.histogram, total.macs, ZERO)
     written = total_known(map(cost.bytes, cost.model.graph.outputs))
     if whole is None or written is None:
@@ -252,7 +253,7 @@ def fused_work(cost: GraphCost, adder: Adder, total: Figures) -> CallWork | None
 
 
 def _sources_read(cost: GraphCost, adder: Adder) -> Iterator[Poly]:
-    """Of each parameter and input the bytes that one node reads for certain."""
+    """Yield for each parameter and input the bytes that a single node certainly reads of it."""
     graph = cost.model.graph
     sources = dict.fromkeys((*graph.weights, *(given.name for given in graph.inputs)))
     surely: dict[str, Poly] = {}
@@ -265,7 +266,7 @@ def _sources_read(cost: GraphCost, adder: Adder) -> Iterator[Poly]:
 
 
 def _of_one(cost: GraphCost, adder: Adder, name: str, inputs: Iterable[str], applied: Applied) -> Poly:
-    """What a node surely reads of one of its inputs: what all the others together cannot be."""
+    """Return the bytes that a node certainly reads of an input: those that other inputs cannot provide."""
     moved = total_of(adder.node(applied).traffic.certain.values())
     others = [cost.bytes(other) for other in dict.fromkeys(inputs) if other not in ("", name)]
     known = [adder.settle(size) for size in others if size is not None]
@@ -279,7 +280,7 @@ def _of_one(cost: GraphCost, adder: Adder, name: str, inputs: Iterable[str], app
 
 
 def node_rows(cost: GraphCost, adder: Adder) -> tuple[TableRow, ...]:
-    """Every node by itself, in the order of the file."""
+    """Return a row for every node, in the order of the file."""
     held, given = parameters_by_node(cost, adder.held(cost))
     found = []
     for n, step in enumerate(cost.model.graph.nodes):
@@ -292,7 +293,7 @@ def node_rows(cost: GraphCost, adder: Adder) -> tuple[TableRow, ...]:
 
 
 def operator_rows(cost: GraphCost, groups: Sequence[Group], adder: Adder) -> tuple[TableRow, ...]:
-    """Operators, those inside of functions included; parameters go to what the node with them applies."""
+    """Return a row for every operator, inside of functions too; parameters go to a node's first operator."""
     held: dict[str, list[Poly]] = {}
     by_node, given = parameters_by_node(cost, adder.held(cost))
     for (step, applied), form in zip(cost.steps, by_node, strict=True):
@@ -308,7 +309,7 @@ def operator_rows(cost: GraphCost, groups: Sequence[Group], adder: Adder) -> tup
 
 
 def scope_rows(cost: GraphCost, adder: Adder, depth: int) -> tuple[TableRow, ...]:
-    """Scopes so many levels down; those that are alike are one."""
+    """Return rows for scopes, ``depth`` levels down; equal scopes share a row."""
     figures = [adder.node(applied) for applied in cost.nodes]
     kinds = [(f.eops, f.macs) if f.eops.terms or f.macs.terms else None for f in figures]
     (held, given), steps = parameters_by_node(cost, adder.held(cost)), cost.model.graph.nodes
@@ -335,7 +336,7 @@ def scope_rows(cost: GraphCost, adder: Adder, depth: int) -> tuple[TableRow, ...
 
 
 def _of_no_node(adder: Adder, parameters: Poly) -> Iterator[TableRow]:
-    """A row for parameters that the model gives and no node uses: rows add up to the total."""
+    """Yield a row for parameters that the model returns and no node uses, so rows add up to the total."""
     if parameters.terms:
         yield TableRow(NO_NODE, 0, _amounts(adder.add({}), adder.settle(parameters)))
 
@@ -345,7 +346,7 @@ def _amounts(figures: Figures, parameters: Poly) -> MappingProxyType[str, Poly |
 
 
 def _type(cost: GraphCost, name: str) -> tuple[str, str]:
-    """The space and the shape of a value, as far as they are known."""
+    """Return the space and the shape of a value, as far as they are known."""
     known = cost.known(name) if name else None
     found = None if known is None else as_tensor(known)
     if not isinstance(found, Tensor):

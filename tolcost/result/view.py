@@ -1,4 +1,4 @@
-"""A cost as a document: what was analysed, its figures, where they go, what they rely on."""
+"""A cost as a document: its subject, its figures, their parts, and the conditions that they rely on."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ _TABLE = TableView()
 
 
 class CostView(Struct, frozen=True, eq=False):
-    """What to show of a cost: which metrics (None: all), closed forms in full, parts by what, sweeps."""
+    """The selection to show of a cost: metrics (None for all), closed forms in full, the table, sweeps."""
 
     metrics: frozenset[str] | None = None
     symbolic: bool = True
@@ -89,7 +89,7 @@ def written(
     colour: bool = False,
     width: int | None = None,
 ) -> str:
-    """Give costs in one of the formats: programs one after another, or a single model."""
+    """Write costs in one of the formats: programs one after another, or a single model."""
     asked = view or CostView(
         symbolic=not any(cost.point.dims or cost.study.kind == "model" for cost in costs)
     )
@@ -117,7 +117,7 @@ def _json(costs: Sequence[Located], view: CostView) -> str:
 
 
 def _document(cost: Located, view: CostView, form: str) -> Iterator[Section]:
-    """The blocks of a report; tables have the status on top, where a terminal has it at the end."""
+    """Yield the blocks of a report; the status comes first, but in text near the end."""
     study = cost.study
     status = (Fact("status", cost.status),) if form != "text" else ()
     shown = _forms_shown(cost, view)
@@ -140,7 +140,7 @@ def _document(cost: Located, view: CostView, form: str) -> Iterator[Section]:
 
 
 def _model_blocks(cost: Located, at: Located | None, view: CostView) -> Iterator[Section]:
-    """Closed forms in full where they are asked for, else what fits a screen."""
+    """Yield closed forms in full if they were asked for, else an extract that fits a screen."""
     if view.symbolic:
         table = replace(view.table, symbolic=True)
         yield _figures(at or cost, view)
@@ -150,7 +150,7 @@ def _model_blocks(cost: Located, at: Located | None, view: CostView) -> Iterator
 
 
 def _forms_shown(cost: Located, view: CostView) -> bool:
-    """Whether closed forms are shown: when asked for, or when no length is given."""
+    """Whether closed forms are shown: of a model if it has symbols, else if asked for or without a point."""
     return (
         bool(cost.study.symbols)
         if cost.study.kind == "model"
@@ -159,7 +159,7 @@ def _forms_shown(cost: Located, view: CostView) -> bool:
 
 
 def _point_shown(cost: Located, view: CostView) -> bool:
-    """Whether figures at a point are shown: when lengths are given, or when there are none to give."""
+    """Whether figures at a point are shown: if lengths are given, or if there are none to give."""
     if cost.study.kind == "model":
         return cost.located
     return bool(cost.point.dims) or (cost.point.complete and not view.symbolic)
@@ -169,7 +169,7 @@ def _point_shown(cost: Located, view: CostView) -> bool:
 
 
 def measures_shown(cost: Located, view: CostView) -> Iterator[Measure]:
-    """The figures that are asked for."""
+    """Yield the figures that were asked for."""
     for measure in cost.measures:
         if measure.key in ("weights", "time") or is_asked(measure.key, view.metrics):
             yield measure
@@ -188,7 +188,7 @@ def _figures(cost: Located, view: CostView) -> FigureList:
 
 
 def _titles(point: Point) -> tuple[str, str]:
-    """A point in words, and in few words."""
+    """Write a point in words, and in short."""
     dims = sorted(point.dims.items())
     open_ = f" ({', '.join(symbol.name for symbol in point.missing)} open)" if point.missing else ""
     if not dims:
@@ -214,11 +214,11 @@ def _no_value(form: Form | None) -> None:
     return None
 
 
-# ---- what figures rely on ------------------------------------------------------------------
+# ---- status, conditions and coverage -------------------------------------------------------
 
 
 def _standing(cost: Located, view: CostView, form: str) -> Iterator[Fact]:
-    """The status, and what the figures rely on."""
+    """Yield the status, and the conditions that the figures rely on."""
     study, text = cost.study, form == "text"
     known = {} if _forms_shown(cost, view) else cost.point.values
     if text:
@@ -243,7 +243,7 @@ def _standing(cost: Located, view: CostView, form: str) -> Iterator[Fact]:
 
 
 def _offer(cost: Located, known: Valuation) -> Iterator[Fact]:
-    """Assumptions under which forms have no floors, where there are some; of what is not known yet."""
+    """Suggest assumptions about open lengths that remove the floors from forms, if there are any."""
     study, total = cost.study, cost.total
     every = (total.eops, total.macs, total.bytes)
     forms = [f for form in every if isinstance(f := cost.value(form) if known else form, Poly)]
@@ -255,7 +255,7 @@ def _offer(cost: Located, known: Valuation) -> Iterator[Fact]:
 def _requirements(
     cost: Located, heading: str, kind: str, most: int | None, known: Valuation | None = None
 ) -> Iterator[Fact]:
-    """Conditions, in what is still open where lengths are known: those that these fulfil are not told."""
+    """Yield conditions on the open lengths; those that the known lengths fulfil are left out."""
     every = [one for one in cost.study.requirements if one.kind == kind and not one.assumed]
     found = _strongest([one for one in map(partial(_left, known or {}), every) if one is not None])
     if found:
@@ -263,7 +263,7 @@ def _requirements(
     for one in found[:most]:
         where = one.place(cost.study.file)
         text, reason = one.text, visible(one.reason)
-        if most is not None:  # on a screen the first of both
+        if most is not None:  # a screen shows the beginning of both
             text, reason = cut(text, _LONGEST_CONDITION), cut(reason, _LONGEST_REASON)
         yield Fact(text, remark=reason + (f" ({where})" if where else ""), level=1)
     if most is not None and len(found) > most:
@@ -273,7 +273,7 @@ def _requirements(
 
 
 def _left(known: Valuation, one: Requirement) -> Requirement | None:
-    """What a requirement still asks where lengths are known; None: nothing."""
+    """Return the rest of a requirement at known lengths; None if they fulfil it."""
     if not known:
         return one
     try:
@@ -284,7 +284,7 @@ def _left(known: Valuation, one: Requirement) -> Requirement | None:
 
 
 def _strongest(found: Sequence[Requirement]) -> list[Requirement]:
-    """Without those that follow from others: ``n >= 2`` is not told beside ``n >= 5``."""
+    """Drop requirements that follow from others: ``n >= 2`` is not shown beside ``n >= 5``."""
     least: dict[Poly, int] = {}
     bounds = [_bound(one) for one in found]
     for form, besides in filter(None, bounds):
@@ -300,7 +300,7 @@ def _strongest(found: Sequence[Requirement]) -> list[Requirement]:
 
 
 def _bound(one: Requirement) -> tuple[Poly, int] | None:
-    """The form that a condition bounds, and the number that it needs besides to be at least 0."""
+    """Return the form that a condition bounds, and the constant to add to it: the sum must be at least 0."""
     if not isinstance(one.condition, Ge) or one.condition.p.den != 1:
         return None
     besides = one.condition.p.terms.get((), 0)
@@ -321,7 +321,7 @@ def _missing(cost: Located, most: int | None) -> Iterator[Fact]:
 
 
 def _start(item: MissingNode | None) -> Iterator[Fact]:
-    """How to go on where an operator has no definition: what one begins with, or the shapes behind it."""
+    """Explain how to go on without a definition of an operator: begin one, or give shapes of its outputs."""
     if item is None:
         return
     domain, _, name = visible(item.op).rpartition(".")
@@ -344,14 +344,14 @@ def _range(cost: Located, symbol: Symbol, put: bool) -> str:
 
 
 def growth_blocks(growth: Growth, bars: bool) -> Document:
-    """The rows of a sweep, in text with bars, and where parts overtake one another."""
+    """Write the rows of a sweep, with bars in text, and where parts overtake each other."""
     crossed = tuple(f"{c.later} overtakes {c.earlier} at {growth.name} = {c.at:,}" for c in growth.crossings)
     fixed = lengths_text(growth.fixed.items())
     return (*([Lines((f"at {fixed}",))] if fixed else []), _growth_table(growth, bars), Lines(crossed))
 
 
 def _growth_table(growth: Growth, bars: bool) -> ReportTable:
-    """The last column says what a length is outside of; with bars, those of the first figure stand there."""
+    """Write the rows of a sweep; the last column has a violated condition, or a bar for the first figure."""
     columns = ((growth.name, growth.name), *growth.columns.items())
     first = [next(iter(row.figures.values()), None) for row in growth.rows]
     most = max((found for found in first if isinstance(found, int)), default=None)
@@ -367,7 +367,7 @@ def _growth_table(growth: Growth, bars: bool) -> ReportTable:
 
 
 def csv_table(costs: Sequence[Located], view: CostView) -> ReportTable:
-    """Costs as data: every figure and part of programs, the groups of a model, or the rows of a sweep."""
+    """Return costs as data: all figures and parts of programs, groups of a model, or rows of a sweep."""
     if view.growths:
         first = view.growths[0]
         fixed = tuple(first.fixed)
@@ -387,11 +387,11 @@ def csv_table(costs: Sequence[Located], view: CostView) -> ReportTable:
 
 
 FigureData: TypeAlias = tuple[str, str, str, Form | None, Form | None, str]
-"""Metric, item, space, closed form, value where there is a point, and how sure that is."""
+"""Metric, item, space, closed form, value at the point if there is one, and certainty."""
 
 
 def figure_data(cost: Located, view: CostView) -> Iterator[FigureData]:
-    """Every figure and part."""
+    """Yield every figure and part."""
     for measure in measures_shown(cost, view):
         metric = measure.label if measure.key in ("weights", "time") else measure.key
         value = cost.value if cost.located else _no_value
@@ -428,7 +428,7 @@ def _group_data(cost: Located, by: str) -> ReportTable:
 
 
 def growth_record(growth: Growth) -> dict[str, Json]:
-    """A sweep for a JSON document."""
+    """Return a sweep for a JSON document."""
     rows: list[Json] = [
         {
             growth.name: row.value,
@@ -452,9 +452,9 @@ def growth_record(growth: Growth) -> dict[str, Json]:
 
 
 def time_blocks(cost: Located, times: Times, view: CostView) -> Iterator[Section]:
-    """Times by operator or node, the longest first, and where they come to be bound by something else.
+    """Yield times by operator or node, the longest first, and the lengths at which their bottlenecks change.
 
-    Those of a model are numbers where its figures are: at its point, or at an example.
+    Times of a model are numbers at its point, or at an example.
     """
     if cost.study.kind == "model":
         by = view.table.by
@@ -508,7 +508,7 @@ def _time_row(cost: Located, title: str, own: Times) -> tuple[Cell, ...]:
 
 
 def _short(value: Form | None) -> Form | None:
-    """Microseconds to three places; small ones to three digits."""
+    """Round microseconds to three decimal places; small ones to three significant digits."""
     if not isinstance(value, Fraction) or value >= 1:
         return round(value, 3) if isinstance(value, Fraction) else value
     return Fraction(f"{float(value):.3g}")
@@ -522,7 +522,7 @@ def _limits(times: Times, values: Mapping[Symbol, int]) -> str:
 
 
 def _times_by_title(cost: Located, by: str) -> Mapping[str, Times] | None:
-    """The times of operators or nodes, each by itself; None where there is no device."""
+    """Return the times of operators or nodes by title; None without a device."""
     if cost.times is None:
         return None
     times = cost.times if by != "node" else cost.study.times(cost.times.device, by)
@@ -530,12 +530,12 @@ def _times_by_title(cost: Located, by: str) -> Mapping[str, Times] | None:
 
 
 def _time_cells(cost: Located, own: Times | None) -> tuple[Form | None, ...]:
-    """The bound and the prediction of a group."""
+    """Return the bound and the prediction of a group."""
     return (None, None) if own is None else tuple(cost.value(form) for form in (own.bound, own.predicted))
 
 
 def time_record(cost: Located) -> dict[str, Json]:
-    """What a JSON document says of the time on a device, if there is one; microseconds."""
+    """Return the times on a device for a JSON document, in microseconds; empty without a device."""
     times = cost.times
     if times is None:
         return {}
