@@ -28,6 +28,7 @@ SHIPPED = ("atoms", "algebra", "catalogue", "cost", "elaborate", "result", "show
 SINGLE = (
     "__init__",
     "apps/__init__",
+    "certainty",
     "diagnostics",
     "elementary",
     "pipeline",

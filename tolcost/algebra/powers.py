@@ -48,15 +48,20 @@ def powers(base: int, exponent: Poly) -> Poly:
     variable, number = exponent - offset, _number_power(base, offset)
     if not variable.terms:
         return number
+    if offset > 0 and _may_be_negative(variable):  # without its constant the power would be a fraction
+        variable, number = exponent, const(1)
     factors = (_prime_power(prime, scale(variable, times)) for prime, times in prime_factors(base))
     return product_of((number, *factors))
 
 
-def _prime_power(base: int, exponent: Poly) -> Poly:
-    """Raise a prime to an exponent without a constant term.
+def _may_be_negative(variable: Poly) -> bool:
+    """Whether an exponent without its constant falls, by an amount that its bounds do not tell."""
+    least = least_value(variable) if min(variable.terms.values()) < 0 else 0
+    return least is None or abs(least) > _LARGEST_SHIFT
 
-    A falling exponent is counted from its least value.
-    """
+
+def _prime_power(base: int, exponent: Poly) -> Poly:
+    """Raise a prime to an exponent; a falling exponent is counted from its least value."""
     if exponent.den == 1 and all(_is_simple(mono, coef) for mono, coef in exponent.terms.items()):
         same = (power_of(base, atom(g), False) for (g,), coef in exponent.terms.items() for _ in range(coef))
         return Poly({tuple(sorted(same, key=_order)): 1})
@@ -70,7 +75,7 @@ def _prime_power(base: int, exponent: Poly) -> Poly:
 
 def _is_simple(mono: Monomial, coef: int) -> bool:
     """Whether an exponent is a positive multiple of one generator that is never negative."""
-    if len(mono) > 1 or not 0 < coef <= MAX_DEGREE:
+    if len(mono) != 1 or not 0 < coef <= MAX_DEGREE:
         return False
     (generator,) = mono
     low = generator.lo.constant if isinstance(generator, Symbol) and generator.lo is not None else None
