@@ -331,6 +331,7 @@ class _Unroller:
         return self.look(self.atoms, value.operand)
 
     def apply(self, node: ir.Lambda | ir.Where, args: list[_Value]) -> _Value:
+        """Emit a lambda with the function and the charge of a node."""
         function = node.function if isinstance(node, ir.Lambda) else "where"
         spaces = tuple(part.space for part in node.type)
         operands = tuple(value.operand for value in args)
