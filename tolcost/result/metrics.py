@@ -526,7 +526,7 @@ METRICS: tuple[Metric, ...] = (
             ),
         ),
     ),
-    Metric(
+    Metric(  # of a program by function and space, where that of a model is a number
         key="index",
         label="index",
         about="Functions that compute coordinates, by function and space; not EOPs.",
