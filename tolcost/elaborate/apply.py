@@ -130,7 +130,7 @@ _NUMBERS: set[type] = {Poly, Fraction, float}
 
 
 def _entries_for_numbers(args: tuple[Value, ...]) -> tuple[Value, ...]:
-    """Replace loose vectors of one entry by their entries, next to arguments of other kinds only."""
+    """Replace coordinate and shape vectors of one entry by it beside numbers with a node, not beside ToLs."""
     if not any(isinstance(a, (Data, StaticNode)) for a in args) or any(
         _is_tol(a) and not (isinstance(a, Vec) and a.shape == (1,) and a.loose) for a in args
     ):
