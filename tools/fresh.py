@@ -156,14 +156,18 @@ def tried(machine: Machine, folder: Path) -> str:
 
 
 def followed(command: str, python: Path, folder: Path) -> str:
-    """Do what README says on a machine that has only Python and make; what goes wrong, or nothing."""
+    """Do what README says on a machine that has only Python and make, or uv; what goes wrong, or nothing."""
     where = folder / "followed"
     copy = copied(where)
+    is_run_once = command.startswith("uvx ")
     steps = (
         f"cp -r {copy}/reports {where}/before",
         f"{python} -m venv {where}/venv",
+        f"{where}/venv/bin/pip install --quiet uv" if is_run_once else "true",
         f"export PATH={where}/venv/bin:$PATH && cd {copy} && {command}",
-        f"export PATH={copy}/.venv/bin:{where}/venv/bin:$PATH && tolcost --version && tolcost ops Relu",
+        "true"
+        if is_run_once
+        else f"export PATH={copy}/.venv/bin:{where}/venv/bin:$PATH && tolcost --version && tolcost ops Relu",
         f"diff -r {where}/before {copy}/reports",
     )
     try:
