@@ -16,8 +16,8 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tolcost.algebra import ONE, ZERO, Cond, Poly, leading_terms, minimum, product_of, total_of
-from tolcost.algebra.poly import scale
+from tolcost.algebra import ONE, ZERO, Cond, Poly, minimum, product_of, total_of
+from tolcost.algebra.poly import poly, scale
 from tolcost.apps.referee.alternatives import alternatives
 from tolcost.apps.referee.parts import conventions_of, parts_of
 from tolcost.apps.referee.subjects import ModelProgram, Subject
@@ -38,19 +38,23 @@ CONVENTIONS = (
     "macs",
     "products",
     "fused",
-    "arithmetic",
     "result",
     "input",
+    "arithmetic",
     "multiplications",
     "multiplications_and_divisions",
     "additions",
     "comparisons",
 )
 """What may be counted, in the order in which it is tried; ``reading`` in a file is one of these names."""
+_NARROW = frozenset(
+    ("result", "input", "multiplications", "multiplications_and_divisions", "additions", "comparisons")
+)
+"""What few sources count: put together with another convention only if the source states it."""
 _WORDS: Mapping[str, str] = {
     "eops": "every function counts, comparisons and choices too",
     "flops": "comparisons and choices count as nothing",
-    "macs": "products whose sums are taken count, one operation each, and nothing else",
+    "macs": "only products that are summed count, one operation each",
     "fused": "a product and its sum count as one operation",
     "result": "each element of the result counts as one operation, whatever computes it",
     "input": "each element of the input counts as one operation, whatever is done with it",
@@ -60,10 +64,9 @@ MOST_CONVENTIONS = 2
 """How many conventions a reading puts together: with more, something would fit nearly any formula."""
 MOST_USUAL = 3
 """How many of the changes that are usual for formulas of models."""
-ALL_PRODUCTS = "products of matrices count, and nothing else"
 FIRST_IS_FREE = "the first term of a sum costs nothing: n - 1 additions for n terms"
 START_IS_ADDED = "a sum starts at 0, and what it starts from is added to it"
-LEADING_ALONE = "the leading term alone is given"
+LEADING_ALONE = "only the terms of the highest degree are given"
 
 
 class Reading(Struct, frozen=True, eq=False):
@@ -88,6 +91,15 @@ def words_of(name: str) -> str:
     return _WORDS.get(name) or _weights(name).description
 
 
+def needs_statement(reading: Reading, theirs: Poly) -> bool:
+    """Whether a reading makes a formula right only if the source states it.
+
+    A formula that counts nothing says nothing about what is left, and what few sources count fits too many
+    formulas once it is put together with something else.
+    """
+    return theirs == ZERO or (reading.counted in _NARROW and len(reading.words) > 1)
+
+
 def all_readings(
     subject: Subject, program: Program, analysis: Analysis, metric: str, library: Library
 ) -> Iterator[Reading]:
@@ -96,12 +108,13 @@ def all_readings(
     if isinstance(subject, ModelProgram):
         yield from _readings_of_parts(subject.path)
         return
-    for words, lowered, its_analysis in _variants(subject, library):
+    for words, is_algorithm, lowered, its_analysis in _variants(subject, library):
         if its_analysis.status != "exact":
             continue
         facts = tuple(noted.condition for noted in its_analysis.conditions)
         for one in _readings(its_analysis, lowered, metric):
-            if len(one.words) < MOST_CONVENTIONS:
+            is_plain = one.counted in ("eops", "flops", metric)
+            if len(one.words) < MOST_CONVENTIONS and (is_plain or not is_algorithm):
                 yield replace(one, words=(words, *one.words), facts=facts)
 
 
@@ -109,7 +122,10 @@ def _readings_of_parts(path: str) -> Iterator[Reading]:
     """Yield what a family of models counts if only products do, with what is usual for models."""
     parts, usual = parts_of(path), conventions_of(path)
     products = total_of(part.form for part in parts if part.product)
-    bases = (("flops", (), total_of(part.form for part in parts)), ("products", (ALL_PRODUCTS,), products))
+    bases = (
+        ("flops", (), total_of(part.form for part in parts)),
+        ("products", (words_of("products"),), products),
+    )
     for many in range(MOST_USUAL + 1) if parts else ():
         for chosen in combinations(usual, many):
             words, changed = tuple(name for name, _ in chosen), total_of(change for _, change in chosen)
@@ -131,11 +147,23 @@ def _readings(analysis: Analysis, program: Program, counts: str) -> tuple[Readin
             if change != ZERO:
                 plain.append(Reading(name, (*words, more), form + change * sign))
     leading = (
-        Reading(one.counted, (*one.words, LEADING_ALONE), leading_terms(one.form))
+        Reading(one.counted, (*one.words, words), form)
         for one in plain
-        if len(one.words) < MOST_CONVENTIONS and not one.form.height
+        if len(one.words) < MOST_CONVENTIONS
+        for words, form in _upper_terms(one.form)
     )
     return tuple(sorted((*plain, *leading), key=lambda one: len(one.words)))
+
+
+def _upper_terms(form: Poly) -> Iterator[tuple[str, Poly]]:
+    """Yield a polynomial without its lower terms: those of the highest degree alone, and with more of them."""
+    degrees = sorted({len(mono) for mono in form.terms}, reverse=True)
+    for least in degrees[:-1] if not form.height else ():
+        words = LEADING_ALONE if least == degrees[0] else f"terms of a degree below {least} are left out"
+        yield (
+            words,
+            poly({mono: number for mono, number in form.terms.items() if len(mono) >= least}, form.den),
+        )
 
 
 def _counted(name: str, analysis: Analysis) -> Poly:
@@ -163,6 +191,7 @@ class _Variant(NamedTuple):
     """An operator with a difference, in words."""
 
     words: str
+    is_algorithm: bool
     program: Program
     analysis: Analysis
 
@@ -190,7 +219,7 @@ def _analysed(
     """Yield a variant, unless the definition or the algorithm is not made for it."""
     try:
         program = lower_instance(instance, library, spec).program
-        yield _Variant(words, program, analyze_program(program, instance.op, depth=False))
+        yield _Variant(words, spec is not None, program, analyze_program(program, instance.op, depth=False))
     except Rejected:
         return
 
@@ -212,7 +241,9 @@ def _of_starts(name: str, starts: Mapping[_Start, Poly], is_given: bool) -> Poly
     chosen = {key: form for key, form in starts.items() if key.is_given == is_given}
     if name == "products":
         return total_of(form for key, form in chosen.items() if key.is_product)
-    if name in ("macs", "fused", "result", "input", "bytes"):
+    if name in ("macs", "fused"):  # the first product counts as one either way
+        return total_of(form for key, form in chosen.items() if is_given and key.is_product)
+    if name in ("result", "input", "bytes"):
         return ZERO
     weights = _weights(name)
     weighed = ((weight_of(weights, key.function, key.space) or 0, form) for key, form in chosen.items())

@@ -17,7 +17,6 @@ from msgspec.structs import replace
 
 from tolcost.algebra import (
     ONE,
-    ZERO,
     Cond,
     Generator,
     Poly,
@@ -38,7 +37,7 @@ from tolcost.algebra.parse import Quotient
 from tolcost.algebra.points import Assignment, hold_at
 from tolcost.algebra.poly import scale
 from tolcost.algebra.printed import PrintedFormula, UnknownName, lowest_terms, parse_printed
-from tolcost.apps.referee.conventions import Reading, all_readings
+from tolcost.apps.referee.conventions import Reading, all_readings, needs_statement
 from tolcost.apps.referee.formulas import CountedFigure, PublishedFormula, RefereeVerdict, read_file
 from tolcost.apps.referee.parts import NOTHING, Explanation, ModelPart, explained, parts_of
 from tolcost.apps.referee.subjects import ModelProgram, SubjectRun, lower_subject, run_subject, title_of
@@ -256,8 +255,7 @@ def _judged(formula: PublishedFormula, subject: VerifiedSubject, library: Librar
 def _by_convention(one: Judgement, stated: _Stated, subject: VerifiedSubject, library: Library) -> Judgement:
     """Change the verdict where a formula that differs is right under a convention.
 
-    A formula that counts nothing says nothing about what is left: only the convention that its source states
-    can make it right.
+    The convention that its source states comes first, and some count only if it states them.
     """
     formula, metric = one.formula, one.formula.counts
     if metric not in subject.readings:
@@ -268,7 +266,7 @@ def _by_convention(one: Judgement, stated: _Stated, subject: VerifiedSubject, li
         key=lambda reading: (len(reading.words), reading.counted != formula.reading),
     )
     for reading in stated_first:
-        if stated.theirs == ZERO and reading.counted != formula.reading:
+        if needs_statement(reading, stated.theirs) and reading.counted != formula.reading:
             continue
         form = stated.put(reading.form) * formula.times * stated.divisor
         needed = (substitute_cond(fact, dict(stated.restricted)) for fact in reading.facts)
