@@ -61,7 +61,7 @@ LARGEST_POWER = LARGEST_LENGTH.bit_length() - 1
 """The largest exponent of 2 that is a length."""
 _LETTER = "A-Za-zΑ-Ωα-ω"
 _TOKEN = re.compile(
-    rf"\s*(?:(?P<number>[0-9]+(?:\.[0-9]+)?|\.[0-9]+)"
+    rf"\s*(?:(?P<number>[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
     rf"|(?P<name>\\[A-Za-z]+(?:_\{{?2\}}?)?|[{_LETTER}_][{_LETTER}0-9_]*(?:(?<=_)\{{[A-Za-z0-9,]+\}})?)"
     r"|(?P<quoted>`(?:[^`\\]|\\.)*`)|(?P<sign>\*\*|\\[,;:! ]|[-+*/^(),{}\[\]=≈⌈⌉⌊⌋√×·⋅∗÷−–²³½]))"
 )

@@ -66,7 +66,10 @@ MOST_USUAL = 3
 """How many of the changes that are usual for formulas of models."""
 FIRST_IS_FREE = "the first term of a sum costs nothing: n - 1 additions for n terms"
 START_IS_ADDED = "a sum starts at 0, and what it starts from is added to it"
+START_IS_PRODUCT = "what a sum starts from counts as one more product that is summed"
 LEADING_ALONE = "only the terms of the highest degree are given"
+_STARTS = ((False, -1, FIRST_IS_FREE), (True, 1, START_IS_ADDED), (True, 2, START_IS_PRODUCT))
+"""What sums that start from a number, or from data, count besides."""
 
 
 class Reading(Struct, frozen=True, eq=False):
@@ -104,10 +107,11 @@ def all_readings(
     subject: Subject, program: Program, analysis: Analysis, metric: str, library: Library
 ) -> Iterator[Reading]:
     """Yield what a subject counts by conventions: as it is, in its parts, and in its variants."""
-    yield from _readings(analysis, program, metric)
     if isinstance(subject, ModelProgram):
-        yield from _readings_of_parts(subject.path)
+        of_parts = tuple(_readings_of_parts(subject.path))
+        yield from of_parts or _readings(analysis, program, metric)
         return
+    yield from _readings(analysis, program, metric)
     for words, is_algorithm, lowered, its_analysis in _variants(subject, library):
         if its_analysis.status != "exact":
             continue
@@ -126,7 +130,7 @@ def _readings_of_parts(path: str) -> Iterator[Reading]:
         ("flops", (), total_of(part.form for part in parts)),
         ("products", (words_of("products"),), products),
     )
-    for many in range(MOST_USUAL + 1) if parts else ():
+    for many in range(MOST_USUAL + 1) if any(part.product for part in parts) else ():
         for chosen in combinations(usual, many):
             words, changed = tuple(name for name, _ in chosen), total_of(change for _, change in chosen)
             yield from (Reading(name, (*said, *words), form + changed) for name, said, form in bases)
@@ -142,10 +146,10 @@ def _readings(analysis: Analysis, program: Program, counts: str) -> tuple[Readin
     for name in (counts, *(name for name in CONVENTIONS if name != counts)):
         form, words = _counted(name, analysis), (() if name == counts else (words_of(name),))
         plain.append(Reading(name, words, form))
-        for is_given, sign, more in ((False, -1, FIRST_IS_FREE), (True, 1, START_IS_ADDED)):
+        for is_given, times, more in _STARTS:
             change = _of_starts(name, starts, is_given)
             if change != ZERO:
-                plain.append(Reading(name, (*words, more), form + change * sign))
+                plain.append(Reading(name, (*words, more), form + change * times))
     leading = (
         Reading(one.counted, (*one.words, words), form)
         for one in plain
@@ -156,9 +160,10 @@ def _readings(analysis: Analysis, program: Program, counts: str) -> tuple[Readin
 
 
 def _upper_terms(form: Poly) -> Iterator[tuple[str, Poly]]:
-    """Yield a polynomial without its lower terms: those of the highest degree alone, and with more of them."""
+    """Yield a polynomial without its lower terms: the highest degree alone, and with more of them."""
     degrees = sorted({len(mono) for mono in form.terms}, reverse=True)
-    for least in degrees[:-1] if not form.height else ():
+    several = 1 if len(form.free) > 1 else len(degrees)  # of several lengths, degrees tell less than sizes
+    for least in degrees[:-1][:several] if not form.height else ():
         words = LEADING_ALONE if least == degrees[0] else f"terms of a degree below {least} are left out"
         yield (
             words,

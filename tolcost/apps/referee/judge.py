@@ -263,7 +263,7 @@ def _by_convention(one: Judgement, stated: _Stated, subject: VerifiedSubject, li
         subject.readings[metric] = tuple(given)
     stated_first = sorted(
         (reading for reading in subject.readings[metric] if reading.words),
-        key=lambda reading: (len(reading.words), reading.counted != formula.reading),
+        key=lambda reading: (reading.counted != formula.reading, len(reading.words)),
     )
     for reading in stated_first:
         if needs_statement(reading, stated.theirs) and reading.counted != formula.reading:
