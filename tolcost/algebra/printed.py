@@ -50,7 +50,7 @@ from tolcost.algebra.poly import (
     total_of,
 )
 from tolcost.algebra.powers import powers
-from tolcost.algebra.printers import RESERVED
+from tolcost.algebra.printers import RESERVED, to_text
 from tolcost.algebra.rebuild import generators_in
 from tolcost.algebra.substitute import substitute
 from tolcost.diagnostics import Diagnostic, Rejected, Source, Span, quoted
@@ -309,7 +309,7 @@ class _PrintedReader(Reader):
 
     def _called(self, function: str) -> Quotient:
         if function in _LOGARITHMS:
-            return self._logarithm(function, self._argument())
+            return self._logarithm(function, self._argument(has_base=True))
         if function == "sqrt":
             inside = self._argument()
             return Quotient(self._root(inside.top), self._root(inside.bottom))
@@ -320,16 +320,18 @@ class _PrintedReader(Reader):
             return self._rounded("floor" if function == "floor" else "ceiling")
         return call(self, {"max": "Max", "min": "Min"}.get(function, function))
 
-    def _argument(self) -> Quotient:
+    def _argument(self, has_base: bool = False) -> Quotient:
         """Read what stands in brackets, or a single factor: ``log n m`` has two readings."""
         if self.peek() == "(":
             self.at += 1
             value = read_sum(self)
+            if has_base and self.peek() == ",":  # log(n, 2), as tolcost writes it
+                self.at += 1
+                self.expect("2")
             self.expect(")")
             return lowest_terms(value)
-        is_number = self.tokens[self.at].kind == "number"
         value = read_power(self)
-        if is_number and self.multiplies(value, False):
+        if self.multiplies(value, False):
             self.fail("a function before a product without brackets has two readings", "write log2(2 n)")
         return lowest_terms(value)
 
@@ -340,7 +342,7 @@ class _PrintedReader(Reader):
         name = self.peek()
         if name in _LOGARITHMS and self.is_called(name):
             self.at += 1
-            inside = self._argument()
+            inside = self._argument(has_base=True)
             if self.peek() == ")" and inside.bottom == 1 and inside.top.den == 1:
                 self.at += 1
                 self._remark(name)
@@ -372,7 +374,7 @@ class _PrintedReader(Reader):
         if isinstance(generator, Exponential) and generator.base == 2:
             return generator.p
         new = length(f"log2_{_name(generator)}", 0, LARGEST_POWER)
-        self._restrict(generator, powers(2, new))
+        self._restrict(generator, powers(2, new), "a power of 2")
         return new
 
     def _root(self, p: Poly) -> Poly:
@@ -392,16 +394,17 @@ class _PrintedReader(Reader):
         if many % 2 == 0:
             return atom(generator) ** (many // 2)
         new = length(f"sqrt_{_name(generator)}")
-        self._restrict(generator, new * new)
+        self._restrict(generator, new * new, "a square")
         return new**many
 
-    def _restrict(self, generator: Generator, form: Poly) -> None:
+    def _restrict(self, generator: Generator, form: Poly, kind: str) -> None:
         made = any(generator in other.free for other in self.whole_where.values())
         known = None if made or not isinstance(generator, Symbol) else generator
         if known is None or self.whole_where.setdefault(known, form) != form:
             self.at -= 1
             hint = "say what the length is: --where n=2**p, or n=r**2"
             self.fail("no length is known at which this is whole", hint)
+        self.remarks[f"{quoted(_name(generator))} is {kind}: {to_text(form)}"] = None
 
 
 _ONE = Quotient(ONE)

@@ -11,6 +11,7 @@ import click
 from tolcost.apps.referee.formulas import (
     METRICS,
     MOST_TIMES,
+    RIGHT_VERDICTS,
     CountedFigure,
     PublishedFormula,
     read_file,
@@ -105,8 +106,9 @@ def command(
     """Judge cost formulas: right, right by another convention, too high or too low, where, and why.
 
     Without a name, all formulas that come with tolcost; a name or its beginning chooses among them; a
-    file has formulas of your own.  Exits with 1 where a verdict on one of yours is not the one expected
-    (equal, if nothing else is said), and with 3 where one is not decided.
+    file has formulas of your own.  Exits with 1 where --formula is wrong by every convention, or where a
+    verdict on one of a file is not the one expected (equal, if nothing else is said), and with 3 where one
+    is not decided.
     """
     if (formula is None) != (operator is None and program is None) or (operator and program):
         raise click.UsageError("--formula goes together with --op or with --program")
@@ -203,6 +205,13 @@ def _written(found: Sequence[Judgement], form: str) -> str:
 
 
 def _exit_code(found: Sequence[Judgement]) -> int:
-    if any(not one.expected and one.verdict != "undecided" for one in found):
+    if any(map(_is_news, found)):
         return NEWS
     return UNDECIDED if any(one.verdict == "undecided" for one in found) else 0
+
+
+def _is_news(one: Judgement) -> bool:
+    """Whether a formula is not what its users expect; one on the command line is to be right somehow."""
+    if one.formula.name == ON_COMMAND_LINE:
+        return one.verdict not in RIGHT_VERDICTS and one.verdict != "undecided"
+    return not one.expected and one.verdict != "undecided"

@@ -53,6 +53,7 @@ RefereeVerdict: TypeAlias = Literal[
     "equal", "another convention", "too low", "too high", "too low and too high", "undecided"
 ]
 VERDICTS: tuple[RefereeVerdict, ...] = get_args(RefereeVerdict)
+RIGHT_VERDICTS: tuple[RefereeVerdict, ...] = ("equal", "another convention")
 
 _FILE_KEYS = {"source", "checked", "reading"}
 _SUBJECT_KEYS = {"operator", "program", "definition", "shapes", "attrs", "outputs"}

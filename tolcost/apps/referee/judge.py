@@ -135,18 +135,21 @@ class Judgement(Struct, frozen=True, eq=False):
     @property
     def published(self) -> Poly | FormRatio:
         """The formula in lengths of the subject."""
-        return self.theirs if self.divisor == ONE else FormRatio(self.theirs, self.divisor)
+        return _divided(self.theirs, self.divisor)
 
     @property
     def difference(self) -> Poly | FormRatio:
         """The verified form less the formula."""
-        gap = self.ours * self.divisor - self.theirs
-        return gap if self.divisor == ONE else FormRatio(gap, self.divisor)
+        return _divided(self.ours * self.divisor - self.theirs, self.divisor)
 
     @property
     def expected(self) -> bool:
         """Whether the verdict is the one that its users expect."""
         return self.formula.expect in (None, self.verdict)
+
+
+def _divided(top: Poly, divisor: Poly) -> Poly | FormRatio:
+    return FormRatio(top, divisor) if divisor.constant is None else scale(top, 1, divisor.constant)
 
 
 class _Stated(Struct, frozen=True, eq=False):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from tolcost.apps.referee.formulas import PublishedFormula
+from tolcost.apps.referee.formulas import RIGHT_VERDICTS, PublishedFormula
 from tolcost.apps.referee.judge import FormulaWitness, Judgement
 from tolcost.apps.referee.parts import Explanation
 from tolcost.apps.referee.subjects import command_for, title_of
@@ -65,6 +65,7 @@ COLUMNS = (
     Column("checked", "held to its source by", shown=False),
     Column("about", "about", shown=False),
     Column("command", "the verified form by", "code", shown=False),
+    Column("expected", "expected", shown=False),
 )
 MADE_BY = "make referee"
 ON_COMMAND_LINE = "--formula"
@@ -73,10 +74,10 @@ ON_COMMAND_LINE = "--formula"
 
 def verdict_table(found: Sequence[Judgement]) -> ReportTable:
     """Make a table of all verdicts, one row for each formula."""
-    leading = sum(one.leading and one.verdict != "equal" for one in found)
+    leading = sum(one.leading and one.verdict not in RIGHT_VERDICTS for one in found)
     about = (
-        f"{len(found)} published cost formulas: {_counted(found)}; {leading} of those that are not equal "
-        "have the leading terms right. They are held to operators that pass ONNX's tests, to families of "
+        f"{len(found)} published cost formulas: {_counted(found)}; {leading} of those that are wrong have "
+        "the leading terms right. They are held to operators that pass ONNX's tests, to families of "
         "models that compute what real ones do, and, where a formula brings its own definition along, to "
         "that. *Published* is the formula at the shapes of the row; *verified* is derived from the "
         "definition, which is one algorithm of several. *Another convention* is a formula that differs, and "
@@ -85,14 +86,7 @@ def verdict_table(found: Sequence[Judgement]) -> ReportTable:
         "reference interpreter, which counts as it goes."
     )
     rows: tuple[tuple[Cell, ...], ...] = tuple(map(_row, found))
-    columns: tuple[Column, ...] = COLUMNS
-    if any(one.formula.expect is not None for one in found):
-        columns = (*COLUMNS, Column("expected", "expected"))
-        rows = tuple((*row, one.formula.expect or "") for row, one in zip(rows, found, strict=True))
-    return ReportTable(columns, rows, "referee", "Published cost formulas, judged", about, MADE_BY)
-
-
-_GOOD: Mapping[str, bool | None] = {"equal": True, "another convention": True, "undecided": None}
+    return ReportTable(COLUMNS, rows, "referee", "Published cost formulas, judged", about, MADE_BY)
 
 
 def _row(one: Judgement) -> tuple[Cell, ...]:
@@ -103,7 +97,7 @@ def _row(one: Judgement) -> tuple[Cell, ...]:
         formula.counts,
         Code(formula.text),
         one.ours,
-        Verdict(one.verdict, _GOOD.get(one.verdict, False)),
+        Verdict(one.verdict, None if one.verdict == "undecided" else one.verdict in RIGHT_VERDICTS),
         "; ".join(one.reading),
         "right" if one.leading else "wrong",
         Code(where_text(one)),
@@ -115,6 +109,7 @@ def _row(one: Judgement) -> tuple[Cell, ...]:
         formula.checked,
         formula.about,
         Code(command_for(formula.subject)),
+        formula.expect or "",
     )
 
 
@@ -187,7 +182,7 @@ def _facts(one: Judgement) -> Iterator[Fact]:
 
 def _verdict_facts(one: Judgement) -> Iterator[Fact]:
     """Yield the verdict, the conventions under which it is right, and the difference by our own."""
-    mostly_right = one.leading and one.verdict not in ("equal", "another convention")
+    mostly_right = one.leading and one.verdict not in RIGHT_VERDICTS
     said = one.verdict + (", in the leading term right" if mostly_right else "")
     told = one.formula.expect not in (None, "equal") or not one.expected
     yield Fact("verdict", said, f"{one.formula.expect} is expected" if told and _listed(one) else "")
