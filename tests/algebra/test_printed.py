@@ -6,13 +6,13 @@ from fractions import Fraction
 import pytest
 
 from tolcost.algebra import evaluate, length, to_text
-from tolcost.algebra.parse import Quotient, parse_text
+from tolcost.algebra.parse import FormQuotient, parse_text
 from tolcost.algebra.poly import the_symbol
 from tolcost.algebra.printed import MAX_LENGTH, PrintedFormula, parse_printed
 from tolcost.diagnostics import Rejected
 
 NAMES = ("n", "m", "k", "h", "s", "l", "B", "V", "d_model", "n_ctx", "α")
-MEANINGS = {name: Quotient(length(name)) for name in NAMES}
+MEANINGS = {name: FormQuotient(length(name)) for name in NAMES}
 
 
 def read(text: str) -> PrintedFormula:
@@ -151,7 +151,7 @@ def test_hostile_text_is_refused_quickly(text: str) -> None:
 
 
 def test_a_run_of_letters_with_two_readings_is_refused() -> None:
-    names = {name: Quotient(length(name)) for name in ("a", "b", "ab", "c", "bc")}
+    names = {name: FormQuotient(length(name)) for name in ("a", "b", "ab", "c", "bc")}
     with pytest.raises(Rejected) as caught:
         parse_printed("abc", names)
     assert "several readings" in caught.value.diagnostics[0].message

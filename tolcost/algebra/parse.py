@@ -32,7 +32,7 @@ _TOKEN = re.compile(
 _ESCAPE = re.compile(r"\\(?:u\{([0-9a-f]{1,6})\}|(.))", re.DOTALL)
 
 
-class Token(Struct, frozen=True):
+class FormToken(Struct, frozen=True):
     """A piece of a text, and where it starts."""
 
     kind: str
@@ -40,19 +40,19 @@ class Token(Struct, frozen=True):
     at: int
 
 
-class Quotient(Struct, frozen=True):
+class FormQuotient(Struct, frozen=True):
     """A quotient while reading: a divisor that is not a number is allowed only inside ``floor``."""
 
     top: Poly
     bottom: Poly = ONE
 
 
-class Reader(Struct):
+class FormReader(Struct):
     """The tokens of a text, and how far they are read; ``printed`` overrides how some are understood."""
 
     source: Source
-    tokens: tuple[Token, ...]
-    names: dict[str, Poly | Quotient] = field(default_factory=dict)
+    tokens: tuple[FormToken, ...]
+    names: dict[str, Poly | FormQuotient] = field(default_factory=dict)
     at: int = 0
     depth: int = 0
 
@@ -61,7 +61,7 @@ class Reader(Struct):
         token = self.tokens[self.at]
         return "" if token.kind == "quoted" else token.text
 
-    def take(self) -> Token:
+    def take(self) -> FormToken:
         """Return the next token and advance."""
         token = self.tokens[self.at]
         self.at += 1
@@ -84,38 +84,38 @@ class Reader(Struct):
         if self.depth > MAX_DEPTH:
             self.fail(f"nested more than {MAX_DEPTH} levels deep")
 
-    def number(self, text: str) -> Quotient:
+    def number(self, text: str) -> FormQuotient:
         """Return the value of a number."""
-        return Quotient(const(int(text)))
+        return FormQuotient(const(int(text)))
 
-    def named(self, name: str) -> Quotient:
+    def named(self, name: str) -> FormQuotient:
         """Return the meaning of a name; one without a meaning is a length."""
         if name not in self.names:
             self.names[name] = length(name)
         found = self.names[name]
-        return found if isinstance(found, Quotient) else Quotient(found)
+        return found if isinstance(found, FormQuotient) else FormQuotient(found)
 
     def is_called(self, name: str) -> bool:
         """Whether a name is that of a function."""
         return name in RESERVED
 
-    def call(self, function: str) -> Quotient:
+    def call(self, function: str) -> FormQuotient:
         """Read the arguments of a function, and apply it."""
         return call(self, function)
 
-    def exponent(self, value: Quotient) -> Quotient:
+    def exponent(self, value: FormQuotient) -> FormQuotient:
         """Read an exponent, and raise to it."""
         base = value.top.constant if value.bottom == 1 else None
         if base is not None and base > 1 and self.tokens[self.at].kind != "number":
-            return Quotient(powers(base, whole(self, _item(self))))
+            return FormQuotient(powers(base, whole(self, _item(self))))
         token = self.take()
         if token.kind != "number" or len(token.text) > 4 or int(token.text) > MAX_EXPONENT:
             self.at -= 1
             self.fail(f"an exponent is a number up to {MAX_EXPONENT}")
         exponent = int(token.text)
-        return Quotient(value.top**exponent, value.bottom**exponent)
+        return FormQuotient(value.top**exponent, value.bottom**exponent)
 
-    def multiplies(self, value: Quotient, divided: bool) -> bool:
+    def multiplies(self, value: FormQuotient, divided: bool) -> bool:
         """Whether a factor follows without a sign, after a product in which something may be divided."""
         return False
 
@@ -129,11 +129,11 @@ def parse_text(text: str, symbols: Mapping[str, Poly] | None = None) -> Poly:
     source = Source("<expression>", text)
     if len(text) > MAX_LENGTH:
         reject(f"an expression is longer than {MAX_LENGTH} characters", source, 0, 0)
-    reader = Reader(source, _tokens(source), dict(symbols or {}))
+    reader = FormReader(source, _tokens(source), dict(symbols or {}))
     return whole(reader, read_all(reader))
 
 
-def read_all(reader: Reader) -> Quotient:
+def read_all(reader: FormReader) -> FormQuotient:
     """Read an expression that takes up all tokens."""
     value = read_sum(reader)
     if reader.peek() or reader.tokens[reader.at].kind != "end":
@@ -146,7 +146,7 @@ def reject(message: str, source: Source, start: int, end: int, hint: str | None 
     refuse("T0141", message, Span(source, start, end), hint=hint)
 
 
-def _tokens(source: Source) -> tuple[Token, ...]:
+def _tokens(source: Source) -> tuple[FormToken, ...]:
     tokens, at, text = [], 0, source.text.rstrip()
     while at < len(text):
         match = _TOKEN.match(text, at)
@@ -155,12 +155,12 @@ def _tokens(source: Source) -> tuple[Token, ...]:
         kind = match.lastgroup
         if kind == "number" and len(match[kind]) > MAX_DIGITS:
             reject(f"a number has more than {MAX_DIGITS} digits", source, match.start(kind), match.end())
-        tokens.append(Token(kind, match[kind], match.start(kind)))
+        tokens.append(FormToken(kind, match[kind], match.start(kind)))
         at = match.end()
-    return (*tokens, Token("end", "", len(text)))
+    return (*tokens, FormToken("end", "", len(text)))
 
 
-def whole(reader: Reader, value: Quotient) -> Poly:
+def whole(reader: FormReader, value: FormQuotient) -> Poly:
     """Convert a quotient into a polynomial; its divisor must be a number."""
     if value.bottom == 1:
         return value.top
@@ -170,34 +170,34 @@ def whole(reader: Reader, value: Quotient) -> Poly:
     return scale(value.top, 1 if divisor > 0 else -1, abs(divisor))
 
 
-def read_sum(reader: Reader) -> Quotient:
+def read_sum(reader: FormReader) -> FormQuotient:
     """Read a sum of products."""
     reader.deeper()
     negative = reader.peek() == "-"
     if negative:
         reader.at += 1
     value = _product(reader)
-    parts = [Quotient(-value.top, value.bottom) if negative else value]
+    parts = [FormQuotient(-value.top, value.bottom) if negative else value]
     while reader.peek() in ("+", "-"):
         minus = reader.take().text == "-"
         value = _product(reader)
-        parts.append(Quotient(-value.top, value.bottom) if minus else value)
+        parts.append(FormQuotient(-value.top, value.bottom) if minus else value)
     reader.depth -= 1
     return _add_in_halves(parts)
 
 
-def _add_in_halves(parts: list[Quotient]) -> Quotient:
+def _add_in_halves(parts: list[FormQuotient]) -> FormQuotient:
     """Add in halves, so that a long sum does not copy its growing prefix for every term."""
     if len(parts) == 1:
         return parts[0]
     middle = len(parts) // 2
     a, b = _add_in_halves(parts[:middle]), _add_in_halves(parts[middle:])
     if a.bottom == b.bottom:
-        return Quotient(a.top + b.top, a.bottom)
-    return Quotient(a.top * b.bottom + b.top * a.bottom, a.bottom * b.bottom)
+        return FormQuotient(a.top + b.top, a.bottom)
+    return FormQuotient(a.top * b.bottom + b.top * a.bottom, a.bottom * b.bottom)
 
 
-def _product(reader: Reader) -> Quotient:
+def _product(reader: FormReader) -> FormQuotient:
     value = read_power(reader)
     divided = False
     while (signed := reader.peek() in ("*", "/")) or reader.multiplies(value, divided):
@@ -205,14 +205,14 @@ def _product(reader: Reader) -> Quotient:
         divided = divided or divides
         other = read_power(reader)
         if divides:
-            other = Quotient(other.bottom, other.top)
+            other = FormQuotient(other.bottom, other.top)
             if other.bottom == 0:
                 reader.fail("division by 0")
-        value = Quotient(value.top * other.top, value.bottom * other.bottom)
+        value = FormQuotient(value.top * other.top, value.bottom * other.bottom)
     return value
 
 
-def read_power(reader: Reader) -> Quotient:
+def read_power(reader: FormReader) -> FormQuotient:
     """Read a number, a name, a call or a bracket, raised to a power or not."""
     value = _item(reader)
     if reader.peek() != "**":
@@ -221,7 +221,7 @@ def read_power(reader: Reader) -> Quotient:
     return reader.exponent(value)
 
 
-def _item(reader: Reader) -> Quotient:
+def _item(reader: FormReader) -> FormQuotient:
     token = reader.take()
     match token.kind:
         case "number":
@@ -246,34 +246,34 @@ def unquoted(text: str) -> str:
     return _ESCAPE.sub(lambda m: chr(min(int(m[1], 16), 0x10FFFF)) if m[1] else m[2], text[1:-1])
 
 
-def call(reader: Reader, function: str) -> Quotient:
+def call(reader: FormReader, function: str) -> FormQuotient:
     """Read the arguments of a function that tolcost writes, and apply it."""
     if function == "Sum":
-        return Quotient(_read_sum(reader))
+        return FormQuotient(_read_sum(reader))
     reader.expect("(")
     if function == "ceiling" and _is_logarithm(reader):
-        return Quotient(_logarithm(reader))
+        return FormQuotient(_logarithm(reader))
     arguments = [read_sum(reader)]
     while reader.peek() == ",":
         reader.at += 1
         arguments.append(read_sum(reader))
     reader.expect(")")
     if function in ("floor", "ceiling") and len(arguments) == 1:
-        return Quotient(_round(reader, function, arguments[0]))
+        return FormQuotient(_round(reader, function, arguments[0]))
     if function in ("Max", "Min"):
         result = whole(reader, arguments[0])
         for other in arguments[1:]:
             result = (maximum if function == "Max" else minimum)(result, whole(reader, other))
-        return Quotient(result)
+        return FormQuotient(result)
     reader.fail(f"`{function}` cannot be used like this")
 
 
-def _is_logarithm(reader: Reader) -> bool:
+def _is_logarithm(reader: FormReader) -> bool:
     """Whether ``log(`` follows; a name is never followed by a bracket."""
     return reader.peek() == "log" and reader.tokens[reader.at + 1].text == "("
 
 
-def _logarithm(reader: Reader) -> Poly:
+def _logarithm(reader: FormReader) -> Poly:
     """Parse the rest of ``ceiling(log(p, 2))``."""
     reader.at += 2
     inside = whole(reader, read_sum(reader))
@@ -282,13 +282,13 @@ def _logarithm(reader: Reader) -> Poly:
     return ceil_log2(inside)
 
 
-def _round(reader: Reader, function: str, value: Quotient) -> Poly:
+def _round(reader: FormReader, function: str, value: FormQuotient) -> Poly:
     if value.bottom.constant == 0:
         reader.fail("division by 0")
     return (floordiv if function == "floor" else ceildiv)(value.top, value.bottom)
 
 
-def _read_sum(reader: Reader) -> Poly:
+def _read_sum(reader: FormReader) -> Poly:
     """Parse ``Sum(body, (name, lo, hi))``: the range comes last but is needed first."""
     reader.expect("(")
     start = reader.at
@@ -314,7 +314,7 @@ def _read_sum(reader: Reader) -> Poly:
     return total(body, [(the_symbol(binder), lo, hi)])
 
 
-def _skip_argument(reader: Reader) -> None:
+def _skip_argument(reader: FormReader) -> None:
     """Advance to the comma that ends an argument."""
     depth = 0
     while depth or reader.peek() != ",":

@@ -21,9 +21,9 @@ from tolcost.algebra.floors import ceil_log2, exact_quotient
 from tolcost.algebra.parse import (
     MAX_DIGITS,
     MAX_EXPONENT,
-    Quotient,
-    Reader,
-    Token,
+    FormQuotient,
+    FormReader,
+    FormToken,
     call,
     read_all,
     read_power,
@@ -94,19 +94,19 @@ class PrintedFormula(Struct, frozen=True):
     that it is taken to be; ``remarks`` say what was understood by something that others may read otherwise.
     """
 
-    value: Quotient
+    value: FormQuotient
     whole_where: Mapping[Symbol, Poly]
     remarks: tuple[str, ...] = ()
 
 
 def parse_printed(
-    text: str, names: Mapping[str, Quotient], place: str = "<formula>", is_new: bool = False
+    text: str, names: Mapping[str, FormQuotient], place: str = "<formula>", is_new: bool = False
 ) -> PrintedFormula:
     """Read a printed formula in the names given; with ``is_new``, other names are new lengths.
 
-    >>> n, h = Quotient(length("n")), Quotient(length("h"))
+    >>> n, h = FormQuotient(length("n")), FormQuotient(length("h"))
     >>> parse_printed("2n^3/3 + n(n - 1)", {"n": n}).value.top
-    2*n**3/3 + n**2 - n
+    n*(2*n**2 + 3*n - 3)/3
     >>> parse_printed("6nh^2(1 + n/(6h))", {"n": n, "h": h}).value.top
     h*n*(6*h + n)
     """
@@ -122,43 +122,43 @@ def parse_printed(
     raised = {s for g in generators_in(value.top) if isinstance(g, Exponential) for s in g.free}
     fresh = {s.name for s in raised if s.name not in names and s.lo == 1}
     if is_new and fresh:  # a new name in an exponent may be 0, and keeps the power within a length
-        powers_of_two = {name: Quotient(length(name, 0, LARGEST_POWER)) for name in fresh}
+        powers_of_two = {name: FormQuotient(length(name, 0, LARGEST_POWER)) for name in fresh}
         return parse_printed(text, {**names, **powers_of_two}, place, is_new)
     return PrintedFormula(value, dict(reader.whole_where), remarks)
 
 
-def _put(value: Quotient, whole_where: Mapping[Symbol, Poly]) -> Quotient:
+def _put(value: FormQuotient, whole_where: Mapping[Symbol, Poly]) -> FormQuotient:
     """Write lengths as the powers and squares that they are taken to be, and divide as far as possible."""
     changes = dict(whole_where)
     top, bottom = (substitute(side, changes) if changes else side for side in (value.top, value.bottom))
-    return lowest_terms(Quotient(top, bottom))
+    return lowest_terms(FormQuotient(top, bottom))
 
 
-def lowest_terms(value: Quotient) -> Quotient:
+def lowest_terms(value: FormQuotient) -> FormQuotient:
     """Divide exactly if possible, else by what both sides have in common.
 
     >>> n, h = length("n"), length("h")
-    >>> lowest_terms(Quotient(n * h * 6 + h, h * h * 2))
-    Quotient(top=6*n + 1, bottom=2*h)
+    >>> lowest_terms(FormQuotient(n * h * 6 + h, h * h * 2))
+    FormQuotient(top=6*n + 1, bottom=2*h)
     """
     top, bottom = scale(value.top, value.bottom.den), scale(value.bottom, value.bottom.den)
     found = exact_quotient(top, bottom)
     if found is not None:
-        return Quotient(found)
+        return FormQuotient(found)
     top, bottom = scale(top, top.den), scale(bottom, top.den)
     shared: Counter[Generator] | None = None
     for mono in (*top.terms, *bottom.terms):
         shared = Counter(mono) if shared is None else shared & Counter(mono)
     common = product_of(atom(generator) for generator in (shared or Counter()).elements())
     above, below = exact_quotient(top, common), exact_quotient(bottom, common)
-    return Quotient(top, bottom) if above is None or below is None else Quotient(above, below)
+    return FormQuotient(top, bottom) if above is None or below is None else FormQuotient(above, below)
 
 
 # === Tokens.
 
 
-def _tokens(source: Source, names: frozenset[str]) -> tuple[Token, ...]:
-    tokens: list[Token] = []
+def _tokens(source: Source, names: frozenset[str]) -> tuple[FormToken, ...]:
+    tokens: list[FormToken] = []
     opened: list[tuple[str, int]] = []
     at, text = 0, source.text.rstrip()
     while at < len(text):
@@ -174,7 +174,7 @@ def _tokens(source: Source, names: frozenset[str]) -> tuple[Token, ...]:
         reject(f"`{sign}` is not closed", source, start, start + len(sign))
     if len(tokens) > 2 and tokens[1].text == "=":  # FLOPs = 2*m*n: the left side only gives it a name
         tokens = tokens[2:]
-    return (*tokens, Token("end", "", len(text)))
+    return (*tokens, FormToken("end", "", len(text)))
 
 
 def _unreadable(source: Source, at: int) -> NoReturn:
@@ -191,7 +191,7 @@ def _check_brackets(opened: list[tuple[str, int]], text: str, at: int, source: S
         reject(f"`{text}` closes nothing", source, at, at + len(text))
 
 
-def _printed(kind: str, text: str, at: int, source: Source, names: frozenset[str]) -> list[Token]:
+def _printed(kind: str, text: str, at: int, source: Source, names: frozenset[str]) -> list[FormToken]:
     """Return the tokens that a printed one stands for."""
     if kind == "number" and len(text) > MAX_DIGITS:
         reject(f"a number has more than {MAX_DIGITS} digits", source, at, at + len(text))
@@ -199,7 +199,7 @@ def _printed(kind: str, text: str, at: int, source: Source, names: frozenset[str
     if plain in _SIGNS or plain[:1] == "\\":
         if plain not in _SIGNS and plain[1:].isalpha():
             reject(f"{quoted(text)} is not known", source, at, at + len(text))
-        return [Token(_kind(one), one, at) for one in _SIGNS.get(plain, "").split()]
+        return [FormToken(_kind(one), one, at) for one in _SIGNS.get(plain, "").split()]
     if kind == "name" and plain not in names:
         letters = _letters(plain, names)
         if len(letters) > 1:
@@ -207,8 +207,8 @@ def _printed(kind: str, text: str, at: int, source: Source, names: frozenset[str
             reject(f"{quoted(plain)} has several readings", source, at, at + len(text), f"is it {hint}?")
         if letters:
             starts = [at + sum(map(len, letters[0][:place])) for place in range(len(letters[0]))]
-            return [Token("name", one, start) for one, start in zip(letters[0], starts, strict=True)]
-    return [Token(kind, plain, at)]
+            return [FormToken("name", one, start) for one, start in zip(letters[0], starts, strict=True)]
+    return [FormToken(kind, plain, at)]
 
 
 def _kind(text: str) -> str:
@@ -234,17 +234,17 @@ def _letters(text: str, names: frozenset[str]) -> list[tuple[str, ...]]:
 # === Meanings.
 
 
-class _PrintedReader(Reader):
+class _PrintedReader(FormReader):
     is_new: bool = False
     whole_where: dict[Symbol, Poly] = field(default_factory=dict)
     remarks: dict[str, None] = field(default_factory=dict)
 
-    def number(self, text: str) -> Quotient:
+    def number(self, text: str) -> FormQuotient:
         """Return the value of a number, exactly as it is printed."""
         value = Fraction(text)
-        return Quotient(const(value.numerator), const(value.denominator))
+        return FormQuotient(const(value.numerator), const(value.denominator))
 
-    def named(self, name: str) -> Quotient:
+    def named(self, name: str) -> FormQuotient:
         """Return the meaning of a name, and refuse one that has none."""
         if name not in self.names and not self.is_new:
             self.at -= 1
@@ -261,7 +261,7 @@ class _PrintedReader(Reader):
         """Whether a name is that of a function, and no length is called so."""
         return name not in self.names and (name in _FUNCTIONS or super().is_called(name))
 
-    def multiplies(self, value: Quotient, divided: bool) -> bool:
+    def multiplies(self, value: FormQuotient, divided: bool) -> bool:
         """Whether a factor follows without a sign; after a quotient it would have two readings."""
         token, last = self.tokens[self.at], self.tokens[self.at - 1]
         if token.kind not in ("name", "quoted") and token.text != "(":
@@ -272,7 +272,7 @@ class _PrintedReader(Reader):
             self.fail("after `/`, a product without a sign has two readings", hint)
         return True
 
-    def exponent(self, value: Quotient) -> Quotient:
+    def exponent(self, value: FormQuotient) -> FormQuotient:
         """Read an exponent: a number, a half of one, or any form above a base that is a number."""
         start, negative = self.at, self.peek() == "-"
         self.at += negative
@@ -283,36 +283,36 @@ class _PrintedReader(Reader):
                 return self._raised(value, raised)
         base = value.top.constant if value.bottom == 1 else None
         if base is not None and base > 1 and not negative and form.top.free:
-            return Quotient(powers(base, whole(self, form)))
+            return FormQuotient(powers(base, whole(self, form)))
         self.at = start
         self.fail(f"an exponent is a number up to {MAX_EXPONENT}, whole or half, or stands above a number")
 
-    def _raised(self, value: Quotient, exponent: Fraction) -> Quotient:
+    def _raised(self, value: FormQuotient, exponent: Fraction) -> FormQuotient:
         if exponent.denominator == 2:
-            value = Quotient(self._root(value.top), self._root(value.bottom))
+            value = FormQuotient(self._root(value.top), self._root(value.bottom))
         if exponent < 0:
             value = self._divided(_ONE, value)
         many = abs(exponent.numerator)
-        return Quotient(value.top**many, value.bottom**many)
+        return FormQuotient(value.top**many, value.bottom**many)
 
-    def _divided(self, top: Quotient, bottom: Quotient) -> Quotient:
+    def _divided(self, top: FormQuotient, bottom: FormQuotient) -> FormQuotient:
         if bottom.top == ZERO:
             self.fail("division by 0")
-        return Quotient(top.top * bottom.bottom, top.bottom * bottom.top)
+        return FormQuotient(top.top * bottom.bottom, top.bottom * bottom.top)
 
-    def call(self, function: str) -> Quotient:
+    def call(self, function: str) -> FormQuotient:
         """Read a function with its arguments; a logarithm or root may stand before a single one."""
         self.deeper()
         found = self._called(function)
         self.depth -= 1
         return found
 
-    def _called(self, function: str) -> Quotient:
+    def _called(self, function: str) -> FormQuotient:
         if function in _LOGARITHMS:
             return self._logarithm(function, self._argument(has_base=True))
         if function == "sqrt":
             inside = self._argument()
-            return Quotient(self._root(inside.top), self._root(inside.bottom))
+            return FormQuotient(self._root(inside.top), self._root(inside.bottom))
         if function == "frac":
             top, bottom = read_power(self), read_power(self)
             return self._divided(top, bottom)
@@ -320,7 +320,7 @@ class _PrintedReader(Reader):
             return self._rounded("floor" if function == "floor" else "ceiling")
         return call(self, {"max": "Max", "min": "Min"}.get(function, function))
 
-    def _argument(self, has_base: bool = False) -> Quotient:
+    def _argument(self, has_base: bool = False) -> FormQuotient:
         """Read what stands in brackets, or a single factor: ``log n m`` has two readings."""
         if self.peek() == "(":
             self.at += 1
@@ -335,7 +335,7 @@ class _PrintedReader(Reader):
             self.fail("a function before a product without brackets has two readings", "write log2(2 n)")
         return lowest_terms(value)
 
-    def _rounded(self, function: str) -> Quotient:
+    def _rounded(self, function: str) -> FormQuotient:
         """Read the rest of a floor or a ceiling; that of a logarithm is whole for any length."""
         start = self.at
         self.expect("(")
@@ -347,13 +347,13 @@ class _PrintedReader(Reader):
                 self.at += 1
                 self._remark(name)
                 shift = 0 if function == "ceiling" else 1
-                return Quotient(ceil_log2(inside.top + shift) - shift)
+                return FormQuotient(ceil_log2(inside.top + shift) - shift)
         self.at = start
         return call(self, function)
 
-    def _logarithm(self, name: str, inside: Quotient) -> Quotient:
+    def _logarithm(self, name: str, inside: FormQuotient) -> FormQuotient:
         self._remark(name)
-        return Quotient(self._log2(inside.top) - self._log2(inside.bottom))
+        return FormQuotient(self._log2(inside.top) - self._log2(inside.bottom))
 
     def _remark(self, name: str) -> None:
         if name == "log":
@@ -407,10 +407,10 @@ class _PrintedReader(Reader):
         self.remarks[f"{quoted(_name(generator))} is {kind}: {to_text(form)}"] = None
 
 
-_ONE = Quotient(ONE)
+_ONE = FormQuotient(ONE)
 
 
-def _single(reader: Reader) -> Quotient:
+def _single(reader: FormReader) -> FormQuotient:
     """Read an exponent without brackets: one number or name, so that ``n^2m`` is ``n^2`` times m."""
     token = reader.take()
     if token.kind == "number":

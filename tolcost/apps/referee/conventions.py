@@ -72,7 +72,7 @@ _STARTS = ((False, -1, FIRST_IS_FREE), (True, 1, START_IS_ADDED), (True, 2, STAR
 """What sums that start from a number, or from data, count besides."""
 
 
-class Reading(Struct, frozen=True, eq=False):
+class ConventionReading(Struct, frozen=True, eq=False):
     """A count under conventions: what is counted, the conventions in words, the form, and where it holds."""
 
     counted: str
@@ -94,7 +94,7 @@ def words_of(name: str) -> str:
     return _WORDS.get(name) or _weights(name).description
 
 
-def needs_statement(reading: Reading, theirs: Poly) -> bool:
+def needs_statement(reading: ConventionReading, theirs: Poly) -> bool:
     """Whether a reading makes a formula right only if the source states it.
 
     A formula that counts nothing says nothing about what is left, and what few sources count fits too many
@@ -105,7 +105,7 @@ def needs_statement(reading: Reading, theirs: Poly) -> bool:
 
 def all_readings(
     subject: Subject, program: Program, analysis: Analysis, metric: str, library: Library
-) -> Iterator[Reading]:
+) -> Iterator[ConventionReading]:
     """Yield what a subject counts by conventions: as it is, in its parts, and in its variants."""
     if isinstance(subject, ModelProgram):
         of_parts = tuple(_readings_of_parts(subject.path))
@@ -122,7 +122,7 @@ def all_readings(
                 yield replace(one, words=(words, *one.words), facts=facts)
 
 
-def _readings_of_parts(path: str) -> Iterator[Reading]:
+def _readings_of_parts(path: str) -> Iterator[ConventionReading]:
     """Yield what a family of models counts if only products do, with what is usual for models."""
     parts, usual = parts_of(path), conventions_of(path)
     products = total_of(part.form for part in parts if part.product)
@@ -133,25 +133,27 @@ def _readings_of_parts(path: str) -> Iterator[Reading]:
     for many in range(MOST_USUAL + 1) if any(part.product for part in parts) else ():
         for chosen in combinations(usual, many):
             words, changed = tuple(name for name, _ in chosen), total_of(change for _, change in chosen)
-            yield from (Reading(name, (*said, *words), form + changed) for name, said, form in bases)
+            yield from (
+                ConventionReading(name, (*said, *words), form + changed) for name, said, form in bases
+            )
 
 
-def _readings(analysis: Analysis, program: Program, counts: str) -> tuple[Reading, ...]:
+def _readings(analysis: Analysis, program: Program, counts: str) -> tuple[ConventionReading, ...]:
     """Return what a program counts by each convention, and by two together; the plainest come first.
 
     ``counts`` is the metric of the formula, which is no convention of its own.
     """
     starts = _starts(program)
-    plain: list[Reading] = []
+    plain: list[ConventionReading] = []
     for name in (counts, *(name for name in CONVENTIONS if name != counts)):
         form, words = _counted(name, analysis), (() if name == counts else (words_of(name),))
-        plain.append(Reading(name, words, form))
+        plain.append(ConventionReading(name, words, form))
         for is_given, times, more in _STARTS:
             change = _of_starts(name, starts, is_given)
             if change != ZERO:
-                plain.append(Reading(name, (*words, more), form + change * times))
+                plain.append(ConventionReading(name, (*words, more), form + change * times))
     leading = (
-        Reading(one.counted, (*one.words, words), form)
+        ConventionReading(one.counted, (*one.words, words), form)
         for one in plain
         if len(one.words) < MOST_CONVENTIONS
         for words, form in _upper_terms(one.form)

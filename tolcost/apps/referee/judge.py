@@ -33,11 +33,11 @@ from tolcost.algebra import (
     to_text,
     total_of,
 )
-from tolcost.algebra.parse import Quotient
+from tolcost.algebra.parse import FormQuotient
 from tolcost.algebra.points import Assignment, hold_at
 from tolcost.algebra.poly import scale
 from tolcost.algebra.printed import PrintedFormula, UnknownName, lowest_terms, parse_printed
-from tolcost.apps.referee.conventions import Reading, all_readings, needs_statement
+from tolcost.apps.referee.conventions import ConventionReading, all_readings, needs_statement
 from tolcost.apps.referee.formulas import CountedFigure, PublishedFormula, RefereeVerdict, read_file
 from tolcost.apps.referee.parts import NOTHING, Explanation, ModelPart, explained, parts_of
 from tolcost.apps.referee.subjects import ModelProgram, SubjectRun, lower_subject, run_subject, title_of
@@ -192,7 +192,7 @@ class VerifiedSubject(Struct, frozen=True, eq=False):
 
     program: Program
     analysis: Analysis
-    readings: dict[str, tuple[Reading, ...]] = field(default_factory=dict)
+    readings: dict[str, tuple[ConventionReading, ...]] = field(default_factory=dict)
 
 
 VerifiedForms: TypeAlias = dict[str, VerifiedSubject]
@@ -336,7 +336,7 @@ def _shown(
 def _stated(formula: PublishedFormula, analysis: Analysis) -> _Stated:
     """Express a formula in the lengths of its subject; its own names may restrict those."""
     lengths = {symbol.name: symbol for symbol in analysis.symbols}
-    names = {name: Quotient(atom(symbol)) for name, symbol in lengths.items()}
+    names = {name: FormQuotient(atom(symbol)) for name, symbol in lengths.items()}
     restricted: dict[Symbol, Poly] = {}
     read: list[PrintedFormula] = []
     for name, text in formula.where.items():
@@ -361,7 +361,7 @@ def _stated(formula: PublishedFormula, analysis: Analysis) -> _Stated:
     free = read[-1].value.top.free | read[-1].value.bottom.free | ours.free
     facts = tuple(dict.fromkeys((*needed, *full, *_decided(free))))
     facts = tuple(substitute_cond(fact, restricted) for fact in facts) if restricted else facts
-    value = lowest_terms(Quotient(put(read[-1].value.top), put(read[-1].value.bottom)))
+    value = lowest_terms(FormQuotient(put(read[-1].value.top), put(read[-1].value.bottom)))
     theirs, divisor = _over_positive(formula, value, facts)
     return _Stated(
         theirs=theirs,
@@ -374,7 +374,9 @@ def _stated(formula: PublishedFormula, analysis: Analysis) -> _Stated:
     )
 
 
-def _over_positive(formula: PublishedFormula, value: Quotient, facts: tuple[Cond, ...]) -> tuple[Poly, Poly]:
+def _over_positive(
+    formula: PublishedFormula, value: FormQuotient, facts: tuple[Cond, ...]
+) -> tuple[Poly, Poly]:
     """Return a quotient as an integer form over a positive one."""
     top, bottom = scale(value.top, value.bottom.den), scale(value.bottom, value.bottom.den)
     if exact_div(top, 1) is None:
@@ -386,7 +388,7 @@ def _over_positive(formula: PublishedFormula, value: Quotient, facts: tuple[Cond
     refuse("T0732", f"{formula.name}: its divisor {quoted(to_text(bottom))} may be 0")
 
 
-def _restricted(formula: PublishedFormula, length: Symbol, value: Quotient) -> Poly:
+def _restricted(formula: PublishedFormula, length: Symbol, value: FormQuotient) -> Poly:
     """Check the form that replaces a length: whole, without the length itself, not below its minimum."""
     form = value.top
     if value.bottom != ONE or exact_div(form, 1) is None:
@@ -429,7 +431,7 @@ def _figure(analysis: Analysis, formula: PublishedFormula) -> Poly:
 
 
 def _read(
-    formula: PublishedFormula, text: str, names: Mapping[str, Quotient], part: str, is_new: bool = False
+    formula: PublishedFormula, text: str, names: Mapping[str, FormQuotient], part: str, is_new: bool = False
 ) -> PrintedFormula:
     """Read a part of a formula as it is printed; a name without a meaning is refused with those there are."""
     try:
