@@ -9,8 +9,9 @@ import pytest
 
 from tolcost.algebra import evaluate, total_of
 from tolcost.algebra.parse import parse_text
-from tolcost.apps.referee.formulas import ModelProgram, lower_subject, shipped_formulas
-from tolcost.apps.referee.judge import parts_of
+from tolcost.apps.referee.formulas import shipped_formulas
+from tolcost.apps.referee.parts import parts_of
+from tolcost.apps.referee.subjects import ModelProgram, lower_subject
 from tolcost.catalogue.listing import read_library
 from tolcost.catalogue.specs import open_library
 from tolcost.cost import Analysis, analyze_program

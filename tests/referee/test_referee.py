@@ -8,6 +8,7 @@ import shlex
 import zlib
 from collections import Counter
 from collections.abc import Iterator
+from fractions import Fraction
 from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,16 +17,9 @@ import pytest
 
 from tolcost.algebra import Symbol, evaluate, symbols_of_cond
 from tolcost.algebra.points import hold_at
-from tolcost.apps.referee.formulas import (
-    ModelProgram,
-    PublishedFormula,
-    Subject,
-    lower_subject,
-    parse_formulas,
-    run_subject,
-    shipped_formulas,
-)
+from tolcost.apps.referee.formulas import PublishedFormula, parse_formulas, shipped_formulas
 from tolcost.apps.referee.judge import Judgement, VerifiedForms, judge_formulas, taken_by
+from tolcost.apps.referee.subjects import ModelProgram, Subject, lower_subject, run_subject
 from tolcost.apps.referee.table import verdict_table
 from tolcost.atoms.lengths import lengths_of
 from tolcost.atoms.nodes import Program
@@ -98,7 +92,7 @@ def test_no_verdict_is_contradicted_at_random_sizes(judged: list[Judgement]) -> 
     rng = random.Random(7)
     for one in judged:
         for point in random_points(one, rng, 400 if SOAK else 20, 40):
-            theirs, ours = evaluate(one.theirs, point), evaluate(one.ours, point)
+            theirs, ours = published_at(one, point), evaluate(one.ours, point)
             assert allowed(one, theirs, ours), (one.formula.name, point, theirs, ours)
 
 
@@ -119,7 +113,7 @@ def test_no_verdict_is_contradicted_by_brute_force_at_random_sizes() -> None:
             found = how(one, program, lengths)
             if found is not None:
                 runs[one.formula.counts] += 1
-                theirs = evaluate(one.theirs, {**point, **found.decided})
+                theirs = published_at(one, {**point, **found.decided})
                 assert allowed(one, theirs, found.count), (one.formula.name, point, theirs, found)
     print(f"brute force: {dict(runs)}")
     assert runs.total() > (1_000 if SOAK else 10)
@@ -173,16 +167,21 @@ def random_points(
             yield point
 
 
-def allowed(one: Judgement, theirs: int, ours: int) -> bool:
-    """Whether a verdict lets a formula say this where that is right."""
+def published_at(one: Judgement, point: dict[Symbol, int]) -> Fraction:
+    """What a formula says at a size, which need not be an integer."""
+    return Fraction(evaluate(one.theirs, point), evaluate(one.divisor, point))
+
+
+def allowed(one: Judgement, theirs: Fraction, ours: int) -> bool:
+    """Whether a verdict lets a formula say this where that is right, by our own convention."""
     verdicts = {"equal": theirs == ours, "too low": theirs <= ours, "too high": theirs >= ours}
-    return verdicts.get(one.verdict, True)
+    return verdicts.get(one.order, True)
 
 
 def test_every_formula_that_is_wrong_has_sizes_that_show_it(judged: list[Judgement]) -> None:
     for one in judged:
         low = [witness.theirs < witness.ours for witness in one.witnesses]
-        assert low == ["low" in word for word in one.verdict.split(" and ") if word != "equal"], (
+        assert low == ["low" in word for word in one.order.split(" and ") if word != "equal"], (
             one.formula.name
         )
 
@@ -200,7 +199,7 @@ def test_every_formula_that_is_wrong_has_sizes_that_show_it(judged: list[Judgeme
 )
 def test_a_verdict(text: str, verdict: str, leading: bool) -> None:
     found = matmul(text)
-    assert (found.verdict, found.leading) == (verdict, leading)
+    assert (found.order, found.leading) == (verdict, leading)
 
 
 BRANCH = ModelProgram("branch", text="tol x: R [n]\ny := reduce(x, (a, e) => choose(e > 0, exp(a), a), 0)\n")
@@ -224,7 +223,7 @@ NONZERO = OperatorInstance("NonZero", {"X": ["n"]})
 def test_what_data_decides(subject: Subject, text: str, verdict: str) -> None:
     """A form in what data decides is compared as any other; a bound refutes only what is above it."""
     found = judged_alone(PublishedFormula("mine", "", subject, "eops", text))
-    assert found.verdict == verdict
+    assert found.order == verdict
     assert verdict in ("equal", "undecided") or all(one.executed is not None for one in found.witnesses)
 
 
@@ -251,15 +250,17 @@ def test_an_operator_of_another_domain(capsys: pytest.CaptureFixture[str]) -> No
 def test_what_a_formula_forgets_is_named_by_line() -> None:
     given = OperatorInstance("AveragePool", {"X": ["n", "c", "w"]}, {"kernel_shape": ["k"]}, 1)
     found = judged_alone(PublishedFormula("a", "", given, "eops", "n*c*(w - k + 1)*k"))
-    assert found.verdict == "too low"
+    assert found.order == "too low"
     assert ["/ count" in line.text for line in found.forgets] == [True]
 
 
 def test_a_formula_of_ones_own(capsys: pytest.CaptureFixture[str]) -> None:
     command = ["referee", "--op", "MatMul", "--shape", "A=m,k", "--shape", "B=k,n", "--formula"]
     assert run([*command, "2*m*n*k"]) == 0
-    assert run([*command, "m*n*k"]) == 1
-    assert "shown at    k = 1, m = 1, n = 1: 1, not 2" in capsys.readouterr().out
+    assert run([*command, "m*n*k"]) == 0
+    assert "right if    only products that are summed count, one" in capsys.readouterr().out
+    assert run([*command, "3*m*n*k"]) == 1
+    assert "shown at    k = 1, m = 1, n = 1: 3, not 2" in capsys.readouterr().out
     assert run([*command, "2*m*n*z"]) == 2
     message = capsys.readouterr().err
     assert "T0732" in message
@@ -340,9 +341,9 @@ def test_the_csv_has_every_formula() -> None:
 def test_the_examples_of_the_documentation(capsys: pytest.CaptureFixture[str]) -> None:
     text = (Path(__file__).parents[2] / "docs" / "referee.md").read_text("utf-8")
     examples = [example.partition("```")[0] for example in text.split("```\n$ tolcost ")[1:]]
-    assert len(examples) == 2
+    assert len(examples) >= 3
     for command, _, shown in (example.partition("\n") for example in examples):
-        assert run(shlex.split(command)) == 1
+        assert run(shlex.split(command)) == (": 1 too" in shown)
         assert capsys.readouterr().out == shown
 
 

@@ -275,10 +275,10 @@ def check_lengths(studies: Iterable[Study], dims: Iterable[str]) -> None:
 
 
 def read_shapes(texts: Iterable[str]) -> dict[str, list[list[int | str]]]:
-    """Read ``--shape``; the name of a variadic input may be repeated.
+    """Read ``--shape``; the name of a variadic input may be repeated, and a length may be an expression.
 
-    >>> read_shapes(["x=n,4"])
-    {'x': [['n', 4]]}
+    >>> read_shapes(["x=n,4,2*n"])
+    {'x': [['n', 4, '2*n']]}
     """
     shapes: dict[str, list[list[int | str]]] = {}
     for name, value in read_pairs("--shape", texts):
@@ -291,9 +291,11 @@ def read_shapes(texts: Iterable[str]) -> dict[str, list[list[int | str]]]:
 def _length(name: str, entry: str) -> int | str:
     if re.fullmatch(r"[0-9]{1,30}", entry):
         return int(entry)
-    if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", entry):
+    if re.fullmatch(r"[A-Za-z0-9_ +*()-]+", entry) and re.search("[A-Za-z_]", entry):
         return entry
-    raise click.UsageError(f"--shape {name}: {entry[:60]!r} is neither a number nor a name")
+    raise click.UsageError(
+        f"--shape {name}: {entry[:60]!r} is neither a number, a name, nor an expression such as 4*h"
+    )
 
 
 def read_attrs(texts: Iterable[str]) -> dict[str, Literal]:

@@ -963,11 +963,12 @@ class ProgramCounter:
             case ir.Build():
                 return self._count_build(node)
             case ir.Fold():
-                return self._count_loop(node)
+                return self.count_loop(node)
             case ir.Select():
                 return self._count_select(node)
 
-    def _count_loop(self, node: ir.Build | ir.Fold) -> Unsummed:
+    def count_loop(self, node: ir.Build | ir.Fold) -> Unsummed:
+        """Count the body of a loop, as often as it runs."""
         terms = self._blocks[node.body]
         if node.coords:
             for symbol, most in reversed(self._filters[node.body]):
@@ -977,8 +978,8 @@ class ProgramCounter:
 
     def _count_build(self, node: ir.Build) -> Unsummed:
         if not node.coords or self._functions_only:
-            return self._count_loop(node)
-        return sum_terms(self._count_loop(node), assembly_atoms(node))
+            return self.count_loop(node)
+        return sum_terms(self.count_loop(node), assembly_atoms(node))
 
     def _count_select(self, node: ir.Select) -> Unsummed:
         then, other = self._blocks[node.then], self._blocks[node.other]

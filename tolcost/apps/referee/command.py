@@ -11,15 +11,14 @@ import click
 from tolcost.apps.referee.formulas import (
     METRICS,
     MOST_TIMES,
+    RIGHT_VERDICTS,
     CountedFigure,
-    ModelProgram,
     PublishedFormula,
-    Subject,
-    plain_shapes,
     read_file,
     shipped_formulas,
 )
 from tolcost.apps.referee.judge import Judgement, judge_formulas
+from tolcost.apps.referee.subjects import ModelProgram, Subject, plain_shapes
 from tolcost.apps.referee.table import (
     ON_COMMAND_LINE,
     gather,
@@ -51,16 +50,29 @@ FORMATS = ("text", "md", "csv", "json")
         "tolcost referee mine.toml",
         "tolcost referee --op LayerNormalization --formula '5*m*n' --shape X=m,n --shape Scale=n --shape B=n",
         "tolcost referee --op LayerNormalization --formula '5*M*N' --where M=X_1 --where N=X_2",
+        "tolcost referee --op MatMul --shape A=m,k --shape B=k,n --formula '2mnk - mn'",
         "tolcost referee --program families/gpt2 --formula '6*N*b*s' --where 'N=12*l*(h*e)**2' --times 3",
+        "tolcost referee --program families/gpt2 --formula '24Bsh^2(1 + s/(6h))' --let B=b --let 'h=h*e'",
         "tolcost referee --format csv -o referee.csv",
     ),
 )
 @click.argument("names", metavar="[NAME|FILE...]", nargs=-1)
 @click.option("--op", "operator", metavar="OPERATOR", help="The operator that --formula is about.")
 @click.option("--program", metavar="PROGRAM", help="The program that it is about: families/llama, mine.tol.")
-@click.option("--formula", metavar="FORMULA", help="A formula of your own, in the lengths of --shape.")
+@click.option("--formula", metavar="FORMULA", help="A formula as it is printed, in the lengths of --shape.")
 @click.option(
-    "--where", "meanings", metavar="NAME=FORM", multiple=True, help="What a name in --formula means."
+    "--where",
+    "meanings",
+    metavar="NAME=FORM",
+    multiple=True,
+    help="What a name in --formula, or a length, is.",
+)
+@click.option(
+    "--let",
+    "letters",
+    metavar="NAME=FORM",
+    multiple=True,
+    help="What a letter of the paper is in our lengths.",
 )
 @click.option(
     "--times",
@@ -81,6 +93,7 @@ def command(
     program: str | None,
     formula: str | None,
     meanings: tuple[str, ...],
+    letters: tuple[str, ...],
     times: int | None,
     counts: CountedFigure | None,
     shapes: tuple[str, ...],
@@ -90,17 +103,25 @@ def command(
     form: str,
     output: str | None,
 ) -> int:
-    """Judge cost formulas: equal to the verified form, too high or too low, where, and why.
+    """Judge cost formulas: right, right by another convention, too high or too low, where, and why.
 
     Without a name, all formulas that come with tolcost; a name or its beginning chooses among them; a
-    file has formulas of your own.  Exits with 1 where a verdict on one of yours is not the one expected
-    (equal, if nothing else is said), and with 3 where one is not decided.
+    file has formulas of your own.  Exits with 1 where --formula is wrong by every convention, or where a
+    verdict on one of a file is not the one expected (equal, if nothing else is said), and with 3 where one
+    is not decided.
     """
     if (formula is None) != (operator is None and program is None) or (operator and program):
         raise click.UsageError("--formula goes together with --op or with --program")
     if formula is not None and names:
         raise click.UsageError("--formula is judged by itself: leave out names and files")
-    about = {"where": meanings, "times": times, "counts": counts, "shape": shapes, "attr": attrs}
+    about = {
+        "where": meanings,
+        "let": letters,
+        "times": times,
+        "counts": counts,
+        "shape": shapes,
+        "attr": attrs,
+    }
     for option in (option for option, given in about.items() if given and formula is None):
         raise click.UsageError(f"--{option} is for --formula")
     if witnesses is not None and (names or formula is not None or form == "json"):
@@ -112,8 +133,10 @@ def command(
     if formula is not None:
         subject = _subject(operator, program, shapes, attrs, library)
         where = dict(options.read_pairs("--where", meanings))
+        let = dict(options.read_pairs("--let", letters))
+        counted = counts or "flops"
         mine = PublishedFormula(
-            ON_COMMAND_LINE, "", subject, counts or "flops", formula, where=where, times=times or 1
+            ON_COMMAND_LINE, "", subject, counted, formula, where=where, times=times or 1, let=let
         )
         chosen: Sequence[PublishedFormula] = (mine,)
     else:
@@ -182,6 +205,13 @@ def _written(found: Sequence[Judgement], form: str) -> str:
 
 
 def _exit_code(found: Sequence[Judgement]) -> int:
-    if any(not one.expected and one.verdict != "undecided" for one in found):
+    if any(map(_is_news, found)):
         return NEWS
     return UNDECIDED if any(one.verdict == "undecided" for one in found) else 0
+
+
+def _is_news(one: Judgement) -> bool:
+    """Whether a formula is not what its users expect; one on the command line is to be right somehow."""
+    if one.formula.name == ON_COMMAND_LINE:
+        return one.verdict not in RIGHT_VERDICTS and one.verdict != "undecided"
+    return not one.expected and one.verdict != "undecided"

@@ -1,5 +1,7 @@
 """Published cost formulas as data: the metric, the operator and its shapes, and the source of each.
 
+Formulas stand as their sources print them (``tolcost.algebra.printed``).
+
     source = "torch 2.13, torch/utils/flop_counter.py"
 
     [[formula]]
@@ -18,6 +20,11 @@ A formula for a whole model names a program of a library, and defines its own na
     where = { N = "12*l*(h*e)**2", f = "4*h*e" }   # f is a length of the program: judged only at this value
     times = 3                                      # training: each product once forward, twice backward
 
+Letters of a source that mean something else here are said by ``let``, in lengths of the subject:
+
+    formula = "24Bsh^2(1 + s/(6h))"
+    let = { B = "b", h = "h*e" }
+
 A formula that is not about an operator has its ``definition``, a program, in place of a name.  ``source`` and
 ``checked`` (the part of the source that the formula was compared with) default to those of the file.  A file
 is read as a whole or refused with every mistake in it.
@@ -28,173 +35,29 @@ from __future__ import annotations
 import os
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 from msgspec import Struct, field
 
-from tolcost.atoms.kit import schedules
-from tolcost.atoms.lengths import lengths_of
-from tolcost.atoms.nodes import Node, Program, Type
-from tolcost.catalogue.listing import read_library
-from tolcost.catalogue.specs import Library
-from tolcost.cost.count import accumulated_products
-from tolcost.cost.traffic import bits_of
-from tolcost.diagnostics import Diagnostic, Rejected, Source, quoted, refuse, unreadable
-from tolcost.elaborate.inputs import PlainShapes, PlainValue, arguments
-from tolcost.execute import run_reference
-from tolcost.execute.inputs import plain_arrays
-from tolcost.execute.values import OutputValue, RunCounts
+from tolcost.apps.referee.conventions import CONVENTIONS
+from tolcost.apps.referee.subjects import ModelProgram, Subject
+from tolcost.diagnostics import Diagnostic, Rejected, quoted, refuse, unreadable
 from tolcost.platform import specs_root
-from tolcost.result.instances import (
-    OperatorInstance,
-    command_of,
-    lower_instance,
-    lower_source,
-    spec_of,
-)
-from tolcost.syntax import parse, read_source
-from tolcost.syntax.tree import Ellipsis as Ellipsis_
-
-# === The subject of a formula: an operator at some shapes, or a program, such as that of a model family.
-
-
-class ModelProgram(Struct, frozen=True):
-    """A program with the inputs given to it: ``families/llama`` of a library, or a file ``mine.tol``.
-
-    ``text`` is the program itself if a formula brings its own definition.
-    """
-
-    path: str
-    shapes: PlainShapes = field(default_factory=dict)
-    attrs: Mapping[str, PlainValue] = field(default_factory=dict)
-    text: str = ""
-
-    @property
-    def file(self) -> str:
-        """The file of the program."""
-        return self.path if self.path.endswith(".tol") else f"specs/{self.path}.tol"
-
-
-Subject: TypeAlias = OperatorInstance | ModelProgram
-
-
-def title_of(subject: Subject) -> str:
-    """Return the usual name of a subject."""
-    return subject.path if isinstance(subject, ModelProgram) else subject.op
-
-
-def command_for(subject: Subject) -> str:
-    """Return the command line that shows the verified form."""
-    if isinstance(subject, OperatorInstance):
-        return command_of(subject)
-    return "" if subject.text else f"tolcost analyze {subject.file} --symbolic"
-
-
-def plain_shapes(operator: str, library: Library) -> PlainShapes:
-    """Return default shapes for the inputs that an operator needs: two lengths for each `...`."""
-    needed = (s for s in spec_of(operator, library).inputs if s.kind == "tol" and not s.optional)
-    fixed = {s.name: sum(not isinstance(e, Ellipsis_) for e in s.shape) for s in needed if s.any_rank}
-    return {name: [f"{name}_{place}" for place in range(1, many + 3)] for name, many in fixed.items()}
-
-
-def lower_subject(subject: Subject, library: Library) -> Program:
-    """Lower the subject of a formula; mistakes raise ``Rejected``."""
-    if isinstance(subject, OperatorInstance):
-        return lower_instance(subject, library).program
-    source = _source(subject)
-    given = arguments(parse(source), subject.shapes, subject.attrs)
-    return lower_source(source, library, given).program
-
-
-def _source(subject: ModelProgram) -> Source:
-    if subject.text:
-        return Source(subject.path, subject.text)
-    if subject.path.endswith(".tol"):
-        return read_source(subject.path)
-    folder, _, name = subject.path.partition("/")
-    return read_library(folder).find(name).source
-
-
-_MOST_DRAWS = 60
-"""Inputs drawn in search of one for which the data-dependent numbers have given values."""
-
-
-class SubjectRun(Struct, frozen=True):
-    """The work of a run: functions applied, multiply-adds among them, and bytes read and written.
-
-    The bytes of a text are unknown.  ``decided`` has the values of data-dependent numbers, by name.
-    """
-
-    counts: RunCounts
-    macs: int
-    moved: int | None
-    decided: Mapping[str, int]
-
-
-def run_subject(subject: Subject, program: Program, point: Mapping[str, int], library: Library) -> SubjectRun:
-    """Run with the reference interpreter at a size; a subject that cannot be run raises ``Rejected``.
-
-    ``program`` is the lowered subject; an operator is lowered again, since attributes become numbers.  Inputs
-    are drawn until data-dependent numbers have the values in the point.
-    """
-    if isinstance(subject, OperatorInstance):
-        shapes = cast(PlainShapes, {name: _put(shape, point) for name, shape in subject.shapes.items()})
-        attrs = {name: _put(value, point) for name, value in subject.attrs.items()}
-        program = lower_instance(
-            OperatorInstance(subject.op, shapes, attrs, subject.outputs), library
-        ).program
-    dims = {symbol.name: point.get(symbol.name, 1) for symbol in lengths_of(program)}
-    for seed in range(1, _MOST_DRAWS + 1):
-        run = _run(program, dims, seed)
-        if all(point.get(name, value) == value for name, value in run.decided.items()):
-            return run
-    refuse("T0340", f"no input of {title_of(subject)} was found at which data decides so")
-
-
-def _run(program: Program, dims: Mapping[str, int], seed: int) -> SubjectRun:
-    given = plain_arrays(program, dims, seed)
-    watched: Counter[Node] = Counter()
-    run = run_reference(program, given, dims, watched=watched)
-    macs = sum(watched[node] for node in accumulated_products(program, schedules(program)))
-    values = (*((needed.type, given[needed.name]) for needed in program.inputs),
-              *((out.node.type, run.outputs[out.name]) for out in program.outputs))  # fmt: skip
-    decided = {symbol.name: value for symbol, value in run.bindings.items() if symbol.kind == "data"}
-    return SubjectRun(run.counts, macs, _bytes_of(values), decided)
-
-
-def _bytes_of(values: Iterable[tuple[Type, OutputValue]]) -> int | None:
-    """Return the bytes of values, each padded to whole bytes; None if one of them is a text."""
-    total = 0
-    for parts, value in values:
-        for part, array in zip(parts, value if isinstance(value, tuple) else (value,), strict=True):
-            bits = bits_of(part.space)
-            if bits is None:
-                return None
-            total += -(-array.size * bits // 8)
-    return total
-
-
-def _put(value: PlainValue, point: Mapping[str, int]) -> PlainValue:
-    if isinstance(value, str):
-        return point.get(value, value)
-    if isinstance(value, list | tuple):
-        return [_put(one, point) for one in value]
-    return value
-
-
-# === Formulas.
-
+from tolcost.result.instances import OperatorInstance
 
 CountedFigure: TypeAlias = Literal["eops", "flops", "macs", "bytes"]
 METRICS: tuple[CountedFigure, ...] = get_args(CountedFigure)
-RefereeVerdict: TypeAlias = Literal["equal", "too low", "too high", "too low and too high", "undecided"]
+RefereeVerdict: TypeAlias = Literal[
+    "equal", "another convention", "too low", "too high", "too low and too high", "undecided"
+]
 VERDICTS: tuple[RefereeVerdict, ...] = get_args(RefereeVerdict)
+RIGHT_VERDICTS: tuple[RefereeVerdict, ...] = ("equal", "another convention")
 
-_FILE_KEYS = {"source", "checked"}
+_FILE_KEYS = {"source", "checked", "reading"}
 _SUBJECT_KEYS = {"operator", "program", "definition", "shapes", "attrs", "outputs"}
-_KEYS = {"name", "counts", "formula", "where", "times", "about", "expect"} | _SUBJECT_KEYS | _FILE_KEYS
+_KEYS = {"name", "counts", "formula", "where", "let", "times", "about", "expect"} | _SUBJECT_KEYS | _FILE_KEYS
 _MOST_BYTES = 1 << 20
 _MOST_FORMULAS = 2_000
 MOST_TIMES = 100
@@ -204,9 +67,11 @@ class PublishedFormula(Struct, frozen=True):
     """A formula, the metric it claims to count, and the place of its publication.
 
     ``where`` gives the meanings of names in the formula; a length of the subject among them restricts that
-    length.  ``times`` multiplies the count.  ``expect`` is the verdict that its users rely on, and any other
-    verdict is reported; None for shipped formulas, which are judged as they were published.  ``checked``
-    names the part of the source that the text was compared with.
+    length.  ``let`` gives the meanings of letters in the formula alone, in lengths of the subject, whatever
+    these are called.  ``times`` multiplies the count.  ``expect`` is the verdict that its users rely on, and
+    any other verdict is reported; None for shipped formulas, which are judged as they were published.
+    ``checked`` names the part of the source that the text was compared with, and ``reading`` the convention
+    that the source states.
     """
 
     name: str
@@ -219,6 +84,8 @@ class PublishedFormula(Struct, frozen=True):
     where: Mapping[str, str] = field(default_factory=dict)
     times: int = 1
     checked: str = ""
+    let: Mapping[str, str] = field(default_factory=dict)
+    reading: str = ""
 
 
 def shipped_formulas() -> dict[str, tuple[PublishedFormula, ...]]:
@@ -308,7 +175,9 @@ def _entry_problems(entry: Mapping[str, Any]) -> Iterator[str]:
         yield f"counts is one of {', '.join(METRICS)}"
     if entry.get("expect", "equal") not in VERDICTS:
         yield f"expect is one of {', '.join(VERDICTS)}"
-    for key in ("shapes", "attrs", "where"):
+    if entry.get("reading", "") not in ("", *CONVENTIONS):
+        yield f"reading is one of {', '.join(CONVENTIONS)}"
+    for key in ("shapes", "attrs", "where", "let"):
         if not isinstance(entry.get(key, {}), dict):
             yield f"{key} is a table"
         elif key == "shapes" and not all(isinstance(one, list) for one in entry.get(key, {}).values()):
@@ -329,6 +198,8 @@ def _formula(entry: Mapping[str, Any], file: str, expect: str | None) -> Publish
         where={name: str(text) for name, text in entry.get("where", {}).items()},
         times=entry.get("times", 1),
         checked=str(entry.get("checked", "")),
+        let={name: str(text) for name, text in entry.get("let", {}).items()},
+        reading=entry.get("reading", ""),
     )
 
 

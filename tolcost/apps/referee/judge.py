@@ -6,153 +6,59 @@ it is wrong, and the reference interpreter runs the operator's definition there.
 
 from __future__ import annotations
 
-import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
-from itertools import chain, combinations, product
+from itertools import chain, combinations, islice, product
 from typing import TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tolcost.algebra import (
-    ZERO,
+    ONE,
     Cond,
     Generator,
-    Monomial,
-    NotInteger,
     Poly,
     Symbol,
     Truth,
     atom,
     cond_text,
     evaluate,
+    exact_div,
     ge,
     substitute,
     substitute_cond,
     symbols_of_cond,
+    to_text,
     total_of,
 )
-from tolcost.algebra.parse import parse_text
+from tolcost.algebra.parse import FormQuotient
 from tolcost.algebra.points import Assignment, hold_at
 from tolcost.algebra.poly import scale
-from tolcost.apps.referee.formulas import (
-    CountedFigure,
-    ModelProgram,
-    PublishedFormula,
-    RefereeVerdict,
-    SubjectRun,
-    lower_subject,
-    read_file,
-    run_subject,
-    title_of,
-)
+from tolcost.algebra.printed import PrintedFormula, UnknownName, lowest_terms, parse_printed
+from tolcost.apps.referee.conventions import ConventionReading, all_readings, needs_statement
+from tolcost.apps.referee.formulas import CountedFigure, PublishedFormula, RefereeVerdict, read_file
+from tolcost.apps.referee.parts import NOTHING, Explanation, ModelPart, explained, parts_of
+from tolcost.apps.referee.subjects import ModelProgram, SubjectRun, lower_subject, run_subject, title_of
 from tolcost.atoms.nodes import Program
 from tolcost.catalogue.specs import Library, open_library
 from tolcost.check.config import Config
 from tolcost.check.records import BudgetKind, CostlierRegion, Example, HeldBudget
-from tolcost.cost import Analysis, analyze_program, shipped
+from tolcost.cost import Analysis, FormRatio, analyze_program, shipped
 from tolcost.cost.count import ProgramCounter
 from tolcost.cost.weights import weight_of
 from tolcost.diagnostics import Diagnostic, InternalError, Rejected, place, quoted, refuse
 from tolcost.execute.values import RunCounts
-from tolcost.platform import specs_root
 from tolcost.result.claims import Relation
-from tolcost.result.judgement import FormJudgement, judge_forms
+from tolcost.result.judgement import FormJudgement, judge_forms, never_negative, unmet
 from tolcost.result.regions import region, try_shapes
 from tolcost.show.document import text_of
 
-# === The omissions of a model's formula in words: the parts that a model's operations consist of.
-#
-# ``parts.toml`` beside the programs of a library gives each part a name and its form; a test compares
-# their sum with the form derived from the program.
-#
-#     [gpt2.products]
-#     "the logits" = "2*b*s*h*e*v"
-#     [gpt2.rest]
-#     "softmax" = "5*b*s*s*l*h"
-#
-# Each part has a term that no other has: its coefficient in a difference determines the missing share
-# of the part.
-
-
-_LARGEST_SHARE = 4
-"""The largest denominator of a share: a half, a third or a quarter of a part is named."""
-
-
-class ModelPart(Struct, frozen=True, eq=False):
-    """A part of a model's operations; ``product`` if it consists of products of matrices."""
-
-    words: str
-    form: Poly
-    product: bool
-
-
-class Explanation(Struct, frozen=True, eq=False):
-    """A difference as shares of parts, negative where a part is counted too often, and the remainder."""
-
-    shares: tuple[tuple[ModelPart, Fraction], ...] = ()
-    rest: Poly = ZERO
-
-
-NOTHING = Explanation()
-
-
-def parts_of(path: str) -> tuple[ModelPart, ...]:
-    """Return the parts of a library program; nothing if none are recorded."""
-    folder, _, name = path.partition("/")
-    file = specs_root().joinpath(folder, "parts.toml")
-    table = tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-    return tuple(
-        ModelPart(words, parse_text(form), kind == "products")
-        for kind, forms in table.get(name, {}).items()
-        for words, form in forms.items()
-    )
-
-
-def explained(parts: Sequence[ModelPart], gap: Poly) -> Explanation:
-    """Express a difference in parts, with a remainder."""
-    shares = list(_shares(parts, gap))
-    told = (scale(part.form, share.numerator, share.denominator) for part, share in shares)
-    rest = gap - total_of(told)
-    for part in parts:
-        if _mark(part, parts) is None and _within(part.form, rest):
-            shares.append((part, Fraction(1)))
-            rest -= part.form
-    return Explanation(tuple(shares), rest)
-
-
-def _within(part: Poly, whole: Poly) -> bool:
-    return all(0 < _coefficient(part, mono) <= _coefficient(whole, mono) for mono in part.terms)
-
-
-def _shares(parts: Sequence[ModelPart], gap: Poly) -> Iterator[tuple[ModelPart, Fraction]]:
-    for part in parts:
-        mark = _mark(part, parts)
-        share = _coefficient(gap, mark) / _coefficient(part.form, mark) if mark is not None else Fraction(0)
-        if share.denominator > _LARGEST_SHARE:  # not meaningful: take the whole part
-            share = Fraction(share > 0)
-        if share:
-            yield part, share
-
-
-def _mark(part: ModelPart, parts: Sequence[ModelPart]) -> Monomial | None:
-    """Return the longest term that only this part has."""
-    others = {mono for other in parts if other is not part for mono in other.form.terms}
-    own = [mono for mono in part.form.terms if mono not in others]
-    return max(own, key=len, default=None)
-
-
-def _coefficient(p: Poly, mono: Monomial) -> Fraction:
-    return Fraction(p.terms.get(mono, 0), p.den)
-
-
-# === Judging.
-
-
 _MOST_LINES = 14
 _LARGE = (2, 4, 8, 16, 32)
+_FEW_TRIED = 8
+"""Sizes at which two forms are compared before a proof is tried."""
 _LARGEST_RUN = 60_000
 """Limit on the applications of functions in a run of a witness, which keeps it to seconds."""
 
@@ -160,11 +66,12 @@ _LARGEST_RUN = 60_000
 class FormulaWitness(Struct, frozen=True):
     """The smallest size found at which a formula is wrong: its value, the count, and the result of a run.
 
-    ``executed`` is None if a run is not possible: some inputs cannot be random.
+    ``theirs`` is a fraction where the formula gives no integer.  ``executed`` is None if a run is not
+    possible: some inputs cannot be random.
     """
 
     point: tuple[tuple[str, int], ...]
-    theirs: int
+    theirs: int | Fraction
     ours: int
     executed: int | None
 
@@ -179,14 +86,23 @@ class DefinitionLine(Struct, frozen=True):
 
 
 class Judgement(Struct, frozen=True, eq=False):
-    """The judgement of a formula."""
+    """The judgement of a formula: ``theirs`` over ``divisor``, beside ours.
+
+    ``order`` is the verdict by our own convention.
+    """
 
     formula: PublishedFormula
     verdict: RefereeVerdict
+    order: RefereeVerdict
     theirs: Poly
     ours: Poly
     leading: bool
     """Whether the terms of highest degree are equal."""
+    divisor: Poly = ONE
+    reading: tuple[str, ...] = ()
+    """The conventions under which the formula is right, in words; none if it is equal, or wrong."""
+    remarks: tuple[str, ...] = ()
+    """How the text of the formula was understood."""
     bound: bool = False
     """Whether our form is only an upper bound, since data decides part of the count."""
     low_where: str = ""
@@ -196,8 +112,6 @@ class Judgement(Struct, frozen=True, eq=False):
     witnesses: tuple[FormulaWitness, ...] = ()
     """A size at which the formula is too low, and one at which it is too high, depending on the verdict."""
     forgets: tuple[DefinitionLine, ...] = ()
-    products: RefereeVerdict | None = None
-    """The verdict on a model's formula if it is meant to count only products of matrices."""
     parts: Explanation = NOTHING
     """The parts that a model's formula omits or counts in addition, in words."""
 
@@ -205,8 +119,8 @@ class Judgement(Struct, frozen=True, eq=False):
         """Refuse a verdict of too low or too high without a size that shows it."""
         gaps = [witness.theirs - witness.ours for witness in self.witnesses]
         low, high = any(gap < 0 for gap in gaps), any(gap > 0 for gap in gaps)
-        if ("low" in self.verdict and not low) or ("high" in self.verdict and not high):
-            raise InternalError(f"{self.formula.name} is called {self.verdict} without a witness")
+        if ("low" in self.order and not low) or ("high" in self.order and not high):
+            raise InternalError(f"{self.formula.name} is called {self.order} without a witness")
 
     @property
     def witness(self) -> FormulaWitness | None:
@@ -219,28 +133,53 @@ class Judgement(Struct, frozen=True, eq=False):
         return tuple(map(cond_text, self.facts))
 
     @property
+    def published(self) -> Poly | FormRatio:
+        """The formula in lengths of the subject."""
+        return _divided(self.theirs, self.divisor)
+
+    @property
+    def difference(self) -> Poly | FormRatio:
+        """The verified form less the formula."""
+        return _divided(self.ours * self.divisor - self.theirs, self.divisor)
+
+    @property
     def expected(self) -> bool:
         """Whether the verdict is the one that its users expect."""
         return self.formula.expect in (None, self.verdict)
 
 
+def _divided(top: Poly, divisor: Poly) -> Poly | FormRatio:
+    return FormRatio(top, divisor) if divisor.constant is None else scale(top, 1, divisor.constant)
+
+
 class _Stated(Struct, frozen=True, eq=False):
-    """A formula and the verified form in the same lengths, and the conditions of the latter."""
+    """A formula and the verified form in the same lengths, and the conditions of the latter.
+
+    The formula is ``theirs`` over ``divisor``, which is positive; ``theirs`` is always an integer.
+    """
 
     theirs: Poly
+    divisor: Poly
     ours: Poly
     parts: tuple[ModelPart, ...]
     facts: tuple[Cond, ...]
     restricted: Mapping[Symbol, Poly]
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def counted(self) -> Poly:
+        """The verified form, times the divisor: what ``theirs`` is held to."""
+        return self.ours * self.divisor
+
+    def put(self, form: Poly) -> Poly:
+        """Write a form of the subject in the lengths that the formula restricts it to."""
+        return substitute(form, dict(self.restricted)) if self.restricted else form
 
     def side(self, point: Assignment) -> int | None:
         """Return 1 where the formula is too high, -1 where too low, else 0; None if nothing is verified."""
         if not hold_at(self.facts, point):
             return None
-        try:
-            gap = evaluate(self.theirs, point) - evaluate(self.ours, point)
-        except NotInteger:  # half of an odd number: another size shows it in whole numbers
-            return None
+        gap = evaluate(self.theirs, point) - evaluate(self.counted, point)
         return (gap > 0) - (gap < 0)
 
     def small(self, point: Assignment) -> bool:
@@ -248,7 +187,15 @@ class _Stated(Struct, frozen=True, eq=False):
         return evaluate(self.ours, point) <= _LARGEST_RUN
 
 
-VerifiedForms: TypeAlias = dict[str, tuple[Program, Analysis]]
+class VerifiedSubject(Struct, frozen=True, eq=False):
+    """The lowered subject of a formula, and its readings by metric, once they were asked for."""
+
+    program: Program
+    analysis: Analysis
+    readings: dict[str, tuple[ConventionReading, ...]] = field(default_factory=dict)
+
+
+VerifiedForms: TypeAlias = dict[str, VerifiedSubject]
 """The lowered subjects of formulas, by their text."""
 
 
@@ -265,8 +212,9 @@ def judge_formulas(
         try:
             if key not in known:
                 program = lower_subject(formula.subject, library)
-                known[key] = program, analyze_program(program, title_of(formula.subject), depth=False)
-            found = _judged(formula, *known[key], library)
+                analysis = analyze_program(program, title_of(formula.subject), depth=False)
+                known[key] = VerifiedSubject(program, analysis)
+            found = _judged(formula, known[key], library)
         except Rejected as rejected:
             raise Rejected(*(_named(one, formula.name) for one in rejected.diagnostics)) from None
         yield found
@@ -277,30 +225,65 @@ def _named(one: Diagnostic, name: str) -> Diagnostic:
     return one if one.message.startswith(name) else replace(one, message=f"{name}: {one.message}")
 
 
-def _judged(formula: PublishedFormula, program: Program, analysis: Analysis, library: Library) -> Judgement:
+def _judged(formula: PublishedFormula, subject: VerifiedSubject, library: Library) -> Judgement:
+    program, analysis = subject.program, subject.analysis
     stated = _stated(formula, analysis)
     theirs, ours, facts = stated.theirs, stated.ours, stated.facts
     status = analysis.status
     if formula.counts == "bytes":  # bytes have a status of their own
         status = "upper bound" if analysis.traffic.open else "exact"
-    judged = judge_forms(theirs, ours, facts)
+    judged = judge_forms(theirs, stated.counted, facts)
     verdict = _verdict(judged.of_costs("exact", status))
+    told: RefereeVerdict = "equal" if verdict == "equal" else "undecided"
     found = Judgement(
         formula,
-        "equal" if verdict == "equal" else "undecided",
+        told,
+        told,
         theirs,
         ours,
-        leading=verdict == "equal" or _same_leading(theirs, ours),
+        leading=verdict == "equal" or _same_leading(theirs, stated.counted),
+        divisor=stated.divisor,
+        remarks=stated.remarks,
         bound=status == "upper bound",
         facts=facts,
-        products=_of_products(stated) if status == "exact" else None,
     )
     if verdict == "equal" or (verdict == "undecided" and found.bound):
         return found
     shown = _shown(found, verdict, judged, stated, program, library)
     # a proof covers all values of data-dependent numbers, also impossible ones: a run has to show it
     seen = status == "exact" or all(witness.executed is not None for witness in shown.witnesses)
-    return shown if seen else found
+    return _by_convention(shown, stated, subject, library) if seen else found
+
+
+def _by_convention(one: Judgement, stated: _Stated, subject: VerifiedSubject, library: Library) -> Judgement:
+    """Change the verdict where a formula that differs is right under a convention.
+
+    The convention that its source states comes first, and some count only if it states them.
+    """
+    formula, metric = one.formula, one.formula.counts
+    if metric not in subject.readings:
+        given = all_readings(formula.subject, subject.program, subject.analysis, metric, library)
+        subject.readings[metric] = tuple(given)
+    stated_first = sorted(
+        (reading for reading in subject.readings[metric] if reading.words),
+        key=lambda reading: (reading.counted != formula.reading, len(reading.words)),
+    )
+    for reading in stated_first:
+        if needs_statement(reading, stated.theirs) and reading.counted != formula.reading:
+            continue
+        form = stated.put(reading.form) * formula.times * stated.divisor
+        needed = (substitute_cond(fact, dict(stated.restricted)) for fact in reading.facts)
+        if _same(stated.theirs, form, stated.facts) and not unmet(needed, stated.facts):
+            return replace(one, verdict="another convention", reading=reading.words)
+    return one
+
+
+def _same(theirs: Poly, other: Poly, facts: tuple[Cond, ...]) -> bool:
+    """Whether two forms are equal for all lengths; most that are not differ at a few sizes."""
+    if theirs == other or not (theirs.height or other.height):
+        return theirs == other
+    tried = islice(try_shapes(theirs, other, facts), _FEW_TRIED)
+    return all(one.old == one.new for one in tried) and judge_forms(theirs, other, facts).relation == "same"
 
 
 def _verdict(judged: FormJudgement) -> RefereeVerdict:
@@ -334,49 +317,82 @@ def _shown(
 ) -> Judgement:
     """Complete a verdict of wrong: the region, a size that shows it, and the omitted lines."""
     formula = found.formula
-    gap = stated.ours - stated.theirs
+    gap = stated.counted - stated.theirs
+    exact = None if stated.divisor.constant is None else scale(gap, 1, stated.divisor.constant)
     low, high = region(gap, stated.facts), region(-gap, stated.facts)
     applied = formula.counts in ("eops", "flops")
     return replace(
         found,
         verdict=verdict,
+        order=verdict,
         low_where=low if low and "low" in verdict else "",
         high_where=high if high and "high" in verdict else "",
         witnesses=tuple(_witnesses(verdict, judged, formula, stated, program, library)),
-        forgets=_forgotten(program, gap) if applied and not stated.parts else (),
-        parts=explained(stated.parts, gap),
+        forgets=_forgotten(program, exact) if applied and exact is not None and not stated.parts else (),
+        parts=NOTHING if exact is None else explained(stated.parts, exact),
     )
 
 
 def _stated(formula: PublishedFormula, analysis: Analysis) -> _Stated:
     """Express a formula in the lengths of its subject; its own names may restrict those."""
     lengths = {symbol.name: symbol for symbol in analysis.symbols}
-    names = {name: atom(symbol) for name, symbol in lengths.items()}
+    names = {name: FormQuotient(atom(symbol)) for name, symbol in lengths.items()}
     restricted: dict[Symbol, Poly] = {}
+    read: list[PrintedFormula] = []
     for name, text in formula.where.items():
-        names[name] = _read(formula, text, names)
+        read.append(_read(formula, text, names, f"where {name}", is_new=name in lengths))
+        names[name] = read[-1].value
         if name in lengths:
             restricted[lengths[name]] = _restricted(formula, lengths[name], names[name])
+    for name, text in formula.let.items():
+        read.append(_read(formula, text, names, f"let {name}"))
+    own = names | {name: one.value for name, one in zip(formula.let, read[len(formula.where) :], strict=True)}
+    read.append(_read(formula, formula.text, own, "formula"))
+    for one in read:
+        restricted |= one.whole_where
 
     def put(p: Poly) -> Poly:
         return substitute(p, restricted) if restricted else p
 
-    theirs, ours = _read(formula, formula.text, names), _figure(analysis, formula)
+    ours = _figure(analysis, formula)
     # bytes are judged where no range is empty: elsewhere our form is an upper bound
     full = map(ge, analysis.traffic.full) if formula.counts == "bytes" else ()
     needed = (condition.condition for condition in analysis.conditions)
-    facts = tuple(dict.fromkeys((*needed, *full, *_decided(theirs.free | ours.free))))
+    free = read[-1].value.top.free | read[-1].value.bottom.free | ours.free
+    facts = tuple(dict.fromkeys((*needed, *full, *_decided(free))))
+    facts = tuple(substitute_cond(fact, restricted) for fact in facts) if restricted else facts
+    value = lowest_terms(FormQuotient(put(read[-1].value.top), put(read[-1].value.bottom)))
+    theirs, divisor = _over_positive(formula, value, facts)
     return _Stated(
-        theirs=put(theirs),
+        theirs=theirs,
+        divisor=divisor,
         ours=put(ours) * formula.times,
         parts=tuple(replace(part, form=put(part.form) * formula.times) for part in _parts(formula)),
-        facts=tuple(substitute_cond(fact, restricted) for fact in facts) if restricted else facts,
+        facts=facts,
         restricted=restricted,
+        remarks=tuple(dict.fromkeys(remark for one in read for remark in one.remarks)),
     )
 
 
-def _restricted(formula: PublishedFormula, length: Symbol, form: Poly) -> Poly:
-    """Check the form that replaces a length: it must not mention the length, nor be below its minimum."""
+def _over_positive(
+    formula: PublishedFormula, value: FormQuotient, facts: tuple[Cond, ...]
+) -> tuple[Poly, Poly]:
+    """Return a quotient as an integer form over a positive one."""
+    top, bottom = scale(value.top, value.bottom.den), scale(value.bottom, value.bottom.den)
+    if exact_div(top, 1) is None:
+        top, bottom = scale(top, top.den), scale(bottom, top.den)
+    if never_negative(bottom - 1, facts):
+        return top, bottom
+    if never_negative(-bottom - 1, facts):
+        return -top, -bottom
+    refuse("T0732", f"{formula.name}: its divisor {quoted(to_text(bottom))} may be 0")
+
+
+def _restricted(formula: PublishedFormula, length: Symbol, value: FormQuotient) -> Poly:
+    """Check the form that replaces a length: whole, without the length itself, not below its minimum."""
+    form = value.top
+    if value.bottom != ONE or exact_div(form, 1) is None:
+        refuse("T0732", f"{formula.name}: {quoted(length.name)} is no whole number by what is said of it")
     least = None if length.lo is None else length.lo.constant
     if length in form.free:
         refuse("T0732", f"{formula.name}: {quoted(length.name)} is said by itself")
@@ -400,14 +416,6 @@ def _parts(formula: PublishedFormula) -> tuple[ModelPart, ...]:
     return parts_of(formula.subject.path)
 
 
-def _of_products(stated: _Stated) -> RefereeVerdict | None:
-    """Return the verdict if only products of matrices count, as is usual in formulas for models."""
-    products = [part.form for part in stated.parts if part.product]
-    if not products:
-        return None
-    return _verdict(judge_forms(stated.theirs, total_of(products), stated.facts))
-
-
 def _figure(analysis: Analysis, formula: PublishedFormula) -> Poly:
     figures: Mapping[CountedFigure, Poly | None] = {
         "eops": analysis.eops,
@@ -422,14 +430,16 @@ def _figure(analysis: Analysis, formula: PublishedFormula) -> Poly:
     return found
 
 
-def _read(formula: PublishedFormula, text: str, names: Mapping[str, Poly]) -> Poly:
-    found = parse_text(text, names)
-    known = {symbol.name for form in names.values() for symbol in form.free}
-    unknown = sorted({symbol.name for symbol in found.free} - known)
-    if unknown:
+def _read(
+    formula: PublishedFormula, text: str, names: Mapping[str, FormQuotient], part: str, is_new: bool = False
+) -> PrintedFormula:
+    """Read a part of a formula as it is printed; a name without a meaning is refused with those there are."""
+    try:
+        return parse_printed(text, names, f"{formula.name}, {part}", is_new)
+    except UnknownName as unknown:
         hint = f"lengths of {title_of(formula.subject)} here: {', '.join(sorted(names)) or 'none'}"
-        refuse("T0732", f"{formula.name}: there is no length {quoted(unknown[0])}", hint=hint)
-    return found
+        (one,) = unknown.diagnostics
+        raise Rejected(replace(one, code="T0732", hint=hint)) from None
 
 
 def _same_leading(theirs: Poly, ours: Poly) -> bool:
@@ -458,7 +468,7 @@ def _witnesses(
     library: Library,
 ) -> Iterator[FormulaWitness]:
     proof = [dict(witness.point) for witness in (judged.less, judged.more) if witness is not None]
-    shapes = try_shapes(stated.theirs, stated.ours, stated.facts)
+    shapes = try_shapes(stated.theirs, stated.counted, stated.facts)
     tried = sorted((found.point for found in shapes), key=lambda point: sum(point.values()))
     for sign, word in ((-1, "low"), (1, "high")):
         if word in verdict:
@@ -472,7 +482,7 @@ def _witnesses(
 def _uneven(stated: _Stated) -> Iterator[Assignment]:
     """Yield sizes with up to three large lengths and 1 for all others, small ones first."""
     relied = (symbol for fact in stated.facts for symbol in symbols_of_cond(fact))
-    symbols = sorted({*stated.ours.free, *stated.theirs.free, *relied}, key=lambda symbol: symbol.name)
+    symbols = sorted({*stated.counted.free, *stated.theirs.free, *relied}, key=lambda symbol: symbol.name)
     for large in _LARGE:
         for chosen in combinations(symbols, min(3, len(symbols))):
             for values in product((1, *(value for value in _LARGE if value <= large)), repeat=len(chosen)):
@@ -485,9 +495,10 @@ def _witness_at(
 ) -> FormulaWitness:
     follow = {symbol: evaluate(form, least) for symbol, form in stated.restricted.items()}
     point = tuple(sorted((symbol.name, value) for symbol, value in {**least, **follow}.items()))
-    said, counted = evaluate(stated.theirs, least), evaluate(stated.ours, least)
+    said = Fraction(evaluate(stated.theirs, least), evaluate(stated.divisor, least))
+    counted = evaluate(stated.ours, least)
     executed = executed_at(dict(point), formula, program, library) if stated.small(least) else None
-    return FormulaWitness(point, said, counted, executed)
+    return FormulaWitness(point, int(said) if said.denominator == 1 else said, counted, executed)
 
 
 def _shrunk(point: Assignment, stated: _Stated, sign: int) -> Assignment:
@@ -586,18 +597,18 @@ def _held(one: Judgement, file: str) -> HeldBudget:
     where = one.low_where or one.high_where
     return HeldBudget(
         name=one.formula.name,
-        kind="within" if one.expected else _BUDGETS[one.verdict],
+        kind="within" if one.expected else _BUDGETS[one.order],
         budget=f"{one.formula.counts} = {one.formula.text}",
         metric=one.formula.counts,
         file=file,
         actual=text_of(one.ours),
-        limit=text_of(one.theirs),
+        limit=text_of(one.published),
         region=CostlierRegion(where) if where else None,
         example=_example(one),
     )
 
 
 def _example(one: Judgement) -> Example | None:
-    if one.witness is None:
+    if one.witness is None or not isinstance(one.witness.theirs, int):
         return None
     return Example(one.witness.point, one.witness.theirs, one.witness.ours)

@@ -7,12 +7,15 @@ import json
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
 
 from msgspec import Struct
 
-from tolcost.apps.referee.formulas import PublishedFormula, command_for, title_of
-from tolcost.apps.referee.judge import Explanation, FormulaWitness, Judgement
+from tolcost.apps.referee.formulas import RIGHT_VERDICTS, PublishedFormula
+from tolcost.apps.referee.judge import FormulaWitness, Judgement
+from tolcost.apps.referee.parts import Explanation
+from tolcost.apps.referee.subjects import command_for, title_of
 from tolcost.catalogue.specs import Library
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.result.conformance import CONFORMANCE, conformance_of
@@ -51,8 +54,8 @@ COLUMNS = (
     Column("published", "published", "code"),
     Column("verified", "verified", "form"),
     Column("verdict", "verdict"),
+    Column("reading", "right if"),
     Column("leading", "leading term"),
-    Column("products", "products alone"),
     Column("where", "where", "code"),
     Column("holds_where", "verified where", "code"),
     Column("witness", "smallest sizes that show it"),
@@ -62,6 +65,7 @@ COLUMNS = (
     Column("checked", "held to its source by", shown=False),
     Column("about", "about", shown=False),
     Column("command", "the verified form by", "code", shown=False),
+    Column("expected", "expected", shown=False),
 )
 MADE_BY = "make referee"
 ON_COMMAND_LINE = "--formula"
@@ -70,22 +74,19 @@ ON_COMMAND_LINE = "--formula"
 
 def verdict_table(found: Sequence[Judgement]) -> ReportTable:
     """Make a table of all verdicts, one row for each formula."""
-    leading = sum(one.leading and one.verdict != "equal" for one in found)
+    leading = sum(one.leading and one.verdict not in RIGHT_VERDICTS for one in found)
     about = (
-        f"{len(found)} published cost formulas: {_counted(found)}; {leading} of those that are not equal "
-        "have the leading terms right. They are held to operators that pass ONNX's tests, to families of "
+        f"{len(found)} published cost formulas: {_counted(found)}; {leading} of those that are wrong have "
+        "the leading terms right. They are held to operators that pass ONNX's tests, to families of "
         "models that compute what real ones do, and, where a formula brings its own definition along, to "
-        "that. *Published* is the formula in our notation, at the shapes of the row; *verified* is derived "
-        "from the definition, which is one algorithm of several: a formula made for another one differs too. "
-        "Equal, too low and too high are proved for all lengths. A size that shows a difference is run by "
-        "the reference interpreter, which counts as it goes."
+        "that. *Published* is the formula at the shapes of the row; *verified* is derived from the "
+        "definition, which is one algorithm of several. *Another convention* is a formula that differs, and "
+        "is right under a reading that is stated (docs/referee.md); what is too low or too high is so under "
+        "all of them. Every verdict is proved for all lengths. A size that shows a difference is run by the "
+        "reference interpreter, which counts as it goes."
     )
     rows: tuple[tuple[Cell, ...], ...] = tuple(map(_row, found))
-    columns: tuple[Column, ...] = COLUMNS
-    if any(one.formula.expect is not None for one in found):
-        columns = (*COLUMNS, Column("expected", "expected"))
-        rows = tuple((*row, one.formula.expect or "") for row, one in zip(rows, found, strict=True))
-    return ReportTable(columns, rows, "referee", "Published cost formulas, judged", about, MADE_BY)
+    return ReportTable(COLUMNS, rows, "referee", "Published cost formulas, judged", about, MADE_BY)
 
 
 def _row(one: Judgement) -> tuple[Cell, ...]:
@@ -96,9 +97,9 @@ def _row(one: Judgement) -> tuple[Cell, ...]:
         formula.counts,
         Code(formula.text),
         one.ours,
-        Verdict(one.verdict, {"equal": True, "undecided": None}.get(one.verdict, False)),
+        Verdict(one.verdict, None if one.verdict == "undecided" else one.verdict in RIGHT_VERDICTS),
+        "; ".join(one.reading),
         "right" if one.leading else "wrong",
-        one.products or "",
         Code(where_text(one)),
         Code("; ".join(one.holds_where)),
         "; ".join(map(witness_text, one.witnesses)),
@@ -108,6 +109,7 @@ def _row(one: Judgement) -> tuple[Cell, ...]:
         formula.checked,
         formula.about,
         Code(command_for(formula.subject)),
+        formula.expect or "",
     )
 
 
@@ -121,7 +123,16 @@ def where_text(one: Judgement) -> str:
 def witness_text(witness: FormulaWitness) -> str:
     """Describe a size, with the values of both forms there."""
     point = lengths_text(witness.point) or "every size"
-    return f"{point}: {witness.theirs:,}, not {witness.ours:,}"
+    return f"{point}: {_number(witness.theirs)}, not {witness.ours:,}"
+
+
+def _number(value: int | Fraction) -> str:
+    """Write a value of a formula, and say where it is no integer.
+
+    >>> _number(1000), _number(Fraction(7, 2))
+    ('1,000', '7/2 (no integer)')
+    """
+    return f"{value:,}" if isinstance(value, int) else f"{value} (no integer)"
 
 
 def forgets_text(one: Judgement) -> str:
@@ -150,14 +161,10 @@ def _facts(one: Judgement) -> Iterator[Fact]:
     for label, text in (("held there to", one.formula.checked), ("about", one.formula.about)):
         if text:
             yield Fact(label, text)
-    yield Fact("published", Code(text_of(one.theirs)))
+    yield Fact("published", Code(text_of(one.published)))
+    yield from (Fact("understood", remark) for remark in one.remarks)
     yield Fact("verified", Code(text_of(one.ours)), "at most: data decides" if one.bound else "")
-    mostly_right = one.leading and one.verdict != "equal"
-    said = one.verdict + (", in the leading term right" if mostly_right else "")
-    told = one.formula.expect not in (None, "equal") or not one.expected
-    yield Fact("verdict", said, f"{one.formula.expect} is expected" if told and _listed(one) else "")
-    if one.verdict != "equal":
-        yield Fact("difference", Code(text_of(one.ours - one.theirs)), "verified less published")
+    yield from _verdict_facts(one)
     for label, where in (("too low where", one.low_where), ("too high where", one.high_where)):
         if where:
             yield Fact(label, Code(where))
@@ -167,12 +174,23 @@ def _facts(one: Judgement) -> Iterator[Fact]:
         yield Fact("shown at", witness_text(witness))
         if witness.executed is not None:
             yield Fact("executed", f"{witness.executed:,}", "by the reference interpreter")
-    if one.products is not None:
-        yield Fact("products alone", one.products, "if only products of matrices are to be counted")
     for label, words in parts_texts(one.parts):
         yield Fact(label, words)
     for line in one.forgets:
         yield Fact("forgets", Code(line.text), f"{text_of(line.form)}, {line.file}:{line.line}")
+
+
+def _verdict_facts(one: Judgement) -> Iterator[Fact]:
+    """Yield the verdict, the conventions under which it is right, and the difference by our own."""
+    mostly_right = one.leading and one.verdict not in RIGHT_VERDICTS
+    said = one.verdict + (", in the leading term right" if mostly_right else "")
+    told = one.formula.expect not in (None, "equal") or not one.expected
+    yield Fact("verdict", said, f"{one.formula.expect} is expected" if told and _listed(one) else "")
+    yield from (Fact("right if", words) for words in one.reading)
+    if one.reading:
+        yield Fact("else", one.order, f"counted as {one.formula.counts} are here")
+    if one.verdict != "equal":
+        yield Fact("difference", Code(text_of(one.difference)), "verified less published")
 
 
 def summary_line(found: Sequence[Judgement]) -> Lines:
@@ -214,12 +232,15 @@ def _formula(one: Judgement) -> dict[str, Json]:
         "counts": formula.counts,
         "times": formula.times,
         "where": dict(formula.where),
-        "published": text_of(one.theirs),
+        "let": dict(formula.let),
+        "published": text_of(one.published),
         "verified": text_of(one.ours),
         "verdict": one.verdict,
         "expected": one.expected,
         "leading": one.leading,
-        "products": one.products,
+        "reading": list(one.reading),
+        "order": one.order,
+        "remarks": list(one.remarks),
         "too_low_where": one.low_where or None,
         "too_high_where": one.high_where or None,
         "holds_where": list(one.holds_where),
@@ -233,7 +254,7 @@ def _formula(one: Judgement) -> dict[str, Json]:
 def _witness(witness: FormulaWitness) -> dict[str, Json]:
     return {
         "dims": dict(witness.point),
-        "published": witness.theirs,
+        "published": witness.theirs if isinstance(witness.theirs, int) else str(witness.theirs),
         "verified": witness.ours,
         "executed": witness.executed,
     }
