@@ -20,7 +20,6 @@ from tolcost.elaborate import Elaborated
 from tolcost.elaborate.inputs import PlainShapes, arguments
 from tolcost.literals import Literal
 from tolcost.pipeline import Parsed, analyze_lowered, lower_for_author, read_program
-from tolcost.result.metrics import asked_by
 from tolcost.result.program import program_source, program_study
 from tolcost.result.study import Located, locate_study
 from tolcost.result.view import FORMATS, CostView, written
@@ -94,7 +93,7 @@ def warn(program: Elaborated) -> None:
 @options.dim_option
 @options.assume_option
 @options.input_options
-@options.metric_option(asked_by("program"))
+@options.metric_option("program")
 @options.sweep_option
 @options.weights_option
 @options.device_option

@@ -16,7 +16,7 @@ from tolcost.diagnostics import quoted, refuse
 from tolcost.models.walking import Session
 from tolcost.platform import with_deep_stack
 from tolcost.result import view
-from tolcost.result.metrics import asked_by
+from tolcost.result.metrics import metric_named
 from tolcost.result.model import Wanted, file_cost, of_model
 from tolcost.result.model_table import BY, COLUMNS, DEPTH, SORTS, TableView
 from tolcost.result.study import Located
@@ -66,7 +66,7 @@ _NOT_FOR = {
 @click.option(
     "--symbolic", is_flag=True, help="Closed forms in full, beside numbers where lengths are given."
 )
-@options.metric_option(asked_by("model"))
+@options.metric_option("model", "runs")
 @options.weights_option
 @options.sweep_option
 @click.option("--generate", metavar="NAME:FIRST..END",
@@ -117,6 +117,8 @@ def command(
         raise click.UsageError("--prefill is for --generate")
     if generate is not None and (sweeps or annotate or device or form == "html"):
         raise click.UsageError("--sweep, --device, --annotate and --format html are not for --generate")
+    if generate is None and metrics is not None:
+        _refuse_figures_of_runs(metrics)
     table = TableView(by or ("scope" if depth else "op"), columns, sort, top, depth or DEPTH, exact)
     session, on = Session(open_library(specs)), options.read_device(device)
     weights = options.read_weights(models)
@@ -141,6 +143,14 @@ def command(
         notes = node_notes(study, cost)
         write_whole(Path(annotate), annotated(path, *notes, study.model.graph.order))
     return _verdict(cost, allow_uncosted)
+
+
+def _refuse_figures_of_runs(metrics: Iterable[str]) -> None:
+    """Refuse figures that only all runs of ``--generate`` together have."""
+    known = {key for key in metrics if metric_named(key, "model") is not None}
+    for key in metrics:
+        if key not in known:
+            raise click.UsageError(f"--metric {key} is a figure of all runs together: it needs --generate")
 
 
 def _the_file(files: tuple[str, ...]) -> Path:

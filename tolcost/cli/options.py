@@ -24,6 +24,7 @@ from tolcost.elementary import FUNCTIONS
 from tolcost.literals import Literal, NoLiteralError, read_literal
 from tolcost.platform import address_space, memory_used
 from tolcost.result.assumptions import equation
+from tolcost.result.metrics import Place, asked_by, metric_named, not_there
 
 if TYPE_CHECKING:
     from tolcost.result.study import Growth, Located, Study
@@ -162,15 +163,25 @@ def listed(known: Sequence[str]) -> Callable[..., tuple[str, ...] | None]:
     return read
 
 
-def metric_option(known: Sequence[str]) -> Callable[[F], F]:
-    """Add ``--metric``, which selects figures; without it, all are shown."""
-    text = f"Only these, separated by commas: {', '.join(known)}."
-    return click.option("--metric", "metrics", metavar="NAMES", callback=listed(known), help=text)
+def metric_option(*places: Place) -> Callable[[F], F]:
+    """Add ``--metric``, which selects figures of reports of these kinds; without it, all are shown."""
+    known = asked_by(*places)
+
+    def read(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+        asked = None if value is None else [name.strip() for name in value.split(",")]
+        found = [] if asked is None else [metric_named(name, *places) for name in asked]
+        for name, metric in zip(asked or (), found, strict=True):
+            if metric is None:
+                raise click.BadParameter(f"{quoted(name[:40])} {not_there(name, known)}")
+        return None if asked is None else tuple(name for name in found if name is not None)
+
+    text = f"Show only these figures, separated by commas: {', '.join(known)}."
+    return click.option("--metric", "metrics", metavar="NAMES", callback=read, help=text)
 
 
 sweep_option = click.option(
-    "--sweep", "sweeps", metavar="NAME=FROM..TO", multiple=True,
-    help="Figures for a length that doubles from one value to another; repeatable.",
+    "--sweep", "sweeps", metavar="NAME=VALUES", multiple=True,
+    help="Figures for several lengths: seq=128..8192 doubles, seq=1,1024,8192 is a list; repeatable.",
 )  # fmt: skip
 weights_option = click.option(
     "--weights", "models", metavar="FILE|NAME", multiple=True,

@@ -132,6 +132,7 @@ def _document(cost: Located, view: CostView, form: str) -> Iterator[Section]:
     else:
         yield Facts((*study.head(), *known, *status))
         yield _figures(cost, view)
+        yield Facts(tuple(_absent(cost, view)))
     if cost.times is not None:
         yield from time_blocks(cost, cost.times, view)
     yield Facts(tuple(_standing(cost, view, form)))
@@ -173,6 +174,13 @@ def measures_shown(cost: Located, view: CostView) -> Iterator[Measure]:
     for measure in cost.measures:
         if measure.key in ("weights", "time") or is_asked(measure.key, view.metrics):
             yield measure
+
+
+def _absent(cost: Located, view: CostView) -> Iterator[Fact]:
+    """Yield the metrics that were asked for and of which the program has no figure."""
+    for name in sorted(view.metrics or ()):
+        if not any(is_asked(measure.key, frozenset((name,))) for measure in cost.measures):
+            yield Fact(name, "none")
 
 
 def _figures(cost: Located, view: CostView) -> FigureList:

@@ -18,7 +18,6 @@ from tolcost.execute.inputs import nested_array
 from tolcost.execute.values import Execution
 from tolcost.pipeline import analyze_lowered, lower, read_program
 from tolcost.platform import with_deep_stack
-from tolcost.result.metrics import asked_by
 from tolcost.result.program import program_study
 from tolcost.result.study import Located, locate_study
 from tolcost.result.view import FORMATS, CostView, written
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
 @click.option("--run", "is_run", is_flag=True,
               help="Run it on the rows of the .csv files, and count.")  # fmt: skip
 @options.dim_option
-@options.metric_option(asked_by("program"))
+@options.metric_option("program")
 @options.format_option(FORMATS)
 @options.output_option
 def command(
