@@ -155,7 +155,7 @@ def _second_opinion(files: Sequence[str], request: Request, form: str, output: s
         files, lambda file: (name_of(file), second_opinion(lowered(file, request).program))
     )
     if found:
-        deliver(write_opinions(found, form, screen(form, output)[0]), output, form)
+        deliver(write_opinions(found, form, *screen(form, output)), output, form)
     wrong = any(opinion.verdict == "ours is wrong" for _, opinions in found for opinion in opinions)
     return 2 if failed else int(wrong)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
@@ -31,7 +30,7 @@ from tolcost.check.records import GateReport
 from tolcost.check.targets import Computing, Costed, Costing, Target, files_below, programs, refuse_links_out
 from tolcost.check.text import GATE_FORMATS, gate_text
 from tolcost.cli import options
-from tolcost.cli.output import ProgressLine, deliver, exit_code, may_colour, refuse_over, show, write_whole
+from tolcost.cli.output import ProgressLine, deliver, exit_code, refuse_over, screen, show, write_whole
 from tolcost.diagnostics import Rejected, Source, Span, quoted, refuse, visible
 from tolcost.platform import with_deep_stack
 
@@ -120,7 +119,7 @@ def command(
 def _written(report: GateReport, form: str, file: str | None) -> str:
     """Write the report in a format; text for a terminal is in colour."""
     if form == "text":
-        return gate_text(report, file is None and may_colour(sys.stdout))
+        return gate_text(report, *screen(form, file))
     from tolcost.check.formats import write_report  # these are not needed for text
 
     return write_report(report, form)

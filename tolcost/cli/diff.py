@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from tolcost.cli import options
 from tolcost.cli.analyze import Request, lowered
-from tolcost.cli.output import deliver
+from tolcost.cli.output import deliver, screen
 from tolcost.pipeline import analyze_lowered
 from tolcost.platform import with_deep_stack
 from tolcost.result.compare import compare
@@ -74,7 +74,7 @@ def command(
     before, after = (replace(cost, device=on) for cost in costs)
     found = with_deep_stack(lambda: compare(before, after, _identical(old, new)))
     live = form == "html" and kinds == {True}
-    deliver(_page(found, before, after) if live else found.written(form), output, form)
+    deliver(_page(found, before, after) if live else found.written(form, *screen(form, output)), output, form)
     if found.whole.claim.more:
         return COSTLIER
     if not found.complete:

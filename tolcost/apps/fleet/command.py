@@ -16,7 +16,7 @@ from tolcost.apps.fleet.table import Summary, check_lengths, many_written
 from tolcost.apps.fleet.task import SECONDS, Task
 from tolcost.cli import options
 from tolcost.cli.model import read_dims, read_shapes
-from tolcost.cli.output import INCOMPLETE, ProgressLine, deliver, deliver_bytes
+from tolcost.cli.output import INCOMPLETE, ProgressLine, deliver, deliver_bytes, screen
 from tolcost.result.model import Wanted
 
 FORMATS = ("text", "json", "md", "csv", "parquet")
@@ -114,7 +114,7 @@ def studied_all(
         found = studied(task, sources, engine, tell, kept)
     check_lengths(found, task.wanted)
     if kept is None or output is None:
-        deliver(many_written(found, form), output, form)
+        deliver(many_written(found, form, *screen(form, output)), output, form)
     else:
         deliver_bytes(parquet(found), output)
         kept.unlink()

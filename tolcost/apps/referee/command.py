@@ -31,13 +31,13 @@ from tolcost.apps.referee.table import (
 )
 from tolcost.catalogue.specs import Library, open_library
 from tolcost.cli import options
-from tolcost.cli.output import deliver, with_progress
+from tolcost.cli.output import deliver, screen, with_progress
 from tolcost.diagnostics import refuse
 from tolcost.elaborate.inputs import PlainShapes
 from tolcost.platform import with_deep_stack
 from tolcost.result.instances import OperatorInstance
 from tolcost.show.document import ReportTable, write
-from tolcost.show.tables import csv_text, markdown
+from tolcost.show.tables import csv_text
 
 NEWS, UNDECIDED = 1, 3
 FORMATS = ("text", "md", "csv", "json")
@@ -107,7 +107,7 @@ def command(
         raise click.UsageError("--witnesses stands alone, as text, md or csv")
     library = open_library(specs)
     if witnesses is not None:
-        deliver(_table(_witnesses(witnesses, library), form), output, form)
+        deliver(_table(_witnesses(witnesses, library), form, *screen(form, output)), output, form)
         return 0
     if formula is not None:
         subject = _subject(operator, program, shapes, attrs, library)
@@ -119,7 +119,7 @@ def command(
     else:
         chosen = _chosen(names)
     found = with_deep_stack(lambda: _judged(chosen, library))
-    deliver(_written(found, form), output, form)
+    deliver(_written(found, form, *screen(form, output)), output, form)
     return _exit_code(found)
 
 
@@ -164,13 +164,11 @@ def _witnesses(folder: str, library: Library) -> ReportTable:
     return with_deep_stack(lambda: witnesses_table(gather(Path(folder), shipped, library)))
 
 
-def _table(table: ReportTable, form: str) -> str:
-    if form == "csv":
-        return csv_text(table)
-    return markdown((table,)) if form == "md" else write((table,), "text")
+def _table(table: ReportTable, form: str, colour: bool = False, width: int | None = None) -> str:
+    return csv_text(table) if form == "csv" else write((table,), form, colour, width)
 
 
-def _written(found: Sequence[Judgement], form: str) -> str:
+def _written(found: Sequence[Judgement], form: str, colour: bool, width: int | None) -> str:
     if form == "json":
         return verdicts_json(found)
     if form in ("csv", "md"):
@@ -178,7 +176,7 @@ def _written(found: Sequence[Judgement], form: str) -> str:
     sections = [section for one in found if len(found) <= 12 for section in in_full(one)]
     if len(found) > 12:
         sections.append(verdict_table(found))
-    return write((*sections, summary_line(found)), "text")
+    return write((*sections, summary_line(found)), "text", colour, width)
 
 
 def _exit_code(found: Sequence[Judgement]) -> int:

@@ -28,6 +28,7 @@ from tolcost.result.other_counts import (
     points,
 )
 from tolcost.show.document import (
+    Caution,
     Cell,
     Code,
     Column,
@@ -45,19 +46,19 @@ from tolcost.show.document import (
 )
 
 COLUMNS = (
-    Column("formula", "formula"),
-    Column("operator", "operator"),
-    Column("counts", "counts"),
-    Column("published", "published", "code"),
+    Column("formula", "formula", is_name=True),
+    Column("operator", "operator", is_name=True),
+    Column("counts", "counts", drop=6),
+    Column("published", "published", "code", drop=9),
     Column("verified", "verified", "form"),
     Column("verdict", "verdict"),
-    Column("leading", "leading term"),
-    Column("products", "products alone"),
-    Column("where", "where", "code"),
-    Column("holds_where", "verified where", "code"),
-    Column("witness", "smallest sizes that show it"),
-    Column("executed", "executed there"),
-    Column("forgets", "what it forgets"),
+    Column("leading", "leading term", drop=3),
+    Column("products", "products alone", drop=2),
+    Column("where", "where", "code", drop=8),
+    Column("holds_where", "verified where", "code", drop=7),
+    Column("witness", "smallest sizes that show it", drop=5),
+    Column("executed", "executed there", drop=1),
+    Column("forgets", "what it forgets", drop=4),
     Column("source", "source", shown=False),
     Column("checked", "held to its source by", shown=False),
     Column("about", "about", shown=False),
@@ -96,7 +97,7 @@ def _row(one: Judgement) -> tuple[Cell, ...]:
         formula.counts,
         Code(formula.text),
         one.ours,
-        Verdict(one.verdict, {"equal": True, "undecided": None}.get(one.verdict, False)),
+        _verdict(one, one.verdict),
         "right" if one.leading else "wrong",
         one.products or "",
         Code(where_text(one)),
@@ -109,6 +110,11 @@ def _row(one: Judgement) -> tuple[Cell, ...]:
         formula.about,
         Code(command_for(formula.subject)),
     )
+
+
+def _verdict(one: Judgement, said: str) -> Verdict:
+    """Return a verdict in words, with the kind of news that it is."""
+    return Caution(said) if one.verdict == "undecided" else Verdict(said, one.verdict == "equal")
 
 
 def where_text(one: Judgement) -> str:
@@ -155,7 +161,8 @@ def _facts(one: Judgement) -> Iterator[Fact]:
     mostly_right = one.leading and one.verdict != "equal"
     said = one.verdict + (", in the leading term right" if mostly_right else "")
     told = one.formula.expect not in (None, "equal") or not one.expected
-    yield Fact("verdict", said, f"{one.formula.expect} is expected" if told and _listed(one) else "")
+    expected = f"{one.formula.expect} is expected" if told and _listed(one) else ""
+    yield Fact("verdict", _verdict(one, said), expected)
     if one.verdict != "equal":
         yield Fact("difference", Code(text_of(one.ours - one.theirs)), "verified less published")
     for label, where in (("too low where", one.low_where), ("too high where", one.high_where)):
