@@ -89,7 +89,7 @@ def warn(program: Elaborated) -> None:
     ),
 )
 @options.files_argument("FILE.tol...")
-@click.option("--symbolic", is_flag=True, help="Closed forms, beside numbers where lengths are given.")
+@click.option("--symbolic", is_flag=True, help="Show closed forms, beside numbers at given lengths.")
 @options.dim_option
 @options.assume_option
 @options.input_options
@@ -98,7 +98,7 @@ def warn(program: Elaborated) -> None:
 @options.weights_option
 @options.device_option
 @click.option("--engine", type=click.Choice(["tolcost", "sympy"]), default="tolcost",
-              help="Who takes the sums: sympy gives a second opinion on closed forms.")  # fmt: skip
+              help="Let sympy derive the closed forms, as a second opinion.")  # fmt: skip
 @options.format_option(FORMATS)
 @options.output_option
 def command(
@@ -119,8 +119,8 @@ def command(
 ) -> int:
     """Count what programs cost.
 
-    With every length given by --dim, the figures are exact integers; otherwise, and with
-    --symbolic, they are closed forms in the lengths.
+    Figures are exact integers if --dim gives every length.  Otherwise they are closed forms in the
+    lengths; --symbolic shows both.
     """
     request = Request.read(shapes, attrs, specs)
     if engine == "sympy":

@@ -36,7 +36,11 @@ COSTLIER, UNDECIDED = 1, 3
 @options.dim_option
 @options.assume_option
 @click.option(
-    "--shape", "shapes", metavar="NAME=LENGTHS", multiple=True, help="The shape of an input of both."
+    "--shape",
+    "shapes",
+    metavar="NAME=LENGTHS",
+    multiple=True,
+    help="The shape of an input of both.",
 )
 @click.option(
     "--attr", "attrs", metavar="NAME=VALUE", multiple=True, help="The value of an attribute of both programs."
@@ -57,10 +61,10 @@ def command(
     device: str | None,
     output: str | None,
 ) -> int:
-    """Compare what two programs or models cost, for all lengths: a proof, or a point that shows it.
+    """Compare what two programs or models cost, for all lengths.
 
-    Exits with 1 where the new one has more EOPs for some lengths, and with 3 where that is not
-    decided, or something is not costed.
+    A verdict is proved, or shown by an example.  The exit code is 1 if the new one has more EOPs for
+    some lengths, and 3 if this is undecided or something is not costed.
     """
     kinds = {Path(file).suffix == ".onnx" for file in (old, new)}
     if len(kinds) > 1:

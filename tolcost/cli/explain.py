@@ -32,9 +32,9 @@ def command(
     form: str,
     output: str | None,
 ) -> int:
-    """Derive a program's EOPs step by step, each step with its reason and its line.
+    """Derive a program's EOPs step by step, or explain a diagnostic code.
 
-    With a diagnostic code, tell what it means and what helps.
+    Each step has its reason and its line.  For a code such as T0312, the meaning and the remedy are shown.
     """
     is_code = re.fullmatch(r"[Tt]\d{4}", subject) and not Path(subject).exists()
     if is_code:

@@ -39,9 +39,9 @@ _NOT_FOR = {
         "tolcost model bert.onnx",
         "tolcost model bert.onnx --dim batch=8 --dim seq=512 --depth 3",
         "tolcost model bert.onnx --by node --sort bytes --top 10 --columns op,shape,bytes,share,cumulative",
-        "tolcost model resnet.onnx --dim 'input[0]=8' --format json",
+        "tolcost model bert.onnx --dim 'input_ids[0]=8' --format json",
         "tolcost model detector.onnx --shape x=n,3,32*h,32*w --assume 'n <= 8'",
-        "tolcost model gpt2.onnx --dim batch=1 --sweep seq=128..131072",
+        "tolcost model gpt2.onnx --dim batch=1 --sweep seq=128,1024,8192",
         "tolcost model bert.onnx --dim batch=8 --device h200",
         "tolcost model decoder.onnx --dim batch=1 --dim seq=1 --generate 'past: p..p+n' --prefill seq=p",
     ),
@@ -50,32 +50,30 @@ _NOT_FOR = {
 @click.option("--dim", "dims", metavar="NAME=N", multiple=True,
               help="A length, by its name or as INPUT[AXIS]; repeat for others.")  # fmt: skip
 @click.option("--shape", "shapes", metavar="INPUT=LENGTHS", multiple=True,
-              help="The shape of an input, in names, numbers and forms: x=n,3,224,32*w.")  # fmt: skip
+              help="The shape of an input, of names, numbers and forms: x=n,3,32*w.")  # fmt: skip
 @options.assume_option
 @click.option("--specs", metavar="DIR", multiple=True,
-              help="A folder of operators, such as DIR/my.domain/MyOp.tol, searched first.")  # fmt: skip
-@click.option("--allow-uncosted", is_flag=True, help="Exit with 0 though something is not costed.")
-@click.option("--by", type=click.Choice(BY), help="What the table is by: op, unless --depth is given.")
+              help="Search this folder first for operators: DIR/my.domain/MyOp.tol.")  # fmt: skip
+@click.option("--allow-uncosted", is_flag=True, help="Exit with 0 even if something is not costed.")
+@click.option("--by", type=click.Choice(BY), help="Group the table by node, operator (the default) or scope.")
 @click.option("--depth", type=click.IntRange(1, 64),
-              help="By scope, as a tree so many levels deep; scopes that are alike are one.")  # fmt: skip
+              help="Show scopes as a tree of this depth; equal ones share a row.")  # fmt: skip
 @click.option("--columns", metavar="NAMES", callback=options.listed(COLUMNS),
-              help=f"Columns of the table, separated by commas: {', '.join(COLUMNS)}.")  # fmt: skip
-@click.option("--sort", type=click.Choice(SORTS), help="What rows are sorted by, the largest first.")
-@click.option("--top", type=click.IntRange(1), metavar="N", help="Only so many rows, the rest as one.")
-@click.option("--exact", is_flag=True, help="Every digit of integers, in place of 97.2 G.")
-@click.option(
-    "--symbolic", is_flag=True, help="Closed forms in full, beside numbers where lengths are given."
-)
+              help=f"Columns of the table: {', '.join(COLUMNS)}.")  # fmt: skip
+@click.option("--sort", type=click.Choice(SORTS), help="Sort rows, the largest first.")
+@click.option("--top", type=click.IntRange(1), metavar="N", help="Show N rows, and all others as one.")
+@click.option("--exact", is_flag=True, help="Show every digit of integers, instead of 97.2 G.")
+@click.option("--symbolic", is_flag=True, help="Show closed forms in full, beside numbers at given lengths.")
 @options.metric_option("model", "runs")
 @options.weights_option
 @options.sweep_option
 @click.option("--generate", metavar="NAME:FIRST..END",
-              help="All runs together in which a length grows by one: 'past: 0..n' is n runs.")  # fmt: skip
+              help="Add up runs in which a length grows: 'past: 0..n' is n runs.")  # fmt: skip
 @click.option("--prefill", metavar="[FILE.onnx:]NAME=LENGTH",
-              help="Add a run before these: with 0 for that length, or of another model.")  # fmt: skip
+              help="Add a run before these, with another length or model.")  # fmt: skip
 @options.device_option
 @click.option("--annotate", metavar="OUT.onnx", type=click.Path(dir_okay=False),
-              help="Also write the model with the cost of each node in its metadata.")  # fmt: skip
+              help="Also write the model with the costs in its metadata.")  # fmt: skip
 @options.format_option(FORMATS)
 @options.output_option
 def command(
@@ -102,10 +100,10 @@ def command(
     form: str,
     output: str | None,
 ) -> int:
-    """Count what a model costs, in closed forms in its free dimensions.
+    """Count what a model costs, in closed forms in its open lengths.
 
-    Every node is costed by the definition of its operator.  What has no definition is named, the
-    total is then a lower bound at best, and the exit code is 3.
+    Every node is costed by the definition of its operator.  If an operator has no definition, it is
+    named, the total is at best a lower bound, and the exit code is 3.
     """
     path = _the_file(files)
     numbers, equal = options.equated(dims)

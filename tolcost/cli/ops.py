@@ -44,11 +44,11 @@ from tolcost.show.document import Document, write
 )
 @click.argument("names", metavar="[NAME...]", nargs=-1)
 @click.option(
-    "--verify", "is_verified", is_flag=True, help="Run ONNX's tests now, instead of reading what they said."
+    "--verify", "is_verified", is_flag=True, help="Run ONNX's tests now, instead of reading stored results."
 )
 @options.jobs_option
 @options.specs_option
-@click.option("--library", metavar="NAME", help="Programs of a library instead; all lists the libraries.")
+@click.option("--library", metavar="NAME", help="Show the programs of a library; all lists the libraries.")
 @options.format_option(("text", "json", "md"))
 @options.output_option
 def command(
@@ -60,10 +60,10 @@ def command(
     form: str,
     output: str | None,
 ) -> int:
-    """List the operators, or show some: closed forms by rank, a derivation, and the definition.
+    """List the operators, or show some with their closed forms, a derivation, and the definition.
 
-    Closed forms are derived from the definitions on the spot. What ONNX's node tests say of them
-    is what `make conformance` stored with tolcost; with --verify the tests are run again.
+    Closed forms are derived from the definitions each time.  The results of ONNX's node tests are
+    stored with tolcost; --verify runs the tests again.
     """
     if library is not None and is_verified:
         raise click.UsageError("--verify is for operators: `make test` holds the programs of libraries")

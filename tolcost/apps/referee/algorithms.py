@@ -41,7 +41,7 @@ from tolcost.show.text import text
 def command(
     names: tuple[str, ...], is_verified: bool, specs: tuple[str, ...], form: str, output: str | None
 ) -> int:
-    """Compare algorithms for one operator, and show from which lengths on which is cheaper."""
+    """Compare algorithms for an operator, and show for which lengths each is cheaper."""
     seen = screen(form, output)
     written, is_right = with_deep_stack(lambda: _alternatives(names, is_verified, specs, form, seen))
     deliver(written, output, form)

@@ -66,13 +66,13 @@ FORMATS = ("text", "md", "csv", "json")
     "--times",
     type=click.IntRange(1, MOST_TIMES),
     show_default="1",
-    help="How often --formula counts all: 3 for a training step.",
+    help="How many times --formula counts everything: 3 for training.",
 )
 @click.option("--counts", type=click.Choice(METRICS), show_default="flops", help="What --formula counts.")
 @click.option("--shape", "shapes", metavar="NAME=LENGTHS", multiple=True, help="The shape of an input.")
 @click.option("--attr", "attrs", metavar="NAME=VALUE", multiple=True, help="The value of an attribute.")
 @options.specs_option
-@click.option("--witnesses", metavar="DIR", help="Instead, who counts what, from what a folder records.")
+@click.option("--witnesses", metavar="DIR", help="Show which tools count each operator, as recorded.")
 @options.format_option(FORMATS)
 @options.output_option
 def command(
@@ -92,9 +92,9 @@ def command(
 ) -> int:
     """Judge cost formulas: equal to the verified form, too high or too low, where, and why.
 
-    Without a name, all formulas that come with tolcost; a name or its beginning chooses among them; a
-    file has formulas of your own.  Exits with 1 where a verdict on one of yours is not the one expected
-    (equal, if nothing else is said), and with 3 where one is not decided.
+    NAME, or the beginning of a name, selects formulas that come with tolcost; without one, all are
+    judged.  FILE has formulas of your own.  The exit code is 1 if a verdict on yours is not the expected
+    one (equal, unless the file expects another), and 3 if a verdict is undecided.
     """
     if (formula is None) != (operator is None and program is None) or (operator and program):
         raise click.UsageError("--formula goes together with --op or with --program")
