@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
 
 import click
@@ -11,7 +12,7 @@ from msgspec.structs import replace
 
 from tolcost.catalogue.specs import open_library
 from tolcost.cli import options
-from tolcost.cli.output import INCOMPLETE, deliver, screen, write_whole
+from tolcost.cli.output import INCOMPLETE, ProgressLine, deliver, screen, write_whole
 from tolcost.diagnostics import quoted, refuse
 from tolcost.models.walking import Session
 from tolcost.platform import with_deep_stack
@@ -120,13 +121,16 @@ def command(
     table = TableView(by or ("scope" if depth else "op"), columns, sort, top, depth or DEPTH, exact)
     session, on = Session(open_library(specs)), options.read_device(device)
     weights = options.read_weights(models)
-    if generate is None:
-        cost = with_deep_stack(lambda: file_cost(path, session, wanted))
-    else:
-        from tolcost.result.generation import generated_file
+    with closing(ProgressLine()) as progress:
+        session.on_node = progress.tell
+        if generate is None:
+            cost = with_deep_stack(lambda: file_cost(path, session, wanted))
+        else:
+            from tolcost.result.generation import generated_file
 
-        runs = generate  # a type checker knows that this name stays a text inside of the lambda
-        cost = with_deep_stack(lambda: generated_file(path, session, wanted, runs, prefill))
+            runs = generate  # a type checker knows that this name stays a text inside of the lambda
+            cost = with_deep_stack(lambda: generated_file(path, session, wanted, runs, prefill))
+        session.on_node = None
     cost = replace(cost, device=on, weights=weights)
     grown = with_deep_stack(lambda: options.grown(cost, sweeps, metrics))
     asked = None if metrics is None else frozenset(metrics)
