@@ -1,6 +1,7 @@
 """A file is there whole, or as it was before."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 
 from tolcost.cli import run
 from tolcost.cli.output import write_whole
+from tolcost.models.walking import Session
 from tools.models import graphs
 
 MATMUL = str(Path(__file__).parent / "programs" / "matmul.tol")
@@ -126,6 +128,22 @@ def test_a_disk_that_is_full(folder: Path) -> None:
             text=True,
         )
     assert (shown.returncode, shown.stderr) == (2, "error: no space left on device\n")
+
+
+def test_a_model_that_takes_long_tells_how_far_it_is(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a pipe nothing is shown; on a terminal a line, which is gone at the end."""
+    monkeypatch.setattr("tolcost.cli.output._PATIENCE", 0.0)
+    assert run(["model", "m.onnx", "--dim", "batch=3"]) == 0
+    assert capsys.readouterr().err == ""
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("tolcost.cli.model.Session", lambda library: Session(library, None))
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert run(["model", "m.onnx", "--dim", "batch=3"]) == 0
+    told = capsys.readouterr().err
+    assert re.search(r"\d+/\d+, about [\d.]+ (s|min|h) left: ", told)
+    assert told.endswith("\r\x1b[K")
 
 
 def test_a_terminal_that_lacks_a_character(folder: Path) -> None:

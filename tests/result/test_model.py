@@ -49,11 +49,12 @@ def test_numbers_are_exact(result: Cost) -> None:
 def test_a_bert_fits_a_screen(width: int) -> None:
     """What, how much, where, and under which conditions: on 80 columns, in 40 lines."""
     lines = written([load_model(BERT)], "text", CostView(symbolic=False), width=width).splitlines()
-    assert len(lines) < 40
-    assert max(map(len, lines)) <= max(width, 80)
+    assert len(lines) < (40 if width >= 80 else 54)
+    assert max(map(len, lines)) <= width
     for word in ("input_ids: int64 [batch, seq]", "EOPs   ", "MatMul  ", "seq <= 512"):
         assert any(word in line for line in lines), word
-    assert any("in closed form" in line for line in lines) == (width == 100)
+    left_out = any(line.startswith("left out to fit") and "EOPs in closed form" in line for line in lines)
+    assert left_out == (width < 100)
     (depth,) = (line for line in lines if line.startswith("depth"))
     assert depth.endswith("at most")  # a form is cut before what says that it is a bound
 

@@ -25,7 +25,7 @@ from tolcost.algebra import (
 )
 from tolcost.check.records import BlamedLine, Example
 from tolcost.check.targets import Contribution
-from tolcost.check.text import cut
+from tolcost.check.text import cut, form_text
 from tolcost.diagnostics import NOWHERE, Source, place
 
 _LONGEST = 100
@@ -154,7 +154,7 @@ def _place(line: LineKey, old: Poly | None, new: Poly, parts: Sequence[Contribut
     source = _sources(parts).get(name)
     lines = [] if source is None else source.text.splitlines()
     text = lines[number - 1].strip() if 0 < number <= len(lines) else ""
-    now = cut(to_text(new), _LONGEST_FORM)
-    was = "" if old is None else cut(to_text(old), _LONGEST_FORM)
+    now = form_text(to_text(new), _LONGEST_FORM)
+    was = "" if old is None else form_text(to_text(old), _LONGEST_FORM)
     change = f"is {now}, the most of all" if old is None else f"was {was}, is {now}"
     return BlamedLine(name, number, cut(text, _LONGEST), f"{what} {change}")

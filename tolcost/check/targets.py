@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from tolcost.catalogue.workers import WorkProgress
 
 SUFFIXES = (".tol", ".onnx")
-_SKIPPED = ("__pycache__", "node_modules")
+SKIPPED = ("__pycache__", "node_modules")
+"""Folders that hold no programs of a project."""
 _MOST_FOLDERS = 100_000
 """Links can make a tree of folders grow exponentially although none of them is a cycle."""
 
@@ -115,7 +116,7 @@ def _matching(config: Config, pattern: str) -> list[str]:
 
 
 def _programs_below(config: Config, folder: str) -> Iterator[str]:
-    for file in files_below(config.root / folder, _SKIPPED):
+    for file in files_below(config.root / folder, SKIPPED):
         name = PurePosixPath(file).name
         if name.lower().endswith(SUFFIXES) and not name.startswith("."):
             yield (PurePosixPath(folder) / file).as_posix()

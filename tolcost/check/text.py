@@ -28,9 +28,11 @@ from tolcost.check.records import (
 )
 from tolcost.cost.device import is_time, time_text
 from tolcost.diagnostics import visible
+from tolcost.show.document import Caution, Cell, Column, ReportTable, ShortForm, Verdict
 from tolcost.show.document import cut as shortened
+from tolcost.show.fit import BOLD, GREEN, RED, YELLOW, cut_form, paint
 from tolcost.show.tables import markdown_code, markdown_text
-from tolcost.show.text import columns
+from tolcost.show.text import fitted_table, hanging, style_of
 
 # === The wording of findings, which all writers share.
 #
@@ -46,6 +48,11 @@ _VERDICTS = {0: "ok", 1: "costlier", 2: "not readable", 3: "undecided"}
 def cut(text: str, longest: int = LONGEST_FORM) -> str:
     """Make text from a program or a lock file safe to show: escape control characters, and cut it."""
     return shortened(visible(text), longest, "…")
+
+
+def form_text(form: str, longest: int = LONGEST_FORM) -> str:
+    """Make a closed form safe to show; it is cut between its terms, so that numbers stay whole."""
+    return cut_form(visible(form), longest)
 
 
 def headline(report: GateReport) -> str:
@@ -286,7 +293,7 @@ def findings(report: GateReport) -> Iterator[Finding]:
 
 def _of_change(change: CostChange, report: GateReport, level: MessageLevel) -> Finding:
     figure = f" {change.metric}" if change.metric else ""
-    forms = f"was {cut(change.old)}, is {cut(change.new)}" if change.metric and change.old else ""
+    forms = f"was {form_text(change.old)}, is {form_text(change.new)}" if change.metric and change.old else ""
     said = [line.text for line in details(change) if line.kind != "source"]
     message = "; ".join(part for part in (verdict(change, report), forms, *said) if part)
     place = change.place
@@ -314,38 +321,66 @@ def _of_budget(held: HeldBudget) -> Finding:
 # === Text and Markdown.
 
 
-_RED, _GREEN, _BOLD, _PLAIN = "\x1b[1;31m", "\x1b[32m", "\x1b[1m", "\x1b[0m"
+_GOOD: Mapping[ChangeKind, bool | None] = {
+    "cheaper": True,
+    "not costlier": True,
+    "same": None,
+    "new": None,
+    "renamed": None,
+    "costlier": False,
+    "broken": False,
+}
+"""The kinds of changes that are good news, bad news or neither; all others need a decision."""
 
 
-def gate_text(report: GateReport, colour: bool = False) -> str:
+def gate_text(report: GateReport, colour: bool = False, width: int | None = None) -> str:
     """Write the report as text; unchanged programs are only counted."""
-    head = headline(report)
-    if colour:
-        head = f"{_RED if report.exit_code else _GREEN}{head}{_PLAIN}"
-    blocks = [head]
+    head = _painted(headline(report), RED if report.exit_code else GREEN, colour, width)
+    blocks = ["\n".join(head)]
     by_program: dict[str, list[CostChange]] = {}
     for change in report.changes:  # the worst first
         by_program.setdefault(change.name, []).append(change)
-    blocks += ["\n".join(_program(name, found, report, colour)) for name, found in by_program.items()]
+    blocks += ["\n".join(_program(name, found, report, colour, width)) for name, found in by_program.items()]
     over = [held for held in report.budgets if held.kind != "within"]
-    blocks += ["\n".join(_budget(held)) for held in over]
+    blocks += ["\n".join(_budget(held, colour, width)) for held in over]
     ending = [f"note: {cut(note, 300)}" for note in report.notes] + hints(report)
-    blocks += ["\n".join(ending)] if ending else []
+    blocks += ["\n".join(shown for line in ending for shown in _fitted(line, width))] if ending else []
     return "\n\n".join(blocks) + "\n"
 
 
-def _program(name: str, changes: Sequence[CostChange], report: GateReport, colour: bool) -> Iterable[str]:
-    shown = cut(name, 200)
-    yield f"{_BOLD}{shown}{_PLAIN}" if colour else shown
+def _fitted(line: str, width: int | None) -> list[str]:
+    return [line] if width is None else hanging(line, width)
+
+
+def _painted(line: str, style: str, colour: bool, width: int | None) -> list[str]:
+    return [paint(shown, style if colour else "") for shown in _fitted(line, width)]
+
+
+def _news(change: CostChange, report: GateReport) -> Verdict:
+    """Return the verdict on a change, with the kind of news that it is."""
+    said = verdict(change, report)
+    if change.why is not None or change.kind in _GOOD:
+        return Verdict(said, None if change.why is not None else _GOOD[change.kind])
+    return Caution(said)
+
+
+def _program(
+    name: str, changes: Sequence[CostChange], report: GateReport, colour: bool, width: int | None
+) -> Iterable[str]:
+    yield from _painted(cut(name, 200), BOLD, colour, width)
     for change in changes:
         if not change.metric:
-            yield f"  {verdict(change, report)}"
-            yield from (f"    {line.text}" for line in details(change))
+            news = _news(change, report)
+            yield from _painted(f"  {news}", style_of(news), colour, width)
+            for line in details(change):
+                yield from _fitted(f"    {line.text}", width)
     figures = [change for change in changes if change.metric]
     if figures:
-        titles = ("metric", "verdict", "old", "new", "difference")
-        table = columns([titles, *(_row(change, report) for change in figures)])
-        yield from (f"  {line}" for line in table.split("\n"))
+        columns = _FIGURES if width is None else (*_FIGURES[:1], *_FIGURES[2:], _FIGURES[1])
+        rows = [dict(zip(_KEYS, _row(change, report), strict=True)) for change in figures]
+        table = ReportTable(columns, [tuple(row[column.key] for column in columns) for row in rows])
+        found = fitted_table(table, colour, None if width is None else width - 2)
+        yield from (f"  {line}".rstrip() for line in found.lines)
     seen: set[str] = set()
     for change in figures:
         shown_anyway = change.why is not None or change.kind in ("cheaper", "not costlier")
@@ -354,7 +389,20 @@ def _program(name: str, changes: Sequence[CostChange], report: GateReport, colou
                 shown = _indented(change.metric, line)
                 if shown not in seen:
                     seen.add(shown)
-                    yield shown
+                    yield from _fitted(shown, width)
+
+
+_FIGURES = (
+    Column("metric", "metric"),
+    Column("verdict", "verdict"),
+    Column("old", "old", "code"),
+    Column("new", "new", "code"),
+    Column("difference", "difference", "code"),
+)
+
+
+_KEYS = tuple(column.key for column in _FIGURES)
+"""A terminal has the verdict at the end, where it may continue below."""
 
 
 def _indented(metric: str, line: Detail) -> str:
@@ -362,9 +410,9 @@ def _indented(metric: str, line: Detail) -> str:
     return f"{before[line.kind]}{line.text}"
 
 
-def _row(change: CostChange, report: GateReport) -> tuple[str, ...]:
-    forms = (cut(form) for form in (change.old, change.new, change.difference))
-    return (_title(change.metric), verdict(change, report), *forms)
+def _row(change: CostChange, report: GateReport) -> tuple[Cell, ...]:
+    forms = (ShortForm(form_text(form), form) for form in (change.old, change.new, change.difference))
+    return (_title(change.metric), _news(change, report), *forms)
 
 
 def _title(metric: str) -> str:
@@ -372,14 +420,16 @@ def _title(metric: str) -> str:
     return f"{metric}, attoseconds" if is_time(metric) else metric
 
 
-def _budget(held: HeldBudget) -> Iterable[str]:
-    yield cut(held.name, 200)
-    yield f"  budget {cut(held.budget, 120)}: {held_text(held)}"
+def _budget(held: HeldBudget, colour: bool, width: int | None) -> Iterable[str]:
+    yield from _painted(cut(held.name, 200), BOLD, colour, width)
+    style = YELLOW if held.kind == "undecided" else RED
+    yield from _painted(f"  budget {cut(held.budget, 120)}: {held_text(held)}", style, colour, width)
     numbers = held_at(held)
     if held.actual != held.limit:
-        yield f"    {_title(held.metric)} {cut(held.actual)}, allowed {cut(held.limit)}"
+        said = f"    {_title(held.metric)} {form_text(held.actual)}, allowed {form_text(held.limit)}"
+        yield from _fitted(said, width)
     if numbers is not None:
-        yield f"    {numbers}"
+        yield from _fitted(f"    {numbers}", width)
 
 
 LIMIT = 60_000
@@ -423,9 +473,8 @@ def _changes(report: GateReport) -> Iterable[str]:
 
 
 def _markdown_row(change: CostChange, report: GateReport) -> str:
-    forms = [
-        markdown_code(cut(f, _LONGEST_FORM)) if f else "" for f in (change.old, change.new, change.difference)
-    ]
+    given = (change.old, change.new, change.difference)
+    forms = [markdown_code(form_text(form, _LONGEST_FORM)) if form else "" for form in given]
     said = markdown_text(verdict(change, report))
     return f"| {' | '.join((markdown_code(cut(change.name, 200)), _title(change.metric), said, *forms))} |"
 

@@ -20,7 +20,6 @@ from tolcost.elaborate import Elaborated
 from tolcost.elaborate.inputs import PlainShapes, arguments
 from tolcost.literals import Literal
 from tolcost.pipeline import Parsed, analyze_lowered, lower_for_author, read_program
-from tolcost.result.metrics import asked_by
 from tolcost.result.program import program_source, program_study
 from tolcost.result.study import Located, locate_study
 from tolcost.result.view import FORMATS, CostView, written
@@ -90,16 +89,16 @@ def warn(program: Elaborated) -> None:
     ),
 )
 @options.files_argument("FILE.tol...")
-@click.option("--symbolic", is_flag=True, help="Closed forms, beside numbers where lengths are given.")
+@click.option("--symbolic", is_flag=True, help="Show closed forms, beside numbers at given lengths.")
 @options.dim_option
 @options.assume_option
 @options.input_options
-@options.metric_option(asked_by("program"))
+@options.metric_option("program")
 @options.sweep_option
 @options.weights_option
 @options.device_option
 @click.option("--engine", type=click.Choice(["tolcost", "sympy"]), default="tolcost",
-              help="Who takes the sums: sympy gives a second opinion on closed forms.")  # fmt: skip
+              help="Let sympy derive the closed forms, as a second opinion.")  # fmt: skip
 @options.format_option(FORMATS)
 @options.output_option
 def command(
@@ -120,8 +119,8 @@ def command(
 ) -> int:
     """Count what programs cost.
 
-    With every length given by --dim, the figures are exact integers; otherwise, and with
-    --symbolic, they are closed forms in the lengths.
+    Figures are exact integers if --dim gives every length.  Otherwise they are closed forms in the
+    lengths; --symbolic shows both.
     """
     request = Request.read(shapes, attrs, specs)
     if engine == "sympy":
@@ -156,7 +155,7 @@ def _second_opinion(files: Sequence[str], request: Request, form: str, output: s
         files, lambda file: (name_of(file), second_opinion(lowered(file, request).program))
     )
     if found:
-        deliver(write_opinions(found, form, screen(form, output)[0]), output, form)
+        deliver(write_opinions(found, form, *screen(form, output)), output, form)
     wrong = any(opinion.verdict == "ours is wrong" for _, opinions in found for opinion in opinions)
     return 2 if failed else int(wrong)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
@@ -31,7 +30,7 @@ from tolcost.check.records import GateReport
 from tolcost.check.targets import Computing, Costed, Costing, Target, files_below, programs, refuse_links_out
 from tolcost.check.text import GATE_FORMATS, gate_text
 from tolcost.cli import options
-from tolcost.cli.output import ProgressLine, deliver, exit_code, may_colour, refuse_over, show, write_whole
+from tolcost.cli.output import ProgressLine, deliver, exit_code, refuse_over, screen, show, write_whole
 from tolcost.diagnostics import Rejected, Source, Span, quoted, refuse, visible
 from tolcost.platform import with_deep_stack
 
@@ -61,18 +60,18 @@ def _also(
     ),
 )
 @click.argument("paths", metavar="[PATH...]", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--update", is_flag=True, help="Write what programs cost now to the lock file.")
-@click.option("--prune", is_flag=True, help="With --update: drop programs that are gone.")
-@click.option("--base", metavar="REVISION", help="Compare with a git revision, not with the lock file.")
-@click.option("--strict", is_flag=True, help="Fail as well if the lock file could be updated.")
+@click.option("--update", is_flag=True, help="Write the current costs to the lock file.")
+@click.option("--prune", is_flag=True, help="With --update: remove programs that are gone.")
+@click.option("--base", metavar="REVISION", help="Compare with a git revision instead of the lock file.")
+@click.option("--strict", is_flag=True, help="Also fail if the lock file could be updated.")
 @click.option("--watch", is_flag=True, help="Check again whenever a program or a setting changes.")
-@click.option("--fresh", is_flag=True, help="Analyse every program, whatever its seal says.")
+@click.option("--fresh", is_flag=True, help="Analyse unchanged programs again, too.")
 @options.jobs_option
 @click.option("--specs", metavar="DIR", multiple=True,
-              help="A folder of operators, searched before those that tolcost.toml names.")  # fmt: skip
+              help="Search this folder for operators, before those of tolcost.toml.")  # fmt: skip
 @options.format_option(GATE_FORMATS)
 @click.option("--also", metavar="FORMAT=FILE", multiple=True, callback=_also,
-              help="Write it to a file in another format as well; repeatable.")  # fmt: skip
+              help="Also write a file in another format; repeatable.")  # fmt: skip
 @options.output_option
 def command(
     paths: tuple[Path, ...],
@@ -88,10 +87,10 @@ def command(
     also: tuple[tuple[str, str], ...],
     output: str | None,
 ) -> int:
-    """Hold programs to what the lock file says they cost, and to their budgets.
+    """Compare programs with the lock file and with their budgets.
 
-    Exit codes: 0 nothing is costlier, 1 something is (or is not locked, or over budget), 2 something
-    cannot be read, 3 something could not be decided.
+    Exit codes: 0 if nothing is costlier; 1 if something is costlier, not locked or over budget; 2 if
+    something cannot be read; 3 if something is undecided.
     """
     if prune and not update:
         raise click.UsageError("--prune goes with --update")
@@ -120,7 +119,7 @@ def command(
 def _written(report: GateReport, form: str, file: str | None) -> str:
     """Write the report in a format; text for a terminal is in colour."""
     if form == "text":
-        return gate_text(report, file is None and may_colour(sys.stdout))
+        return gate_text(report, *screen(form, file))
     from tolcost.check.formats import write_report  # these are not needed for text
 
     return write_report(report, form)
@@ -177,13 +176,13 @@ _LONGEST = 2_000
     ),
 )
 @click.argument("name", metavar="NAME")
-@click.option("--message", "-m", "why", required=True, metavar="TEXT", help="Why it may cost more.")
-@click.option("--base", metavar="REVISION", help="Costlier than at a git revision, not than the lock file.")
+@click.option("--message", "-m", "why", required=True, metavar="TEXT", help="Why the cost is accepted.")
+@click.option("--base", metavar="REVISION", help="Compare with a git revision instead of the lock file.")
 def accept(name: str, why: str, base: str | None) -> int:
-    """Agree to what a program costs now; reports show the reason beside the difference.
+    """Accept that a program costs more now, and record why.
 
-    NAME is a program as `tolcost check` shows it, or a pattern. The reason goes to the lock file, and
-    holds until the program costs more again.
+    NAME is a program as `tolcost check` shows it, or a pattern.  The reason is kept in the lock file and
+    shown beside the difference, until the program costs more again.
     """
     reason = " ".join(why.split())
     if not reason or len(reason) > _LONGEST:

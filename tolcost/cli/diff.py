@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from tolcost.cli import options
 from tolcost.cli.analyze import Request, lowered
-from tolcost.cli.output import deliver
+from tolcost.cli.output import deliver, screen
 from tolcost.pipeline import analyze_lowered
 from tolcost.platform import with_deep_stack
 from tolcost.result.compare import compare
@@ -36,7 +36,11 @@ COSTLIER, UNDECIDED = 1, 3
 @options.dim_option
 @options.assume_option
 @click.option(
-    "--shape", "shapes", metavar="NAME=LENGTHS", multiple=True, help="The shape of an input of both."
+    "--shape",
+    "shapes",
+    metavar="NAME=LENGTHS",
+    multiple=True,
+    help="The shape of an input of both.",
 )
 @click.option(
     "--attr", "attrs", metavar="NAME=VALUE", multiple=True, help="The value of an attribute of both programs."
@@ -57,10 +61,10 @@ def command(
     device: str | None,
     output: str | None,
 ) -> int:
-    """Compare what two programs or models cost, for all lengths: a proof, or a point that shows it.
+    """Compare what two programs or models cost, for all lengths.
 
-    Exits with 1 where the new one has more EOPs for some lengths, and with 3 where that is not
-    decided, or something is not costed.
+    A verdict is proved, or shown by an example.  The exit code is 1 if the new one has more EOPs for
+    some lengths, and 3 if this is undecided or something is not costed.
     """
     kinds = {Path(file).suffix == ".onnx" for file in (old, new)}
     if len(kinds) > 1:
@@ -74,7 +78,7 @@ def command(
     before, after = (replace(cost, device=on) for cost in costs)
     found = with_deep_stack(lambda: compare(before, after, _identical(old, new)))
     live = form == "html" and kinds == {True}
-    deliver(_page(found, before, after) if live else found.written(form), output, form)
+    deliver(_page(found, before, after) if live else found.written(form, *screen(form, output)), output, form)
     if found.whole.claim.more:
         return COSTLIER
     if not found.complete:

@@ -42,16 +42,16 @@ _ENGINES = {"numpy": run_vectorised, "reference": run_reference}
 )
 @click.argument("file", metavar="FILE.tol")
 @click.option("--input", "inputs", metavar="NAME=VALUE", multiple=True,
-              help="A .npy file or a value such as [[1,2],[3,4]]; repeat for others.")  # fmt: skip
-@click.option("--random", "is_random", is_flag=True, help="Random values for inputs not given.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Where --random starts.")
+              help="An input, from a .npy file or as [[1,2],[3,4]]; repeat for others.")  # fmt: skip
+@click.option("--random", "is_random", is_flag=True, help="Choose random values for all other inputs.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The seed of --random.")
 @options.dim_option
 @options.input_options
 @click.option("--engine", type=click.Choice(list(_ENGINES)), default="numpy", show_default=True,
-              help="Whole arrays at once, or one element at a time.")  # fmt: skip
-@click.option("--count", is_flag=True, help="What was counted, beside the closed form at these lengths.")
+              help="Compute whole arrays at once, or one element at a time.")  # fmt: skip
+@click.option("--count", is_flag=True, help="Show the executed counts beside the closed forms.")
 @click.option("--output", "-o", metavar="DIR", type=click.Path(file_okay=False),
-              help="Write outputs there as .npy files instead of showing them.")  # fmt: skip
+              help="Write outputs into a folder as .npy files.")  # fmt: skip
 def command(
     file: str,
     inputs: tuple[str, ...],

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from tolcost.cli import options
-from tolcost.cli.output import deliver
+from tolcost.cli.analyze import Request, lowered, name_of, warn
+from tolcost.cli.output import deliver, screen
 
 
 @click.command(
@@ -32,14 +32,18 @@ def command(
     form: str,
     output: str | None,
 ) -> int:
-    """Derive a program's EOPs step by step, each step with its reason and its line.
+    """Derive a program's EOPs step by step, or explain a diagnostic code.
 
-    With a diagnostic code, tell what it means and what helps.
+    Each step has its reason and its line.  For a code such as T0312, the meaning and the remedy are shown.
     """
     is_code = re.fullmatch(r"[Tt]\d{4}", subject) and not Path(subject).exists()
     if is_code:
         options.refuse(("shapes", "attrs", "specs", "form"), "not for a code")
-    deliver(_code(subject) if is_code else _program(subject, shapes, attrs, specs, form), output, form)
+    if is_code:
+        deliver(_code(subject), output, form)
+    else:
+        seen = screen(form, output)
+        deliver(_program(subject, Request.read(shapes, attrs, specs), form, *seen), output, form)
     return 0
 
 
@@ -55,22 +59,19 @@ def _code(code: str) -> str:
     return text + "\n"
 
 
-def _program(
-    file: str, shapes: Sequence[str], attrs: Sequence[str], specs: tuple[str, ...], form: str
-) -> str:
-    from tolcost.cli.analyze import Request, lowered, name_of, warn
+def _program(file: str, request: Request, form: str, colour: bool, width: int | None) -> str:
     from tolcost.cost.derive import derive
     from tolcost.platform import with_deep_stack
     from tolcost.result.derivation import derivation_document, derivation_json, derivation_text
     from tolcost.show.document import write
 
-    program = lowered(file, Request.read(shapes, attrs, specs))
+    program = lowered(file, request)
     warn(program)
     derivation = with_deep_stack(lambda: derive(program.program))
     told = (derivation, program.program.name, name_of(file))
     match form:
         case "text":
-            return derivation_text(*told)
+            return derivation_text(*told, colour, width)
         case "json":
             return derivation_json(*told)
         case _:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import click
@@ -39,18 +40,50 @@ def _format_stdin(check: bool) -> bool:
     return text != source.text
 
 
+def programs_in(places: Iterable[str]) -> Iterator[str]:
+    """List files as they are given, and the programs below each folder; a folder without any gives a warning.
+
+    Hidden places are skipped, and so is what a link leads to outside of the repository.
+    """
+    for place in places:
+        if not Path(place).is_dir():
+            yield place
+            continue
+        found = [str(Path(place, file)) for file in _below(Path(place))]
+        if not found:
+            click.echo(f"warning: there is no .tol file below {visible(place)}", err=True)
+        yield from found
+
+
+def _below(folder: Path) -> Iterator[str]:
+    from tolcost.check.targets import SKIPPED, files_below, repository_of  # a single file needs none of this
+
+    top = repository_of(folder)
+    for file in sorted(files_below(folder, SKIPPED)):
+        path = folder / file
+        is_program = file.lower().endswith(".tol") and not path.name.startswith(".") and path.is_file()
+        if is_program and path.resolve().is_relative_to(top):
+            yield file
+
+
 @click.command(
     cls=options.Command,
     examples=(
         "tolcost fmt matmul.tol softmax.tol",
-        "tolcost fmt --check *.tol",
+        "tolcost fmt --check .",
         "tolcost fmt - < matmul.tol",
     ),
 )
-@options.files_argument("FILE.tol...")
-@click.option("--check", is_flag=True, help="Change nothing; exit with 1 if something would change.")
+@options.files_argument("FILE.tol|FOLDER...")
+@click.option(
+    "--check", is_flag=True, help="Only list the files that would change; exit with 1 if there are any."
+)
 def command(files: tuple[str, ...], check: bool) -> int:
-    """Put programs into the canonical layout; that of standard input, which is -, is printed."""
+    """Put programs into the canonical layout.
+
+    A folder means all .tol files below it, without hidden ones and without links to other places.  A program
+    from standard input, which is -, is printed.
+    """
 
     def formatted(file: str) -> bool:
         changed = _format_stdin(check) if file == "-" else format_file(Path(file), check)
@@ -58,5 +91,5 @@ def command(files: tuple[str, ...], check: bool) -> int:
             click.echo(f"{'would change' if check else 'changed'} {visible(name_of(file))}")
         return changed
 
-    found, failed = each_file(files, formatted)
+    found, failed = each_file(programs_in(files), formatted)
     return 2 if failed else int(check and any(found))

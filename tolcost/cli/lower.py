@@ -23,8 +23,13 @@ from tolcost.syntax.tree import Comment, Module
     ),
 )
 @click.argument("file", metavar="FILE.tol")
-@click.option("--stage", type=click.Choice(["ast", "atoms"]), default="atoms", help="How far to go.")
-@click.option("--unroll", is_flag=True, help="Nothing but the five atoms, at lengths given by --dim.")
+@click.option(
+    "--stage",
+    type=click.Choice(["ast", "atoms"]),
+    default="atoms",
+    help="Show the tree or the atoms.",
+)
+@click.option("--unroll", is_flag=True, help="Show nothing but the five atoms, at lengths given by --dim.")
 @options.dim_option
 @options.input_options
 @options.output_option

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
 
 import click
@@ -11,12 +12,12 @@ from msgspec.structs import replace
 
 from tolcost.catalogue.specs import open_library
 from tolcost.cli import options
-from tolcost.cli.output import INCOMPLETE, deliver, screen, write_whole
+from tolcost.cli.output import INCOMPLETE, ProgressLine, deliver, screen, write_whole
 from tolcost.diagnostics import quoted, refuse
 from tolcost.models.walking import Session
 from tolcost.platform import with_deep_stack
 from tolcost.result import view
-from tolcost.result.metrics import asked_by
+from tolcost.result.metrics import metric_named
 from tolcost.result.model import Wanted, file_cost, of_model
 from tolcost.result.model_table import BY, COLUMNS, DEPTH, SORTS, TableView
 from tolcost.result.study import Located
@@ -39,9 +40,9 @@ _NOT_FOR = {
         "tolcost model bert.onnx",
         "tolcost model bert.onnx --dim batch=8 --dim seq=512 --depth 3",
         "tolcost model bert.onnx --by node --sort bytes --top 10 --columns op,shape,bytes,share,cumulative",
-        "tolcost model resnet.onnx --dim 'input[0]=8' --format json",
+        "tolcost model bert.onnx --dim 'input_ids[0]=8' --format json",
         "tolcost model detector.onnx --shape x=n,3,32*h,32*w --assume 'n <= 8'",
-        "tolcost model gpt2.onnx --dim batch=1 --sweep seq=128..131072",
+        "tolcost model gpt2.onnx --dim batch=1 --sweep seq=128,1024,8192",
         "tolcost model bert.onnx --dim batch=8 --device h200",
         "tolcost model decoder.onnx --dim batch=1 --dim seq=1 --generate 'past: p..p+n' --prefill seq=p",
     ),
@@ -50,32 +51,30 @@ _NOT_FOR = {
 @click.option("--dim", "dims", metavar="NAME=N", multiple=True,
               help="A length, by its name or as INPUT[AXIS]; repeat for others.")  # fmt: skip
 @click.option("--shape", "shapes", metavar="INPUT=LENGTHS", multiple=True,
-              help="The shape of an input, in names, numbers and forms: x=n,3,224,32*w.")  # fmt: skip
+              help="The shape of an input, of names, numbers and forms: x=n,3,32*w.")  # fmt: skip
 @options.assume_option
 @click.option("--specs", metavar="DIR", multiple=True,
-              help="A folder of operators, such as DIR/my.domain/MyOp.tol, searched first.")  # fmt: skip
-@click.option("--allow-uncosted", is_flag=True, help="Exit with 0 though something is not costed.")
-@click.option("--by", type=click.Choice(BY), help="What the table is by: op, unless --depth is given.")
+              help="Search this folder first for operators: DIR/my.domain/MyOp.tol.")  # fmt: skip
+@click.option("--allow-uncosted", is_flag=True, help="Exit with 0 even if something is not costed.")
+@click.option("--by", type=click.Choice(BY), help="Group the table by node, operator (the default) or scope.")
 @click.option("--depth", type=click.IntRange(1, 64),
-              help="By scope, as a tree so many levels deep; scopes that are alike are one.")  # fmt: skip
+              help="Show scopes as a tree of this depth; equal ones share a row.")  # fmt: skip
 @click.option("--columns", metavar="NAMES", callback=options.listed(COLUMNS),
-              help=f"Columns of the table, separated by commas: {', '.join(COLUMNS)}.")  # fmt: skip
-@click.option("--sort", type=click.Choice(SORTS), help="What rows are sorted by, the largest first.")
-@click.option("--top", type=click.IntRange(1), metavar="N", help="Only so many rows, the rest as one.")
-@click.option("--exact", is_flag=True, help="Every digit of integers, in place of 97.2 G.")
-@click.option(
-    "--symbolic", is_flag=True, help="Closed forms in full, beside numbers where lengths are given."
-)
-@options.metric_option(asked_by("model"))
+              help=f"Columns of the table: {', '.join(COLUMNS)}.")  # fmt: skip
+@click.option("--sort", type=click.Choice(SORTS), help="Sort rows, the largest first.")
+@click.option("--top", type=click.IntRange(1), metavar="N", help="Show N rows, and all others as one.")
+@click.option("--exact", is_flag=True, help="Show every digit of integers, instead of 97.2 G.")
+@click.option("--symbolic", is_flag=True, help="Show closed forms in full, beside numbers at given lengths.")
+@options.metric_option("model", "runs")
 @options.weights_option
 @options.sweep_option
 @click.option("--generate", metavar="NAME:FIRST..END",
-              help="All runs together in which a length grows by one: 'past: 0..n' is n runs.")  # fmt: skip
+              help="Add up runs in which a length grows: 'past: 0..n' is n runs.")  # fmt: skip
 @click.option("--prefill", metavar="[FILE.onnx:]NAME=LENGTH",
-              help="Add a run before these: with 0 for that length, or of another model.")  # fmt: skip
+              help="Add a run before these, with another length or model.")  # fmt: skip
 @options.device_option
 @click.option("--annotate", metavar="OUT.onnx", type=click.Path(dir_okay=False),
-              help="Also write the model with the cost of each node in its metadata.")  # fmt: skip
+              help="Also write the model with the costs in its metadata.")  # fmt: skip
 @options.format_option(FORMATS)
 @options.output_option
 def command(
@@ -102,10 +101,10 @@ def command(
     form: str,
     output: str | None,
 ) -> int:
-    """Count what a model costs, in closed forms in its free dimensions.
+    """Count what a model costs, in closed forms in its open lengths.
 
-    Every node is costed by the definition of its operator.  What has no definition is named, the
-    total is then a lower bound at best, and the exit code is 3.
+    Every node is costed by the definition of its operator.  If an operator has no definition, it is
+    named, the total is at best a lower bound, and the exit code is 3.
     """
     path = _the_file(files)
     numbers, equal = options.equated(dims)
@@ -117,16 +116,21 @@ def command(
         raise click.UsageError("--prefill is for --generate")
     if generate is not None and (sweeps or annotate or device or form == "html"):
         raise click.UsageError("--sweep, --device, --annotate and --format html are not for --generate")
+    if generate is None and metrics is not None:
+        _refuse_figures_of_runs(metrics)
     table = TableView(by or ("scope" if depth else "op"), columns, sort, top, depth or DEPTH, exact)
     session, on = Session(open_library(specs)), options.read_device(device)
     weights = options.read_weights(models)
-    if generate is None:
-        cost = with_deep_stack(lambda: file_cost(path, session, wanted))
-    else:
-        from tolcost.result.generation import generated_file
+    with closing(ProgressLine()) as progress:
+        session.on_node = progress.tell
+        if generate is None:
+            cost = with_deep_stack(lambda: file_cost(path, session, wanted))
+        else:
+            from tolcost.result.generation import generated_file
 
-        runs = generate  # a type checker knows that this name stays a text inside of the lambda
-        cost = with_deep_stack(lambda: generated_file(path, session, wanted, runs, prefill))
+            runs = generate  # a type checker knows that this name stays a text inside of the lambda
+            cost = with_deep_stack(lambda: generated_file(path, session, wanted, runs, prefill))
+        session.on_node = None
     cost = replace(cost, device=on, weights=weights)
     grown = with_deep_stack(lambda: options.grown(cost, sweeps, metrics))
     asked = None if metrics is None else frozenset(metrics)
@@ -141,6 +145,14 @@ def command(
         notes = node_notes(study, cost)
         write_whole(Path(annotate), annotated(path, *notes, study.model.graph.order))
     return _verdict(cost, allow_uncosted)
+
+
+def _refuse_figures_of_runs(metrics: Iterable[str]) -> None:
+    """Refuse figures that only all runs of ``--generate`` together have."""
+    known = {key for key in metrics if metric_named(key, "model") is not None}
+    for key in metrics:
+        if key not in known:
+            raise click.UsageError(f"--metric {key} is a figure of all runs together: it needs --generate")
 
 
 def _the_file(files: tuple[str, ...]) -> Path:

@@ -11,9 +11,10 @@ from tolcost.catalogue.conformance import as_record, verify
 from tolcost.catalogue.listing import Entry, entries, library_names, read_library
 from tolcost.catalogue.specs import Library, open_library
 from tolcost.cli import options
-from tolcost.cli.output import ProgressLine, deliver, with_progress
+from tolcost.cli.output import ProgressLine, deliver, screen, with_progress
 from tolcost.platform import stored_conformance, with_deep_stack
 from tolcost.result.catalogue_page import (
+    Listed,
     RecordedTests,
     costed,
     libraries_document,
@@ -27,8 +28,7 @@ from tolcost.result.catalogue_page import (
     program_document,
 )
 from tolcost.result.conformance import conformance_of
-from tolcost.show.tables import markdown
-from tolcost.show.text import text
+from tolcost.show.document import Document, write
 
 
 @click.command(
@@ -44,11 +44,11 @@ from tolcost.show.text import text
 )
 @click.argument("names", metavar="[NAME...]", nargs=-1)
 @click.option(
-    "--verify", "is_verified", is_flag=True, help="Run ONNX's tests now, instead of reading what they said."
+    "--verify", "is_verified", is_flag=True, help="Run ONNX's tests now, instead of reading stored results."
 )
 @options.jobs_option
 @options.specs_option
-@click.option("--library", metavar="NAME", help="Programs of a library instead; all lists the libraries.")
+@click.option("--library", metavar="NAME", help="Show the programs of a library; all lists the libraries.")
 @options.format_option(("text", "json", "md"))
 @options.output_option
 def command(
@@ -60,36 +60,46 @@ def command(
     form: str,
     output: str | None,
 ) -> int:
-    """List the operators, or show some: closed forms by rank, a derivation, and the definition.
+    """List the operators, or show some with their closed forms, a derivation, and the definition.
 
-    Closed forms are derived from the definitions on the spot. What ONNX's node tests say of them
-    is what `make conformance` stored with tolcost; with --verify the tests are run again.
+    Closed forms are derived from the definitions each time.  The results of ONNX's node tests are
+    stored with tolcost; --verify runs the tests again.
     """
     if library is not None and is_verified:
         raise click.UsageError("--verify is for operators: `make test` holds the programs of libraries")
     if library is not None:
-        deliver(with_deep_stack(lambda: _of_library(library, names, form)), output, form)
+        seen = screen(form, output)
+        deliver(with_deep_stack(lambda: _of_library(library, names, form, *seen)), output, form)
         return 0
     operators = open_library(specs)
     found = entries(operators, names)  # unknown names are refused before the tests start
     record = _fresh(found, names, jobs, specs) if is_verified else _stored()
-    deliver(with_deep_stack(lambda: _written(found, operators, record, form, bool(names))), output, form)
+    listing = with_deep_stack(lambda: _listing(found, operators, record))
+    seen = screen(form, output)
+    if names:
+        pages = with_deep_stack(lambda: [page_of(one, operators) for one in listing])
+        deliver(with_deep_stack(lambda: pages_written(pages, record, form, *seen)), output, form)
+    else:
+        deliver(list_written(listing, record, form, *seen), output, form)
     return 0
 
 
-def _of_library(name: str, names: tuple[str, ...], form: str) -> str:
+def _of_library(name: str, names: tuple[str, ...], form: str, colour: bool, width: int | None) -> str:
     """Write the list of libraries, the programs of a library, or details of the named programs."""
-    write = {"md": markdown}.get(form, text)
+
+    def written(document: Document) -> str:
+        return write(document, form, colour, width)
+
     if name == "all":
         libraries = [read_library(known) for known in library_names()]
-        return libraries_json(libraries) if form == "json" else write(libraries_document(libraries))
+        return libraries_json(libraries) if form == "json" else written(libraries_document(libraries))
     library = read_library(name)
     programs = [costed(one) for one in (map(library.find, names) if names else library.programs)]
     if form == "json":
         return library_json(library, programs)
     if names:
-        return write(tuple(section for one in programs for section in program_document(one)))
-    return write(library_document(library, programs))
+        return written(tuple(section for one in programs for section in program_document(one)))
+    return written(library_document(library, programs))
 
 
 def _stored() -> RecordedTests:
@@ -107,11 +117,6 @@ def _fresh(
     return RecordedTests(conformance_of(json.dumps(as_record(report))), fresh=True)
 
 
-def _written(
-    found: tuple[Entry, ...], library: Library, record: RecordedTests, form: str, detailed: bool
-) -> str:
+def _listing(found: tuple[Entry, ...], library: Library, record: RecordedTests) -> list[Listed]:
     each = (listed(entry, library, record) for entry in found)
-    operators = with_progress(each, len(found), lambda one: one.entry.name)
-    if detailed:
-        return pages_written([page_of(one, library) for one in operators], record, form)
-    return list_written(operators, record, form)
+    return with_progress(each, len(found), lambda one: one.entry.name)

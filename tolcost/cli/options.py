@@ -24,6 +24,7 @@ from tolcost.elementary import FUNCTIONS
 from tolcost.literals import Literal, NoLiteralError, read_literal
 from tolcost.platform import address_space, memory_used
 from tolcost.result.assumptions import equation
+from tolcost.result.metrics import Place, asked_by, metric_named, not_there
 
 if TYPE_CHECKING:
     from tolcost.result.study import Growth, Located, Study
@@ -48,9 +49,9 @@ class Command(click.Command):
         self.examples = examples
         self.params += [
             click.Option(["--timeout"], type=click.FloatRange(0, min_open=True), metavar="SECONDS",
-                         help="Stop after so long.", expose_value=False, callback=_keep),
+                         help="Stop after this time.", expose_value=False, callback=_keep),
             click.Option(["--max-memory"], type=_read_size, expose_value=False, callback=_keep,
-                         metavar="SIZE", help="Stop at so much memory, such as 500M or 2G."),
+                         metavar="SIZE", help="Stop at this much memory, such as 500M or 2G."),
         ]  # fmt: skip
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -118,7 +119,7 @@ assume_option = click.option(
     "--assume",
     metavar="TEXT",
     multiple=True,
-    help="What holds of lengths: h = 32*k, h % 32 == 0, seq <= 512; --dim w=h is short for w = h.",
+    help="Assume h = 32*k, h % 32 == 0 or seq <= 512; --dim w=h is short for w = h.",
 )
 
 
@@ -141,9 +142,9 @@ def equated(texts: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 def input_options(function: F) -> F:
     """Add the options about a program's inputs."""
-    shape = "The shape of an input declared with [...], in names and numbers: x=n,4."
-    attr = "The value of an attribute or static input: k=3, axes=[1,2], mode=linear."
-    specs = "A folder of operators and library files, searched before those of tolcost."
+    shape = "The shape of an input declared with [...]: x=n,4."
+    attr = "The value of an attribute: k=3, axes=[1,2], mode=linear."
+    specs = "Search this folder first for operators and library files."
     function = click.option("--specs", metavar="DIR", multiple=True, help=specs)(function)
     function = click.option("--attr", "attrs", metavar="NAME=VALUE", multiple=True, help=attr)(function)
     return click.option("--shape", "shapes", metavar="NAME=LENGTHS", multiple=True, help=shape)(function)
@@ -162,19 +163,29 @@ def listed(known: Sequence[str]) -> Callable[..., tuple[str, ...] | None]:
     return read
 
 
-def metric_option(known: Sequence[str]) -> Callable[[F], F]:
-    """Add ``--metric``, which selects figures; without it, all are shown."""
-    text = f"Only these, separated by commas: {', '.join(known)}."
-    return click.option("--metric", "metrics", metavar="NAMES", callback=listed(known), help=text)
+def metric_option(*places: Place) -> Callable[[F], F]:
+    """Add ``--metric``, which selects figures of reports of these kinds; without it, all are shown."""
+    known = asked_by(*places)
+
+    def read(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+        asked = None if value is None else [name.strip() for name in value.split(",")]
+        found = [] if asked is None else [metric_named(name, *places) for name in asked]
+        for name, metric in zip(asked or (), found, strict=True):
+            if metric is None:
+                raise click.BadParameter(f"{quoted(name[:40])} {not_there(name, known)}")
+        return None if asked is None else tuple(name for name in found if name is not None)
+
+    text = f"Show only these figures: {', '.join(known)}."
+    return click.option("--metric", "metrics", metavar="NAMES", callback=read, help=text)
 
 
 sweep_option = click.option(
-    "--sweep", "sweeps", metavar="NAME=FROM..TO", multiple=True,
-    help="Figures for a length that doubles from one value to another; repeatable.",
+    "--sweep", "sweeps", metavar="NAME=VALUES", multiple=True,
+    help="Tabulate several lengths: seq=128..8192 doubles, seq=1,1024 is a list.",
 )  # fmt: skip
 weights_option = click.option(
     "--weights", "models", metavar="FILE|NAME", multiple=True,
-    help="A cost model: a weight file, or the name of a shipped one; repeatable.",
+    help="Add a cost model, by its name or file; repeatable.",
 )  # fmt: skip
 
 
@@ -208,7 +219,7 @@ def read_weights(given: Iterable[str]) -> tuple[Weights, ...]:
 device_option = click.option(
     "--device",
     metavar="NAME|FILE",
-    help="How long it takes there, too: a device that comes with tolcost, by its name, or a file.",
+    help="Predict the time on a device, by its name or file.",
 )
 
 
@@ -218,17 +229,17 @@ def read_device(given: str | None) -> Device | None:
 
 
 output_option = click.option("--output", "-o", metavar="FILE", type=click.Path(dir_okay=False),
-                             help="Write there instead of standard output.")  # fmt: skip
+                             help="Write to a file instead of standard output.")  # fmt: skip
 specs_option = click.option(
-    "--specs", metavar="DIR", multiple=True, help="A folder of operators, searched first."
+    "--specs", metavar="DIR", multiple=True, help="Search this folder first for operators."
 )
 jobs_option = click.option("--jobs", "-j", type=click.IntRange(1, 256),
-                           help="How many processes; all cores if not said.")  # fmt: skip
+                           help="Number of processes; without it, one for each core.")  # fmt: skip
 
 
 def format_option(known: Sequence[str], more: str = "") -> Callable[[F], F]:
     """Add ``--format`` with the default ``text``; ``more`` is added to its help."""
-    text = f"How to write it{more}."
+    text = f"Output format{more}."
     return click.option("--format", "form", type=click.Choice(known), default="text", help=text)
 
 

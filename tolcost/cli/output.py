@@ -18,6 +18,8 @@ import click
 
 _T = TypeVar("_T")
 
+_NARROWEST = 40
+"""Columns: no table makes sense in fewer, and a terminal may report 0."""
 _KEPT = (".tol", ".onnx", ".toml", ".lock")
 """The kinds of files that a result never overwrites: programs, models, settings and lock files."""
 
@@ -46,17 +48,27 @@ def deliver_bytes(data: bytes, output: str | Path) -> None:
 
 
 def may_colour(stream: TextIO) -> bool:
-    """Whether output to a stream may have colours."""
-    return stream.isatty() and not os.environ.get("NO_COLOR")
+    """Whether output to a stream may have colours: on a terminal, unless the environment decides.
+
+    NO_COLOR forbids colours everywhere.  CLICOLOR_FORCE and FORCE_COLOR ask for them in a pipe, too.
+    """
+    asked = os.environ
+    if asked.get("NO_COLOR") or asked.get("FORCE_COLOR") == "0":
+        return False
+    if asked.get("FORCE_COLOR") or asked.get("CLICOLOR_FORCE", "0") not in ("", "0"):
+        return True
+    return stream.isatty() and asked.get("TERM") != "dumb" and asked.get("CLICOLOR") != "0"
 
 
 def screen(form: str, output: str | None) -> tuple[bool, int | None]:
     """Return whether a result may have colours, and its width, or None if it does not go to a terminal."""
-    if form != "text" or output is not None or not sys.stdout.isatty():
+    if form != "text" or output is not None:
         return False, None
+    if not sys.stdout.isatty():
+        return may_colour(sys.stdout), None
     from shutil import get_terminal_size  # imports every archive format, so it is loaded only for a terminal
 
-    return may_colour(sys.stdout), get_terminal_size().columns
+    return may_colour(sys.stdout), max(get_terminal_size().columns, _NARROWEST)
 
 
 def refuse_over(outputs: Iterable[str | Path], inputs: Iterable[str | Path]) -> None:

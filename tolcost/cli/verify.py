@@ -29,14 +29,14 @@ UNTESTED = 3
     ),
 )
 @click.argument("names", metavar="[NAME...]", nargs=-1)
-@click.option("--domain", metavar="DOMAIN", help="The recorded cases of a domain, such as com.microsoft.")
+@click.option("--domain", metavar="DOMAIN", help="Use the recorded cases of a domain, such as com.microsoft.")
 @options.jobs_option
-@click.option("--thorough", is_flag=True, help="Repeat long runs element by element, too.")
+@click.option("--thorough", is_flag=True, help="Also repeat long runs element by element.")
 @click.option("--atoms", metavar="N", type=click.IntRange(0, MAX_ATOMS), default=FEW_ATOMS, show_default=True,
-              help="Run atom by atom what has at most so many.")  # fmt: skip
-@click.option("--general", is_flag=True, help="Find the general forms, and hold them to the tests instead.")
+              help="Run tests of at most N atoms atom by atom.")  # fmt: skip
+@click.option("--general", is_flag=True, help="Derive general forms, and check them against the tests.")
 @click.option(
-    "--verbose", "-v", is_flag=True, help="Every operator and form, and all there is about a failure."
+    "--verbose", "-v", is_flag=True, help="Show every operator and form, and all details of a failure."
 )
 @options.specs_option
 @options.format_option(("text", "json"))
@@ -53,14 +53,14 @@ def command(
     form: str,
     output: str | None,
 ) -> int:
-    """Hold operators to ONNX's node tests: value, shape and count.
+    """Run ONNX's node tests through the definitions: value, shape and count.
 
-    All operators, or those named; the name of a single test works too.  Operators that only a
-    run-time has are held to what was recorded of it.  Exits with 1 if a test fails, and with 3
-    if there is none for an operator that is named.
+    NAME is an operator or a test; without names, every operator is tested.  Operators of a runtime are
+    compared with its recorded results.  The exit code is 1 if a test fails, and 3 if an operator
+    that is named has no test.
 
-    A general form holds at every rank: it speaks of the norms of names that a definition has. With
-    --general such forms are found from the tests and cases near them, and held to every test.
+    A general form holds for tensors of any rank.  With --general, such forms are derived from the tests
+    and from cases near them, and checked against every test.
     """
     if general and (domain is not None or thorough):
         raise click.UsageError("--general is held to ONNX's own tests: no --domain, no --thorough")

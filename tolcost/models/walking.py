@@ -7,7 +7,7 @@ equal are merged from there on.  Functions are traversed once for each set of in
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -102,6 +102,8 @@ class Session:
         self.schemes, self.table, self.checked = known.schemes, known.table, known.checked
         self._done = known.done
         self._own: WeakKeyDictionary[Functions, dict[NodeKey, Seen]] = WeakKeyDictionary()
+        self.on_node: Callable[[int, int, str], object] | None = None
+        """Called before a node that takes time, with its place, the number of nodes and its name."""
 
     def seen(
         self, opsets: Mapping[str, int], functions: Functions, assumed: frozenset[Cond]
@@ -237,6 +239,7 @@ class Walk(Struct):
                 key = (*key, node.overload)
             applied = done.get(key) or own.get(key)
             if applied is None:
+                self._report_progress(node, len(found), len(steps))
                 applied = self._first_result(node, key, numbers)
             elif applied.data:
                 applied = self._relabel(node, applied)
@@ -250,6 +253,11 @@ class Walk(Struct):
             for name, number in zip(outputs, applied.outputs, strict=False):
                 names.define(name, number if number != UNKNOWN else self._as_declared(name))
         return with_sums(steps, found, self._spec)
+
+    def _report_progress(self, node: GraphNode, done: int, of: int) -> None:
+        """Tell whoever waits for a model how far it is; functions inside of it are not counted."""
+        if self.session.on_node is not None and not self.callers:
+            self.session.on_node(done, of, node.name)
 
     def follow(self, node: GraphNode) -> None:
         """Traverse one node; if that fails, nothing is known of its outputs."""

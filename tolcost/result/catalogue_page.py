@@ -8,7 +8,7 @@ user's own folder has no recorded results, and never gets those of the operator 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Literal
 
@@ -31,7 +31,7 @@ from tolcost.result.conformance import (
     operator_lines,
     stored_forms,
 )
-from tolcost.result.derivation import chains_text
+from tolcost.result.derivation import chain_lines
 from tolcost.result.operators import (
     Named,
     NoForm,
@@ -42,6 +42,7 @@ from tolcost.result.operators import (
     length_along_one,
 )
 from tolcost.show.document import (
+    Cell,
     Code,
     Column,
     Document,
@@ -51,11 +52,13 @@ from tolcost.show.document import (
     Json,
     Lines,
     ReportTable,
-    cut,
+    Verdict,
     document,
 )
+from tolcost.show.fit import BOLD, GREEN, RED, break_words, paint
+from tolcost.show.shorten import short_form
 from tolcost.show.tables import markdown_code, markdown_text
-from tolcost.show.text import columns
+from tolcost.show.text import hanging, text
 
 ListStatus = Literal["verified", "failing", "untested", "outside", "missing"]
 
@@ -146,24 +149,47 @@ def eops_of(form: RankForm) -> Named:
 # ---- text --------------------------------------------------------------------------------
 
 
-def list_written(operators: Sequence[Listed], record: RecordedTests, form: str) -> str:
+def list_written(
+    operators: Sequence[Listed],
+    record: RecordedTests,
+    form: str,
+    colour: bool = False,
+    width: int | None = None,
+) -> str:
     """Write the list in one of the formats."""
     if form == "json":
         found: list[Json] = [record_json(one) for one in operators]
         return document("ops", {**figures_json(record), "operators": found})
-    return _list_markdown(operators, record) if form == "md" else _list_text(operators, record)
+    if form == "md":
+        return _list_markdown(operators, record)
+    return _list_text(operators, record, colour, width)
 
 
-def _list_text(operators: Sequence[Listed], record: RecordedTests) -> str:
+_LIST = (
+    Column("operator", "operator"),
+    Column("status", "status", drop=2),
+    Column("tests", "tests", "number"),
+    Column("eops", "EOPs", "form"),
+    Column("mark", ""),
+    Column("signature", "signature", drop=1),
+)
+_GOOD: dict[ListStatus, bool] = {"verified": True, "failing": False}
+
+
+def _list_text(operators: Sequence[Listed], record: RecordedTests, colour: bool, width: int | None) -> str:
     """Write one line for each operator, by domain, and the totals at the end."""
-    rows = [(one.entry.name, one.status, _figure(one), _form(one), _last(one)) for one in operators]
-    titles = ("operator", "status", "tests", "EOPs", "signature")
-    head, *found = columns([titles, *rows]).split("\n")
-    lines = [head]
-    together = zip(operators, found, strict=True)
-    for domain, group in groupby(together, key=lambda pair: pair[0].entry.domain):
-        lines += ["", visible(domain or "ai.onnx"), *(line for _, line in group)]
-    return "\n".join((*lines, "", *_notes(operators, record))) + "\n"
+    rows: list[tuple[Cell, ...]] = []
+    for domain, group in groupby(operators, key=lambda one: one.entry.domain):
+        rows += [("",) * len(_LIST), (domain or "ai.onnx", *[""] * (len(_LIST) - 1)), *map(_list_row, group)]
+    notes = Lines(tuple(_notes(operators, record)))
+    return text((ReportTable(_LIST, rows), notes), colour, width)
+
+
+def _list_row(one: Listed) -> tuple[Cell, ...]:
+    form: Cell = "-" if one.form is None else short_form(eops_of(one.form).form, _WIDEST_FORM)
+    marked = one.form is not None and (one.form.assumed or one.form.rank not in (None, _LISTED_RANK))
+    status = Verdict(one.status, _GOOD.get(one.status))
+    return Code(one.entry.name), status, _figure(one), form, "†" if marked else "", Code(_last(one))
 
 
 def _notes(operators: Sequence[Listed], record: RecordedTests) -> Iterator[str]:
@@ -181,13 +207,6 @@ def _notes(operators: Sequence[Listed], record: RecordedTests) -> Iterator[str]:
 
 def _figure(one: Listed) -> str:
     return f"{one.passed}/{len(one.judged)}" if one.judged else "-"
-
-
-def _form(one: Listed) -> str:
-    if one.form is None:
-        return "-"
-    short = cut(to_text(eops_of(one.form).form), _WIDEST_FORM, "…")
-    return visible(short) + (" †" if one.form.assumed or one.form.rank not in (None, _LISTED_RANK) else "")
 
 
 def _last(one: Listed) -> str:
@@ -286,46 +305,65 @@ def page_of(listed: Listed, library: Library) -> OperatorPage:
 # ---- text --------------------------------------------------------------------------------
 
 
-def pages_written(pages: Sequence[OperatorPage], record: RecordedTests, form: str) -> str:
+def pages_written(
+    pages: Sequence[OperatorPage],
+    record: RecordedTests,
+    form: str,
+    colour: bool = False,
+    width: int | None = None,
+) -> str:
     """Write the pages one after another, in one of the formats."""
     if form == "json":
         return document("ops", {**figures_json(record), "operators": list(map(_page_json, pages))})
-    lines = _markdown if form == "md" else _page
-    return "\n".join("\n".join(lines(page, record)) + "\n" for page in pages)
+    if form == "md":
+        return "\n".join("\n".join(_markdown(page, record)) + "\n" for page in pages)
+    return "\n".join(_page(page, record, colour, width) for page in pages)
 
 
-def _page(page: OperatorPage, record: RecordedTests) -> Iterator[str]:
+def _page(page: OperatorPage, record: RecordedTests, colour: bool, width: int | None) -> str:
+    """Write a page; only the definition may be wider than the terminal, since it is quoted as it is."""
+
+    def fitted(lines: Iterable[str]) -> Iterator[str]:
+        for line in lines:
+            yield from [line] if width is None else hanging(line, width)
+
+    def heading(title: str) -> tuple[str, ...]:
+        return "", paint(title, BOLD * colour)
+
     entry, spec = page.listed.entry, page.listed.entry.spec
     since = f", since version {', '.join(map(str, entry.since))}" if entry.since else ""
-    yield f"{visible(entry.name)}  {visible(entry.domain or 'ai.onnx')}{since}"
-    yield from (f"  {line}" for line in _wrapped(visible(entry.about)))
-    yield ""
+    title = Heading(visible(entry.name), f"{visible(entry.domain or 'ai.onnx')}{since}")
+    lines = [*text((title,), colour, width).splitlines()]
+    lines += (f"  {line}" for line in _wrapped(visible(entry.about), width))
+    lines.append("")
     if spec is not None:
-        yield f"  {visible(entry.signature)}"
-        yield from _attributes(spec)
-    yield f"  {_standing(page.listed)}"
+        lines += fitted([f"  {visible(entry.signature)}"])
+        lines += _attributes(spec, width)
+    good = _GOOD.get(page.listed.status)
+    style = "" if good is None or not colour else GREEN if good else RED
+    lines += (paint(line, style) for line in fitted([f"  {_standing(page.listed)}"]))
     known = page.listed.cases or record.found is None
-    yield f"  {record.source if known else 'no test of ONNX is about it'}"
+    lines += fitted([f"  {record.source if known else 'no test of ONNX is about it'}"])
     if spec is not None:
         if page.general is not None and page.general.is_general:
-            yield from ("", "General form", *map(visible, operator_lines(page.general)))
-            yield from (f"  with {visible(page.window)} for one dimension",) if page.window else ()
-        yield from ("", *_form_lines(page, spec))
-        yield from _derivation(page, spec)
-        yield from ("", f"Definition, {visible(spec.source.name)}", "")
-        yield from (f"  {visible(line)}".rstrip() for line in spec.source.text.splitlines())
+            lines += (*heading("General form"), *fitted(map(visible, operator_lines(page.general))))
+            lines += fitted([f"  with {visible(page.window)} for one dimension"] if page.window else [])
+        first, *forms = _form_lines(page, spec)
+        lines += (*heading(first), *fitted(forms))
+        lines += _derivation(page, spec, colour, width)
+        lines += (*heading(f"Definition, {visible(spec.source.name)}"), "")
+        lines += (f"  {visible(line)}".rstrip() for line in spec.source.text.splitlines())
+    return "\n".join(lines) + "\n"
 
 
-def _wrapped(text: str) -> list[str]:
-    from textwrap import wrap
-
-    return wrap(text, 100)
+def _wrapped(said: str, width: int | None) -> list[str]:
+    return break_words(said, 100 if width is None else width - 4)
 
 
-def _attributes(spec: Spec) -> Iterator[str]:
+def _attributes(spec: Spec, width: int | None) -> Iterator[str]:
     found = ", ".join(map(visible, attributes(spec)))
     if found:
-        first, *rest = _wrapped(f"attributes {found}")
+        first, *rest = _wrapped(f"attributes {found}", width)
         yield f"  {first}"
         yield from (f"    {line}" for line in rest)
 
@@ -380,14 +418,17 @@ def _remarks(form: RankForm, spec: Spec) -> Iterator[str]:
         yield "no node test has this rank"
 
 
-def _derivation(page: OperatorPage, spec: Spec) -> Iterator[str]:
+def _derivation(page: OperatorPage, spec: Spec, colour: bool, width: int | None) -> Iterator[str]:
     if page.derivation is None or page.explained is None:
         return
     rank = "" if page.explained.rank is None else f", `...` of rank {page.explained.rank}"
     yield ""
-    yield f"Derivation{rank}"
-    _, _, *lines = chains_text(page.derivation, spec.name, spec.source.name).rstrip().splitlines()
+    yield paint(f"Derivation{rank}", BOLD * colour)
+    narrow = None if width is None else width - 2
     yield ""
+    lines = chain_lines(page.derivation, spec.source.name, colour, narrow)
+    while lines and not lines[-1]:
+        lines.pop()
     yield from (f"  {line}".rstrip() for line in lines)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from msgspec import Struct
@@ -15,6 +15,7 @@ from tolcost.result.metrics import LEADING
 from tolcost.result.regions import EVERYWHERE
 from tolcost.result.study import FUNCTIONS
 from tolcost.show.document import (
+    Caution,
     Cell,
     Code,
     Column,
@@ -28,9 +29,10 @@ from tolcost.show.document import (
     document,
     lengths_text,
     number,
+    text_of,
     write,
 )
-from tolcost.show.shorten import shortened, si
+from tolcost.show.shorten import short_form, si
 
 _FORM = 40
 _MOST_PARTS = 20
@@ -108,9 +110,9 @@ class CostComparison(Struct, frozen=True):
     settled: bool = False
     """Whether all lengths of both are given, so that the verdict is about these lengths only."""
 
-    def written(self, form: str) -> str:
+    def written(self, form: str, colour: bool = False, width: int | None = None) -> str:
         """Write the comparison as ``text``, ``md``, ``json``, ``html`` or a ``fragment`` of a page."""
-        return _written(self, form)
+        return _written(self, form, colour, width)
 
     def __str__(self) -> str:
         """The output of ``tolcost diff``."""
@@ -141,7 +143,7 @@ class CostComparison(Struct, frozen=True):
         return said.replace(EVERYWHERE, _THERE) if self.settled else said
 
 
-def _written(found: CostComparison, form: str) -> str:
+def _written(found: CostComparison, form: str, colour: bool, width: int | None) -> str:
     """Write a comparison in one of the formats."""
     if form == "json":
         return document("diff", _record(found))
@@ -150,7 +152,7 @@ def _written(found: CostComparison, form: str) -> str:
         from tolcost.show.html import document_page
 
         return document_page(f"{found.old} and {found.new}", write(blocks, "fragment"))
-    return write(blocks, form)
+    return write(blocks, form, colour, width)
 
 
 def said_of(claim: Claim, less_where: str = "", more_where: str = "") -> str:
@@ -171,7 +173,7 @@ def said_of(claim: Claim, less_where: str = "", more_where: str = "") -> str:
 
 def _blocks(found: CostComparison) -> Iterator[Section]:
     """Yield the verdict, then the figures that differ; equal figures are only counted."""
-    yield Lines((f"{found.old} -> {found.new}: {found.said}",))
+    yield Lines((news(f"{found.old} -> {found.new}: {found.said}", found.verdict),))
     differing = [row for row in found.rows if row.verdict != "same"]
     figures = [row for row in differing if not row.part]
     parts = [row for row in differing if row.part and row.metric != "macs"]
@@ -184,7 +186,8 @@ def _blocks(found: CostComparison) -> Iterator[Section]:
         counted = f"{same} {'figure is' if same == 1 else 'figures are'} the same"
         yield Lines((counted if differing else f"all {counted}",))
     reasons = dict.fromkeys(row.why for row in (found.whole, *figures) if row.why)
-    yield Facts((*(Fact("undecided", why) for why in reasons), *(Fact("note", note) for note in found.notes)))
+    undecided = (Fact("undecided", Caution(why)) for why in reasons)
+    yield Facts((*undecided, *(Fact("note", note) for note in found.notes)))
 
 
 def _table(
@@ -196,6 +199,7 @@ def _table(
     shown = list(rows) if key == "metric" else shown[:_MOST_PARTS]
     several = key == "part" and len({row.metric for row in rows if row.part != FUNCTIONS}) > 1
     at = f"at {point}" if point else "value"
+    most = max((abs(row.at[1] - row.at[0]) for row in rows if row.at), default=0)
     columns = (
         Column(key, title, "code"),
         Column("metric", "metric", shown=several),
@@ -205,44 +209,68 @@ def _table(
         Column("change", "change", "number", shown=point is not None),
         Column("verdict", "verdict"),
     )
-    yield ReportTable(columns, [(*_cells(row, key), _explained(row)) for row in shown])
+    yield ReportTable(columns, [(*_cells(row, key, most), _explained(row)) for row in shown])
     if len(rows) > len(shown):
         yield Lines((f"and {len(rows) - len(shown):,} more: --format json",))
 
 
-def _cells(row: FigureDifference, key: str) -> tuple[Cell, ...]:
+def _cells(row: FigureDifference, key: str, most: int) -> tuple[Cell, ...]:
     shown = time_text if is_time(row.metric) else si
     at = "" if row.at is None else f"{shown(row.at[0])} -> {shown(row.at[1])}"
     name = row.metric if key == "metric" or row.part == FUNCTIONS else row.part
-    return Code(name), row.metric, _form(row.old), _form(row.new), at, _percent(row)
+    return (
+        Code(name),
+        row.metric,
+        _form(row.old),
+        _form(row.new),
+        at,
+        _percent(row, most if key == "part" else 0),
+    )
 
 
-def _form(form: Poly) -> Code:
-    return Code(shortened(form, _FORM))
+def _form(form: Poly) -> Cell:
+    known = form.constant
+    return Code(text_of(form, grouped=True)) if known is not None else short_form(form, _FORM)
 
 
-def _percent(row: FigureDifference) -> Cell:
-    """Return the change as a percentage of the old figure."""
+def _percent(row: FigureDifference, most: int) -> Cell:
+    """Return the change as a percentage of the old figure, with its share of the largest change beside it."""
     if row.at is None or not any(row.at):
         return ""
+    share = float(Fraction(abs(row.at[1] - row.at[0]), most)) if most else None
     if not row.at[0]:
-        return Verdict("new", good=False)
+        return Verdict("new", False, share)
     part = Fraction(row.at[1] - row.at[0], row.at[0])
-    return Verdict(f"{float(part) * 100:+.1f} %", None if not part else part < 0)
+    return Verdict(f"{float(part) * 100:+.1f} %", None if not part else part < 0, share)
 
 
-def _explained(row: FigureDifference) -> str:
+def _explained(row: FigureDifference) -> Verdict:
+    """Return the verdict on a figure in words, with the kind of news that it is."""
     where = (("cheaper", row.less_where), ("costlier", row.more_where))
     said = ", ".join(f"{word} {text}" for word, text in where if text and text != EVERYWHERE)
-    if said:
-        return said
     words = (("less", row.less), ("more", row.more))
     points = [
         f"{word} at {lengths_text(witness.point) or 'every length'}"
         for word, witness in words
         if witness is not None
     ]
-    return f"{row.verdict}: {'; '.join(points)}" if points and row.verdict == "crosses" else row.verdict
+    crossing = f"{row.verdict}: {'; '.join(points)}" if points and row.verdict == "crosses" else row.verdict
+    return news(said or crossing, row.verdict)
+
+
+def news(text: str, relation: Relation) -> Verdict:
+    """Return a verdict in words: good news if it is never more, bad news if it is never less."""
+    if relation in _GOOD:
+        return Verdict(text, _GOOD[relation])
+    return Caution(text)
+
+
+_GOOD: Mapping[Relation, bool | None] = {
+    "same": None,
+    "cheaper": True,
+    "not costlier": True,
+    "costlier": False,
+}
 
 
 def _record(found: CostComparison) -> dict[str, Json]:

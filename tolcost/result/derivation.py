@@ -29,8 +29,9 @@ from tolcost.show.document import (
     text_of,
     write,
 )
+from tolcost.show.fit import BOLD, DIM, FitCell, FitColumn, cut_form, fit, paint
 from tolcost.show.tables import csv_text
-from tolcost.show.text import columns
+from tolcost.show.text import hanging, plain_table, text
 
 if TYPE_CHECKING:
     from tolcost.cost.second_opinion import Opinion
@@ -38,13 +39,20 @@ if TYPE_CHECKING:
 
 _WIDEST, _AROUND = 72, 12
 """Widths in characters: a longer formula is cut to the part that a step changes, with a margin around it."""
+_REASON = 16
+"""The least width of a reason beside a formula."""
 
 
-def derivation_text(derivation: Derivation, name: str, file: str) -> str:
+def derivation_text(
+    derivation: Derivation, name: str, file: str, colour: bool = False, width: int | None = None
+) -> str:
     """Write the chains of all named values, their sum, and the conditions under which they hold."""
     where = _holds_where(derivation, file)
-    told = [("holds where", *one) for one in where[:1]] + [("", *one) for one in where[1:]]
-    return chains_text(derivation, name, file) + (f"\n{columns(told)}\n" if told else "")
+    told = [["holds where", *one] for one in where[:1]] + [["", *one] for one in where[1:]]
+    cells = [[FitCell(said, style=DIM * (n == 2)) for n, said in enumerate(row)] for row in told]
+    held = fit([FitColumn()] * 3, cells, width, colour).lines
+    head = text((Heading(name, file),), colour, width)
+    return "\n".join((head, *chain_lines(derivation, file, colour, width), *held, *[""] * bool(held)))
 
 
 def _holds_where(derivation: Derivation, file: str) -> list[tuple[str, str]]:
@@ -55,18 +63,24 @@ def _holds_where(derivation: Derivation, file: str) -> list[tuple[str, str]]:
     ]
 
 
-def chains_text(derivation: Derivation, name: str, file: str) -> str:
-    """Write the chains of all named values, and their sum."""
+def chain_lines(
+    derivation: Derivation, file: str, colour: bool = False, width: int | None = None
+) -> list[str]:
+    """Write the chains of all named values, and their sum, with an empty line after each."""
+    lines: list[str] = []
     chains = _worth_showing(derivation)
-    lines = [f"{visible(name)}  {visible(file)}", ""]
     alike = [(chain, sum(1 for _ in same)) for chain, same in groupby(chains)]
     for chain, times in alike:
-        lines += [_title(chain) + (f"  ({times} times)" if times > 1 else ""), *_chain(chain, file), ""]
+        title = _title(chain) + (f"  ({times} times)" if times > 1 else "")
+        titles = [title] if width is None else hanging(title, width)
+        lines += [paint(line, BOLD * colour) for line in titles]
+        lines += [*_chain(chain, file, colour, width), ""]
     costly = [(chain, times) for chain, times in alike if chain.total != 0]
     if [times for _, times in costly] != [1]:
         parts = [f"{times}*{_title(chain)}" if times > 1 else _title(chain) for chain, times in costly]
-        lines += [f"{' + '.join(parts) or 'EOPs of the whole program'} = {_total(derivation)}", ""]
-    return "\n".join(lines)
+        whole = f"{' + '.join(parts) or 'EOPs of the whole program'} = {_total(derivation)}"
+        lines += [*([whole] if width is None else hanging(whole, width)), ""]
+    return lines
 
 
 def _worth_showing(derivation: Derivation) -> tuple[ValueDerivation, ...]:
@@ -76,7 +90,8 @@ def _worth_showing(derivation: Derivation) -> tuple[ValueDerivation, ...]:
     return tuple(kept)
 
 
-def _chain(chain: ValueDerivation, file: str) -> Iterator[str]:
+def _chain(chain: ValueDerivation, file: str, colour: bool, width: int | None) -> Iterator[str]:
+    """Write the steps of a chain; on a terminal a long formula continues below, and loses nothing."""
     texts = [visible(step.text_after) for step in chain.steps]
     before = ["", *texts][: len(texts)]
     steps: list[tuple[str, str, str]] = []
@@ -87,10 +102,22 @@ def _chain(chain: ValueDerivation, file: str) -> Iterator[str]:
         alike = list(same)  # equal steps in a row are shown as a single step
         often = f" ({len(alike)} times)" if len(alike) > 1 else ""
         steps.append((changed(alike[0][0], alike[-1][1]), where, f"{reason}{often}"))
-    width = max((len(text) for text, _, _ in steps if len(text) <= _WIDEST), default=0)
-    place_width = max((len(where) for _, where, _ in steps), default=0)
-    for text, where, reason in steps:
-        yield f"  = {text.ljust(width)}  {where.ljust(place_width)}  {reason}".rstrip()
+    if width is not None:
+        rows = [
+            [
+                FitCell(form, prefix="  = "),
+                FitCell(where, "number", style=DIM),
+                FitCell(reason, style=DIM, floor=_REASON),
+            ]
+            for form, where, reason in steps
+        ]
+        yield from fit([FitColumn()] * 3, rows, width, colour).lines
+        return
+    aligned = max((len(form) for form, _, _ in steps if len(form) <= _WIDEST), default=0)
+    places = max((len(where) for _, where, _ in steps), default=0)
+    for form, where, reason in steps:
+        said = paint(f"{where.ljust(places)}  {reason}".rstrip(), DIM * colour)
+        yield f"  = {form.ljust(aligned)}  {said}".rstrip()
 
 
 def changed(was: str, now: str) -> str:
@@ -107,9 +134,18 @@ def changed(was: str, now: str) -> str:
     start = next((n for n in range(most) if was[n] != now[n]), most)
     end = next((n for n in range(most - start) if was[-1 - n] != now[-1 - n]), most - start)
     first, last = max(start - _AROUND, 0), min(len(now) - end + _AROUND, len(now))
+    while 0 < first < len(now) and _is_inside(now, first):
+        first -= 1  # a number or a name stays whole
+    while 0 < last < len(now) and _is_inside(now, last):
+        last += 1
     middle = now[first:last] if was else now
-    cut = middle if len(middle) <= 2 * _WIDEST else f"{middle[: 2 * _WIDEST]}…"
+    cut = cut_form(middle, 2 * _WIDEST)
     return f"{'… ' if was and first else ''}{cut.strip()}{' …' if was and last < len(now) else ''}"
+
+
+def _is_inside(form: str, at: int) -> bool:
+    """Whether a position is inside of a number or a name."""
+    return all(letter.isalnum() or letter in "_." for letter in form[at - 1 : at + 1])
 
 
 def derivation_document(derivation: Derivation, name: str, file: str) -> Document:
@@ -176,7 +212,7 @@ def compare_counts(executed: RunCounts, values: Mapping[Symbol, int], analysis: 
         agree = agree and fits
         shown = "not known" if form is None else text_of(form, grouped=True)
         table.append((label, text_of(count, grouped=True), shown, "" if fits else "differs"))
-    return columns(table, right=(1, 2)) + "\n", agree
+    return plain_table(table[0], table[1:], right=(1, 2)) + "\n", agree
 
 
 def _counts(
@@ -213,13 +249,13 @@ _OPINION_COLUMNS = (
 )
 
 
-def write_opinions(found: Sequence[Opinions], form: str, colour: bool) -> str:
+def write_opinions(found: Sequence[Opinions], form: str, colour: bool, width: int | None) -> str:
     """Write sympy's derivations of some programs, beside those of tolcost."""
     if form == "json":
         return document("opinions", {"engine": "sympy", "programs": [_opinion_json(one) for one in found]})
     if form == "csv":
         return csv_text(_opinion_table([row for one in found for row in _opinion_rows(one)]))
-    return write(tuple(block for one in found for block in _opinion_document(one)), form, colour)
+    return write(tuple(block for one in found for block in _opinion_document(one)), form, colour, width)
 
 
 def _opinion_document(one: Opinions) -> Document:

@@ -67,27 +67,41 @@ class Sweep(Struct, frozen=True):
 
 
 def read_sweep(text: str) -> Sweep:
-    """Read ``seq=128..131072``: the first value, its doublings, and the last.
+    """Read ``seq=128..131072`` or ``seq=1,1024,8192``.
 
-    >>> read_sweep("seq=100..500").values
-    (100, 200, 400, 500)
+    >>> read_sweep("seq=100..500").values, read_sweep("seq=8192,1,1024").values
+    ((100, 200, 400, 500), (1, 1024, 8192))
     """
     name, _, values = text.rpartition("=")
     return Sweep(name, read_values(values, name))
 
 
 def read_values(text: str, name: str) -> tuple[int, ...]:
-    """Read ``128..131072``, the range of a length: the first value, its doublings, and the last."""
-    match, whole = re.fullmatch(r"([0-9]{1,30})\.\.([0-9]{1,30})", text), f"{name}={text}" if name else text
+    """Read the values of a length, separated by commas: numbers, and ranges such as ``128..131072``.
+
+    A range stands for its first value, its doublings, and its last.  The values are returned in order.
+
+    >>> read_values("1,4..20", "n")
+    (1, 4, 8, 16, 20)
+    """
+    found: set[int] = set()
+    for part in text.split(","):
+        found.update(_range(part.strip(), f"{name}={text}" if name else text, name))
+    return tuple(sorted(found))
+
+
+def _range(text: str, whole: str, name: str) -> tuple[int, ...]:
+    """Read a number, or a range with its doublings."""
+    match = re.fullmatch(r"([0-9]{1,30})(?:\.\.([0-9]{1,30}))?", text)
     if match is None or not name:
-        refuse("T0694", f"a sweep is NAME=FROM..TO, not {quoted(whole)}")
-    low, high = int(match[1]), int(match[2])
+        refuse("T0694", f"a sweep is NAME=FROM..TO or NAME=N,N,..., not {quoted(whole)}")
+    low, high = int(match[1]), int(match[2] or match[1])
     if not 1 <= low <= high:
-        refuse("T0694", f"a sweep goes from at least 1 upwards, not {quoted(whole)}")
+        refuse("T0694", f"a sweep has numbers from 1 on, and ranges go upwards: not {quoted(whole)}")
     values = [low]
     while values[-1] * 2 < high:
         values.append(values[-1] * 2)
-    return tuple(dict.fromkeys((*values, high)))
+    return (*values, high)
 
 
 def growths(

@@ -582,18 +582,59 @@ _BELONGS: Mapping[str, str] = {
 }
 
 
-def asked_by(place: Place) -> tuple[str, ...]:
-    """Return the names that ``--metric`` takes for reports of a kind.
+def asked_by(*places: Place) -> tuple[str, ...]:
+    """Return the names that ``--metric`` takes for reports of some kinds.
 
     >>> asked_by("program")
-    ('eops', 'flops', 'macs', 'bytes', 'span', 'index', 'atoms')
+    ('eops', 'flops', 'macs', 'bytes', 'depth', 'index', 'atoms')
     """
-    return tuple(dict.fromkeys(_BELONGS[metric.key] for metric in metrics_in(place)))
+    found = (metric for metric in METRICS if metric.stands.intersection(places))
+    return tuple(dict.fromkeys(NAMES.get(name := _BELONGS[metric.key], name) for metric in found))
+
+
+def metric_named(name: str, *places: Place) -> str | None:
+    """Return what ``--metric`` means by a name in reports of some kinds; None if they have no such metric.
+
+    A name is a key, a name in Python, a label, or the name of a group of metrics.  A metric of the same label
+    stands in for one that these reports do not have.
+
+    >>> metric_named("depth", "program"), metric_named("EOPs", "program"), metric_named("span", "model")
+    ('span', 'eops', 'depth')
+    >>> metric_named("intensity", "program"), metric_named("params", "program")
+    ('intensity', None)
+    """
+    there = [metric for metric in METRICS if metric.stands.intersection(places)]
+    if name in (_BELONGS[metric.key] for metric in there):
+        return name
+    low = name.lower()
+    label = next((metric.label.lower() for metric in METRICS if low == metric.key), low)
+    meant = (metric.key for metric in there if label in _names_of(metric) or low in _names_of(metric))
+    return next(meant, None)
+
+
+def _names_of(metric: Metric) -> tuple[str, ...]:
+    return metric.key, metric.python, metric.label.lower()
+
+
+def not_there(name: str, known: Sequence[str]) -> str:
+    """Explain why reports have no metric of a name: it is of other reports, or there is none."""
+    low = name.lower()
+    other = next((m for m in METRICS if low in (*_names_of(m), m.asked, m.column)), None)
+    place = next((place for place in _WHERE if other is not None and place in other.stands), None)
+    return f"is none of {', '.join(known)}" if place is None else f"is a figure of {_WHERE[place]}"
+
+
+_WHERE: Mapping[Place, str] = {
+    "program": "programs: tolcost analyze has it",
+    "model": "models: tolcost model has it",
+    "runs": "all runs of a model together: tolcost model --generate has it",
+}
+"""The kinds of reports, and the command for each."""
 
 
 def is_asked(key: str, metrics: frozenset[str] | None) -> bool:
-    """Whether a measure is among the metrics that were asked for; None asks for all."""
-    return metrics is None or _BELONGS.get(key, key) in metrics
+    """Whether a measure was asked for, by itself or with its group; None asks for all."""
+    return metrics is None or key in metrics or _BELONGS.get(key, key) in metrics
 
 
 GATE: Mapping[str, Metric] = {metric.key: metric for metric in METRICS if "gate" in metric.stands}

@@ -18,20 +18,22 @@ from tolcost.result.rows import TableRow, chosen, flat
 from tolcost.result.study import Located, size
 from tolcost.show.document import (
     UNKNOWN,
+    Caution,
     Cell,
     CellKind,
     Code,
     Column,
     Fact,
     Form,
-    Lines,
+    MoreNote,
     Remark,
     ReportTable,
     Section,
+    Verdict,
     cut,
     lengths_text,
 )
-from tolcost.show.shorten import MORE, Subterms, shortened, si, subterms
+from tolcost.show.shorten import MORE, Subterms, short_form, si, subterms
 
 BY = ("node", "op", "scope")
 COLUMNS = ("op", "type", "shape", "nodes", *AMOUNTS, "intensity", "share", "cumulative", "form")
@@ -43,6 +45,8 @@ _OF = {
     "node": ("op", "type", "shape", "eops", "share", "macs", "bytes", "parameters"),
     "scope": ("nodes", "eops", "share", "macs", "bytes", "parameters", "intensity"),
 }
+_DROPPED = {"form": 1, "intensity": 2, "parameters": 3}
+"""The columns of a usual table that are left out on a narrow terminal, in this order."""
 _FORM, _TITLE = 44, 36
 """The widest form and the widest title in a cell, in characters."""
 DEPTH = 2
@@ -134,7 +138,9 @@ class _Cells(Struct):
         kind: CellKind = "text" if name in ("op", "type", "shape", "form") or not numbers else "number"
         of = f" of {_TITLES.get(self.measure, self.measure)}" if self.measure != LEADING else ""
         title = f"{name}{of}" if name in ("share", "cumulative") else _TITLES.get(name, name)
-        return Column(name, title, "number" if name == "nodes" else kind)
+        drop = _DROPPED.get(name, 0) if self.view.columns is None else 0
+        is_name = name in ("op", "type")
+        return Column(name, title, "number" if name == "nodes" else kind, drop=drop, is_name=is_name)
 
     def amount(self, row: TableRow, name: str) -> int | None:
         """Return an amount at the point."""
@@ -150,7 +156,7 @@ class _Cells(Struct):
             case "form":
                 return self._form(row.amounts[LEADING])
             case "share":
-                return self._percent(self.amount(row, self.measure))
+                return self._percent(self.amount(row, self.measure), is_drawn=True)
             case "cumulative":
                 return "" if level else self._percent(self.passed)
             case "intensity":
@@ -158,11 +164,14 @@ class _Cells(Struct):
             case _:
                 return self._number(row.amounts[name], "B" if name == "bytes" else "")
 
-    def _percent(self, part: int | None) -> str:
-        return "" if part is None or not self.whole else f"{float(Fraction(part, self.whole)) * 100:.1f} %"
+    def _percent(self, part: int | None, is_drawn: bool = False) -> str:
+        if part is None or not self.whole:
+            return ""
+        share = float(Fraction(part, self.whole))
+        return Verdict(f"{share * 100:.1f} %", share=share if is_drawn else None)
 
     def _form(self, form: Form | None) -> Cell:
-        return UNKNOWN if form is None else Code(shortened(self.named.put(form), _FORM))
+        return Caution(UNKNOWN) if form is None else short_form(self.named.put(form), _FORM)
 
     def _number(self, form: Form | None, unit: str = "") -> Cell:
         if form is None:
@@ -174,7 +183,7 @@ class _Cells(Struct):
         value = self.at.value(form)
         if isinstance(value, int | Fraction):
             return si(value, unit, self.view.exact)
-        return UNKNOWN if value is None else Code(shortened(value, _FORM))
+        return Caution(UNKNOWN) if value is None else short_form(value, _FORM)
 
 
 # ---- the whole screen ------------------------------------------------------------------------
@@ -208,11 +217,10 @@ def model_blocks(
     named = subterms([form for form in forms if isinstance(form, Poly)])
     figures = _figures(cost, at, measures, named, view.exact)
     table = model_table(cost, at, view, rows, named)
-    cut = any(
-        isinstance(c, Code) and MORE in c.text for part in (figures, table) for r in part.rows for c in r
-    )
+    cells = (cell for part in (figures, table) for row in part.rows for cell in row)
+    cut = any(isinstance(cell, Code) and MORE in cell.text for cell in cells)
     yield from (figures, table)
-    yield Lines((*named.lets(), *([_CUT] if cut else [])))
+    yield MoreNote((*named.lets(), *([_CUT] if cut else [])), named.lets(), _CUT)
 
 
 def _figures(
@@ -235,14 +243,14 @@ def _figures(
 
 def _value(measure: Measure, value: Form | None, exact: bool) -> Cell:
     if measure.form is None:
-        return UNKNOWN
+        return Caution(UNKNOWN)
     if isinstance(value, int | Fraction):
         return si(value, "B" if measure.key in _BYTES else "", exact)
-    return "not defined here" if value is None else Code(shortened(value, _WIDTH // 2))
+    return Caution("not defined here") if value is None else short_form(value, _WIDTH // 2)
 
 
 def _form(form: Form | None, named: Subterms) -> Cell:
     """Write a form that fits; None for quotients and times, whose forms repeat those of other figures."""
     if form is None or isinstance(form, FormRatio | Duration):
         return None
-    return Code(shortened(named.put(form), _WIDTH))
+    return short_form(named.put(form), _WIDTH)

@@ -33,6 +33,7 @@ from tolcost.result.time import LimitChange, Times, error_of
 from tolcost.show.document import (
     UNKNOWN,
     Bar,
+    Caution,
     Cell,
     CellKind,
     Code,
@@ -119,7 +120,7 @@ def _json(costs: Sequence[Located], view: CostView) -> str:
 def _document(cost: Located, view: CostView, form: str) -> Iterator[Section]:
     """Yield the blocks of a report; the status comes first, but in text near the end."""
     study = cost.study
-    status = (Fact("status", cost.status),) if form != "text" else ()
+    status = (Fact("status", _standing_of(cost)),) if form != "text" else ()
     shown = _forms_shown(cost, view)
     types = study.types((lambda form: form) if shown else cost.value)
     yield Heading(study.name, study.file)
@@ -132,6 +133,7 @@ def _document(cost: Located, view: CostView, form: str) -> Iterator[Section]:
     else:
         yield Facts((*study.head(), *known, *status))
         yield _figures(cost, view)
+        yield Facts(tuple(_absent(cost, view)))
     if cost.times is not None:
         yield from time_blocks(cost, cost.times, view)
     yield Facts(tuple(_standing(cost, view, form)))
@@ -173,6 +175,18 @@ def measures_shown(cost: Located, view: CostView) -> Iterator[Measure]:
     for measure in cost.measures:
         if measure.key in ("weights", "time") or is_asked(measure.key, view.metrics):
             yield measure
+
+
+def _absent(cost: Located, view: CostView) -> Iterator[Fact]:
+    """Yield the metrics that were asked for and of which the program has no figure."""
+    for name in sorted(view.metrics or ()):
+        if not any(is_asked(measure.key, frozenset((name,))) for measure in cost.measures):
+            yield Fact(name, "none")
+
+
+def _standing_of(cost: Located) -> str:
+    """Return the status, marked as a caution unless figures are exact."""
+    return cost.status if cost.status == "exact" else Caution(cost.status)
 
 
 def _figures(cost: Located, view: CostView) -> FigureList:
@@ -222,7 +236,7 @@ def _standing(cost: Located, view: CostView, form: str) -> Iterator[Fact]:
     study, text = cost.study, form == "text"
     known = {} if _forms_shown(cost, view) else cost.point.values
     if text:
-        yield Fact("status", cost.status)
+        yield Fact("status", _standing_of(cost))
     ones = [s for s in study.symbols if s.kind == "length" and s not in known and s.lo == 1]
     if ones and study.kind == "program":
         yield Fact("lengths", f"{', '.join(s.name for s in ones)} >= 1")
@@ -310,7 +324,7 @@ def _bound(one: Requirement) -> tuple[Poly, int] | None:
 def _missing(cost: Located, most: int | None) -> Iterator[Fact]:
     found = cost.coverage.missing
     if found:
-        yield Fact("not costed")
+        yield Fact(Caution("not costed"))
     for item in found[:most]:
         waiting = "1 more node waits" if item.behind == 1 else f"{item.behind:,} more nodes wait"
         behind = f"; {waiting} for what it gives" if item.behind else ""
@@ -490,7 +504,7 @@ def _time_table(cost: Located, times: Times) -> ReportTable:
         Column("bound", "at least for this arithmetic, µs", kind),
         *([Column("predicted", "predicted, µs", kind)] if fitted else []),
         Column("by", "bound by"),
-        *([Column("error", "tested")] if fitted else []),
+        *([Column("error", "tested", drop=1)] if fitted else []),
     )
     rows = [_time_row(cost, title, own) for title, own in times.by_title().items()]
     longest = 3 if fitted else 2

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from importlib import import_module
-from typing import Literal, TypeAlias, TypeGuard
+from typing import Literal, Self, TypeAlias, TypeGuard
 
 from msgspec import Struct
 
@@ -321,16 +321,31 @@ class Bar(Struct, frozen=True, eq=False):
     most: int | None
 
 
+class ShortForm(Code, frozen=True, eq=False):
+    """A closed form as code at its usual length; text for a terminal writes as much of ``form`` as fits."""
+
+    form: Formula | str
+
+
 class Verdict(str):
-    """A word that is good news, bad news, or neither (None); formats with colours show the difference."""
+    """A word that is good news, bad news, or neither (None); formats with colours show the difference.
+
+    Text for a terminal draws a bar for ``share``, a number of at most 1.
+    """
 
     good: bool | None
+    share: float | None
 
-    def __new__(cls, text: str, good: bool | None = None) -> Verdict:
+    def __new__(cls, text: str, good: bool | None = None, share: float | None = None) -> Self:
         """Make a text that also carries the kind of news."""
         made = super().__new__(cls, text)
         made.good = good
+        made.share = share
         return made
+
+
+class Caution(Verdict):
+    """A word that something is a bound, undecided or not known, and so no exact figure."""
 
 
 class Remark(str):
@@ -358,6 +373,10 @@ class Column(Struct, frozen=True, eq=False):
     """Whether people see the column; the CSV has every column."""
     printed: bool = True
     """Whether the column is printed in LaTeX, where the width of a page is limited."""
+    drop: int = 0
+    """Which column is left out where a terminal is too narrow: 1 is the first, 0 never."""
+    is_name: bool = False
+    """Whether its cells are names, which are shortened from their beginnings; first columns always are."""
 
 
 class ReportTable(Struct, frozen=True, eq=False):
@@ -440,6 +459,16 @@ class Lines(Struct, frozen=True, eq=False):
     """Sentences, one per line."""
 
     rows: tuple[str, ...]
+
+
+class MoreNote(Lines, frozen=True, eq=False):
+    """Sentences, the last of which says where to find the rest of what was shortened.
+
+    Text shows ``always``, and ``note`` if something was shortened: more or less may fit a terminal.
+    """
+
+    always: tuple[str, ...] = ()
+    note: str = ""
 
 
 Section: TypeAlias = Heading | Facts | FigureList | ReportTable | Lines

@@ -20,7 +20,7 @@ from tolcost.cost.device import Duration
 from tolcost.cost.record import FormRatio
 from tolcost.cost.span import Depth
 from tolcost.cost.weights import Weighed
-from tolcost.show.document import Form, text_of
+from tolcost.show.document import Form, ShortForm, text_of
 
 _LEAST_SAVED, _MOST_NAMES = 16, 12
 _FEW = ("t", "u", "v")
@@ -137,6 +137,13 @@ def shortened(form: Form, width: int) -> str:
             return MORE
         case _:
             return text
+
+
+def short_form(form: Form, width: int) -> Form | ShortForm:
+    """Return a cell for a form that is usually as long as ``width``; a number stays whole."""
+    if isinstance(form, int | Fraction):
+        return form
+    return ShortForm(shortened(form, width), form)
 
 
 def _leading(form: Poly, width: int) -> str:

@@ -9,9 +9,9 @@ from tolcost.cli.output import extra
 
 @click.command()
 @click.option("--timeout", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True,
-              metavar="SECONDS", help="How long a call may take.")  # fmt: skip
+              metavar="SECONDS", help="The longest time of a call.")  # fmt: skip
 @click.option("--max-memory", default="4G", show_default=True, metavar="SIZE",
-              help="How much memory a call may take.")  # fmt: skip
+              help="The most memory of a call.")  # fmt: skip
 def command(timeout: float, max_memory: str) -> int:
     """Serve analyze, diff, explain, model, referee and operator as tools, over standard input and output.
 

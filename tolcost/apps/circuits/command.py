@@ -38,10 +38,12 @@ _TRIALS = 8
               show_default="json of a program, tol of a circuit",
               help="JSON, a graph for Graphviz, or a program.")  # fmt: skip
 @click.option("--same", "other", metavar="FILE",
-              help="Whether both are the same polynomials, by points modulo random primes.")  # fmt: skip
-@click.option("--trials", type=click.IntRange(1, 1000), show_default=str(_TRIALS), help="How many points.")
+              help="Test whether both compute the same polynomials.")  # fmt: skip
+@click.option(
+    "--trials", type=click.IntRange(1, 1000), show_default=str(_TRIALS), help="The number of random points."
+)
 @click.option("--seed", type=click.IntRange(0), show_default="another each time",
-              help="Where the random points start.")  # fmt: skip
+              help="The seed of the random points.")  # fmt: skip
 @options.dim_option
 @options.input_options
 @options.output_option
@@ -59,8 +61,8 @@ def command(
 ) -> int:
     """Write a program as a circuit or a circuit as a program, or compare two.
 
-    A circuit is a graph of functions, from elements of inputs to elements of outputs: a program at the
-    lengths given by --dim, or a file of JSON that this command wrote.
+    A circuit is a graph of functions, from elements of inputs to elements of outputs.  It is made from a
+    program at the lengths given by --dim, or read from JSON that this command wrote.
     """
     if not any(map(_is_program, (file, other or file))):
         options.refuse(("dims", "shapes", "attrs", "specs"), "for programs: a file of JSON has its lengths")

@@ -16,7 +16,7 @@ from tolcost.apps.fleet.table import Summary, check_lengths, many_written
 from tolcost.apps.fleet.task import SECONDS, Task
 from tolcost.cli import options
 from tolcost.cli.model import read_dims, read_shapes
-from tolcost.cli.output import INCOMPLETE, ProgressLine, deliver, deliver_bytes
+from tolcost.cli.output import INCOMPLETE, ProgressLine, deliver, deliver_bytes, screen
 from tolcost.result.model import Wanted
 
 FORMATS = ("text", "json", "md", "csv", "parquet")
@@ -41,18 +41,18 @@ class _Command(options.Command):
 )
 @options.files_argument("FILE.onnx...")
 @click.option("--dim", "dims", metavar="NAME=N", multiple=True,
-              help="A length, by its name or as INPUT[AXIS]; repeat for others.  Models without it keep "
+              help="A length, by its name or as INPUT[AXIS]; models without it keep "
               "their own.")  # fmt: skip
 @click.option("--shape", "shapes", metavar="INPUT=LENGTHS", multiple=True,
-              help="The shape of an input, in names, numbers and forms: x=n,3,224,32*w.")  # fmt: skip
+              help="The shape of an input, of names, numbers and forms: x=n,3,32*w.")  # fmt: skip
 @options.assume_option
 @click.option("--specs", metavar="DIR", multiple=True,
-              help="A folder of operators, such as DIR/my.domain/MyOp.tol, searched first.")  # fmt: skip
-@click.option("--allow-uncosted", is_flag=True, help="Exit with 0 though something is not costed.")
-@click.option("--jobs", "-j", type=click.IntRange(1, 256), help="How many processes.")
+              help="Search this folder first for operators: DIR/my.domain/MyOp.tol.")  # fmt: skip
+@click.option("--allow-uncosted", is_flag=True, help="Exit with 0 even if something is not costed.")
+@click.option("--jobs", "-j", type=click.IntRange(1, 256), help="Number of processes.")
 @click.option("--engine", type=click.Choice(ENGINES), default="processes",
-              help="What analyses the models: processes here, or workers of dask.")  # fmt: skip
-@click.option("--scheduler", metavar="ADDRESS", help="Of dask; without it, a cluster on this machine.")
+              help="Analyse models in processes here, or in workers of dask.")  # fmt: skip
+@click.option("--scheduler", metavar="ADDRESS", help="The scheduler of dask; without it, one starts here.")
 @options.format_option(FORMATS)
 @options.output_option
 def command(
@@ -70,8 +70,8 @@ def command(
 ) -> int:
     """Count what many models cost, as one table.
 
-    A folder means all models below it; patterns, addresses that fsspec knows and @LISTs of these are taken
-    too.  Limits of time and memory hold for each model.  Models that cannot be read are named.
+    FILE may also be a folder, a pattern, an address that fsspec reads, or @LIST, a file of these.  The
+    limits of time and memory apply to each model.  Models that cannot be read are named.
     """
     numbers, equal = options.equated(dims)
     wanted = Wanted(read_dims(numbers), read_shapes(shapes), assume=(*equal, *assume))
@@ -114,7 +114,7 @@ def studied_all(
         found = studied(task, sources, engine, tell, kept)
     check_lengths(found, task.wanted)
     if kept is None or output is None:
-        deliver(many_written(found, form), output, form)
+        deliver(many_written(found, form, *screen(form, output)), output, form)
     else:
         deliver_bytes(parquet(found), output)
         kept.unlink()

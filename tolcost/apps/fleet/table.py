@@ -12,18 +12,21 @@ from tolcost.result.model import ModelStudy, Wanted, of_model
 from tolcost.result.study import Located
 from tolcost.show.document import (
     UNKNOWN,
+    Caution,
     Cell,
     Code,
     Column,
     Json,
     Lines,
     ReportTable,
-    cut,
+    ShortForm,
+    Verdict,
     document,
     number,
     text_of,
     write,
 )
+from tolcost.show.fit import cut_form
 from tolcost.show.tables import csv_text
 
 _ADDED = tuple(metric.key for metric in metrics_in("fleet") if metric.of is not None)
@@ -102,7 +105,7 @@ _SHOWN = (
 _KEPT = ("file", "nodes", "costed", *keys_in("fleet"), "status", *(f"{key}_at" for key in _ADDED), "problem")
 
 
-def many_written(found: Sequence[Summary], form: str) -> str:
+def many_written(found: Sequence[Summary], form: str, colour: bool = False, width: int | None = None) -> str:
     """Write summaries in one of the formats."""
     match form:
         case "json":
@@ -124,8 +127,9 @@ def many_written(found: Sequence[Summary], form: str) -> str:
         case "md":
             return write((ReportTable(_SHOWN, [tuple(map(_coded, _SHOWN, _row(s))) for s in found]),), "md")
         case _:
-            short = [(_tail(s.file), *(cut(cell, _WIDEST, "…") for cell in _row(s)[1:])) for s in found]
-            return write((ReportTable(_SHOWN, short), Lines(tuple(_problems(found)))), "text")
+            table = ReportTable(_SHOWN, [_screen_row(s) for s in found])
+            problems = Lines(tuple(map(Caution, _problems(found))))
+            return write((table, problems), "text", colour, width)
 
 
 def _problems(found: Sequence[Summary]) -> Iterator[str]:
@@ -141,13 +145,17 @@ def _row(s: Summary) -> tuple[str, ...]:
     return (s.file, f"{s.nodes:,}", f"{s.costed:,}", *cells, s.status)
 
 
+def _screen_row(s: Summary) -> tuple[Cell, ...]:
+    """Return a row for a terminal: names and closed forms have their usual length, numbers are whole."""
+    if s.problem:
+        return (Code(s.file), *("" for _ in _SHOWN[1:-1]), Verdict(s.problem, good=False))
+    forms = (ShortForm(cut_form(form, _WIDEST), form) for form in _row(s)[3:-1])
+    status = s.status if s.status == "exact" else Caution(s.status)
+    return (Code(s.file), s.nodes, s.costed, *forms, status)
+
+
 def _coded(column: Column, cell: str) -> Cell:
     return Code(cell) if cell and column.kind == "code" else cell
-
-
-def _tail(file: str) -> str:
-    """Return the end of a path, which distinguishes files."""
-    return file if len(file) <= _WIDEST else f"…{file[1 - _WIDEST :]}"
 
 
 def _record(s: Summary) -> dict[str, Json]:

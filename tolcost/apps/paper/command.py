@@ -27,7 +27,7 @@ NEXT = "tolcost model examples/bert.onnx --device h200 --format html --output be
     ),
 )
 @click.option("--folder", default="reports", metavar="DIR", type=click.Path(file_okay=False, path_type=Path),
-              help="Where the reports are, and data/ with what was measured.")  # fmt: skip
+              help="The folder of the reports, and of data/ with measurements.")  # fmt: skip
 @click.option(
     "--check", "only_check", is_flag=True, help="Write nothing; exit with 1 if a file is out of date."
 )
@@ -35,9 +35,9 @@ NEXT = "tolcost model examples/bert.onnx --device h200 --format html --output be
 def command(folder: Path, only_check: bool, specs: tuple[str, ...]) -> int:
     """Write the reports on the paper: tables, charts, errata, and one HTML page with all of them.
 
-    What takes long or needs other tools is read back from data/ in the folder: the outcome of
-    `tolcost verify` and the counts of other programs.  Figures marked in a README beside the
-    folder are brought up to date.
+    Results that take long or need other tools are read from data/ in the folder: those of
+    `tolcost verify`, and the counts of other programs.  Marked figures in a README beside the folder
+    are updated.
     """
     reports = with_deep_stack(lambda: build_reports(folder, open_library(specs)))
     files = {folder / name: text for name, text in reports.files.items()}

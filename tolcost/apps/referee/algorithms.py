@@ -21,7 +21,7 @@ from tolcost.catalogue.cases import load_cases
 from tolcost.catalogue.listing import entries
 from tolcost.catalogue.specs import Library, open_library
 from tolcost.cli import options
-from tolcost.cli.output import deliver, with_progress
+from tolcost.cli.output import deliver, screen, with_progress
 from tolcost.diagnostics import quoted, refuse
 from tolcost.platform import with_deep_stack
 from tolcost.show.document import document
@@ -41,14 +41,19 @@ from tolcost.show.text import text
 def command(
     names: tuple[str, ...], is_verified: bool, specs: tuple[str, ...], form: str, output: str | None
 ) -> int:
-    """Compare algorithms for one operator, and show from which lengths on which is cheaper."""
-    written, is_right = with_deep_stack(lambda: _alternatives(names, is_verified, specs, form))
+    """Compare algorithms for an operator, and show for which lengths each is cheaper."""
+    seen = screen(form, output)
+    written, is_right = with_deep_stack(lambda: _alternatives(names, is_verified, specs, form, seen))
     deliver(written, output, form)
     return 0 if is_right else 1
 
 
 def _alternatives(
-    names: tuple[str, ...], is_verified: bool, specs: tuple[str, ...], form: str
+    names: tuple[str, ...],
+    is_verified: bool,
+    specs: tuple[str, ...],
+    form: str,
+    seen: tuple[bool, int | None],
 ) -> tuple[str, bool]:
     """Compare the algorithms of operators, or of all that have several; and return whether no test fails."""
     library, known = open_library(specs), operators_with_alternatives()
@@ -63,7 +68,7 @@ def _alternatives(
         "csv": lambda: csv_text(algorithms_table(found, tests)),
         "json": lambda: document("alternatives", alternatives_json(found, tests)),
         "md": lambda: markdown(tables(found, tests)),
-        "text": lambda: text(tuple(in_full(found, tests))),
+        "text": lambda: text(tuple(in_full(found, tests)), *seen),
     }
     return writers[form](), not any(said.failures for said in tests.values())
 

@@ -36,6 +36,7 @@ from tolcost.result.instances import OperatorInstance, command_of, lower_instanc
 from tolcost.result.judgement import order_of
 from tolcost.result.regions import EVERYWHERE, where_positive
 from tolcost.show.document import (
+    Caution,
     Cell,
     Code,
     Column,
@@ -287,7 +288,7 @@ ALGORITHMS = (
     Column("algorithm", "algorithm"),
     Column("eops", "EOPs", "form"),
     Column("standing", "beside the definition"),
-    Column("holds_where", "holds where", "code"),
+    Column("holds_where", "holds where", "code", drop=1),
     Column("tests", "node tests"),
     Column("about", "what it does"),
     Column("command", "shown by", "code", shown=False),
@@ -441,7 +442,7 @@ def standing_text(pair: AlgorithmCrossing | None) -> Verdict:
         case "crosses":
             return Verdict(f"{_side('fewer', pair.first_fewer)}; {_side('more', pair.second_fewer)}", None)
         case _:
-            return Verdict("undecided", None)
+            return Caution("undecided")
 
 
 def _side(word: str, where: str) -> str:

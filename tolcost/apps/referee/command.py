@@ -30,13 +30,13 @@ from tolcost.apps.referee.table import (
 )
 from tolcost.catalogue.specs import Library, open_library
 from tolcost.cli import options
-from tolcost.cli.output import deliver, with_progress
+from tolcost.cli.output import deliver, screen, with_progress
 from tolcost.diagnostics import refuse
 from tolcost.elaborate.inputs import PlainShapes
 from tolcost.platform import with_deep_stack
 from tolcost.result.instances import OperatorInstance
 from tolcost.show.document import ReportTable, write
-from tolcost.show.tables import csv_text, markdown
+from tolcost.show.tables import csv_text
 
 NEWS, UNDECIDED = 1, 3
 FORMATS = ("text", "md", "csv", "json")
@@ -78,13 +78,13 @@ FORMATS = ("text", "md", "csv", "json")
     "--times",
     type=click.IntRange(1, MOST_TIMES),
     show_default="1",
-    help="How often --formula counts all: 3 for a training step.",
+    help="How many times --formula counts everything: 3 for training.",
 )
 @click.option("--counts", type=click.Choice(METRICS), show_default="flops", help="What --formula counts.")
 @click.option("--shape", "shapes", metavar="NAME=LENGTHS", multiple=True, help="The shape of an input.")
 @click.option("--attr", "attrs", metavar="NAME=VALUE", multiple=True, help="The value of an attribute.")
 @options.specs_option
-@click.option("--witnesses", metavar="DIR", help="Instead, who counts what, from what a folder records.")
+@click.option("--witnesses", metavar="DIR", help="Show which tools count each operator, as recorded.")
 @options.format_option(FORMATS)
 @options.output_option
 def command(
@@ -105,10 +105,10 @@ def command(
 ) -> int:
     """Judge cost formulas: right, right by another convention, too high or too low, where, and why.
 
-    Without a name, all formulas that come with tolcost; a name or its beginning chooses among them; a
-    file has formulas of your own.  Exits with 1 where --formula is wrong by every convention, or where a
-    verdict on one of a file is not the one expected (equal, if nothing else is said), and with 3 where one
-    is not decided.
+    NAME, or the beginning of a name, selects formulas that come with tolcost; without one, all are
+    judged.  FILE has formulas of your own.  The exit code is 1 if --formula is wrong by every convention,
+    or a verdict of a file is not the expected one (equal, unless the file expects another), and 3 if a
+    verdict is undecided.
     """
     if (formula is None) != (operator is None and program is None) or (operator and program):
         raise click.UsageError("--formula goes together with --op or with --program")
@@ -128,7 +128,7 @@ def command(
         raise click.UsageError("--witnesses stands alone, as text, md or csv")
     library = open_library(specs)
     if witnesses is not None:
-        deliver(_table(_witnesses(witnesses, library), form), output, form)
+        deliver(_table(_witnesses(witnesses, library), form, *screen(form, output)), output, form)
         return 0
     if formula is not None:
         subject = _subject(operator, program, shapes, attrs, library)
@@ -142,7 +142,7 @@ def command(
     else:
         chosen = _chosen(names)
     found = with_deep_stack(lambda: _judged(chosen, library))
-    deliver(_written(found, form), output, form)
+    deliver(_written(found, form, *screen(form, output)), output, form)
     return _exit_code(found)
 
 
@@ -187,13 +187,11 @@ def _witnesses(folder: str, library: Library) -> ReportTable:
     return with_deep_stack(lambda: witnesses_table(gather(Path(folder), shipped, library)))
 
 
-def _table(table: ReportTable, form: str) -> str:
-    if form == "csv":
-        return csv_text(table)
-    return markdown((table,)) if form == "md" else write((table,), "text")
+def _table(table: ReportTable, form: str, colour: bool = False, width: int | None = None) -> str:
+    return csv_text(table) if form == "csv" else write((table,), form, colour, width)
 
 
-def _written(found: Sequence[Judgement], form: str) -> str:
+def _written(found: Sequence[Judgement], form: str, colour: bool, width: int | None) -> str:
     if form == "json":
         return verdicts_json(found)
     if form in ("csv", "md"):
@@ -201,7 +199,7 @@ def _written(found: Sequence[Judgement], form: str) -> str:
     sections = [section for one in found if len(found) <= 12 for section in in_full(one)]
     if len(found) > 12:
         sections.append(verdict_table(found))
-    return write((*sections, summary_line(found)), "text")
+    return write((*sections, summary_line(found)), "text", colour, width)
 
 
 def _exit_code(found: Sequence[Judgement]) -> int:

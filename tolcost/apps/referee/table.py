@@ -31,6 +31,7 @@ from tolcost.result.other_counts import (
     points,
 )
 from tolcost.show.document import (
+    Caution,
     Cell,
     Code,
     Column,
@@ -48,19 +49,19 @@ from tolcost.show.document import (
 )
 
 COLUMNS = (
-    Column("formula", "formula"),
-    Column("operator", "operator"),
-    Column("counts", "counts"),
-    Column("published", "published", "code"),
+    Column("formula", "formula", is_name=True),
+    Column("operator", "operator", is_name=True),
+    Column("counts", "counts", drop=6),
+    Column("published", "published", "code", drop=9),
     Column("verified", "verified", "form"),
     Column("verdict", "verdict"),
-    Column("reading", "right if"),
-    Column("leading", "leading term"),
-    Column("where", "where", "code"),
-    Column("holds_where", "verified where", "code"),
-    Column("witness", "smallest sizes that show it"),
-    Column("executed", "executed there"),
-    Column("forgets", "what it forgets"),
+    Column("reading", "right if", drop=2),
+    Column("leading", "leading term", drop=3),
+    Column("where", "where", "code", drop=8),
+    Column("holds_where", "verified where", "code", drop=7),
+    Column("witness", "smallest sizes that show it", drop=5),
+    Column("executed", "executed there", drop=1),
+    Column("forgets", "what it forgets", drop=4),
     Column("source", "source", shown=False),
     Column("checked", "held to its source by", shown=False),
     Column("about", "about", shown=False),
@@ -97,7 +98,7 @@ def _row(one: Judgement) -> tuple[Cell, ...]:
         formula.counts,
         Code(formula.text),
         one.ours,
-        Verdict(one.verdict, None if one.verdict == "undecided" else one.verdict in RIGHT_VERDICTS),
+        _verdict(one, one.verdict),
         "; ".join(one.reading),
         "right" if one.leading else "wrong",
         Code(where_text(one)),
@@ -111,6 +112,11 @@ def _row(one: Judgement) -> tuple[Cell, ...]:
         Code(command_for(formula.subject)),
         formula.expect or "",
     )
+
+
+def _verdict(one: Judgement, said: str) -> Verdict:
+    """Return a verdict in words, with the kind of news that it is."""
+    return Caution(said) if one.verdict == "undecided" else Verdict(said, one.verdict in RIGHT_VERDICTS)
 
 
 def where_text(one: Judgement) -> str:
@@ -185,7 +191,9 @@ def _verdict_facts(one: Judgement) -> Iterator[Fact]:
     mostly_right = one.leading and one.verdict not in RIGHT_VERDICTS
     said = one.verdict + (", in the leading term right" if mostly_right else "")
     told = one.formula.expect not in (None, "equal") or not one.expected
-    yield Fact("verdict", said, f"{one.formula.expect} is expected" if told and _listed(one) else "")
+    yield Fact(
+        "verdict", _verdict(one, said), f"{one.formula.expect} is expected" if told and _listed(one) else ""
+    )
     yield from (Fact("right if", words) for words in one.reading)
     if one.reading:
         yield Fact("else", one.order, f"counted as {one.formula.counts} are here")

@@ -18,7 +18,6 @@ from tolcost.execute.inputs import nested_array
 from tolcost.execute.values import Execution
 from tolcost.pipeline import analyze_lowered, lower, read_program
 from tolcost.platform import with_deep_stack
-from tolcost.result.metrics import asked_by
 from tolcost.result.program import program_study
 from tolcost.result.study import Located, locate_study
 from tolcost.result.view import FORMATS, CostView, written
@@ -34,17 +33,17 @@ if TYPE_CHECKING:
         'tolcost sql "select a, sum(b) from t where a > 3 group by a" --tables schema.toml',
         'tolcost sql "select * from t join u on t.k = u.k" --tables t.csv --tables u.csv --program',
         'tolcost sql "select count(*) from t where a > 3" --tables t.csv --run',
-        "tolcost sql query.sql --tables schema.toml --dim t=1000000",
+        "tolcost sql query.sql --tables schema.toml --dim orders=1000000",
     ),
 )
 @click.argument("query", metavar="QUERY|FILE.sql")
 @click.option("--tables", "files", metavar="FILE", multiple=True, required=True,
-              help="What the tables are: a .toml file of columns, or a .csv file for each.")  # fmt: skip
+              help="The tables: a .toml file of columns, or a .csv file for each.")  # fmt: skip
 @click.option("--program", "is_shown", is_flag=True, help="Print the program instead of what it costs.")
 @click.option("--run", "is_run", is_flag=True,
-              help="Run it on the rows of the .csv files, and count.")  # fmt: skip
+              help="Run the program on the rows of the .csv files, and count.")  # fmt: skip
 @options.dim_option
-@options.metric_option(asked_by("program"))
+@options.metric_option("program")
 @options.format_option(FORMATS)
 @options.output_option
 def command(
@@ -59,9 +58,9 @@ def command(
 ) -> int:
     """Translate a query into a program, and count what it costs.
 
-    A length is the number of rows of a table, and bears its name; z1, z2, ... are the numbers of rows that
-    conditions keep, in the order in which they stand in the program (--program). Text is a number: its place
-    among the texts of its column, sorted.
+    The number of rows of a table is a length, called like the table.  z1, z2, ... are the numbers of rows
+    that conditions keep, in the order of the program (--program).  A text is replaced by its rank among
+    the sorted texts of its column.
 
     Needs the extra `sql`: pip install 'tolcost[sql]'.
     """
