@@ -40,7 +40,7 @@ from tolcost.cost.record import NamedType
 from tolcost.diagnostics import quoted, refuse
 from tolcost.result.claims import NOTHING, SAME, Claim
 from tolcost.result.comparison import CostComparison, FigureDifference
-from tolcost.result.judgement import FormJudgement, judge_forms, unmet
+from tolcost.result.judgement import FormJudgement, judge_forms, telling, unmet
 from tolcost.result.lengths import InputPair, match_lengths, pairs_by_name, shaped
 from tolcost.result.metrics import AMOUNTS
 from tolcost.result.point import MOST_FACTS, facts_of
@@ -197,12 +197,25 @@ class _Comparing(Struct, frozen=True):
         return replace(_judged(row, statuses, self), at=self._values(was, now))
 
     def _at_allowed(self, row: FigureDifference) -> FigureDifference:
-        """Replace witnesses that violate a condition; where there is no other, the claim becomes unknown."""
-        less, more = self._allowed(row, row.less, -1), self._allowed(row, row.more, 1)
+        """Replace witnesses by telling ones; where none fulfils all conditions, the claim becomes unknown."""
+        shown = self._telling(row)
+        less, more = self._allowed(row, shown.less, -1), self._allowed(row, shown.more, 1)
         claim = Claim(
             row.claim.more and (True if more else None), row.claim.less and (True if less else None)
         )
         return replace(row, judged=FormJudgement(claim, more, less))
+
+    def _telling(self, row: FigureDifference) -> FormJudgement:
+        """Return the judgement with witnesses at the point that is shown, or nearest to it where it turns."""
+        judged, values = row.judged, self._values(row.old, row.new)
+        at = {s: n for s, n in (self.at or {}).items() if s in row.old.free | row.new.free}
+        if values is not None and values[0] != values[1]:
+            here, is_more = Witness(tuple(at.items()), values[1], values[0]), values[1] > values[0]
+            if judged.claim.more is not True or judged.claim.less is not True:
+                alone = judged.more if is_more else judged.less
+                return judged if alone is None else FormJudgement(judged.claim, *_sides(here, is_more))
+        typical = {**self.new.study.typical, **at}
+        return telling(judged, row.old, row.new, self.relied, typical, self.new.point.values)
 
     def _allowed(self, row: FigureDifference, shown: Witness | None, sign: int) -> Witness | None:
         point = {} if shown is None else dict(shown.point)
@@ -235,15 +248,16 @@ def compare(old: Located, new: Located, identical: bool = False) -> CostComparis
     if old.study.kind != new.study.kind:
         refuse("T0412", "a program cannot be compared with a model")
     matching = match(old, new)
-    there = at_example(new)
-    values = None if there is None else there.point.values
-    held = values if values is not None and _holds(old, matching, values) else None
-    now = _Comparing(old, new, matching, (), held, identical)
+    now = _Comparing(old, new, matching, (), None, identical)
     needed = [map_cond(one.condition, now.before) for one in old.study.needed]
     needed += [map_cond(one.condition, now.after) for one in new.study.needed]
     facts = (*matching.facts, *facts_of(needed))
     relied = (*matching.facts, *dict.fromkeys(needed))
-    now = replace(now, facts=facts, relied=relied, empty=not now.meet(facts))
+    there = at_example(new, relied)
+    values = None if there is None else there.point.values
+    held = values if values is not None and _holds(old, matching, values) else None
+    now = replace(now, facts=facts, relied=relied, at=held)
+    now = replace(now, empty=not now.meet(facts))
     before = {(part, metric): form for part, metric, form in old.compared()}
     after = {(part, metric): form for part, metric, form in new.compared()}
     sides = {"old": after.keys() - before.keys(), "new": before.keys() - after.keys()}
@@ -303,6 +317,10 @@ def _holds(old: Located, matching: Matching, values: Mapping[Symbol, int]) -> bo
             there[symbol] = evaluate(form, values)
     known = all(symbol in there for symbol in old.study.symbols if symbol.kind == "length")
     return known and all(one.holds(there) for one in old.study.needed)
+
+
+def _sides(witness: Witness, is_more: bool) -> tuple[Witness | None, Witness | None]:
+    return (witness, None) if is_more else (None, witness)
 
 
 def _words(there: Located) -> str:

@@ -232,7 +232,7 @@ def parts_compared(study: Study) -> dict[str, Poly]:
     groups = [
         group for group in (scopes if len(scopes) > 1 else study.operators) if group.figures.status in _TOLD
     ]
-    largest = sorted(groups, key=lambda group: -size(group.figures.eops, {}))[:_MOST_GROUPS]
+    largest = sorted(groups, key=lambda group: -size(group.figures.eops, study.typical))[:_MOST_GROUPS]
     return {group.title: group.figures.eops for group in largest if group.figures.eops.terms}
 
 

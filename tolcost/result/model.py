@@ -357,13 +357,19 @@ class ModelStudy(Study, dict=True, frozen=True):
         """Return the point of the general form at lengths given by name."""
         own = {s.name: s for s in self._settled_data()}
         own |= {s.name: s for form in self.cost.dimensions.values() for s in form.free}
-        put = self.assumed.put
-        equal = {
+        return locate(self.symbols, self.requirements, dims, own, self._equal(), self.assumed.put)
+
+    def ties(self) -> Mapping[Symbol, Poly]:
+        """Return lengths that equal forms in others, in the model or by assumption."""
+        return {**self._equal(), **self.assumed.put}
+
+    def _equal(self) -> dict[Symbol, Poly]:
+        """Return the lengths that the model makes equal to forms; conditions cover versions."""
+        return {
             symbol: form
             for symbol, form in self.cost.equal.items()
-            if symbol not in put and not is_version(symbol, form)  # conditions cover versions
+            if symbol not in self.assumed.put and not is_version(symbol, form)
         }
-        return locate(self.symbols, self.requirements, dims, own, equal, put)
 
 
 def _digits(form: Poly) -> str:

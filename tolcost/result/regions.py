@@ -359,8 +359,6 @@ _STEPS = (0, 1, 2, 3, 6, 7, 15, 31, 63, 127, 1023, 4095)
 """Offsets from the least lengths: from 1 they give small lengths and powers of two."""
 MOST_TRIED = 400
 """At most this many points are evaluated where nothing is proved."""
-_TELLING = (512, 128, 32, 8)
-"""Lengths of shapes that show how forms grow; the largest that fits is taken."""
 
 
 class Tried(Struct, frozen=True):
@@ -378,29 +376,6 @@ def try_shapes(old: Poly, new: Poly, facts: Sequence[Cond]) -> Iterator[Tried]:
             yield Tried(point, evaluate(old, point), evaluate(new, point))
         except (AlgebraBudget, NotInteger):
             continue
-
-
-def telling_shape(
-    old: Poly, new: Poly, facts: Sequence[Cond], sizes: Mapping[str, int] | None = None
-) -> Tried | None:
-    """Return a shape at which the second form is larger, of a size that shows growth, or with given lengths.
-
-    >>> from tolcost.algebra import length
-    >>> n, m = length("n"), length("m")
-    >>> telling_shape(n * m, n * m + n, (), {"m": 64})
-    Tried(point={m: 64, n: 512}, old=32768, new=33280)
-    """
-    points = admissible(old.free | new.free, facts)
-    every = (*points.chosen, *points.others)
-    known = {symbol: sizes[symbol.name] for symbol in every if sizes and symbol.name in sizes}
-    for size in _TELLING:
-        point = points.at((size - 1,) * len(points.chosen), size - 1, known, low=False)
-        try:
-            if point is not None and evaluate(new, point) > evaluate(old, point):
-                return Tried(point, evaluate(old, point), evaluate(new, point))
-        except (AlgebraBudget, NotInteger):
-            continue
-    return None
 
 
 def _admissible(symbols: Iterable[Symbol], facts: Sequence[Cond]) -> Iterator[Assignment]:
