@@ -44,7 +44,7 @@ from tolcost.result.judgement import FormJudgement, judge_forms, telling, unmet
 from tolcost.result.lengths import InputPair, match_lengths, pairs_by_name, shaped
 from tolcost.result.metrics import AMOUNTS
 from tolcost.result.point import MOST_FACTS, facts_of
-from tolcost.result.regions import EVERYWHERE, try_shapes, where_positive
+from tolcost.result.regions import EVERYWHERE, essential, sure_from, try_shapes, where_positive
 from tolcost.result.rows import TableRow, costs_nothing, gathered
 from tolcost.result.study import Located, at_example
 from tolcost.show.document import lengths_text
@@ -345,13 +345,41 @@ def _judged(
     judged = forms.of_costs(*statuses)
     claim = judged.claim
     decided = None not in (claim.more, claim.less)
+    less_where = where_positive(-gap, now.facts) if claim.less else ""
+    more_where = where_positive(gap, now.facts) if claim.more else ""
+    less_from, more_from = _line(less_where, -gap, now.facts), _line(more_where, gap, now.facts)
     return replace(
         row,
         judged=judged,
-        less_where=where_positive(-gap, now.facts) if claim.less else "",
-        more_where=where_positive(gap, now.facts) if claim.more else "",
+        less_where=less_where,
+        more_where=more_where,
+        less_from=less_from,
+        more_from=more_from,
+        turns=None if less_from or more_from or not decided else _turn(judged, gap, now),
         why="" if decided else _why(row.metric, row.claim, statuses, loose),
     )
+
+
+_READABLE = 24
+"""A region in several lengths is said by one of them, if one decides it, unless it has no more characters."""
+
+
+def _turn(judged: FormJudgement, gap: Poly, now: _Comparing) -> tuple[Symbol, int] | None:
+    """Return the length at which a verdict turns while others stay; None if one length decides it."""
+    if (
+        judged.less is None
+        or judged.more is None
+        or now.at is None
+        or len(essential(gap, now.facts).free) < 2
+    ):
+        return None
+    points = (judged.less.point, judged.more.point)
+    moved = [(s, n) for point in points for s, n in point if s in now.at and now.at[s] != n]
+    return moved[0] if len(moved) == 1 else None
+
+
+def _line(where: str, gap: Poly, facts: tuple[Cond, ...]) -> tuple[Symbol, int] | None:
+    return sure_from(gap, facts) if len(where) > _READABLE else None
 
 
 _BY_DATA = ", as data decides; a run counts what it is"

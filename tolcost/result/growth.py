@@ -38,7 +38,6 @@ from tolcost.result.study import (
     Located,
     Study,
     SweepRow,
-    at_example,
     locate_study,
     size,
 )
@@ -161,7 +160,7 @@ def _others(cost: Located, sweeps: Sequence[Sweep]) -> dict[str, int]:
 
 def _at_example(cost: Located, swept: Container[str]) -> dict[str, int]:
     """Return the lengths of the example that are neither given nor swept."""
-    example = at_example(cost)
+    example = cost.example
     told = {} if example is None else example.point.given
     return {name: value for name, value in told.items() if name not in cost.point.given and name not in swept}
 

@@ -31,6 +31,7 @@ from tolcost.algebra import (
     atom,
     bounds,
     cond_text,
+    data_symbol,
     evaluate,
     factored,
     ge,
@@ -39,6 +40,7 @@ from tolcost.algebra import (
     product_of,
     quoted,
     step_of,
+    substitute,
     symbols_of_cond,
 )
 from tolcost.algebra.points import Assignment, admissible, hold_at
@@ -98,6 +100,39 @@ def where_positive(difference: Poly, facts: tuple[Cond, ...] = ()) -> str:
         return ""
     text = region(difference, facts)
     return "" if text is None else f"where {text}"
+
+
+def sure_from(difference: Poly, facts: tuple[Cond, ...] = ()) -> tuple[Symbol, int] | None:
+    """Return a length and its value from which on a difference is positive, whatever the other lengths are.
+
+    The difference may be positive below that, too.  None if no length is proved to decide it.
+
+    >>> from tolcost.algebra import length
+    >>> s, d = length("s"), length("d")
+    >>> sure_from(s * (2 * d + 1) - 4 * d - 5), sure_from(s - d)
+    ((s, 4), None)
+    """
+    try:
+        rest = essential(difference, facts)
+        for symbol in sorted(rest.free, key=lambda symbol: symbol.key) if len(rest.free) > 1 else ():
+            low = None if symbol.lo is None else symbol.lo.constant
+            starts = [] if low is None else [low + step for step in _STEPS if step]
+            if any(symbol in end.free for s in rest.free for end in (s.lo, s.hi) if end is not None):
+                continue  # its range is part of what others mean
+            proved = bisect_left(starts, True, key=lambda start: _positive_from(rest, symbol, start, facts))
+            if proved < len(starts):
+                below = starts[proved - 1] if proved else starts[0] - 1
+                between = range(below + 1, starts[proved])
+                more = bisect_left(between, True, key=lambda n: _positive_from(rest, symbol, n, facts))
+                return symbol, below + 1 + more
+    except AlgebraBudget:
+        return None
+    return None
+
+
+def _positive_from(p: Poly, symbol: Symbol, start: int, facts: tuple[Cond, ...]) -> bool:
+    more = data_symbol(f"{symbol.name}_more", 0, None)
+    return _positive(substitute(p, {symbol: more + start}), facts)
 
 
 def _inequality(p: Poly) -> str | None:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Literal, Self, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -590,6 +590,11 @@ class Located(Struct, frozen=True, eq=False, dict=True):
         return all(
             is_nonnegative(p, facts) or ((found := self.number(p)) is not None and found >= 0) for p in full
         )
+
+    @cached_property
+    def example(self) -> Self | None:
+        """The cost at typical lengths that fulfil all conditions, or where it is; None if none are found."""
+        return at_example(self)
 
     @property
     def coverage(self) -> Coverage:
