@@ -215,7 +215,7 @@ class _Comparing(Struct, frozen=True):
                 alone = judged.more if is_more else judged.less
                 return judged if alone is None else FormJudgement(judged.claim, *_sides(here, is_more))
         typical = {**self.new.study.typical, **at}
-        return telling(judged, row.old, row.new, self.relied, typical, self.new.point.values)
+        return telling(judged, row.old, row.new, self.facts, typical, self.new.point.values)
 
     def _allowed(self, row: FigureDifference, shown: Witness | None, sign: int) -> Witness | None:
         point = {} if shown is None else dict(shown.point)

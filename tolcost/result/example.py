@@ -38,6 +38,8 @@ _MOST_MOVES = 24
 """At most this many lengths are moved: each move may take thousands of evaluations."""
 _MOST_DOUBLINGS = 24
 """A length is doubled or halved at most this often, in search of the point at which a verdict turns."""
+_MOST_WORK = 20_000
+"""At most this many facts are held against points while lengths are moved: about half a second."""
 _MOST_FULL = 64
 """At most this many values of a length are held against all conditions, not only the one that broke."""
 
@@ -110,6 +112,8 @@ class _Search(Struct):
     facts: tuple[Cond, ...]
     known: dict[Symbol, int]
     equations: dict[Poly, Cond] = field(default_factory=dict)
+    work: int = 0
+    """The facts that were held against points while lengths were moved."""
 
     def __post_init__(self) -> None:
         """Find the equations, which determine lengths."""
@@ -235,8 +239,12 @@ class _Search(Struct):
         full = 0
         for value in _around(self.wanted[symbol], *self._bounds(symbol, chosen, fact)):
             there = {**chosen, symbol: value}
+            self.work += 1
+            if self.work > _MOST_WORK:
+                return None
             if self.broken(there, (fact,)):
                 continue
+            self.work += len(self.facts)
             still = self.broken(there)
             if len(still) < len(broken) and set(still) <= set(broken):
                 return value

@@ -66,7 +66,7 @@ from tolcost.result.totals import (
     steps_of,
     total_figures,
 )
-from tolcost.show.document import UNKNOWN, Fact, Form, Json, form_at
+from tolcost.show.document import UNKNOWN, Fact, Form, Json, form_at, number
 
 _MOST_NAMED = 3
 _INCOMPLETE = {
@@ -610,11 +610,21 @@ def model_record(study: ModelStudy, cost: Located, metrics: frozenset[str] | Non
         ],
         **({"assumptions": list(study.assumed.texts)} if study.assumed.texts else {}),
         "by_data": [symbol.name for symbol in study.symbols if symbol.kind == "data"],
+        **_example_json(cost),
         **at_json(cost, totals),
         "by_op": [group_json(cost, group, "op", metrics) for group in cost.groups("op")],
         "by_scope": [group_json(cost, group, "scope", metrics) for group in cost.groups("scope")],
         "nodes": _nodes_json(study, cost, metrics),
     }
+
+
+def _example_json(cost: Located) -> dict[str, Json]:
+    """Return typical lengths, at which a report in text has its figures; nothing if no length is open."""
+    there = None if cost.point.complete else cost.example
+    if there is None:
+        return {}
+    dims: dict[str, Json] = {name: number(value) for name, value in sorted(there.point.given.items())}
+    return {"example": dims}
 
 
 def _condition_json(one: Requirement) -> Json:
