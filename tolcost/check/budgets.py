@@ -43,6 +43,7 @@ from tolcost.check.records import (
     LockEntry,
     file_of,
     is_metric,
+    metrics_known,
     timed,
 )
 from tolcost.check.verdicts import concluded, outcome_of, typical_of
@@ -59,8 +60,14 @@ _LIMIT = re.compile(r"(?P<metric>[a-z][a-z0-9_]*)\s*<=\s*(?P<limit>.+)", re.DOTA
 _SPAN = re.compile(r"(?P<number>[0-9][0-9_]{0,30}(?:\.[0-9]{1,30})?)\s*(?P<unit>[mnuµ]?s)")
 _SECONDS = {"s": 10**18, "ms": 10**15, "us": 10**12, "µs": 10**12, "ns": 10**9}
 """Units of time, in attoseconds."""
-_UNITS = {metric.amount: metric.key for metric in METRICS if metric.amount}
-_NAMED = "|".join(f"{unit}s?" if len(unit) > 1 else unit for unit in _UNITS)
+_UNITS = {
+    unit: metric.key
+    for metric in METRICS
+    if metric.amount
+    for unit in (metric.amount, f"{metric.amount}s")[: 1 if len(metric.amount) == 1 else 2]
+}
+"""Metrics by the units of amounts, also in the plural; the symbol of a unit has none."""
+_NAMED = "|".join(map(re.escape, _UNITS))
 _AMOUNT = re.compile(
     rf"(?P<number>[0-9][0-9_]{{0,30}}(?:\.[0-9]{{1,30}})?)\s*(?P<prefix>[kMGTP]|[KMGT]i)?(?P<unit>{_NAMED})"
 )
@@ -121,13 +128,17 @@ def read_budget(pattern: str, text: str) -> Budget:
         unit, bound = (metric, limit["limit"].strip()) if inner is None else _amount(inner, text)
         if unit != metric:
             raise _wrong(text, f"its unit is one of {unit}, not of {metric}")
+    elif limit is not None:
+        raise _wrong(text, f"there is no metric {quoted(limit['metric'])}", metrics_known())
     else:
         raise _wrong(text, "it is neither METRIC <= LIMIT nor an amount such as 2.5 GFLOP")
     return Budget(pattern, text, metric, bound, dims)
 
 
-def _wrong(text: str, reason: str) -> Rejected:
-    hint = "such as `eops <= 6*vol(x)` or `seq=4096: 2.5 GFLOP`"
+_SUCH_AS = "such as `eops <= 6*vol(x)` or `seq=4096: 2.5 GFLOP`"
+
+
+def _wrong(text: str, reason: str, hint: str = _SUCH_AS) -> Rejected:
     return Rejected(Diagnostic("T0712", f"the budget {quoted(text)} cannot be read: {reason}", hint=hint))
 
 
@@ -152,7 +163,7 @@ def _attoseconds(limit: str, budget: str) -> str:
 def _amount(match: re.Match[str], budget: str) -> tuple[str, str]:
     """Return the metric and the number of an amount, rounded down to whole units."""
     value = Fraction(match["number"].replace("_", "")) * _PREFIXES[match["prefix"] or ""]
-    return _UNITS[match["unit"].removesuffix("s")], str(value.numerator // value.denominator)
+    return _UNITS[match["unit"]], str(value.numerator // value.denominator)
 
 
 # ---- checking programs against budgets ------------------------------------------------------------

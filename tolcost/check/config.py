@@ -32,9 +32,8 @@ from typing import TypeAlias, cast
 
 from msgspec import Struct, field
 
-from tolcost.check.records import GATED, METRICS, TIMED, is_metric
+from tolcost.check.records import GATED, is_metric, metrics_known
 from tolcost.diagnostics import Diagnostic, Rejected, Source, Span, quoted, refuse
-from tolcost.platform import device_names
 
 FILE, PYPROJECT = "tolcost.toml", "pyproject.toml"
 MAX_BYTES = 1 << 20
@@ -241,8 +240,7 @@ def _metrics(mistakes: _Mistakes, table: Mapping[str, object]) -> Texts:
     asked = _texts(mistakes, table, "metrics", GATED)
     for name in asked:
         if not is_metric(name):
-            known = (*METRICS, *(f"{kind}_{device}" for device in device_names() for kind in TIMED))
-            mistakes.add(name, f"there is no metric {quoted(name)}", f"known are {', '.join(known)}")
+            mistakes.add(name, f"there is no metric {quoted(name)}", metrics_known())
     if not asked:
         mistakes.add("metrics", "`metrics` names no metric: the gate would compare nothing")
     return tuple(dict.fromkeys(asked))
