@@ -133,12 +133,12 @@ def test_a_mistake_is_typed_and_its_fix_taken(page: Browser) -> None:
 
 def test_a_slider_moves_the_number(page: Browser) -> None:
     page.run(PUT, "a", MATMUL.replace("reduse", "reduce"))
-    until(page, VALUE, str(2 * 16**3))
+    until(page, VALUE, str(2 * 1024**3))
     page.run(
         """const r = document.querySelector('#dims input[type=range][data-name=n]');
-        r.value = 100; r.dispatchEvent(new Event('input'))"""
+        r.value = 40; r.dispatchEvent(new Event('input'))"""
     )
-    until(page, VALUE, str(2 * 1024 * 16 * 16))
+    until(page, VALUE, str(2 * 16 * 1024 * 1024))
 
 
 def test_every_tab_shows_something(page: Browser) -> None:

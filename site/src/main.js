@@ -4,7 +4,6 @@ import { chart, short } from "./chart.js";
 import { applyFix, makeEditor, showCosts, showDiagnostics } from "./language.js";
 
 const $ = (id) => document.getElementById(id);
-const START = 16;
 const NAMES = { eops: "EOPs", flops: "FLOPs", macs: "MACs" };
 const state = { compare: false, dims: {}, sweep: null, tab: "derivation", views: {}, answers: {}, examples: [] };
 
@@ -138,7 +137,7 @@ const toSlider = (value) => Math.round(10 * Math.log2(Math.max(1, value)));
 const fromSlider = (place) => Math.round(2 ** (place / 10));
 
 function sliders(found) {
-  for (const name of found.symbols) state.dims[name] ??= START;
+  for (const name of found.symbols) state.dims[name] ??= found.example[name] ?? 1;
   if (!found.symbols.includes(state.sweep)) state.sweep = found.symbols[0] ?? null;
   if ($("dims").dataset.names === found.symbols.join()) return;
   $("dims").dataset.names = found.symbols.join();

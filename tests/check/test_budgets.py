@@ -83,7 +83,7 @@ def test_exceeded_for_every_shape(project: Project) -> None:
         "sum.tol\n"
         "  budget eops <= vol(x): exceeded\n"
         "    eops 2*n, allowed n\n"
-        "    at n=1: 2, allowed 1\n"
+        "    at n=1024: 2,048, allowed 1,024\n"
     )
     assert said.code == 1
 

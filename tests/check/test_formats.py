@@ -121,7 +121,7 @@ def test_junit_is_read_by_a_reader_of_junit(project: Project) -> None:
     assert (suite.tests, suite.failures, suite.errors) == (2, 1, 0)
     failed = [case for case in suite if case.result]
     assert failed[0].name == "sum.tol"
-    assert failed[0].result[0].message.startswith("costlier (never cheaper); was n, is 2*n; at n=512: ")
+    assert failed[0].result[0].message.startswith("costlier (never cheaper); was n, is 2*n; at n=1024: ")
 
 
 def test_github_has_at_most_ten_annotations() -> None:

@@ -71,6 +71,10 @@ def test_numbers_are_exact_and_grow() -> None:
     assert [row["at"] for row in found["growth"][:3]] == [1, 2, 4]
 
 
+def test_lengths_start_at_typical_ones() -> None:
+    assert ask(do="analyse", text=MATMUL)["example"] == {"n": 1024, "k": 1024, "m": 1024}
+
+
 def test_two_programs_are_compared_for_all_lengths() -> None:
     found = ask(do="compare", old=MATMUL, new=MATMUL.replace("mul(*, b[*, j])", "exp(mul(*, b[*, j]))"))
     assert (found["verdict"], found["said"]) == ("costlier", "more EOPs for all lengths")

@@ -301,3 +301,32 @@ def test_points_that_are_shown_are_such_that_both_allow(needs: str) -> None:
         assert shown is not None
         point = {symbol.name: value for symbol, value in shown.point}
         assert cost(point).eops == shown.left
+
+
+ATTENTION, CAUSAL = (
+    str(Path(tolcost.__file__).parents[1] / "specs" / "examples" / f"{name}.tol")
+    for name in ("attention", "causal_attention")
+)
+
+
+def test_a_verdict_is_said_by_one_length_if_one_decides_it() -> None:
+    found = tolcost.diff(ATTENTION, CAUSAL)
+    assert found.said == "fewer EOPs from s = 3 on, more for some lengths where s < 3"
+    old, new = (tolcost.analyze(file) for file in (ATTENTION, CAUSAL))
+    for d, w in product((1, 2, 5, 64, 4000), repeat=2):
+        for s in (3, 4, 9, 1024):
+            assert new(s=s, d=d, w=w).eops < old(s=s, t=s, d=d, w=w).eops
+    assert new(s=2, d=1, w=64).eops > old(s=2, t=2, d=1, w=64).eops  # so it is not from 2 on
+
+
+def test_a_comparison_is_shown_at_typical_lengths_and_where_it_turns() -> None:
+    found = tolcost.diff(ATTENTION, CAUSAL)
+    assert found.point == "d = 64, s = 1,024, w = 64"
+    whole = found.whole
+    assert whole.less is not None
+    assert whole.more is not None
+    assert {s.name: n for s, n in whole.less.point} == {"s": 1024, "d": 64, "w": 64}
+    assert {s.name: n for s, n in whole.more.point} == {"s": 1, "d": 64, "w": 64}
+    (divisions,) = (row for row in found.rows if row.metric == "div:R")
+    assert divisions.turns is not None
+    assert (divisions.turns[0].name, divisions.turns[1]) == ("w", 1)

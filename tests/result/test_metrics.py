@@ -83,10 +83,10 @@ def _rows(text: str) -> list[list[str]]:
 def test_it_stands_in_text_and_markdown(said: dict[str, Any]) -> None:
     assert _rows(said["text"]["out"]) == [["specimen", "n"]]
     assert _rows(said["numbers"]["out"]) == [["specimen", "7"]]
-    assert _rows(said["model"]["out"]) == [["specimen", "2.05", "k", "4*batch"]]
+    assert _rows(said["model"]["out"]) == [["specimen", "4", "4*batch"]]
     assert "| specimen | `n` |" in said["md"]["out"]
     table = said["model columns"]["out"].partition("operator")[2].split()
-    assert table[:4] == ["specimen", "Greater", "2.05", "k"]
+    assert table[:3] == ["specimen", "Greater", "4"]
     assert _rows(said["diff"]["out"])[0][:3] == ["specimen", "n", "2*n"]
 
 

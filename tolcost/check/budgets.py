@@ -46,7 +46,7 @@ from tolcost.check.records import (
     metrics_known,
     timed,
 )
-from tolcost.check.verdicts import concluded, outcome_of
+from tolcost.check.verdicts import concluded, outcome_of, typical_of
 from tolcost.diagnostics import Diagnostic, Rejected, Span, quoted, refuse
 from tolcost.result.claims import Relation
 from tolcost.result.metrics import METRICS
@@ -206,7 +206,9 @@ def _held(budget: Budget, entry: LockEntry) -> HeldBudget:
     given = _given(budget, entry, both.new)
     facts = _facts(budget, entry, both.facts, given)
     actual, limit = put(actual, given), put(limit, given)
-    outcome = concluded("exact", figure.status, outcome_of(limit, actual, facts))
+    outcome = concluded(
+        "exact", figure.status, outcome_of(limit, actual, facts, typical=typical_of(entry, both))
+    )
     if facts and not any(try_shapes(limit, actual, facts)):
         return blank
     names = display_names(actual.free | limit.free)

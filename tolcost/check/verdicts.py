@@ -26,7 +26,7 @@ from tolcost.algebra import (
     total_of,
 )
 from tolcost.algebra.parse import parse_text
-from tolcost.check.matching import Joint, joints, renamed
+from tolcost.check.matching import Joint, joints, renamed, shaped_inputs
 from tolcost.check.records import (
     CERTAINTY,
     KINDS,
@@ -42,8 +42,9 @@ from tolcost.check.records import (
 )
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.result.claims import NOTHING, Claim, Relation
-from tolcost.result.judgement import FormJudgement, judge_forms, unmet
-from tolcost.result.regions import Tried, region, telling_shape, try_shapes
+from tolcost.result.judgement import FormJudgement, judge_forms, telling, unmet
+from tolcost.result.regions import Tried, region, try_shapes
+from tolcost.result.typical import typical_lengths
 
 _UNPROVED = "not proved for every shape"
 _NEVER_CHEAPER = "never cheaper; no shape was found at which it is costlier"
@@ -68,7 +69,7 @@ def judge(
 ) -> CostChange:
     """Judge the change of one figure of a program; counts are the contributions of its parts, old and new.
 
-    The example of a bad change is at ``sizes``, or else at lengths that show how the figure grows.
+    The example of a change is at ``sizes``, or else at typical lengths, or at those nearest where it turns.
     """
     before, after = old.figure(metric), new.figure(metric)
     if before is None or after is None:
@@ -83,10 +84,20 @@ def judge(
         when = "any more" if after.status == "unknown" else "before"
         return replace(found, kind="undecided", notes=(f"the figure is not known {when}",))
     counts = old_counts, new_counts
-    ways = [_compared(found, before, after, both, *counts, sizes, as_it_was) for both in _together(old, new)]
+    ways = [
+        _compared(found, before, after, new, both, *counts, sizes, as_it_was) for both in _together(old, new)
+    ]
     worst = min(ways, key=lambda change: KINDS.index(change.kind))
     note = "inputs changed places: by place and by name they are not the same"
     return worst if len(ways) == 1 else replace(worst, notes=(*worst.notes, note))
+
+
+def typical_of(entry: LockEntry, both: Joint) -> Mapping[Symbol, int]:
+    """Return the typical values of the lengths of an entry."""
+    inputs = shaped_inputs(entry, both.new)
+    shapes = (form for one in inputs for shape in one.shapes for form in shape)
+    symbols = {symbol for form in (*both.new.values(), *shapes) for symbol in form.free}
+    return typical_lengths(symbols, inputs, both.facts)
 
 
 def _text(figure: LockedFigure | None) -> str:
@@ -111,6 +122,7 @@ def _compared(
     found: CostChange,
     before: LockedFigure,
     after: LockedFigure,
+    found_in: LockEntry,
     both: Joint,
     old_counts: Sequence[Poly],
     new_counts: Sequence[Poly],
@@ -125,7 +137,7 @@ def _compared(
             return replace(found, kind="undecided", notes=(*both.notes, f"{_ALIKE} {told}"))
         if both.empty or (both.differs and both.facts and not any(try_shapes(old, new, both.facts))):
             return replace(found, kind="undecided", notes=(*both.notes, _NO_SHAPE))
-        forms = outcome_of(old, new, both.facts, (old, new, *known))
+        forms = outcome_of(old, new, both.facts, (old, new, *known), typical_of(found_in, both), sizes)
     except AlgebraBudget as error:
         return replace(found, kind="undecided", notes=(*both.notes, f"it takes too much algebra: {error}"))
     # equal bounds of an unchanged source bound the same cost, however the entries name their lengths
@@ -134,9 +146,6 @@ def _compared(
     outcome = _each_with_its_own(outcome) if both.resized else outcome
     if outcome.region is not None and (new - old).free & both.apart:  # its old and new values are unrelated
         outcome = undecided(*outcome.notes)
-    if outcome.kind in ("costlier", "crosses") and (outcome.region is None or outcome.region.exact):
-        shown = telling_shape(old, new, both.facts, sizes)
-        outcome = outcome if shown is None else replace(outcome, example=_first((shown,)))
     return replace(
         found,
         kind=outcome.kind,
@@ -210,15 +219,28 @@ def undecided(*notes: str) -> Compared:
     return Compared(FormJudgement(NOTHING), notes=notes)
 
 
-def outcome_of(old: Poly, new: Poly, facts: tuple[Cond, ...] = (), counts: Sequence[Poly] = ()) -> Compared:
+def outcome_of(
+    old: Poly,
+    new: Poly,
+    facts: tuple[Cond, ...] = (),
+    counts: Sequence[Poly] = (),
+    typical: Mapping[Symbol, int] | None = None,
+    sizes: Mapping[str, int] | None = None,
+) -> Compared:
     """Compare two expressions for every admissible shape; ``counts`` are never negative, which helps proofs.
+
+    Examples are at ``sizes``, or at ``typical`` lengths, or at those nearest where the verdict turns.
 
     >>> n = parse_text("n")
     >>> found = outcome_of(64 * n, n * n)
     >>> found.kind, found.region.text, found.example.at
-    ('crosses', 'n > 64', 'n=100')
+    ('crosses', 'n > 64', 'n=65')
     """
     judged = judge_forms(old, new, facts, counts)
+    if judged.more or judged.less:
+        names = display_names(old.free | new.free)
+        known = {symbol: sizes[name] for symbol, name in names.items() if sizes and name in sizes}
+        judged = telling(judged, old, new, facts, typical or {}, known)
     more, less = _example(judged.more), _example(judged.less)
     if judged.relation in ("same", "cheaper", "costlier"):
         return Compared(judged, example=more or less)

@@ -40,11 +40,11 @@ from tolcost.cost.record import NamedType
 from tolcost.diagnostics import quoted, refuse
 from tolcost.result.claims import NOTHING, SAME, Claim
 from tolcost.result.comparison import CostComparison, FigureDifference
-from tolcost.result.judgement import FormJudgement, judge_forms, unmet
+from tolcost.result.judgement import FormJudgement, judge_forms, telling, unmet
 from tolcost.result.lengths import InputPair, match_lengths, pairs_by_name, shaped
 from tolcost.result.metrics import AMOUNTS
 from tolcost.result.point import MOST_FACTS, facts_of
-from tolcost.result.regions import EVERYWHERE, try_shapes, where_positive
+from tolcost.result.regions import EVERYWHERE, essential, sure_from, try_shapes, where_positive
 from tolcost.result.rows import TableRow, costs_nothing, gathered
 from tolcost.result.study import Located, at_example
 from tolcost.show.document import lengths_text
@@ -197,12 +197,25 @@ class _Comparing(Struct, frozen=True):
         return replace(_judged(row, statuses, self), at=self._values(was, now))
 
     def _at_allowed(self, row: FigureDifference) -> FigureDifference:
-        """Replace witnesses that violate a condition; where there is no other, the claim becomes unknown."""
-        less, more = self._allowed(row, row.less, -1), self._allowed(row, row.more, 1)
+        """Replace witnesses by telling ones; where none fulfils all conditions, the claim becomes unknown."""
+        shown = self._telling(row)
+        less, more = self._allowed(row, shown.less, -1), self._allowed(row, shown.more, 1)
         claim = Claim(
             row.claim.more and (True if more else None), row.claim.less and (True if less else None)
         )
         return replace(row, judged=FormJudgement(claim, more, less))
+
+    def _telling(self, row: FigureDifference) -> FormJudgement:
+        """Return the judgement with witnesses at the point that is shown, or nearest to it where it turns."""
+        judged, values = row.judged, self._values(row.old, row.new)
+        at = {s: n for s, n in (self.at or {}).items() if s in row.old.free | row.new.free}
+        if values is not None and values[0] != values[1]:
+            here, is_more = Witness(tuple(at.items()), values[1], values[0]), values[1] > values[0]
+            if judged.claim.more is not True or judged.claim.less is not True:
+                alone = judged.more if is_more else judged.less
+                return judged if alone is None else FormJudgement(judged.claim, *_sides(here, is_more))
+        typical = {**self.new.study.typical, **at}
+        return telling(judged, row.old, row.new, self.facts, typical, self.new.point.values)
 
     def _allowed(self, row: FigureDifference, shown: Witness | None, sign: int) -> Witness | None:
         point = {} if shown is None else dict(shown.point)
@@ -235,15 +248,16 @@ def compare(old: Located, new: Located, identical: bool = False) -> CostComparis
     if old.study.kind != new.study.kind:
         refuse("T0412", "a program cannot be compared with a model")
     matching = match(old, new)
-    there = at_example(new)
-    values = None if there is None else there.point.values
-    held = values if values is not None and _holds(old, matching, values) else None
-    now = _Comparing(old, new, matching, (), held, identical)
+    now = _Comparing(old, new, matching, (), None, identical)
     needed = [map_cond(one.condition, now.before) for one in old.study.needed]
     needed += [map_cond(one.condition, now.after) for one in new.study.needed]
     facts = (*matching.facts, *facts_of(needed))
     relied = (*matching.facts, *dict.fromkeys(needed))
-    now = replace(now, facts=facts, relied=relied, empty=not now.meet(facts))
+    there = at_example(new, relied)
+    values = None if there is None else there.point.values
+    held = values if values is not None and _holds(old, matching, values) else None
+    now = replace(now, facts=facts, relied=relied, at=held)
+    now = replace(now, empty=not now.meet(facts))
     before = {(part, metric): form for part, metric, form in old.compared()}
     after = {(part, metric): form for part, metric, form in new.compared()}
     sides = {"old": after.keys() - before.keys(), "new": before.keys() - after.keys()}
@@ -305,6 +319,10 @@ def _holds(old: Located, matching: Matching, values: Mapping[Symbol, int]) -> bo
     return known and all(one.holds(there) for one in old.study.needed)
 
 
+def _sides(witness: Witness, is_more: bool) -> tuple[Witness | None, Witness | None]:
+    return (witness, None) if is_more else (None, witness)
+
+
 def _words(there: Located) -> str:
     names = {symbol.name for symbol in there.study.symbols}
     return lengths_text(sorted((name, value) for name, value in there.point.dims.items() if name in names))
@@ -327,13 +345,41 @@ def _judged(
     judged = forms.of_costs(*statuses)
     claim = judged.claim
     decided = None not in (claim.more, claim.less)
+    less_where = where_positive(-gap, now.facts) if claim.less else ""
+    more_where = where_positive(gap, now.facts) if claim.more else ""
+    less_from, more_from = _line(less_where, -gap, now.facts), _line(more_where, gap, now.facts)
     return replace(
         row,
         judged=judged,
-        less_where=where_positive(-gap, now.facts) if claim.less else "",
-        more_where=where_positive(gap, now.facts) if claim.more else "",
+        less_where=less_where,
+        more_where=more_where,
+        less_from=less_from,
+        more_from=more_from,
+        turns=None if less_from or more_from or not decided else _turn(judged, gap, now),
         why="" if decided else _why(row.metric, row.claim, statuses, loose),
     )
+
+
+_READABLE = 24
+"""A region in several lengths is said by one of them, if one decides it, unless it has no more characters."""
+
+
+def _turn(judged: FormJudgement, gap: Poly, now: _Comparing) -> tuple[Symbol, int] | None:
+    """Return the length at which a verdict turns while others stay; None if one length decides it."""
+    if (
+        judged.less is None
+        or judged.more is None
+        or now.at is None
+        or len(essential(gap, now.facts).free) < 2
+    ):
+        return None
+    points = (judged.less.point, judged.more.point)
+    moved = [(s, n) for point in points for s, n in point if s in now.at and now.at[s] != n]
+    return moved[0] if len(moved) == 1 else None
+
+
+def _line(where: str, gap: Poly, facts: tuple[Cond, ...]) -> tuple[Symbol, int] | None:
+    return sure_from(gap, facts) if len(where) > _READABLE else None
 
 
 _BY_DATA = ", as data decides; a run counts what it is"

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from msgspec import Struct
 
-from tolcost.algebra import Poly, Witness, to_text
+from tolcost.algebra import Poly, Symbol, Witness, quoted, to_text
 from tolcost.cost.device import is_time, time_text
 from tolcost.result.claims import Claim, Relation
 from tolcost.result.judgement import FormJudgement
@@ -61,6 +61,11 @@ class FigureDifference(Struct, frozen=True):
     less_where: str = ""
     more_where: str = ""
     """The exact regions where it is less and where it is more, in words; empty if there are none known."""
+    less_from: tuple[Symbol, int] | None = None
+    more_from: tuple[Symbol, int] | None = None
+    """A length and its value from which on it is less, or more, whatever the other lengths are."""
+    turns: tuple[Symbol, int] | None = None
+    """The length, and its value nearest to that shown, at which the verdict is another, if all decide it."""
     at: tuple[int, int] | None = None
     """Its old and new values at the point that the comparison shows."""
     why: str = ""
@@ -70,6 +75,15 @@ class FigureDifference(Struct, frozen=True):
     def claim(self) -> Claim:
         """Whether it is more somewhere, and whether it is less."""
         return self.judged.claim
+
+    @property
+    def regions(self) -> tuple[str, str]:
+        """Where it is less and where it is more, in words for readers: by one length if one decides it."""
+        if self.less_from is not None:
+            return _from(self.less_from), self.more_where and _below(self.less_from)
+        if self.more_from is not None:
+            return self.less_where and _below(self.more_from), _from(self.more_from)
+        return self.less_where, self.more_where
 
     @property
     def less(self) -> Witness | None:
@@ -139,8 +153,16 @@ class CostComparison(Struct, frozen=True):
     @property
     def said(self) -> str:
         """The verdict on the whole, in a sentence."""
-        said = said_of(self.whole.claim, self.whole.less_where, self.whole.more_where)
+        said = said_of(self.whole.claim, *self.whole.regions)
         return said.replace(EVERYWHERE, _THERE) if self.settled else said
+
+
+def _from(line: tuple[Symbol, int]) -> str:
+    return f"from {quoted(line[0].name)} = {line[1]:,} on"
+
+
+def _below(line: tuple[Symbol, int]) -> str:
+    return f"for some lengths where {quoted(line[0].name)} < {line[1]:,}"
 
 
 def _written(found: CostComparison, form: str, colour: bool, width: int | None) -> str:
@@ -246,8 +268,10 @@ def _percent(row: FigureDifference, most: int) -> Cell:
 
 def _explained(row: FigureDifference) -> Verdict:
     """Return the verdict on a figure in words, with the kind of news that it is."""
-    where = (("cheaper", row.less_where), ("costlier", row.more_where))
+    where = zip(("cheaper", "costlier"), row.regions, strict=True)
     said = ", ".join(f"{word} {text}" for word, text in where if text and text != EVERYWHERE)
+    if said and row.turns is not None:
+        said = f"{said}, turns at {lengths_text([(row.turns[0].name, row.turns[1])])}"
     words = (("less", row.less), ("more", row.more))
     points = [
         f"{word} at {lengths_text(witness.point) or 'every length'}"

@@ -38,7 +38,6 @@ from tolcost.result.study import (
     Located,
     Study,
     SweepRow,
-    at_example,
     locate_study,
     size,
 )
@@ -175,7 +174,7 @@ def _others(cost: Located, sweeps: Sequence[Sweep]) -> dict[str, int]:
 
 def _at_example(cost: Located, swept: Container[str]) -> dict[str, int]:
     """Return the lengths of the example that are neither given nor swept."""
-    example = at_example(cost)
+    example = cost.example
     told = {} if example is None else example.point.given
     return {name: value for name, value in told.items() if name not in cost.point.given and name not in swept}
 
@@ -246,7 +245,7 @@ def parts_compared(study: Study) -> dict[str, Poly]:
     groups = [
         group for group in (scopes if len(scopes) > 1 else study.operators) if group.figures.status in _TOLD
     ]
-    largest = sorted(groups, key=lambda group: -size(group.figures.eops, {}))[:_MOST_GROUPS]
+    largest = sorted(groups, key=lambda group: -size(group.figures.eops, study.typical))[:_MOST_GROUPS]
     return {group.title: group.figures.eops for group in largest if group.figures.eops.terms}
 
 

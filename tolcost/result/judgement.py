@@ -8,7 +8,7 @@ bounds, the table in ``claims`` decides what follows for the costs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, combinations
 
 from msgspec import Struct
@@ -28,14 +28,17 @@ from tolcost.algebra import (
     is_nonnegative,
     prove,
     substitute,
+    symbols_of_cond,
     witness_at,
 )
-from tolcost.algebra.points import Assignment, hold_at
+from tolcost.algebra.points import Assignment, bounds_first, hold_at
 from tolcost.algebra.poly import Relu
 from tolcost.certainty import Certainty
 from tolcost.diagnostics import InternalError
 from tolcost.result.claims import Claim, Relation, claim_of, conclude
+from tolcost.result.example import nearest_where
 from tolcost.result.regions import proportion, sign_of, signs_of_one, try_shapes
+from tolcost.result.typical import OTHER
 
 
 class FormJudgement(Struct, frozen=True):
@@ -79,6 +82,45 @@ def judge_forms(
     """
     order = order_of(new, old, facts, counts)
     return FormJudgement(claim_of(order), order.above, order.below)
+
+
+def telling(
+    judged: FormJudgement,
+    old: Poly,
+    new: Poly,
+    facts: Sequence[Cond],
+    typical: Mapping[Symbol, int],
+    known: Mapping[Symbol, int] | None = None,
+) -> FormJudgement:
+    """Return a judgement whose shapes are typical, or the nearest to typical ones, where the verdict turns.
+
+    A shape that a proof found is kept only where there is no difference near typical shapes.
+
+    >>> from tolcost.algebra import length, the_symbol
+    >>> n = length("n")
+    >>> found = telling(judge_forms(64 * n, n * n), 64 * n, n * n, (), {the_symbol(n): 1024})
+    >>> found.more.point, found.less.point
+    (((n, 1024),), ((n, 63),))
+    """
+    every = bounds_first(
+        {*old.free, *new.free, *(symbol for fact in facts for symbol in symbols_of_cond(fact))}
+    )
+    usual = dict.fromkeys(every, OTHER.value)
+    wanted = {s: typical.get(s, n) for s, n in {**dict.fromkeys(typical, 0), **usual}.items() if s in usual}
+    free = {symbol: n for symbol, n in wanted.items() if symbol not in (known or {})}
+
+    def shown(witness: Witness | None, sign: int) -> Witness | None:
+        def differs(at: Assignment) -> bool:
+            return sign * (evaluate(new, at) - evaluate(old, at)) > 0
+
+        at = None if witness is None else nearest_where(differs, free, facts, known)
+        return witness if at is None else Witness(_in_order(at), evaluate(new, at), evaluate(old, at))
+
+    return FormJudgement(judged.claim, shown(judged.more, 1), shown(judged.less, -1))
+
+
+def _in_order(at: Assignment) -> tuple[tuple[Symbol, int], ...]:
+    return tuple(sorted(at.items(), key=lambda item: item[0].key))
 
 
 def order_of(left: Poly, right: Poly, facts: tuple[Cond, ...] = (), counts: Sequence[Poly] = ()) -> Order:

@@ -66,7 +66,7 @@ from tolcost.result.totals import (
     steps_of,
     total_figures,
 )
-from tolcost.show.document import UNKNOWN, Fact, Form, Json, form_at
+from tolcost.show.document import UNKNOWN, Fact, Form, Json, form_at, number
 
 _MOST_NAMED = 3
 _INCOMPLETE = {
@@ -357,13 +357,19 @@ class ModelStudy(Study, dict=True, frozen=True):
         """Return the point of the general form at lengths given by name."""
         own = {s.name: s for s in self._settled_data()}
         own |= {s.name: s for form in self.cost.dimensions.values() for s in form.free}
-        put = self.assumed.put
-        equal = {
+        return locate(self.symbols, self.requirements, dims, own, self._equal(), self.assumed.put)
+
+    def ties(self) -> Mapping[Symbol, Poly]:
+        """Return lengths that equal forms in others, in the model or by assumption."""
+        return {**self._equal(), **self.assumed.put}
+
+    def _equal(self) -> dict[Symbol, Poly]:
+        """Return the lengths that the model makes equal to forms; conditions cover versions."""
+        return {
             symbol: form
             for symbol, form in self.cost.equal.items()
-            if symbol not in put and not is_version(symbol, form)  # conditions cover versions
+            if symbol not in self.assumed.put and not is_version(symbol, form)
         }
-        return locate(self.symbols, self.requirements, dims, own, equal, put)
 
 
 def _digits(form: Poly) -> str:
@@ -604,11 +610,21 @@ def model_record(study: ModelStudy, cost: Located, metrics: frozenset[str] | Non
         ],
         **({"assumptions": list(study.assumed.texts)} if study.assumed.texts else {}),
         "by_data": [symbol.name for symbol in study.symbols if symbol.kind == "data"],
+        **_example_json(cost),
         **at_json(cost, totals),
         "by_op": [group_json(cost, group, "op", metrics) for group in cost.groups("op")],
         "by_scope": [group_json(cost, group, "scope", metrics) for group in cost.groups("scope")],
         "nodes": _nodes_json(study, cost, metrics),
     }
+
+
+def _example_json(cost: Located) -> dict[str, Json]:
+    """Return typical lengths, at which a report in text has its figures; nothing if no length is open."""
+    there = None if cost.point.complete else cost.example
+    if there is None:
+        return {}
+    dims: dict[str, Json] = {name: number(value) for name, value in sorted(there.point.given.items())}
+    return {"example": dims}
 
 
 def _condition_json(one: Requirement) -> Json:

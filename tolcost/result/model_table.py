@@ -110,7 +110,9 @@ def _sizes(rows: Sequence[TableRow], sort: str | None, at: Located) -> Mapping[i
     if sort is None or sort == "name":
         return {}
     return {
-        id(row): 0 if (form := row.amounts[sort]) is None else size(form, at.point.values)
+        id(row): 0
+        if (form := row.amounts[sort]) is None
+        else size(form, {**at.study.typical, **at.point.values})
         for _, row in flat(rows)
     }
 

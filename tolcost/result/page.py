@@ -34,7 +34,7 @@ from tolcost.result.comparison import CostComparison
 from tolcost.result.metrics import AMOUNTS, HELD, LEADING, TITLES
 from tolcost.result.model import ModelStudy, of_model
 from tolcost.result.rows import TableRow, path_of
-from tolcost.result.study import Figures, Located, at_example
+from tolcost.result.study import Figures, Located
 from tolcost.result.totals import parts_of
 from tolcost.show.document import LONGEST, Form, Json, mathml_of, plain
 from tolcost.show.html import condition_tree, embedded, render
@@ -111,7 +111,7 @@ def _markup(form: Poly) -> str:
 def _data(cost: Located, forms: _Forms) -> dict[str, Json]:
     study = of_model(cost)
     lengths = sorted(study.symbols, key=lambda symbol: symbol.kind == "data")  # data-dependent lengths last
-    start = (at_example(cost) or cost).point.values  # an example for lengths that are not given
+    start = (cost.example or cost).point.values  # an example for lengths that are not given
     return {
         "name": visible(study.name),
         "file": visible(study.file),

@@ -31,6 +31,7 @@ from tolcost.algebra import (
     atom,
     bounds,
     cond_text,
+    data_symbol,
     evaluate,
     factored,
     ge,
@@ -39,6 +40,7 @@ from tolcost.algebra import (
     product_of,
     quoted,
     step_of,
+    substitute,
     symbols_of_cond,
 )
 from tolcost.algebra.points import Assignment, admissible, hold_at
@@ -98,6 +100,39 @@ def where_positive(difference: Poly, facts: tuple[Cond, ...] = ()) -> str:
         return ""
     text = region(difference, facts)
     return "" if text is None else f"where {text}"
+
+
+def sure_from(difference: Poly, facts: tuple[Cond, ...] = ()) -> tuple[Symbol, int] | None:
+    """Return a length and its value from which on a difference is positive, whatever the other lengths are.
+
+    The difference may be positive below that, too.  None if no length is proved to decide it.
+
+    >>> from tolcost.algebra import length
+    >>> s, d = length("s"), length("d")
+    >>> sure_from(s * (2 * d + 1) - 4 * d - 5), sure_from(s - d)
+    ((s, 4), None)
+    """
+    try:
+        rest = essential(difference, facts)
+        for symbol in sorted(rest.free, key=lambda symbol: symbol.key) if len(rest.free) > 1 else ():
+            low = None if symbol.lo is None else symbol.lo.constant
+            starts = [] if low is None else [low + step for step in _STEPS if step]
+            if any(symbol in end.free for s in rest.free for end in (s.lo, s.hi) if end is not None):
+                continue  # its range is part of what others mean
+            proved = bisect_left(starts, True, key=lambda start: _positive_from(rest, symbol, start, facts))
+            if proved < len(starts):
+                below = starts[proved - 1] if proved else starts[0] - 1
+                between = range(below + 1, starts[proved])
+                more = bisect_left(between, True, key=lambda n: _positive_from(rest, symbol, n, facts))
+                return symbol, below + 1 + more
+    except AlgebraBudget:
+        return None
+    return None
+
+
+def _positive_from(p: Poly, symbol: Symbol, start: int, facts: tuple[Cond, ...]) -> bool:
+    more = data_symbol(f"{symbol.name}_more", 0, None)
+    return _positive(substitute(p, {symbol: more + start}), facts)
 
 
 def _inequality(p: Poly) -> str | None:
@@ -359,8 +394,6 @@ _STEPS = (0, 1, 2, 3, 6, 7, 15, 31, 63, 127, 1023, 4095)
 """Offsets from the least lengths: from 1 they give small lengths and powers of two."""
 MOST_TRIED = 400
 """At most this many points are evaluated where nothing is proved."""
-_TELLING = (512, 128, 32, 8)
-"""Lengths of shapes that show how forms grow; the largest that fits is taken."""
 
 
 class Tried(Struct, frozen=True):
@@ -378,29 +411,6 @@ def try_shapes(old: Poly, new: Poly, facts: Sequence[Cond]) -> Iterator[Tried]:
             yield Tried(point, evaluate(old, point), evaluate(new, point))
         except (AlgebraBudget, NotInteger):
             continue
-
-
-def telling_shape(
-    old: Poly, new: Poly, facts: Sequence[Cond], sizes: Mapping[str, int] | None = None
-) -> Tried | None:
-    """Return a shape at which the second form is larger, of a size that shows growth, or with given lengths.
-
-    >>> from tolcost.algebra import length
-    >>> n, m = length("n"), length("m")
-    >>> telling_shape(n * m, n * m + n, (), {"m": 64})
-    Tried(point={m: 64, n: 512}, old=32768, new=33280)
-    """
-    points = admissible(old.free | new.free, facts)
-    every = (*points.chosen, *points.others)
-    known = {symbol: sizes[symbol.name] for symbol in every if sizes and symbol.name in sizes}
-    for size in _TELLING:
-        point = points.at((size - 1,) * len(points.chosen), size - 1, known, low=False)
-        try:
-            if point is not None and evaluate(new, point) > evaluate(old, point):
-                return Tried(point, evaluate(old, point), evaluate(new, point))
-        except (AlgebraBudget, NotInteger):
-            continue
-    return None
 
 
 def _admissible(symbols: Iterable[Symbol], facts: Sequence[Cond]) -> Iterator[Assignment]:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Literal, Self, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -24,6 +24,8 @@ from tolcost.algebra import (
     NotInteger,
     Poly,
     Symbol,
+    atom,
+    eq,
     evaluate,
     is_nonnegative,
     leading_terms,
@@ -39,6 +41,8 @@ from tolcost.cost.weights import Weighed, Weights, weigh
 from tolcost.diagnostics import Diagnostic, UnknownLength, quoted, refuse
 from tolcost.records import AbstractMeta
 from tolcost.result.assumptions import NOTHING, Assumed
+from tolcost.result.example import fitted
+from tolcost.result.lengths import shaped
 from tolcost.result.metrics import (
     BASES,
     COLUMNS,
@@ -56,6 +60,7 @@ from tolcost.result.metrics import (
 from tolcost.result.point import Point, Requirement, facts_of, locate
 from tolcost.result.rows import TableRow
 from tolcost.result.time import LimitChange, TimedNodes, Times, error_of, percent
+from tolcost.result.typical import OTHER, typical_lengths
 from tolcost.show.document import Fact, Form, Json, Valuation, form_at, number, symbols_in, text_of
 
 if TYPE_CHECKING:
@@ -159,9 +164,9 @@ class Group(Struct, frozen=True):
 
 
 def size(form: Poly, known: Valuation) -> int:
-    """Return a number to sort by: the value of a form, with 512 for open lengths."""
+    """Return a number to sort by: the value of a form, with a typical value for other symbols."""
     try:
-        return evaluate(form, {**dict.fromkeys(form.free, 512), **known})
+        return evaluate(form, {**dict.fromkeys(form.free, OTHER.value), **known})
     except (NotInteger, AlgebraBudget):
         return 0
 
@@ -393,6 +398,21 @@ class Study(_Assuming, frozen=True):
     def rows(self, by: str, depth: int) -> tuple[TableRow, ...]:
         """Return the rows of a table by operator, node or scope; scopes are ``depth`` levels deep."""
 
+    @cached_property
+    def typical(self) -> Mapping[Symbol, int]:
+        """The typical values of its lengths, whether or not conditions allow them."""
+        lengths = (symbol for symbol in (*self.symbols, *self.assumed.put) if symbol.kind == "length")
+        return typical_lengths(dict.fromkeys(lengths), shaped(self.inputs), self.tied(), self.kind == "model")
+
+    def ties(self) -> Mapping[Symbol, Poly]:
+        """Return lengths that equal forms in others."""
+        return self.assumed.put
+
+    def tied(self) -> tuple[Cond, ...]:
+        """Return all that figures need, lengths that equal forms among them."""
+        ties = (eq(form - atom(symbol)) for symbol, form in self.ties().items())
+        return (*ties, *(one.condition for one in self.needed))
+
     def locate(self, dims: Mapping[str, int]) -> Point:
         """Return the point with lengths given by name; it lists problems instead of raising them."""
         symbols = (*self.symbols, *(symbol for symbol in self.idle if symbol.name in dims))
@@ -534,7 +554,12 @@ class Located(Struct, frozen=True, eq=False, dict=True):
         found = self.study.groups(by)
         if by in ("line", "node"):
             return found
-        return tuple(sorted(found, key=lambda group: -size(group.figures.eops, self.point.values)))
+        return tuple(
+            sorted(
+                found,
+                key=lambda group: -size(group.figures.eops, {**self.study.typical, **self.point.values}),
+            )
+        )
 
     @property
     def status(self) -> Certainty:
@@ -565,6 +590,11 @@ class Located(Struct, frozen=True, eq=False, dict=True):
         return all(
             is_nonnegative(p, facts) or ((found := self.number(p)) is not None and found >= 0) for p in full
         )
+
+    @cached_property
+    def example(self) -> Self | None:
+        """The cost at typical lengths that fulfil all conditions, or where it is; None if none are found."""
+        return at_example(self)
 
     @property
     def coverage(self) -> Coverage:
@@ -610,68 +640,28 @@ def locate_study(
     return made(there, point.checked(), weights, warnings, device)
 
 
-# === Examples for open lengths: a point that fulfils all conditions, and is easy to state.
+# === Examples for open lengths: a point that fulfils all conditions, of lengths that are typical.
 
 
-_GUESSES = (512, 256, 128, 64, 32, 16, 8, 4, 2, 1)
-"""Lengths to try, in this order: the largest that fulfils the conditions is taken."""
-
-
-def at_example(cost: L) -> L | None:
+def at_example(cost: L, also: Sequence[Cond] = ()) -> L | None:
     """Return a cost at a point with figures: its own if every length is given, else an example.
 
-    A length that is only ever the first of a shape is a batch, and becomes 1; the others become one power of
-    two.  If that fails, lengths that follow from others are not chosen.  None if no such point fulfils the
-    conditions.
+    Lengths have typical values, or the nearest ones that fulfil all conditions of the cost, and those of
+    another (``also``).  None if no such point is found.
     """
-    if cost.point.complete:
+    if cost.point.complete and not also:
         return cost
-    put = cost.study.assumed.put
-    behind = {next(iter(form.free)): symbol for symbol, form in put.items() if len(form.free) == 1}
-    open_ = [behind.get(symbol, symbol).name for symbol in cost.point.missing]
-    try:
-        return _fitting(cost, open_) or _fitting(cost, _leading(cost, open_))
-    except AlgebraBudget:
+    study, given = cost.study, {s: n for s, n in cost.point.values.items() if s.kind == "length"}
+    ties = study.ties()
+    wanted = {
+        symbol: n for symbol, n in study.typical.items() if symbol in cost.point.missing or symbol in ties
+    }
+    found = fitted(wanted, (*study.tied(), *also), given)
+    if found is None:
         return None
-
-
-def _leading(cost: L, names: Sequence[str]) -> list[str]:
-    """Return lengths that determine the others, tried from the last: a share is named before its whole."""
-    kept: dict[str, int] = {}
-    for name in reversed(names):
-        point = cost.study.locate({**cost.point.given, **kept})
-        if any(symbol.name == name for symbol in point.missing):
-            kept[name] = _GUESSES[0]
-    return list(kept)
-
-
-def _fitting(cost: L, names: Sequence[str]) -> L | None:
-    """Return a cost at the first guess that fulfils all conditions."""
-    for lengths in _guesses(cost, names):
-        point = cost.study.locate({**cost.point.given, **lengths})
-        if point.complete and not point.problems:
-            return replace(cost, point=point)
-    return None
-
-
-def _guesses(cost: L, open_: Sequence[str]) -> Iterator[Mapping[str, int]]:
-    batches = _batches(cost) & set(open_)
-    if batches and (len(batches) < len(open_) or cost.point.given):
-        for guess in _GUESSES:
-            yield {name: 1 if name in batches else guess for name in open_}
-    for guess in _GUESSES:
-        yield dict.fromkeys(open_, guess)
-
-
-def _batches(cost: L) -> set[str]:
-    """Return the lengths that occur only as the first of the inputs' shapes."""
-    first: set[Symbol] = set()
-    other: set[Symbol] = set()
-    for given in cost.study.inputs:
-        for part in given.type:
-            for axis, form in enumerate(part.shape):
-                (other if axis else first).update(form.free)
-    return {symbol.name for symbol in first - other}
+    named = {symbol.name: n for symbol, n in found.items()}
+    point = study.locate({**cost.point.given, **named})
+    return replace(cost, point=point) if point.complete and not point.problems else None
 
 
 # === Contents that the JSON documents of programs and models share; ``docs/schemas`` has the contract.

@@ -28,7 +28,7 @@ from tolcost.result.assumptions import offered, partitions
 from tolcost.result.metrics import LEADING, Measure, is_asked, keys_in
 from tolcost.result.model_table import TableView, model_blocks, model_table, point_fact, shown_rows
 from tolcost.result.point import Point, Requirement
-from tolcost.result.study import Growth, Located, MissingNode, Show, at_example, form_json
+from tolcost.result.study import Growth, Located, MissingNode, Show, form_json
 from tolcost.result.time import LimitChange, Times, error_of
 from tolcost.show.document import (
     UNKNOWN,
@@ -127,7 +127,7 @@ def _document(cost: Located, view: CostView, form: str) -> Iterator[Section]:
     known = [Fact(way, Code(f"{name}: {kind}")) for way, name, kind in types]
     known += [Fact("assuming", text) for text in study.assumed.texts]
     if study.kind == "model":
-        at = at_example(cost)
+        at = cost.example
         yield Facts((*study.head(), *known, *status, point_fact(cost, at)))
         yield from _model_blocks(cost, at, view)
     else:
@@ -473,7 +473,7 @@ def time_blocks(cost: Located, times: Times, view: CostView) -> Iterator[Section
     if cost.study.kind == "model":
         by = view.table.by
         own = times if by != "node" else cost.study.times(times.device, by)
-        yield _time_table(cost if view.symbolic else at_example(cost) or cost, own)
+        yield _time_table(cost if view.symbolic else cost.example or cost, own)
     elif (limit := _limits(times, cost.point.values)) and cost.point.complete:
         yield Lines((f"bound by {limit} there",))
     alike = Counter[str]()

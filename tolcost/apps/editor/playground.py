@@ -69,6 +69,10 @@ def _analysed(asked: PageRequest) -> dict[str, Json]:
     cost = _located(reading)
     guessed: list[Json] = [f"{name}: [{', '.join(shape)}]" for name, shape in reading.guessed]
     lines: list[Json] = [{"line": one.line, "eops": one.text} for one in line_costs(reading)]
+    there = cost.example
+    example: dict[str, Json] = {s.name: n for s, n in cost.study.typical.items()}
+    if there is not None:
+        example |= {s.name: n for s, n in there.point.values.items()}
     analysis, derivation = reading.analysis, derivation_of(reading)
     return found | {
         "eops": _form(analysis.eops),
@@ -79,6 +83,7 @@ def _analysed(asked: PageRequest) -> dict[str, Json]:
         "outputs": [{"name": one.name, "type": type_text(one.type)} for one in analysis.outputs],
         "conditions": [f"{one.text} ({one.reason})" for one in cost.study.needed],
         "symbols": [symbol.name for symbol in cost.study.symbols if symbol.kind == "length"],
+        "example": example,
         "measures": list(_measures(cost)),
         "derivation": [] if derivation is None else [_chain(chain) for chain in derivation.chains],
         "atoms": _cut(_lowered_text(reading)),
@@ -205,7 +210,7 @@ def _compared(asked: PageRequest) -> dict[str, Json]:
     notes: list[Json] = [*found.notes]
     return {
         "verdict": found.verdict,
-        "said": said_of(found.whole.claim, found.whole.less_where, found.whole.more_where),
+        "said": said_of(found.whole.claim, *found.whole.regions),
         "rows": rows,
         "notes": notes,
     }

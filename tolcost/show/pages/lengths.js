@@ -3,9 +3,10 @@
 const fine = (values) => !broken(values).length;
 const withLength = (name, value) => new Map(state.values).set(name, BigInt(value));
 
-// The places of a slider: powers of two and halves between them, and where conditions begin and end to hold.
-function places(name) {
-  const found = new Set([1, 2, 3]);
+// The places of a slider: powers of two and halves between them, the example, and where conditions begin and end to
+// hold.  Places where they do not are left out, unless they hold at none.
+function places({ name, value }) {
+  const found = new Set([1, 2, 3, Number(value)]);
   for (let n = 4; n <= FURTHEST; n *= 2) found.add(n).add(n + n / 2);
   const order = [...found].filter((n) => n <= FURTHEST).sort((a, b) => a - b);
   for (let k = 1; k < order.length; k++) {
@@ -19,7 +20,9 @@ function places(name) {
     }
     found.add(low).add(high);
   }
-  return [...found].filter((n) => n <= FURTHEST).sort((a, b) => a - b);
+  const all = [...found].filter((n) => n <= FURTHEST).sort((a, b) => a - b),
+    allowed = all.filter((n) => fine(withLength(name, n)));
+  return allowed.length ? allowed : all;
 }
 
 const lengths = () => [...document.querySelectorAll("#lengths .length")];
@@ -88,7 +91,7 @@ function take(name, text) {
 // Where on a slider the conditions hold is painted below it.
 function painted(row, moved) {
   const { name } = row.symbol;
-  if (row !== moved || !row.places) row.places = places(name);
+  if (row !== moved || !row.places) row.places = places(row.symbol);
   row.range.max = row.places.length - 1;
   const own = Number(state.values.get(name) ?? 1n);
   if (row !== moved || document.activeElement !== row.range)
@@ -96,7 +99,7 @@ function painted(row, moved) {
       (best, n, k) => (Math.abs(Math.log(n / own)) < Math.abs(Math.log(row.places[best] / own)) ? k : best),
       0,
     );
-  const stops = row.places.map((n, k) => [k / (row.places.length - 1), fine(withLength(name, n))]);
+  const stops = row.places.map((n, k) => [k / Math.max(row.places.length - 1, 1), fine(withLength(name, n))]);
   const colour = (good) => (good ? "var(--accent)" : "var(--line)");
   row.querySelector(".track").style.background =
     `linear-gradient(90deg, ${stops.map(([at, good]) => `${colour(good)} ${(100 * at).toFixed(1)}%`).join(", ")})`;
