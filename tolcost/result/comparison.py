@@ -30,7 +30,7 @@ from tolcost.show.document import (
     number,
     write,
 )
-from tolcost.show.shorten import shortened, si
+from tolcost.show.shorten import percent_text, shortened, si
 
 _FORM = 40
 _MOST_PARTS = 20
@@ -228,7 +228,7 @@ def _percent(row: FigureDifference) -> Cell:
     if not row.at[0]:
         return Verdict("new", good=False)
     part = Fraction(row.at[1] - row.at[0], row.at[0])
-    return Verdict(f"{float(part) * 100:+.1f} %", None if not part else part < 0)
+    return Verdict(f"{'-' if part < 0 else '+'}{percent_text(abs(part))}", None if not part else part < 0)
 
 
 def _explained(row: FigureDifference) -> str:

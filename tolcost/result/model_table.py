@@ -31,7 +31,7 @@ from tolcost.show.document import (
     cut,
     lengths_text,
 )
-from tolcost.show.shorten import MORE, Subterms, shortened, si, subterms
+from tolcost.show.shorten import MORE, Subterms, percent_text, shortened, si, subterms
 
 BY = ("node", "op", "scope")
 COLUMNS = ("op", "type", "shape", "nodes", *AMOUNTS, "intensity", "share", "cumulative", "form")
@@ -159,7 +159,7 @@ class _Cells(Struct):
                 return self._number(row.amounts[name], "B" if name == "bytes" else "")
 
     def _percent(self, part: int | None) -> str:
-        return "" if part is None or not self.whole else f"{float(Fraction(part, self.whole)) * 100:.1f} %"
+        return "" if part is None or not self.whole else percent_text(Fraction(part, self.whole))
 
     def _form(self, form: Form | None) -> Cell:
         return UNKNOWN if form is None else Code(shortened(self.named.put(form), _FORM))
@@ -180,7 +180,8 @@ class _Cells(Struct):
 # ---- the whole screen ------------------------------------------------------------------------
 
 
-_BYTES = ("bytes", "model_bytes", "param_bytes", "peak_bytes", "cache_bytes", "memory_bytes")
+IN_BYTES = ("bytes", "model_bytes", "param_bytes", "peak_bytes", "cache_bytes", "memory_bytes")
+"""Metrics that count bytes: their numbers have the unit B."""
 _WIDTH, _WIDEST = 78, 104
 _CUT = f"{MORE} is more than fits: --symbolic gives closed forms in full, --format json all"
 
@@ -237,7 +238,7 @@ def _value(measure: Measure, value: Form | None, exact: bool) -> Cell:
     if measure.form is None:
         return UNKNOWN
     if isinstance(value, int | Fraction):
-        return si(value, "B" if measure.key in _BYTES else "", exact)
+        return si(value, "B" if measure.key in IN_BYTES else "", exact)
     return "not defined here" if value is None else Code(shortened(value, _WIDTH // 2))
 
 
