@@ -138,8 +138,15 @@ NUMBERS: list[int | Fraction] = [
     *(995 * 10**power for power in range(12)),
     *(9995 * 10**power for power in range(12)),
     *(1125 * 10**power + step for power in range(12) for step in (-1, 0, 1)),
-    *(Fraction(top, bottom) for top in (1, 2, 9, 45, 999, 12345) for bottom in (1, 3, 7, 8, 800, 10**6, 10**60)),
-    *(Fraction(top, 10**7) for top in (0, 5625, 5615, 9995, 99949999, 99950000, 9994999, 9995000, 12345, 10000)),
+    *(
+        Fraction(top, bottom)
+        for top in (1, 2, 9, 45, 999, 12345)
+        for bottom in (1, 3, 7, 8, 800, 10**6, 10**60)
+    ),
+    *(
+        Fraction(top, 10**7)
+        for top in (0, 5625, 5615, 9995, 99949999, 99950000, 9994999, 9995000, 12345, 10000)
+    ),
 ]
 """Around every change of the prefix and of the number of decimal places, and where there is a tie."""
 

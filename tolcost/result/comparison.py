@@ -205,7 +205,7 @@ def _table(
         Column("change", "change", "number", shown=point is not None),
         Column("verdict", "verdict"),
     )
-    yield ReportTable(columns, [(*_cells(row, key), _explained(row)) for row in shown])
+    yield ReportTable(columns, [(*_cells(row, key), explained(row)) for row in shown])
     if len(rows) > len(shown):
         yield Lines((f"and {len(rows) - len(shown):,} more: --format json",))
 
@@ -231,7 +231,8 @@ def _percent(row: FigureDifference) -> Cell:
     return Verdict(f"{'-' if part < 0 else '+'}{percent_text(abs(part))}", None if not part else part < 0)
 
 
-def _explained(row: FigureDifference) -> str:
+def explained(row: FigureDifference) -> str:
+    """Write the verdict on a figure, with the lengths at which it is less and more, where they are known."""
     where = (("cheaper", row.less_where), ("costlier", row.more_where))
     said = ", ".join(f"{word} {text}" for word, text in where if text and text != EVERYWHERE)
     if said:

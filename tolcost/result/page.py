@@ -6,14 +6,18 @@ evaluates exactly, and every condition.  If a condition fails, the page says so 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from html import escape
+from math import lcm
 from pathlib import Path
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tolcost.algebra import (
     Poly,
+    Symbol,
     cond_text,
     const,
     substitute_cond,
@@ -30,20 +34,19 @@ from tolcost.diagnostics import NOWHERE, Rejected, place, visible
 from tolcost.models.lowered import Applied, Lowered
 from tolcost.models.memory import lifetimes
 from tolcost.result.compare import match
-from tolcost.result.comparison import CostComparison
+from tolcost.result.comparison import CostComparison, explained
 from tolcost.result.metrics import AMOUNTS, HELD, LEADING, TITLES
 from tolcost.result.model import ModelStudy, of_model
+from tolcost.result.model_table import IN_BYTES
 from tolcost.result.rows import TableRow, path_of
 from tolcost.result.study import Figures, Located, at_example
-from tolcost.result.totals import parts_of
-from tolcost.show.document import LONGEST, Form, Json, mathml_of, plain
+from tolcost.result.totals import parts_of, steps_by_node
+from tolcost.show.document import LONGEST, Form, Json, form_in, mathml_of, plain
 from tolcost.show.html import condition_tree, embedded, render
 
 _MOST_PARTS = 8
 _MOST_MISSING = 500
 """Limits on the size of a page: derivations of a node, and nodes that are not costed."""
-_ATTOSECONDS = 10**12
-"""The number of attoseconds in a microsecond."""
 
 
 Older = tuple[Located, CostComparison]
@@ -52,28 +55,40 @@ Older = tuple[Located, CostComparison]
 
 def model_page(cost: Located, sweeps: Sequence[str] = (), older: Older | None = None) -> str:
     """Write the page of a model, perhaps beside an older one; growth is shown over the last length swept."""
-    forms = _Forms()
-    found = {**_data(cost, forms), "other": None if older is None else _other(*older, cost, forms)}
+    timed = _Timed.of(cost, older)
+    forms = _Forms(timed.parts)
+    found = {**_data(cost, forms, timed), "other": None if older is None else _other(*older, cost, forms)}
     data = {**found, "with": sweeps[-1] if sweeps else None, "forms": forms.trees, "shown": forms.shown}
     return render("model", title=visible(cost.study.name), data=embedded(data))
 
 
 class _Forms(Struct):
-    """Every distinct form once, as a tree for the script and as markup for readers."""
+    """Every distinct form once, as a tree for the script and as markup for readers.
 
+    Times are forms in parts of a microsecond, so many that they are integers.
+    """
+
+    parts: int = 1
     trees: list[Json] = field(default_factory=list)
     shown: list[Json] = field(default_factory=list)
     _numbers: dict[Poly, int] = field(default_factory=dict)
 
-    def number(self, form: Poly | None) -> int | None:
-        """Return the index of a form, adding it if it is new."""
+    def number(self, form: Poly | None, shown: bool = True) -> int | None:
+        """Return the index of a form, adding it if it is new; readers see it if ``shown``."""
         if form is None:
             return None
         if form not in self._numbers:
             self._numbers[form] = len(self.trees)
             self.trees.append(to_browser(form))
-            self.shown.append(_markup(form))
-        return self._numbers[form]
+            self.shown.append("")
+        found = self._numbers[form]
+        if shown and not self.shown[found]:
+            self.shown[found] = _markup(form)
+        return found
+
+    def time(self, found: Duration | None) -> int | None:
+        """Return the index of a time, in parts of a microsecond."""
+        return None if found is None else self.number(found.in_parts(self.parts), shown=False)
 
     def figures(self, found: Figures) -> dict[str, Json]:
         """Return the indices of the amounts of some work, by key."""
@@ -94,10 +109,8 @@ class _Forms(Struct):
             case Weighed(numerator=top, denominator=bottom):
                 return {"top": [self.number(top)], "bottom": [self.number(const(bottom))]}
             case Duration():
-                return {
-                    "top": [self.number(form.attoseconds)],
-                    "bottom": [self.number(const(_ATTOSECONDS))],
-                }
+                whole = self.number(const(self.parts), shown=False)
+                return {"top": [self.time(form)], "bottom": [whole], "time": True}
             case _:
                 return None
 
@@ -108,7 +121,7 @@ def _markup(form: Poly) -> str:
     return mathml_of(form) if len(text) <= 3 * LONGEST else f"<code>{escape(text)}</code>"
 
 
-def _data(cost: Located, forms: _Forms) -> dict[str, Json]:
+def _data(cost: Located, forms: _Forms, timed: _Timed) -> dict[str, Json]:
     study = of_model(cost)
     lengths = sorted(study.symbols, key=lambda symbol: symbol.kind == "data")  # data-dependent lengths last
     start = (at_example(cost) or cost).point.values  # an example for lengths that are not given
@@ -143,14 +156,28 @@ def _data(cost: Located, forms: _Forms) -> dict[str, Json]:
             [one.op, visible(one.name), visible(one.why)] for one in cost.coverage.missing[:_MOST_MISSING]
         ],
         "figures": [
-            {"key": one.key, "label": one.label, "unit": one.remark, "form": forms.any(one.form)}
-            for one in Located(study, study.locate({}), device=cost.device).measures  # lengths may change
+            {
+                "key": one.key,
+                "label": one.label,
+                "unit": one.remark,
+                "bytes": one.key in IN_BYTES,
+                "form": forms.any(one.form),
+            }
+            for one in _anywhere(cost).measures
         ],
-        "operators": list(_operators(cost, forms)),
-        "memory": [[forms.number(one.bytes), one.first, one.last] for one in lifetimes(study.cost)],
-        "device": _device(cost),
-        **_nodes(study, forms),
+        "operators": list(_operators(cost, forms, timed)),
+        "memory": [
+            [forms.number(one.bytes), one.first, one.last, visible(one.name), one.given]
+            for one in lifetimes(study.cost)
+        ],
+        "device": _device(cost, forms, timed),
+        **_nodes(study, forms, timed),
     }
+
+
+def _anywhere(cost: Located) -> Located:
+    """Return the cost without a point, since lengths of a page may change."""
+    return Located(cost.study, cost.study.locate({}), device=cost.device)
 
 
 def _head(study: ModelStudy) -> Iterator[tuple[str, str]]:
@@ -161,7 +188,7 @@ def _head(study: ModelStudy) -> Iterator[tuple[str, str]]:
 
 
 def _other(old: Located, found: CostComparison, cost: Located, forms: _Forms) -> dict[str, Json]:
-    """Return an older model's cost by operator, its conditions, and the comparison of the two."""
+    """Return an older model's cost by figure and operator, its conditions, and the comparison of the two."""
     symbols, whole = match(old, cost).symbols, found.whole
     names = [Path(file).name for file in (found.old, found.new)]
     needed = [substitute_cond(one.condition, symbols) for one in old.study.needed]
@@ -172,7 +199,7 @@ def _other(old: Located, found: CostComparison, cost: Located, forms: _Forms) ->
         "said": found.said,
         "notes": [visible(note) for note in (*found.notes, *filter(None, (whole.why,)))],
         "requires": [{"text": cond_text(one), "test": condition_tree(one, forms.number)} for one in needed],
-        LEADING: forms.number(whole.old),
+        "figures": list(_figures_beside(_anywhere(old), _anywhere(cost), symbols, found, forms)),
         "operators": [
             {"title": visible(row.part), LEADING: forms.number(row.old)}
             for row in found.rows
@@ -186,24 +213,77 @@ def _other(old: Located, found: CostComparison, cost: Located, forms: _Forms) ->
     }
 
 
-# ---- by operator -----------------------------------------------------------------------------
+def _figures_beside(
+    old: Located, new: Located, symbols: Mapping[Symbol, Poly], found: CostComparison, forms: _Forms
+) -> Iterator[Json]:
+    """Yield the figures that both models have, in the lengths of the new one, each with its verdict."""
+    verdicts = {row.metric: explained(row) for row in found.rows if not row.part}
+    before = {(one.key, one.label): one for one in old.measures}
+    for one in new.measures:
+        other = before.get((one.key, one.label))
+        if other is None or other.form is None or one.form is None:
+            continue
+        yield {
+            "key": one.key,
+            "label": one.label,
+            "unit": one.remark,
+            "bytes": one.key in IN_BYTES,
+            "old": forms.any(form_in(other.form, symbols)),
+            "new": forms.any(one.form),
+            "verdict": verdicts.get(one.key, ""),
+        }
 
 
-def _operators(cost: Located, forms: _Forms) -> Iterator[Json]:
+# ---- times ----------------------------------------------------------------------------------
+
+
+class _Timed(Struct):
+    """Times on the device that add up: of each node, of operators and of the whole, as far as they are known.
+
+    All are whole in ``parts`` of a microsecond; ``wait`` is what any part of the work takes besides.
+    """
+
+    nodes: Sequence[Duration | None] = ()
+    operators: Mapping[str, Duration | None] = field(default_factory=dict)
+    whole: Duration | None = None
+    wait: Fraction = Fraction(0)
+    parts: int = 1
+
+    @staticmethod
+    def of(cost: Located, older: Older | None) -> _Timed:
+        """Work out the times of a model; none without a device."""
+        times, study = cost.times, of_model(cost)
+        if times is None:
+            return _Timed()
+        known: dict[int, Duration | None] = {}
+        nodes = []
+        steps = steps_by_node(study.cost, study.adder)
+        for (_, applied), own in zip(study.cost.steps, steps, strict=True):
+            if id(applied) not in known:
+                alone = None if own is None else replace(times, steps=own, sized=True)
+                known[id(applied)] = None if alone is None else alone.added_up()
+            nodes.append(known[id(applied)])
+        operators = {title: own.added_up() for title, own in times.by_title().items()}
+        measures = (*cost.measures, *(() if older is None else older[0].measures))
+        forms = [one.form for one in measures if isinstance(one.form, Duration)]
+        every = (*forms, *filter(None, (*known.values(), *operators.values())))
+        below = lcm(times.wait.denominator, *(one.denominator for one in every))
+        return _Timed(nodes, operators, times.added_up(), times.wait, below)
+
+
+def _operators(cost: Located, forms: _Forms, timed: _Timed) -> Iterator[Json]:
     """Yield operators, the costliest first; with a device, also the time of each on it."""
-    times = {} if cost.times is None else cost.times.by_title()
     for group in cost.groups("op"):
-        taken = times.get(group.title)
         yield {
             "title": visible(group.title),
             "nodes": group.nodes,
             **forms.figures(group.figures),
-            "time": None if taken is None else forms.any(taken.predicted or taken.bound),
+            "time": forms.time(timed.operators.get(group.title)),
         }
 
 
-def _device(cost: Located) -> Json:
-    """Return the peaks of the device, per microsecond."""
+def _device(cost: Located, forms: _Forms, timed: _Timed) -> Json:
+    """Return the peaks of the device, per microsecond, and what times are counted in."""
     if cost.device is None:
         return None
     return {
@@ -211,13 +291,17 @@ def _device(cost: Located) -> Json:
         "description": cost.device.description,
         "bytes": int(cost.device.bytes),
         "macs": {space: int(rate) for space, rate in cost.device.macs.items()},
+        "predicts": cost.device.fitted is not None,
+        "parts": str(timed.parts),
+        "wait": str(int(timed.wait * timed.parts)),
+        "whole": forms.time(timed.whole),
     }
 
 
 # ---- nodes -----------------------------------------------------------------------------------
 
 
-def _nodes(study: ModelStudy, forms: _Forms) -> dict[str, Json]:
+def _nodes(study: ModelStudy, forms: _Forms, timed: _Timed) -> dict[str, Json]:
     """Return every node with its scopes and kind, every kind with its figures, and the totals of scopes."""
     numbers: dict[tuple[int, Poly | None], int] = {}
     kinds: list[Json] = []
@@ -228,7 +312,8 @@ def _nodes(study: ModelStudy, forms: _Forms) -> dict[str, Json]:
         key = (id(applied), rows[n].amounts[HELD])
         if key not in numbers:
             numbers[key] = len(kinds)
-            kinds.append(_kind(applied, rows[n], forms, derived))
+            time = forms.time(timed.nodes[n]) if timed.nodes else None
+            kinds.append({**_kind(applied, rows[n], forms, derived), "time": time})
         path = path_of(step)
         for depth in range(len(path) + 1):
             scopes.setdefault(path[:depth], []).append(n)

@@ -197,6 +197,30 @@ function notation(markup) {
   return box;
 }
 
+// A form in lines: a browser breaks no formula, so each term of its sums is one of its own.
+function wrapping(markup) {
+  const box = notation(markup);
+  box.classList.add("terms");
+  const math = box.querySelector("math");
+  if (!math) return box;
+  const flat = (row) => row.localName === "mrow" && !row.querySelector("mfrac, munderover");
+  for (let row; (row = [...math.children].find(flat)); ) row.replaceWith(...row.childNodes);
+  const terms = [[]];
+  for (const sign of [...math.childNodes]) {
+    const last = terms.at(-1);
+    if ((/^[+−-]$/.test(sign.textContent) || last.at(-1)?.textContent === ",") && last.length) terms.push([]);
+    terms.at(-1).push(sign);
+  }
+  const whole = terms.map((signs) => {
+    const term = document.createElementNS(math.namespaceURI, "math");
+    term.append(...signs);
+    if (/^[+−-]$/.test(signs[0].textContent)) signs[0].setAttribute("form", "infix");
+    return term;
+  });
+  box.replaceChildren(...whole.flatMap((term) => [term, element("wbr")]));
+  return box;
+}
+
 // ---- light and dark
 
 function themed(button) {
