@@ -10,11 +10,15 @@ from typing import Any
 
 import pytest
 
+import tolcost
 from tests.audit.browser import Browser, chromium
 from tests.show.test_model_page import BERT, CLICK, FIGURES, LLAMA, PRESS, SET, at
 from tolcost.cli import run
+from tolcost.result.study import Located, locate_study
 
 MISTAKES = Path(__file__).with_name("access.js").read_text(encoding="utf-8")
+ATTENTION = BERT.parents[1] / "specs" / "examples" / "attention.tol"
+CAUSAL = ATTENTION.with_name("causal_attention.tol")
 POINT = {"batch": 3, "seq": 128}
 PARTS = """return Object.fromEntries([...document.querySelectorAll('#icicle .part[data-path]')]
   .map(p => [p.dataset.path, p.dataset.value]))"""
@@ -36,6 +40,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run([*there, f"{found}/node.csv", "--by", "node", "--format", "csv"])
     run([*there, f"{found}/bert.json", "--format", "json"])
     run(["diff", str(LLAMA), str(BERT), "--device", "h200", *html, f"{found}/diff.html"])
+    assert run(["analyze", str(ATTENTION), "--device", "h200", *html, f"{found}/program.html"]) == 0
+    run(["diff", str(ATTENTION), str(CAUSAL), *html, f"{found}/programs.html"])
     return found
 
 
@@ -258,7 +264,61 @@ def test_two_models_beside_each_other_have_every_figure(browser: Browser, folder
         assert browser.run(lines) == ["llama.onnx", "bert.onnx"], key
 
 
-@pytest.mark.parametrize("name", ["bert", "diff"])
+LENGTHS = {"s": 40, "d": 64, "t": 50, "w": 32}
+
+
+def test_a_program_has_the_same_page(browser: Browser, folder: Path) -> None:
+    """With its functions for operators, and its lines for nodes."""
+    browser.open("about:blank")
+    browser.open((folder / "program.html").as_uri())
+    at(browser, LENGTHS)
+    there = locate_study(Located, tolcost.analyze(ATTENTION).study, LENGTHS)
+    figures = browser.run(FIGURES)
+    for key in ("eops", "flops", "macs", "bytes"):
+        measure = next(one for one in there.measures if one.key == key)
+        assert figures[key] == str(there.number(measure.form))
+    counts = {f"{name} {space}": there.number(form) for (name, space), form in there.total.histogram.items()}
+    shares = (
+        "return [...document.querySelectorAll('.share')].map(s => [s.dataset.op, Number(s.dataset.value)])"
+    )
+    assert dict(browser.run(shares)) == counts
+    lines = """return [...document.querySelectorAll('#rows .row')].map(r =>
+      [r.querySelector('.title span').textContent, Number(r.querySelector('.eops span').dataset.value)])"""
+    source = ATTENTION.read_text("utf-8").splitlines()
+    wanted = {
+        f"{line}: {source[line - 1]}": there.number(group.figures.eops)
+        for group in there.groups("line")
+        for line in [int(group.title.removeprefix("line "))]
+    }
+    assert dict(browser.run(lines)) == wanted
+    browser.run(PRESS, "#rows .row")
+    browser.click("#detail .line")
+    assert browser.run("return document.querySelector('.source .here').textContent") in source
+    assert browser.run("return document.getElementById('memory-card').hidden")
+
+
+def test_two_programs_have_figures_and_curves(browser: Browser, folder: Path) -> None:
+    """At lengths that one chooses: the causal one is dearer at s = 1, and cheaper further on."""
+    browser.open("about:blank")
+    browser.open((folder / "programs.html").as_uri())
+    changes = """return [...document.querySelectorAll('#figures-beside tbody tr')]
+      .find(r => r.dataset.figure === 'eops').cells[3].textContent"""
+    at(browser, {"s": 1, "d": 64, "w": 64})
+    assert browser.run(changes).startswith("+")
+    at(browser, {"s": 64})
+    assert browser.run(changes).startswith("-")
+    browser.run(CLICK, "#growth-with button", "s")
+    listed = browser.run("return [...document.querySelectorAll('#crossings li')].map(t => t.textContent)")
+    (told,) = (re.fullmatch(r"at s = (\d+) (\S+) comes to cost more than (\S+)", text) for text in listed)
+    assert told is not None
+    assert told.groups()[1:] == ("attention.tol", "causal_attention.tol")
+    costs = [tolcost.analyze(one) for one in (ATTENTION, CAUSAL)]
+    for s, dearer in ((int(told[1]), True), (int(told[1]) - 1, False)):
+        old, new = (cost(**{n: {"s": s, "t": s}.get(n, 64) for n in cost.symbols}).eops for cost in costs)
+        assert (old > new) == dearer
+
+
+@pytest.mark.parametrize("name", ["bert", "diff", "program", "programs"])
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_everybody_can_use_it(browser: Browser, folder: Path, name: str, theme: str) -> None:
     """Names of controls, contrast of letters, roles that belong together, and a focus that shows."""

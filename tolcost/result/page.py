@@ -1,4 +1,4 @@
-"""A model's cost as one HTML page: its tree, charts and closed forms, recomputed when a length changes.
+"""The cost of a model or a program as one HTML page, recomputed when a length changes.
 
 The page contains the data that it computes with: every distinct form once, as a tree that a script
 evaluates exactly, and every condition.  If a condition fails, the page says so and shows no figures.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from html import escape
 from math import lcm
 from pathlib import Path
 
@@ -19,29 +18,26 @@ from tolcost.algebra import (
     Poly,
     Symbol,
     cond_text,
-    const,
     substitute_cond,
-    to_browser,
-    to_text,
     total_of,
 )
-from tolcost.cost import FormRatio
 from tolcost.cost.derive import DerivationStep, ValueDerivation, derive
 from tolcost.cost.device import Duration
-from tolcost.cost.span import Depth
-from tolcost.cost.weights import Weighed
 from tolcost.diagnostics import NOWHERE, Rejected, place, visible
 from tolcost.models.lowered import Applied, Lowered
 from tolcost.models.memory import lifetimes
 from tolcost.result.compare import match
-from tolcost.result.comparison import CostComparison, explained
+from tolcost.result.comparison import CostComparison, FigureDifference, explained
 from tolcost.result.metrics import AMOUNTS, HELD, LEADING, TITLES
 from tolcost.result.model import ModelStudy, of_model
 from tolcost.result.model_table import IN_BYTES
+from tolcost.result.page_forms import PageForms
+from tolcost.result.program import ProgramStudy
+from tolcost.result.program_page import function_title, program_parts
 from tolcost.result.rows import TableRow, path_of
-from tolcost.result.study import Figures, Located, at_example
+from tolcost.result.study import FUNCTIONS, Located, Study, at_example
 from tolcost.result.totals import parts_of, steps_by_node
-from tolcost.show.document import LONGEST, Form, Json, form_in, mathml_of, plain
+from tolcost.show.document import Json, form_in, plain
 from tolcost.show.html import condition_tree, embedded, render
 
 _MOST_PARTS = 8
@@ -53,85 +49,29 @@ Older = tuple[Located, CostComparison]
 """Another model to show beside the first, and the comparison of the two."""
 
 
-def model_page(cost: Located, sweeps: Sequence[str] = (), older: Older | None = None) -> str:
-    """Write the page of a model, perhaps beside an older one; growth is shown over the last length swept."""
+def cost_page(cost: Located, sweeps: Sequence[str] = (), older: Older | None = None) -> str:
+    """Write the page of a model or a program, perhaps beside an older one.
+
+    Growth is shown over the last length swept.
+    """
     timed = _Timed.of(cost, older)
-    forms = _Forms(timed.parts)
+    forms = PageForms(timed.parts)
     found = {**_data(cost, forms, timed), "other": None if older is None else _other(*older, cost, forms)}
     data = {**found, "with": sweeps[-1] if sweeps else None, "forms": forms.trees, "shown": forms.shown}
-    return render("model", title=visible(cost.study.name), data=embedded(data))
+    return render("model", title=visible(cost.study.name), kind=cost.study.kind, data=embedded(data))
 
 
-class _Forms(Struct):
-    """Every distinct form once, as a tree for the script and as markup for readers.
-
-    Times are forms in parts of a microsecond, so many that they are integers.
-    """
-
-    parts: int = 1
-    trees: list[Json] = field(default_factory=list)
-    shown: list[Json] = field(default_factory=list)
-    _numbers: dict[Poly, int] = field(default_factory=dict)
-
-    def number(self, form: Poly | None, shown: bool = True) -> int | None:
-        """Return the index of a form, adding it if it is new; readers see it if ``shown``."""
-        if form is None:
-            return None
-        if form not in self._numbers:
-            self._numbers[form] = len(self.trees)
-            self.trees.append(to_browser(form))
-            self.shown.append("")
-        found = self._numbers[form]
-        if shown and not self.shown[found]:
-            self.shown[found] = _markup(form)
-        return found
-
-    def time(self, found: Duration | None) -> int | None:
-        """Return the index of a time, in parts of a microsecond."""
-        return None if found is None else self.number(found.in_parts(self.parts), shown=False)
-
-    def figures(self, found: Figures) -> dict[str, Json]:
-        """Return the indices of the amounts of some work, by key."""
-        return {key: self.number(form) for key, form in found.amounts.items()}
-
-    def any(self, form: Form | None) -> Json:
-        """Return a figure of any kind: the maximum of some forms, perhaps over the maximum of others."""
-        match form:
-            case Poly():
-                return {"top": [self.number(form)]}
-            case int():
-                return {"top": [self.number(const(form))]}
-            case Depth(candidates=candidates):
-                return {"top": [self.number(one) for one in candidates]}
-            case FormRatio(numerator=top, denominator=bottom):
-                below = bottom.candidates if isinstance(bottom, Depth) else (bottom,)
-                return {"top": [self.number(top)], "bottom": [self.number(one) for one in below]}
-            case Weighed(numerator=top, denominator=bottom):
-                return {"top": [self.number(top)], "bottom": [self.number(const(bottom))]}
-            case Duration():
-                whole = self.number(const(self.parts), shown=False)
-                return {"top": [self.time(form)], "bottom": [whole], "time": True}
-            case _:
-                return None
-
-
-def _markup(form: Poly) -> str:
-    """Write a form in MathML; as text if it is very long."""
-    text = to_text(form)
-    return mathml_of(form) if len(text) <= 3 * LONGEST else f"<code>{escape(text)}</code>"
-
-
-def _data(cost: Located, forms: _Forms, timed: _Timed) -> dict[str, Json]:
-    study = of_model(cost)
+def _data(cost: Located, forms: PageForms, timed: _Timed) -> dict[str, Json]:
+    study = cost.study
     lengths = sorted(study.symbols, key=lambda symbol: symbol.kind == "data")  # data-dependent lengths last
     start = (at_example(cost) or cost).point.values  # an example for lengths that are not given
     return {
         "name": visible(study.name),
         "file": visible(study.file),
         "status": cost.status,
-        "coverage": study.coverage.text,
+        "kind": study.kind,
+        "coverage": study.coverage.text if study.kind == "model" else "",
         "head": [[label, visible(value)] for label, value in _head(study)],
-        "amounts": {key: TITLES.get(key, key) for key in AMOUNTS},
         "types": [[way, visible(name), visible(kind)] for way, name, kind in study.types(cost.value)],
         "symbols": [
             {
@@ -147,7 +87,7 @@ def _data(cost: Located, forms: _Forms, timed: _Timed) -> dict[str, Json]:
             {
                 "text": one.text,
                 "reason": visible(one.reason),
-                "node": visible(one.node),
+                "node": visible(one.place(study.file)),
                 "test": condition_tree(one.condition, forms.number),
             }
             for one in study.needed
@@ -165,6 +105,19 @@ def _data(cost: Located, forms: _Forms, timed: _Timed) -> dict[str, Json]:
             }
             for one in _anywhere(cost).measures
         ],
+        **(
+            program_parts(study, forms)
+            if isinstance(study, ProgramStudy)
+            else _model_parts(cost, forms, timed)
+        ),
+    }
+
+
+def _model_parts(cost: Located, forms: PageForms, timed: _Timed) -> dict[str, Json]:
+    """Return the operators and nodes of a model, its values that take memory, and its device."""
+    study = of_model(cost)
+    return {
+        "amounts": {key: TITLES.get(key, key) for key in AMOUNTS},
         "operators": list(_operators(cost, forms, timed)),
         "memory": [
             [forms.number(one.bytes), one.first, one.last, visible(one.name), one.given]
@@ -177,17 +130,17 @@ def _data(cost: Located, forms: _Forms, timed: _Timed) -> dict[str, Json]:
 
 def _anywhere(cost: Located) -> Located:
     """Return the cost without a point, since lengths of a page may change."""
-    return Located(cost.study, cost.study.locate({}), device=cost.device)
+    return Located(cost.study, cost.study.locate({}), cost.weights, device=cost.device)
 
 
-def _head(study: ModelStudy) -> Iterator[tuple[str, str]]:
+def _head(study: Study) -> Iterator[tuple[str, str]]:
     """Yield the facts about a model that precede its figures."""
     for fact in (*study.head(), *study.remarks()):
         yield fact.label, plain(fact.value) + (f" ({fact.remark})" if fact.remark else "")
     yield from (("checked when run", f"{one.text}: {one.reason} ({one.node})") for one in study.checked)
 
 
-def _other(old: Located, found: CostComparison, cost: Located, forms: _Forms) -> dict[str, Json]:
+def _other(old: Located, found: CostComparison, cost: Located, forms: PageForms) -> dict[str, Json]:
     """Return an older model's cost by figure and operator, its conditions, and the comparison of the two."""
     symbols, whole = match(old, cost).symbols, found.whole
     names = [Path(file).name for file in (found.old, found.new)]
@@ -201,9 +154,9 @@ def _other(old: Located, found: CostComparison, cost: Located, forms: _Forms) ->
         "requires": [{"text": cond_text(one), "test": condition_tree(one, forms.number)} for one in needed],
         "figures": list(_figures_beside(_anywhere(old), _anywhere(cost), symbols, found, forms)),
         "operators": [
-            {"title": visible(row.part), LEADING: forms.number(row.old)}
+            {"title": visible(title), LEADING: forms.number(row.old)}
             for row in found.rows
-            if row.metric == LEADING and row.part
+            if (title := _part_of(row)) is not None
         ],
         "layers": [
             [visible(row.part), forms.number(row.old), forms.number(row.new)]
@@ -213,8 +166,15 @@ def _other(old: Located, found: CostComparison, cost: Located, forms: _Forms) ->
     }
 
 
+def _part_of(row: FigureDifference) -> str | None:
+    """Return the title of the operator or the function that a row is about; None for other rows."""
+    if row.part == FUNCTIONS:
+        return function_title(row.metric)
+    return row.part or None if row.metric == LEADING else None
+
+
 def _figures_beside(
-    old: Located, new: Located, symbols: Mapping[Symbol, Poly], found: CostComparison, forms: _Forms
+    old: Located, new: Located, symbols: Mapping[Symbol, Poly], found: CostComparison, forms: PageForms
 ) -> Iterator[Json]:
     """Yield the figures that both models have, in the lengths of the new one, each with its verdict."""
     verdicts = {row.metric: explained(row) for row in found.rows if not row.part}
@@ -252,17 +212,19 @@ class _Timed(Struct):
     @staticmethod
     def of(cost: Located, older: Older | None) -> _Timed:
         """Work out the times of a model; none without a device."""
-        times, study = cost.times, of_model(cost)
+        times = cost.times
         if times is None:
             return _Timed()
         known: dict[int, Duration | None] = {}
         nodes = []
-        steps = steps_by_node(study.cost, study.adder)
-        for (_, applied), own in zip(study.cost.steps, steps, strict=True):
-            if id(applied) not in known:
-                alone = None if own is None else replace(times, steps=own, sized=True)
-                known[id(applied)] = None if alone is None else alone.added_up()
-            nodes.append(known[id(applied)])
+        if isinstance(cost.study, ModelStudy):
+            study = cost.study
+            steps = steps_by_node(study.cost, study.adder)
+            for (_, applied), own in zip(study.cost.steps, steps, strict=True):
+                if id(applied) not in known:
+                    alone = None if own is None else replace(times, steps=own, sized=True)
+                    known[id(applied)] = None if alone is None else alone.added_up()
+                nodes.append(known[id(applied)])
         operators = {title: own.added_up() for title, own in times.by_title().items()}
         measures = (*cost.measures, *(() if older is None else older[0].measures))
         forms = [one.form for one in measures if isinstance(one.form, Duration)]
@@ -271,7 +233,7 @@ class _Timed(Struct):
         return _Timed(nodes, operators, times.added_up(), times.wait, below)
 
 
-def _operators(cost: Located, forms: _Forms, timed: _Timed) -> Iterator[Json]:
+def _operators(cost: Located, forms: PageForms, timed: _Timed) -> Iterator[Json]:
     """Yield operators, the costliest first; with a device, also the time of each on it."""
     for group in cost.groups("op"):
         yield {
@@ -282,7 +244,7 @@ def _operators(cost: Located, forms: _Forms, timed: _Timed) -> Iterator[Json]:
         }
 
 
-def _device(cost: Located, forms: _Forms, timed: _Timed) -> Json:
+def _device(cost: Located, forms: PageForms, timed: _Timed) -> Json:
     """Return the peaks of the device, per microsecond, and what times are counted in."""
     if cost.device is None:
         return None
@@ -301,7 +263,7 @@ def _device(cost: Located, forms: _Forms, timed: _Timed) -> Json:
 # ---- nodes -----------------------------------------------------------------------------------
 
 
-def _nodes(study: ModelStudy, forms: _Forms, timed: _Timed) -> dict[str, Json]:
+def _nodes(study: ModelStudy, forms: PageForms, timed: _Timed) -> dict[str, Json]:
     """Return every node with its scopes and kind, every kind with its figures, and the totals of scopes."""
     numbers: dict[tuple[int, Poly | None], int] = {}
     kinds: list[Json] = []
@@ -323,7 +285,7 @@ def _nodes(study: ModelStudy, forms: _Forms, timed: _Timed) -> dict[str, Json]:
     return {"kinds": kinds, "nodes": nodes, "scopes": sums, **known}
 
 
-def _kind(applied: Applied, row: TableRow, forms: _Forms, derived: _Derived) -> dict[str, Json]:
+def _kind(applied: Applied, row: TableRow, forms: PageForms, derived: _Derived) -> dict[str, Json]:
     return {
         "op": visible(row.op),
         "type": visible(f"{row.type} {row.shape}".strip()),
@@ -334,7 +296,7 @@ def _kind(applied: Applied, row: TableRow, forms: _Forms, derived: _Derived) -> 
 
 
 def _sum(
-    study: ModelStudy, path: Sequence[str], inside: Sequence[int], rows: Sequence[TableRow], forms: _Forms
+    study: ModelStudy, path: Sequence[str], inside: Sequence[int], rows: Sequence[TableRow], forms: PageForms
 ) -> dict[str, Json]:
     """Return the total of the nodes in a scope."""
     figures = study.adder.add(parts_of(study.cost.nodes[n] for n in inside))

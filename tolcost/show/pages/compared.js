@@ -74,8 +74,8 @@ function comparison() {
     element(
       "details",
       { open: layersOpen("operators"), "data-part": "operators" },
-      element("summary", {}, "EOPs by operator"),
-      shown("operator", rows),
+      element("summary", {}, data.kind === "model" ? "EOPs by operator" : "EOPs by function"),
+      shown(data.kind === "model" ? "operator" : "function", rows),
     ),
     ...(layers.length
       ? [

@@ -36,7 +36,7 @@ function detail() {
       element(
         "div",
         { class: "quiet" },
-        one.kind ? [one.kind.op, " · ", element("code", {}, one.kind.type)] : `${grouped(leaves(one).length)} nodes`,
+        one.kind ? (one.kind.op ? [one.kind.op, " · ", element("code", {}, one.kind.type)] : "") : `${grouped(leaves(one).length)} nodes`,
       ),
       one.kind?.problem ? element("p", { class: "bad" }, `Not costed: ${one.kind.problem}`) : null,
       element("table", {}, ...KEYS.map(line)),

@@ -271,6 +271,7 @@ function alive() {
 const NAMED_TENSORS = 6;
 
 function memory() {
+  if (data.kind === "program") return;
   const { sizes, most, at, there } = state.alive ?? {};
   byId("peak").dataset.value = most ?? "";
   byId("peak").textContent = sizes

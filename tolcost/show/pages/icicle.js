@@ -82,7 +82,7 @@ const timesOf = (one) => (one.times > 1 ? ` ×${one.times}` : "");
 function spoken(one) {
   const amount = amountOf(one),
     all = wholeSize();
-  const kind = one.kind ? `, ${one.kind.op} ${one.kind.type}` : one.few || one.given ? "" : `, ${grouped(nodesIn(one))} nodes`;
+  const kind = one.kind ? (one.kind.op && `, ${one.kind.op} ${one.kind.type}`) : one.few || one.given ? "" : `, ${grouped(nodesIn(one))} ${data.kind === "model" ? "nodes" : "lines"}`;
   const above = one.parent?.parent ? `, ${inPercent(amount, totalOf(one.parent))} of ${nameOf(one.parent)}` : "";
   return `${nameOf(one)}${timesOf(one)}${kind}: ${full(state.by, amount)}, ${inPercent(amount, all)} of all${above}`;
 }
@@ -105,7 +105,7 @@ function icicle() {
       : unknown
         ? "Data decides what some nodes come to."
         : "Nothing is counted.";
-  byId("icicle-of").textContent = `${SWITCH[state.by]} by scope${state.by === "memory" ? ", of what is alive at the peak" : ""}`;
+  byId("icicle-of").textContent = `${SWITCH[state.by]} by ${data.kind === "model" ? "scope" : "line"}${state.by === "memory" ? ", of what is alive at the peak" : ""}`;
   byId("out").hidden = !root.parent;
   active();
 }
@@ -143,7 +143,7 @@ function part(one, level, left, width, k, { root, wide }) {
       ? element(
           "span",
           {},
-          `${one.kind ? one.kind.op : nameOf(one)}${timesOf(one)}`,
+          `${one.kind?.op || nameOf(one)}${timesOf(one)}`,
           width > 130 ? element("small", {}, ` ${brief(state.by, amount)}${state.by === "time" ? " µs" : ""}`) : null,
         )
       : null,

@@ -1,8 +1,12 @@
 // The page of a model: lengths on the left, and what follows from them everywhere else.
 
 const data = JSON.parse(byId("data").textContent);
-// What every node has, by key: its amounts, its time on the device, and its values that are alive at the peak.
-const NAMES = { ...data.amounts, ...(data.device ? { time: "time, µs" } : {}), memory: "memory at the peak" };
+// What every part has, by key: its amounts, and of models its time on the device and its values that are alive at the peak.
+const NAMES = {
+  ...data.amounts,
+  ...(data.device ? { time: "time, µs" } : {}),
+  ...(data.kind === "model" ? { memory: "memory at the peak" } : {}),
+};
 const KEYS = Object.keys(NAMES);
 // What parts of the model are drawn by, one at a time.
 const SWITCH = Object.fromEntries(
@@ -171,6 +175,7 @@ function drawBy(key) {
 }
 
 function switches() {
+  byId("by").hidden = Object.keys(SWITCH).length < 2;
   byId("by").replaceChildren(
     ...Object.entries(SWITCH).map(([key, title]) =>
       element(

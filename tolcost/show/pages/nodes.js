@@ -11,7 +11,7 @@ const number = (key, rank, seldom = false) => ({
   seldom,
   // As wide as the largest number in it, which is that of the whole.
   get least() {
-    return Math.max(105, 24 + 8 * Math.max(said(key, state.root?.values[key]).length, NAMES[key].length));
+    return Math.max(105, 24 + 8 * Math.max(said(key, state.root?.values[key]).length, (NAMES[key] ?? "").length));
   },
   get wide() {
     return `minmax(${this.least}px, .6fr)`;
@@ -96,9 +96,15 @@ const COLUMNS = [
   },
 ];
 if (data.device) COLUMNS.splice(5, 0, number("time", 2.5));
-// What else nodes have is shown when it is asked for.
+// What else nodes have is shown when it is asked for; lines of a program have less.
 COLUMNS.push(...KEYS.filter((key) => !COLUMNS.some((one) => one.key === key)).map((key) => number(key, 10, true)));
-const VIEWS = { scope: "by scope", op: "by operator", node: "in order" };
+const OF_MODELS = ["op", "type", "intensity", "macs", "bytes", "parameters"];
+if (data.kind === "program") {
+  for (const key of OF_MODELS) COLUMNS.splice(COLUMNS.findIndex((one) => one.key === key), 1);
+  COLUMNS.find((one) => one.key === "flops").seldom = false;
+}
+const VIEWS =
+  data.kind === "model" ? { scope: "by scope", op: "by operator", node: "in order" } : { node: "in order" };
 const toggle = (one) => {
   if (!open.delete(one.key)) open.add(one.key);
   nodes();
@@ -107,7 +113,8 @@ toggle.open = open;
 const table = new Table(byId("rows"), COLUMNS, choose, toggle);
 new ResizeObserver(() => state.root && nodes()).observe(byId("rows"));
 
-const firstView = () => (data.nodes.some(([, , path]) => path.length) ? "scope" : "op");
+const firstView = () =>
+  data.kind === "program" ? "node" : data.nodes.some(([, , path]) => path.length) ? "scope" : "op";
 // The largest first, but for the order of the file.
 const firstSort = (view) => (view === "node" ? null : { column: state.by, down: true });
 
@@ -186,7 +193,7 @@ function nodes() {
       );
     }),
   );
-  byId("count").textContent = `${grouped(rows.length)} rows, ${grouped(data.nodes.length)} nodes`;
+  byId("count").textContent = data.kind === "model" ? `${grouped(rows.length)} rows, ${grouped(data.nodes.length)} nodes` : "";
   table.show(rows);
 }
 

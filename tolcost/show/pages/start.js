@@ -3,7 +3,7 @@
 function about() {
   byId("name").textContent = data.name;
   byId("chips").replaceChildren(
-    element("span", { class: `chip${data.missing.length ? " bad" : ""}` }, data.coverage),
+    ...(data.coverage ? [element("span", { class: `chip${data.missing.length ? " bad" : ""}` }, data.coverage)] : []),
     element("span", { class: `chip${data.status === "exact" ? "" : " bad"}` }, data.status),
   );
   byId("types").replaceChildren(
@@ -12,6 +12,7 @@ function about() {
     ),
   );
   byId("head").replaceChildren(...data.head.flatMap(([label, value]) => [`${label}: ${value}`, element("br")]));
+  for (const id of ["memory-card", "fold-label", "unfold", "views"]) byId(id).hidden = data.kind === "program";
   byId("missing-card").hidden = !data.missing.length;
   byId("missing").replaceChildren(
     ...data.missing.map(([op, name, why]) =>
