@@ -9,6 +9,14 @@ const named = (one) => one.getAttribute("aria-label") || one.getAttribute("aria-
 for (const one of document.querySelectorAll("button, a, input, select, summary, [role=treeitem], [role=tree], [role=treegrid], [role=img]"))
   if (seen(one) && !one.closest("[aria-hidden=true]") && !named(one)) say("no name", one);
 
+// What is written on a control is part of its name, so that it can be called by it.
+for (const one of document.querySelectorAll("[aria-label]")) {
+  const plain = (text) => text.toLowerCase().replace(/\s+/g, " ").trim();
+  if (one.matches("button, [role=treeitem]") && /\w{3}/.test(one.innerText) && !plain(one.ariaLabel).includes(plain(one.innerText)))
+    say("called otherwise than it says", one);
+}
+for (const one of document.querySelectorAll("button[role], a[role], input[role]")) say("a control with a role of something else", one);
+
 // Ids are unique, and what is referred to is there.
 const ids = [...document.querySelectorAll("[id]")].map((one) => one.id);
 for (const id of ids) if (ids.indexOf(id) !== ids.lastIndexOf(id)) found.push(`twice: ${id}`);
@@ -22,8 +30,9 @@ for (const [role, around] of Object.entries(inside))
   for (const one of document.querySelectorAll(`[role=${role}]`))
     if (!one.closest(`[role=${around}]`)) say(`not in a ${around}`, one);
 
-// Headings do not jump over a level.
-let level = 1;
+// There is one first heading, and none jumps over a level.
+if (document.querySelectorAll("h1").length !== 1) found.push("not one heading of the first level");
+let level = 0;
 for (const one of document.querySelectorAll("h1, h2, h3, h4")) {
   if (!seen(one)) continue;
   const own = Number(one.localName[1]);

@@ -160,7 +160,7 @@ def test_the_icicle_is_walked_by_keys(page: Browser) -> None:
     page.keys("#icicle", BACKSPACE)
     assert page.run("return document.querySelector('#icicle .here').dataset.path") == "model/encoder"
     spoken = page.run("return document.querySelector(`#icicle [data-path='model/encoder']`).ariaLabel")
-    assert re.fullmatch(r"encoder, \d+ nodes: [\d,]+, \d+\.\d % of all, \d+\.\d % of model", spoken)
+    assert re.fullmatch(r"encoder 97\.1 G, \d+ nodes: [\d,]+, 100\.0 % of all, 100\.0 % of model", spoken)
 
 
 def test_a_link_shows_the_same(page: Browser, folder: Path) -> None:

@@ -57,7 +57,6 @@ function shares() {
   const sized = sizedOperators().filter(({ value }) => value === null || value > 0n);
   const all = sized.reduce((sum, { value }) => (sum === null || value === null ? null : sum + value), 0n);
   sized.sort((a, b) => ((a.value ?? 0n) > (b.value ?? 0n) ? -1 : 1));
-  state.ranked = sized.map(({ title }) => title);
   const rest = sized.splice(12);
   const row = (title, value, choose) => {
     const known = value !== null && all !== null;
@@ -111,11 +110,9 @@ const LONGER = {
   memory: "the memory at the peak, by the operator that makes it",
 };
 
-// An operator has one colour everywhere; those beyond seven share the last.
-const colourOf = (title) => {
-  const place = (state.ranked ?? []).indexOf(title);
-  return place < 0 ? 7 : Math.min(place, 7);
-};
+// An operator has one colour everywhere, whatever is drawn; what is no operator has the last.
+const COLOURS = new Map(data.operators.map(({ title }, place) => [title, place % 7]));
+const colourOf = (title) => COLOURS.get(title) ?? 7;
 
 // ---- growth: everything but one length stays as it is
 

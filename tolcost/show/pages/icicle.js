@@ -79,12 +79,16 @@ const amountOf = (one) => (one.few ? one.few.reduce((sum, part) => sum + sizeOf(
 const nodesIn = (one) => leaves(one).reduce((sum, leaf) => sum + leaf.nodes.length, 0);
 const timesOf = (one) => (one.times > 1 ? ` ×${one.times}` : "");
 
+// What a part says of itself, all of it written on the part as far as there is room.
+const labelOf = (one) => `${one.kind?.op || nameOf(one)}${timesOf(one)}`;
+
 function spoken(one) {
   const amount = amountOf(one),
     all = wholeSize();
-  const kind = one.kind ? (one.kind.op && `, ${one.kind.op} ${one.kind.type}`) : one.few || one.given ? "" : `, ${grouped(nodesIn(one))} ${data.kind === "model" ? "nodes" : "lines"}`;
+  const inside = () => `, ${grouped(nodesIn(one))} ${data.kind === "model" ? "nodes" : "lines"}`;
+  const known = one.kind ? one.kind.op && `, ${nameOf(one)}, ${one.kind.type}` : one.few || one.given ? "" : inside();
   const above = one.parent?.parent ? `, ${inPercent(amount, totalOf(one.parent))} of ${nameOf(one.parent)}` : "";
-  return `${nameOf(one)}${timesOf(one)}${kind}: ${full(state.by, amount)}, ${inPercent(amount, all)} of all${above}`;
+  return `${labelOf(one)} ${withUnit(state.by, amount)}${known}: ${full(state.by, amount)}, ${inPercent(amount, all)} of all${above}`;
 }
 
 function icicle() {
@@ -143,8 +147,8 @@ function part(one, level, left, width, k, { root, wide }) {
       ? element(
           "span",
           {},
-          `${one.kind?.op || nameOf(one)}${timesOf(one)}`,
-          width > 130 ? element("small", {}, ` ${brief(state.by, amount)}${state.by === "time" ? " µs" : ""}`) : null,
+          labelOf(one),
+          width > 130 ? element("small", {}, ` ${withUnit(state.by, amount)}`) : null,
         )
       : null,
   );

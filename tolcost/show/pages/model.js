@@ -158,8 +158,8 @@ function amountAt(one, key) {
 
 function pictures() {
   switches();
-  shares(); // what is largest has the first colour
   icicle();
+  shares();
   growth();
   memory();
   roofline();

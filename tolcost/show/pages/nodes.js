@@ -174,22 +174,21 @@ function nodes() {
       const by = column.sorts ?? column.key,
         sorted = state.sort?.column === by && (state.sort.from ?? by) === (column.sorts ? column.key : by);
       const numeric = !["title", "op", "type"].includes(by);
+      const turn = () => {
+        const down = state.sort?.column === by ? !state.sort.down : numeric;
+        state.sort = state.sort?.column === by && down === numeric ? null : { column: by, down, from: column.key };
+        nodes();
+        remember();
+        byId("titles").querySelector(`[data-column="${column.key}"]`)?.focus();
+      };
       return element(
-        "button",
+        "div",
         {
-          type: "button",
           role: "columnheader",
           class: numeric ? "number" : "",
-          "data-column": column.key,
           "aria-sort": sorted ? (state.sort.down ? "descending" : "ascending") : null,
-          onclick: () => {
-            const down = state.sort?.column === by ? !state.sort.down : numeric;
-            state.sort = state.sort?.column === by && down === numeric ? null : { column: by, down, from: column.key };
-            nodes();
-            remember();
-          },
         },
-        column.title,
+        element("button", { type: "button", "data-column": column.key, onclick: turn }, column.title),
       );
     }),
   );

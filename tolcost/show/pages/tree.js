@@ -228,12 +228,12 @@ class Table {
     box.addEventListener("keydown", (event) => this.pressed(event));
   }
 
-  // The columns that fit, most wanted first; those asked for are shown in any case.
+  // The columns that fit, most wanted first; those asked for, and what is drawn, are shown in any case.
   fitting() {
     let left = this.box.clientWidth || 1000;
     const kept = new Set();
     for (const column of [...this.columns].sort((a, b) => a.rank - b.rank)) {
-      const asked = this.asked.get(column.key);
+      const asked = this.asked.get(column.key) ?? (column.key === state.by ? true : undefined);
       left -= column.least;
       if (asked ?? (left >= 0 && !column.seldom)) kept.add(column);
       else left += column.least;
