@@ -307,7 +307,7 @@ def test_two_programs_have_figures_and_curves(browser: Browser, folder: Path) ->
     assert browser.run(changes).startswith("+")
     at(browser, {"s": 64})
     assert browser.run(changes).startswith("-")
-    browser.run(CLICK, "#growth-with button", "s")
+    assert browser.run(PRESSED, "#growth-with") == "s"
     listed = browser.run("return [...document.querySelectorAll('#crossings li')].map(t => t.textContent)")
     (told,) = (re.fullmatch(r"at s = (\d+) (\S+) comes to cost more than (\S+)", text) for text in listed)
     assert told is not None

@@ -20,7 +20,23 @@ function written() {
 }
 
 const sortText = (sort) => (sort ? `${sort.column}${sort.down ? "-" : "+"}` : "none");
-const firstWith = () => data.with ?? data.symbols.filter((one) => !one.data).at(-1)?.name ?? null;
+// Growth is shown with the last length, or with the first one at which two costs turn.
+let first;
+function firstWith() {
+  const names = data.symbols.filter((one) => !one.data).map((one) => one.name);
+  first ??= data.with ?? names.find(turns) ?? names.at(-1) ?? null;
+  return first;
+}
+
+function turns(name) {
+  const eops = data.other?.figures.find((one) => one.key === "eops");
+  if (!eops) return false;
+  const gaps = places(name).map((n) => {
+    const [a, b] = [eops.old, eops.new].map((form) => figureAt(form, withLength(name, n)));
+    return a && b ? b[0] * a[1] - a[0] * b[1] : 0n;
+  });
+  return gaps.some((gap) => gap > 0n) && gaps.some((gap) => gap < 0n);
+}
 
 let waiting = 0;
 function remember() {

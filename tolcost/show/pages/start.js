@@ -73,6 +73,7 @@ function start() {
     );
   state.scopes = merged(scopeTree(data, false), data);
   state.root = state.scopes;
+  firstWith(); // by the lengths that no address has changed yet
   follow();
   state.started = true;
   addEventListener("hashchange", led);
