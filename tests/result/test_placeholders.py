@@ -17,7 +17,7 @@ from tolcost.models.walking import Session
 from tolcost.result.cost import Cost
 from tolcost.result.model import Wanted, model_cost
 from tolcost.result.model_table import TableView
-from tolcost.result.page import model_page
+from tolcost.result.page import cost_page
 from tolcost.result.view import CostView, written
 from tools.generate.valid_models import valid_model
 from tools.models import graphs
@@ -44,7 +44,7 @@ def reports(cost: Cost) -> Iterator[tuple[str, str]]:
     for by, forms in (("op", ("json", "csv", "text", "md")), ("node", ("csv", "text"))):
         view = CostView(symbolic=True, table=TableView(by=by))
         yield from ((f"{form} by {by}", written([cost], form, view)) for form in forms)
-    found = re.search(r'id="data">(.*?)</script>', model_page(cost), re.DOTALL)
+    found = re.search(r'id="data">(.*?)</script>', cost_page(cost), re.DOTALL)
     assert found is not None
     yield "html", found[1].partition('"sources"')[0]  # after that are definitions, with their comments
 

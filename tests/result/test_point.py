@@ -21,7 +21,8 @@ from tolcost.cost import Traffic
 from tolcost.diagnostics import Rejected
 from tolcost.models.walking import Session
 from tolcost.result.growth import Sweep, growth
-from tolcost.result.page import _data, _Forms
+from tolcost.result.page import _data, _Timed
+from tolcost.result.page_forms import PageForms
 from tolcost.result.study import Located, locate_study
 from tools.models import graphs
 
@@ -146,8 +147,8 @@ def test_what_no_open_length_can_fulfil_is_broken() -> None:
 def test_the_page_knows_the_conditions() -> None:
     pages = Path(page.__file__).parent / "pages"
     script = (pages / "model.js").read_text(encoding="utf-8")
-    cost, forms = costed(graphs.bert(17, graphs.SMALL), Session(open_library())), _Forms()
-    data = {**_data(cost, forms), "forms": forms.trees}
+    cost, forms = costed(graphs.bert(17, graphs.SMALL), Session(open_library())), PageForms()
+    data = {**_data(cost, forms, _Timed()), "forms": forms.trees}
     assert {s["name"]: s["value"] for s in data["symbols"]} == {"batch": 1, "seq": 16}
     engine = script[script.index("let known") : script.index("// ---- what is shown")]
     parts = (pages / "parts.js").read_text(encoding="utf-8")
@@ -200,7 +201,7 @@ def test_a_sweep_of_an_exported_model_stops_at_its_conditions() -> None:
     ]
     with pytest.raises(Rejected):
         growth(cost, Sweep("batch", (1, 2, 4)))
-    data = _data(cost, _Forms())
+    data = _data(cost, PageForms(), _Timed())
     assert [symbol["name"] for symbol in data["symbols"]] == ["seq"]
 
 

@@ -28,6 +28,7 @@ from tolcost.result.derivation import derivation_json, derivation_text
 from tolcost.result.study import Located
 from tolcost.result.view import CostView, written
 from tolcost.show.document import Code, Fact, Facts, latex_of, mathml_of, text_of, write
+from tolcost.show.shorten import percent_text, si
 from tools.result.shown import Browser, compared, random_programs, spec_programs, wrong_program
 from tools.result.shown_models import wrong_model
 from tools.show.readers import of_latex, of_mathml, of_text
@@ -116,8 +117,8 @@ def test_what_is_exact_stays_so_where_numbers_are_large() -> None:
         ("site/src/chart.js", "short(100000)", "100 k"),
         ("site/src/chart.js", "short(120000)", "120 k"),
         ("site/src/chart.js", "short(999999)", "1 M"),
-        ("tolcost/show/pages/parts.js", "short(999999n)", "1 M"),
-        ("tolcost/show/pages/parts.js", "short(decimal([2n, 3n]))", "0.667"),
+        ("tolcost/show/pages/parts.js", "short(999999n)", "1.00 M"),
+        ("tolcost/show/pages/parts.js", "short([2n, 3n])", "0.667"),
         ("tolcost/show/pages/parts.js", "decimal([1n, 80000n])", "0.0000125"),
         ("tolcost/show/pages/parts.js", "decimal([10n ** 400n + 1n, 10n ** 399n])", "10"),
         ("tolcost/show/pages/parts.js", 'visible("a\u202eb")', r"a\u{202e}b"),
@@ -130,6 +131,42 @@ def test_numbers_that_scripts_show(module: str, call: str, wanted: str) -> None:
         ["node", "-e", f"{script}\nconsole.log(String({call}))"], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == wanted
+
+
+NUMBERS: list[int | Fraction] = [
+    *(sign * (10**power + step) for power in range(0, 40, 1) for step in (-1, 0, 1) for sign in (1, -1)),
+    *(995 * 10**power for power in range(12)),
+    *(9995 * 10**power for power in range(12)),
+    *(1125 * 10**power + step for power in range(12) for step in (-1, 0, 1)),
+    *(
+        Fraction(top, bottom)
+        for top in (1, 2, 9, 45, 999, 12345)
+        for bottom in (1, 3, 7, 8, 800, 10**6, 10**60)
+    ),
+    *(
+        Fraction(top, 10**7)
+        for top in (0, 5625, 5615, 9995, 99949999, 99950000, 9994999, 9995000, 12345, 10000)
+    ),
+]
+"""Around every change of the prefix and of the number of decimal places, and where there is a tie."""
+
+
+@needs_node
+def test_pages_round_as_the_terminal_does() -> None:
+    """One number has one spelling: integers, quotients and shares."""
+    shares = [Fraction(number) for number in NUMBERS if number >= 0]
+    parts = (ROOT / "tolcost/show/pages/parts.js").read_text(encoding="utf-8")
+    written_ = [
+        *(f"{n}n" if isinstance(n, int) else f"[{n.numerator}n, {n.denominator}n]" for n in NUMBERS),
+    ]
+    program = f"""{parts}
+      console.log(JSON.stringify([{", ".join(written_)}].flatMap((n) => [short(n), short(n, "B")])));
+      console.log(JSON.stringify([{", ".join(f"[{one.numerator}n, {one.denominator}n]" for one in shares)}]
+        .map(([part, whole]) => inPercent(part, whole))));"""
+    done = subprocess.run(["node", "-"], input=program, capture_output=True, text=True, check=True)
+    numbers, percents = map(json.loads, done.stdout.splitlines())
+    assert numbers == [text for n in NUMBERS for text in (si(n), si(n, "B"))]
+    assert percents == [percent_text(share) for share in shares]
 
 
 @pytest.mark.parametrize(

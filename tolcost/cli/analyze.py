@@ -20,6 +20,7 @@ from tolcost.elaborate import Elaborated
 from tolcost.elaborate.inputs import PlainShapes, arguments
 from tolcost.literals import Literal
 from tolcost.pipeline import Parsed, analyze_lowered, lower_for_author, read_program
+from tolcost.platform import with_deep_stack
 from tolcost.result.program import program_source, program_study
 from tolcost.result.study import Located, locate_study
 from tolcost.result.view import FORMATS, CostView, written
@@ -85,6 +86,7 @@ def warn(program: Elaborated) -> None:
         "tolcost analyze matmul.tol --dim k=64 --dim m=64 --sweep n=64..1024",
         "tolcost analyze matmul.tol --weights energy-45nm --metric eops,bytes",
         "tolcost analyze matmul.tol --dim n=4096 --dim k=64 --device h200",
+        "tolcost analyze matmul.tol --format html --output matmul.html",
         "tolcost analyze matmul.tol --symbolic --engine sympy",
     ),
 )
@@ -99,7 +101,7 @@ def warn(program: Elaborated) -> None:
 @options.device_option
 @click.option("--engine", type=click.Choice(["tolcost", "sympy"]), default="tolcost",
               help="Let sympy derive the closed forms, as a second opinion.")  # fmt: skip
-@options.format_option(FORMATS)
+@options.format_option((*FORMATS, "html"))
 @options.output_option
 def command(
     files: tuple[str, ...],
@@ -124,6 +126,8 @@ def command(
     """
     request = Request.read(shapes, attrs, specs)
     if engine == "sympy":
+        if form == "html":
+            raise click.UsageError("--engine sympy has no --format html")
         if not symbolic or dims or models or device or sweeps:
             raise click.UsageError(
                 "--engine sympy derives closed forms: --symbolic, no --dim, --sweep, --weights, --device"
@@ -131,6 +135,8 @@ def command(
         return _second_opinion(files, request, form, output)
     if sweeps and len(files) > 1:
         raise click.UsageError("--sweep is for a single program")
+    if form == "html" and (len(files) > 1 or metrics is not None):
+        raise click.UsageError("--format html is for a single program, with all metrics")
     numbers, equal = options.equated(dims)
     lengths, weights = options.read_dims(numbers), options.read_weights(models)
     on = options.read_device(device)
@@ -142,8 +148,17 @@ def command(
     if costs:
         grown = options.grown(costs[0], sweeps, metrics)
         view = CostView(None if metrics is None else frozenset(metrics), symbolic, growths=grown)
-        deliver(written(costs, form, view, *screen(form, output)), output, form)
+        page = form == "html"
+        deliver(
+            _page(costs[0], view) if page else written(costs, form, view, *screen(form, output)), output, form
+        )
     return 2 if failed else 0
+
+
+def _page(cost: Located, view: CostView) -> str:
+    from tolcost.result.page import cost_page
+
+    return with_deep_stack(lambda: cost_page(cost, [grown.name for grown in view.growths]))
 
 
 def _second_opinion(files: Sequence[str], request: Request, form: str, output: str | None) -> int:

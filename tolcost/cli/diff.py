@@ -77,8 +77,8 @@ def command(
         costs = _programs((old, new), numbers, said, Request.read(shapes, attrs, specs))
     before, after = (replace(cost, device=on) for cost in costs)
     found = with_deep_stack(lambda: compare(before, after, _identical(old, new)))
-    live = form == "html" and kinds == {True}
-    deliver(_page(found, before, after) if live else found.written(form, *screen(form, output)), output, form)
+    text = _page(found, before, after) if form == "html" else found.written(form, *screen(form, output))
+    deliver(text, output, form)
     if found.whole.claim.more:
         return COSTLIER
     if not found.complete:
@@ -88,9 +88,9 @@ def command(
 
 
 def _page(found: CostComparison, before: Located, after: Located) -> str:
-    from tolcost.result.page import model_page
+    from tolcost.result.page import cost_page
 
-    return with_deep_stack(lambda: model_page(after, older=(before, found)))
+    return with_deep_stack(lambda: cost_page(after, older=(before, found)))
 
 
 def _models(

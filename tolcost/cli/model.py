@@ -165,9 +165,9 @@ def _the_file(files: tuple[str, ...]) -> Path:
 def _written(cost: Located, view: CostView, form: str, colour: bool, width: int | None) -> str:
     if form != "html":
         return written([cost], form, view, colour, width)
-    from tolcost.result.page import model_page
+    from tolcost.result.page import cost_page
 
-    return model_page(cost, [grown.name for grown in view.growths])
+    return cost_page(cost, [grown.name for grown in view.growths])
 
 
 def _verdict(cost: Located, allowed: bool) -> int:

@@ -33,6 +33,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import reduce
+from math import lcm
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast, get_args
 
@@ -167,9 +168,22 @@ class Duration(Struct, frozen=True):
     @property
     def attoseconds(self) -> Poly:
         """The duration in attoseconds, as one form, rounded so that it never exceeds the exact value."""
-        whole = const(int(self.constant * _ATTOSECOND))
+        return self.in_parts(_ATTOSECOND)
+
+    @property
+    def denominator(self) -> int:
+        """The parts of a microsecond in which the duration is exactly one form with integers."""
+        below = (one.denominator for _, candidates in self.terms for one in candidates)
+        return lcm(self.constant.denominator, *below)
+
+    def in_parts(self, parts: int) -> Poly:
+        """Return the duration in parts of a microsecond as one form, never above the exact value.
+
+        It is exact where the number of parts is a multiple of ``denominator``.
+        """
+        whole = const(int(self.constant * parts))
         for times, candidates in self.terms:
-            forms = (one.numerator * int(Fraction(_ATTOSECOND, one.denominator)) for one in candidates)
+            forms = (one.numerator * int(Fraction(parts, one.denominator)) for one in candidates)
             whole = whole + reduce(maximum, forms) * times
         return whole
 

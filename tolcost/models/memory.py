@@ -156,9 +156,12 @@ class Lifetime(Struct, frozen=True):
     Inputs are live from the start (node 0), and outputs of the model to the end.
     """
 
+    name: str
     bytes: Poly
     first: int
     last: int
+    given: bool
+    """Whether it is an input of the model; otherwise the first node makes it."""
 
 
 def lifetimes(cost: GraphCost) -> Iterator[Lifetime]:
@@ -166,11 +169,11 @@ def lifetimes(cost: GraphCost) -> Iterator[Lifetime]:
     sizes, last, steps = _sizes(cost), _last_uses(cost), cost.model.graph.nodes
     for given in cost.model.graph.inputs:
         if given.name in sizes:
-            yield Lifetime(sizes[given.name], 0, last.get(given.name, len(steps)))
+            yield Lifetime(given.name, sizes[given.name], 0, last.get(given.name, len(steps)), True)
     for n, step in enumerate(steps):
         for name in step.outputs:
             if name in sizes:
-                yield Lifetime(sizes[name], n, last.get(name, n))
+                yield Lifetime(name, sizes[name], n, last.get(name, n), False)
 
 
 Moments = dict[frozenset[tuple[Monomial, int]], tuple[int, int]]

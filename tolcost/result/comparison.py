@@ -32,7 +32,7 @@ from tolcost.show.document import (
     text_of,
     write,
 )
-from tolcost.show.shorten import short_form, si
+from tolcost.show.shorten import percent_text, short_form, si
 
 _FORM = 40
 _MOST_PARTS = 20
@@ -231,7 +231,7 @@ def _table(
         Column("change", "change", "number", shown=point is not None),
         Column("verdict", "verdict"),
     )
-    yield ReportTable(columns, [(*_cells(row, key, most), _explained(row)) for row in shown])
+    yield ReportTable(columns, [(*_cells(row, key, most), explained(row)) for row in shown])
     if len(rows) > len(shown):
         yield Lines((f"and {len(rows) - len(shown):,} more: --format json",))
 
@@ -263,11 +263,12 @@ def _percent(row: FigureDifference, most: int) -> Cell:
     if not row.at[0]:
         return Verdict("new", False, share)
     part = Fraction(row.at[1] - row.at[0], row.at[0])
-    return Verdict(f"{float(part) * 100:+.1f} %", None if not part else part < 0, share)
+    text = f"{'-' if part < 0 else '+'}{percent_text(abs(part))}"
+    return Verdict(text, None if not part else part < 0, share)
 
 
-def _explained(row: FigureDifference) -> Verdict:
-    """Return the verdict on a figure in words, with the kind of news that it is."""
+def explained(row: FigureDifference) -> Verdict:
+    """Return the verdict on a figure in words, with the lengths at which it is less and more."""
     where = zip(("cheaper", "costlier"), row.regions, strict=True)
     said = ", ".join(f"{word} {text}" for word, text in where if text and text != EVERYWHERE)
     if said and row.turns is not None:

@@ -33,7 +33,7 @@ from tolcost.show.document import (
     cut,
     lengths_text,
 )
-from tolcost.show.shorten import MORE, Subterms, short_form, si, subterms
+from tolcost.show.shorten import MORE, Subterms, percent_text, short_form, si, subterms
 
 BY = ("node", "op", "scope")
 COLUMNS = ("op", "type", "shape", "nodes", *AMOUNTS, "intensity", "share", "cumulative", "form")
@@ -169,8 +169,8 @@ class _Cells(Struct):
     def _percent(self, part: int | None, is_drawn: bool = False) -> str:
         if part is None or not self.whole:
             return ""
-        share = float(Fraction(part, self.whole))
-        return Verdict(f"{share * 100:.1f} %", share=share if is_drawn else None)
+        share = Fraction(part, self.whole)
+        return Verdict(percent_text(share), share=float(share) if is_drawn else None)
 
     def _form(self, form: Form | None) -> Cell:
         return Caution(UNKNOWN) if form is None else short_form(self.named.put(form), _FORM)
@@ -191,7 +191,8 @@ class _Cells(Struct):
 # ---- the whole screen ------------------------------------------------------------------------
 
 
-_BYTES = ("bytes", "model_bytes", "param_bytes", "peak_bytes", "cache_bytes", "memory_bytes")
+IN_BYTES = ("bytes", "model_bytes", "param_bytes", "peak_bytes", "cache_bytes", "memory_bytes")
+"""Metrics that count bytes: their numbers have the unit B."""
 _WIDTH, _WIDEST = 78, 104
 _CUT = f"{MORE} is more than fits: --symbolic gives closed forms in full, --format json all"
 
@@ -247,7 +248,7 @@ def _value(measure: Measure, value: Form | None, exact: bool) -> Cell:
     if measure.form is None:
         return Caution(UNKNOWN)
     if isinstance(value, int | Fraction):
-        return si(value, "B" if measure.key in _BYTES else "", exact)
+        return si(value, "B" if measure.key in IN_BYTES else "", exact)
     return Caution("not defined here") if value is None else short_form(value, _WIDTH // 2)
 
 

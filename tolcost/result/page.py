@@ -1,4 +1,4 @@
-"""A model's cost as one HTML page: its tree, charts and closed forms, recomputed when a length changes.
+"""The cost of a model or a program as one HTML page, recomputed when a length changes.
 
 The page contains the data that it computes with: every distinct form once, as a tree that a script
 evaluates exactly, and every condition.  If a condition fails, the page says so and shows no figures.
@@ -6,119 +6,72 @@ evaluates exactly, and every condition.  If a condition fails, the page says so 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from html import escape
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from math import lcm
 from pathlib import Path
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tolcost.algebra import (
     Poly,
+    Symbol,
     cond_text,
-    const,
     substitute_cond,
-    to_browser,
-    to_text,
     total_of,
 )
-from tolcost.cost import FormRatio
 from tolcost.cost.derive import DerivationStep, ValueDerivation, derive
 from tolcost.cost.device import Duration
-from tolcost.cost.span import Depth
-from tolcost.cost.weights import Weighed
 from tolcost.diagnostics import NOWHERE, Rejected, place, visible
 from tolcost.models.lowered import Applied, Lowered
 from tolcost.models.memory import lifetimes
 from tolcost.result.compare import match
-from tolcost.result.comparison import CostComparison
+from tolcost.result.comparison import CostComparison, FigureDifference, explained
 from tolcost.result.metrics import AMOUNTS, HELD, LEADING, TITLES
 from tolcost.result.model import ModelStudy, of_model
+from tolcost.result.model_table import IN_BYTES
+from tolcost.result.page_forms import PageForms
+from tolcost.result.program import ProgramStudy
+from tolcost.result.program_page import function_title, program_parts
 from tolcost.result.rows import TableRow, path_of
-from tolcost.result.study import Figures, Located
-from tolcost.result.totals import parts_of
-from tolcost.show.document import LONGEST, Form, Json, mathml_of, plain
+from tolcost.result.study import FUNCTIONS, Located, Study
+from tolcost.result.totals import parts_of, steps_by_node
+from tolcost.show.document import Json, form_in, plain
 from tolcost.show.html import condition_tree, embedded, render
 
 _MOST_PARTS = 8
 _MOST_MISSING = 500
 """Limits on the size of a page: derivations of a node, and nodes that are not costed."""
-_ATTOSECONDS = 10**12
-"""The number of attoseconds in a microsecond."""
 
 
 Older = tuple[Located, CostComparison]
 """Another model to show beside the first, and the comparison of the two."""
 
 
-def model_page(cost: Located, sweeps: Sequence[str] = (), older: Older | None = None) -> str:
-    """Write the page of a model, perhaps beside an older one; growth is shown over the last length swept."""
-    forms = _Forms()
-    found = {**_data(cost, forms), "other": None if older is None else _other(*older, cost, forms)}
+def cost_page(cost: Located, sweeps: Sequence[str] = (), older: Older | None = None) -> str:
+    """Write the page of a model or a program, perhaps beside an older one.
+
+    Growth is shown over the last length swept.
+    """
+    timed = _Timed.of(cost, older)
+    forms = PageForms(timed.parts)
+    found = {**_data(cost, forms, timed), "other": None if older is None else _other(*older, cost, forms)}
     data = {**found, "with": sweeps[-1] if sweeps else None, "forms": forms.trees, "shown": forms.shown}
-    return render("model", title=visible(cost.study.name), data=embedded(data))
+    return render("model", title=visible(cost.study.name), kind=cost.study.kind, data=embedded(data))
 
 
-class _Forms(Struct):
-    """Every distinct form once, as a tree for the script and as markup for readers."""
-
-    trees: list[Json] = field(default_factory=list)
-    shown: list[Json] = field(default_factory=list)
-    _numbers: dict[Poly, int] = field(default_factory=dict)
-
-    def number(self, form: Poly | None) -> int | None:
-        """Return the index of a form, adding it if it is new."""
-        if form is None:
-            return None
-        if form not in self._numbers:
-            self._numbers[form] = len(self.trees)
-            self.trees.append(to_browser(form))
-            self.shown.append(_markup(form))
-        return self._numbers[form]
-
-    def figures(self, found: Figures) -> dict[str, Json]:
-        """Return the indices of the amounts of some work, by key."""
-        return {key: self.number(form) for key, form in found.amounts.items()}
-
-    def any(self, form: Form | None) -> Json:
-        """Return a figure of any kind: the maximum of some forms, perhaps over the maximum of others."""
-        match form:
-            case Poly():
-                return {"top": [self.number(form)]}
-            case int():
-                return {"top": [self.number(const(form))]}
-            case Depth(candidates=candidates):
-                return {"top": [self.number(one) for one in candidates]}
-            case FormRatio(numerator=top, denominator=bottom):
-                below = bottom.candidates if isinstance(bottom, Depth) else (bottom,)
-                return {"top": [self.number(top)], "bottom": [self.number(one) for one in below]}
-            case Weighed(numerator=top, denominator=bottom):
-                return {"top": [self.number(top)], "bottom": [self.number(const(bottom))]}
-            case Duration():
-                return {
-                    "top": [self.number(form.attoseconds)],
-                    "bottom": [self.number(const(_ATTOSECONDS))],
-                }
-            case _:
-                return None
-
-
-def _markup(form: Poly) -> str:
-    """Write a form in MathML; as text if it is very long."""
-    text = to_text(form)
-    return mathml_of(form) if len(text) <= 3 * LONGEST else f"<code>{escape(text)}</code>"
-
-
-def _data(cost: Located, forms: _Forms) -> dict[str, Json]:
-    study = of_model(cost)
+def _data(cost: Located, forms: PageForms, timed: _Timed) -> dict[str, Json]:
+    study = cost.study
     lengths = sorted(study.symbols, key=lambda symbol: symbol.kind == "data")  # data-dependent lengths last
     start = (cost.example or cost).point.values  # an example for lengths that are not given
     return {
         "name": visible(study.name),
         "file": visible(study.file),
         "status": cost.status,
-        "coverage": study.coverage.text,
+        "kind": study.kind,
+        "coverage": study.coverage.text if study.kind == "model" else "",
         "head": [[label, visible(value)] for label, value in _head(study)],
-        "amounts": {key: TITLES.get(key, key) for key in AMOUNTS},
         "types": [[way, visible(name), visible(kind)] for way, name, kind in study.types(cost.value)],
         "symbols": [
             {
@@ -134,7 +87,7 @@ def _data(cost: Located, forms: _Forms) -> dict[str, Json]:
             {
                 "text": one.text,
                 "reason": visible(one.reason),
-                "node": visible(one.node),
+                "node": visible(one.place(study.file)),
                 "test": condition_tree(one.condition, forms.number),
             }
             for one in study.needed
@@ -143,25 +96,52 @@ def _data(cost: Located, forms: _Forms) -> dict[str, Json]:
             [one.op, visible(one.name), visible(one.why)] for one in cost.coverage.missing[:_MOST_MISSING]
         ],
         "figures": [
-            {"key": one.key, "label": one.label, "unit": one.remark, "form": forms.any(one.form)}
-            for one in Located(study, study.locate({}), device=cost.device).measures  # lengths may change
+            {
+                "key": one.key,
+                "label": one.label,
+                "unit": one.remark,
+                "bytes": one.key in IN_BYTES,
+                "form": forms.any(one.form),
+            }
+            for one in _anywhere(cost).measures
         ],
-        "operators": list(_operators(cost, forms)),
-        "memory": [[forms.number(one.bytes), one.first, one.last] for one in lifetimes(study.cost)],
-        "device": _device(cost),
-        **_nodes(study, forms),
+        **(
+            program_parts(study, forms)
+            if isinstance(study, ProgramStudy)
+            else _model_parts(cost, forms, timed)
+        ),
     }
 
 
-def _head(study: ModelStudy) -> Iterator[tuple[str, str]]:
+def _model_parts(cost: Located, forms: PageForms, timed: _Timed) -> dict[str, Json]:
+    """Return the operators and nodes of a model, its values that take memory, and its device."""
+    study = of_model(cost)
+    return {
+        "amounts": {key: TITLES.get(key, key) for key in AMOUNTS},
+        "operators": list(_operators(cost, forms, timed)),
+        "memory": [
+            [forms.number(one.bytes), one.first, one.last, visible(one.name), one.given]
+            for one in lifetimes(study.cost)
+        ],
+        "device": _device(cost, forms, timed),
+        **_nodes(study, forms, timed),
+    }
+
+
+def _anywhere(cost: Located) -> Located:
+    """Return the cost without a point, since lengths of a page may change."""
+    return Located(cost.study, cost.study.locate({}), cost.weights, device=cost.device)
+
+
+def _head(study: Study) -> Iterator[tuple[str, str]]:
     """Yield the facts about a model that precede its figures."""
     for fact in (*study.head(), *study.remarks()):
         yield fact.label, plain(fact.value) + (f" ({fact.remark})" if fact.remark else "")
     yield from (("checked when run", f"{one.text}: {one.reason} ({one.node})") for one in study.checked)
 
 
-def _other(old: Located, found: CostComparison, cost: Located, forms: _Forms) -> dict[str, Json]:
-    """Return an older model's cost by operator, its conditions, and the comparison of the two."""
+def _other(old: Located, found: CostComparison, cost: Located, forms: PageForms) -> dict[str, Json]:
+    """Return an older model's cost by figure and operator, its conditions, and the comparison of the two."""
     symbols, whole = match(old, cost).symbols, found.whole
     names = [Path(file).name for file in (found.old, found.new)]
     needed = [substitute_cond(one.condition, symbols) for one in old.study.needed]
@@ -172,11 +152,11 @@ def _other(old: Located, found: CostComparison, cost: Located, forms: _Forms) ->
         "said": found.said,
         "notes": [visible(note) for note in (*found.notes, *filter(None, (whole.why,)))],
         "requires": [{"text": cond_text(one), "test": condition_tree(one, forms.number)} for one in needed],
-        LEADING: forms.number(whole.old),
+        "figures": list(_figures_beside(_anywhere(old), _anywhere(cost), symbols, found, forms)),
         "operators": [
-            {"title": visible(row.part), LEADING: forms.number(row.old)}
+            {"title": visible(title), LEADING: forms.number(row.old)}
             for row in found.rows
-            if row.metric == LEADING and row.part
+            if (title := _part_of(row)) is not None
         ],
         "layers": [
             [visible(row.part), forms.number(row.old), forms.number(row.new)]
@@ -186,24 +166,86 @@ def _other(old: Located, found: CostComparison, cost: Located, forms: _Forms) ->
     }
 
 
-# ---- by operator -----------------------------------------------------------------------------
+def _part_of(row: FigureDifference) -> str | None:
+    """Return the title of the operator or the function that a row is about; None for other rows."""
+    if row.part == FUNCTIONS:
+        return function_title(row.metric)
+    return row.part or None if row.metric == LEADING else None
 
 
-def _operators(cost: Located, forms: _Forms) -> Iterator[Json]:
+def _figures_beside(
+    old: Located, new: Located, symbols: Mapping[Symbol, Poly], found: CostComparison, forms: PageForms
+) -> Iterator[Json]:
+    """Yield the figures that both models have, in the lengths of the new one, each with its verdict."""
+    verdicts = {row.metric: explained(row) for row in found.rows if not row.part}
+    before = {(one.key, one.label): one for one in old.measures}
+    for one in new.measures:
+        other = before.get((one.key, one.label))
+        if other is None or other.form is None or one.form is None:
+            continue
+        yield {
+            "key": one.key,
+            "label": one.label,
+            "unit": one.remark,
+            "bytes": one.key in IN_BYTES,
+            "old": forms.any(form_in(other.form, symbols)),
+            "new": forms.any(one.form),
+            "verdict": verdicts.get(one.key, ""),
+        }
+
+
+# ---- times ----------------------------------------------------------------------------------
+
+
+class _Timed(Struct):
+    """Times on the device that add up: of each node, of operators and of the whole, as far as they are known.
+
+    All are whole in ``parts`` of a microsecond; ``wait`` is what any part of the work takes besides.
+    """
+
+    nodes: Sequence[Duration | None] = ()
+    operators: Mapping[str, Duration | None] = field(default_factory=dict)
+    whole: Duration | None = None
+    wait: Fraction = Fraction(0)
+    parts: int = 1
+
+    @staticmethod
+    def of(cost: Located, older: Older | None) -> _Timed:
+        """Work out the times of a model; none without a device."""
+        times = cost.times
+        if times is None:
+            return _Timed()
+        known: dict[int, Duration | None] = {}
+        nodes = []
+        if isinstance(cost.study, ModelStudy):
+            study = cost.study
+            steps = steps_by_node(study.cost, study.adder)
+            for (_, applied), own in zip(study.cost.steps, steps, strict=True):
+                if id(applied) not in known:
+                    alone = None if own is None else replace(times, steps=own, sized=True)
+                    known[id(applied)] = None if alone is None else alone.added_up()
+                nodes.append(known[id(applied)])
+        operators = {title: own.added_up() for title, own in times.by_title().items()}
+        measures = (*cost.measures, *(() if older is None else older[0].measures))
+        forms = [one.form for one in measures if isinstance(one.form, Duration)]
+        every = (*forms, *filter(None, (*known.values(), *operators.values())))
+        below = lcm(times.wait.denominator, *(one.denominator for one in every))
+        return _Timed(nodes, operators, times.added_up(), times.wait, below)
+
+
+def _operators(cost: Located, forms: PageForms, timed: _Timed) -> Iterator[Json]:
     """Yield operators, the costliest first; with a device, also the time of each on it."""
-    times = {} if cost.times is None else cost.times.by_title()
     for group in cost.groups("op"):
-        taken = times.get(group.title)
         yield {
             "title": visible(group.title),
             "nodes": group.nodes,
             **forms.figures(group.figures),
-            "time": None if taken is None else forms.any(taken.predicted or taken.bound),
+            "time": forms.time(timed.operators.get(group.title)),
         }
 
 
-def _device(cost: Located) -> Json:
-    """Return the peaks of the device, per microsecond."""
+def _device(cost: Located, forms: PageForms, timed: _Timed) -> Json:
+    """Return the peaks of the device, per microsecond, and what times are counted in."""
     if cost.device is None:
         return None
     return {
@@ -211,13 +253,17 @@ def _device(cost: Located) -> Json:
         "description": cost.device.description,
         "bytes": int(cost.device.bytes),
         "macs": {space: int(rate) for space, rate in cost.device.macs.items()},
+        "predicts": cost.device.fitted is not None,
+        "parts": str(timed.parts),
+        "wait": str(int(timed.wait * timed.parts)),
+        "whole": forms.time(timed.whole),
     }
 
 
 # ---- nodes -----------------------------------------------------------------------------------
 
 
-def _nodes(study: ModelStudy, forms: _Forms) -> dict[str, Json]:
+def _nodes(study: ModelStudy, forms: PageForms, timed: _Timed) -> dict[str, Json]:
     """Return every node with its scopes and kind, every kind with its figures, and the totals of scopes."""
     numbers: dict[tuple[int, Poly | None], int] = {}
     kinds: list[Json] = []
@@ -228,7 +274,8 @@ def _nodes(study: ModelStudy, forms: _Forms) -> dict[str, Json]:
         key = (id(applied), rows[n].amounts[HELD])
         if key not in numbers:
             numbers[key] = len(kinds)
-            kinds.append(_kind(applied, rows[n], forms, derived))
+            time = forms.time(timed.nodes[n]) if timed.nodes else None
+            kinds.append({**_kind(applied, rows[n], forms, derived), "time": time})
         path = path_of(step)
         for depth in range(len(path) + 1):
             scopes.setdefault(path[:depth], []).append(n)
@@ -238,7 +285,7 @@ def _nodes(study: ModelStudy, forms: _Forms) -> dict[str, Json]:
     return {"kinds": kinds, "nodes": nodes, "scopes": sums, **known}
 
 
-def _kind(applied: Applied, row: TableRow, forms: _Forms, derived: _Derived) -> dict[str, Json]:
+def _kind(applied: Applied, row: TableRow, forms: PageForms, derived: _Derived) -> dict[str, Json]:
     return {
         "op": visible(row.op),
         "type": visible(f"{row.type} {row.shape}".strip()),
@@ -249,7 +296,7 @@ def _kind(applied: Applied, row: TableRow, forms: _Forms, derived: _Derived) -> 
 
 
 def _sum(
-    study: ModelStudy, path: Sequence[str], inside: Sequence[int], rows: Sequence[TableRow], forms: _Forms
+    study: ModelStudy, path: Sequence[str], inside: Sequence[int], rows: Sequence[TableRow], forms: PageForms
 ) -> dict[str, Json]:
     """Return the total of the nodes in a scope."""
     figures = study.adder.add(parts_of(study.cost.nodes[n] for n in inside))

@@ -113,10 +113,24 @@ class Times(Struct, frozen=True, eq=False, dict=True):
             return None
         parts = [(step.nodes, *predicted(fitted, step.work)) for step in self.steps]
         busy = [(nodes, start, candidates) for nodes, start, candidates in parts if candidates]
-        wait = fitted.stream.start - fitted.gap
-        starts = sum((nodes * (start - wait) for nodes, start, _ in busy), Fraction(0))
-        constant = starts + wait if busy else Fraction(0)
+        starts = sum((nodes * (start - self.wait) for nodes, start, _ in busy), Fraction(0))
+        constant = starts + self.wait if busy else Fraction(0)
         return added(constant, [(nodes, _forms(candidates)) for nodes, _, candidates in busy])
+
+    @property
+    def wait(self) -> Fraction:
+        """The time that the first kernel takes besides: without it, predictions of nodes add up."""
+        fitted = self.device.fitted
+        return Fraction(0) if fitted is None else fitted.stream.start - fitted.gap
+
+    def added_up(self) -> Duration | None:
+        """Return the part of the time of a whole that these steps take: the prediction, or else the bound."""
+        if self.device.fitted is None:
+            return self.bound
+        own = self.predicted
+        if own is None or not (own.constant or own.terms):
+            return own
+        return Duration(own.constant - self.wait, own.terms)
 
     def limit(self, work: CallWork, values: Valuation) -> Limit | None:
         """Return the resource that bounds some work at a point; None if lengths are open."""

@@ -235,6 +235,18 @@ def steps_of(cost: GraphCost, adder: Adder, by: str) -> tuple[TimedNodes, ...]:
     return tuple(TimedNodes(title, n, work) for title, low, n in listed if n and (work := works[low]))
 
 
+def steps_by_node(cost: GraphCost, adder: Adder) -> Iterator[tuple[TimedNodes, ...] | None]:
+    """Yield the work of each node; None for one of which some is not known."""
+    works: dict[Lowered, CallWork | None] = {}
+    for step, applied in cost.steps:
+        for low, _ in applied.parts:
+            if low not in works:
+                works[low] = _work(adder, low)
+        done = [(works[low], n) for low, n in applied.parts if n]
+        known = [TimedNodes(step.title, n, work) for work, n in done if work is not None]
+        yield tuple(known) if len(known) == len(done) and not applied.uncosted else None
+
+
 def _work(adder: Adder, lowered: Lowered) -> CallWork | None:
     inputs = (NamedType(given.name, given.type) for given in lowered.program.inputs)
     found = adder.settled(lowered)

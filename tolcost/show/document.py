@@ -77,10 +77,22 @@ def form_at(form: Form, values: Valuation) -> Form | None:
 
 def _partly(form: Formula, values: Valuation) -> Form:
     """Substitute the numbers of the point, where some symbols have none."""
+    found = form_in(form, values)
+    known = found.constant if isinstance(found, Poly) else None
+    return found if known is None else known  # the rest cancelled
+
+
+def form_in(form: Form, values: Mapping[Symbol, int] | Mapping[Symbol, Poly]) -> Form:
+    """Substitute numbers or forms for symbols of a form.
+
+    >>> from tolcost.algebra import length, the_symbol
+    >>> n, m = length("n"), length("m")
+    >>> text_of(form_in(FormRatio(n + m, n), {the_symbol(n): 2 * m}))
+    '3/2'
+    """
     match form:
         case Poly():
-            found = substitute(form, values)
-            return found if found.constant is None else found.constant  # the rest cancelled
+            return substitute(form, values)
         case Depth():
             return _depth(form, values)
         case FormRatio(numerator=top, denominator=bottom):
@@ -91,13 +103,15 @@ def _partly(form: Formula, values: Valuation) -> Form:
         case Duration(constant=constant, terms=terms):
             put = [(n, [_weighed(one, values) for one in candidates]) for n, candidates in terms]
             return added(constant, put)
+        case _:
+            return form
 
 
-def _weighed(form: Weighed, values: Valuation) -> Weighed:
+def _weighed(form: Weighed, values: Mapping[Symbol, int] | Mapping[Symbol, Poly]) -> Weighed:
     return Weighed(substitute(form.numerator, values), form.denominator, form.unit)
 
 
-def _depth(form: Depth, values: Valuation) -> Depth:
+def _depth(form: Depth, values: Mapping[Symbol, int] | Mapping[Symbol, Poly]) -> Depth:
     return Depth(tuple(substitute(candidate, values) for candidate in form.candidates), form.exact)
 
 

@@ -34,7 +34,10 @@ from tolcost.show.document import (
 
 _FOLDER = Path(__file__).with_name("pages")
 _LONG, _VERY_LONG = 60, 240
-_MODEL = ("parts", "charts", "tree", "model", "lengths", "figures", "nodes", "detail", "compared", "start")
+_MODEL = (
+    *("parts", "charts", "tree", "model", "lengths", "figures", "icicle"),
+    *("nodes", "detail", "compared", "link", "start"),
+)
 _PARTS = {
     "model": (("parts.css", "model.css"), tuple(f"{name}.js" for name in _MODEL)),
     "document": (("parts.css", "document.css"), ("document.js",)),

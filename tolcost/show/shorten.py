@@ -193,8 +193,41 @@ def _rounds_to_thousand(value: Fraction) -> bool:
 def _three(value: Fraction) -> str:
     """Write three significant digits, without a power of ten unless the number is tiny."""
     size = abs(value)
-    if size >= Fraction("99.95"):
-        return f"{float(value):.0f}"
-    if size >= Fraction("9.995"):
-        return f"{float(value):.1f}"
-    return f"{float(value):.2f}" if size >= Fraction("0.9995") else f"{float(value):.3g}"
+    if size < Fraction("0.9995"):
+        return _tiny(value)
+    return decimal_text(value, 0 if size >= Fraction("99.95") else 1 if size >= Fraction("9.995") else 2)
+
+
+def _tiny(value: Fraction) -> str:
+    """Write three digits of a number below 1: 0.25, 1.25e-05."""
+    if not value:
+        return "0"
+    power = len(str(value.numerator).lstrip("-")) - len(str(value.denominator))
+    power -= abs(value) * 10**-power < 1  # of the first digit that is not 0
+    digits = abs(round(value * 10 ** (2 - power)))
+    if digits == 1000:
+        digits, power = 100, power + 1
+    minus = "-" if value < 0 else ""
+    if power >= -4:
+        return f"{minus}0.{digits:0{2 - power}}".rstrip("0")
+    return f"{minus}{digits / 100:g}e{power:03}"
+
+
+def decimal_text(value: Fraction, places: int) -> str:
+    """Round to some decimal places, a tie to the even digit: of the exact value, as scripts of pages do.
+
+    >>> decimal_text(Fraction(9, 8), 2), decimal_text(Fraction(-2, 3), 1), decimal_text(Fraction(45, 100), 1)
+    ('1.12', '-0.7', '0.4')
+    """
+    whole, rest = divmod(abs(round(value * 10**places)), 10**places)
+    minus = "-" if value < 0 and (whole or rest) else ""
+    return f"{minus}{whole:,}" + (f".{rest:0{places}}" if places else "")
+
+
+def percent_text(share: Fraction) -> str:
+    """Write a share with one decimal place: in tables, and on pages.
+
+    >>> percent_text(Fraction(1, 3)), percent_text(Fraction(1, 10**6)), percent_text(Fraction(25))
+    ('33.3 %', '0.0 %', '2,500.0 %')
+    """
+    return f"{decimal_text(share * 100, 1)} %"

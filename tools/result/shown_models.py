@@ -16,7 +16,7 @@ import tolcost
 from tolcost import Cost, Rejected
 from tolcost.platform import with_deep_stack
 from tolcost.result.model_table import TableView
-from tolcost.result.page import model_page
+from tolcost.result.page import cost_page
 from tolcost.result.view import CostView, written
 from tools.result.shown import PAGES, Point, compared, points, stated, wanted_at
 from tools.show.readers import Undefined, Unreadable, of_text
@@ -101,7 +101,7 @@ def wrong_record(cost: Cost, at: Sequence[Point]) -> Iterator[str]:
 
 def wrong_page(cost: Cost, at: Sequence[Point]) -> Iterator[str]:
     """Figures as the page computes them, and where it shows none."""
-    page = model_page(cost)
+    page = cost_page(cost)
     found = re.search(r'id="data">(.*?)</script>', page, re.DOTALL)
     assert found is not None
     record, random = json.loads(cost.to_json()), Random(len(page))

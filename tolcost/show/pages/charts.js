@@ -1,27 +1,30 @@
 // Charts, drawn as SVG: lines on logarithmic axes, an area over an order, a roof over points.
 
-const FRAME = { wide: 560, high: 270, left: 58, right: 108, top: 14, bottom: 36 };
+// A chart is as wide as its place in pixels, so that letters have one size everywhere.
+const FRAME = { wide: 560, high: 270, left: 62, right: 108, top: 14, bottom: 36 };
 
 function scale(low, high, from, to) {
   const span = high - low || 1;
   return (value) => from + ((value - low) / span) * (to - from);
 }
 
-// On a narrow screen a chart is narrower rather than its letters smaller.
-function frame(label) {
-  FRAME.wide = innerWidth <= 560 ? 400 : 560;
-  return drawn("svg", { viewBox: `0 0 ${FRAME.wide} ${FRAME.high}`, class: "chart", role: "img", "aria-label": label });
+function frame(label, wide) {
+  FRAME.wide = Math.max(wide || 560, 280);
+  return drawn("svg", { viewBox: `0 0 ${FRAME.wide} ${FRAME.high}`, width: FRAME.wide, height: FRAME.high, class: "chart", role: "img", "aria-label": label });
 }
 
 const right = () => FRAME.wide - FRAME.right,
   ground = () => FRAME.high - FRAME.bottom;
 const told = (text) => drawn("title", {}, text);
 
+// Round numbers are written without a place behind the point.
+const tickText = (say, tick) => say(tick).replace(/\.0+(?!\d)/, "");
+
 function axis(svg, ticks, place, name, say = short) {
   for (const tick of ticks) {
     svg.append(drawn("line", { x1: FRAME.left, x2: right(), y1: place(tick), y2: place(tick), class: "grid" }));
     svg.append(
-      drawn("text", { x: FRAME.left - 8, y: place(tick) + 4, class: "tick", "text-anchor": "end" }, say(tick)),
+      drawn("text", { x: FRAME.left - 8, y: place(tick) + 4, class: "tick", "text-anchor": "end" }, tickText(say, tick)),
     );
   }
   svg.append(drawn("text", { x: FRAME.left, y: 9, class: "axis" }, name));
@@ -29,7 +32,7 @@ function axis(svg, ticks, place, name, say = short) {
 
 function below(svg, ticks, place, name, say = short) {
   for (const tick of ticks)
-    svg.append(drawn("text", { x: place(tick), y: ground() + 17, class: "tick", "text-anchor": "middle" }, say(tick)));
+    svg.append(drawn("text", { x: place(tick), y: ground() + 17, class: "tick", "text-anchor": "middle" }, tickText(say, tick)));
   svg.append(
     drawn("text", { x: (FRAME.left + right()) / 2, y: FRAME.high - 3, class: "axis", "text-anchor": "middle" }, name),
   );
@@ -39,6 +42,13 @@ function powers(low, high, most) {
   const [first, last] = [Math.floor(Math.log10(low)), Math.ceil(Math.log10(high))];
   const step = Math.max(1, Math.ceil((last - first) / most));
   return Array.from({ length: Math.ceil((last - first) / step) + 1 }, (_, k) => 10 ** (first + k * step));
+}
+
+// At most five steps of 1, 2 or 5 times a power of ten.
+function evenly(most) {
+  const power = 10 ** Math.floor(Math.log10(most / 5));
+  const step = [1, 2, 5, 10].map((n) => n * power).find((one) => most / one <= 5);
+  return Array.from({ length: Math.floor(most / step) + 1 }, (_, k) => k * step);
 }
 
 // Labels at the ends of lines, moved apart where they would overlap.
@@ -54,27 +64,23 @@ function spread(wanted, gap = 13) {
     .map(([, y]) => y);
 }
 
-// Lines over a length, both axes logarithmic.  series: {name, points: [[x, y]]}, marks: {x, text}.
-function lineChart(series, { name, unit, now, marks = [] }) {
-  const svg = frame(`${unit} with ${name}`);
+// Lines over a length, both axes logarithmic.  series: {name, colour, points: [[x, y]]}, marks: {at, label, text}.
+function lineChart(series, { name, unit, now, wide, say = short, marks = [] }) {
+  const svg = frame(`${unit} with ${name}`, wide);
   const points = series.flatMap((one) => one.points).filter(([, y]) => y > 0);
   if (!points.length) return svg;
   const xs = points.map(([x]) => x),
     ys = points.map(([, y]) => y);
-  const ticks = powers(Math.min(...ys), Math.max(...ys, 10), 5);
+  const ticks = powers(Math.min(...ys), Math.max(...ys, Math.min(...ys) * 10), 5);
   const log = scale(Math.log10(Math.min(...xs)), Math.log10(Math.max(...xs)), FRAME.left, right());
   const height = scale(Math.log10(ticks[0]), Math.log10(ticks.at(-1)), ground(), FRAME.top + 6);
   const x = (value) => log(Math.log10(value)),
     y = (value) => height(Math.log10(value));
   axis(svg, ticks, y, unit);
   const distinct = [...new Set(xs)].sort((a, b) => a - b);
-  const each = Math.max(1, Math.ceil(distinct.length / (FRAME.wide / 70)));
-  below(
-    svg,
-    distinct.filter((_, k) => k % each === 0),
-    x,
-    name,
-  );
+  let last = -Infinity;
+  const apart = distinct.filter((n) => x(n) - last >= 56 && ((last = x(n)), true));
+  below(svg, apart, x, name, grouped);
   if (now >= distinct[0] && now <= distinct.at(-1))
     svg.append(
       drawn(
@@ -83,32 +89,31 @@ function lineChart(series, { name, unit, now, marks = [] }) {
         told(`${name} = ${grouped(now)}`),
       ),
     );
-  for (const { at, text } of marks)
-    svg.append(drawn("line", { x1: x(at), x2: x(at), y1: FRAME.top, y2: ground(), class: "crossing" }, told(text)));
+  crossed(svg, marks, x);
   const shown = series.filter((one) => one.points.some(([, value]) => value > 0));
   const ends = spread(shown.map((one) => y(one.points.filter(([, value]) => value > 0).at(-1)[1])));
   shown.forEach((one, k) => {
     const drawnPoints = one.points.filter(([, value]) => value > 0);
-    const colour = `stroke: var(--c${k % 8})`;
+    const hue = one.colour === null ? ["var(--ink)", "var(--c1)"][k % 2] : `var(--c${one.colour})`;
     svg.append(
       drawn("polyline", {
         points: drawnPoints.map(([a, b]) => `${x(a).toFixed(1)},${y(b).toFixed(1)}`).join(" "),
         class: "series",
-        style: colour,
+        style: `stroke: ${hue}`,
       }),
     );
     for (const [a, b] of drawnPoints)
       svg.append(
         drawn(
           "circle",
-          { cx: x(a), cy: y(b), r: 2.4, style: `fill: var(--c${k % 8})` },
-          told(`${one.name} at ${name} = ${grouped(a)}: ${short(b)}`),
+          { cx: x(a), cy: y(b), r: 2.4, style: `fill: ${hue}` },
+          told(`${one.name} at ${name} = ${grouped(a)}: ${say(b)}`),
         ),
       );
     svg.append(
       drawn(
         "text",
-        { x: right() + 8, y: ends[k] + 4, class: "label", style: `fill: var(--c${k % 8})` },
+        { x: right() + 8, y: ends[k] + 4, class: "label", style: `fill: ${hue}` },
         one.name.length > 14 ? `${one.name.slice(0, 13)}…` : one.name,
         told(one.name),
       ),
@@ -117,18 +122,33 @@ function lineChart(series, { name, unit, now, marks = [] }) {
   return svg;
 }
 
+// Where lines cross, with both names beside it as far as there is room.
+function crossed(svg, marks, x) {
+  let last = -Infinity;
+  for (const { at, label, text } of marks) {
+    const place = x(at);
+    svg.append(drawn("line", { x1: place, x2: place, y1: FRAME.top, y2: ground(), class: "crossing" }, told(text)));
+    if (place - last < 13) continue;
+    last = place;
+    const turned = `translate(${place - 4} ${ground() - 6}) rotate(-90)`;
+    svg.append(drawn("text", { transform: turned, class: "crossing-label" }, label.length > 38 ? `${label.slice(0, 37)}…` : label, told(text)));
+  }
+}
+
 // Something over the order of nodes, from 0; `chosen` is called with the place that is pointed at.
-function areaChart(values, { name, unit, titles, chosen }) {
-  const svg = frame(`${unit} over ${name}`);
+function areaChart(values, { name, unit, titles, wide: given, chosen }) {
+  const svg = frame(`${unit} over ${name}`, given);
+  const { wide } = FRAME;
   const most = Math.max(...values, 1),
     buckets = Math.min(values.length, 400);
   const x = scale(0, Math.max(values.length - 1, 1), FRAME.left, right());
   const y = scale(0, most, ground(), FRAME.top + 8);
   axis(
     svg,
-    [0, 0.25, 0.5, 0.75, 1].map((part) => part * most),
+    evenly(most),
     y,
     unit,
+    (tick) => short(tick, "B"),
   );
   below(svg, [0, Math.floor((values.length - 1) / 2), values.length - 1], x, name, (tick) =>
     grouped(Math.round(tick) + 1),
@@ -155,8 +175,8 @@ function areaChart(values, { name, unit, titles, chosen }) {
   }
   svg.addEventListener("click", (event) => {
     const box = svg.getBoundingClientRect();
-    const place = ((event.clientX - box.left) / box.width) * FRAME.wide;
-    const at = Math.round(((place - FRAME.left) / (right() - FRAME.left)) * (values.length - 1));
+    const place = ((event.clientX - box.left) / box.width) * wide;
+    const at = Math.round(((place - FRAME.left) / (wide - FRAME.right - FRAME.left)) * (values.length - 1));
     if (at >= 0 && at < values.length) chosen(at);
   });
   return svg;
@@ -165,8 +185,8 @@ function areaChart(values, { name, unit, titles, chosen }) {
 const NAMED = 4; // so many points of a roofline have their name beside them
 
 // Points under the roof of a device: FLOPs per second over FLOPs per byte.
-function roofChart(points, { peaks, bandwidth, name }) {
-  const svg = frame(`roofline of ${name}`);
+function roofChart(points, { peaks, bandwidth, name, wide }) {
+  const svg = frame(`roofline of ${name}`, wide);
   const top = Math.max(...peaks.map(([, rate]) => rate)),
     ridge = top / bandwidth;
   const xs = [...points.map((one) => one.x), ridge];
@@ -191,7 +211,7 @@ function roofChart(points, { peaks, bandwidth, name }) {
           points: `${x(from)},${y(from * bandwidth)} ${x(rate / bandwidth)},${y(rate)} ${x(high)},${y(rate)}`,
           class: "roof",
         },
-        told(`${space}: ${short(rate)}FLOPs per second`),
+        told(`${space}: ${short(rate)} FLOPs per second`),
       ),
     );
     svg.append(drawn("text", { x: right() + 8, y: sides[k] + 4, class: "label" }, space));
@@ -199,15 +219,13 @@ function roofChart(points, { peaks, bandwidth, name }) {
   const lines = spread(points.slice(0, NAMED).map((one) => y(one.y)));
   points.forEach((one, k) => {
     const size = 3 + 7 * Math.sqrt(one.share / 100),
-      style = `fill: var(--c${k % 8})`,
+      style = `fill: var(--c${one.colour})`,
       side = x(one.x) < FRAME.wide / 2 ? 1 : -1;
     svg.append(
       drawn(
         "circle",
         { cx: x(one.x), cy: y(one.y), r: size, class: "dot", style },
-        told(
-          `${one.name}: ${short(one.x)} FLOPs per byte, ${short(one.y)}FLOPs per second, ${inPercent(one.share)} of the time`,
-        ),
+        told(`${one.name}: ${one.told}`),
       ),
     );
     if (k < NAMED)

@@ -6,24 +6,20 @@ function detail() {
   document.querySelector(".split").classList.toggle("open", Boolean(one));
   if (!one) return;
   const forms = one.kind ?? one.sum;
-  const line = (key) =>
-    element(
+  const line = (key) => {
+    const form = data.shown[forms?.[key] ?? -1];
+    return element(
       "tr",
       {},
       element("td", {}, NAMES[key]),
-      element(
-        "td",
-        {},
-        forms && forms[key] !== null
-          ? [one.times > 1 ? `${one.times} × ` : null, notation(data.shown[forms[key]])]
-          : "",
-      ),
+      element("td", {}, form ? [one.times > 1 ? `${one.times} × ` : null, wrapping(form)] : ""),
       element(
         "td",
         { class: "number", "data-key": key, "data-value": one.values[key] ?? "" },
-        one.values[key] === null ? "—" : grouped(one.values[key]),
+        key === "time" ? full(key, one.values[key]).replace(" µs", "") : full(key, one.values[key]).replace(" B", ""),
       ),
     );
+  };
   byId("detail").replaceChildren(
     ...[
       element(
@@ -32,11 +28,7 @@ function detail() {
           type: "button",
           class: "plain close",
           "aria-label": "close",
-          onclick: () => {
-            state.chosen = null;
-            detail();
-            table.select(null);
-          },
+          onclick: () => choose(null),
         },
         "✕",
       ),
@@ -44,7 +36,7 @@ function detail() {
       element(
         "div",
         { class: "quiet" },
-        one.kind ? [one.kind.op, " · ", element("code", {}, one.kind.type)] : `${grouped(leaves(one).length)} nodes`,
+        one.kind ? (one.kind.op ? [one.kind.op, " · ", element("code", {}, one.kind.type)] : "") : `${grouped(leaves(one).length)} nodes`,
       ),
       one.kind?.problem ? element("p", { class: "bad" }, `Not costed: ${one.kind.problem}`) : null,
       element("table", {}, ...KEYS.map(line)),
@@ -73,7 +65,7 @@ function inside(one) {
           {},
           element("td", {}, op),
           element("td", { class: "number" }, `${nodes}`),
-          element("td", { class: "number" }, said(eops)),
+          element("td", { class: "number" }, said("eops", eops)),
         ),
       ),
     ),

@@ -5,90 +5,147 @@ function figures() {
   byId("figures").replaceChildren(
     ...shown.map((one) => {
       const found = state.outside ? null : figureAt(one.form);
-      const whole = found && found[1] === 1n;
-      const value = found && (whole ? found[0] : decimal(found));
+      const whole = found && !one.form.bottom;
+      const written = found && figureText(one, found);
       const open = one.form.bottom ? [] : one.form.top.filter((number) => typeof data.forms[number] === "object");
-      const forms = open.map((number) => data.shown[number]);
-      const written = forms.length > 1 ? `the largest of ${forms.length} forms` : null;
-      const widen = (event) => event.currentTarget.classList.toggle("wide");
       return element(
         "div",
-        {
-          class: "card figure",
-          "data-more": forms.length === 1,
-          onclick: forms.length === 1 ? widen : () => {},
-          "data-key": one.key,
-          "data-value": found ? value : "",
-        },
+        { class: "card figure", "data-key": one.key, "data-value": found ? (whole ? found[0] : decimal(found)) : "" },
         element("div", { class: "label" }, one.label, one.unit ? ` (${one.unit})` : ""),
-        element("div", { class: "value" }, found ? short(value) : "—"),
-        element("div", { class: "exactly" }, whole && found[0] >= 10_000n ? grouped(found[0]) : ""),
-        written
-          ? element("details", {}, element("summary", { class: "quiet" }, written), ...forms.map(notation))
-          : forms.length
-            ? notation(forms[0])
-            : null,
+        element("div", { class: "value" }, found ? written : "—"),
+        element("div", { class: "exactly" }, whole && grouped(found[0]) !== written ? grouped(found[0]) : ""),
+        ...closedForms(open.map((number) => data.shown[number])),
       );
     }),
   );
 }
 
+// Times are known to a picosecond.
+function figureText({ form, bytes }, [top, bottom]) {
+  if (form.time) return short([(top * 1_000_000n) / bottom, 1_000_000n]);
+  return short(form.bottom ? [top, bottom] : top, bytes ? "B" : "");
+}
+
+const LONG = 90; // a form with more signs is shown when it is asked for
+
+// Forms in lines that fit; what is very long, or the largest of several, opens.
+function closedForms(forms) {
+  const lines = forms.map(wrapping);
+  if (!lines.length) return [];
+  if (lines.length === 1 && lines[0].textContent.length <= LONG) return lines;
+  const title = lines.length > 1 ? `the largest of ${lines.length} forms` : "closed form";
+  return [element("details", {}, element("summary", { class: "quiet" }, title), ...lines)];
+}
+
+// What operators come to by the amount that everything is drawn by, the largest first.
+function sizedOperators() {
+  const key = state.by;
+  if (state.outside) return data.operators.map((one) => ({ title: one.title, value: null }));
+  if (data.operators.length && key in data.operators[0]) {
+    return data.operators.map((one) => ({ title: one.title, form: one[key], value: valueAt(one[key] ?? null) }));
+  }
+  const sums = new Map();
+  for (const { kind, values } of leaves(state.scopes))
+    sums.set(kind.op, values[key] === null ? null : (sums.get(kind.op) ?? 0n) + values[key]);
+  const found = [...sums].map(([title, value]) => ({ title, value }));
+  if (key === "memory" && state.alive) found.push({ title: "inputs", value: state.alive.given });
+  return found;
+}
+
 function shares() {
-  const sized = data.operators
-    .map((one) => ({ one, eops: state.outside ? null : valueAt(one.eops) }))
-    .filter(({ eops }) => eops === null || eops > 0n);
-  const all = sized.reduce((sum, { eops }) => (sum === null || eops === null ? null : sum + eops), 0n);
-  sized.sort((a, b) => ((a.eops ?? 0n) > (b.eops ?? 0n) ? -1 : 1));
+  const key = state.by;
+  const sized = sizedOperators().filter(({ value }) => value === null || value > 0n);
+  const all = sized.reduce((sum, { value }) => (sum === null || value === null ? null : sum + value), 0n);
+  sized.sort((a, b) => ((a.value ?? 0n) > (b.value ?? 0n) ? -1 : 1));
   const rest = sized.splice(12);
-  const row = (title, eops, choose) => {
-    const share = eops === null || all === null ? null : percent(eops, all);
+  const row = (title, value, choose) => {
+    const known = value !== null && all !== null;
     return element(
       "button",
-      { type: "button", class: "share", "data-op": title, "data-value": eops ?? "", onclick: choose },
-      element("span", { title }, title),
-      element("span", { class: "meter" }, element("i", { style: `width: ${share ?? 0}%` })),
-      element("span", { class: "number" }, share === null ? "—" : inPercent(share)),
-      element("span", { class: "number count quiet" }, eops === null ? "" : short(eops)),
+      {
+        type: "button",
+        class: "share",
+        "data-op": title,
+        "data-value": value ?? "",
+        title: known ? `${title}: ${full(key, value)}` : title,
+        onclick: choose,
+      },
+      element("span", {}, title),
+      element(
+        "span",
+        { class: "meter" },
+        element("i", { style: `width: ${known ? percent(value, all) : 0}%; background: var(--c${colourOf(title)})` }),
+      ),
+      element("span", { class: "number" }, known ? inPercent(value, all) : "—"),
+      element("span", { class: "number count quiet" }, value === null ? "" : brief(key, value)),
     );
   };
+  byId("share-of").textContent = `of ${LONGER[key] ?? `all ${NAMES[key]}`}`;
   byId("share").replaceChildren(
-    ...sized.map(({ one, eops }) =>
-      row(one.title, eops, () => {
-        byId("filter").value = one.title;
+    ...sized.map(({ title, value }) =>
+      row(title, value, () => {
+        byId("filter").value = title;
         setView("op");
+        remember();
       }),
     ),
     ...(rest.length
       ? [
           row(
             `${rest.length} more`,
-            rest.reduce((sum, { eops }) => (sum === null || eops === null ? null : sum + eops), 0n),
-            () => setView("op"),
+            rest.reduce((sum, { value }) => (sum === null || value === null ? null : sum + value), 0n),
+            () => {
+              setView("op");
+              remember();
+            },
           ),
         ]
       : []),
+    ...(sized.length ? [] : [element("p", { class: "quiet" }, "Nothing is counted.")]),
   );
 }
 
+const LONGER = {
+  time: "the time, operators one after the other, µs",
+  memory: "the memory at the peak, by the operator that makes it",
+};
+
+// An operator has one colour everywhere, whatever is drawn; what is no operator has the last.
+const COLOURS = new Map(data.operators.map(({ title }, place) => [title, place % 7]));
+const colourOf = (title) => COLOURS.get(title) ?? 7;
+
 // ---- growth: everything but one length stays as it is
 
+// Lines by name; each gives a quotient at a point.
 function grown() {
-  const parts = data.operators.map((one) => [one.title, one.eops]);
-  const largest = parts
-    .map((one) => [one, valueAt(one[1]) ?? 0n])
-    .sort((a, b) => (a[1] > b[1] ? -1 : 1))
+  const key = state.by in WHOLE ? state.by : "eops";
+  const of = (form) => (values) => (key === "time" ? inTime(figureAt(form, values)) : figureAt(form, values));
+  const fits = (one) => one.key === WHOLE[key];
+  const unit = { time: "µs", memory: "bytes at the peak" }[key] ?? NAMES[key];
+  const other = data.other?.figures?.findLast(fits);
+  if (other) {
+    const lines = [
+      [data.other.name, (values) => figureAt(other.old, values)],
+      [data.other.than, (values) => figureAt(other.new, values)],
+    ];
+    return { key, unit, lines, parts: lines };
+  }
+  const whole = key === "time" ? { top: [data.device.whole] } : data.figures.find(fits)?.form;
+  const parts = data.operators
+    .filter((one) => (one[key] ?? null) !== null)
+    .map((one) => [one.title, one[key], valueAt(one[key]) ?? 0n])
+    .sort((a, b) => (a[2] > b[2] ? -1 : a[2] < b[2] ? 1 : 0))
     .slice(0, 5)
-    .map(([one]) => one);
-  return [
-    ["all", data.scopes.find((one) => !one.path.length)?.eops ?? null],
-    ...largest,
-    ...(data.other ? [[data.other.name, data.other.eops]] : []),
-  ];
+    .map(([title, form]) => [title, of({ top: [form] })]);
+  return { key, unit, lines: whole ? [["all", of(whole)], ...parts] : parts, parts };
 }
+
+const WHOLE = { eops: "eops", macs: "macs", bytes: "bytes", time: "time", memory: "peak_bytes" };
+const inTime = (found) => found && [picoseconds(found[0]), 1_000_000n];
 
 function growth() {
   const names = data.symbols.filter((one) => !one.data).map((one) => one.name);
-  state.with ??= names.at(-1) ?? null;
+  if (!names.includes(state.with)) state.with = names.at(-1) ?? null;
   byId("growth-with").replaceChildren(
     ...names.map((name) =>
       element(
@@ -100,33 +157,42 @@ function growth() {
           onclick: () => {
             state.with = name;
             growth();
+            remember();
           },
         },
         visible(name),
       ),
     ),
   );
+  byId("crossings").replaceChildren();
   if (!state.with)
     return byId("growth").replaceChildren(
       element("p", { class: "quiet" }, "No length is open: there is one size, and these are its figures."),
     );
   const row = lengths().find((one) => one.symbol.name === state.with);
-  const points = row.places.filter((n) => fine(withLength(state.with, n)));
-  const parts = grown();
-  const series = parts.map(([name, form]) => ({
+  const points = row.places;
+  const { key, lines, parts, unit } = grown();
+  const series = lines.map(([name, at]) => ({
     name,
-    form,
+    colour: name === "all" || data.other ? null : colourOf(name),
     points: points
-      .map((n) => [n, valueAt(form, withLength(state.with, n))])
+      .map((n) => [n, at(withLength(state.with, n))])
       .filter(([, value]) => value !== null)
-      .map(([n, value]) => [n, Number(value)]),
+      .map(([n, value]) => [n, decimal(value)]),
   }));
   const drawn = series.filter((one) => one.points.some(([, value]) => value > 0));
   const nothing = series.some((one) => !one.points.length) ? "Data decides what it costs." : "Nothing is counted.";
-  const marks = points.length > 1 ? crossings(parts.slice(1), points) : [];
+  const marks = points.length > 1 ? crossings(parts, points) : [];
   byId("growth").replaceChildren(
     drawn.length
-      ? lineChart(drawn, { name: visible(state.with), unit: "EOPs", now: Number(state.values.get(state.with) ?? 0n), marks })
+      ? lineChart(drawn, {
+          name: visible(state.with),
+          unit,
+          wide: byId("growth").clientWidth,
+          now: Number(state.values.get(state.with) ?? 0n),
+          say: (value) => (key === "time" ? `${short(value)} µs` : short(value, key === "bytes" || key === "memory" ? "B" : "")),
+          marks,
+        })
       : element("p", { class: "quiet" }, points.length ? nothing : "At no such length do the conditions hold."),
   );
   byId("crossings").replaceChildren(...marks.map(({ text }) => element("li", {}, text)));
@@ -143,8 +209,8 @@ function crossings(parts, points) {
   const found = [];
   const gap = (f, g, n) => {
     const at = withLength(state.with, n),
-      [a, b] = [valueAt(f, at), valueAt(g, at)];
-    return a === null || b === null ? 0n : b - a;
+      [a, b] = [f(at), g(at)];
+    return a === null || b === null ? 0n : b[0] * a[1] - a[0] * b[1];
   };
   for (const [a, f] of parts)
     for (const [b, g] of parts) {
@@ -157,7 +223,11 @@ function crossings(parts, points) {
           else low = middle;
         }
         const from = allowed(high, points[k]);
-        found.push({ at: from, text: `at ${visible(state.with)} = ${grouped(from)} ${b} comes to cost more than ${a}` });
+        found.push({
+          at: from,
+          label: `${b} > ${a}`,
+          text: `at ${visible(state.with)} = ${grouped(from)} ${b} comes to cost more than ${a}`,
+        });
       }
     }
   return found.sort((a, b) => a.at - b.at);
@@ -165,30 +235,78 @@ function crossings(parts, points) {
 
 // ---- memory, roof
 
+// The memory of activations after each node, and what is alive at the peak: in all, by node, and of inputs.
 function alive() {
+  const sized = data.memory.map(([form, first, last, name, given]) => ({
+    size: valueAt(form),
+    first,
+    last,
+    name,
+    given,
+  }));
+  if (sized.some(({ size }) => size === null)) return null;
   const changes = new Array(data.nodes.length + 2).fill(0n);
-  for (const [form, first, last] of data.memory) {
-    const size = valueAt(form);
-    if (size === null) return null;
+  for (const { size, first, last } of sized) {
     changes[first] += size;
     changes[last + 1] -= size;
   }
   let sum = 0n;
-  return changes.slice(0, data.nodes.length).map((change) => (sum += change));
+  const sizes = changes.slice(0, data.nodes.length).map((change) => (sum += change));
+  const most = sizes.reduce((a, b) => (a < b ? b : a), 0n),
+    at = sizes.indexOf(most);
+  const there = sized
+    .filter(({ size, first, last }) => size > 0n && first <= at && at <= last)
+    .sort((a, b) => (a.size > b.size ? -1 : a.size < b.size ? 1 : 0));
+  const made = new Map();
+  let given = 0n;
+  for (const one of there)
+    if (one.given) given += one.size;
+    else made.set(one.first, (made.get(one.first) ?? 0n) + one.size);
+  return { sizes, most, at, there, made, given };
 }
 
+const NAMED_TENSORS = 6;
+
 function memory() {
-  const sizes = state.outside ? null : alive();
-  const most = sizes?.reduce((a, b) => (a < b ? b : a), 0n);
+  if (data.kind === "program") return;
+  const { sizes, most, at, there } = state.alive ?? {};
   byId("peak").dataset.value = most ?? "";
   byId("peak").textContent = sizes
-    ? `The peak is ${grouped(most)} bytes${data.missing.length ? ", perhaps more" : ""}, at ${data.nodes[sizes.indexOf(most)]?.[0] ?? "the start"}.`
+    ? `The peak is ${grouped(most)} bytes${data.missing.length ? ", perhaps more" : ""}, at ${data.nodes[at]?.[0] ?? "the start"}:`
     : "";
+  const rows = (there ?? []).slice(0, NAMED_TENSORS).map(({ name, size, given, first }) =>
+    element(
+      "li",
+      { "data-value": size },
+      given
+        ? element("span", {}, `${name} (an input)`)
+        : element(
+            "button",
+            { type: "button", class: "link", title: `made by ${data.nodes[first][0]}`, onclick: () => reveal(first) },
+            name,
+          ),
+      element("span", { class: "number" }, `${short(size, "B")}, ${inPercent(size, most)}`),
+    ),
+  );
+  const rest = (there ?? []).slice(NAMED_TENSORS);
+  if (rest.length) {
+    const size = rest.reduce((sum, one) => sum + one.size, 0n);
+    rows.push(
+      element(
+        "li",
+        { "data-value": size },
+        element("span", { class: "quiet" }, `${rest.length} more`),
+        element("span", { class: "number" }, `${short(size, "B")}, ${inPercent(size, most)}`),
+      ),
+    );
+  }
+  byId("peak-of").replaceChildren(...rows);
   byId("memory").replaceChildren(
     sizes
       ? areaChart(sizes.map(Number), {
           name: "nodes",
           unit: "bytes",
+          wide: byId("memory").clientWidth,
           titles: data.nodes.map(([title]) => title),
           chosen: reveal,
         })
@@ -200,20 +318,22 @@ function roofline() {
   if (!data.device) return;
   byId("roof-card").hidden = false;
   byId("roof-of").textContent = `${data.device.name}: ${data.device.description}`;
-  const timed = state.outside
+  const placed = state.outside
     ? []
     : data.operators
-        .filter((one) => one.time)
-        .map((one) => ({ one, time: figureAt(one.time), flops: valueAt(one.flops), bytes: valueAt(one.bytes) }));
-  const seconds = (time) => decimal([time[0] * 1000n, time[1]]) * 1e-9;
-  const all = timed.reduce((sum, { time }) => sum + (time ? seconds(time) : 0), 0);
-  const points = timed
-    .filter(({ time, flops, bytes }) => time && time[0] > 0n && flops > 0n && bytes > 0n)
+        .filter((one) => one.time !== null)
+        .map((one) => ({ one, time: valueAt(one.time), flops: valueAt(one.flops), bytes: valueAt(one.bytes) }));
+  const seconds = (time) => decimal([picoseconds(time), 1n]) * 1e-12;
+  const all = placed.reduce((sum, { time }) => sum + (time ?? 0n), 0n);
+  const points = placed
+    .filter(({ time, flops, bytes }) => time && flops > 0n && bytes > 0n)
     .map(({ one, time, flops, bytes }) => ({
       name: one.title,
-      x: Number(flops) / Number(bytes),
+      colour: colourOf(one.title),
+      x: decimal([flops, bytes]),
       y: Number(flops) / seconds(time),
-      share: (100 * seconds(time)) / all,
+      share: percent(time, all),
+      told: `${short([flops, bytes])} FLOPs per byte, ${microseconds(time)} µs, ${inPercent(time, all)} of the time`,
     }))
     .sort((a, b) => b.share - a.share);
   const peaks = Object.entries(data.device.macs)
@@ -222,7 +342,12 @@ function roofline() {
     .slice(0, 4);
   byId("roof").replaceChildren(
     points.length
-      ? roofChart(points, { peaks, bandwidth: 1e6 * data.device.bytes, name: data.device.name })
+      ? roofChart(points, {
+          peaks,
+          bandwidth: 1e6 * data.device.bytes,
+          name: data.device.name,
+          wide: byId("roof").clientWidth,
+        })
       : element("p", { class: "quiet" }, "—"),
   );
 }

@@ -4,7 +4,7 @@ const fine = (values) => !broken(values).length;
 const withLength = (name, value) => new Map(state.values).set(name, BigInt(value));
 
 // The places of a slider: powers of two and halves between them, the example, and where conditions begin and end to
-// hold.  Places where they do not are left out, unless they hold at none.
+// hold.  Nothing else can be reached with it: a field takes any number.
 function places({ name, value }) {
   const found = new Set([1, 2, 3, Number(value)]);
   for (let n = 4; n <= FURTHEST; n *= 2) found.add(n).add(n + n / 2);
@@ -20,9 +20,7 @@ function places({ name, value }) {
     }
     found.add(low).add(high);
   }
-  const all = [...found].filter((n) => n <= FURTHEST).sort((a, b) => a - b),
-    allowed = all.filter((n) => fine(withLength(name, n)));
-  return allowed.length ? allowed : all;
+  return [...found].filter((n) => n <= FURTHEST && fine(withLength(name, n))).sort((a, b) => a - b);
 }
 
 const lengths = () => [...document.querySelectorAll("#lengths .length")];
@@ -49,7 +47,7 @@ function lengthRow(symbol) {
     { class: "length" },
     element("div", { class: "top" }, element("var", {}, visible(symbol.name)), number),
     range,
-    element("div", { class: "track", title: "where the conditions hold" }),
+    element("div", { class: "ends quiet" }),
   );
   Object.assign(row, { symbol, number, range });
   number.addEventListener("input", () => {
@@ -88,21 +86,21 @@ function take(name, text) {
   else state.values.delete(name);
 }
 
-// Where on a slider the conditions hold is painted below it.
+// A slider goes from the first to the last length at which the conditions hold, with the others as they are.
 function painted(row, moved) {
   const { name } = row.symbol;
   if (row !== moved || !row.places) row.places = places(row.symbol);
-  row.range.max = row.places.length - 1;
+  row.range.disabled = !row.places.length;
+  row.range.max = Math.max(row.places.length - 1, 0);
   const own = Number(state.values.get(name) ?? 1n);
-  if (row !== moved || document.activeElement !== row.range)
+  if (row.places.length && (row !== moved || document.activeElement !== row.range))
     row.range.value = row.places.reduce(
       (best, n, k) => (Math.abs(Math.log(n / own)) < Math.abs(Math.log(row.places[best] / own)) ? k : best),
       0,
     );
-  const stops = row.places.map((n, k) => [k / Math.max(row.places.length - 1, 1), fine(withLength(name, n))]);
-  const colour = (good) => (good ? "var(--accent)" : "var(--line)");
-  row.querySelector(".track").style.background =
-    `linear-gradient(90deg, ${stops.map(([at, good]) => `${colour(good)} ${(100 * at).toFixed(1)}%`).join(", ")})`;
+  row.range.setAttribute("aria-valuetext", `${name} = ${grouped(own)}`);
+  const ends = row.places.length ? [row.places[0], row.places.at(-1)].map(grouped) : [];
+  row.querySelector(".ends").replaceChildren(...ends.map((end) => element("span", {}, end)));
 }
 
 function conditions() {
@@ -114,8 +112,8 @@ function conditions() {
       return element(
         "li",
         { class: found === null ? "open" : found ? "holds" : "fails" },
-        element("code", { title: one.text }, one.text),
-        element("div", { class: "quiet", title: one.reason }, one.node ? `${one.reason} (${one.node})` : one.reason),
+        element("code", {}, one.text),
+        element("div", { class: "quiet" }, one.node ? `${one.reason} (${one.node})` : one.reason),
       );
     }),
   );

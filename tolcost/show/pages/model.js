@@ -1,10 +1,30 @@
 // The page of a model: lengths on the left, and what follows from them everywhere else.
 
 const data = JSON.parse(byId("data").textContent);
-const NAMES = data.amounts;
+// What every part has, by key: its amounts, and of models its time on the device and its values that are alive at the peak.
+const NAMES = {
+  ...data.amounts,
+  ...(data.device ? { time: "time, µs" } : {}),
+  ...(data.kind === "model" ? { memory: "memory at the peak" } : {}),
+};
 const KEYS = Object.keys(NAMES);
+// What parts of the model are drawn by, one at a time.
+const SWITCH = Object.fromEntries(
+  ["eops", "macs", "bytes", "time", "memory", "parameters"]
+    .filter((key) => key in NAMES)
+    .map((key) => [key, { time: "time", memory: "memory" }[key] ?? NAMES[key]]),
+);
 const FURTHEST = 2 ** 20;
-const state = { values: new Map(), view: "scope", sort: null, with: data.with, exact: false, chosen: null };
+const state = {
+  values: new Map(),
+  by: "eops",
+  view: "scope",
+  sort: null,
+  with: data.with,
+  exact: false,
+  chosen: null,
+  zoomed: [],
+};
 const open = new Set();
 
 // ---- values at a point
@@ -35,6 +55,37 @@ function figureAt(form, values) {
     bottom = form.bottom ? most(form.bottom) : 1n;
   return top === null || !bottom ? null : [top, bottom];
 }
+
+// ---- amounts of a part as text
+
+const PARTS = BigInt(data.device?.parts ?? 1),
+  WAIT = BigInt(data.device?.wait ?? 0);
+
+// Parts of a microsecond as picoseconds, rounded down; any part of the work waits for its first kernel.
+const picoseconds = (parts) => (parts > 0n ? ((parts + WAIT) * 1_000_000n) / PARTS : 0n);
+
+// Microseconds as the terminal has them: three decimal places, or three digits of what is below 1.
+function microseconds(parts) {
+  const found = picoseconds(parts);
+  const places = found >= 1_000_000n ? 3 : found ? 8 - String(found).length + 1 : 0;
+  const text = rounded(found, 1_000_000n, Math.min(places, 6));
+  return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
+}
+
+function brief(key, value) {
+  if (value === null || value === undefined) return "—";
+  if (key === "time") return microseconds(value);
+  return short(value, key === "bytes" || key === "memory" ? "B" : "");
+}
+
+// With every digit.
+function full(key, value) {
+  if (value === null || value === undefined) return "—";
+  if (key === "time") return `${rounded(picoseconds(value), 1_000_000n, 6).replace(/\.?0+$/, "") || "0"} µs`;
+  return `${grouped(value)}${key === "bytes" || key === "memory" ? " B" : ""}`;
+}
+
+const withUnit = (key, value) => `${brief(key, value)}${key === "time" && value !== null ? " µs" : ""}`;
 
 // The conditions of what is shown: of two models, if there are two.
 const required = () =>
@@ -67,6 +118,7 @@ function soon(row) {
       const moved = state.waiting;
       state.waiting = null;
       refresh(moved);
+      rememberSoon();
     });
   state.waiting = row;
 }
@@ -83,12 +135,60 @@ function refresh(moved) {
   for (const row of lengths()) painted(row, moved);
   conditions();
   figures();
+  valued();
+  pictures();
+  comparison();
+  nodes();
+  detail();
+}
+
+// What every node and scope comes to here.
+function valued() {
+  state.alive = state.outside ? null : alive();
+  for (const root of [state.root, state.scopes]) added(root, amountAt);
+}
+
+function amountAt(one, key) {
+  if (state.outside) return null;
+  const { alive } = state;
+  if (key === "memory") return alive && one.nodes.reduce((sum, node) => sum + (alive.made.get(node) ?? 0n), 0n);
+  const value = key === "time" && one.kind.problem ? 0n : valueAt(one.kind[key]); // what is known of it
+  return value === null ? null : value * BigInt(one.nodes.length);
+}
+
+function pictures() {
+  switches();
+  icicle();
   shares();
   growth();
   memory();
   roofline();
-  comparison();
-  added(state.root, (number) => (state.outside ? null : valueAt(number)));
+}
+
+// What everything is drawn by; rows that are sorted by it stay so.
+function drawBy(key) {
+  if (state.sort?.column === state.by) state.sort = { ...state.sort, column: key };
+  state.by = key;
+  pictures();
   nodes();
-  detail();
+  remember();
+}
+
+function switches() {
+  byId("by").hidden = Object.keys(SWITCH).length < 2;
+  byId("by").replaceChildren(
+    ...Object.entries(SWITCH).map(([key, title]) =>
+      element(
+        "button",
+        {
+          type: "button",
+          class: "plain",
+          "data-by": key,
+          "aria-pressed": String(key === state.by),
+          onclick: () => drawBy(key),
+        },
+        title,
+      ),
+    ),
+  );
 }

@@ -85,19 +85,63 @@ function holds(test, values, formOf = (form) => form) {
 // ---- numbers for people
 
 const grouped = (value) => value.toString().replace(/\B(?=(\d{3})+(?!\d))/g, ",");
-const UNITS = ["", "k", "M", "G", "T", "P", "E", "Z", "Y", "R", "Q"];
+const PREFIXES = ["", "k", "M", "G", "T", "P", "E", "Z", "Y", "R", "Q"];
 
-// Three digits and a unit: 1.23 G; small numbers as they are, and those beyond all units by their power of ten.
-function short(value) {
-  const n = Number(value);
-  const digits = String(value);
-  if (!Number.isFinite(n)) return `${digits[0]}.${digits.slice(1, 3)}e+${digits.length - 1}`;
-  if (Math.abs(n) >= 1e33) return n.toExponential(2);
-  if (Math.abs(n) < 10_000) return Number.isInteger(n) ? grouped(n) : String(Number(n.toPrecision(3)));
-  const scaled = (power) => Number((n / 10 ** (3 * power)).toPrecision(3));
-  const least = Math.min(Math.floor(Math.log10(Math.abs(n)) / 3), UNITS.length - 1);
-  const power = Math.abs(scaled(least)) >= 1000 && least < UNITS.length - 1 ? least + 1 : least; // 999,999 is 1 M
-  return `${scaled(power)} ${UNITS[power]}`;
+// A quotient rounded to some decimal places, a tie to the even digit; exact, as decimal_text in shorten.py.
+function rounded(top, bottom, places) {
+  const size = top < 0n ? -top : top,
+    tens = 10n ** BigInt(places);
+  let whole = (size * tens) / bottom;
+  const twice = 2n * (size * tens - whole * bottom);
+  if (twice > bottom || (twice === bottom && whole % 2n)) whole += 1n;
+  const behind = places ? `.${String(whole % tens).padStart(places, "0")}` : "";
+  return `${top < 0n && whole ? "-" : ""}${grouped(whole / tens)}${behind}`;
+}
+
+// A number of a script as a quotient of integers: exactly, every double is one.
+function quotient(value) {
+  let bottom = 1n;
+  while (!Number.isInteger(value)) [value, bottom] = [2 * value, 2n * bottom];
+  return [BigInt(value), bottom];
+}
+
+// Three digits and a prefix, as si in shorten.py: 1.23 G, 1.00 MB; integers below 1000 are whole.
+function short(value, unit = "") {
+  if (typeof value === "number") value = Number.isInteger(value) ? BigInt(value) : quotient(value);
+  const behind = unit && ` ${unit}`;
+  const [top, bottom] = typeof value === "bigint" ? [value, 1n] : value;
+  const size = top < 0n ? -top : top;
+  if (typeof value === "bigint" && size < 1000n) return `${value}${behind}`;
+  if (10_000n * size < 9995n * bottom) return `${tiny(top, bottom)}${behind}`;
+  let scaled = bottom,
+    power = 0;
+  while (2n * size >= 1999n * scaled && power < PREFIXES.length - 1) [scaled, power] = [1000n * scaled, power + 1];
+  if (2n * size >= 1999n * scaled) return `${scientific(top, bottom)}${behind}`;
+  const places = 100n * size >= 9995n * scaled ? 0 : 1000n * size >= 9995n * scaled ? 1 : 2;
+  const mark = `${PREFIXES[power]}${unit}`;
+  return `${rounded(top, scaled, places)}${mark && ` ${mark}`}`;
+}
+
+// Three digits of what is below 1: 0.25, 1.25e-05.
+function tiny(top, bottom) {
+  if (!top) return "0";
+  const size = top < 0n ? -top : top,
+    minus = top < 0n ? "-" : "";
+  let power = String(size).length - String(bottom).length;
+  if (size * 10n ** BigInt(-power) < bottom) power -= 1; // of the first digit that is not 0
+  let digits = rounded(size * 10n ** BigInt(2 - power), bottom, 0).replace(",", "");
+  if (digits.length > 3) [digits, power] = ["100", power + 1];
+  if (power >= -4) return `${minus}0.${digits.padStart(2 - power, "0").replace(/0+$/, "")}`;
+  return `${minus}${Number(digits) / 100}e-${String(-power).padStart(2, "0")}`;
+}
+
+// For what is beyond all prefixes: 2.41e+462.
+function scientific(top, bottom) {
+  const size = top < 0n ? -top : top;
+  let power = String(size / bottom).length - 1;
+  let digits = rounded(size, bottom * 10n ** BigInt(power - 2), 0).replace(",", "");
+  if (digits.length > 3) [digits, power] = ["100", power + 1];
+  return `${top < 0n ? "-" : ""}${digits[0]}.${digits.slice(1)}e+${power}`;
 }
 
 // A quotient to all digits that a number has, however small or large its sides are.
@@ -107,8 +151,8 @@ function decimal([top, bottom]) {
 }
 
 const percent = (part, whole) => (whole > 0n ? Number((part * 10n ** 15n) / whole) / 1e13 : 0);
-const inPercent = (share) =>
-  `${share >= 10 ? share.toFixed(0) : share >= 0.95 ? share.toFixed(1) : share >= 0.01 ? share.toFixed(2) : share > 0 ? "<0.01" : 0} %`;
+// A share with one decimal place, as percent_text in shorten.py.
+const inPercent = (part, whole) => (whole > 0n ? `${rounded(100n * part, whole, 1)} %` : "");
 
 // A name from outside: what does not show, or acts on the text around it, is written as an escape.
 const visible = (name) => name.replace(/\p{C}/gu, (sign) => `\\u{${sign.codePointAt(0).toString(16)}}`);
@@ -150,6 +194,30 @@ function notation(markup) {
       sign.setAttribute("lspace", ".17em");
     if (!sign.parentElement.querySelector("mfrac, munderover")) sign.setAttribute("stretchy", "false");
   }
+  return box;
+}
+
+// A form in lines: a browser breaks no formula, so each term of its sums is one of its own.
+function wrapping(markup) {
+  const box = notation(markup);
+  box.classList.add("terms");
+  const math = box.querySelector("math");
+  if (!math) return box;
+  const flat = (row) => row.localName === "mrow" && !row.querySelector("mfrac, munderover");
+  for (let row; (row = [...math.children].find(flat)); ) row.replaceWith(...row.childNodes);
+  const terms = [[]];
+  for (const sign of [...math.childNodes]) {
+    const last = terms.at(-1);
+    if ((/^[+−-]$/.test(sign.textContent) || last.at(-1)?.textContent === ",") && last.length) terms.push([]);
+    terms.at(-1).push(sign);
+  }
+  const whole = terms.map((signs) => {
+    const term = document.createElementNS(math.namespaceURI, "math");
+    term.append(...signs);
+    if (/^[+−-]$/.test(signs[0].textContent)) signs[0].setAttribute("form", "infix");
+    return term;
+  });
+  box.replaceChildren(...whole.flatMap((term) => [term, element("wbr")]));
   return box;
 }
 

@@ -3,7 +3,7 @@
 function about() {
   byId("name").textContent = data.name;
   byId("chips").replaceChildren(
-    element("span", { class: `chip${data.missing.length ? " bad" : ""}` }, data.coverage),
+    ...(data.coverage ? [element("span", { class: `chip${data.missing.length ? " bad" : ""}` }, data.coverage)] : []),
     element("span", { class: `chip${data.status === "exact" ? "" : " bad"}` }, data.status),
   );
   byId("types").replaceChildren(
@@ -12,6 +12,7 @@ function about() {
     ),
   );
   byId("head").replaceChildren(...data.head.flatMap(([label, value]) => [`${label}: ${value}`, element("br")]));
+  for (const id of ["memory-card", "fold-label", "unfold", "views"]) byId(id).hidden = data.kind === "program";
   byId("missing-card").hidden = !data.missing.length;
   byId("missing").replaceChildren(
     ...data.missing.map(([op, name, why]) =>
@@ -39,11 +40,7 @@ function pressed(event) {
         byId("filter").value = "";
         nodes();
         byId("rows").focus();
-      } else if (state.chosen) {
-        state.chosen = null;
-        detail();
-        table.select(null);
-      }
+      } else if (state.chosen) choose(null);
     },
   }[event.key];
   if (does) {
@@ -57,6 +54,7 @@ function start() {
   for (const { name, value } of data.symbols) if (value !== null) state.values.set(name, BigInt(value));
   byId("lengths").append(...data.symbols.map((one) => (one.data ? dataRow(one) : lengthRow(one))));
   byId("lengths").addEventListener("submit", (event) => event.preventDefault());
+  for (const { name } of data.symbols) OWN.set(name, state.values.get(name));
   if (!data.symbols.length) byId("lengths").append(element("p", { class: "quiet" }, "All are given."));
   byId("columns")
     .querySelector(".card")
@@ -70,21 +68,48 @@ function start() {
             nodes();
           },
         });
-        box.checked = table.fitting().includes(column);
         return element("label", {}, box, ` ${column.title}`);
       }),
     );
-  state.outside = !fine(state.values);
-  setView(data.nodes.some(([, , path]) => path.length) ? "scope" : "op");
-  refresh();
+  state.scopes = merged(scopeTree(data, false), data);
+  state.root = state.scopes;
+  firstWith(); // by the lengths that no address has changed yet
+  follow();
+  state.started = true;
+  addEventListener("hashchange", led);
   themed(byId("theme"));
-  byId("filter").addEventListener("input", nodes);
-  byId("fold").addEventListener("change", () => setView(state.view));
+  byId("filter").addEventListener("input", () => {
+    nodes();
+    rememberSoon();
+  });
+  byId("fold").addEventListener("change", () => {
+    state.scopes = scopeTree(data, false);
+    if (byId("fold").checked) merged(state.scopes, data);
+    valued();
+    icicle();
+    setView(state.view);
+  });
   byId("exact").addEventListener("change", (event) => {
     state.exact = event.target.checked;
     comparison();
     nodes();
     detail();
+    remember();
+  });
+  byId("icicle").addEventListener("keydown", icicleKey);
+  byId("icicle").addEventListener("blur", () => tip(null));
+  byId("out").addEventListener("click", () => zoom(zoomedItem().parent ?? state.scopes));
+  for (const link of document.querySelectorAll(".bar nav a"))
+    link.addEventListener("click", (event) => {
+      event.preventDefault(); // the address says what is shown
+      const part = document.querySelector(link.hash);
+      part.scrollIntoView();
+      part.focus({ preventScroll: true });
+    });
+  let wide = innerWidth;
+  addEventListener("resize", () => {
+    if (innerWidth !== wide) requestAnimationFrame(pictures);
+    wide = innerWidth;
   });
   byId("help").addEventListener("click", () => {
     byId("keys").hidden = !byId("keys").hidden;
@@ -101,10 +126,7 @@ function start() {
     nodes();
   });
   addEventListener("keydown", pressed);
-  addEventListener("beforeprint", () => {
-    byId("rows").style.height = `${Math.min(table.rows.length, 400) * ROW}px`;
-    table.draw(true);
-  });
+  addEventListener("beforeprint", () => table.draw(true));
   addEventListener("afterprint", nodes);
 }
 

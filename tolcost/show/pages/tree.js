@@ -4,7 +4,7 @@ const ROW = 30;
 
 // An item: a node (`kind`), or a scope, an operator or a fold with items below it.
 function item(title, more = {}) {
-  return { title, key: title, children: [], parent: null, kind: null, node: null, times: 1, values: {}, ...more };
+  return { title, key: title, children: [], parent: null, kind: null, nodes: [], times: 1, values: {}, ...more };
 }
 
 function adopt(parent, child) {
@@ -18,7 +18,7 @@ function adopt(parent, child) {
 const free = (kind, data) => !kind.problem && ["eops", "macs"].every((key) => data.forms[kind[key]] === 0);
 
 function nodeItems(data) {
-  return data.nodes.map(([title, kind], n) => item(title, { key: `#${n}`, kind: data.kinds[kind], node: n }));
+  return data.nodes.map(([title, kind], n) => item(title, { key: `#${n}`, kind: data.kinds[kind], node: n, nodes: [n] }));
 }
 
 // By scope; with `fold`, scopes that are alike are one, and so are nodes that cost nothing.
@@ -79,7 +79,7 @@ function folded(root, data) {
       ? "without cost"
       : child.kind
         ? `#${child.node}`
-        : `${child.title.replace(/\d+/g, "*")} ${signature(child, data)}`;
+        : `${starred(child.title)} ${signature(child, data)}`;
     groups.set(key, [...(groups.get(key) ?? []), child]);
   }
   const before = root.children;
@@ -94,7 +94,7 @@ function folded(root, data) {
     if (added.has(key)) continue;
     added.add(key);
     const nothing = key === "without cost";
-    const fold = item(nothing ? `${alike.length} nodes without cost` : child.title.replace(/\d+/g, "*"), {
+    const fold = item(nothing ? `${alike.length} nodes without cost` : starred(child.title), {
       key: `*${key}`,
       times: nothing ? 1 : alike.length,
       fold: true,
@@ -109,6 +109,39 @@ function folded(root, data) {
   }
   const last = root.children.findIndex((one) => one.nothing);
   if (last >= 0) root.children.push(...root.children.splice(last, 1));
+}
+
+const starred = (title) => title.replace(/\d+/g, "*");
+
+// What is alike is one, down to the nodes: scopes of one kind, and in those that are several, nodes of one kind.
+function merged(root, data) {
+  const several = (one) => one.times > 1 || (one.parent !== null && several(one.parent));
+  const groups = new Map();
+  for (const child of root.children) {
+    const own = child.kind ? (several(root) ? JSON.stringify(child.kind) : `#${child.node}`) : signature(child, data);
+    const key = `${starred(child.title)} ${own}`;
+    groups.set(key, [...(groups.get(key) ?? []), child]);
+  }
+  root.children = [...groups.values()].map((alike) => {
+    if (alike.length === 1) return alike[0];
+    const titles = new Set(alike.map((one) => one.title));
+    const [first] = alike;
+    return item(titles.size > 1 ? starred(first.title) : first.title, {
+      key: first.key,
+      kind: first.kind,
+      node: first.node,
+      nodes: alike.flatMap((one) => one.nodes),
+      times: alike.length,
+      path: first.path,
+      parent: root,
+      children: alike.flatMap((one) => one.children),
+    });
+  });
+  for (const child of root.children) {
+    for (const below of child.children) below.parent = child;
+    merged(child, data);
+  }
+  return root;
 }
 
 // A scope that holds nothing but one other is written as one.
@@ -127,7 +160,7 @@ function shortened(root) {
 // The values of everything at a point, from below; null where something has none.
 function added(one, at) {
   for (const key of KEYS) {
-    let sum = one.kind ? at(one.kind[key]) : 0n;
+    let sum = one.kind ? at(one, key) : 0n;
     for (const child of one.children) {
       if (key === KEYS[0]) added(child, at);
       sum = sum === null || child.values[key] === null ? null : sum + child.values[key];
@@ -153,7 +186,7 @@ function compared(sort) {
 const intensity = ({ values, partly }) =>
   partly || values.flops === null || !values.bytes
     ? null
-    : Number((values.flops * 10_000n) / values.bytes) / 10_000;
+    : decimal([values.flops, values.bytes]);
 
 function rowsOf(root, { open, sort, words }) {
   const found = [];
@@ -189,18 +222,18 @@ class Table {
       drawn: new Map(),
       chosen: null,
     });
-    this.inside = element("div", { class: "inside" });
+    this.inside = element("div", { class: "inside", role: "rowgroup" });
     box.append(this.inside);
     box.addEventListener("scroll", () => requestAnimationFrame(() => this.draw(false, true)));
     box.addEventListener("keydown", (event) => this.pressed(event));
   }
 
-  // The columns that fit, most wanted first; those asked for are shown in any case.
+  // The columns that fit, most wanted first; those asked for, and what is drawn, are shown in any case.
   fitting() {
     let left = this.box.clientWidth || 1000;
     const kept = new Set();
     for (const column of [...this.columns].sort((a, b) => a.rank - b.rank)) {
-      const asked = this.asked.get(column.key);
+      const asked = this.asked.get(column.key) ?? (column.key === state.by ? true : undefined);
       left -= column.least;
       if (asked ?? (left >= 0 && !column.seldom)) kept.add(column);
       else left += column.least;
@@ -221,7 +254,7 @@ class Table {
   draw(all = false, scrolling = false) {
     const first = all ? 0 : Math.max(0, Math.floor(this.box.scrollTop / ROW) - 4);
     const last = all
-      ? Math.min(this.rows.length, 400)
+      ? this.rows.length
       : Math.min(this.rows.length, first + Math.ceil(this.box.clientHeight / ROW) + 8);
     const before = scrolling ? this.drawn : new Map();
     this.drawn = new Map();
@@ -236,6 +269,7 @@ class Table {
     const made = element("div", {
       class: `row${chosen ? " chosen" : ""}${one.kind ? "" : " scope"}`,
       role: "row",
+      id: `row-${place}`,
       "aria-level": level + 1,
       "aria-expanded": more ? String(opened) : null,
       "aria-selected": String(chosen),
@@ -261,10 +295,13 @@ class Table {
       else if (top + 2 * ROW > this.box.scrollTop + this.box.clientHeight)
         this.box.scrollTop = top + 2 * ROW - this.box.clientHeight;
     }
+    if (place >= 0) this.box.setAttribute("aria-activedescendant", `row-${place}`);
+    else this.box.removeAttribute("aria-activedescendant");
     this.draw();
   }
 
   pressed(event) {
+    if (event.target.closest("#titles")) return;
     const place = this.rows.findIndex(([one]) => one === this.chosen);
     const one = this.rows[place]?.[0];
     const moves = {
@@ -275,8 +312,10 @@ class Table {
       PageDown: place + 15,
       PageUp: place - 15,
     };
-    if (event.key in moves) this.choose(this.rows[Math.max(0, Math.min(moves[event.key], this.rows.length - 1))]?.[0]);
-    else if (event.key === "ArrowRight" && one?.children.length && !this.toggle.open.has(one.key)) this.toggle(one);
+    if (event.key in moves) {
+      const to = this.rows[Math.max(0, Math.min(moves[event.key], this.rows.length - 1))];
+      if (to) this.choose(to[0]);
+    } else if (event.key === "ArrowRight" && one?.children.length && !this.toggle.open.has(one.key)) this.toggle(one);
     else if (event.key === "ArrowLeft" && one && this.toggle.open.has(one.key)) this.toggle(one);
     else if (event.key === "ArrowLeft" && one?.parent?.parent) this.choose(one.parent);
     else if ((event.key === "Enter" || event.key === " ") && one?.children.length) this.toggle(one);
