@@ -32,7 +32,7 @@ from typing import TypeAlias, cast
 
 from msgspec import Struct, field
 
-from tolcost.check.records import GATED, METRICS, TIMED, is_metric
+from tolcost.check.records import GATED, METRICS, TIMED, metric_named
 from tolcost.diagnostics import Diagnostic, Rejected, Source, Span, quoted, refuse
 from tolcost.platform import device_names
 
@@ -239,13 +239,14 @@ def _inside(mistakes: _Mistakes, table: Mapping[str, object], key: str, default:
 
 def _metrics(mistakes: _Mistakes, table: Mapping[str, object]) -> Texts:
     asked = _texts(mistakes, table, "metrics", GATED)
-    for name in asked:
-        if not is_metric(name):
+    named = [metric_named(name) for name in asked]
+    for name, found in zip(asked, named, strict=True):
+        if found is None:
             known = (*METRICS, *(f"{kind}_{device}" for device in device_names() for kind in TIMED))
             mistakes.add(name, f"there is no metric {quoted(name)}", f"known are {', '.join(known)}")
     if not asked:
         mistakes.add("metrics", "`metrics` names no metric: the gate would compare nothing")
-    return tuple(dict.fromkeys(asked))
+    return tuple(dict.fromkeys(name for name in named if name is not None))
 
 
 def _budgets(mistakes: _Mistakes, table: object) -> tuple[tuple[str, Texts], ...]:
