@@ -139,7 +139,7 @@ fresh: $(VENV)/dev.stamp
 	$(BIN)/python -m tools.fresh
 
 torch: $(TORCH)/stamp
-	$(TORCH)/bin/python -m pytest -q -p no:cacheprovider tests/models/test_torch.py tests/test_tasks.py tolcost/api.py
+	$(TORCH)/bin/python -m pytest -q -p no:cacheprovider tests/models/test_torch.py tests/check/test_modules.py tests/test_tasks.py tolcost/api.py
 
 # ---- environments of other tools -----------------------------------------------------------
 

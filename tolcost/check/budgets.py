@@ -38,7 +38,7 @@ from tolcost.algebra import (
 from tolcost.algebra import substitute as put
 from tolcost.algebra.parse import parse_text
 from tolcost.check.config import Config
-from tolcost.check.matching import alone, shaped_inputs
+from tolcost.check.matching import alone, shaped_inputs, symbol_table
 from tolcost.check.records import (
     METRIC_NAMES,
     UNKNOWN,
@@ -115,6 +115,52 @@ def read_budgets(config: Config) -> tuple[Budget, ...]:
     if mistakes:
         raise Rejected(*mistakes)
     return tuple(found)
+
+
+class OwnPoint(Struct, frozen=True):
+    """Lengths at which a project wants to see the figures of the programs that a pattern matches."""
+
+    pattern: str
+    text: str
+    dims: tuple[tuple[str, int], ...]
+
+
+def read_points(config: Config) -> tuple[OwnPoint, ...]:
+    """Read the points of a project, and report every one that cannot be read."""
+    found: list[OwnPoint] = []
+    mistakes: list[Diagnostic] = []
+    for pattern, texts in config.points:
+        for text in texts:
+            try:
+                found.append(OwnPoint(pattern, text, _dims(text[:_LONGEST], text)))
+            except Rejected:
+                message = f"the point {quoted(text)} cannot be read"
+                hint = "lengths, each once, such as `seq=4096, batch=1`"
+                mistakes.append(
+                    Diagnostic("T0712", message, config.span_of("points", pattern, text), hint=hint)
+                )
+    if mistakes:
+        raise Rejected(*mistakes)
+    return tuple(found)
+
+
+def check_points(points: Iterable[OwnPoint], entries: Mapping[str, LockEntry], known: Iterable[str]) -> None:
+    """Refuse a point that matches no known program, or a length that none of its programs has."""
+    names = {*entries, *known}
+    for point in points:
+        matched = [name for name in names if matches(name, point.pattern)]
+        if not matched:
+            hint = "the names are those that `tolcost check` shows"
+            refuse(
+                "T0713", f"the point of {quoted(point.pattern)} is for no program that is checked", hint=hint
+            )
+        if not all(name in entries for name in matched):
+            continue  # what is not analysed may have the length
+        have = {s.name for name in matched for s in _symbols(entries[name], symbol_table(entries[name]))}
+        for name, _ in point.dims:
+            if name not in have:
+                message = f"the point {quoted(point.text)} is for a length {quoted(name)} that no program has"
+                refuse("T0714", message, hint=f"there are {', '.join(sorted(have)) or 'no lengths'}")
 
 
 def read_budget(pattern: str, text: str) -> Budget:

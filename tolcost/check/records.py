@@ -293,7 +293,11 @@ class BlamedLine(Struct, frozen=True):
 
 
 class CostChange(Struct, frozen=True):
-    """The change of one figure of a program, or of the program as a whole if ``metric`` is empty."""
+    """The change of one figure of a program, or of the program as a whole if ``metric`` is empty.
+
+    ``points`` are the figures at the project's own points, and ``figures`` those of a new program, which cost
+    nothing before.
+    """
 
     name: str
     kind: ChangeKind
@@ -309,6 +313,8 @@ class CostChange(Struct, frozen=True):
     tried: int = 0
     why: str | None = None
     notes: tuple[str, ...] = ()
+    points: tuple[Example, ...] = ()
+    figures: tuple[CostChange, ...] = ()
 
     @property
     def is_of_rules(self) -> bool:

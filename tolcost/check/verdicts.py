@@ -6,12 +6,14 @@ nothing is proved, a figure that is costlier at a sampled shape is costlier ther
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from tolcost.algebra import (
+    ZERO,
     AlgebraBudget,
     Cond,
     Poly,
@@ -26,7 +28,7 @@ from tolcost.algebra import (
     total_of,
 )
 from tolcost.algebra.parse import parse_text
-from tolcost.check.matching import Joint, joints, renamed
+from tolcost.check.matching import Joint, alone, joints, renamed
 from tolcost.check.records import (
     CERTAINTY,
     KINDS,
@@ -43,7 +45,7 @@ from tolcost.check.records import (
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.result.claims import NOTHING, Claim, Relation
 from tolcost.result.judgement import FormJudgement, judge_forms, unmet
-from tolcost.result.regions import Tried, region, telling_shape, try_shapes
+from tolcost.result.regions import Tried, region, shapes_of_size, telling_shape, try_shapes
 
 _UNPROVED = "not proved for every shape"
 _NEVER_CHEAPER = "never cheaper; no shape was found at which it is costlier"
@@ -180,6 +182,60 @@ def concluded(before: FigureStatus, after: FigureStatus, forms: Compared) -> Com
         where = CostlierRegion(f"at {forms.example.at}", exact=False)
     other = forms.other if judged.claim.more is None else None
     return replace(forms, judged=judged, region=where, other=other)
+
+
+# ---- figures at points ---------------------------------------------------------------------------
+
+
+Sizes: TypeAlias = Mapping[str, int]
+"""Lengths by name, where a project wants to see figures."""
+
+
+def at_points(
+    old: LockEntry, new: LockEntry, metric: str, points: Sequence[Sizes]
+) -> tuple[tuple[Example, ...], tuple[str, ...]]:
+    """Return an old and a new figure at some points, and remarks on points that are none for the program."""
+    before, after = old.figure(metric), new.figure(metric)
+    if before is None or after is None or "unknown" in (before.status, after.status):
+        return (), ()
+    both = _together(old, new)[0]
+    found = CostChange(new.name, "same", metric)
+    return _at_points(_form(found, before, both.old), _form(found, after, both.new), both.facts, points)
+
+
+def new_figures(entry: LockEntry, points: Callable[[str], Sequence[Sizes]]) -> tuple[CostChange, ...]:
+    """Return the figures of a new program, with their values at some points."""
+    return tuple(_new_figure(entry, metric, points(metric)) for metric, _ in entry.figures)
+
+
+def _new_figure(entry: LockEntry, metric: str, points: Sequence[Sizes]) -> CostChange:
+    figure = entry.figure(metric)
+    found = CostChange(entry.name, "new", metric, new=_text(figure))
+    if figure is None or figure.status == "unknown":
+        return found
+    both = alone(entry)
+    examples, notes = _at_points(ZERO, _form(found, figure, both.new), both.facts, points)
+    return replace(found, points=examples, notes=notes)
+
+
+def _at_points(
+    old: Poly, new: Poly, facts: tuple[Cond, ...], points: Sequence[Sizes]
+) -> tuple[tuple[Example, ...], tuple[str, ...]]:
+    """Evaluate forms at the points that name a length of theirs, or if there are none, at a usual shape."""
+    examples: list[Example] = []
+    notes: list[str] = []
+    names = {symbol.name for symbol in old.free | new.free}
+    for sizes in [sizes for sizes in points if not names.isdisjoint(sizes)] or [{}]:
+        try:
+            shape = next(shapes_of_size(old, new, facts, sizes), None)
+        except AlgebraBudget:
+            shape = None
+        if shape is not None:
+            examples.append(Example(_dims(shape.point), shape.old, shape.new))
+        elif sizes:
+            text = ", ".join(f"{name}={value}" for name, value in sizes.items())
+            notes.append(f"{text} is no shape of it, so there are no figures there")
+    return tuple(dict.fromkeys(examples)), tuple(notes)
 
 
 # ---- two expressions -----------------------------------------------------------------------------

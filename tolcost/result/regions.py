@@ -390,17 +390,23 @@ def telling_shape(
     >>> telling_shape(n * m, n * m + n, (), {"m": 64})
     Tried(point={m: 64, n: 512}, old=32768, new=33280)
     """
+    return next((one for one in shapes_of_size(old, new, facts, sizes) if one.new > one.old), None)
+
+
+def shapes_of_size(
+    old: Poly, new: Poly, facts: Sequence[Cond], sizes: Mapping[str, int] | None = None
+) -> Iterator[Tried]:
+    """Evaluate both forms at shapes of usual sizes, the largest first, with given lengths."""
     points = admissible(old.free | new.free, facts)
     every = (*points.chosen, *points.others)
     known = {symbol: sizes[symbol.name] for symbol in every if sizes and symbol.name in sizes}
     for size in _TELLING:
         point = points.at((size - 1,) * len(points.chosen), size - 1, known, low=False)
         try:
-            if point is not None and evaluate(new, point) > evaluate(old, point):
-                return Tried(point, evaluate(old, point), evaluate(new, point))
+            if point is not None:
+                yield Tried(point, evaluate(old, point), evaluate(new, point))
         except (AlgebraBudget, NotInteger):
             continue
-    return None
 
 
 def _admissible(symbols: Iterable[Symbol], facts: Sequence[Cond]) -> Iterator[Assignment]:
