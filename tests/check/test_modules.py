@@ -66,6 +66,14 @@ def test_without_torch_it_is_refused_where_it_is_declared(locked: Project) -> No
     assert lock_line(NAME, "eops", "exact", "24*batch") in locked.lock  # what was agreed to stays
 
 
+def test_without_the_application_it_is_refused(locked: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tolcost.apps.is_there", lambda module: False)
+    said = locked.check()
+    assert (said.code, said.err.split("\n")[0]) == (
+        2, "error[T0680]: the application that reads `modules` is not installed",
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize(
     "settings, note",
     [
