@@ -16,6 +16,7 @@ from pathlib import Path
 import onnx.defs
 import pytest
 
+import tolcost
 from tolcost.apps.paper.command import NEXT
 from tolcost.cli import run
 from tools import readme
@@ -231,6 +232,30 @@ def test_the_commands_of_the_readme_run(command: str, bench: Path) -> None:
 @pytest.mark.usefixtures("bench")
 def test_the_readme_shows_what_the_commands_say(capsys: pytest.CaptureFixture[str]) -> None:
     said_again(README, ROOT / "README.md", capsys)
+
+
+@pytest.mark.usefixtures("bench")
+def test_the_readme_shows_what_python_says() -> None:
+    text = "\n".join(blocks(README, "pycon"))
+    session = doctest.DocTestParser().get_doctest(text, {}, "README", None, 0)
+    assert session.examples
+    assert doctest.DocTestRunner(verbose=False).run(session).failed == 0
+
+
+def test_the_readme_shows_what_other_tools_count() -> None:
+    """The stored figures; those of tolcost are what it says today of the same model."""
+    page = ROOT / "README.md"
+    text = page.read_text("utf-8")
+    before, start, rest = text.partition(readme.START)
+    _, end, after = rest.partition(readme.END)
+    written = f"{before}{start}{readme.other_tools_table()}{end}{after}"
+    if os.environ.get("TOLCOST_ACCEPT"):
+        page.write_text(written, "utf-8")
+    assert written == text
+    own = readme.other_tools()[0]
+    macs = tolcost.load_model(ROOT / "examples" / "bert.onnx", dims={"batch": 1, "seq": 512}).macs
+    assert own["tool"] == "tolcost"
+    assert {own["fused attention"], own["attention written out"]} == {str(macs)}
 
 
 @pytest.mark.parametrize("page", ["libraries", "theorems", "sql"])

@@ -2,18 +2,23 @@
 
     python -m tools.fresh [--record]
 
-For every Python from 3.11 on that is found, and once with the lowest versions that pyproject.toml allows.
+For every Python from 3.11 on that is found, once with the lowest versions that pyproject.toml allows, and
+once by name from a package index on this machine, to which both are uploaded as a release would be.
 README's commands that install something run as they stand there, in a copy of what is under version control.
 ``--record`` writes what was found to reports/fresh.md.
 """
 
 import argparse
+import contextlib
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
+import time
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import Struct
@@ -54,8 +59,8 @@ class Machine(Struct, frozen=True):
 
     python: Path
     name: str
-    package: Path
-    lowest: bool = False
+    package: str
+    options: tuple[str, ...] = ()
 
 
 def interpreters() -> dict[str, Path]:
@@ -70,17 +75,55 @@ def interpreters() -> dict[str, Path]:
 
 
 def built(folder: Path) -> tuple[Path, Path]:
-    """The wheel and the sdist, built from a copy of what is under version control."""
-    python = folder / "builder" / "bin" / "python"
-    subprocess.run([sys.executable, "-m", "venv", folder / "builder"], check=True)
-    subprocess.run([python, "-m", "pip", "install", "--quiet", "build", "hatchling"], check=True)
-    subprocess.run(
-        [python, "-m", "build", "--no-isolation", "--outdir", folder / "dist", ROOT],
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
-    (wheel,), (sdist,) = ((folder / "dist").glob(ending) for ending in ("*.whl", "*.tar.gz"))
+    """The wheel and the sdist, built and checked by `make release` in a copy."""
+    copy = copied(folder)
+    subprocess.run(["make", "-C", copy, "release"], check=True, stdout=subprocess.DEVNULL)
+    (wheel,), (sdist,) = ((copy / "build" / "dist").glob(ending) for ending in ("*.whl", "*.tar.gz"))
     return wheel, sdist
+
+
+def copied(folder: Path) -> Path:
+    """A copy of what is under version control."""
+    copy = folder / "tolcost"
+    copy.mkdir(parents=True)
+    listed = f"git -C {ROOT} ls-files -z | (cd {ROOT} && xargs -0 cp --parents --target-directory {copy})"
+    subprocess.run(["bash", "-euc", listed], check=True)
+    return copy
+
+
+@contextlib.contextmanager
+def index(folder: Path, files: tuple[Path, ...]) -> Iterator[str]:
+    """Serve a package index on this machine, to which files are uploaded; gives its address."""
+    tools = folder / "index" / "bin"
+    subprocess.run([sys.executable, "-m", "venv", folder / "index"], check=True)
+    subprocess.run([tools / "python", "-m", "pip", "install", "--quiet", "pypiserver", "twine"], check=True)
+    (folder / "packages").mkdir()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    address = f"http://127.0.0.1:{port}"
+    options = ["--disable-fallback", "--authenticate", ".", "--passwords", "."]
+    serve = [tools / "pypi-server", "run", "--interface", "127.0.0.1", "--port", str(port), *options]
+    with subprocess.Popen([*serve, folder / "packages"], stderr=subprocess.DEVNULL) as server:
+        try:
+            upload = [
+                tools / "twine",
+                "upload",
+                "--repository-url",
+                address,
+                "-u",
+                "any",
+                "-p",
+                "any",
+                *files,
+            ]
+            for attempt in range(20):  # until the server listens
+                time.sleep(0.5)
+                if subprocess.run(upload, check=attempt == 19, capture_output=True).returncode == 0:
+                    break
+            yield f"{address}/simple/"
+        finally:
+            server.terminate()
 
 
 def lowest() -> list[str]:
@@ -96,11 +139,9 @@ def tried(machine: Machine, folder: Path) -> str:
     work.mkdir(parents=True)
     (work / "p.tol").write_text(PROGRAM, "utf-8")
     steps: list[list[object]] = [[machine.python, "-m", "venv", where / "venv"]]
-    pins = lowest() if machine.lowest else []
     python = where / "venv" / "bin" / "python"
-    steps.append(
-        [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", machine.package, *pins]
-    )
+    install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    steps.append([*install, machine.package, *machine.options])
     steps.append([python, "-I", "-c", SMOKE])
     steps += [[where / "venv" / "bin" / "tolcost", *command] for command in COMMANDS]
     try:
@@ -115,16 +156,18 @@ def tried(machine: Machine, folder: Path) -> str:
 
 
 def followed(command: str, python: Path, folder: Path) -> str:
-    """Do what README says on a machine that has only Python and make; what goes wrong, or nothing."""
+    """Do what README says on a machine that has only Python and make, or uv; what goes wrong, or nothing."""
     where = folder / "followed"
-    copy = where / "tolcost"
-    copy.mkdir(parents=True)
+    copy = copied(where)
+    is_run_once = command.startswith("uvx ")
     steps = (
-        f"git -C {ROOT} ls-files -z | (cd {ROOT} && xargs -0 cp --parents --target-directory {copy})",
         f"cp -r {copy}/reports {where}/before",
         f"{python} -m venv {where}/venv",
+        f"{where}/venv/bin/pip install --quiet uv" if is_run_once else "true",
         f"export PATH={where}/venv/bin:$PATH && cd {copy} && {command}",
-        f"export PATH={copy}/.venv/bin:{where}/venv/bin:$PATH && tolcost --version && tolcost ops Relu",
+        "true"
+        if is_run_once
+        else f"export PATH={copy}/.venv/bin:{where}/venv/bin:$PATH && tolcost --version && tolcost ops Relu",
         f"diff -r {where}/before {copy}/reports",
     )
     try:
@@ -147,15 +190,20 @@ def main() -> int:
         folder = Path(name)
         wheel, sdist = built(folder)
         found = interpreters()
-        machines = [Machine(path, f"{version} wheel", wheel) for version, path in found.items()]
+        machines = [Machine(path, f"{version} wheel", str(wheel)) for version, path in found.items()]
         first = next(iter(found))
         machines += [
-            Machine(found[first], f"{first} sdist", sdist),
-            Machine(found[first], f"{first} wheel lowest", wheel, True),
+            Machine(found[first], f"{first} sdist", str(sdist)),
+            Machine(found[first], f"{first} wheel, lowest versions", str(wheel), tuple(lowest())),
         ]
-        for machine in machines:
-            rows.append((machine.name, tried(machine, folder)))
-            print(f"{machine.name}: {rows[-1][1] or 'passes'}", flush=True)
+        with index(folder, (wheel, sdist)) as address:
+            options = ("--extra-index-url", address)
+            machines.append(
+                Machine(found[first], f"{first} `pip install tolcost` from an index", "tolcost", options)
+            )
+            for machine in machines:
+                rows.append((machine.name, tried(machine, folder)))
+                print(f"{machine.name}: {rows[-1][1] or 'passes'}", flush=True)
         for command in readme.run_by(readme.FRESH):
             rows.append((f"`{command}`", followed(command, found[first], folder)))
             print(f"{command}: {rows[-1][1] or 'passes'}", flush=True)

@@ -1,23 +1,29 @@
-"""The commands that README shows, and what runs each of them.
+"""The commands that README shows, and what runs each of them; and its table of other tools.
 
 Whatever runs commands of README takes them from here, so that a command which is added there is run, or
 fails ``tests/test_docs.py`` because nothing would run it.
 """
 
+import csv
 import re
 from pathlib import Path
 
+from tolcost.show.shorten import si
+
 ROOT = Path(__file__).parents[1]
-_PROGRAMS = r"(?:tolcost|make|pip|python|code|cp|cat|mkdir)"
+_PROGRAMS = r"(?:tolcost|make|pip|uvx|python|code|cp|cat|mkdir)"
 _FENCED = re.compile(rf"^(?:\$ )?({_PROGRAMS} .*?)(?:\s{{2,}}#.*)?$", re.MULTILINE)
 _INLINE = re.compile(rf"`({_PROGRAMS} [^`\n]+)`")
 _BLOCK = re.compile(r"^```(?:console)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 TEST, FRESH, SITE, CI, TORCH = "make test", "make fresh", "make site-test", ".ci/run", "make torch"
+BY_HAND = "by hand"
 _RUN_BY = (
     ("make test", CI),
     ("make report", FRESH),
+    ("make other-tools", BY_HAND),
     ("pip install", FRESH),
+    ("uvx ", FRESH),
     ("make site", SITE),
     ("make vsix", SITE),
     ("python -m http.server", SITE),
@@ -39,6 +45,28 @@ ELSEWHERE = {
 
 EXITS = {"tolcost diff specs/": 1, "tolcost model examples/llama.onnx": 2}
 """Commands that end with another exit code than 0: the new one may cost more; lengths are refused."""
+
+START, END = "<!-- other tools: start -->\n", "<!-- other tools: end -->"
+"""Marks around the table of what other tools count."""
+
+
+def other_tools() -> list[dict[str, str]]:
+    """What each tool counts of a BERT, tolcost's own figures first, as `make other-tools` stored them."""
+    with (ROOT / "reports" / "data" / "other_tools.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def other_tools_table() -> str:
+    """README's table of them, in Markdown."""
+    rows = other_tools()
+    figures = list(rows[0])[3:]
+    lines = [f"| tool | counts | {' | '.join(figures)} |", "|---|---|---:|---:|"]
+    for row in rows:
+        release = re.match(r"[\d.]*\d", row["version"])
+        name = row["tool"] if row["tool"] == "tolcost" or not release else f"{row['tool']} {release[0]}"
+        cells = (si(int(row[figure])) if row[figure].isdigit() else "stops" for figure in figures)
+        lines.append(f"| {name} | {row['counts']} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
 
 
 def commands(text: str) -> list[str]:

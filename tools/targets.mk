@@ -6,6 +6,7 @@
 #   make conformance  reports/data/conformance.json: ONNX's node tests through the definitions (minutes)
 #   make general      reports/data/general.json: general forms of all operators (minutes)
 #   make peers        reports/data/peers.csv and witnesses.csv: counts of XLA, onnx-tool and onnxsim
+#   make other-tools  reports/data/other_tools.csv: what fvcore, thop and others count of a BERT, for README's table
 #   make corpus       tests/models/corpus: small models exported anew, run with onnxruntime, without weights (an hour)
 #
 # Reports that `make report` does not write:
@@ -19,12 +20,17 @@
 #   make models        models of packages, exporters and pipelines beside onnxruntime (an hour or more)
 #   make mutants       definitions and code broken on purpose: changes that no test notices
 #
+# A release:
+#
+#   make release  the wheel and the sdist, in build/dist, checked; `twine upload build/dist/*` publishes them
+#
 # Campaigns:
 #
 #   make soak   random programs, models and property tests, N of each
 #   make bench  the measurements of tools/benchmarks/, beside peers
 #   make fleet  N models in one summary, while workers and the command itself are killed
-#   make fresh  the wheel and the sdist in empty environments of every installed Python, and README's installation
+#   make fresh  the wheel and the sdist in empty environments of every installed Python, by name from a package index,
+#               and README's installation
 #   make torch  exports of PyTorch modules compared with the stored ones
 
 N ?= 2000
@@ -34,11 +40,13 @@ PEERS := $(VENV)-peers
 TORCH := $(VENV)-torch
 ZOO := $(VENV)-models
 BENCH := $(VENV)-bench
+RELEASE := $(VENV)-release
+OTHER := $(VENV)-other-tools
 PIP := -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
 
-.PHONY: schemes conformance general peers corpus
+.PHONY: schemes conformance general peers other-tools corpus
 .PHONY: theorem referee alternatives hardware sympy tpch models mutants
-.PHONY: soak bench fleet fresh torch
+.PHONY: soak bench fleet fresh release torch
 
 # ---- stored data ---------------------------------------------------------------------------
 
@@ -56,6 +64,9 @@ general: $(VENV)/run.stamp
 
 peers: $(PEERS)/stamp
 	JAX_PLATFORMS=cpu PYTHONPATH=tools/benchmarks $(PEERS)/bin/python -m peers reports/data/peers.csv reports/data/witnesses.csv
+
+other-tools: $(OTHER)/stamp
+	$(OTHER)/bin/python -m tools.other_tools
 
 # Models that are in build/corpus or in the corpus already are kept.
 corpus: $(ZOO)/stamp
@@ -138,6 +149,12 @@ fleet: $(VENV)/dev.stamp
 fresh: $(VENV)/dev.stamp
 	$(BIN)/python -m tools.fresh
 
+# Afterwards `twine upload build/dist/*` publishes; `make fresh` rehearses that with an index on this machine.
+release: $(RELEASE)/stamp
+	rm -rf build/dist
+	$(RELEASE)/bin/python -m build --outdir build/dist
+	$(RELEASE)/bin/twine check --strict build/dist/*
+
 torch: $(TORCH)/stamp
 	$(TORCH)/bin/python -m pytest -q -p no:cacheprovider tests/models/test_torch.py tests/check/test_modules.py tests/test_tasks.py tolcost/api.py
 
@@ -155,6 +172,16 @@ $(BENCH)/stamp: pyproject.toml constraints.txt
 	  --editable . onnx-tool onnxruntime onnxsim loopy==2025.2
 	$(BENCH)/bin/python -m pip uninstall --yes --quiet islpy
 	$(BENCH)/bin/python -m pip install --disable-pip-version-check --quiet islpy-barvinok==2025.2.5
+	touch $@
+
+$(RELEASE)/stamp: pyproject.toml
+	$(PYTHON) -m venv $(RELEASE)
+	$(RELEASE)/bin/python -m pip install --disable-pip-version-check --quiet build twine
+	touch $@
+
+$(OTHER)/stamp: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(OTHER)
+	$(OTHER)/bin/python $(PIP) --editable '.[torch]' transformers onnx-tool calflops fvcore ptflops thop torchinfo
 	touch $@
 
 $(TORCH)/stamp: pyproject.toml constraints.txt

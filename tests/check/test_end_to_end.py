@@ -9,6 +9,9 @@ from tests.check.support import Project, lock_line
 from tests.check.texts import APART, BROKEN, SIXTY_FOUR, SQUARE, SUM, SUM_OF_EXP, SUM_RENAMED, TOGETHER
 from tolcost.check.records import RESTORE
 
+LISTED = 'metrics = ["eops", "flops", "macs", "bytes"]\n'
+"""Settings under which the lines of a lock file have the same numbers, whatever metrics there are."""
+
 COSTLIER = """\
 costlier: 1 costlier, 1 unchanged (2 programs against {against})
 
@@ -296,6 +299,7 @@ def test_a_file_that_was_broken_before(project: Project) -> None:
 
 
 def test_a_corrupted_lock(project: Project) -> None:
+    project.file("tolcost.toml", LISTED)
     project.locked(sum=SUM)
     line = lock_line("sum.tol", "eops", "exact", "n")
     project.file("tolcost.lock", project.lock.replace(line, lock_line("sum.tol", "eops", "exact")))
@@ -327,6 +331,7 @@ def test_what_to_do_is_no_part_of_a_list(project: Project) -> None:
 
 
 def test_a_conflict_in_the_lock(project: Project) -> None:
+    project.file("tolcost.toml", LISTED)
     project.locked(sum=SUM, loop=SQUARE)
     project.git("checkout", "-q", "-b", "theirs")
     project.locked(sum=SUM_OF_EXP)

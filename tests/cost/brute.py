@@ -78,17 +78,17 @@ def _count(node: Node, values: Mapping[Symbol, int], tally: Tally) -> None:  # n
         case Select(condition=condition, then=then, other=other):
             _block(then if evaluate_cond(condition, values) else other, values, tally)
         case Reshape(value=value) | Convert(value=value):
-            _relays(node, values, tally)
+            _reassembled_list(node, values, tally)
             for old, new in zip(value.type, node.type, strict=True):
                 tally[MEMBER] += bool(old.shape) - bool(new.shape)
             operands = (value,)
         case Put(tol=tol, at=at, value=value):
-            _relays(node, values, tally)
+            _reassembled_list(node, values, tally)
             for part in filter(lambda part: part.shape, node.type):
                 tally[MEMBER] += (len(node.type) > 1) - (len(part.shape) == len(at))
             operands = (tol, *_nodes(at), value)
         case Filter(tol=tol, mask=mask):
-            _relays(node, values, tally)
+            _reassembled_list(node, values, tally)
             tally[NORM] += 1
             operands = (tol, mask)
     for operand in operands:
@@ -120,7 +120,7 @@ def _steps(node: Build | Fold, values: Mapping[Symbol, int]) -> Iterator[Mapping
         yield {**values, **dict(zip(node.coords, at, strict=True))}
 
 
-def _relay(shape: list[int], tally: Tally, member: bool = True) -> None:
+def _reassembled(shape: list[int], tally: Tally, member: bool = True) -> None:
     """Add what laying a ToL out entry by entry does; ``member`` where the entries are taken from another."""
     if shape:
         volume = prod(shape)
@@ -129,9 +129,9 @@ def _relay(shape: list[int], tally: Tally, member: bool = True) -> None:
         tally[EMBED] += sum(prod(shape[j:]) for j in range(1, len(shape)))
 
 
-def _relays(node: Node, values: Mapping[Symbol, int], tally: Tally) -> None:
+def _reassembled_list(node: Node, values: Mapping[Symbol, int], tally: Tally) -> None:
     for part in node.type:
-        _relay(_shape(part.shape, values), tally)
+        _reassembled(_shape(part.shape, values), tally)
     if len(node.type) > 1 and any(part.shape for part in node.type):
         tally[MEMBER] += len(node.type)
         tally[JOIN] += len(node.type) - 1
@@ -142,10 +142,10 @@ def _build(node: Build, values: Mapping[Symbol, int], tally: Tally) -> None:
         _block(node.body, inner, tally)
     extents, parts = _shape(node.extents, values), node.body.result.type
     if not any(part.shape for part in parts):
-        _relay(extents, tally, member=False)
+        _reassembled(extents, tally, member=False)
         return
     for part in parts:
-        _relay(extents + _shape(part.shape, values), tally)
+        _reassembled(extents + _shape(part.shape, values), tally)
     if len(node.type) > 1:
         tally[MEMBER] += sum(bool(part.shape) for part in parts) * prod(extents)
         tally[JOIN] += len(node.type) - 1

@@ -87,7 +87,9 @@ def test_of_a_model_that_cannot_be_read_no_nodes_are_told(
     (fleet / "none.onnx").write_bytes(b"nothing")
     files = [f"zoo/small/{name}.onnx" for name in ("m1", "none")]
     assert run(["fleet", *files, "--format", "csv"]) == 2
-    assert "zoo/small/none.onnx,,,,,,,,,T0673" in capsys.readouterr().out
+    lines = capsys.readouterr().out.splitlines()
+    columns = lines[0].count(",")
+    assert f"zoo/small/none.onnx{',' * columns}T0673" in "\n".join(lines)
 
 
 def test_a_model_at_an_address_is_called_by_it(fleet: Path) -> None:

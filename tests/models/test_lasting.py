@@ -69,7 +69,7 @@ def test_what_is_too_much_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     first = Session(library)
     analyze_graph(model_of(chain("", 3, 50), "chain"), first)
     assert Session(library).table is first.table
-    monkeypatch.setattr(schemes, "MOST_THINGS", 1)
+    monkeypatch.setattr(schemes, "MOST_FACTS", 1)
     second = Session(library)
     assert second.table is not first.table
     assert second.schemes is first.schemes
@@ -90,7 +90,7 @@ def test_threads_may_share_a_table() -> None:
     for thread in threads:
         thread.join()
     assert found == [list(range(1, 2001))] * 8
-    assert len(table.things) == 2001
+    assert len(table.facts) == 2001
 
 
 def kept(how_many: str) -> ModelProto:

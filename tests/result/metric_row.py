@@ -1,7 +1,8 @@
 """Uses tolcost with one more metric: a row that stands in no other file than the table of metrics.
 
 The table is loaded with the row in its text, before anything takes a list from it.  Then files are written
-and commands run, as standard input says, and what each command prints comes back as JSON.
+and commands run, as standard input says, and what each command prints comes back as JSON.  The metric counts
+comparisons; its name is one that no metric of tolcost would have.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from pathlib import Path
 
 ROW = """
     Metric(
-        key="comparisons",
-        label="comparisons",
+        key="specimen",
+        label="specimen",
         about="Comparisons applied to data.",
         of=lambda figures: figures.applications(("lt", "gt", "le", "ge", "eq", "ineq")),
+        amount="specimens",
         stands=EVERYWHERE,
     ),
 """
@@ -59,15 +61,15 @@ def in_python(program: str, model: str) -> dict[str, object]:
     frame = cost.to_frame()
     operators = whole.subs(batch=2).by("op").set_index("op")
     return {
-        "attribute": str(cost.comparisons),
-        "item": str(cost["comparisons"]),
-        "is listed": "comparisons" in dir(cost),
-        "number": cost(n=4).comparisons,
-        "frame": frame[frame.metric == "comparisons"].form.tolist(),
-        "of a model": whole(batch=2).comparisons,
-        "by operator": {str(op): int(n) for op, n in operators.comparisons.items()},
-        "by line": list(map(str, cost.by("line").comparisons)),
-        "sweep": tolcost.sweep(cost, n=[1, 2], metrics=["comparisons"]).comparisons.tolist(),
+        "attribute": str(cost.specimen),
+        "item": str(cost["specimen"]),
+        "is listed": "specimen" in dir(cost),
+        "number": cost(n=4).specimen,
+        "frame": frame[frame.metric == "specimen"].form.tolist(),
+        "of a model": whole(batch=2).specimen,
+        "by operator": {str(op): int(n) for op, n in operators.specimen.items()},
+        "by line": list(map(str, cost.by("line").specimen)),
+        "sweep": tolcost.sweep(cost, n=[1, 2], metrics=["specimen"]).specimen.tolist(),
     }
 
 

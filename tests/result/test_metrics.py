@@ -19,20 +19,20 @@ ROOT = Path(__file__).parents[2]
 PROGRAM = "tol x: R [n]\ny := map(x, where(* > 1, *, 0))\n"
 COSTLIER = "tol x: R [n]\ny := map(x, where(* > 1, where(* < 5, *, 0), 0))\n"
 SETTINGS = """paths = ["p.tol", "m.onnx"]
-metrics = ["comparisons"]
+metrics = ["specimen"]
 [budgets]
-"p.tol" = ["comparisons <= n"]
+"p.tol" = ["specimen <= n", "n=4: 4 specimens"]
 """
 STEPS: list[tuple[str, str | list[str]]] = [
     ("text", ["analyze", "p.tol"]),
-    ("numbers", ["analyze", "p.tol", "--dim", "n=7", "--metric", "comparisons,eops"]),
+    ("numbers", ["analyze", "p.tol", "--dim", "n=7", "--metric", "specimen,eops"]),
     ("md", ["analyze", "p.tol", "--format", "md"]),
     ("csv", ["analyze", "p.tol", "--format", "csv"]),
     ("json", ["analyze", "p.tol", "--dim", "n=7", "--format", "json"]),
     ("sweep", ["analyze", "p.tol", "--sweep", "n=1..4"]),
     ("html", ["model", "m.onnx", "--format", "html"]),
     ("model", ["model", "m.onnx"]),
-    ("model columns", ["model", "m.onnx", "--columns", "comparisons", "--sort", "comparisons"]),
+    ("model columns", ["model", "m.onnx", "--columns", "specimen", "--sort", "specimen"]),
     ("model json", ["model", "m.onnx", "--dim", "batch=2", "--format", "json"]),
     ("model csv", ["model", "m.onnx", "--dim", "batch=2", "--format", "csv"]),
     ("model sweep", ["model", "m.onnx", "--sweep", "batch=1..2", "--format", "json"]),
@@ -50,7 +50,7 @@ STEPS: list[tuple[str, str | list[str]]] = [
 
 @pytest.fixture(name="said", scope="module")
 def _said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What a tolcost says whose table has a row for ``comparisons``."""
+    """What a tolcost says whose table has a row for ``specimen``."""
     folder = tmp_path_factory.mktemp("metric")
     types = {"x": TensorProto.FLOAT, "y": TensorProto.BOOL}
     x, y = (helper.make_tensor_value_info(name, kind, ["batch", 4]) for name, kind in types.items())
@@ -77,34 +77,34 @@ def _said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 def _rows(text: str) -> list[list[str]]:
     """The lines that begin with the metric, by words."""
-    return [line.split() for line in text.splitlines() if line.split()[:1] == ["comparisons"]]
+    return [line.split() for line in text.splitlines() if line.split()[:1] == ["specimen"]]
 
 
 def test_it_stands_in_text_and_markdown(said: dict[str, Any]) -> None:
-    assert _rows(said["text"]["out"]) == [["comparisons", "n"]]
-    assert _rows(said["numbers"]["out"]) == [["comparisons", "7"]]
-    assert _rows(said["model"]["out"]) == [["comparisons", "2.05", "k", "4*batch"]]
-    assert "| comparisons | `n` |" in said["md"]["out"]
+    assert _rows(said["text"]["out"]) == [["specimen", "n"]]
+    assert _rows(said["numbers"]["out"]) == [["specimen", "7"]]
+    assert _rows(said["model"]["out"]) == [["specimen", "2.05", "k", "4*batch"]]
+    assert "| specimen | `n` |" in said["md"]["out"]
     table = said["model columns"]["out"].partition("operator")[2].split()
-    assert table[:4] == ["comparisons", "Greater", "2.05", "k"]
-    assert _rows(said["diff"]["out"])[0][:3] == ["comparisons", "n", "2*n"]
+    assert table[:4] == ["specimen", "Greater", "2.05", "k"]
+    assert _rows(said["diff"]["out"])[0][:3] == ["specimen", "n", "2*n"]
 
 
 def test_it_stands_in_tables_for_machines(said: dict[str, Any]) -> None:
-    (row,) = (row for row in csv.DictReader(StringIO(said["csv"]["out"])) if row["metric"] == "comparisons")
+    (row,) = (row for row in csv.DictReader(StringIO(said["csv"]["out"])) if row["metric"] == "specimen")
     assert (row["form"], row["status"]) == ("n", "exact")
     groups = {row["op"]: row for row in csv.DictReader(StringIO(said["model csv"]["out"]))}
-    assert groups["Greater"]["comparisons"] == "4*batch"
-    assert [groups[op]["comparisons_at"] for op in ("Exp", "Greater")] == ["0", "8"]
+    assert groups["Greater"]["specimen"] == "4*batch"
+    assert [groups[op]["specimen_at"] for op in ("Exp", "Greater")] == ["0", "8"]
 
 
 def test_it_stands_in_documents_that_keep_to_schemas_with_it(said: dict[str, Any]) -> None:
     program, model, models = (json.loads(said[name]["out"]) for name in ("json", "model json", "fleet json"))
     (one,) = program["programs"]
-    assert (one["comparisons"], one["at"]["comparisons"]) == ("n", 7)
-    assert (model["totals"]["comparisons"], model["at"]["comparisons"]) == ("4*batch", 8)
-    assert [node["at"]["comparisons"] for node in model["nodes"]] == [0, 8]
-    assert [group["comparisons"] for group in model["by_op"]] == ["0", "4*batch"]
+    assert (one["specimen"], one["at"]["specimen"]) == ("n", 7)
+    assert (model["totals"]["specimen"], model["at"]["specimen"]) == ("4*batch", 8)
+    assert [node["at"]["specimen"] for node in model["nodes"]] == [0, 8]
+    assert [group["specimen"] for group in model["by_op"]] == ["0", "4*batch"]
     for kind, document in (("analysis", program), ("model", model), ("models", models)):
         jsonschema.Draft202012Validator(said["schemas"][kind]).validate(document)
 
@@ -112,9 +112,9 @@ def test_it_stands_in_documents_that_keep_to_schemas_with_it(said: dict[str, Any
 def test_it_stands_on_the_page(said: dict[str, Any]) -> None:
     assert said["html"]["code"] == 0
     data = json.loads(said["html"]["out"].partition('id="data">')[2].partition("</script>")[0])
-    assert data["amounts"]["comparisons"] == "comparisons"
-    assert "comparisons" in [one["key"] for one in data["figures"]]
-    by_title = {one["title"]: data["shown"][one["comparisons"]] for one in data["operators"]}
+    assert data["amounts"]["specimen"] == "specimen"
+    assert "specimen" in [one["key"] for one in data["figures"]]
+    by_title = {one["title"]: data["shown"][one["specimen"]] for one in data["operators"]}
     assert "batch" in by_title["Greater"]
     assert "batch" not in by_title["Exp"]
 
@@ -135,28 +135,29 @@ def test_python_has_it(said: dict[str, Any]) -> None:
 
 def test_sweeps_have_it(said: dict[str, Any]) -> None:
     heading, *rows = (line.split() for line in said["sweep"]["out"].partition("\n\nn  ")[2].splitlines())
-    assert heading[:4] == ["EOPs", "MACs", "bytes", "comparisons"]
-    assert [row[4] for row in rows] == ["1", "2", "4"]
+    column = heading.index("specimen") + 1  # rows begin with the length
+    assert [row[column] for row in rows] == ["1", "2", "4"]
     swept = json.loads(said["model sweep"]["out"])["sweep"]["rows"]
-    assert [row["comparisons"] for row in swept] == [4, 8]
+    assert [row["specimen"] for row in swept] == [4, 8]
 
 
 def test_the_gate_locks_it_and_notices_what_is_costlier(said: dict[str, Any]) -> None:
     assert (said["locked"]["code"], said["same"]["code"], said["noticed"]["code"]) == (0, 0, 1)
-    assert "comparisons" in said["lock"]
-    assert _rows(said["noticed"]["out"])[0][:2] == ["comparisons", "costlier"]
+    assert "specimen" in said["lock"]
+    assert _rows(said["noticed"]["out"])[0][:2] == ["specimen", "costlier"]
     assert "p.tol:2: lt:R is n" in said["noticed"]["out"]  # and which line it is
 
 
 def test_a_budget_holds_it(said: dict[str, Any]) -> None:
-    assert "1 budget not kept" in said["noticed"]["out"]
-    assert "budget comparisons <= n: exceeded" in said["noticed"]["out"]
+    assert "2 budgets not kept" in said["noticed"]["out"]
+    assert "budget specimen <= n: exceeded" in said["noticed"]["out"]
+    assert "budget n=4: 4 specimens: exceeded" in said["noticed"]["out"]
     assert "not kept" not in said["same"]["out"]
 
 
 def test_a_fleet_has_it(said: dict[str, Any]) -> None:
     (row,) = csv.DictReader(StringIO(said["fleet csv"]["out"]))
-    assert (row["comparisons"], row["comparisons_at"]) == ("4*batch", "8")
+    assert (row["specimen"], row["specimen_at"]) == ("4*batch", "8")
     (model,) = json.loads(said["fleet json"]["out"])["models"]
-    assert (model["totals"]["comparisons"], model["at"]["comparisons"]) == ("4*batch", 8)
-    assert said["fleet"]["out"].splitlines()[0].split()[-2:] == ["comparisons", "status"]
+    assert (model["totals"]["specimen"], model["at"]["specimen"]) == ("4*batch", 8)
+    assert said["fleet"]["out"].splitlines()[0].split()[-2:] == ["specimen", "status"]

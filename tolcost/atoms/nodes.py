@@ -62,7 +62,7 @@ ATOMS = ("lambda", "norm", "member", "join", "embed")
 """The five atoms, by the names under which they are counted."""
 
 Charge = Literal["data", "index", "static"]
-"""Whether applying a function is an EOP ("data"), computes a coordinate ("index"), or is free ("static")."""
+"""What applying a function counts as: an EOP ("data"), an index function ("index"), or nothing ("static")."""
 
 
 class JointWork(Struct, frozen=True, eq=False):

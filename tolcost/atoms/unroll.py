@@ -331,6 +331,7 @@ class _Unroller:
         return self.look(self.atoms, value.operand)
 
     def apply(self, node: ir.Lambda | ir.Where, args: list[_Value]) -> _Value:
+        """Emit a lambda with the function and the charge of a node."""
         function = node.function if isinstance(node, ir.Lambda) else "where"
         spaces = tuple(part.space for part in node.type)
         operands = tuple(value.operand for value in args)
@@ -491,7 +492,7 @@ class _Unroller:
 
     # ---- whole values ----------------------------------------------------------------------
 
-    def relayed(self, value: _Value, parts: _Parts) -> _Value:
+    def reassembled(self, value: _Value, parts: _Parts) -> _Value:
         """Split a value into elements and assemble them in other shapes."""
         columns = (
             self.assembled(self.elements(value, j), shape, (space,)) for j, (shape, space) in enumerate(parts)
@@ -502,7 +503,7 @@ class _Unroller:
         spaces = tuple(part.space for part in node.type)
         parts = tuple((shape, space) for (shape, _), space in zip(value.parts, spaces, strict=True))
         cast = _Value(CastOperand(value.operand, spaces, node.bits, node.within, node.span), parts)
-        return self.relayed(cast, parts) if any(shape for shape, _ in parts) else cast
+        return self.reassembled(cast, parts) if any(shape for shape, _ in parts) else cast
 
     def put(self, node: ir.Put, args: list[_Value]) -> _Value:
         tol, computed, new = args[0], iter(args[1:-1]), self.cast(args[-1], node.type)
@@ -541,7 +542,7 @@ _RULES: Mapping[type, Callable[[_Unroller, Any, list[_Value]], _Value]] = {
     ir.Build: lambda m, node, args: m.build(node),
     ir.Fold: lambda m, node, args: m.fold(node, args[0]),
     ir.Select: _Unroller.select,
-    ir.Reshape: lambda m, node, args: m.relayed(args[0], m.types(node.type)),
+    ir.Reshape: lambda m, node, args: m.reassembled(args[0], m.types(node.type)),
     ir.Convert: lambda m, node, args: m.convert(args[0], node),
     ir.Put: _Unroller.put,
     ir.Filter: _Unroller.filter,

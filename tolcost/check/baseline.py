@@ -131,7 +131,7 @@ def at_revision(gate: GateTask, revision: str, former: Former, asked: Sequence[T
     def parts(name: str, target: Target) -> Contributions | None:
         return gate.computing.costing(before, then[name]).parts if name in then else None
 
-    def texts(file: str) -> frozenset[str]:
+    def texts(file: str) -> frozenset[str]:  # at most one: a revision has one text of a file
         path = former.root / file
         return frozenset((program_text(path.read_bytes(), file),) if path.is_file() else ())
 

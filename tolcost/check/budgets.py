@@ -48,6 +48,7 @@ from tolcost.check.records import (
     LockEntry,
     file_of,
     metric_named,
+    metrics_known,
     timed,
 )
 from tolcost.check.verdicts import concluded, outcome_of
@@ -71,7 +72,9 @@ _SECONDS = {"s": 10**18, "ms": 10**15, "us": 10**12, "µs": 10**12, "ns": 10**9}
 _UNIT_OF = {metric.key: metric.amount for metric in METRICS if metric.amount}
 _UNITS = {unit: key for key, unit in reversed(_UNIT_OF.items())}
 """The metric that an amount without a name means: the first that has its unit."""
-_NAMED = "|".join(f"{unit}s?" if len(unit) > 1 else unit for unit in _UNITS)
+_SINGULAR = {text: unit for unit in _UNITS for text in (unit, f"{unit}s")[: 1 if len(unit) == 1 else 2]}
+"""Units as they are written, also in the plural; the symbol of a unit has none."""
+_NAMED = "|".join(map(re.escape, sorted(_SINGULAR, key=len, reverse=True)))
 _AMOUNT = re.compile(
     rf"(?P<number>[0-9][0-9_]{{0,30}}(?:\.[0-9]{{1,30}})?(?:e[0-9]{{1,2}})?)\s*(?P<prefix>[kMGTP]|[KMGT]i)?(?P<unit>{_NAMED})?"
 )
@@ -173,7 +176,7 @@ def read_budget(pattern: str, text: str) -> Budget:
     dims, rest = (_dims(at["dims"], text), at["rest"]) if at else ((), text.strip()[:_LONGEST])
     limit, amount = _LIMIT.fullmatch(rest), _AMOUNT.fullmatch(rest)
     if amount is not None and amount["unit"]:
-        metric = _UNITS[amount["unit"].removesuffix("s")]
+        metric = _UNITS[_SINGULAR[amount["unit"]]]
         return Budget(pattern, text, metric, _number(amount, _PREFIXES[amount["prefix"] or ""]), dims)
     if limit is None:
         raise _no_budget(text, rest)
@@ -207,7 +210,7 @@ def _metric(name: str, text: str) -> str:
         reason = f"there is no device {quoted(device)}" if device else "a time is the time on a device"
         raise _wrong(text, reason, f"known are {known}")
     near = get_close_matches(name.lower(), METRIC_NAMES, n=1)
-    hint = f"did you mean `{near[0]}`?" if near else f"known are {', '.join(METRIC_NAMES)}, time_DEVICE"
+    hint = f"did you mean `{near[0]}`?" if near else metrics_known()
     raise _wrong(text, f"there is no metric {quoted(name)}", hint)
 
 
@@ -224,7 +227,7 @@ def _bound(metric: str, limit: str, strict: bool, text: str) -> str:
             reason = f"{quoted(unit['unit'])} is no unit of {metric}"
             raise _wrong(text, reason, hint or f"a number alone, or with {_units_text(metric)}")
         return f"({limit}) - 1" if strict else limit
-    unit_of, own = (amount["unit"] or "").removesuffix("s"), _UNIT_OF.get(metric, "")
+    unit_of, own = _SINGULAR.get(amount["unit"] or "", ""), _UNIT_OF.get(metric, "")
     if not own and unit_of == _BILLION and not amount["prefix"]:
         return _number(amount, 10**9, strict)
     if unit_of and unit_of != own:

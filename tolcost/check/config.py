@@ -38,9 +38,8 @@ from typing import TypeAlias, cast
 
 from msgspec import Struct, field
 
-from tolcost.check.records import GATED, METRICS, TIMED, metric_named
+from tolcost.check.records import GATED, metric_named, metrics_known
 from tolcost.diagnostics import Diagnostic, Rejected, Source, Span, quoted, refuse
-from tolcost.platform import device_names
 
 FILE, PYPROJECT = "tolcost.toml", "pyproject.toml"
 MAX_BYTES = 1 << 20
@@ -278,8 +277,7 @@ def _metrics(mistakes: _Mistakes, table: Mapping[str, object]) -> Texts:
     named = [metric_named(name) for name in asked]
     for name, found in zip(asked, named, strict=True):
         if found is None:
-            known = (*METRICS, *(f"{kind}_{device}" for device in device_names() for kind in TIMED))
-            mistakes.add(name, f"there is no metric {quoted(name)}", f"known are {', '.join(known)}")
+            mistakes.add(name, f"there is no metric {quoted(name)}", metrics_known())
     if not asked:
         mistakes.add("metrics", "`metrics` names no metric: the gate would compare nothing")
     return tuple(dict.fromkeys(name for name in named if name is not None))

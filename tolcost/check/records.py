@@ -57,6 +57,12 @@ def is_metric(name: str) -> bool:
     return name in METRICS or timed(name) is not None
 
 
+def metrics_known() -> str:
+    """Return the names of all metrics, those of devices included, as a hint."""
+    timings = (f"{kind}_{device}" for device in device_names() for kind in TIMED)
+    return f"known are {', '.join((*METRICS, *timings))}"
+
+
 def timed(metric: str) -> tuple[str, str] | None:
     """Split a metric of a device into its kind and its device; None for any other metric."""
     for kind in TIMED:

@@ -692,13 +692,13 @@ def copy_atoms(node: Node) -> Unsummed:
             # entry
             kinds = zip(value.type, type_, strict=True)
             taken = sum(bool(old.shape) - bool(new.shape) for old, new in kinds)
-            return sum_terms(_relay_components(type_), _atoms(member=const(taken)))
+            return sum_terms(_reassembled_list(type_), _atoms(member=const(taken)))
         case ir.Convert(type=type_):
-            return _relay_components(type_)
+            return _reassembled_list(type_)
         case ir.Put():
             return _put(node)
         case ir.Filter(type=type_):
-            return sum_terms(_relay_components(type_), _atoms(norm=ONE))
+            return sum_terms(_reassembled_list(type_), _atoms(norm=ONE))
         case _:
             return {}
 
@@ -723,8 +723,8 @@ def _suffix_products(shape: tuple[Poly, ...]) -> Poly:
     return total
 
 
-def _relay(shape: tuple[Poly, ...], read: bool = True) -> Unsummed:
-    """Count reading all members of a ToL and joining them again under a shape."""
+def _reassembled(shape: tuple[Poly, ...], read: bool = True) -> Unsummed:
+    """Count splitting a ToL into its members and assembling them under a shape."""
     if not shape:
         return {}
     volume, joins, embeds = _laid(shape)
@@ -738,10 +738,11 @@ def _laid(shape: tuple[Poly, ...]) -> tuple[Poly, Poly, Poly]:
     return volume, relu(volume - 1), _suffix_products(shape)
 
 
-def _relay_components(type_: Type) -> Unsummed:
+def _reassembled_list(type_: Type) -> Unsummed:
+    """Count splitting a value, a list first into its components, and assembling it again."""
     terms = _repack_list(type_, const(len(type_))) if any(part.shape for part in type_) else {}
     for part in type_:
-        accumulate(terms, _relay(part.shape))
+        accumulate(terms, _reassembled(part.shape))
     return terms
 
 
@@ -755,16 +756,16 @@ def assembly_atoms(node: ir.Build) -> Unsummed:
     rank = len(node.extents)
     inner = [part.shape[rank:] for part in node.type]
     if not any(inner):
-        return _relay(node.extents, read=False)
+        return _reassembled(node.extents, read=False)
     terms = _repack_list(node.type, product_of(node.extents) * sum(map(bool, inner)))
     for shape in inner:
-        accumulate(terms, _relay((*node.extents, *shape)))
+        accumulate(terms, _reassembled((*node.extents, *shape)))
     return terms
 
 
 def _put(node: ir.Put) -> Unsummed:
     """Count a replacement: every member is read, with those of the new value in place of the old ones."""
-    terms = _relay_components(node.type)
+    terms = _reassembled_list(node.type)
     accumulate(terms, _atoms(member=const(sum(new_members(node)))))
     return terms
 

@@ -87,18 +87,23 @@ _MOVING = (ir.Component, ir.Convert, ir.Reshape, ir.Member, ir.Embed, ir.Join, i
 Components = AbstractSet[tuple[Var, int]]
 """Components of accumulators, by number."""
 
-Free = tuple[bool, ...]
-"""Which components of an accumulator, or operands, are static."""
+Flags = tuple[bool, ...]
+"""For each component of an accumulator, or each operand: whether it is static, or whether it becomes data."""
 
 
-def depends_statically_on(block: Block, var: Var, free: Components) -> bool:
+def depends_statically_on(block: Block, var: Var, static_components: Components) -> bool:
     """Whether a static part of a block depends on a variable, so that the block would differ with data.
 
-    ``free`` are the components of accumulators that are static.
+    ``static_components`` are the components of accumulators that are static.
     """
     inside = tuple(inner_nodes(roots(block)))
     static = [node for node in inside if type(node) in _STATIC and _STATIC[type(node)](node)]
-    static += [part for node in inside if isinstance(node, ir.Fold) for part in _static_parts(node, free)]
+    static += [
+        part
+        for node in inside
+        if isinstance(node, ir.Fold)
+        for part in _static_parts(node, static_components)
+    ]
     if not static:
         return False
     bound = dict(block.bindings)
@@ -111,9 +116,9 @@ def depends_statically_on(block: Block, var: Var, free: Components) -> bool:
     return any(is_ref(node, var) for node in inner_nodes(static, bound))
 
 
-def _static_parts(fold: ir.Fold, free: Components) -> Iterator[Node]:
+def _static_parts(fold: ir.Fold, static_components: Components) -> Iterator[Node]:
     """Yield the static components of an accumulator's start, and of the result of a step."""
-    chosen = [(fold.accumulator, j) in free for j, _ in enumerate(fold.type, start=1)]
+    chosen = [(fold.accumulator, j) in static_components for j, _ in enumerate(fold.type, start=1)]
     if any(chosen):
         for whole in (fold.start, fold.body.result):
             apart = whole.items if isinstance(whole, ir.Pack) else ()
@@ -145,13 +150,13 @@ class _WouldDiffer(Exception):
     """Raised for a node that differs if an operand is in another space: a conversion may have to round."""
 
 
-def retype(block: Block, old: Var, new: Var, free: Components) -> Block | None:
+def retype(block: Block, old: Var, new: Var, static_components: Components) -> Block | None:
     """Change the spaces of a variable, and all spaces that follow; None if more than spaces would change.
 
-    ``free`` are the static components of the variable, and of accumulators around it.
+    ``static_components`` are the static components of the variable, and of accumulators around it.
     """
     try:
-        return _Retype({old: new}, free).block(block)
+        return _Retype({old: new}, static_components).block(block)
     except _WouldDiffer:
         return None
 
@@ -160,7 +165,7 @@ class _Retype(Struct):
     """The new variables and nodes by the old ones; unaffected nodes stay the same objects."""
 
     vars: dict[Var, Var]
-    free: Components
+    static_components: Components
     static: set[Var] = field(default_factory=set)
     done: dict[Node, Node] = field(default_factory=dict)
 
@@ -208,9 +213,9 @@ class _Retype(Struct):
         """Whether a node has a static value, as far as the parts visited so far show."""
         match node:
             case ir.Component(value=ir.Ref(var=var), j=j):
-                return (var, j) in self.free or var in self.static
+                return (var, j) in self.static_components or var in self.static
             case ir.Ref(var=var):
-                return (var, 1) in self.free or var in self.static
+                return (var, 1) in self.static_components or var in self.static
             case ir.Lambda(charge=charge) | ir.Where(charge=charge):
                 return charge == "static"
             case ir.Fold(start=start, accumulator=accumulator, body=body):
@@ -224,7 +229,7 @@ class _Retype(Struct):
 
     def _is_static_inside(self, body: Block, *static: Var) -> bool:
         """Whether the result of a body is static, given static variables such as a fold's accumulator."""
-        inside = _Retype(self.vars, self.free, {*self.static, *static})
+        inside = _Retype(self.vars, self.static_components, {*self.static, *static})
         for var, node in body.bindings:
             if inside.is_static(node):
                 inside.static.add(var)
@@ -334,12 +339,12 @@ _RULES: Mapping[type, Callable[[Any, Operands], Node]] = {
 
 
 @lru_cache(maxsize=1 << 10)
-def _domain(function: str, spaces: tuple[str, ...], static: Free, written: Free) -> str:
+def _domain(function: str, spaces: tuple[str, ...], static: Flags, written: Flags) -> str:
     """Return the space of the data, widened to hold static numbers; integer literals do not widen it."""
     every = list(zip(spaces, static, written, strict=True))
-    data = [space for space, free, _ in every if not free]
+    data = [space for space, known, _ in every if not known]
     told = [space for space, _, number in every if not number]
-    numbers = [space for space, free, number in every if free and (kind_of(space) in "RC" or not number)]
+    numbers = [space for space, known, number in every if known and (kind_of(space) in "RC" or not number)]
     return widen_space(function, reduce(join_spaces, data or told or spaces[:1]), numbers)
 
 
@@ -376,7 +381,7 @@ class _Growth(Struct, frozen=True, eq=False):
     parts: Type
     by: tuple[tuple[Poly, ...], ...]
 
-    def of(self, chosen: Free) -> _Growth:
+    def of(self, chosen: Flags) -> _Growth:
         """Restrict the growth to the chosen components."""
         return _Growth(tuple(compress(self.parts, chosen)), tuple(compress(self.by, chosen)))
 
@@ -406,7 +411,7 @@ def fold_under_coordinates(
     step: Step,
     start: Value,
     shape: tuple[Poly, ...],
-    maybe_free: bool,
+    maybe_static: bool,
     longer: Longer | None = None,
 ) -> Value:
     """Build the Fold of a step; ``longer`` guesses how much longer lengths are after one step.
@@ -416,23 +421,25 @@ def fold_under_coordinates(
     syntax shows to become data are assumed to be data at once, and the elaborated step must confirm it.
     """
     begin = emit(env, start, step.span)
-    free = _initially_static(start, len(begin.type)) if maybe_free else (False,) * len(begin.type)
+    static = _initially_static(start, len(begin.type)) if maybe_static else (False,) * len(begin.type)
     steady = tuple([(const(0),) * len(p.shape) for p in begin.type])
     listed = isinstance(start, ValueList)
-    late: Free = ()
-    if any(free) and (listed or begin.type[0].shape):
-        seems = guess_growth(step, len(free))
+    made_data: Flags = ()
+    if any(static) and (listed or begin.type[0].shape):
+        seems = guess_growth(step, len(static))
         if seems is not None:
-            late = tuple(map(and_, free, seems[0]))
+            made_data = tuple(map(and_, static, seems[0]))
             pairs = zip(seems[1], steady, strict=True)
             longer = tuple([(more, *[0] * (len(row) - 1)) if row else () for more, row in pairs])
-    if longer and tuple(map(len, longer)) == tuple(map(len, steady)) and (any(late) or any(map(any, longer))):
+    fits = longer and tuple(map(len, longer)) == tuple(map(len, steady))
+    if longer and fits and (any(made_data) or any(map(any, longer))):
         by = tuple(tuple(more * _STEPS for more in row) for row in longer)
         try:
-            return _elaborate_fold(env, step, begin, shape, _Growth(begin.type, by), listed, free, late)
+            grown = _Growth(begin.type, by)
+            return _elaborate_fold(env, step, begin, shape, grown, listed, static, made_data)
         except (Rejected, NeedsUnrolling, _NeedNotBeData):
             pass
-    return _elaborate_fold(env, step, begin, shape, _Growth(begin.type, steady), listed, free)
+    return _elaborate_fold(env, step, begin, shape, _Growth(begin.type, steady), listed, static)
 
 
 class _NeedNotBeData(Exception):
@@ -446,67 +453,67 @@ def _elaborate_fold(
     shape: tuple[Poly, ...],
     growth: _Growth,
     listed: bool,
-    free: Free,
-    late: Free = (),
+    static: Flags,
+    made_data: Flags = (),
 ) -> Value:
     """Build the Fold by elaborating the step until its accumulator agrees with the assumptions.
 
-    ``late`` components are assumed to be data before a step made them so.
+    ``made_data`` components are assumed to be data before a step made them so.
     """
-    first, free = free, tuple(map(gt, free, late)) if late else free
-    for _ in range(_MOST_PASSES + len(free)):
-        body = _Pass(env, step, shape, growth, listed, free, late)
+    first, static = static, tuple(map(gt, static, made_data)) if made_data else static
+    for _ in range(_MOST_PASSES + len(static)):
+        body = _Pass(env, step, shape, growth, listed, static, made_data)
         try:
             with env.context.attempt(body.inner.scope) as trial:
                 result = body.run()
                 settled = body.settle()
-                if any(late) and (body.has_asked or not body.makes_data(first, late)):
+                if any(made_data) and (body.has_asked or not body.makes_data(first, made_data)):
                     raise _NeedNotBeData
-                left = _static_after_step(result, body.accumulator, free)
+                left = _static_after_step(result, body.accumulator, static)
                 # This component is static only if one that just became data was static; re-elaborate with the
                 # smaller set.
-                fewer = left != free and (
+                fewer = left != static and (
                     any(left)
                     or body.has_asked
-                    or depends_statically_on(body.block, body.var, env.context.free_components)
+                    or depends_statically_on(body.block, body.var, env.context.static_components)
                 )
                 if not fewer and settled.by == growth.by and _same_shapes(settled.parts, growth.parts):
-                    if body.widen(settled, left, again=left != free):
+                    if body.widen(settled, left, again=left != static):
                         step.confirm()
                         trial.keep()
                         return body.value(begin, settled, left)
                     fewer = True
             # Decisions that depended on spaces are made anew if the spaces have changed.
             anew = body.has_asked and settled.parts != growth.parts
-            free, growth = (left if fewer and not anew else free), settled
+            static, growth = (left if fewer and not anew else static), settled
         except OutOfRange as refused:
             mode = env.scope.mode
             if not mode.checked:
                 raise
             unchecked = env.in_mode(replace(mode, checked=False))
-            growth = _lengthen(_Pass(unchecked, step, shape, growth, listed, free), refused)
+            growth = _lengthen(_Pass(unchecked, step, shape, growth, listed, static), refused)
     fail("T0326", "the accumulator's shape does not settle", step.span, hint=_HINT)
 
 
-def _initially_static(start: Value, size: int) -> Free:
+def _initially_static(start: Value, size: int) -> Flags:
     if isinstance(start, ValueList) and len(start.items) == size:
         return tuple(map(is_static, start.items))
     return (is_static(start),) * size
 
 
-def _static_after_step(result: Value, accumulator: Value, free: Free) -> Free:
+def _static_after_step(result: Value, accumulator: Value, static: Flags) -> Flags:
     """Return which components of an accumulator are still static after a step."""
-    if isinstance(result, ValueList) and len(result.items) == len(free):
-        left = tuple(f and is_static(item) for f, item in zip(free, result.items, strict=True))
+    if isinstance(result, ValueList) and len(result.items) == len(static):
+        left = tuple(f and is_static(item) for f, item in zip(static, result.items, strict=True))
         return _propagate_data(result, accumulator, left) if isinstance(accumulator, ValueList) else left
-    return free if is_static(result) else (False,) * len(free)
+    return static if is_static(result) else (False,) * len(static)
 
 
-def _propagate_data(result: ValueList, accumulator: ValueList, free: Free) -> Free:
+def _propagate_data(result: ValueList, accumulator: ValueList, static: Flags) -> Flags:
     """Propagate data through components that a step copies from others, without another trial."""
-    late = {id(item) for item, f in zip(accumulator.items, free, strict=True) if not f}
-    left = tuple(f and id(item) not in late for f, item in zip(free, result.items, strict=True))
-    return free if left == free else _propagate_data(result, accumulator, left)
+    data = {id(item) for item, f in zip(accumulator.items, static, strict=True) if not f}
+    left = tuple(f and id(item) not in data for f, item in zip(static, result.items, strict=True))
+    return static if left == static else _propagate_data(result, accumulator, left)
 
 
 def _lengthen(body: _Pass, refused: OutOfRange) -> _Growth:
@@ -527,13 +534,13 @@ class _Sources(Struct, eq=False):
 
     The result is {0} once other data is involved.
 
-    ``bound`` maps variables to their nodes, including those of blocks inside; ``free`` are the static
-    components of accumulators; ``found`` caches the results for variables.
+    ``bound`` maps variables to their nodes, including those of blocks inside; ``found`` caches the
+    results for variables.
     """
 
     accumulator: Var
     bound: dict[Var, Node]
-    free: Components
+    static_components: Components
     found: dict[Var, set[int]] = field(default_factory=dict)
 
     def of(self, top: Node) -> set[int]:
@@ -568,7 +575,7 @@ class _Sources(Struct, eq=False):
             return {*places}
         if var not in self.found:
             if var not in self.bound:  # the accumulator of a surrounding fold
-                return {0} if any((var, j) not in self.free for j in places) else set()
+                return {0} if any((var, j) not in self.static_components for j in places) else set()
             self.found[var] = self.of(self.bound[var])
         return self.found[var]
 
@@ -577,7 +584,7 @@ def _same_shapes(left: Type, right: Type) -> bool:
     return [*map(_shape, left)] == [*map(_shape, right)]
 
 
-def _component_keys(var: Var, chosen: Free) -> set[tuple[Var, int]]:
+def _component_keys(var: Var, chosen: Flags) -> set[tuple[Var, int]]:
     """Return the chosen components of an accumulator."""
     return {(var, j) for j, one in enumerate(chosen, start=1) if one}
 
@@ -592,14 +599,14 @@ class _Pass:
         shape: tuple[Poly, ...],
         growth: _Growth,
         listed: bool,
-        free: Free,
-        late: Free = (),
+        static: Flags,
+        made_data: Flags = (),
     ) -> None:
         self.env, self.step, self.shape, self.growth = env, step, shape, growth
         self.coords, self.inner = fresh_coordinates(env, step.pattern, shape)
         self.var = Var("accumulator", growth.after(lambda: position(self.coords, shape)))
-        env.context.free_components |= _component_keys(self.var, free)
-        self.accumulator = _as_value(self.inner, Ref(self.var, self.var.type), listed, free, late)
+        env.context.static_components |= _component_keys(self.var, static)
+        self.accumulator = _as_value(self.inner, Ref(self.var, self.var.type), listed, static, made_data)
         self.block: Block
         self.has_asked = False
 
@@ -615,42 +622,42 @@ class _Pass:
         """Return the accumulator's type that the result of the step suggests."""
         return _growth_of_step(self.inner, self.growth, self.block.result, self.coords, self.shape, self.step)
 
-    def makes_data(self, free: Free, late: Free) -> bool:
-        """Whether these static components become data in a step, only because other components are data."""
+    def makes_data(self, static: Flags, made_data: Flags) -> bool:
+        """Whether a step makes the ``made_data`` components data only because other components are data."""
         bound = {var: node for scope in self.inner.scope.around() for var, node in scope.bindings}
-        result, around = self.block.result, self.env.context.free_components
-        items = result.items if isinstance(result, Pack) and len(result.items) == len(free) else (result,)
+        result, around = self.block.result, self.env.context.static_components
+        items = result.items if isinstance(result, Pack) and len(result.items) == len(static) else (result,)
         sources = _Sources(self.var, bound, around)
-        needed = {j: sources.of(item) for j, item in enumerate(items, start=1) if late[j - 1]}
-        data = {0, *[j for j, f in enumerate(free, start=1) if not f]}
+        needed = {j: sources.of(item) for j, item in enumerate(items, start=1) if made_data[j - 1]}
+        data = {0, *[j for j, f in enumerate(static, start=1) if not f]}
         while more := {j for j, found in needed.items() if found & data} - data:
             data |= more
         return needed.keys() <= data
 
-    def value(self, begin: Node, growth: _Growth, free: Free) -> Value:
+    def value(self, begin: Node, growth: _Growth, static: Flags) -> Value:
         """Return the finished fold; its static components come from a separate fold without the others."""
         fold = self._fold(self.var, self.block, begin, growth)
-        if not any(free):
+        if not any(static):
             return Data(fold)
         whole = self.env.scope.bind(fold)
-        if all(free):
-            return _as_value(self.env, whole, True, free)
-        alone = iter(self._fold_static_alone(begin, growth, free))
-        parts = (next(alone) if f else Data(component(whole, j + 1)) for j, f in enumerate(free))
+        if all(static):
+            return _as_value(self.env, whole, True, static)
+        alone = iter(self._fold_static_alone(begin, growth, static))
+        parts = (next(alone) if f else Data(component(whole, j + 1)) for j, f in enumerate(static))
         return ValueList(tuple(parts))
 
-    def _fold_static_alone(self, begin: Node, growth: _Growth, free: Free) -> tuple[Value, ...]:
+    def _fold_static_alone(self, begin: Node, growth: _Growth, static: Flags) -> tuple[Value, ...]:
         """Fold the static components of a list without the others, on which they cannot depend."""
-        own = (True,) * sum(free)
-        var = Var(self.var.name, tuple(compress(self.var.type, free)))
-        self.env.context.free_components |= _component_keys(var, own)
-        body = restrict_to_components(self.block, self.var, var, free)
-        start = pack(tuple(component(begin, j + 1) for j, f in enumerate(free) if f))
-        fold = self.env.scope.bind(self._fold(var, body, start, growth.of(free)))
+        own = (True,) * sum(static)
+        var = Var(self.var.name, tuple(compress(self.var.type, static)))
+        self.env.context.static_components |= _component_keys(var, own)
+        body = restrict_to_components(self.block, self.var, var, static)
+        start = pack(tuple(component(begin, j + 1) for j, f in enumerate(static) if f))
+        fold = self.env.scope.bind(self._fold(var, body, start, growth.of(static)))
         found = _as_value(self.env, fold, True, own)
         return found.items if isinstance(found, ValueList) else (found,)
 
-    def widen(self, growth: _Growth, free: Free, again: bool) -> bool:
+    def widen(self, growth: _Growth, static: Flags, again: bool) -> bool:
         """Widen spaces without elaborating the step again; return False if the result would differ.
 
         If an accumulator turned out to be data, its space counts where the space of a static number did not:
@@ -660,9 +667,9 @@ class _Pass:
         while again or old != spaces:
             spaces = _propagate_spaces(spaces, self.block.result, self.var)
             wider = Var(self.var.name, with_spaces(self.var.type, spaces))
-            around = self.env.context.free_components
-            around -= _component_keys(self.var, (True,) * len(free))
-            around |= _component_keys(self.var, free) | _component_keys(wider, free)
+            around = self.env.context.static_components
+            around -= _component_keys(self.var, (True,) * len(static))
+            around |= _component_keys(self.var, static) | _component_keys(wider, static)
             differs = self.has_asked and old != spaces
             body = None if differs else retype(self.block, self.var, wider, around)
             if body is None:
@@ -711,7 +718,7 @@ class _RestrictedCopy(SubprogramCopy):
                 return SubprogramCopy.fresh(self, node)
 
 
-def restrict_to_components(block: Block, old: Var, new: Var, chosen: Free) -> Block:
+def restrict_to_components(block: Block, old: Var, new: Var, chosen: Flags) -> Block:
     """Restrict a body to chosen components, which must not depend on the others."""
     assert isinstance(block.result, Pack)
     results = tuple(compress(block.result.items, chosen))
@@ -738,16 +745,17 @@ def _propagate_spaces(spaces: tuple[str, ...], result: Node, accumulator: Var) -
     return wider if wider == spaces else _propagate_spaces(wider, result, accumulator)
 
 
-def _as_value(env: Env, node: Node, listed: bool, free: Free, late: Free = ()) -> Value:
+def _as_value(env: Env, node: Node, listed: bool, static: Flags, made_data: Flags = ()) -> Value:
     """Return an accumulator as the step sees it: lists stay lists, and static components stay static.
 
-    A ToL among the ``late`` components is read from the list once, as if it were static.
+    A ToL among the ``made_data`` components is read from the list once, as if it were static.
     """
-    if len(node.type) > 1 and (listed or any(free)):
-        parts = [component(node, j + 1) for j in range(len(free))]
-        parts = [env.scope.bind(p) if m and p.type[0].shape else p for p, m in zip_longest(parts, late)]
-        return ValueList(tuple(as_static(env, p) if f else Data(p) for p, f in zip(parts, free, strict=True)))
-    return as_static(env, node) if free[0] else Data(node)
+    if len(node.type) > 1 and (listed or any(static)):
+        parts = [component(node, j + 1) for j in range(len(static))]
+        parts = [env.scope.bind(p) if m and p.type[0].shape else p for p, m in zip_longest(parts, made_data)]
+        known = zip(parts, static, strict=True)
+        return ValueList(tuple(as_static(env, p) if is_known else Data(p) for p, is_known in known))
+    return as_static(env, node) if static[0] else Data(node)
 
 
 def _growth_of_step(

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache, reduce
 
-from tolcost.algebra import Cond, Poly, const, indicator
+from tolcost.algebra import Cond, Poly, const, indicator, to_text
 from tolcost.atoms.kit import is_numeric, numeric_type
 from tolcost.atoms.nodes import Convert, Lambda, Node, Type
-from tolcost.diagnostics import Span
+from tolcost.diagnostics import Diagnostic, Span
 from tolcost.elaborate.layout import as_static, element, emit, emit_map, grid, in_spaces, with_spaces
 from tolcost.elaborate.shapes import capacity, known, shape_of, shape_text, space_of, unify
 from tolcost.elaborate.static_numbers import fit_to_space, fold_plain, fold_static, integer_division, truth
@@ -130,7 +130,7 @@ _NUMBERS: set[type] = {Poly, Fraction, float}
 
 
 def _entries_for_numbers(args: tuple[Value, ...]) -> tuple[Value, ...]:
-    """Replace loose vectors of one entry by their entries, next to arguments of other kinds only."""
+    """Replace coordinate and shape vectors of one entry by it beside numbers with a node, not beside ToLs."""
     if not any(isinstance(a, (Data, StaticNode)) for a in args) or any(
         _is_tol(a) and not (isinstance(a, Vec) and a.shape == (1,) and a.loose) for a in args
     ):
@@ -334,8 +334,30 @@ def common_shape(env: Env, name: str, args: tuple[Value, ...], span: Span) -> tu
         def what(one: tuple[Poly, ...] = whole, two: tuple[Poly, ...] = other) -> str:
             return f"`{name}` combines ToLs of one shape, not {shape_text(one)} and {shape_text(two)}"
 
+        before = len(env.context.notes.conditions)
         shape = tuple(unify(env, a, b, what, span) for a, b in zip(shape, other, strict=True))
+        if len(env.context.notes.conditions) > before:
+            _warn_of_product(env, name, whole, other, span)
     return shape
+
+
+def _warn_of_product(
+    env: Env, name: str, left: tuple[Poly, ...], right: tuple[Poly, ...], span: Span
+) -> None:
+    """Warn where shapes that only fit a matrix product were made equal."""
+    if name != "mul" or len(left) != 2 or left[1] != right[0]:
+        return
+    n, k, m = map(to_text, (*left, right[1]))
+    warning = Diagnostic(
+        "T0422",
+        f"`{name}` works entry by entry, so {shape_text(left)} and {shape_text(right)} have to be equal",
+        span,
+        hint=f"the matrix product adds up over {k}: "
+        f"`map(tol[{n}, {m}], reduce(map(a[i], mul(*, b[*, j])), add, 0), [i, j])`",
+        severity="warning",
+    )
+    if warning not in env.context.warnings:
+        env.context.warnings.append(warning)
 
 
 # === Static values in another space: known numbers are converted at compile time, others by a free node.

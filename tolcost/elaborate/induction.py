@@ -158,26 +158,28 @@ class InductiveStep(WrappedStep, frozen=True):
         return as_list(tuple(self.known[j].after(steps) if j in self.known else next(others) for j in places))
 
 
-def fold_list(env: Env, step: Step, start: Items, shape: tuple[Poly, ...], maybe_free: bool = False) -> Value:
+def fold_list(
+    env: Env, step: Step, start: Items, shape: tuple[Poly, ...], maybe_static: bool = False
+) -> Value:
     """Build the fold of a list; components that are known at every step are not computed."""
     guess = guess_from_first_step(env, step, start, shape)
     if guess.handed_on:  # usually every step copies the components that the first step copies
         given = {**guess.candidates.known, **{j: Induction(start[j]) for j in guess.handed_on}}
         try:
             inductive = InductiveStep(step, start, given, frozenset(), shape)
-            return _fold_rest(env, inductive, maybe_free, guess.longer)
+            return _fold_rest(env, inductive, maybe_static, guess.longer)
         except (Refuted, Rejected):
             pass
     candidates = guess.candidates
     while True:
         inductive = InductiveStep(step, start, candidates.known, candidates.barred, shape)
         try:
-            return _fold_rest(env, inductive, maybe_free, guess.longer)
+            return _fold_rest(env, inductive, maybe_static, guess.longer)
         except Refuted as refuted:
             candidates = candidates.without(refuted.kept)
         except Rejected as refused:
             if not candidates.ways:
-                found = _peel(env, step, start, shape, maybe_free)
+                found = _peel(env, step, start, shape, maybe_static)
                 if found is None:
                     raise refused
                 return found
@@ -207,7 +209,7 @@ class _LaterStep(WrappedStep, frozen=True):
         return self.step.at(env, accumulator, tuple(c + 1 for c in at if isinstance(c, Poly)))
 
 
-def _peel(env: Env, step: Step, start: Items, shape: tuple[Poly, ...], maybe_free: bool) -> Value | None:
+def _peel(env: Env, step: Step, start: Items, shape: tuple[Poly, ...], maybe_static: bool) -> Value | None:
     """Peel off the first step of a fold, if it changes a rank and so differs from the others.
 
     A component that turns out to be data, or wider, is made so from the start, which changes the first step;
@@ -219,7 +221,7 @@ def _peel(env: Env, step: Step, start: Items, shape: tuple[Poly, ...], maybe_fre
         return None
     inner = env.building(env.scope.inner())
     with env.context.attempt(inner.scope) as trial:
-        found = _first_and_rest(inner, step, start, shape[0], maybe_free)
+        found = _first_and_rest(inner, step, start, shape[0], maybe_static)
         if found is None:
             return None
         bound = bind_data(inner, found)
@@ -232,10 +234,10 @@ def _peel(env: Env, step: Step, start: Items, shape: tuple[Poly, ...], maybe_fre
         env.scope.absorb(inner.scope)
         return bound
     late = tuple([a if is_static(b) else _carry_on(env, b, a, step.span) for a, b in pairs])
-    return _peel(env, step, late, shape, maybe_free)
+    return _peel(env, step, late, shape, maybe_static)
 
 
-def _first_and_rest(env: Env, step: Step, start: Items, size: Poly, maybe_free: bool) -> Value | None:
+def _first_and_rest(env: Env, step: Step, start: Items, size: Poly, maybe_static: bool) -> Value | None:
     """Elaborate the first step, and the fold of the others; None if the first step changes no rank."""
     inner = env.building(env.scope.inner())
     try:
@@ -251,7 +253,7 @@ def _first_and_rest(env: Env, step: Step, start: Items, size: Poly, maybe_free: 
     except (Rejected, NeedsUnrolling):
         return None
     env.scope.absorb(inner.scope)
-    return fold_list(env, _LaterStep(step), after, (size - 1,), maybe_free)
+    return fold_list(env, _LaterStep(step), after, (size - 1,), maybe_static)
 
 
 def _carry_on(env: Env, start: Value, after: Value, span: Span) -> Value:
@@ -262,7 +264,7 @@ def _carry_on(env: Env, start: Value, after: Value, span: Span) -> Value:
     return after if space == space_of(after) else static_in(env, after, space, span)
 
 
-def _fold_rest(env: Env, step: InductiveStep, maybe_free: bool, longer: Longer) -> Value:
+def _fold_rest(env: Env, step: InductiveStep, maybe_static: bool, longer: Longer) -> Value:
     """Build the fold of the components that are not known, and add those that are."""
     rest, steps = step.rest(), product_of(step.shape)
     if not rest:
@@ -273,7 +275,7 @@ def _fold_rest(env: Env, step: InductiveStep, maybe_free: bool, longer: Longer) 
             trial.keep()
         return step.restored((), steps)
     grown = tuple(row for j, row in enumerate(longer) if j not in step.known)
-    found = fold_under_coordinates(env, step, as_list(rest), step.shape, maybe_free, grown)
+    found = fold_under_coordinates(env, step, as_list(rest), step.shape, maybe_static, grown)
     if not step.known:
         return found
     bound = bind_data(env, found)

@@ -750,7 +750,10 @@ def spread(env: Env, value: Value, span: Span) -> tuple[Value, ...]:
     numbers = known(shape)
     if len(shape) > 1 or numbers is None:
         fail(
-            "T0309", f"only a vector of known length can be spliced here, not shape {shape_text(shape)}", span
+            "T0309",
+            f"only a vector of known length can be spliced here, not shape {shape_text(shape)}",
+            span,
+            hint="name its entries one by one; a ToL of n entries is `tol[n]`, at coordinates 1 to n",
         )
     bound = bind_data(env, value)
     return tuple(element(env, bound, (const(n),), span, checked=True) for (n,) in grid(numbers, span))

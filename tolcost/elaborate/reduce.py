@@ -137,27 +137,27 @@ def fold_value(env: Env, step: WrittenStep, start: Value, shape: tuple[Poly, ...
 
 def _fold(env: Env, step: WrittenStep, start: Value, shape: tuple[Poly, ...]) -> Value:
     """Choose the kind of fold by its start."""
-    maybe_free = _partly_static(step.over) or not step.looks_at_elements()
-    all_free = maybe_free and is_static(start)
-    if all_free and not (isinstance(start, ValueList) and may_be_known(step, start.items)):
+    maybe_static = _partly_static(step.over) or not step.looks_at_elements()
+    all_static = maybe_static and is_static(start)
+    if all_static and not (isinstance(start, ValueList) and may_be_known(step, start.items)):
         found = _static_fold(env, step, start, shape)
         if found is not None:
             return found
     if isinstance(start, Seq):
         return _sequence_fold(env, step, start, shape)
     if isinstance(start, ValueList):
-        return _list_fold(env, step, start, shape, all_free)
-    return fold_under_coordinates(env, step, start, shape, maybe_free)
+        return _list_fold(env, step, start, shape, all_static)
+    return fold_under_coordinates(env, step, start, shape, maybe_static)
 
 
-def _list_fold(env: Env, step: Step, start: ValueList, shape: tuple[Poly, ...], all_free: bool) -> Value:
+def _list_fold(env: Env, step: Step, start: ValueList, shape: tuple[Poly, ...], all_static: bool) -> Value:
     """Fold a list; if nothing is data and the steps are few, run them one by one."""
     numbers = known(shape)
-    if not all_free or numbers is None or math.prod(numbers) > UNROLL_LIMIT:
-        return fold_list(env, step, start.items, shape, maybe_free=True)
+    if not all_static or numbers is None or math.prod(numbers) > UNROLL_LIMIT:
+        return fold_list(env, step, start.items, shape, maybe_static=True)
     inner = env.building(env.scope.inner())
     with env.context.attempt(inner.scope) as trial:
-        found = fold_list(inner, step, start.items, shape, maybe_free=True)
+        found = fold_list(inner, step, start.items, shape, maybe_static=True)
         if not is_static(found):
             trial.keep()
     if is_static(found):
@@ -366,7 +366,7 @@ def _probe(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value
     """Build the fold as a free one, to find out whether its steps stay static."""
     if isinstance(start, _NO_TOL):
         return _probe_first_step(env, step, start, shape)
-    return fold_under_coordinates(env, step, start, shape, maybe_free=True)
+    return fold_under_coordinates(env, step, start, shape, maybe_static=True)
 
 
 def _probe_first_step(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:

@@ -211,10 +211,10 @@ def compute_conditions(env: Env, loop: _Loop, turns: Symbol) -> None:
     step = _TurnWithCondition(loop.turn.step, loop.turn)
     start = (loop.turn.go, *loop.carried)
     try:
-        found = fold_list(env, step, start, (atom(turns),), maybe_free=True)
+        found = fold_list(env, step, start, (atom(turns),), maybe_static=True)
     except NeedsUnrolling:
         mode = replace(env.scope.mode, tables=True)
-        found = fold_list(env.in_mode(mode), step, start, (atom(turns),), maybe_free=True)
+        found = fold_list(env.in_mode(mode), step, start, (atom(turns),), maybe_static=True)
     condition = pick_component(env, bind_data(env, found), 1, step.span)
     if not is_static(condition):
         env.scope.bind(_restrict_to_condition(_fold_of(env, condition, step.span), turns))

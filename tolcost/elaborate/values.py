@@ -460,8 +460,8 @@ class OperatorDefinition(Protocol):
         """The library files whose definitions it uses."""
 
 
-class RecordedConditions:
-    """The assumptions of the result: conditions on lengths and on coordinates, and equal lengths.
+class Notes:
+    """What the result relies on: conditions on lengths and on coordinates, and equal lengths.
 
     ``data_equations`` are equations between lengths none of which may replace another, because data decides
     them. ``loops`` are the titles of the nodes with loops whose trip count data decides.
@@ -477,16 +477,16 @@ class RecordedConditions:
         data_equations: tuple[Cond, ...] = (),
         loops: tuple[str, ...] = (),
     ) -> None:
-        """Not a Struct: a plain class is faster to create, as for ``SpeculativeScope``."""
+        """Not a Struct: a plain class is faster to create, as for ``Trial``."""
         self.conditions = conditions or {}
         self.unproved = unproved or {}
         self.equal = equal or {}
         self.data_equations = data_equations
         self.loops = loops
 
-    def copy(self) -> RecordedConditions:
+    def copy(self) -> Notes:
         """Copy the notes, to restore them later."""
-        return RecordedConditions(
+        return Notes(
             dict(self.conditions), dict(self.unproved), dict(self.equal), self.data_equations, self.loops
         )
 
@@ -495,7 +495,7 @@ class RecordedConditions:
         self.equal = {s: substitute(p, {symbol: value}) for s, p in self.equal.items()}
         self.equal[symbol] = value
 
-    def add(self, later: RecordedConditions, since: RecordedConditions) -> None:
+    def add(self, later: Notes, since: Notes) -> None:
         """Add the notes of ``later`` that were made after ``since``."""
         for mine, theirs, before in (
             (self.conditions, later.conditions, since.conditions),
@@ -509,8 +509,8 @@ class RecordedConditions:
         self.loops += later.loops[len(since.loops) :]
 
 
-class SpeculativeScope:
-    """A speculative part of the elaboration, and the notes as they were before it.
+class Trial:
+    """A part of the elaboration that may fail, and the notes as they were before it.
 
     It lasts for a ``with`` statement; unless ``keep`` is called, its notes are discarded at the end.
     ``levels`` caches the level of each block that is asked for while this trial is the innermost one.
@@ -518,7 +518,7 @@ class SpeculativeScope:
 
     __slots__ = ("before", "context", "kept", "level", "levels", "scope")
 
-    def __init__(self, context: Context, scope: Scope, before: RecordedConditions, level: int) -> None:
+    def __init__(self, context: Context, scope: Scope, before: Notes, level: int) -> None:
         """Not a Struct, like blocks, names and environments: few objects are created as often."""
         self.context = context
         self.scope = scope
@@ -527,7 +527,7 @@ class SpeculativeScope:
         self.kept = False
         self.levels: dict[Scope, int] = {}
 
-    def __enter__(self) -> SpeculativeScope:
+    def __enter__(self) -> Trial:
         """Begin inside the current trials."""
         self.context.trials.append(self)
         self.context.level = len(self.context.trials)
@@ -554,8 +554,8 @@ class Context(Struct, eq=False):
 
     operators: Mapping[str, OperatorDefinition]
     call_operator: Callable[[Env, str, tuple[Value, ...], dict[str, Value], Span], Value | Results]
-    notes: RecordedConditions = field(default_factory=RecordedConditions)
-    trials: list[SpeculativeScope] = field(default_factory=list)
+    notes: Notes = field(default_factory=Notes)
+    trials: list[Trial] = field(default_factory=list)
     level: int = 0
     warnings: list[Diagnostic] = field(default_factory=list)
     around: dict[str, Value] = field(default_factory=dict)
@@ -585,7 +585,7 @@ class Context(Struct, eq=False):
     If the count moved, a retyped body must be elaborated again. Spaces that follow from such a decision are
     visible in nodes.
     """
-    free_components: set[tuple[Var, int]] = field(default_factory=set)
+    static_components: set[tuple[Var, int]] = field(default_factory=set)
     """Components of accumulators, by number, that are assumed to be static."""
     steps: int = 0
     unrolled: int = 0
@@ -668,15 +668,15 @@ class Context(Struct, eq=False):
         for notes in self._lasting_notes():
             notes.data_equations = (*notes.data_equations, equation)
 
-    def _lasting_notes(self) -> Iterator[RecordedConditions]:
+    def _lasting_notes(self) -> Iterator[Notes]:
         """Yield the current notes, and those that trials outside the current level will restore."""
         yield self.notes
         for trial in self.trials[self.level :]:
             yield trial.before
 
-    def attempt(self, scope: Scope) -> SpeculativeScope:
+    def attempt(self, scope: Scope) -> Trial:
         """Start a trial in a block of its own; unless it is kept, its notes are discarded."""
-        return SpeculativeScope(self, scope, self.notes.copy(), self.level)
+        return Trial(self, scope, self.notes.copy(), self.level)
 
     def level_of(self, scope: Scope) -> int:
         """Count the current trials up to the innermost one that the block belongs to.
@@ -812,7 +812,7 @@ class Lazy:
         compute: Callable[[Env], Value | Results],
         expr: Expr | None = None,
     ) -> None:
-        """Not a Struct: a plain class is faster to create, as for ``SpeculativeScope``."""
+        """Not a Struct: a plain class is faster to create, as for ``Trial``."""
         self.name = name
         self.env = env
         self.compute = compute
@@ -881,7 +881,7 @@ class Env:
         star: Element | None = None,
         in_index: bool = False,
     ) -> None:
-        """Not a Struct: a plain class is faster to create, as for ``SpeculativeScope``."""
+        """Not a Struct: a plain class is faster to create, as for ``Trial``."""
         self.context = context
         self.scope = scope
         self.names = names

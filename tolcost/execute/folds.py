@@ -225,7 +225,7 @@ def _values_at_points(data: Array, wide: Grid) -> Array:
 
 def _count(machine: Machine, found: Scatter, start: Batch, wide: Grid, times: int) -> None:
     """Count the steps' functions, the members they read, and laying out the accumulator again."""
-    machine.relay(found.put.type, start, wide, times)
+    machine.reassemble(found.put.type, start, wide, times)
     replaced = count_volume(found.put.value.type[0], (), wide, machine.env)
     machine.tally.atoms["member"] -= replaced * times
     if found.step is not None:

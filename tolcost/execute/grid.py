@@ -41,7 +41,7 @@ from tolcost.algebra.poly import NotInteger
 from tolcost.atoms.nodes import Constant, Part
 from tolcost.execute.dtypes import HELD, Array, convert, is_unbounded, number, numbers, whole_number
 from tolcost.execute.inputs import value_of
-from tolcost.execute.values import relay
+from tolcost.execute.values import atoms_to_copy
 
 MAX_DEPTH = 30
 """NumPy allows at most 64 axes, and values need room for their own (see ``inputs.MAX_RANK``)."""
@@ -345,7 +345,7 @@ def affine_on_grid(p: Poly, grid: Grid, env: Mapping[Symbol, int]) -> Affine | N
     return Affine(origin // p.den, {place: step // p.den for place, step in steps.items()})
 
 
-def count_relay(
+def count_copying(
     part: Part, own: Sequence[int], grid: Grid, env: Mapping[Symbol, int]
 ) -> tuple[int, int, int]:
     """Return the members, joins and embeds that copy a component at all points of a grid.
@@ -353,16 +353,16 @@ def count_relay(
     ``own`` is its shape as found, which holds wherever the declared one does not vary.
     """
     if all(length.free.isdisjoint(grid.places) for length in part.shape):
-        member, join, embed = relay(own)
+        member, join, embed = atoms_to_copy(own)
         return member * grid.points, join * grid.points, embed * grid.points
     lengths = [
         size if length.free.isdisjoint(grid.places) else np.maximum(poly_on_grid(length, grid, env), 0)
         for length, size in zip(part.shape, own, strict=True)
     ]
-    member, join, embed = (total_over(grid, values) for values in relay(lengths))
+    member, join, embed = (total_over(grid, values) for values in atoms_to_copy(lengths))
     return member, join, embed
 
 
 def count_volume(part: Part, own: Sequence[int], grid: Grid, env: Mapping[Symbol, int]) -> int:
     """Return the number of elements of a component over all points of a grid."""
-    return count_relay(part, own, grid, env)[0] if part.shape else grid.points
+    return count_copying(part, own, grid, env)[0] if part.shape else grid.points

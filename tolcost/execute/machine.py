@@ -32,7 +32,7 @@ from tolcost.execute.grid import (
     SINGLE,
     Grid,
     NeedsLoop,
-    count_relay,
+    count_copying,
     count_volume,
     extend,
     largest,
@@ -147,16 +147,16 @@ class Machine:
             found = self.fusible[plan] = fusible(plan, self.reductions)
         return found - self.unfusible if self.unfusible else found
 
-    def relay(self, types: Type, value: Batch, grid: Grid, times: int) -> None:
+    def reassemble(self, types: Type, value: Batch, grid: Grid, times: int) -> None:
         """Count splitting a value, a list first into its components, and assembling it again."""
-        self.relay_parts(types, value, grid, times)
+        self.reassemble_parts(types, value, grid, times)
         if any(part.shape for part in types):
             self.tally.split(len(types), len(types), times * grid.points)
 
-    def relay_parts(self, types: Type, value: Batch, grid: Grid, times: int) -> None:
+    def reassemble_parts(self, types: Type, value: Batch, grid: Grid, times: int) -> None:
         """Count splitting every component into members and assembling it again."""
         for j, part in enumerate(types):
-            self.tally.copy(*count_relay(part, value.own(j), grid, self.env), times)
+            self.tally.copy(*count_copying(part, value.own(j), grid, self.env), times)
 
     def demand_fixed(self, lengths: Sequence[Poly], grid: Grid) -> None:
         """Request a loop over the coordinates that lengths vary with, if there are any."""
@@ -208,7 +208,7 @@ def _count(machine: Machine, node: Build, value: Batch, grid: Grid, times: int) 
     if rank == 0:
         return
     if any(len(part.shape) > rank for part in node.type):
-        machine.relay_parts(node.type, value, grid, times)
+        machine.reassemble_parts(node.type, value, grid, times)
         members = count_volume(Part(node.extents, ""), value.own()[:rank], grid, machine.env)
         shaped = sum(len(part.shape) > rank for part in node.type)
         machine.tally.split(len(node.type), 0, times * grid.points)
@@ -220,7 +220,7 @@ def _count(machine: Machine, node: Build, value: Batch, grid: Grid, times: int) 
 
 def count_assembly(machine: Machine, node: Build, sizes: Sequence[int], grid: Grid, times: int) -> None:
     """Count assembling numerics, where ``sizes`` are the largest extents."""
-    _, join, embed = count_relay(Part(node.extents, ""), sizes, grid, machine.env)
+    _, join, embed = count_copying(Part(node.extents, ""), sizes, grid, machine.env)
     machine.tally.copy(0, join, embed, times)
 
 

@@ -532,7 +532,7 @@ class _Reference:
 
         def run(values: list[RunValue], times: int) -> RunValue:
             pieces, value = values[tol], in_spaces(values[new_value], node.type)
-            self.tally.relay(pieces, times)
+            self.tally.reassemble(pieces, times)
             for piece, new in zip(pieces, value, strict=True):
                 if piece.data.ndim:
                     self.tally.atoms["member"] += times * ((len(pieces) > 1) - (new.data.ndim == 0))
@@ -550,7 +550,7 @@ class _Reference:
         self.env[node.length] = chosen.size
         self.tally.atoms["norm"] += times
         kept = tuple(selected(piece, chosen) for piece in args[0])
-        self.tally.relay(kept, times)
+        self.tally.reassemble(kept, times)
         return kept
 
     # ---- whole values ----------------------------------------------------------------------
@@ -575,14 +575,14 @@ class _Reference:
         shaped = tuple(
             reshaped(piece, self.shape_of(part)) for piece, part in zip(args[0], node.type, strict=True)
         )
-        self.tally.relay(shaped, times)
+        self.tally.reassemble(shaped, times)
         taken = (bool(a.data.ndim) - bool(b.data.ndim) for a, b in zip(args[0], shaped, strict=True))
         self.tally.atoms["member"] += sum(taken) * times
         return shaped
 
     def convert(self, node: ir.Convert, args: list[RunValue], times: int) -> RunValue:
         value = args[0]
-        self.tally.relay(value, times)
+        self.tally.reassemble(value, times)
         spaces = [part.space for part in node.type]
         return within(self.faults, node, spaces, value, in_spaces(value, node.type, node.bits))
 
@@ -615,7 +615,7 @@ class _Reference:
             self.tally.assemble(extents, times)
             return
         for piece in pieces:
-            self.tally.relay((piece,), times)
+            self.tally.reassemble((piece,), times)
         shaped = sum(piece.data.ndim > rank for piece in pieces)
         self.tally.split(len(pieces), prod(extents) * shaped, times)
 

@@ -333,10 +333,10 @@ class Tally:
         elif charge == "index":
             self.index[key] = self.index.get(key, 0) + times
 
-    def relay(self, value: RunValue, times: int) -> None:
+    def reassemble(self, value: RunValue, times: int) -> None:
         """Count splitting a value, a list first into its components, and assembling it again."""
         for piece in value:
-            self.copy(*relay(piece.data.shape), times)
+            self.copy(*atoms_to_copy(piece.data.shape), times)
         if any(piece.data.ndim for piece in value):
             self.split(len(value), len(value), times)
 
@@ -348,7 +348,7 @@ class Tally:
 
     def assemble(self, shape: Sequence[int], times: int) -> None:
         """Count assembling numerics into a ToL."""
-        _, join, embed = relay(shape)
+        _, join, embed = atoms_to_copy(shape)
         self.copy(0, join, embed, times)
 
     def copy(self, member: int, join: int, embed: int, times: int) -> None:
@@ -371,12 +371,12 @@ class Tally:
         return RunCounts(dict(self.histogram), dict(self.index), dict(self.atoms))
 
 
-def relay(shape: Sequence[Any]) -> tuple[Any, Any, Any]:
+def atoms_to_copy(shape: Sequence[Any]) -> tuple[Any, Any, Any]:
     """Return the members, joins and embeds that copy a ToL of a shape; none for a numeric.
 
     Lengths are integers, or arrays of them.
 
-    >>> relay([2, 3]), relay([]), relay([0, 4])
+    >>> atoms_to_copy([2, 3]), atoms_to_copy([]), atoms_to_copy([0, 4])
     ((6, 5, 3), (0, 0, 0), (0, 0, 4))
     """
     if not shape:

@@ -105,7 +105,7 @@ def embed(machine: Machine, node: ir.Embed, args: list[Batch], grid: Grid, times
 
 def convert_node(machine: Machine, node: ir.Convert, args: list[Batch], grid: Grid, times: int) -> Batch:
     """Convert values to other spaces."""
-    machine.relay(node.value.type, args[0], grid, times)
+    machine.reassemble(node.value.type, args[0], grid, times)
     value = in_spaces(args[0], node.type, node.bits)
     spaces = [part.space for part in node.type]
     return Batch(within(machine.faults, node, spaces, args[0].pieces, value.pieces), value.depth)
@@ -208,7 +208,7 @@ def reshape(machine: Machine, node: ir.Reshape, args: list[Batch], grid: Grid, t
         for piece, part in zip(args[0].pieces, node.type, strict=True)
     )
     result = Batch(tuple(shaped), grid.depth)
-    machine.relay(node.type, result, grid, times)
+    machine.reassemble(node.type, result, grid, times)
     taken = (bool(a.shape) - bool(b.shape) for a, b in zip(node.value.type, node.type, strict=True))
     machine.tally.atoms["member"] += sum(taken) * grid.points * times
     return result
@@ -233,7 +233,7 @@ def member(machine: Machine, node: ir.Member, args: list[Batch], grid: Grid, tim
 def put(machine: Machine, node: ir.Put, args: list[Batch], grid: Grid, times: int) -> Batch:
     """Replace a member at every point."""
     tol, value = args[0], in_spaces(args[-1], node.type)
-    machine.relay(node.type, tol, grid, times)
+    machine.reassemble(node.type, tol, grid, times)
     for j, part in enumerate(node.value.type):
         if tol.own(j):
             machine.tally.atoms["member"] += ((len(node.type) > 1) - (not part.shape)) * grid.points * times
@@ -259,7 +259,7 @@ def filtered(machine: Machine, node: ir.Filter, args: list[Batch], grid: Grid, t
     machine.env[node.length] = chosen.size
     machine.tally.atoms["norm"] += times * grid.points
     kept = each(tol, lambda array: np.take(array, chosen, axis=grid.depth))
-    machine.relay(node.type, kept, grid, times)
+    machine.reassemble(node.type, kept, grid, times)
     return kept
 
 

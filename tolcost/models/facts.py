@@ -1,4 +1,4 @@
-"""Knowledge about the values of a graph, with a number for each distinct fact.
+"""What is known of the values of a graph, with a number for each distinct fact.
 
 Equal facts have equal numbers, so that "the same operator on the same inputs" is a comparison of small
 integers.  The numbers are valid as long as the table, across models.
@@ -71,7 +71,7 @@ class FactTable(Struct):
     """All distinct facts so far, by number."""
 
     numbers: dict[object, int] = field(default_factory=dict)
-    things: list[Known | None] = field(default_factory=lambda: [None])
+    facts: list[Known | None] = field(default_factory=lambda: [None])
     symbols: list[frozenset[Symbol]] = field(default_factory=lambda: [frozenset()])
     plain: list[Plain | None] = field(default_factory=lambda: [_LEFT_OUT])
     """The facts that are tensors of known lengths, or omitted inputs."""
@@ -97,10 +97,10 @@ class FactTable(Struct):
         with self._lock:  # sessions in several threads share a table
             found = self.numbers.get(key)
             if found is None:
-                self.things.append(known)
+                self.facts.append(known)
                 self.symbols.append(symbols)
                 self.plain.append(plain)
-                found = self.numbers[key] = len(self.things) - 1
+                found = self.numbers[key] = len(self.facts) - 1
         return found
 
     def buffer(self, number: int) -> Poly | None:
@@ -110,7 +110,7 @@ class FactTable(Struct):
         return self._buffers[number]
 
     def _bytes(self, number: int) -> Poly | None:
-        known = None if number == UNKNOWN else self.things[number]
+        known = None if number == UNKNOWN else self.facts[number]
         return None if known is None else bytes_known(as_tensor(known))
 
 
@@ -299,7 +299,7 @@ class ValueTable(Struct):
         number = self.numbers.get(name, UNKNOWN)
         if self.moved or self.larger:
             number = self.now(number)
-        return None if number == UNKNOWN else self.table.things[number]
+        return None if number == UNKNOWN else self.table.facts[number]
 
     def buffer(self, name: str) -> Poly | None:
         """Return the bytes of a name while the model runs; None if they are unknown."""
@@ -331,6 +331,7 @@ class ValueTable(Struct):
                 self._merge(symbol, value)
 
     def _merge(self, symbol: Symbol, value: Poly) -> None:
+        """Replace a length, in all its versions, by a form, wherever an equation or a fact mentions it."""
         versions = self._versions.pop(symbol.name, [symbol]) if _is_named(symbol) else [symbol]
         every = dict.fromkeys((symbol, *versions), value)
         self.equal = {s: substitute(p, every) for s, p in self.equal.items()} | every
@@ -343,15 +344,17 @@ class ValueTable(Struct):
             self.adopt(enlarged([ge(value - max(map(_least, versions)))]))
 
     def _enlarge(self, symbol: Symbol, value: Poly) -> None:
+        """Replace a length, and its versions so far, by the version with the smallest range."""
         versions = self._versions.setdefault(symbol.name, [])
         versions.extend(one for one in (symbol, the_symbol(value)) if one not in versions)
         newest = max(versions, key=_least)
         self.larger.update((one, atom(newest)) for one in versions if one is not newest)
 
     def _move(self, number: int, by: Mapping[Symbol, Poly]) -> int:
-        thing = self.table.things[number]
-        assert thing is not None
-        to = self.table.number(replaced(thing, by))
+        """Return the number of a fact with lengths replaced, and redirect to it."""
+        fact = self.table.facts[number]
+        assert fact is not None
+        to = self.table.number(replaced(fact, by))
         if to != number:
             self.moved[number] = to
             self._index(to)

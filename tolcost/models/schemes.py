@@ -185,7 +185,7 @@ def verified_scheme(first: First, pattern: Pattern, general: Lowered | Rejected)
 # too large.
 
 
-MOST_THINGS, MOST_PATTERNS = 20_000, 2_000
+MOST_FACTS, MOST_PATTERNS = 20_000, 2_000
 """With more facts or nodes, or more patterns, the next session starts with empty caches."""
 
 NodeKey = tuple[object, ...]
@@ -212,7 +212,7 @@ def lasting(library: Library) -> Lasting:
         before = _last.pop() if _last else None
         if before is None or before.library is not library:
             found = Lasting(library)
-        elif max(len(before.table.things), sum(map(len, before.done.values()))) <= MOST_THINGS:
+        elif max(len(before.table.facts), sum(map(len, before.done.values()))) <= MOST_FACTS:
             found = before
         else:
             found = Lasting(library, before.schemes)

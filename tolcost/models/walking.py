@@ -219,25 +219,25 @@ class Walk(Struct):
         self._done, self._own = done, own = self.session.seen(self.opsets, self.functions, self.assumed)
         overloaded = self.functions.overloaded
         self._budget(len(steps))
-        names, numbers = self.names, self.names.numbers
+        names, number_of = self.names, self.names.numbers
         found: list[Applied] = []
         for node in steps:
             op, domain, _, inputs, outputs, _, attributes, asked, free, *_ = node
             try:
-                places = [numbers[name] for name in inputs]
+                numbers = [number_of[name] for name in inputs]
                 if free:
-                    places += [numbers[name] for name in free]
+                    numbers += [number_of[name] for name in free]
                 if names.moved or names.larger:
-                    places = list(map(names.now, places))
+                    numbers = list(map(names.now, numbers))
             except KeyError:
                 found.append(self._without_input(node))
                 continue
-            key = (op, domain, asked, attributes, *places)
+            key = (op, domain, asked, attributes, *numbers)
             if overloaded:
                 key = (*key, node.overload)
             applied = done.get(key) or own.get(key)
             if applied is None:
-                applied = self._first_result(node, key, places)
+                applied = self._first_result(node, key, numbers)
             elif applied.data:
                 applied = self._relabel(node, applied)
             if applied.data:
@@ -245,7 +245,7 @@ class Walk(Struct):
             if applied.equal:
                 names.adopt(applied.equal)
             if len({*inputs, *free}) < len(inputs) + len(free):
-                applied = self._read_once(node, key, places, applied)
+                applied = self._read_once(node, key, numbers, applied)
             found.append(applied)
             for name, number in zip(outputs, applied.outputs, strict=False):
                 names.define(name, number if number != UNKNOWN else self._as_declared(name))
@@ -283,12 +283,12 @@ class Walk(Struct):
 
     # ---- a node not seen before ----
 
-    def _first_result(self, node: GraphNode, key: NodeKey, places: Sequence[int]) -> Applied:
+    def _first_result(self, node: GraphNode, key: NodeKey, numbers: Sequence[int]) -> Applied:
         function = self.functions.called(node)
         if function is not None:
-            applied = self._function(node, function, places)
+            applied = self._function(node, function, numbers)
         else:
-            applied = self._operator(node, places)
+            applied = self._operator(node, numbers)
         if is_anybodys(applied):
             self._done[key] = applied
         elif not applied.data or len(applied.parts) == 1:
@@ -307,13 +307,13 @@ class Walk(Struct):
             self._specs[key] = self.session.library.find(*key, self.opsets.get(node.domain))
         return self._specs[key]
 
-    def _operator(self, node: GraphNode, places: Sequence[int]) -> Applied:
+    def _operator(self, node: GraphNode, numbers: Sequence[int]) -> Applied:
         if node.held is not None:
             return Applied((self._held(node.held),), ((HELD, 1),))
         spec = self._defined(node)
         if spec is None:
-            return self._fallback(node, places)
-        instance = self._instance(node, spec, places)
+            return self._fallback(node, numbers)
+        instance = self._instance(node, spec, numbers)
         if instance is not None:
             return instance
         held = [weight.key for weight in node.weights()]
@@ -321,23 +321,23 @@ class Walk(Struct):
             node.op,
             node.domain,
             node.key,
-            *places,
+            *numbers,
             node.name,
             node.inputs,
             node.outputs,
             node.free,
             *held,
         )
-        found = self._done.get(named) or self._lowered(node, spec, places)
+        found = self._done.get(named) or self._lowered(node, spec, numbers)
         if not is_anybodys(found):  # nodes with the same names share it
             self._done[named] = found
         return found
 
-    def _lowered(self, node: GraphNode, spec: Spec, places: Sequence[int]) -> Applied:
+    def _lowered(self, node: GraphNode, spec: Spec, numbers: Sequence[int]) -> Applied:
         try:
             _check_sequence(len(node.inputs))  # before a value is made for each
-            given = self._given(node, places)
-            unlisted = self._unlisted(node, places)
+            given = self._given(node, numbers)
+            unlisted = self._unlisted(node, numbers)
         except Rejected as rejected:
             return not_costed(node, rejected.diagnostics[0], impossible=impossible_types(rejected))
         by = lowered_alone if self.session.schemes is None else self.session.schemes.lower
@@ -352,8 +352,9 @@ class Walk(Struct):
             return not_costed(node, Diagnostic("T0664", message))
         return self._applied(_name_after_node(node, lowered))
 
-    def _given(self, node: GraphNode, places: Sequence[int]) -> Given:
-        known = [self.session.table.things[n] for n in places]
+    def _given(self, node: GraphNode, numbers: Sequence[int]) -> Given:
+        """Return what is known of a node's inputs, and of the names that its graphs take from outside."""
+        known = [self.session.table.facts[n] for n in numbers]
         inputs, around = known[: len(node.inputs)], known[len(node.inputs) :]
         outside = {name: value for name, value in zip(node.free, around, strict=True) if value is not None}
         if node.graphs:
@@ -361,26 +362,26 @@ class Walk(Struct):
             outside.update((weight.key, known_weight(weight)) for weight in weights)
         return Given(tuple(inputs), node.inputs, outside)
 
-    def _read_once(self, node: GraphNode, key: NodeKey, places: Sequence[int], applied: Applied) -> Applied:
+    def _read_once(self, node: GraphNode, key: NodeKey, numbers: Sequence[int], applied: Applied) -> Applied:
         """Count a tensor that a node takes at several places, as a square does, as read once."""
-        pairs = zip((*node.inputs, *node.free), places, strict=True)
-        tensors = [name for name, n in pairs if isinstance(self.session.table.things[n], Tensor)]
+        pairs = zip((*node.inputs, *node.free), numbers, strict=True)
+        tensors = [name for name, n in pairs if isinstance(self.session.table.facts[n], Tensor)]
         spec = self._spec(node) if len(set(tensors)) < len(tensors) else None
         if spec is None or len(applied.parts) != 1:
             return applied
         names = (*node.inputs, *node.free)
         key = (*key, "once", *map(names.index, names))
         if applied.data or key not in self._own:
-            self._own[key] = self._with_single_read(node, spec, places, applied)
+            self._own[key] = self._with_single_read(node, spec, numbers, applied)
         return self._own[key]
 
     def _with_single_read(
-        self, node: GraphNode, spec: Spec, places: Sequence[int], applied: Applied
+        self, node: GraphNode, spec: Spec, numbers: Sequence[int], applied: Applied
     ) -> Applied:
         ((lowered, times),) = applied.parts
         by_itself: Lowered | Rejected = lowered
         if lowered.is_instance:  # in a scheme, each input has lengths of its own
-            by_itself = lowered_alone(self._around(), node, spec, self._given(node, places))
+            by_itself = lowered_alone(self._around(), node, spec, self._given(node, numbers))
         if isinstance(by_itself, Rejected):
             return applied
         values = dict(zip(input_names(spec, len(node.inputs)), node.inputs, strict=False))
@@ -392,17 +393,17 @@ class Walk(Struct):
             self._setting = Setting(self.session.library, self.opsets, self.functions.body_of, self.assumed)
         return self._setting
 
-    def _instance(self, node: GraphNode, spec: Spec, places: Sequence[int]) -> Applied | None:
+    def _instance(self, node: GraphNode, spec: Spec, numbers: Sequence[int]) -> Applied | None:
         """Instantiate a node like an earlier one with other constant lengths."""
         schemes, table = self.session.schemes, self.session.table
         if schemes is None or node.graphs:
             return None
-        lowered = schemes.instance(self._around(), node, spec, [table.plain[n] for n in places])
+        lowered = schemes.instance(self._around(), node, spec, [table.plain[n] for n in numbers])
         made = None if lowered is None else lowered.made
         if lowered is None or not isinstance(made, Instance) or not made.layout.gives(node.asked):
             return None
         outputs = tuple([table.tensor(*shape) for shape in made.shapes])
-        unlisted = self._unlisted(node, places)
+        unlisted = self._unlisted(node, numbers)
         if unlisted:
             lowered = replace(lowered, unlisted=unlisted)
         return Applied(outputs, ((lowered, 1),), (), _NOTHING)
@@ -415,10 +416,10 @@ class Walk(Struct):
         equal = {**enlarged(needed), **pinned(certain), **lowered.equal}
         return Applied(numbers, ((lowered, 1),), (), equal, bool(lowered.data))
 
-    def _unlisted(self, node: GraphNode, places: Sequence[int]) -> tuple[str, ...]:
+    def _unlisted(self, node: GraphNode, numbers: Sequence[int]) -> tuple[str, ...]:
         """Return inputs in types that ONNX does not list for the operator; impossible types are refused."""
-        things = self.session.table.things
-        spaces = tuple([space_of(things[n]) for n in places[: len(node.inputs)]])
+        facts = self.session.table.facts
+        spaces = tuple([space_of(facts[n]) for n in numbers[: len(node.inputs)]])
         opset = self.opsets.get(node.domain)
         key = (node.op, node.domain, opset, node.key, spaces)
         found = self.session.checked.get(key)
@@ -426,18 +427,18 @@ class Walk(Struct):
             found = self.session.checked[key] = check_node(node, opset, spaces)
         return found
 
-    def _fallback(self, node: GraphNode, places: Sequence[int]) -> Applied:
+    def _fallback(self, node: GraphNode, numbers: Sequence[int]) -> Applied:
         """Cost an operator without a definition by the function body that ONNX has for it, if it has one."""
         from tolcost.catalogue.operand_types import skeleton
 
-        known = [self.session.table.things[n] for n in places[: len(node.inputs)]]
+        known = [self.session.table.facts[n] for n in numbers[: len(node.inputs)]]
         opset = self.opsets.get(node.domain)
         if types_of(node.op, node.domain, opset) is not None:
             from tolcost.catalogue.schemas import body_of  # this loads onnx, which knows the operator
 
             function = body_of(node, opset, _types(known))
             if function is not None:
-                return self._function(node, function, places)
+                return self._function(node, function, numbers)
         before = ""
         try:
             reason = self.session.library.outside(node.domain).get(node.op)
@@ -493,7 +494,7 @@ class Walk(Struct):
 
     # ---- functions ----
 
-    def _function(self, node: GraphNode, function: ModelFunction, places: Sequence[int]) -> Applied:
+    def _function(self, node: GraphNode, function: ModelFunction, numbers: Sequence[int]) -> Applied:
         if len(self.callers) >= MOST_NESTED or id(function) in self.callers:
             message = f"the function {quoted(function.name)} calls itself, or nests too deeply"
             return not_costed(node, Diagnostic("T0692", message))
@@ -501,7 +502,7 @@ class Walk(Struct):
             self.session, {**self.opsets, **function.opsets}, self.functions, (*self.callers, id(function))
         )
         inner.assumed, inner.used_names = self.assumed, self.used_names
-        for name, number in zip(function.inputs, (*places, *[NOTHING] * len(function.inputs)), strict=False):
+        for name, number in zip(function.inputs, (*numbers, *[NOTHING] * len(function.inputs)), strict=False):
             inner.names.define(name, number)
         try:
             found = inner.run(self.functions.nodes(function, node))

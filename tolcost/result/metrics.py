@@ -115,9 +115,19 @@ Place: TypeAlias = Literal[
 ]
 """The places where a metric stands.
 
-Reports on a program, a model or all runs of a model; JSON documents on them alone; JSON of operators, scopes
-and nodes ("groups"), and their columns in tables, frames and pages; lines of a source; sweeps and lock files
-that do not choose metrics; the gate; comparisons; fleets.
+- ``program``, ``model``, ``runs``: reports on a program, a model, or all runs of a model that is run again
+  and again (``--generate``), in every format
+- ``model document``, ``runs document``: their JSON alone
+- ``groups``: JSON of operators, scopes and nodes
+- ``columns``: their columns in frames, pages and CSV, and what ``--columns`` takes; which columns a table has
+  if nobody chooses is listed in ``result/model_table.py``
+- ``lines``: lines of a source; only for metrics that add up over applications of functions
+- ``sweep``, ``lock``: sweeps and lock files, if no metrics are chosen
+- ``gate``: the metrics that the settings of the gate and budgets may choose
+- ``diff of programs``, ``diff of models``: comparisons
+- ``diff of operators``: operators in a comparison of models, and in a table without numbers; a part in which
+  all of these metrics are 0 costs nothing
+- ``fleet``: tables of many models
 """
 
 Basis: TypeAlias = Literal[
@@ -157,6 +167,7 @@ class Metric(Struct, frozen=True, kw_only=True, eq=False):
     label: str
     about: str
     of: Callable[[Figures], Poly | None] | None = None
+    """Its form for some work; ``Figures.applications`` counts functions by name."""
     whole: Callable[[Study], Form | None] | None = None
     stands: frozenset[Place] = REPORTS | PARTS | DIFFS | {"gate"}
     basis: Basis = "counts"
@@ -166,7 +177,10 @@ class Metric(Struct, frozen=True, kw_only=True, eq=False):
     """Its title over a column of a sweep, if its label is too long."""
     unit: str = ""
     amount: str = ""
-    """The unit of its budgets; the first metric with a unit needs no name there, as in ``2.5 GFLOP``."""
+    """The unit of its budgets; the first metric with a unit needs no name there, as in ``2.5 GFLOP``.
+
+    It is in the singular.
+    """
     column: str = ""
     """Its name as a column of parts, if that is not its key."""
     python: str = ""
@@ -517,7 +531,7 @@ METRICS: tuple[Metric, ...] = (
             ),
         ),
     ),
-    Metric(
+    Metric(  # of a program by function and space, where that of a model is a number
         key="index",
         label="index",
         about="Functions that compute coordinates, by function and space; not EOPs.",

@@ -260,12 +260,14 @@ def _sources_read(cost: GraphCost, adder: Adder) -> Iterator[Poly]:
     for step, applied in cost.steps:
         for name in dict.fromkeys(step.inputs):
             if name in sources:
-                found = _of_one(cost, adder, name, step.inputs, applied)
+                found = _certainly_read(cost, adder, name, step.inputs, applied)
                 surely[name] = maximum(surely.get(name, ZERO), found)
     yield from surely.values()
 
 
-def _of_one(cost: GraphCost, adder: Adder, name: str, inputs: Iterable[str], applied: Applied) -> Poly:
+def _certainly_read(
+    cost: GraphCost, adder: Adder, name: str, inputs: Iterable[str], applied: Applied
+) -> Poly:
     """Return the bytes that a node certainly reads of an input: those that other inputs cannot provide."""
     moved = total_of(adder.node(applied).traffic.certain.values())
     others = [cost.bytes(other) for other in dict.fromkeys(inputs) if other not in ("", name)]

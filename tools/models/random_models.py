@@ -209,7 +209,7 @@ class Campaign(Struct, frozen=True):
             if time.process_time() - clock > SLOW:
                 wrong += 1
                 print(seed, f"took {time.process_time() - clock:.0f} s", flush=True)
-            if len(session.table.things) > 200_000:
+            if len(session.table.facts) > 200_000:
                 session = Session(open_library())
             if (seed + 1 - start) % 500 == 0:
                 print(

@@ -226,6 +226,7 @@ def answer_table(found: Sequence[Measured]) -> ReportTable:
 
 
 def _answer_row(kind: str, group: Sequence[Measured]) -> tuple[Cell, ...]:
+    """Return how near EOPs come to XLA's count in a class of operators, compiled and as written."""
     compiled, written = spread(group), spread(group, WRITTEN)
     return (
         kind,
