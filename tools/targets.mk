@@ -156,7 +156,7 @@ release: $(RELEASE)/stamp
 	$(RELEASE)/bin/twine check --strict build/dist/*
 
 torch: $(TORCH)/stamp
-	$(TORCH)/bin/python -m pytest -q -p no:cacheprovider tests/models/test_torch.py tests/test_tasks.py tolcost/api.py
+	$(TORCH)/bin/python -m pytest -q -p no:cacheprovider tests/models/test_torch.py tests/check/test_modules.py tests/test_tasks.py tolcost/api.py
 
 # ---- environments of other tools -----------------------------------------------------------
 

@@ -40,6 +40,17 @@ def budget(project: Project, *texts: str, name: str = "sum.tol") -> None:
         ("5 TiB", "bytes", 5 * 2**40),
         ("time_h200 <= 7 ns", "time_h200", 7 * 10**9),
         ("time_h200 <= 7 s", "time_h200", 7 * 10**18),
+        ("peak <= 80 GB", "peak_bytes", 80 * 10**9),
+        ("peak_bytes <= 80GiB", "peak_bytes", 80 * 2**30),
+        ("param_bytes <= 14 GB", "param_bytes", 14 * 10**9),
+        ("params <= 7 B", "params", 7 * 10**9),
+        ("parameters <= 350 M", "params", 350 * 10**6),
+        ("macs <= 10 M", "macs", 10**7),
+        ("eops <= 1e9", "eops", 10**9),
+        ("eops < 1 GEOP", "eops", 10**9 - 1),
+        ("eops < 2.5", "eops", 2),
+        ("time_h200 < 3 ms", "time_h200", 3 * 10**15 - 1),
+        ("depth <= 12", "span", 12),
     ],
 )
 def test_amounts_are_exact(text: str, metric: str, limit: int) -> None:
@@ -50,8 +61,8 @@ def test_amounts_are_exact(text: str, metric: str, limit: int) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "", "eops", "eops < n", "time <= n", "2.5 Gwhat", "n=: 1 kFLOP", "n=1, n=2: 1 kFLOP", "n: 1 kFLOP",
-        "bytes <= 2 GFLOP", "-1 FLOP", "1e9 FLOP", "n=1" * 5000, "__import__('os')",
+        "", "eops", "eops > n", "time <= n", "2.5 Gwhat", "n=: 1 kFLOP", "n=1, n=2: 1 kFLOP", "n: 1 kFLOP",
+        "bytes <= 2 GFLOP", "-1 FLOP", "1e999 FLOP", "n=1" * 5000, "__import__('os')",
         "n=" + "9" * 99 + ": 1 B",
     ],
 )  # fmt: skip
@@ -59,6 +70,36 @@ def test_budgets_that_are_none(text: str) -> None:
     with pytest.raises(Rejected) as caught:
         read_budget("*", text)
     assert caught.value.diagnostics[0].code == "T0712"
+
+
+@pytest.mark.parametrize(
+    "text, hint",
+    [
+        ("eops < 1 GFLOP", "`eops < 1 GEOP`, or a budget of flops"),
+        ("params <= 14 GB", "`params <= 14 G`, or a budget of bytes or param_bytes or peak_bytes"),
+        ("peak <= 80 gb", "did you mean `80 GB`?"),
+        ("macs <= 10 m", "did you mean `10 M`?"),
+        ("eops <= 3 zEOP", "a number alone, or with k M G T P or Ki Mi Gi Ti before EOP"),
+        ("eops >= 3", "`eops <= LIMIT`, or `<`"),
+        ("EOPs <= 3", "did you mean `eops`?"),
+        ("time <= 3 ms", "known are time_h200"),
+        ("time_abacus <= 3 ms", "known are time_h200"),
+        ("time_h200 <= 3", "such as `3 ms`"),
+    ],
+)
+def test_who_writes_a_budget_otherwise_is_told_what_to_write(text: str, hint: str) -> None:
+    with pytest.raises(Rejected) as caught:
+        read_budget("*", text)
+    assert (caught.value.diagnostics[0].code, caught.value.diagnostics[0].hint) == ("T0712", hint)
+
+
+def test_less_is_less(project: Project) -> None:
+    project.locked(sum=SUM_OF_EXP)
+    budget(project, "eops < 2*n + 1", "n=4096: flops < 8193")
+    assert project.check().code == 0
+    budget(project, "eops < 2*n")
+    said = project.check()
+    assert (said.code, "    eops 2*n, allowed 2*n - 1\n" in said.out) == (1, True)
 
 
 def test_the_longest_budget_is_read_and_no_longer_one() -> None:

@@ -69,6 +69,30 @@ def test_a_budget_for_a_model(project: Project) -> None:
     assert project.check().code == 1
 
 
+def test_a_budget_for_memory(project: Project) -> None:
+    """While `z` is computed from `y`, both are there: 2 * 3 floats for each of the batch."""
+    model(project, LINEAR, RELU)
+    project.file("tolcost.toml", '[budgets]\n"*.onnx" = "peak <= 28 kB at batch=1000"\n')
+    said = project.check("--update")
+    assert said.code == 2
+    assert 'in the settings: `metrics = ["bytes", "eops", "flops", "macs", "peak_bytes"]`' in said.err
+    metrics = 'metrics = ["eops", "peak", "params", "param_bytes"]\n'
+    weights = '"params <= 12", "param_bytes <= 48 B"'
+    for limit, code in (("<= 28 kB", 0), ("< 28 kB", 1), ("<= 27.9 kB", 1)):
+        budgets = f'[budgets]\n"*.onnx" = ["peak {limit} at batch=1000", {weights}]\n'
+        project.file("tolcost.toml", metrics + budgets)
+        assert project.check("--update").code == code
+    assert lock_line("net.onnx", "peak_bytes", "exact", "28*batch") in project.lock
+    assert lock_line("net.onnx", "param_bytes", "exact", "48") in project.lock
+
+
+def test_a_peak_that_is_not_known_is_at_least_that(project: Project) -> None:
+    model(project, LINEAR, UNKNOWN)
+    project.file("tolcost.toml", 'metrics = ["peak"]\n')
+    project.check("--update")
+    assert '"peak_bytes", "incomplete", ' in project.lock
+
+
 def test_cases_of_a_model(project: Project) -> None:
     model(project, LINEAR)
     project.file("tolcost.toml", '[cases."net.onnx".wide]\nshapes = { x = ["rows", 4] }\n')

@@ -134,7 +134,7 @@ def test_a_file_that_cannot_be_imported_is_told(
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "unread", raising=False)
     assert run(["torch", "unread:f", "--shape", "x=n"]) == 2
-    assert "'unread' cannot be imported: " in capsys.readouterr().err
+    assert "`unread` cannot be imported: " in capsys.readouterr().err
 
 
 def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:

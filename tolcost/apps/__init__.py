@@ -1,7 +1,8 @@
 """Applications: each is a folder that builds on the core, and can be deleted with everything it adds.
 
 The core imports none of them.  The tables below list their additions: commands for the command line, further
-functions for Python, and further checks for the gate.  Delete the rows of a folder together with it.
+functions for Python, and for the gate further checks and forms of models.  Delete the rows of a folder
+together with it.
 """
 
 from __future__ import annotations
@@ -38,6 +39,9 @@ FUNCTIONS: Mapping[str, str] = MappingProxyType({"from_torch": "torch.api"})
 
 GATE: Mapping[str, tuple[str, str]] = MappingProxyType({"formulas": ("referee.judge", "held_formulas")})
 """Settings of ``tolcost.toml`` that an application checks, with the module and its function."""
+
+TARGETS: Mapping[str, tuple[str, str]] = MappingProxyType({"modules": ("torch.gate", "exported_target")})
+"""Settings of ``tolcost.toml`` that declare models in other forms, with the function for one."""
 
 
 def is_there(module: str) -> bool:

@@ -174,7 +174,13 @@ def _settings_then(gate: GateTask, revision: str, former: Former) -> tuple[Confi
     except Rejected as rejected:
         own = config
         doubt = f"the settings of {revision} cannot be read: {rejected.diagnostics[0].message}"
-    before = replace(own, root=former.root, metrics=config.metrics, first_specs=config.first_specs)
+    before = replace(
+        own,
+        root=former.root,
+        metrics=config.metrics,
+        first_specs=config.first_specs,
+        working=config.root,
+    )
     return before, tuple(narrowed(own, config)), doubt
 
 
@@ -223,7 +229,10 @@ def paired(base: Baseline, asked: Sequence[Target], present: Mapping[str, LockEn
     file = {target.name: target.file for target in asked}
 
     def sure(name: str) -> bool:
-        text = program_text((root / file[name]).read_bytes(), file[name])
+        path = root / file[name]
+        if not path.is_file():
+            return False
+        text = program_text(path.read_bytes(), file[name])
         return text in base.texts(file_of(found[name]))
 
     return Pairs(found, left, left if come else (), tuple(sorted({*gone, *broken})), sure)
@@ -267,7 +276,8 @@ def marked_entry(outcome: Analysed, target: Target, origins: Origins) -> Analyse
 
 # === A project at a git revision, checked out into a temporary folder and read by the current tolcost.
 #
-# Only relevant files are checked out: programs, models, settings, and links, with their old targets.
+# Only relevant files are checked out: programs, models, settings, and links, with their old targets.  If the
+# settings declare models by code, that code may use any file, so everything is checked out.
 # A file whose content git finds unchanged becomes a link to the working tree, so that a large model is
 # not copied, and a file that git stores elsewhere (LFS) is read from the working tree.  The files of a
 # submodule come from the submodule's own repository.  Nothing here writes to any repository.
@@ -277,6 +287,8 @@ _SECONDS = 120
 """The time limit of a call of git, which may hang in a filter or on a network file system."""
 _CHUNK = 1 << 20
 """Bytes per read, so that a large model is never held in memory."""
+_LARGE = 1 << 20
+"""Bytes from which a file that code may read is linked instead of copied; code itself is smaller."""
 _LINK, _SUBMODULE = "120000", "160000"
 _NEEDED = (*SUFFIXES, ".toml")
 _ODD = re.compile(r'\n|^"')
@@ -317,8 +329,10 @@ def checked_out(root: Path, revision: str) -> Iterator[Former]:
     with tempfile.TemporaryDirectory(prefix="tolcost-") as name:
         folder = Path(os.path.realpath(name))
         (folder / ".git").mkdir()  # marks the top of the repository, as `repository_of` finds it
-        _place(files, folder)
+        rest = _place(files, folder)
         (folder / prefix).mkdir(parents=True, exist_ok=True)
+        if _declares_models(folder / prefix):
+            _write(rest, folder, _LARGE)
         below = (path.removeprefix(prefix) for path in absent if path.startswith(prefix))
         yield Former(folder / prefix, tuple(below))
 
@@ -361,15 +375,27 @@ def _listed(repository: Path, commit: str, prefix: str, absent: list[str]) -> It
             yield f"{prefix}{path}", _Blob(repository, path, mode, content)
 
 
-def _place(files: Mapping[str, _Blob], folder: Path) -> None:
-    """Write the relevant files of a revision below a folder, including the targets of links."""
+def _declares_models(root: Path) -> bool:
+    with suppress(Rejected):  # whoever reads the settings next reports the mistake
+        return bool(config_of(root).modules)
+    return False
+
+
+def _place(files: Mapping[str, _Blob], folder: Path) -> dict[str, _Blob]:
+    """Write the relevant files of a revision below a folder, with targets of links; return the rest."""
     ends = set(_place_links({path: blob for path, blob in files.items() if blob.mode == _LINK}, folder))
     needed = {
         path: blob
         for path, blob in files.items()
         if blob.mode != _LINK and (path in ends or path.lower().endswith(_NEEDED))
     }
-    same = _unchanged(needed)
+    _write(needed, folder)
+    return {path: blob for path, blob in files.items() if blob.mode != _LINK and path not in needed}
+
+
+def _write(needed: Mapping[str, _Blob], folder: Path, least: int = 0) -> None:
+    """Write files of a revision; an unchanged one of at least this size becomes a link."""
+    same = {path for path in _unchanged(needed) if _size(needed[path]) >= least}
     for path, blob in needed.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         if path in same:
@@ -378,6 +404,10 @@ def _place(files: Mapping[str, _Blob], folder: Path) -> None:
         with (folder / path).open("wb") as file:
             while size and (data := stream.read(min(size, _CHUNK))):
                 size -= file.write(data)
+
+
+def _size(blob: _Blob) -> int:
+    return (blob.repository / blob.path).stat().st_size
 
 
 def _place_links(links: Mapping[str, _Blob], folder: Path) -> Iterator[str]:

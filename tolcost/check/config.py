@@ -9,10 +9,16 @@
     [budgets]                                    # under pyproject.toml: [tool.tolcost.budgets]
     "ops/softmax.tol" = ["eops <= 6*vol(x)", "seq=4096: 2.5 GFLOP"]
 
+    [points]                                     # lengths at which reports show figures
+    "models/*" = "batch=1, seq=4096"
+
     [cases."ops/anyrank.tol".matrix]             # inputs of a program, under the name of a case
     shapes = { x = ["n", "m"] }
     attrs = { axis = 2 }
     assume = ["n = 32*k", "m <= 512"]            # assumptions about its lengths
+
+    [modules."my.models:encoder"]                # a module of PyTorch, exported when it is checked
+    shapes = { "ids:int64" = ["batch", "seq"] }  # or tables like this one, each under the name of a case
 
     [formulas]                                   # cost formulas to check against the definitions
     files = ["ops/costs.toml"]                   # as `tolcost referee` reads them
@@ -32,16 +38,19 @@ from typing import TypeAlias, cast
 
 from msgspec import Struct, field
 
-from tolcost.check.records import GATED, is_metric, metrics_known
+from tolcost.check.records import GATED, metric_named, metrics_known
 from tolcost.diagnostics import Diagnostic, Rejected, Source, Span, quoted, refuse
 
 FILE, PYPROJECT = "tolcost.toml", "pyproject.toml"
 MAX_BYTES = 1 << 20
 """Settings are untrusted input; a megabyte is far more than any project writes by hand."""
-_KEYS = ("paths", "exclude", "metrics", "specs", "seal", "budgets", "cases", "formulas")
+_KEYS = ("paths", "exclude", "metrics", "specs", "seal", "budgets", "points", "cases", "modules", "formulas")
 _CASE_KEYS = ("shapes", "attrs", "assume")
+_MODULE_KEYS = ("shapes", "opset", "weights", "assume")
 _LABEL = re.compile(r"[A-Za-z0-9_.+-]{1,100}")
 _MOST_ENTRIES = 10_000
+_MODULE = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
+_PROGRAM = re.compile(r".*\.(tol|onnx)", re.IGNORECASE)
 
 GivenValue: TypeAlias = "int | float | bool | str | tuple[GivenValue, ...]"
 GivenShape: TypeAlias = "tuple[int | str, ...] | tuple[tuple[int | str, ...], ...]"
@@ -67,16 +76,41 @@ class Config(Struct, frozen=True):
     specs: Texts = ()
     seal: bool = True
     budgets: tuple[tuple[str, Texts], ...] = ()
+    points: tuple[tuple[str, Texts], ...] = ()
     cases: Mapping[str, tuple[ProgramCase, ...]] = field(default_factory=dict)
+    modules: Mapping[str, tuple[ProgramCase, ...]] = field(default_factory=dict)
+    """Models that an application makes of ``module:function``, with their cases."""
     formulas: Texts = ()
     source: Source = Source("", "")
     first_specs: Texts = ()
     """Folders of operators given on the command line, searched before those of the settings."""
+    working: Path | None = None
+    """The root in the working tree, if this is the project at a revision, in a folder of its own."""
 
     @property
     def libraries(self) -> tuple[Path, ...]:
         """The folders of operators and library files, in search order."""
         return tuple(self.root / folder for folder in (*self.first_specs, *self.specs))
+
+    def span_of(self, *keys: str) -> Span:
+        """Return where the settings have a key, each searched after the one before; else their beginning."""
+        at, span = 0, Span(Source(self.source.name, ""), 0, 0)
+        for key in filter(None, keys):
+            at = self.source.text.find(key, at)
+            if at < 0:
+                break
+            span = Span(self.source, at, at + len(key))
+            at += len(key)
+        return span
+
+
+def is_module(name: str) -> bool:
+    """Whether the settings can name a module so.
+
+    >>> is_module("my.models:encoder"), is_module("ops:x.tol"), is_module("ops/x")
+    (True, False, False)
+    """
+    return bool(_MODULE.fullmatch(name)) and not _PROGRAM.fullmatch(name)
 
 
 def find_config(start: Path) -> Config:
@@ -191,8 +225,10 @@ def read_config(table: Mapping[str, object], root: Path, source: Source) -> Conf
         metrics=_metrics(mistakes, table),
         specs=_inside(mistakes, table, "specs", ()),
         seal=_truth(mistakes, table, "seal", True),
-        budgets=_budgets(mistakes, table.get("budgets", {})),
+        budgets=_by_pattern(mistakes, table, "budgets", "budget"),
+        points=_by_pattern(mistakes, table, "points", "point"),
         cases=_cases(mistakes, table.get("cases", {})),
+        modules=_modules(mistakes, table.get("modules", {})),
         formulas=_formulas(mistakes, table.get("formulas", {})),
         source=source,
     )
@@ -238,24 +274,28 @@ def _inside(mistakes: _Mistakes, table: Mapping[str, object], key: str, default:
 
 def _metrics(mistakes: _Mistakes, table: Mapping[str, object]) -> Texts:
     asked = _texts(mistakes, table, "metrics", GATED)
-    for name in asked:
-        if not is_metric(name):
+    named = [metric_named(name) for name in asked]
+    for name, found in zip(asked, named, strict=True):
+        if found is None:
             mistakes.add(name, f"there is no metric {quoted(name)}", metrics_known())
     if not asked:
         mistakes.add("metrics", "`metrics` names no metric: the gate would compare nothing")
-    return tuple(dict.fromkeys(asked))
+    return tuple(dict.fromkeys(name for name in named if name is not None))
 
 
-def _budgets(mistakes: _Mistakes, table: object) -> tuple[tuple[str, Texts], ...]:
-    """Read the budgets by pattern: a text, or a list of texts."""
+def _by_pattern(
+    mistakes: _Mistakes, settings: Mapping[str, object], key: str, one: str
+) -> tuple[tuple[str, Texts], ...]:
+    """Read budgets or points by pattern: a text, or a list of texts."""
+    table = settings.get(key, {})
     if not isinstance(table, dict):
-        mistakes.add("budgets", "`budgets` is a table: a pattern, and what holds for the programs it matches")
+        mistakes.add(key, f"`{key}` is a table: a pattern, and what holds for the programs it matches")
         return ()
     found = []
     for pattern, given in table.items():
         texts = [given] if isinstance(given, str) else given
         if not isinstance(texts, list) or not texts or not all(isinstance(text, str) for text in texts):
-            mistakes.add(pattern, f"the budget of {quoted(pattern)} is a text, or a list of texts")
+            mistakes.add(pattern, f"the {one} of {quoted(pattern)} is a text, or a list of texts")
         else:
             found.append((pattern, tuple(texts)))
     return tuple(found)
@@ -283,12 +323,15 @@ def _cases(mistakes: _Mistakes, table: object) -> Mapping[str, tuple[ProgramCase
     }
 
 
+def _label(mistakes: _Mistakes, label: str) -> None:
+    if not _LABEL.fullmatch(label):
+        hint = "letters, digits, `_`, `.`, `+`, `-`"
+        mistakes.add(label, f"{quoted(label)} is not the name of a case", hint)
+
+
 def _case(mistakes: _Mistakes, file: str, label: str, given: object) -> ProgramCase:
     where = f" in the case {quoted(label)} of {quoted(file)}"
-    if not _LABEL.fullmatch(label):
-        mistakes.add(
-            label, f"{quoted(label)} is not the name of a case", "letters, digits, `_`, `.`, `+`, `-`"
-        )
+    _label(mistakes, label)
     if not isinstance(given, dict):
         mistakes.add(label, f"a case is a table{where}")
         return ProgramCase(label)
@@ -303,6 +346,46 @@ def _case(mistakes: _Mistakes, file: str, label: str, given: object) -> ProgramC
         {name: _value(mistakes, name, value, where) for name, value in attrs.items()},
         _texts(mistakes, given, "assume", ()),
     )
+
+
+def _modules(mistakes: _Mistakes, table: object) -> Mapping[str, tuple[ProgramCase, ...]]:
+    """Read the modules: each is one case without a name, or a table of cases."""
+    if not isinstance(table, dict) or not all(isinstance(given, dict) for given in table.values()):
+        mistakes.add("modules", "`modules` has a table for each module:function")
+        return {}
+    found = {}
+    for name, given in table.items():
+        if not is_module(name):
+            hint = 'such as [modules."my.models:encoder"]'
+            mistakes.add(name, f"{quoted(name)} does not name a module as module:function", hint)
+        tables = [one for one in given.values() if isinstance(one, dict)]
+        has_cases = len(tables) == len(given) and any(key in one for one in tables for key in _MODULE_KEYS)
+        cases = given if has_cases else {"": given}
+        found[name] = tuple(_module_case(mistakes, name, label, one) for label, one in cases.items())
+    return found
+
+
+def _module_case(mistakes: _Mistakes, name: str, label: str, given: Mapping[str, object]) -> ProgramCase:
+    where = f" in the case {quoted(label)} of {quoted(name)}" if label else f" of {quoted(name)}"
+    if label:
+        _label(mistakes, label)
+    _known_keys(mistakes, given, _MODULE_KEYS, where)
+    shapes = given.get("shapes")
+    if not isinstance(shapes, dict) or not shapes:
+        hint = 'such as shapes = { "ids:int64" = ["batch", "seq"] }'
+        mistakes.add(label or name, f"`shapes` has an entry for each argument of `forward`{where}", hint)
+        shapes = {}
+    attrs: dict[str, GivenValue] = {}
+    if "weights" in given and not _truth(mistakes, given, "weights", True):
+        attrs["weights"] = False
+    opset = given.get("opset")
+    if opset is not None:
+        if isinstance(opset, bool) or not isinstance(opset, int) or opset < 1:
+            mistakes.add("opset", f"`opset` is a number{where}")
+        else:
+            attrs["opset"] = opset
+    read = {key: _shape(mistakes, key, value, where) for key, value in shapes.items()}
+    return ProgramCase(label, read, attrs, _texts(mistakes, given, "assume", ()))
 
 
 def _shape(mistakes: _Mistakes, name: str, value: object, where: str) -> GivenShape:

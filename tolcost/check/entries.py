@@ -61,7 +61,7 @@ from tolcost.cost import NamedType, Term, analyze_program
 from tolcost.cost.device import load_device
 from tolcost.cost.span import Depth
 from tolcost.platform import read_device
-from tolcost.result.metrics import GATE, Basis, certainty_of, metrics_in
+from tolcost.result.metrics import GATE, MeasuredStudy, Metric, certainty_of, metrics_in
 from tolcost.result.program import ProgramStudy, counted_study, program_study
 
 if TYPE_CHECKING:  # a check of programs alone does without what reads models
@@ -129,12 +129,15 @@ def _figure(study: Study, key: str) -> SureForm:
         return _duration(study, key)
     metric = GATE[key]
     form = metric.form(study)
-    return _sureness(study, metric.basis), form if isinstance(form, Poly | Depth) else None
+    return _sureness(study, metric), form if isinstance(form, Poly | Depth) else None
 
 
-def _sureness(study: Study, basis: Basis) -> Certainty:
+def _sureness(study: Study, metric: Metric) -> Certainty:
     """Return the certainty of a metric; a metric that is exact in itself is only as certain as the counts."""
-    found = certainty_of(basis, study, study.total, study.reaches)
+    if metric.basis == "held":  # a peak may be a lower bound for reasons of its own, which its measure knows
+        found = next(iter(metric.measures(MeasuredStudy(study)))).certainty
+    else:
+        found = certainty_of(metric.basis, study, study.total, study.reaches)
     return study.total.status if found == "exact" else found
 
 
@@ -146,7 +149,9 @@ def _duration(study: Study, metric: str) -> SureForm:
     kind, device = named
     times = study.times(load_device(device))
     found = times.predicted if kind == "time" else times.bound
-    return _sureness(study, "time"), None if found is None else found.attoseconds
+    sure = certainty_of("time", study, study.total, study.reaches)
+    sure = study.total.status if sure == "exact" else sure
+    return sure, None if found is None else found.attoseconds
 
 
 def _parts(study: ModelStudy) -> Iterator[Contribution]:

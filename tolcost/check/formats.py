@@ -187,7 +187,13 @@ def _change(change: CostChange, report: GateReport) -> Json:
         "tried": change.tried,
         "accepted": change.why,
         "notes": list(change.notes),
+        "points": [_example(one) for one in change.points],
+        "figures": [_figure(one) for one in change.figures],
     }
+
+
+def _figure(new: CostChange) -> Json:
+    return {"metric": new.metric, "new": new.new, "points": [_example(one) for one in new.points]}
 
 
 def _region(region: CostlierRegion | None) -> Json:

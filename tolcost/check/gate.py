@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -32,8 +32,8 @@ from tolcost.check.baseline import (
     paired,
 )
 from tolcost.check.blame import blame
-from tolcost.check.budgets import Budget, hold, matches, read_budgets
-from tolcost.check.config import Config
+from tolcost.check.budgets import Budget, OwnPoint, check_points, hold, matches, read_budgets, read_points
+from tolcost.check.config import Config, is_module
 from tolcost.check.lockfile import (
     LOCK_NAME,
     Lock,
@@ -54,13 +54,14 @@ from tolcost.check.records import (
     BlamedLine,
     CostChange,
     GateReport,
+    HeldBudget,
     LockEntry,
     file_of,
     severity,
 )
 from tolcost.check.rules import changed_rules
 from tolcost.check.targets import Analysed, Target, astray, covers, excluded_by, outside, targets
-from tolcost.check.verdicts import judge, narrowed
+from tolcost.check.verdicts import Sizes, at_points, judge, narrowed, new_figures
 from tolcost.diagnostics import NOWHERE, Diagnostic, place, quoted, refuse
 
 
@@ -137,12 +138,20 @@ class _Comparing(Struct, frozen=True):
     outcomes: Mapping[str, Analysed]
     pairs: Pairs
     budgets: tuple[Budget, ...] = ()
+    own_points: tuple[OwnPoint, ...] = ()
 
-    def sizes(self, name: str, metric: str) -> Mapping[str, int]:
-        """Return the lengths of the program's first budget that has some, preferably one for the metric."""
+    def points(self, name: str, metric: str) -> tuple[Sizes, ...]:
+        """Return the points at which the project wants to see a figure, at least one.
+
+        Without any in the settings, these are the lengths of the program's first budget that has some,
+        preferably one for the metric.
+        """
+        own = tuple(dict(point.dims) for point in self.own_points if matches(name, point.pattern))
+        if own:
+            return own
         held = [budget for budget in self.budgets if budget.dims and matches(name, budget.pattern)]
-        own = [budget for budget in held if budget.metric == metric] or held
-        return dict(own[0].dims) if own else {}
+        chosen = [budget for budget in held if budget.metric == metric] or held
+        return (dict(chosen[0].dims),) if chosen else ({},)
 
 
 def _checked(
@@ -156,17 +165,23 @@ def _checked(
     entries = entries_of(outcomes)
     pairs = paired(base, asked, entries, gate.config.root)
     budgets = read_budgets(gate.config)
-    comparing = _Comparing(gate, base, lock, outcomes, pairs, budgets)
-    by_target = {target.name: tuple(_changes(comparing, target)) for target in asked}
+    own_points = read_points(gate.config)
+    comparing = _Comparing(gate, base, lock, outcomes, pairs, budgets, own_points)
+    by_target = {
+        target.name: tuple(_located(gate.config, target, change) for change in _changes(comparing, target))
+        for target in asked
+    }
     changes = [c for found in by_target.values() for c in found if c.kind != "same"]
     left_out = [*(_missing(gate.config, name) for name in pairs.gone), *_of_settings(gate.config, base)]
     changes += [replace(c, why=_why_left_out(lock, c)) for c in left_out]
-    known = [] if not gate.asked else [*lock.entries, *(t.name for t in targets(gate.config))]
+    known: Sequence[str] = [] if not gate.asked else [*lock.entries, *(t.name for t in targets(gate.config))]
+    found = hold(budgets, entries, [*known, *by_target])
+    check_points(own_points, entries, [*known, *by_target])
     report = GateReport(
         against=base.label,
         programs=tuple(by_target),
         changes=tuple(sorted(changes, key=lambda c: (KINDS.index(c.kind), c.name, c.metric))),
-        budgets=hold(budgets, entries, [*known, *by_target]),
+        budgets=tuple(_declared_budget(gate.config, asked, held) for held in found),
         notes=notes,
         new_fails=not base.is_revision,
         strict=gate.strict,
@@ -175,9 +190,30 @@ def _checked(
     return Checked(report, tuple(asked), entries, problems, pairs.gone)
 
 
+def _located(config: Config, target: Target, change: CostChange) -> CostChange:
+    """Point from the change of a declared model to its declaration: it has no file."""
+    if not target.setting:
+        return change
+    span = config.span_of(target.setting, target.file, target.case.label)
+    line = place(span).line if span.source.text else 1
+    where = replace(change.place or BlamedLine("", line), file=_settings_name(config), line=line)
+    return replace(change, file=_settings_name(config), place=where)
+
+
+def _declared_budget(config: Config, asked: Sequence[Target], held: HeldBudget) -> HeldBudget:
+    declared = any(target.setting and target.name == held.name for target in asked)
+    return replace(held, file=_settings_name(config)) if declared else held
+
+
 def _missing(config: Config, name: str) -> CostChange:
     """Report a program that is no longer checked: gone, left out by a setting, or behind a broken link."""
     file = file_of(name)
+    if is_module(file) and not (config.root / file).is_file():  # what became of its code is not known
+        pattern = excluded_by(config, file)
+        says = f"`exclude` names {quoted(pattern)}" if pattern else "`modules` does not name it"
+        says = "`modules` names other cases of it" if file in config.modules and not pattern else says
+        note = f"{says} ({_settings_name(config)})"
+        return CostChange(name, "excluded", file=_settings_name(config), notes=(note,))
     broken = astray(config.root, file)
     if broken:
         return CostChange(name, "broken", file=file, new=f"T0721 {broken}")
@@ -238,8 +274,11 @@ def _changes(comparing: _Comparing, target: Target) -> Iterator[CostChange]:
     gate = comparing.gate
     parts = cache(lambda: (gate.computing.costing(gate.config, target).parts, base.parts(was, target)))
     for metric, _ in outcome.entry.figures:
-        sizes = comparing.sizes(target.name, metric)
-        change = replace(_judged(old, outcome.entry, metric, parts, sizes), file=target.file)
+        points = comparing.points(target.name, metric)
+        change = replace(_judged(old, outcome.entry, metric, parts, points[0]), file=target.file)
+        if change.kind != "same":
+            shown, notes = at_points(old, outcome.entry, metric, points)
+            change = replace(change, points=shown, notes=(*change.notes, *notes))
         yield replace(change, why=_why(agreed, outcome.entry, change))
 
 
@@ -283,7 +322,9 @@ def _of_rules(
 def _unmatched(comparing: _Comparing, target: Target) -> CostChange:
     """Report a program without an old entry: new, unless a missing program could be its predecessor."""
     base, unclear = comparing.base, comparing.pairs.unclear
-    change = CostChange(target.name, "new", file=target.file)
+    found = comparing.outcomes[target.name].entry
+    figures = () if found is None else new_figures(found, partial(comparing.points, target.name))
+    change = CostChange(target.name, "new", file=target.file, figures=figures)
     if target.name in base.broken:
         return replace(change, kind="undecided", notes=(f"{base.label}: {base.broken[target.name]}",))
     if unclear and base.is_revision:

@@ -545,8 +545,10 @@ class Origins(Struct, frozen=True, dict=True):
     def source(self, target: Target, plain: bool = True) -> str | None:
         """Return a digest of a program and of everything it could use, or None if a file is unreadable.
 
-        ``plain`` leaves comments out of it.
+        ``plain`` leaves comments out of it.  What a declared model is made of is not known, so it has none.
         """
+        if target.setting:
+            return None
         try:
             text = _content(self.config.root / target.file, target.is_model)
         except OSError:
@@ -575,6 +577,8 @@ class Origins(Struct, frozen=True, dict=True):
     def marked(self, target: Target, entry: LockEntry) -> LockEntry:
         """Add the digest of its source to an entry, unless all of its figures are exact."""
         told = all(figure.status == "exact" for _, figure in entry.figures)
+        if target.setting:  # it brings the digest of the model that was made
+            return replace(entry, source="") if told else entry
         return entry if told else replace(entry, source=(self.source(target) or "")[:_DIGITS])
 
 

@@ -25,6 +25,29 @@ GATED = keys_in("lock")
 """The metrics that are locked by default."""
 
 
+def _names() -> dict[str, str]:
+    """Return the metrics by all of their names: `peak` is `peak_bytes`, and `depth` is `span`."""
+    found = {metric.key: metric.key for metric in gated()}
+    for metric in gated():
+        for name in (metric.asked, metric.python, metric.column):
+            if name:
+                found.setdefault(name, metric.key)
+    return found
+
+
+_BY_NAME: Mapping[str, str] = _names()
+METRIC_NAMES = tuple(_BY_NAME)
+
+
+def metric_named(name: str) -> str | None:
+    """Return the metric that somebody means by a name; None if there is none.
+
+    >>> metric_named("peak"), metric_named("time_h200"), metric_named("latency")
+    ('peak_bytes', 'time_h200', None)
+    """
+    return _BY_NAME.get(name) or (name if timed(name) is not None else None)
+
+
 def is_metric(name: str) -> bool:
     """Whether this is the name of a metric.
 
@@ -276,7 +299,11 @@ class BlamedLine(Struct, frozen=True):
 
 
 class CostChange(Struct, frozen=True):
-    """The change of one figure of a program, or of the program as a whole if ``metric`` is empty."""
+    """The change of one figure of a program, or of the program as a whole if ``metric`` is empty.
+
+    ``points`` are the figures at the project's own points, and ``figures`` those of a new program, which cost
+    nothing before.
+    """
 
     name: str
     kind: ChangeKind
@@ -292,6 +319,8 @@ class CostChange(Struct, frozen=True):
     tried: int = 0
     why: str | None = None
     notes: tuple[str, ...] = ()
+    points: tuple[Example, ...] = ()
+    figures: tuple[CostChange, ...] = ()
 
     @property
     def is_of_rules(self) -> bool:

@@ -1,7 +1,8 @@
 """Find the programs of a check: files below the given paths, and the cases that the settings name.
 
 The name of a program is its path from the project's folder, followed by ``#case`` if it has cases.  Links
-are followed as long as they stay in the repository.
+are followed as long as they stay in the repository.  A model may also be declared by the settings alone, as
+``module:function``; then that is its name, and an application makes the model.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from msgspec import Struct, field
 
 from tolcost.algebra import Poly
-from tolcost.check.config import Config, ProgramCase
+from tolcost.check.config import Config, ProgramCase, is_module
 from tolcost.check.records import LockEntry, file_of
 from tolcost.diagnostics import NOWHERE, Diagnostic, InternalError, Rejected, Span, quoted, refuse
 
@@ -30,16 +31,20 @@ _MOST_FOLDERS = 100_000
 
 
 class Target(Struct, frozen=True):
-    """One program to check: its name, its file relative to the project, and the case of its inputs."""
+    """One program to check: its name, its file relative to the project, and the case of its inputs.
+
+    ``setting`` is the table of the settings that declares a model which is no file, as ``file``.
+    """
 
     name: str
     file: str
     case: ProgramCase = field(default_factory=ProgramCase)
+    setting: str = ""
 
     @property
     def is_model(self) -> bool:
         """Whether the target is an ONNX model, and not a program of the language."""
-        return self.file.lower().endswith(".onnx")
+        return self.file.lower().endswith(".onnx") or bool(self.setting)
 
 
 def targets(config: Config, asked: Sequence[Path] = ()) -> tuple[Target, ...]:
@@ -51,7 +56,9 @@ def targets(config: Config, asked: Sequence[Path] = ()) -> tuple[Target, ...]:
         paths = (Diagnostic("T0713", f"`paths` names {quoted(p)}, where there is no program") for p in idle)
         raise Rejected(*cases, *paths)
     if asked:
-        return _named(config, (file for path in asked for file in _below(config, path)))
+        modules = [name for name in config.modules if Path(name) in asked]
+        files = (file for path in asked if str(path) not in modules for file in _below(config, path))
+        return _named(config, files, modules)
     return programs(config)
 
 
@@ -59,12 +66,14 @@ def programs(config: Config) -> tuple[Target, ...]:
     """Return the programs that the settings name; here, a path that matches nothing is not an error."""
     listed = (file for pattern in config.paths for file in _matching(config, pattern))
     cases = (file for file in config.cases if (config.root / file).is_file())
-    return _named(config, (*listed, *cases))
+    return _named(config, (*listed, *cases), config.modules)
 
 
-def _named(config: Config, files: Iterable[str]) -> tuple[Target, ...]:
+def _named(config: Config, files: Iterable[str], modules: Iterable[str]) -> tuple[Target, ...]:
     kept = (file for file in set(files) if excluded_by(config, file) is None)
-    return tuple(sorted((t for file in kept for t in _cases(config, file)), key=lambda target: target.name))
+    found = [target for file in kept for target in _cases(config, file)]
+    found += [t for name in modules if excluded_by(config, name) is None for t in _declared(config, name)]
+    return tuple(sorted(found, key=lambda target: target.name))
 
 
 def excluded_by(config: Config, file: str) -> str | None:
@@ -72,9 +81,14 @@ def excluded_by(config: Config, file: str) -> str | None:
     return next((pattern for pattern in config.exclude if fnmatchcase(file, pattern)), None)
 
 
-def covers(asked: Iterable[Path], config: Config, name: str) -> bool:
-    """Whether an entry of a lock file is below the requested paths; without paths, every entry is."""
+def covers(asked: Sequence[Path], config: Config, name: str) -> bool:
+    """Whether an entry of a lock file is below the requested paths; without paths, every entry is.
+
+    A model that only settings declare is below no path; it is asked for by its name.
+    """
     file = PurePosixPath(file_of(name))
+    if is_module(file_of(name)) and not (config.root / file).is_file():
+        return not asked or any(str(path) == str(file) for path in asked)
     prefixes = [PurePosixPath(_relative(config, path)) for path in asked]
     return not prefixes or any(file == prefix or prefix in file.parents for prefix in prefixes)
 
@@ -85,6 +99,11 @@ def _cases(config: Config, file: str) -> Iterator[Target]:
         yield Target(file, file)
     for case in cases:
         yield Target(f"{file}#{case.label}", file, case)
+
+
+def _declared(config: Config, name: str) -> Iterator[Target]:
+    for case in config.modules[name]:
+        yield Target(f"{name}#{case.label}" if case.label else name, name, case, "modules")
 
 
 def _below(config: Config, path: Path) -> Iterator[str]:

@@ -10,12 +10,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from hashlib import sha256
+from itertools import accumulate
 from typing import Literal
 
 from msgspec import Struct
 
 from tolcost.check.records import (
     FINE,
+    KINDS,
     UNDECIDED,
     BlamedLine,
     ChangeKind,
@@ -31,6 +33,7 @@ from tolcost.diagnostics import visible
 from tolcost.show.document import Caution, Cell, Column, ReportTable, ShortForm, Verdict
 from tolcost.show.document import cut as shortened
 from tolcost.show.fit import BOLD, GREEN, RED, YELLOW, cut_form, paint
+from tolcost.show.shorten import si
 from tolcost.show.tables import markdown_code, markdown_text
 from tolcost.show.text import fitted_table, hanging, style_of
 
@@ -237,7 +240,7 @@ def hints(report: GateReport) -> list[str]:
 
 def growth(change: CostChange) -> Fraction:
     """Return the relative growth at a change's example, by which reports are sorted."""
-    example = change.example
+    example = change.points[0] if change.points else change.example
     return Fraction(0) if example is None else Fraction(example.new - example.old, max(example.old, 1))
 
 
@@ -315,7 +318,7 @@ def _of_budget(held: HeldBudget) -> Finding:
     message = f"budget {cut(held.budget, 200)}: {held_text(held)}" + (f"; {numbers}" if numbers else "")
     level: MessageLevel = "warning" if held.kind == "undecided" else "error"
     title = f"{cut(held.name, 200)} {held.metric} budget {cut(held.budget, 120)}"
-    return Finding("budget", level, held.name, file_of(held.name), 1, title, message)
+    return Finding("budget", level, held.name, held.file or file_of(held.name), 1, title, message)
 
 
 # === Text and Markdown.
@@ -440,48 +443,132 @@ _ROOM = 2_000
 """Bytes kept free for the line about omitted sections, with a margin."""
 
 
+MARKER = "<!-- tolcost check -->"
+"""The first line of Markdown, by which a comment of an earlier run is found."""
+UNCHANGED = "<!-- nothing changed -->"
+"""The second line where there is nothing to say: a comment is updated then, but none is made for it."""
+_EXACT_DIGITS = 9
+"""Numbers up to this length are written in full in the table; the details below it have every number so."""
+
+
 def gate_markdown(report: GateReport) -> str:
-    """Write the report as Markdown of a limited length."""
-    head = f"## tolcost: {markdown_text(headline(report))}\n"
+    """Write the report as Markdown of a limited length, for a job summary or a comment."""
+    quiet = not report.changes and all(held.kind == "within" for held in report.budgets)
+    head = (
+        f"{MARKER}\n{f'{UNCHANGED}{chr(10)}' if quiet else ''}## tolcost: {markdown_text(headline(report))}\n"
+    )
     tail = "".join(f"\n{markdown_text(line)}\n" for line in (*report.notes[:10], *hints(report)))
-    sections = [*_changes(report), *_budgets(report)]
     room = LIMIT - _ROOM - len(head.encode()) - len(tail.encode())
-    kept: list[str] = []
-    for section in sections:
-        room -= len(section.encode()) + 1
-        if room < 0:
-            break
-        kept.append(section)
-    left = len(sections) - len(kept)
-    more = [f"\n{left:,} more are not shown here."] if left else []
-    return "\n".join((head, *kept, *more)).rstrip("\n") + "\n" + tail
+    changes = sorted(report.changes, key=lambda c: (KINDS.index(c.kind), -growth(c)))
+    rows = [row for change in changes for row in _changed_rows(change, report)]
+    budgets = list(_budgets(report))
+    forms = [_forms_row(change, report) for change in changes if change.metric]
+    remarks = [remark for change in changes for remark in _remarks(change)]
+    blocks = (("", _CHANGED_TITLES, rows), ("### Budgets", "", budgets), (_CLOSED, _FORMS_TITLES, forms))
+    written, left = [head], 0
+    for title, titles, lines in (*blocks, ("", "", remarks)):
+        fitting = _fitting(lines, room)
+        left += len(lines) - len(fitting)
+        if fitting:
+            written += [*([f"{title}\n"] if title else []), *([titles] if titles else []), *fitting, ""]
+            room -= sum(len(line.encode()) + 1 for line in fitting)
+    written += [_CLOSE] if any(line.startswith(_CLOSED) for line in written) else []
+    written += [f"\n{left:,} more are not shown here."] if left else []
+    return "\n".join(written).rstrip("\n") + "\n" + tail
 
 
-def _changes(report: GateReport) -> Iterable[str]:
-    figures = sorted((c for c in report.changes if c.metric), key=lambda c: -growth(c))
-    if figures:
-        yield f"| program | metric | verdict | old | new | difference |\n|{' --- |' * 6}"
-    yield from (_markdown_row(change, report) for change in figures)
-    for change in sorted(report.changes, key=lambda c: -growth(c)):
-        lines, name = details(change), markdown_code(cut(change.name, 200))
-        if not change.metric:
-            yield f"\n- {name}: {markdown_text(verdict(change, report))}"
-        elif lines:
-            yield f"\n- {name} {change.metric}"
-        for line in lines:
-            yield f"  - {markdown_code(line.text) if line.kind == 'source' else markdown_text(line.text)}"
+def _fitting(lines: Sequence[str], room: int) -> list[str]:
+    """Return the first lines that fit into a number of bytes."""
+    ends = accumulate(len(line.encode()) + 1 for line in lines)
+    return [line for line, end in zip(lines, ends, strict=True) if end <= room]
 
 
-def _markdown_row(change: CostChange, report: GateReport) -> str:
-    given = (change.old, change.new, change.difference)
-    forms = [markdown_code(form_text(form, _LONGEST_FORM)) if form else "" for form in given]
+_CLOSED = "<details><summary>Closed forms and details</summary>\n"
+_CLOSE = "</details>"
+
+
+def _titles(*titles: str) -> str:
+    return f"| {' | '.join(titles)} |\n|{' --- |' * len(titles)}"
+
+
+_CHANGED_TITLES = _titles("program", "metric", "verdict", "at", "before", "now", "change", "why")
+_FORMS_TITLES = _titles("program", "metric", "old", "new", "difference")
+
+
+def _changed_rows(change: CostChange, report: GateReport) -> Iterator[str]:
+    """Give the rows of a change: one, or for a new program one for each figure."""
     said = markdown_text(verdict(change, report))
-    return f"| {' | '.join((markdown_code(cut(change.name, 200)), _title(change.metric), said, *forms))} |"
+    said = f"{said}, accepted" if change.why is not None else said
+    said = f"**{said}**" if severity(change, report.new_fails, report.strict) else said
+    for one in change.figures or (change,):
+        points = one.points or ((one.example,) if one.example is not None else ())
+        values = [_values(point, one) for point in points]
+        if one.metric and not values:  # closed forms, as no number is known
+            values = [("", form_text(one.old), form_text(one.new), "")]
+        pieces = zip(*values, strict=True)
+        cells = ["<br>".join(map(markdown_text, cells)) if any(cells) else "" for cells in pieces]
+        cells = cells or [""] * 4
+        name = markdown_code(cut(change.name, 200))
+        yield f"| {' | '.join((name, one.metric, said, *cells, _reason(change)))} |"
 
 
-def _budgets(report: GateReport) -> Iterable[str]:
+def _values(point: Example, change: CostChange) -> tuple[str, str, str, str]:
+    """Return a shape, the two numbers there, and their difference in percent."""
+    old, new = (_short(value, change.metric) for value in (point.old, point.new))
+    if old == new and point.old != point.new:
+        old, new = (_number(value, change.metric) for value in (point.old, point.new))
+    return cut(point.at, 120), "" if change.kind == "new" else old, new, _ratio(point).strip(" ()")
+
+
+def _short(value: int, metric: str) -> str:
+    return _number(value, metric) if is_time(metric) or abs(value) < 10**_EXACT_DIGITS else si(value)
+
+
+def _reason(change: CostChange) -> str:
+    """Return why a figure changed: the reason that somebody gave, the line of the program, or a remark."""
+    found = [] if change.why is None else [markdown_text(cut(change.why, 200))]
+    place = change.place
+    if place is not None and place.remark:
+        where = f"{markdown_code(f'{cut(place.file, 100)}:{place.line}')} " if place.file else ""
+        found.append(f"{where}{markdown_text(cut(place.remark, 160))}")
+        found += [markdown_code(place.text)] if place.text else []
+    if not found:
+        lines = (line.text for line in details(change) if line.kind == "remark")
+        found = [markdown_text(line) for line in lines][:1]
+    return "<br>".join(found)
+
+
+def _forms_row(change: CostChange, report: GateReport) -> str:
+    forms = [
+        markdown_code(form_text(f, _LONGEST_FORM)) if f else ""
+        for f in (change.old, change.new, change.difference)
+    ]
+    return f"| {' | '.join((markdown_code(cut(change.name, 200)), _title(change.metric), *forms))} |"
+
+
+def _remarks(change: CostChange) -> Iterator[str]:
+    """Give the details of a change as a list, or nothing if there are none."""
+    lines, name = details(change), markdown_code(cut(change.name, 200), in_table=False)
+    if lines:
+        yield "\n".join(
+            [
+                f"- {name} {change.metric}".rstrip(),
+                *(
+                    f"  - {markdown_code(line.text, in_table=False)}"
+                    if line.kind == "source"
+                    else f"  - {markdown_text(line.text)}"
+                    for line in lines
+                ),
+            ]
+        )
+
+
+def _budgets(report: GateReport) -> Iterator[str]:
     for held in report.budgets:
         if held.kind != "within":
-            said = f"{markdown_code(held.budget)} of {markdown_code(cut(held.name, 200))}: {held_text(held)}"
+            name = markdown_code(cut(held.name, 200), in_table=False)
+            budget = markdown_code(held.budget, in_table=False)
             numbers = held_at(held)
-            yield f"\n- budget {said}" + (f"\n  - {markdown_text(numbers)}" if numbers else "")
+            yield f"- {budget} of {name}: **{markdown_text(held_text(held))}**" + (
+                f"; {markdown_text(numbers)}" if numbers else ""
+            )

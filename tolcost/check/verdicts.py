@@ -6,12 +6,14 @@ nothing is proved, a figure that is costlier at a sampled shape is costlier ther
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from tolcost.algebra import (
+    ZERO,
     AlgebraBudget,
     Cond,
     Poly,
@@ -26,7 +28,7 @@ from tolcost.algebra import (
     total_of,
 )
 from tolcost.algebra.parse import parse_text
-from tolcost.check.matching import Joint, joints, renamed, shaped_inputs
+from tolcost.check.matching import Joint, alone, joints, renamed, shaped_inputs
 from tolcost.check.records import (
     CERTAINTY,
     KINDS,
@@ -42,7 +44,7 @@ from tolcost.check.records import (
 )
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.result.claims import NOTHING, Claim, Relation
-from tolcost.result.judgement import FormJudgement, judge_forms, telling, unmet
+from tolcost.result.judgement import FormJudgement, at_typical, judge_forms, telling, unmet
 from tolcost.result.regions import Tried, region, try_shapes
 from tolcost.result.typical import typical_lengths
 
@@ -189,6 +191,64 @@ def concluded(before: FigureStatus, after: FigureStatus, forms: Compared) -> Com
         where = CostlierRegion(f"at {forms.example.at}", exact=False)
     other = forms.other if judged.claim.more is None else None
     return replace(forms, judged=judged, region=where, other=other)
+
+
+# ---- figures at points ---------------------------------------------------------------------------
+
+
+Sizes: TypeAlias = Mapping[str, int]
+"""Lengths by name, where a project wants to see figures."""
+
+
+def at_points(
+    old: LockEntry, new: LockEntry, metric: str, points: Sequence[Sizes]
+) -> tuple[tuple[Example, ...], tuple[str, ...]]:
+    """Return an old and a new figure at some points, and remarks on points that are none for the program."""
+    before, after = old.figure(metric), new.figure(metric)
+    if before is None or after is None or "unknown" in (before.status, after.status):
+        return (), ()
+    both = _together(old, new)[0]
+    found = CostChange(new.name, "same", metric)
+    forms = _form(found, before, both.old), _form(found, after, both.new)
+    return _at_points(*forms, both.facts, typical_of(new, both), points)
+
+
+def new_figures(entry: LockEntry, points: Callable[[str], Sequence[Sizes]]) -> tuple[CostChange, ...]:
+    """Return the figures of a new program, with their values at some points."""
+    return tuple(_new_figure(entry, metric, points(metric)) for metric, _ in entry.figures)
+
+
+def _new_figure(entry: LockEntry, metric: str, points: Sequence[Sizes]) -> CostChange:
+    figure = entry.figure(metric)
+    found = CostChange(entry.name, "new", metric, new=_text(figure))
+    if figure is None or figure.status == "unknown":
+        return found
+    both = alone(entry)
+    form = _form(found, figure, both.new)
+    examples, notes = _at_points(ZERO, form, both.facts, typical_of(entry, both), points)
+    return replace(found, points=examples, notes=notes)
+
+
+def _at_points(
+    old: Poly,
+    new: Poly,
+    facts: tuple[Cond, ...],
+    typical: Mapping[Symbol, int],
+    points: Sequence[Sizes],
+) -> tuple[tuple[Example, ...], tuple[str, ...]]:
+    """Evaluate forms at the points that name a length of theirs, or if there are none, at typical lengths."""
+    examples: list[Example] = []
+    notes: list[str] = []
+    names = display_names(old.free | new.free)
+    for sizes in [sizes for sizes in points if not sizes.keys().isdisjoint(names.values())] or [{}]:
+        known = {symbol: sizes[name] for symbol, name in names.items() if name in sizes}
+        shown = at_typical(old, new, facts, typical, known)
+        if shown is not None:
+            examples.append(Example(_dims(shown.point), shown.old, shown.new))
+        elif sizes:
+            text = ", ".join(f"{name}={value}" for name, value in sizes.items())
+            notes.append(f"{text} is no shape of it, so there are no figures there")
+    return tuple(dict.fromkeys(examples)), tuple(notes)
 
 
 # ---- two expressions -----------------------------------------------------------------------------

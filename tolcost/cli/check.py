@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from functools import cache, partial
+from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,13 +38,19 @@ from tolcost.platform import with_deep_stack
 if TYPE_CHECKING:
     from tolcost.catalogue.specs import Library
     from tolcost.models.walking import Session
+    from tolcost.result.model import Wanted
+
+
+_ALSO = {"markdown": "md"}
+"""Formats under the names that people try first."""
 
 
 def _also(
     context: click.Context, parameter: click.Parameter, value: tuple[str, ...]
 ) -> tuple[tuple[str, str], ...]:
     """Read every ``FORMAT=FILE``."""
-    pairs = tuple(text.partition("=")[::2] for text in value)
+    named = tuple(text.partition("=")[::2] for text in value)
+    pairs = tuple((_ALSO.get(form, form), file) for form, file in named)
     for form, file in pairs:
         if form not in GATE_FORMATS or not file:
             raise click.BadParameter(f"FORMAT=FILE, with one of {', '.join(GATE_FORMATS)}, not {form[:40]!r}")
@@ -236,21 +243,44 @@ def costing_for() -> Costing:
 
         return Session(library(folders))
 
+    made: dict[tuple[Path, str], bytes] = {}
+
+    def model(config: Config, target: Target) -> bytes | None:
+        """Return a declared model, made once; None if the target is a file."""
+        if not target.setting:
+            return None
+        key = config.root, target.name
+        if key not in made:
+            made[key] = declared_model(config, target)
+        return made[key]
+
     def cost(config: Config, target: Target) -> Costed:
         folders = config.libraries
         try:
             if target.is_model:
-                return _cost_model(config.root, target, session(folders), config.metrics)
+                raw = model(config, target)
+                return _cost_model(config.root, target, session(folders), config.metrics, raw)
             return _cost_program(config.root, target, library(folders), config.metrics)
         except Exception as error:
             from tolcost.pipeline import as_rejected
 
             found = as_rejected(error)
             if isinstance(found, Rejected):  # a diagnostic without a place names at least the file
-                found = found.at(Span(Source(target.file, ""), 0, 0))
+                declared = config.span_of(target.setting, target.file, target.case.label)
+                found = found.at(declared if target.setting else Span(Source(target.file, ""), 0, 0))
             raise found from error
 
     return cost
+
+
+def declared_model(config: Config, target: Target) -> bytes:
+    """Return the model that settings declare, as the bytes of an ONNX file, from the application for it."""
+    apps = import_module("tolcost.apps")
+    module, function = apps.TARGETS[target.setting]
+    if not apps.is_there(module):
+        refuse("T0680", f"the application that reads `{target.setting}` is not installed")
+    made: bytes = getattr(apps.load(module), function)(config, target)
+    return made
 
 
 def _cost_program(root: Path, target: Target, specs: Library, metrics: tuple[str, ...]) -> Costed:
@@ -270,9 +300,34 @@ def _cost_program(root: Path, target: Target, specs: Library, metrics: tuple[str
     return replace(found, entry=replace(found.entry, rules=rules))
 
 
-def _cost_model(root: Path, target: Target, session: Session, metrics: tuple[str, ...]) -> Costed:
+def _cost_model(
+    root: Path, target: Target, session: Session, metrics: tuple[str, ...], raw: bytes | None
+) -> Costed:
+    """Analyse a model: that of a file, or the given one, whose case was used when it was made."""
+    from tolcost.catalogue.reading import model_in
     from tolcost.check.entries import costed_model, model_rules
-    from tolcost.result.model import Wanted, study_file
+    from tolcost.result.model import Wanted, model_cost, of_model, study_file
+
+    wanted = Wanted(assume=target.case.assume) if raw is not None else _wanted(target)
+
+    def cost() -> Costed:
+        if raw is None:
+            study = study_file(root / target.file, session, wanted)
+        else:
+            study = of_model(
+                model_cost(model_in(raw, target.file, target.file), target.file, session, wanted)
+            )
+        found = costed_model(target.name, study, metrics)
+        rules = model_rules(target.case, metrics, study)
+        source = "" if raw is None else sha256(raw).hexdigest()[:32]
+        return replace(found, entry=replace(found.entry, rules=rules, source=source))
+
+    return with_deep_stack(cost)
+
+
+def _wanted(target: Target) -> Wanted:
+    """Return the lengths and shapes of the case of a model."""
+    from tolcost.result.model import Wanted
 
     dims = {name: value for name, value in target.case.attrs.items() if isinstance(value, int)}
     others = target.case.attrs.keys() - dims.keys()
@@ -282,15 +337,7 @@ def _cost_model(root: Path, target: Target, session: Session, metrics: tuple[str
         )
         refuse("T0711", message)
     shapes = {name: _lengths(name, shape) for name, shape in target.case.shapes.items()}
-    wanted = Wanted(dims, shapes, assume=target.case.assume)
-
-    def cost() -> Costed:
-        study = study_file(root / target.file, session, wanted)
-        found = costed_model(target.name, study, metrics)
-        rules = model_rules(target.case, metrics, study)
-        return replace(found, entry=replace(found.entry, rules=rules))
-
-    return with_deep_stack(cost)
+    return Wanted(dims, shapes, assume=target.case.assume)
 
 
 def _lengths(name: str, shape: GivenShape) -> tuple[int | str, ...]:
@@ -314,7 +361,8 @@ def checked_against(gate: GateTask, base: str | None, lock: Lock | None) -> Chec
 # ---- checking again whenever a file changes --------------------------------------------------------
 
 
-_WATCHED = (".tol", ".onnx", ".toml", ".lock")
+_WATCHED = (".tol", ".onnx", ".toml", ".lock", ".py")
+"""Code, too, since settings may declare models by it."""
 _PAUSE = 0.5
 
 FileMarks = dict[str, tuple[int, int]]

@@ -37,7 +37,7 @@ from tolcost.certainty import Certainty
 from tolcost.diagnostics import InternalError
 from tolcost.result.claims import Claim, Relation, claim_of, conclude
 from tolcost.result.example import nearest_where
-from tolcost.result.regions import proportion, sign_of, signs_of_one, try_shapes
+from tolcost.result.regions import Tried, proportion, sign_of, signs_of_one, try_shapes
 from tolcost.result.typical import OTHER
 
 
@@ -102,12 +102,7 @@ def telling(
     >>> found.more.point, found.less.point
     (((n, 1024),), ((n, 63),))
     """
-    every = bounds_first(
-        {*old.free, *new.free, *(symbol for fact in facts for symbol in symbols_of_cond(fact))}
-    )
-    usual = dict.fromkeys(every, OTHER.value)
-    wanted = {s: typical.get(s, n) for s, n in {**dict.fromkeys(typical, 0), **usual}.items() if s in usual}
-    free = {symbol: n for symbol, n in wanted.items() if symbol not in (known or {})}
+    free = _wanted(old, new, facts, typical, known)
 
     def shown(witness: Witness | None, sign: int) -> Witness | None:
         def differs(at: Assignment) -> bool:
@@ -117,6 +112,39 @@ def telling(
         return witness if at is None else Witness(_in_order(at), evaluate(new, at), evaluate(old, at))
 
     return FormJudgement(judged.claim, shown(judged.more, 1), shown(judged.less, -1))
+
+
+def at_typical(
+    old: Poly,
+    new: Poly,
+    facts: Sequence[Cond],
+    typical: Mapping[Symbol, int],
+    known: Mapping[Symbol, int] | None = None,
+) -> Tried | None:
+    """Return both forms at known lengths and typical others; None if no such shape fulfils the facts."""
+
+    def evaluates(at: Assignment) -> bool:
+        return evaluate(new, at) is not None and evaluate(old, at) is not None
+
+    free = _wanted(old, new, facts, typical, known)
+    at = nearest_where(evaluates, free, facts, known)
+    return None if at is None else Tried(at, evaluate(old, at), evaluate(new, at))
+
+
+def _wanted(
+    old: Poly,
+    new: Poly,
+    facts: Sequence[Cond],
+    typical: Mapping[Symbol, int],
+    known: Mapping[Symbol, int] | None,
+) -> dict[Symbol, int]:
+    """Return typical values of all lengths that are not known, in the order in which they are best chosen."""
+    every = bounds_first(
+        {*old.free, *new.free, *(symbol for fact in facts for symbol in symbols_of_cond(fact))}
+    )
+    usual = dict.fromkeys(every, OTHER.value)
+    wanted = {s: typical.get(s, n) for s, n in {**dict.fromkeys(typical, 0), **usual}.items() if s in usual}
+    return {symbol: n for symbol, n in wanted.items() if symbol not in (known or {})}
 
 
 def _in_order(at: Assignment) -> tuple[tuple[Symbol, int], ...]:

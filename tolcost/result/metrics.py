@@ -177,7 +177,10 @@ class Metric(Struct, frozen=True, kw_only=True, eq=False):
     """Its title over a column of a sweep, if its label is too long."""
     unit: str = ""
     amount: str = ""
-    """The unit of a budget that needs no name of a metric, as in ``2.5 GFLOP``; in the singular."""
+    """The unit of its budgets; the first metric with a unit needs no name there, as in ``2.5 GFLOP``.
+
+    It is in the singular.
+    """
     column: str = ""
     """Its name as a column of parts, if that is not its key."""
     python: str = ""
@@ -440,7 +443,8 @@ METRICS: tuple[Metric, ...] = (
         whole=lambda study: None if study.holdings is None else study.holdings.parameter_bytes,
         basis="held",
         asked="params",
-        stands=frozenset(("model", "runs")),
+        amount="B",
+        stands=frozenset(("model", "runs", "gate")),
     ),
     Metric(
         key="cache_bytes",
@@ -461,7 +465,8 @@ METRICS: tuple[Metric, ...] = (
         asked="peak",
         short="peak",
         unit="bytes",
-        stands=frozenset(("model", "runs", "sweep")),
+        amount="B",
+        stands=frozenset(("model", "runs", "sweep", "gate")),
     ),
     Metric(
         key="memory_bytes",

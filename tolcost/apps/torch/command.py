@@ -6,20 +6,17 @@ import re
 import sys
 from collections.abc import Iterable
 from contextlib import nullcontext
-from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import click
 
-from tolcost.apps.torch.export import check_opset, example, exported, installed, told
+from tolcost.apps.torch.export import SPACES, check_opset, example, exported, found, installed
 from tolcost.cli import model, options
 from tolcost.cli.output import write_whole
 
 _SHAPE = re.compile(r"\s*([A-Za-z_]\w*)\s*(?::\s*([a-z]+[0-9]*)\s*)?=\s*\[?([^\]]*)\]?\s*")
 _LENGTH = re.compile(r"[0-9]{1,10}")
-_SPACES = ("float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
 
 
 @click.command(
@@ -55,10 +52,15 @@ def command(
     whose options are taken too.  Needs the extra `torch`: pip install 'tolcost[torch]'.
     """
     asked = read_inputs(shapes)
+    if not target.partition(":")[2]:
+        raise click.UsageError(
+            f"MODULE:FUNCTION is needed, such as torchvision.models:resnet18, not {target[:60]!r}"
+        )
     model.command.make_context("tolcost model", [target, *rest])  # mistakes are found before the export
     installed()
     check_opset(opset)
     device = "meta" if no_weights else None
+    sys.path.insert(0, "")
     with installed().device(device) if device else nullcontext():
         module = found(target)
         tensors, open_ = example(asked)
@@ -70,39 +72,6 @@ def command(
     return code
 
 
-def found(target: str) -> Any:
-    """Import the named object, and call it if it is not a module yet."""
-    where, colon, name = target.partition(":")
-    if not colon or not name:
-        raise click.UsageError(
-            f"MODULE:FUNCTION is needed, such as torchvision.models:resnet18, not {target[:60]!r}"
-        )
-    sys.path.insert(0, "")
-    try:
-        subject: Any = import_module(where)
-        for part in name.split("."):
-            subject = getattr(subject, part)
-    except (ImportError, AttributeError) as error:
-        raise click.UsageError(f"{target[:60]!r} is not found: {error}") from error
-    except (Exception, SystemExit) as error:  # foreign code may raise anything
-        raise click.UsageError(f"{where[:60]!r} cannot be imported: {told(error)}") from error
-    nn = installed().nn
-    made = subject if isinstance(subject, nn.Module) else _called(target, subject)
-    if not isinstance(made, nn.Module):
-        raise click.UsageError(f"{target[:60]!r} gives no torch.nn.Module, but {type(made).__name__}")
-    return made.eval()
-
-
-def _called(target: str, subject: Any) -> Any:
-    if not callable(subject):
-        raise click.UsageError(f"{target[:60]!r} is no torch.nn.Module, but {type(subject).__name__}")
-    try:
-        return subject()
-    except (Exception, SystemExit) as error:
-        message = f"{target[:60]!r} fails when it is called without arguments: {told(error)}"
-        raise click.UsageError(message) from error
-
-
 def read_inputs(texts: Iterable[str]) -> dict[str, tuple[str, tuple[int | str, ...]]]:
     """Parse ``--shape``.
 
@@ -112,7 +81,7 @@ def read_inputs(texts: Iterable[str]) -> dict[str, tuple[str, tuple[int | str, .
     shapes: dict[str, tuple[str, tuple[int | str, ...]]] = {}
     for text in texts:
         match = _SHAPE.fullmatch(text)
-        if match is None or match[1] in shapes or (match[2] or "float32") not in _SPACES:
+        if match is None or match[1] in shapes or (match[2] or "float32") not in SPACES:
             raise click.UsageError(
                 f"--shape needs INPUT[:TYPE]=LENGTHS once for each input, not {text[:60]!r}"
             )

@@ -11,12 +11,13 @@ import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from importlib import import_module
 from inspect import signature
 from io import StringIO
 from typing import Any
 
 from tolcost.catalogue.reading import MODULE_BUFFERS, MODULE_PARAMETERS, MODULE_UNFUSED
-from tolcost.diagnostics import Diagnostic, Rejected
+from tolcost.diagnostics import Diagnostic, Rejected, quoted
 
 _KEPT = 1 << 12
 """Constants of at most this many bytes are kept, since they may decide shapes."""
@@ -24,6 +25,8 @@ _LONGEST = 400
 _OLDEST = 18
 """torch writes older opsets by converting the model back, which often fails."""
 _ATTENTION = re.compile(r"call_function\[target=[^\]]*scaled_dot_product_attention")
+SPACES = ("float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
+"""The types of inputs to trace with."""
 _EXAMPLE = 32
 """Lengths while tracing are different multiples of this."""
 
@@ -151,9 +154,14 @@ def installed() -> Any:
         import onnxscript  # noqa: F401  # the exporter needs it
         import torch
     except ImportError as error:
-        message = f"modules are read with torch's own exporter, and {error.name} is not installed"
-        raise Rejected(Diagnostic("T0006", message, hint="pip install 'tolcost[torch]'")) from None
+        raise needs(error.name) from None
     return torch
+
+
+def needs(package: str | None) -> Rejected:
+    """Return the error for a package that the exporter needs and that is not installed."""
+    message = f"modules are read with torch's own exporter, and {package} is not installed"
+    return Rejected(Diagnostic("T0006", message, hint="pip install 'tolcost[torch]'"))
 
 
 def _without_weights(program: Any) -> bytes:
@@ -189,3 +197,38 @@ def example(
         tensors[name] = torch.zeros(lengths, dtype=getattr(torch, space))
         open_[name] = {axis: d for axis, d in enumerate(shape) if isinstance(d, str)}
     return tensors, open_
+
+
+# === Modules by name.
+
+
+def found(target: str) -> Any:
+    """Import what ``module:name`` names, and call it if it is not a module of torch yet."""
+    where, _, name = target.partition(":")
+    try:
+        subject: Any = import_module(where)
+        for part in name.split("."):
+            subject = getattr(subject, part)
+    except (ImportError, AttributeError) as error:
+        raise _unfound(f"{quoted(target[:60])} is not found: {told(error)}") from error
+    except (Exception, SystemExit) as error:  # foreign code may raise anything
+        raise _unfound(f"{quoted(where[:60])} cannot be imported: {told(error)}") from error
+    nn = installed().nn
+    made = subject if isinstance(subject, nn.Module) else _called(target, subject)
+    if not isinstance(made, nn.Module):
+        raise _unfound(f"{quoted(target[:60])} gives no torch.nn.Module, but {type(made).__name__}")
+    return made.eval()
+
+
+def _called(target: str, subject: Any) -> Any:
+    if not callable(subject):
+        raise _unfound(f"{quoted(target[:60])} is no torch.nn.Module, but {type(subject).__name__}")
+    try:
+        return subject()
+    except (Exception, SystemExit) as error:
+        message = f"{quoted(target[:60])} fails when it is called without arguments: {told(error)}"
+        raise _unfound(message) from error
+
+
+def _unfound(message: str) -> Rejected:
+    return Rejected(Diagnostic("T0682", message))
