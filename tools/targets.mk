@@ -3,7 +3,7 @@
 # Stored data, read by tests, reports and tolcost itself:
 #
 #   make schemes      specs/schemes and specs/types, made from the definitions and from onnx; MODELS=... adds their patterns
-#   make conformance  reports/data/conformance.json: ONNX's node tests through the definitions (minutes)
+#   make conformance  reports/data/conformance.json, recorded.json: node tests of ONNX and cases of onnxruntime (minutes)
 #   make general      reports/data/general.json: general forms of all operators (minutes)
 #   make peers        reports/data/peers.csv and witnesses.csv: counts of XLA, onnx-tool and onnxsim
 #   make corpus       tests/models/corpus: small models exported anew, run with onnxruntime, without weights (an hour)
@@ -50,6 +50,7 @@ schemes: $(VENV)/dev.stamp
 # Exit code 1 means that a test fails; the file records which.
 conformance: $(VENV)/run.stamp
 	$(BIN)/tolcost verify --atoms 100000 --format json --output reports/data/conformance.json || test $$? = 1
+	$(BIN)/python -m tools.catalogue.store_recorded
 
 general: $(VENV)/run.stamp
 	$(BIN)/tolcost verify --general --format json --output reports/data/general.json

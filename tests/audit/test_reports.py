@@ -19,6 +19,7 @@ from tolcost.catalogue.specs import open_library
 from tolcost.cli import run
 from tolcost.result.instances import OperatorInstance, analyse_instance
 from tolcost.show.document import Code
+from tolcost.show.tables import csv_cell
 
 ROOT = Path(__file__).parents[2]
 REPORTS = ROOT / "reports"
@@ -118,29 +119,57 @@ def test_programs_of_libraries_are_exact_or_name_what_data_decides() -> None:
         assert not beyond, row["program"]
 
 
-def test_the_papers_tables_in_its_own_four_columns() -> None:
-    """Rows in the paper's order; each count is that of a program whose verdicts are told elsewhere."""
-    printed = [[row.signature for row in paper_rows() if row.part == part] for part in (1, 2)]
+def test_the_papers_tables_have_its_rows_in_its_order_and_its_columns() -> None:
+    """Ours beside what is printed; each count is that of a program whose verdicts are told elsewhere."""
     tables = [rows("table3"), rows("table4")]
-    assert list(tables[0][0]) == ["operator", "representation", "flops", "eops"]
-    shown = [row for table, here in zip(tables, printed, strict=True) for row in table[: len(here)]]
-    assert [row["operator"] for row in shown] == [*printed[0], *printed[1]]
-    for row, verdict in zip(shown, rows("paper"), strict=True):
+    for part, table in zip((1, 2), tables, strict=True):
+        printed = [row for row in paper_rows() if row.part == part]
+        assert [row["operator"] for row in table] == [row.signature for row in printed]
+        assert [row["flops_printed"] for row in table] == [csv_cell(row.flops) for row in printed]
+        assert [row["eops_printed"] for row in table] == [csv_cell(row.eops) for row in printed]
+    for row, verdict in zip([*tables[0], *tables[1]], rows("paper"), strict=True):
         assert row["eops"] in (verdict["eops_of_print"], verdict["eops_corrected"])
+        assert (row["verdict"] == "holds") == (
+            verdict["value"].startswith("right on all") and verdict["count"].startswith("follows")
+        )
+        assert row["note"] or row["verdict"] == "holds", row["operator"]
 
 
-def test_the_catalogue_goes_on_in_the_same_columns() -> None:
-    """Every verified operator once, with forms for every rank wherever there is one."""
-    printed = [sum(row.part == part for row in paper_rows()) for part in (1, 2)]
-    found = [*rows("table3")[printed[0] :], *rows("table4")[printed[1] :]]
-    verified = [row["operator"] for row in rows("catalogue") if row["status"] == "verified"]
-    assert sorted(row["operator"].partition("(")[0] for row in found) == sorted(verified)
-    general = {row["operator"] for row in rows("general") if row["general"] == "yes"}
+def test_the_catalogue_has_every_verified_operator_with_its_form_at_every_rank() -> None:
+    found = rows("catalogue")
+    assert len(found) == len({(row["domain"], row["operator"]) for row in found})
+    assert {"ai.onnx", "ai.onnx.ml", "ai.onnx.preview.training", "com.microsoft"} <= {
+        row["domain"] for row in found
+    }
+    general = {(row["domain"], row["operator"]) for row in rows("general") if row["general"] == "yes"}
     assert len(general) >= 180
     for row in found:
-        name = row["operator"].partition("(")[0]
-        assert row["representation"]
-        assert (name in general) == (" in test_" not in row["eops"]), name
+        assert (ROOT / row["definition"]).is_file() is bool(row["definition"]), row["operator"]
+        if row["status"] == "verified":
+            one_test = (row["domain"], row["operator"]) not in general
+            assert one_test is (" in " in row["cases"] and not row["flops"]), row["operator"]
+
+
+WIDEST, MOST_LINES = 160, 8
+
+
+@pytest.mark.parametrize("name", ["table3", "table4", "catalogue"])
+def test_a_table_for_readers_fits_a_screen(name: str) -> None:
+    """As wide as its widest cells beside each other, without the addresses of links."""
+    text = (REPORTS / f"{name}.md").read_text("utf-8")
+    lines = [line for line in text.splitlines() if line.startswith("|") and not line.startswith("| ---")]
+    cells = [[cell.strip().split("<br>") for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
+    assert max(len(cell) for row in cells for cell in row) <= MOST_LINES
+    shown = [
+        [max(len(re.sub(r"\]\(.*?\)|[`\\[]", "", part)) for part in cell) for cell in row] for row in cells
+    ]
+    assert sum(map(max, zip(*shown, strict=True))) <= WIDEST
+
+
+def test_links_of_the_reports_lead_somewhere() -> None:
+    for path in REPORTS.glob("*.md"):
+        for address in set(re.findall(r"\]\(([^)#:]+)\)", path.read_text("utf-8"))):
+            assert (REPORTS / address).exists(), f"{path.name}: {address}"
 
 
 def test_points_that_cannot_differ_are_counted_apart() -> None:

@@ -24,6 +24,7 @@ from tolcost.show.document import (
     Form,
     Heading,
     Lines,
+    Link,
     Remark,
     ReportTable,
     Section,
@@ -192,8 +193,8 @@ def _cell(cell: Cell) -> str:
             return ""
         case str():
             return visible(cell)
-        case Code(text=code):
-            return visible(code)
+        case Code(text=text) | Link(text=text):
+            return visible(text)
         case Bar(value=value, most=most):
             return bar(value, most)
         case _:

@@ -14,14 +14,13 @@ from msgspec import Struct
 from tolcost.algebra import evaluate
 from tolcost.apps.paper.catalogue import (
     beyond_table,
-    catalogue_table,
     forms_table,
     primitives_table,
     representative,
     standing_counts,
     theorem_table,
 )
-from tolcost.apps.paper.general_table import evidence_table, four_column_tables, verified_with_forms
+from tolcost.apps.paper.general_table import catalogue_table, evidence_table, verified_with_forms
 from tolcost.apps.paper.judge import FormVerdict, Judged, ValueVerdict, judge
 from tolcost.apps.paper.paper_table import definition_command, paper_table
 from tolcost.apps.paper.peers import (
@@ -35,11 +34,13 @@ from tolcost.apps.paper.peers import (
     read_general,
     read_peers,
     read_reasons,
+    read_recorded,
     several_functions,
     spread,
 )
 from tolcost.apps.paper.readings import errata_table, paper_rows
 from tolcost.apps.paper.recorded import gpu_charts, gpu_table, league_table, polybench_table, who_counts_table
+from tolcost.apps.paper.tables_3_and_4 import paper_tables
 from tolcost.catalogue.cases import Case, load_cases
 from tolcost.catalogue.conformance import Report
 from tolcost.catalogue.listing import Entry, ProgramLibrary, entries, library_names, read_library
@@ -68,18 +69,20 @@ class Reports(Struct, frozen=True):
 def build_reports(folder: Path, library: Library) -> Reports:
     """Make every report; ``folder`` has the evidence in ``data/``."""
     conformance, peers, reasons = read_conformance(folder), read_peers(folder), read_reasons(folder)
-    general = read_general(folder)
-    listed = tuple(entry for entry in entries(library) if entry.domain in FOLDER_OF_DOMAIN)
+    general, recorded = read_general(folder), read_recorded(folder)
+    known = entries(library)
+    listed = tuple(entry for entry in known if entry.domain in FOLDER_OF_DOMAIN)
+    further = tuple(entry for entry in known if entry.domain == recorded.domain)
     judged = judge_all(library)
     found = points(peers, library)
     tables = (
-        *four_column_tables(judged, listed, general, conformance, found, library),
+        *paper_tables(judged),
         paper_table(judged),
         evidence_table(listed, general, conformance),
         answer_table(found),
         operators_table(found, reasons),
         peers_table(found),
-        catalogue_table(listed, conformance),
+        catalogue_table((*listed, *further), general, conformance, recorded, found, library),
         primitives_table(listed, library, conformance),
         beyond_table(listed, conformance),
         theorem_table(listed, library, conformance),

@@ -246,6 +246,8 @@ def _answer_row(kind: str, group: Sequence[Measured]) -> tuple[Cell, ...]:
 
 
 PEERS = "data/peers.csv"
+RECORDED = "data/recorded.json"
+RECORDED_COMMAND = "make conformance"
 REASONS = "data/reasons.toml"
 PEERS_COMMAND = "make peers"
 CONFORMANCE_MADE, PEERS_MADE = "make conformance report", "make peers report"
@@ -262,6 +264,11 @@ class Reasons(Struct, frozen=True):
 def read_conformance(reports: Path) -> Report:
     """Read the stored outcome of ``tolcost verify``."""
     return conformance_of(_read(reports / CONFORMANCE, CONFORMANCE_COMMAND))
+
+
+def read_recorded(reports: Path) -> Report:
+    """Read the stored outcome of the cases that were recorded of onnxruntime."""
+    return conformance_of(_read(reports / RECORDED, RECORDED_COMMAND))
 
 
 def read_general(reports: Path) -> GeneralForms:
