@@ -6,6 +6,7 @@
 #   make conformance  reports/data/conformance.json, recorded.json: node tests of ONNX and cases of onnxruntime (minutes)
 #   make general      reports/data/general.json: general forms of all operators (minutes)
 #   make peers        reports/data/peers.csv and witnesses.csv: counts of XLA, onnx-tool and onnxsim
+#   make flop-counter reports/data/flop_counter.csv: counts of PyTorch's FlopCounterMode
 #   make corpus       tests/models/corpus: small models exported anew, run with onnxruntime, without weights (an hour)
 #
 # Reports that `make report` does not write:
@@ -36,7 +37,7 @@ ZOO := $(VENV)-models
 BENCH := $(VENV)-bench
 PIP := -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
 
-.PHONY: schemes conformance general peers corpus
+.PHONY: schemes conformance general peers flop-counter corpus
 .PHONY: theorem referee alternatives hardware sympy tpch models mutants
 .PHONY: soak bench fleet fresh torch
 
@@ -57,6 +58,9 @@ general: $(VENV)/run.stamp
 
 peers: $(PEERS)/stamp
 	JAX_PLATFORMS=cpu PYTHONPATH=tools/benchmarks $(PEERS)/bin/python -m peers reports/data/peers.csv reports/data/witnesses.csv
+
+flop-counter: $(TORCH)/stamp
+	PYTHONPATH=tools/benchmarks $(TORCH)/bin/python -m peers.with_torch reports/data/flop_counter.csv
 
 # Models that are in build/corpus or in the corpus already are kept.
 corpus: $(ZOO)/stamp

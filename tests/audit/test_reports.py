@@ -153,7 +153,7 @@ def test_the_catalogue_has_every_verified_operator_with_its_form_at_every_rank()
 WIDEST, MOST_LINES = 160, 8
 
 
-@pytest.mark.parametrize("name", ["table3", "table4", "catalogue"])
+@pytest.mark.parametrize("name", ["table3", "table4", "catalogue", "evidence", "agreement"])
 def test_a_table_for_readers_fits_a_screen(name: str) -> None:
     """As wide as its widest cells beside each other, without the addresses of links."""
     text = (REPORTS / f"{name}.md").read_text("utf-8")
@@ -164,6 +164,45 @@ def test_a_table_for_readers_fits_a_screen(name: str) -> None:
         [max(len(re.sub(r"\]\(.*?\)|[`\\[]", "", part)) for part in cell) for cell in row] for row in cells
     ]
     assert sum(map(max, zip(*shown, strict=True))) <= WIDEST
+
+
+def test_every_row_has_each_independent_count_or_a_word_that_says_why_not() -> None:
+    found = rows("evidence")
+    assert [row["operator"] for row in found] == [row.operator for row in paper_rows()]
+    for row in found:
+        for tool in ("xla", "h200", "torch"):
+            assert re.fullmatch(r"[\d.]+( to [\d.]+)?|[a-z]+ [a-z0]+|random", row[tool]), row["operator"]
+        assert row["why"] or row["band"] in ("equal", "nothing to count", "not counted"), row["operator"]
+
+
+def test_how_many_rows_are_how_far_is_counted_from_the_rows() -> None:
+    bands = Counter(row["band"] for row in rows("evidence"))
+    (told,) = (r for r in rows("agreement") if (r["count"], r["tool"]) == ("EOPs, derived", "XLA"))
+    for name in ("nothing to count", "equal", "within 5 %", "within 25 %", "more"):
+        assert int(told[name.replace(" %", "").replace(" ", "_")]) == bands[name]
+    for row in rows("agreement"):
+        parts = (row[name] for name in ("nothing_to_count", "equal", "within_5", "within_25", "more"))
+        assert sum(map(int, parts)) == int(row["rows"])
+    near = int(told["equal"]) + int(told["within_5"])
+    something = int(told["rows"]) - int(told["nothing_to_count"])
+    summary = (REPORTS / "summary.md").read_text("utf-8")
+    assert f"Of the {something} rows for which XLA counts something" in summary
+    assert f"within 5 % of its compiled count in {near} " in summary
+
+
+def test_executed_operations_are_those_that_the_gpus_counters_say() -> None:
+    """Worked out again for one operator from the recorded files: an FMA is two operations."""
+    data = REPORTS / "data" / "h200"
+    with (data / "counters.csv").open() as kernels, (data / "counts.csv").open() as counts:
+        float32 = [row for row in csv.DictReader(counts) if row["type"] == "float32"]
+        eops = {(row["name"], row["size"]): int(row["eops"]) for row in float32}
+        ratios = {
+            (int(row["fp32"]) + int(row["ffma"])) / eops[row["name"], row["size"]]
+            for row in csv.DictReader(kernels)
+            if row["name"] == "Relu" and row["type"] == "float32"
+        }
+    (row,) = (row for row in rows("evidence") if row["operator"] == "Relu")
+    assert {float(row["h200"])} == ratios == {2.0}
 
 
 def test_links_of_the_reports_lead_somewhere() -> None:
@@ -312,7 +351,7 @@ def test_every_part_of_the_page_says_how_its_figures_are_made() -> None:
     for section in sections:
         words = 'id="live-command"' if section.startswith('id="live"') else "Made by <code>"
         assert words in section, section[:40]
-    assert page.count("<figure>") == page.count("</figcaption><svg ") == 6
+    assert page.count("<figure>") == page.count("</figcaption><svg ") == 7
 
 
 def test_a_report_ends_with_something_to_see() -> None:

@@ -53,7 +53,7 @@ def _table(part: int, judged: Sequence[Judged]) -> ReportTable:
         "on all of ONNX's node tests that the signature admits, and a corrected one elsewhere (see note). "
         "FLOPs and EOPs are derived from it: EOPs count every function applied to data, and FLOPs weigh "
         "arithmetic and elementary functions with 1, comparisons and choices with 0, so that the two differ "
-        "by the weights alone. Counts by other tools are in [ratios.md](ratios.md). *Verdict*: the row "
+        "by the weights alone. Counts by other tools are in [evidence.md](evidence.md). *Verdict*: the row "
         "*holds* if its program is right and costs what is printed; it is *miscounted* if only the printed "
         "EOPs are not the cost of the program, *miswritten* if only the program needs a correction, and "
         "*wrong* if both are so. What was run is in [paper.md](paper.md), operators at every rank are in "
