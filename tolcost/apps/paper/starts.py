@@ -121,7 +121,7 @@ class _Rewriting:
         """Return the application of the same associative function, at the same place, that a node goes on."""
         if not isinstance(node, Lambda) or not FUNCTIONS[node.function].associative:
             return None
-        before = resolve_name(node.args[0], self._bound)
+        before = self._through(node.args[0])
         same = (
             isinstance(before, Lambda)
             and node.charge == before.charge == "data"
@@ -136,11 +136,24 @@ class _Rewriting:
         start = _after_neutral(node, start) if self._start == "neutral element" else start
         return with_operands(node, (start, element))
 
-    def _is_neutral(self, start: Node, step: Lambda) -> bool:
-        """Whether a start is the neutral element of a function, and so no term."""
-        found = resolve_name(start, self._bound)
+    def _through(self, node: Node) -> Node | Poly:
+        """Follow names and changes of space, and from a member of a ToL to what it is computed by."""
+        found = self._plain(node)
+        if isinstance(found, ir.Member):
+            tol = self._plain(found.tol)
+            if isinstance(tol, ir.Build) and len(found.at) == len(tol.coords):
+                return self._plain(tol.body.result)
+        return found
+
+    def _plain(self, node: Node) -> Node | Poly:
+        found = resolve_name(node, self._bound)
         while isinstance(found, ir.Convert):
             found = resolve_name(found.value, self._bound)
+        return found
+
+    def _is_neutral(self, start: Node, step: Lambda) -> bool:
+        """Whether a start is the neutral element of a function, and so no term."""
+        found = self._through(start)
         if not isinstance(found, Number):
             return False
         value = found.value.constant if isinstance(found.value, Poly) else found.value

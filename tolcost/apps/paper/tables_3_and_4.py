@@ -7,27 +7,29 @@ correction.  Both counts are derived from it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import Literal, TypeAlias
 
 from tolcost.apps.paper.general_table import body_of
 from tolcost.apps.paper.judge import Judged
 from tolcost.cost import Analysis
 from tolcost.diagnostics import Source
-from tolcost.show.document import Cell, Code, Column, Link, ReportTable, Verdict
+from tolcost.show.document import Cell, Code, Column, Link, ReportTable, Verdict, text_of
 from tolcost.show.tables import broken
 
-_PROGRAM, _FORM = 54, 17
+_PROGRAM, _FORM = 48, 17
 _MOST_LINES = 8
 """A program with more lines than this is shown by a link."""
 
 COLUMNS = (
-    Column("operator", "Operator", "code", width=21),
+    Column("operator", "Operator", "code", width=20),
     Column("representation", "Representation", "code", width=_PROGRAM),
     Column("flops", "FLOPs by weights", "form", width=_FORM),
     Column("eops", "EOPs", "form", width=_FORM),
     Column("flops_printed", "FLOPs, printed", "code", width=_FORM),
     Column("eops_printed", "EOPs, printed", "code", width=_FORM),
     Column("verdict", "verdict"),
+    Column("other_start", "other start"),
     Column("note", "note", "number"),
     Column("program", "the whole program", "code", shown=False),
     Column("file", "its file", shown=False),
@@ -41,32 +43,44 @@ _GOOD: dict[RowVerdict, bool | None] = {
 }  # fmt: skip
 
 
-def paper_tables(judged: Sequence[Judged]) -> tuple[ReportTable, ...]:
-    """Make Tables 3 and 4 with exactly the paper's rows, in its order."""
-    return tuple(_table(part, [one for one in judged if one.row.part == part]) for part in _NUMBER_OF_PART)
+def paper_tables(judged: Sequence[Judged], first: Sequence[Judged]) -> tuple[ReportTable, ...]:
+    """Make Tables 3 and 4 with exactly the paper's rows, in its order.
+
+    ``first`` are the same rows with every sum started at its first term.
+    """
+    pairs = list(zip(judged, first, strict=True))
+    return tuple(
+        _table(part, [pair for pair in pairs if pair[0].row.part == part]) for part in _NUMBER_OF_PART
+    )
 
 
-def _table(part: int, judged: Sequence[Judged]) -> ReportTable:
+def _table(part: int, pairs: Sequence[tuple[Judged, Judged]]) -> ReportTable:
     number = _NUMBER_OF_PART[part]
     about = (
         f"The rows of the paper's Table {number}. The representation is the paper's program if it is right "
         "on all of ONNX's node tests that the signature admits, and a corrected one elsewhere (see note). "
         "FLOPs and EOPs are derived from it: EOPs count every function applied to data, and FLOPs weigh "
-        "arithmetic and elementary functions with 1, comparisons and choices with 0, so that the two differ "
-        "by the weights alone. Counts by other tools are in [evidence.md](evidence.md). *Verdict*: the row "
-        "*holds* if its program is right and costs what is printed; it is *miscounted* if only the printed "
-        "EOPs are not the cost of the program, *miswritten* if only the program needs a correction, and "
-        "*wrong* if both are so. What was run is in [paper.md](paper.md), operators at every rank are in "
-        "[catalogue.md](catalogue.md)."
+        "arithmetic and elementary functions with 1, comparisons and choices with 0, so that the two "
+        "differ by the weights alone. Counts by other tools are in [evidence.md](evidence.md). *Verdict*: "
+        "the row *holds* if its program is right and costs what is printed; it is *miscounted* if only the "
+        "printed EOPs are not the cost of the program, *miswritten* if only the program needs a "
+        "correction, and *wrong* if both are so. A sum of n terms starts at the neutral element and costs "
+        "n; *other start* is the verdict where it changes if every sum starts at its first term and costs "
+        "n - 1 ([starts.md](starts.md)). What was run is in [paper.md](paper.md), operators at every rank "
+        "are in [catalogue.md](catalogue.md)."
     )
-    noted = [one for one in judged if note_of(one)]
-    rows = tuple(_row(one, noted.index(one) + 1 if one in noted else None) for one in judged)
+    found = [note_of(*pair) for pair in pairs]
+    numbers = accumulate(map(bool, found))
+    rows = tuple(
+        _row(*pair, number if note else None)
+        for pair, note, number in zip(pairs, found, numbers, strict=True)
+    )
     title = f"Table {number}: ONNX operators in ToLang, part {part} of 2"
-    notes = tuple(note_of(one) for one in noted)
+    notes = tuple(filter(None, found))
     return ReportTable(COLUMNS, rows, f"table{number}", title, about, "tolcost report", notes=notes)
 
 
-def _row(found: Judged, note: int | None) -> tuple[Cell, ...]:
+def _row(found: Judged, first: Judged, note: int | None) -> tuple[Cell, ...]:
     source, analysis = shown_program(found)
     row, body, verdict = found.row, body_of(source), row_verdict(found)
     lines = sum(len(broken(line, _PROGRAM)) for line in body.split("\n"))
@@ -78,6 +92,7 @@ def _row(found: Judged, note: int | None) -> tuple[Cell, ...]:
         Code(row.flops),
         Code(row.eops),
         Verdict(verdict, _GOOD[verdict]),
+        "" if row_verdict(first) == verdict else row_verdict(first),
         note,
         Code(body),
         source.name,
@@ -99,12 +114,12 @@ def row_verdict(found: Judged) -> RowVerdict:
     return "miswritten" if found.corrected.equal else "wrong"
 
 
-def note_of(found: Judged) -> tuple[Cell, ...]:
+def note_of(found: Judged, first: Judged) -> tuple[Cell, ...]:
     """Return the note of a row: what is wrong with the print, and why a definition costs something else."""
-    return tuple(_sentences(found))
+    return tuple(_sentences(found, first))
 
 
-def _sentences(found: Judged) -> Iterator[Cell]:
+def _sentences(found: Judged, first: Judged) -> Iterator[Cell]:
     row = found.row
     if not found.holds_up and row.why:
         yield Link("The print:", f"../{row.printed.name}") if row.printed else "The print:"
@@ -114,3 +129,7 @@ def _sentences(found: Judged) -> Iterator[Cell]:
         yield Code(found.reading.repaired)
     if row.definition:
         yield row.definition
+    other = shown_program(first)[1].eops
+    if text_of(other) != text_of(shown_program(found)[1].eops):
+        yield "Started at the first term, EOPs are"
+        yield Code(text_of(other))
