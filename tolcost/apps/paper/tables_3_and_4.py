@@ -17,7 +17,7 @@ from tolcost.diagnostics import Source
 from tolcost.show.document import Cell, Code, Column, Link, ReportTable, Verdict, text_of
 from tolcost.show.tables import broken
 
-_PROGRAM, _FORM = 48, 17
+_PROGRAM, _FORM = 58, 17
 _MOST_LINES = 8
 """A program with more lines than this is shown by a link."""
 
@@ -29,7 +29,7 @@ COLUMNS = (
     Column("flops_printed", "FLOPs, printed", "code", width=_FORM),
     Column("eops_printed", "EOPs, printed", "code", width=_FORM),
     Column("verdict", "verdict"),
-    Column("other_start", "other start"),
+    Column("other_start", "other start", printed=False),
     Column("note", "note", "number"),
     Column("program", "the whole program", "code", shown=False),
     Column("file", "its file", shown=False),
@@ -65,9 +65,9 @@ def _table(part: int, pairs: Sequence[tuple[Judged, Judged]]) -> ReportTable:
         "the row *holds* if its program is right and costs what is printed; it is *miscounted* if only the "
         "printed EOPs are not the cost of the program, *miswritten* if only the program needs a "
         "correction, and *wrong* if both are so. A sum of n terms starts at the neutral element and costs "
-        "n; *other start* is the verdict where it changes if every sum starts at its first term and costs "
-        "n - 1 ([starts.md](starts.md)). What was run is in [paper.md](paper.md), operators at every rank "
-        "are in [catalogue.md](catalogue.md)."
+        "n; a note has the count and the verdict that change if every sum starts at its first term and "
+        "costs n - 1 (see [starts.md](starts.md)). What was run is in [paper.md](paper.md), operators at "
+        "every rank are in [catalogue.md](catalogue.md)."
     )
     found = [note_of(*pair) for pair in pairs]
     numbers = accumulate(map(bool, found))
@@ -131,5 +131,11 @@ def _sentences(found: Judged, first: Judged) -> Iterator[Cell]:
         yield row.definition
     other = shown_program(first)[1].eops
     if text_of(other) != text_of(shown_program(found)[1].eops):
-        yield "Started at the first term, EOPs are"
+        yield "Started at its first term, it costs"
         yield Code(text_of(other))
+    if row_verdict(first) != row_verdict(found):
+        yield f"and the row {_judged(row_verdict(first))}."
+
+
+def _judged(verdict: RowVerdict) -> str:
+    return verdict if verdict == "holds" else f"is {verdict}"
