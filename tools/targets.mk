@@ -3,10 +3,11 @@
 # Stored data, read by tests, reports and tolcost itself:
 #
 #   make schemes      specs/schemes and specs/types, made from the definitions and from onnx; MODELS=... adds their patterns
-#   make conformance  reports/data/conformance.json: ONNX's node tests through the definitions (minutes)
+#   make conformance  reports/data/conformance.json, recorded.json: node tests of ONNX and cases of onnxruntime (minutes)
 #   make general      reports/data/general.json: general forms of all operators (minutes)
 #   make peers        reports/data/peers.csv and witnesses.csv: counts of XLA, onnx-tool and onnxsim
 #   make other-tools  reports/data/other_tools.csv: what fvcore, thop and others count of a BERT, for README's table
+#   make flop-counter reports/data/flop_counter.csv: counts of PyTorch's FlopCounterMode
 #   make corpus       tests/models/corpus: small models exported anew, run with onnxruntime, without weights (an hour)
 #
 # Reports that `make report` does not write:
@@ -44,7 +45,7 @@ RELEASE := $(VENV)-release
 OTHER := $(VENV)-other-tools
 PIP := -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
 
-.PHONY: schemes conformance general peers other-tools corpus
+.PHONY: schemes conformance general peers other-tools flop-counter corpus
 .PHONY: theorem referee alternatives hardware sympy tpch models mutants
 .PHONY: soak bench fleet fresh release torch
 
@@ -58,6 +59,7 @@ schemes: $(VENV)/dev.stamp
 # Exit code 1 means that a test fails; the file records which.
 conformance: $(VENV)/run.stamp
 	$(BIN)/tolcost verify --atoms 100000 --format json --output reports/data/conformance.json || test $$? = 1
+	$(BIN)/python -m tools.catalogue.store_recorded
 
 general: $(VENV)/run.stamp
 	$(BIN)/tolcost verify --general --format json --output reports/data/general.json
@@ -67,6 +69,9 @@ peers: $(PEERS)/stamp
 
 other-tools: $(OTHER)/stamp
 	$(OTHER)/bin/python -m tools.other_tools
+
+flop-counter: $(TORCH)/stamp
+	PYTHONPATH=tools/benchmarks $(TORCH)/bin/python -m peers.with_torch reports/data/flop_counter.csv
 
 # Models that are in build/corpus or in the corpus already are kept.
 corpus: $(ZOO)/stamp

@@ -42,7 +42,7 @@ def test_it_loads_without_a_complaint_and_without_other_files(page: Browser) -> 
     assert page.complaints() == []
     assert page.run("return performance.getEntriesByType('resource').length") == 0
     assert page.run("return document.querySelectorAll('math').length") > 100
-    assert page.run("return document.querySelectorAll('figure svg').length") == 6
+    assert page.run("return document.querySelectorAll('figure svg').length") == 7
 
 
 def test_a_click_sorts_and_another_one_reverses(page: Browser) -> None:

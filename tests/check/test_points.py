@@ -49,7 +49,7 @@ def test_the_table_says_what_changed_by_how_much_and_why(changed: Project) -> No
     ]  # fmt: skip
     assert found["`old.tol`", ""][0] == "gone"
     assert (
-        "- `eops <= 64*s` of `loop.tol`: **exceeded only if s \\> 64**; at s=100: 10,000, allowed 6,400"
+        "- `eops <= 64*s` of `loop.tol`: **exceeded only if s \\> 64**; at s=1024: 1,048,576, allowed 65,536"
         in text
     )
     assert "| `loop.tol` | eops | `64*s` | `s**2` | `s*(s - 64)` |" in text

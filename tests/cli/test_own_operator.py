@@ -9,11 +9,13 @@ import pytest
 from msgspec import Struct
 from onnx import TensorProto, helper, save
 
-from tolcost.apps.paper.catalogue import catalogue_table
+from tolcost.apps.paper.general_table import catalogue_table
 from tolcost.catalogue.conformance import Report
+from tolcost.catalogue.general.record import GeneralForms
 from tolcost.catalogue.listing import entries
 from tolcost.catalogue.specs import open_library
 from tolcost.cli import run
+from tolcost.show.document import plain
 
 DOMAIN = "com.example"
 TIMES = "# Every element times a factor, and one more.\noperator Stretch\ntol X: R [...]\nattr by: R = 2\n"
@@ -141,10 +143,11 @@ def test_a_definition_that_replaces_one_is_held_to_its_tests(shell: Shell) -> No
 
 
 def test_report(shell: Shell) -> None:
-    table = catalogue_table(entries(open_library(["own"])), Report("1", ()))
-    (row,) = (row for row in table.rows if row[0] == "Stretch")
+    library, nothing = open_library(["own"]), Report("1", ())
+    table = catalogue_table(entries(library), GeneralForms("1", ()), nothing, nothing, (), library)
+    (row,) = (row for row in table.rows if plain(row[0]) == "Stretch")
     assert DOMAIN in row
-    assert "defined, without a test in onnx" in row
+    assert "untested" in row
 
 
 def test_format(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:

@@ -48,7 +48,7 @@ def _conformance(record: Mapping[str, Any]) -> Report:
     broken = next((one for one in results if one.status == "crash"), None)
     if broken is not None:
         raise ValueError(f"in that run tolcost itself failed: {broken.cause}")
-    return Report(str(record["onnx"]), results)
+    return Report(str(record["onnx"]), results, record.get("domain"))
 
 
 def _result(case: Mapping[str, Any]) -> Result:

@@ -328,6 +328,13 @@ class Code(Struct, frozen=True, eq=False):
     text: str
 
 
+class Link(Struct, frozen=True, eq=False):
+    """A text that leads to a file, by its path relative to the file that shows it."""
+
+    text: str
+    to: str
+
+
 class Bar(Struct, frozen=True, eq=False):
     """A bar for a value in relation to the largest value, on a logarithmic scale."""
 
@@ -374,7 +381,7 @@ class Remark(str):
         return made
 
 
-Cell: TypeAlias = str | Code | Bar | Form | None
+Cell: TypeAlias = str | Code | Link | Bar | Form | None
 
 
 class Column(Struct, frozen=True, eq=False):
@@ -386,7 +393,9 @@ class Column(Struct, frozen=True, eq=False):
     shown: bool = True
     """Whether people see the column; the CSV has every column."""
     printed: bool = True
-    """Whether the column is printed in LaTeX, where the width of a page is limited."""
+    """Whether Markdown has the column, where the width of a page is limited."""
+    width: int | None = None
+    """The longest line of code in Markdown: a longer one is broken."""
     drop: int = 0
     """Which column is left out where a terminal is too narrow: 1 is the first, 0 never."""
     is_name: bool = False
@@ -394,7 +403,10 @@ class Column(Struct, frozen=True, eq=False):
 
 
 class ReportTable(Struct, frozen=True, eq=False):
-    """A table, with an optional title, a text about it, and the command that produces its figures."""
+    """A table, with an optional title, a text about it, and the command that produces its figures.
+
+    Markdown gives each value of the column ``by`` a part of its own; ``notes`` are numbered below the table.
+    """
 
     columns: tuple[Column, ...]
     rows: Sequence[tuple[Cell, ...]]
@@ -402,6 +414,8 @@ class ReportTable(Struct, frozen=True, eq=False):
     title: str = ""
     about: str = ""
     command: str = ""
+    by: str = ""
+    notes: tuple[tuple[Cell, ...], ...] = ()
 
     @property
     def shown(self) -> tuple[tuple[int, Column], ...]:
@@ -500,7 +514,7 @@ def plain(cell: Cell) -> str:
             return ""
         case str():
             return cell
-        case Code(text=text):
+        case Code(text=text) | Link(text=text):
             return text
         case _:
             return text_of(cell)
@@ -512,6 +526,7 @@ def cell_text(
     code: Callable[[str], str],
     form: Callable[[Formula], str],
     grouped: bool = True,
+    link: Callable[[Link], str] = lambda link: link.text,
 ) -> str:
     """Write a cell with a format's functions for text, code and formulas; all formats share numbers."""
     match cell:
@@ -521,6 +536,8 @@ def cell_text(
             return text(cell)
         case Code(text=written):
             return code(written)
+        case Link():
+            return link(cell)
         case Fraction():
             return rounded(cell)
         case int():

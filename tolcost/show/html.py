@@ -23,6 +23,7 @@ from tolcost.show.document import (
     Code,
     Column,
     Json,
+    Link,
     ReportTable,
     Verdict,
     cut,
@@ -174,13 +175,15 @@ def _table_data(table: ReportTable) -> Mapping[str, object]:
         "command": table.command,
         "columns": [column for _, column in columns],
         "rows": [[_cell(row[n], column) for n, column in columns] for row in table.rows],
+        "notes": [Markup(" ".join(_shown(cell)[1] for cell in note)) for note in table.notes],
     }
 
 
 def _about(text: str) -> str:
-    """Convert our own text to HTML, with code between backquotes and emphasis between stars."""
+    """Convert our own text to HTML: code between backquotes, emphasis between stars, and links."""
     parts = re.split(r"`([^`]*)`", escape(text))
     parts[::2] = [re.sub(r"\*([^*]+)\*", r"<em>\1</em>", words) for words in parts[::2]]
+    parts[::2] = [re.sub(r"\[([^]]+)\]\(([^)]+)\)", r'<a href="\2">\1</a>', words) for words in parts[::2]]
     parts[1::2] = [f"<code>{code}</code>" for code in parts[1::2]]
     return "".join(parts)
 
@@ -201,6 +204,8 @@ def _shown(cell: Cell) -> tuple[str, str, str | None]:
         case Code(text=text):
             lines = "\n".join(visible(line) for line in text.split("\n"))
             return _wide("code", text), f"<pre>{escape(lines)}</pre>", None
+        case Link(text=text, to=to):
+            return "text", f'<a href="{escape(to)}">{escape(visible(text))}</a>', None
         case int():
             return "number", text_of(cell, grouped=True), str(cell)
         case Fraction():

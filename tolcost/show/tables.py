@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 
 from tolcost.diagnostics import visible
 from tolcost.show.document import (
@@ -21,6 +22,7 @@ from tolcost.show.document import (
     FigureList,
     Heading,
     Lines,
+    Link,
     ReportTable,
     Section,
     cell_text,
@@ -81,25 +83,58 @@ def _figures(found: FigureList) -> Iterator[str]:
 
 
 def _table(table: ReportTable) -> Iterator[str]:
-    columns = table.shown
     if table.title:
         yield from (f"## {markdown_text(table.title)}", "", table.about, "")
         yield from (f"Made by `{table.command}`.", "")
+    if table.by:
+        place = [column.key for column in table.columns].index(table.by)
+        for part, rows in groupby(table.rows, lambda row: plain(row[place])):
+            yield from (f"### {markdown_text(part)}", "", *_rows(table, rows), "")
+    else:
+        yield from _rows(table, table.rows)
+    if table.notes:
+        yield ""
+        for n, note in enumerate(table.notes, 1):
+            yield f"{n}. {' '.join(_markdown_cell(cell) for cell in note)}"
+
+
+def _rows(table: ReportTable, rows: Iterable[tuple[Cell, ...]]) -> Iterator[str]:
+    columns = [(n, column) for n, column in table.shown if column.printed and column.key != table.by]
     yield _line(column.title for _, column in columns)
     yield _line("---:" if column.kind == "number" else "---" for _, column in columns)
-    yield from (_line(_markdown_cell(row[n]) for n, _ in columns) for row in table.rows)
+    yield from (_line(_markdown_cell(row[n], column.width) for n, column in columns) for row in rows)
 
 
 def _line(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _markdown_cell(cell: Cell) -> str:
-    return cell_text(cell, markdown_text, _code_lines, lambda form: markdown_code(cut(text_of(form))))
+def _markdown_cell(cell: Cell, width: int | None = None) -> str:
+    def code(text: str) -> str:
+        lines = text.split("\n") if text else []
+        parts = [part for line in lines for part in broken(line, width)]
+        return "<br>".join(map(markdown_code, parts))
+
+    def link(found: Link) -> str:
+        return f"[{markdown_text(found.text)}]({found.to})"
+
+    return cell_text(cell, markdown_text, code, lambda form: code(cut(text_of(form))), link=link)
 
 
-def _code_lines(text: str) -> str:
-    return "<br>".join(markdown_code(line) for line in text.split("\n")) if text else ""
+def broken(line: str, width: int | None) -> list[str]:
+    """Break a line of code after a space or a comma or before an operator; its further lines are indented.
+
+    >>> broken("elem(i) = reduce(vec(i), add, 0) / k", 20)
+    ['elem(i) =', '  reduce(vec(i),', '  add, 0) / k']
+    """
+    if width is None or len(line) <= width:
+        return [line]
+    found = [""]
+    for part in re.split(r"(?<=[ ,])(?=[^ ,)])|(?<=[^*/ ])(?=[+*/])", line):
+        if found[-1].strip() and len(found[-1]) + len(part.rstrip()) > width:
+            found.append("  ")
+        found[-1] += part
+    return [part.rstrip() for part in found]
 
 
 def markdown_text(text: str) -> str:

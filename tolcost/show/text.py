@@ -29,6 +29,7 @@ from tolcost.show.document import (
     Formula,
     Heading,
     Lines,
+    Link,
     MoreNote,
     Remark,
     ReportTable,
@@ -299,7 +300,7 @@ def _piece(cell: Cell, column: Column, first: bool) -> FitCell:
             return FitCell(visible(cell), kept=visible(kept), style=YELLOW if kept else DIM)
         case ShortForm(text=usual, form=form):
             return _form_piece(form, visible(usual), BOLD * first)
-        case str() | Code():
+        case str() | Code() | Link():
             said = visible(plain(cell))
             role: CellRole = "number" if column.kind == "number" else "name" if is_name else "words"
             style = BOLD if first and not said.startswith(" ") else style_of(cell)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -14,19 +13,26 @@ from msgspec import Struct
 from tolcost.algebra import evaluate
 from tolcost.apps.paper.catalogue import (
     beyond_table,
-    catalogue_table,
     forms_table,
     primitives_table,
     representative,
     standing_counts,
     theorem_table,
 )
-from tolcost.apps.paper.general_table import evidence_table, four_column_tables, verified_with_forms
-from tolcost.apps.paper.judge import FormVerdict, Judged, ValueVerdict, judge
+from tolcost.apps.paper.evidence import (
+    FLOP_COUNTER,
+    agreement_chart,
+    agreement_table,
+    evidence_of_rows,
+    gather,
+    read_words,
+)
+from tolcost.apps.paper.evidence import MADE as EVIDENCE_MADE
+from tolcost.apps.paper.general_table import catalogue_table, evidence_table, verified_with_forms
+from tolcost.apps.paper.judge import Judged, judge
 from tolcost.apps.paper.paper_table import definition_command, paper_table
 from tolcost.apps.paper.peers import (
     PEERS_MADE,
-    Spread,
     answer_table,
     by_operator,
     operators_table,
@@ -35,11 +41,21 @@ from tolcost.apps.paper.peers import (
     read_general,
     read_peers,
     read_reasons,
-    several_functions,
-    spread,
+    read_recorded,
 )
 from tolcost.apps.paper.readings import errata_table, paper_rows
 from tolcost.apps.paper.recorded import gpu_charts, gpu_table, league_table, polybench_table, who_counts_table
+from tolcost.apps.paper.starts import STARTS
+from tolcost.apps.paper.starts_table import FIRST, judge_under, starts_table, totals_table
+from tolcost.apps.paper.story import (
+    AuditFigures,
+    conclusion,
+    index,
+    key_figures,
+    paper_figures,
+    summary_text,
+)
+from tolcost.apps.paper.tables_3_and_4 import paper_tables
 from tolcost.catalogue.cases import Case, load_cases
 from tolcost.catalogue.conformance import Report
 from tolcost.catalogue.listing import Entry, ProgramLibrary, entries, library_names, read_library
@@ -47,7 +63,7 @@ from tolcost.catalogue.specs import FOLDER_OF_DOMAIN, Library
 from tolcost.platform import specs_root
 from tolcost.result.catalogue_page import CostedProgram, costed
 from tolcost.result.instances import OperatorInstance, analyse_instance
-from tolcost.result.other_counts import COMPILED, WRITTEN, Measured, points
+from tolcost.result.other_counts import COMPILED, Measured, points
 from tolcost.show.document import Cell, Code, Column, ReportTable
 from tolcost.show.html import Chart, LiveForm, html_page
 from tolcost.show.svg import Dot, Scale, curves, scatter, strip
@@ -58,28 +74,36 @@ _COMMAND = "tolcost report"
 
 
 class Reports(Struct, frozen=True):
-    """The files by name, relative to ``reports/``, the figures for the README, and its main figures."""
+    """The files by name, relative to ``reports/``, the conclusion for the README, and the main figures."""
 
     files: dict[str, str]
-    summary: str
+    conclusion: str
     figures: Sequence[tuple[str, str]]
 
 
 def build_reports(folder: Path, library: Library) -> Reports:
     """Make every report; ``folder`` has the evidence in ``data/``."""
     conformance, peers, reasons = read_conformance(folder), read_peers(folder), read_reasons(folder)
-    general = read_general(folder)
-    listed = tuple(entry for entry in entries(library) if entry.domain in FOLDER_OF_DOMAIN)
+    general, recorded = read_general(folder), read_recorded(folder)
+    known = entries(library)
+    listed = tuple(entry for entry in known if entry.domain in FOLDER_OF_DOMAIN)
+    further = tuple(entry for entry in known if entry.domain == recorded.domain)
     judged = judge_all(library)
     found = points(peers, library)
+    under = {start: judge_under(start, judged, library) for start in STARTS}
+    torch = points(read_peers(folder, FLOP_COUNTER, "make flop-counter"), library)
+    evidence = gather(judged, folder, found, torch, library)
     tables = (
-        *four_column_tables(judged, listed, general, conformance, found, library),
+        *paper_tables(judged, under[FIRST]),
+        starts_table(judged, under),
+        evidence_of_rows(judged, evidence, read_words(folder)),
+        agreement_table(evidence),
         paper_table(judged),
         evidence_table(listed, general, conformance),
         answer_table(found),
         operators_table(found, reasons),
         peers_table(found),
-        catalogue_table(listed, conformance),
+        catalogue_table((*listed, *further), general, conformance, recorded, found, library),
         primitives_table(listed, library, conformance),
         beyond_table(listed, conformance),
         theorem_table(listed, library, conformance),
@@ -89,6 +113,12 @@ def build_reports(folder: Path, library: Library) -> Reports:
         errata_table(),
     )
     charts = (
+        Chart(
+            "agreement",
+            "Independent counts over EOPs, row by row of the paper.",
+            EVIDENCE_MADE,
+            agreement_chart(evidence),
+        ),
         Chart(
             "ratios",
             "EOPs over XLA's compiled count, for the operators where they differ.",
@@ -100,7 +130,7 @@ def build_reports(folder: Path, library: Library) -> Reports:
     )
     standing = standing_counts(listed, conformance)
     _, with_forms = verified_with_forms(listed, general, conformance)
-    figures = paper_figures(judged, standing, len(with_forms), conformance, found)
+    figures = paper_figures(judged, standing, len(with_forms), conformance, found, evidence, under[FIRST])
     summary = summary_text(figures)
     shown = key_figures(figures)
     page = html_page(
@@ -112,8 +142,9 @@ def build_reports(folder: Path, library: Library) -> Reports:
         charts=(*charts, *gpu_charts(folder)),
         forms=tuple(_forms(judged, listed, conformance)),
     )
-    files = dict(_files(tables, forms_table(conformance), charts, page, summary))
-    return Reports(files, summary, shown)
+    files = dict(_files(figures, tables, forms_table(conformance), charts, page, summary))
+    files["starts.md"] = markdown((totals_table(judged, under), starts_table(judged, under)))
+    return Reports(files, f"{conclusion(figures)}\n", shown)
 
 
 def judge_all(library: Library) -> tuple[Judged, ...]:
@@ -141,7 +172,12 @@ def _forms(judged: Sequence[Judged], listed: Sequence[Entry], conformance: Repor
 
 
 def _files(
-    tables: Sequence[ReportTable], forms: ReportTable, charts: Sequence[Chart], page: str, summary: str
+    figures: AuditFigures,
+    tables: Sequence[ReportTable],
+    forms: ReportTable,
+    charts: Sequence[Chart],
+    page: str,
+    summary: str,
 ) -> Iterator[tuple[str, str]]:
     for table in (*tables, forms):
         yield f"{table.name}.csv", csv_text(table)
@@ -152,174 +188,12 @@ def _files(
     yield f"{models.name}.csv", csv_text(programs)
     yield f"{models.name}.md", markdown((models, programs))
     yield "summary.md", f"# Summary\n\n{summary}\nMade by `{_COMMAND}`.\n"
-    yield "README.md", _index(tables, forms, charts)
+    yield "README.md", index(figures, tables, forms, charts)
     yield "report.html", page
-
-
-_OTHERS = (
-    ("hardware", "EOPs against a GPU", "make hardware"),
-    ("referee", "Published cost formulas, judged", "make referee"),
-    ("witnesses", "Who counts what", "make peers referee"),
-    ("alternatives", "Other algorithms for operators", "make alternatives"),
-    ("models", "Models of packages, exporters and converters", "make models"),
-    ("sympy", "Closed forms derived again by sympy", "make sympy"),
-    ("tpch", "TPC-H beside DuckDB", "make tpch"),
-    ("mutants", "Definitions and code broken on purpose", "make mutants"),
-    ("soak", "Random programs and other campaigns", "make soak"),
-    ("fresh", "Installation in empty environments", "make fresh"),
-    ("site", "The playground, timed", "make site-test"),
-)
-"""Reports that ``tolcost report`` does not write: the file, its subject, and the command."""
-
-
-def _index(tables: Sequence[ReportTable], forms: ReportTable, charts: Sequence[Chart]) -> str:
-    lines = [
-        "# Reports",
-        "",
-        "Written by `tolcost report` (`make report`); do not edit. Every table is Markdown and CSV, and "
-        "the pictures are in `charts/`. `data/` holds the evidence that takes long to make, needs other "
-        "tools or is written by hand.",
-        "",
-        "- [report.html](report.html): everything on one page, with sorting, filtering and live closed forms",
-        "- [summary.md](summary.md): the figures and the conclusion",
-        "- [models_of_computation.md](models_of_computation.md): the paper's Table 1 as programs that run",
-        "",
-        "Other commands write these:",
-        "",
-        "| report | made by |",
-        "| --- | --- |",
-        *(f"| [{about}]({name}.md) | `{command}` |" for name, about, command in _OTHERS),
-        "",
-        "| table | Markdown | CSV | made by |",
-        "| --- | --- | --- | --- |",
-    ]
-    lines += [
-        f"| {table.title} | [md]({table.name}.md) | [csv]({table.name}.csv) | `{table.command}` |"
-        for table in (*tables, forms)
-    ]
-    lines += ["", *(f"![{chart.caption}](charts/{chart.name}.svg)\n" for chart in charts)]
-    return "\n".join(lines)
 
 
 START, END = "<!-- figures: start -->", "<!-- figures: end -->"
 """``tolcost report`` replaces the text between these marks in the README."""
-
-
-class AuditFigures(Struct, frozen=True):
-    """The counts that the texts below consist of."""
-
-    forms: Counter[FormVerdict]
-    values: Counter[ValueVerdict]
-    hold_up: int
-    tests_run: int
-    tests_right: int
-    formulas_broken: int
-    equal_own: int
-    with_own: int
-    equal_corrected: int
-    equal_verified: int
-    standing: Mapping[str, int]
-    general: int
-    tests_passed: int
-    tests: int
-    compiled: Spread
-    telling: Spread
-    written: Spread
-    operators_counted: int
-
-
-def paper_figures(
-    judged: Sequence[Judged],
-    standing: Mapping[str, int],
-    general: int,
-    conformance: Report,
-    points: Sequence[Measured],
-) -> AuditFigures:
-    """Count everything that the summary mentions."""
-    tests = conformance.figures()
-    outcomes = [outcome for found in judged for outcome in found.trials.on_tests]
-    return AuditFigures(
-        forms=Counter(found.form for found in judged),
-        values=Counter(found.value for found in judged),
-        hold_up=sum(found.holds_up for found in judged),
-        tests_run=len(outcomes),
-        tests_right=sum(outcome.status == "same" for outcome in outcomes),
-        formulas_broken=sum(found.reading.problem is not None for found in judged),
-        equal_own=sum(found.own is not None and found.own.equal for found in judged),
-        with_own=sum(found.own is not None for found in judged),
-        equal_corrected=sum(found.corrected.equal for found in judged),
-        equal_verified=sum(found.by_definition is not None and found.by_definition.equal for found in judged),
-        standing=standing,
-        general=general,
-        tests_passed=tests["pass"],
-        tests=tests["pass"] + tests["fail"],
-        compiled=spread(points),
-        telling=spread(several_functions(points)),
-        written=spread(several_functions(points), WRITTEN),
-        operators_counted=len(by_operator(points)),
-    )
-
-
-def conclusion(figures: AuditFigures) -> str:
-    """Summarise the audit: form, value, count, and EOPs compared with FLOPs, a sentence each."""
-    accepted, telling = figures.with_own, figures.telling
-    return (
-        f"Of the paper's 60 rows, {accepted} are programs, {figures.values['right on all']} of them right on "
-        f"every node test that their signature admits, and {figures.hold_up} of these cost what is printed. "
-        f"The printed count is that of a definition that passes ONNX's tests in {figures.equal_verified} "
-        "rows. Where more than one function is applied to an element, EOPs equal XLA's compiled count in "
-        f"{telling.equal} of {telling.points} points and lie within 5 % of it in {telling.within_5}."
-    )
-
-
-def key_figures(figures: AuditFigures) -> tuple[tuple[str, str], ...]:
-    """Return the figures for the head of the page, each with its meaning."""
-    telling = figures.telling
-    return (
-        ("of the paper's 60 rows are programs", f"{figures.with_own:,}"),
-        ("are right on every test", f"{figures.values['right on all']:,}"),
-        ("are so at the printed cost", f"{figures.hold_up:,}"),
-        ("print the verified definition's count", f"{figures.equal_verified:,}"),
-        ("operators verified", f"{figures.standing.get('verified', 0):,}"),
-        ("node tests pass", f"{figures.tests_passed:,} of {figures.tests:,}"),
-        ("telling points equal to XLA's count", f"{telling.equal:,} of {telling.points:,}"),
-        ("telling points within 5 % of it", f"{telling.within_5:,} of {telling.points:,}"),
-    )
-
-
-def summary_text(figures: AuditFigures) -> str:
-    """Return the figures and the conclusion, as Markdown."""
-    forms, values = figures.forms, figures.values
-    compiled, telling, written = figures.compiled, figures.telling, figures.written
-    verified = figures.standing.get("verified", 0)
-    trivial_points, trivial_equal = compiled.points - telling.points, compiled.equal - telling.equal
-    lines = [
-        f"- **Form**: of the 60 rows of the paper's ONNX tables, {forms['as printed']} programs are accepted "
-        f"as printed, {forms['under a reading']} under a reading that the paper's own words allow, "
-        f"{forms['refused']} are refused and {forms['not ToLang']} cannot be read.",
-        f"- **Value**: run on every node test of ONNX that its signature admits, {values['right on all']} "
-        f"rows are right on all, {values['right on some']} on some, {values['wrong']} on none, "
-        f"{values['stops']} stop with an error on all, and for {values['no test fits']} there is no such "
-        f"test ({figures.tests_right} of {figures.tests_run} runs are right).",
-        f"- **Count**: the printed EOPs follow from the printed program in {figures.equal_own} of the "
-        f"{figures.with_own} rows whose program is accepted; they are the cost of the corrected program "
-        f"in {figures.equal_corrected} of 60 rows, and that of the verified definition in "
-        f"{figures.equal_verified}. {figures.formulas_broken} of the printed formulas are themselves "
-        "ill-formed.",
-        f"- **{figures.hold_up} of the 60 rows** hold up in all three: accepted, right on every test, at the "
-        "printed cost.",
-        f"- {verified} operators of ONNX are verified by their own tests ({figures.tests_passed:,} of "
-        f"{figures.tests:,} node tests pass in value, shape and count), with closed forms for all of them; "
-        f"{figures.general} have a general one, which gives the counts of all their tests.",
-        f"- Against XLA's compiled count, EOPs of {figures.operators_counted} operators were compared at "
-        f"{compiled.points} points. At {trivial_points} of these the operator applies no function, or one "
-        f"function once to each element, where two counts can hardly differ ({trivial_equal} are equal). Of "
-        f"the other {telling.points}, {telling.equal} are equal, {telling.within_5} within 5 % and "
-        f"{telling.within_25} within 25 %; before XLA's own rewriting {written.within_5} are within 5 %.",
-        "",
-        conclusion(figures),
-    ]
-    return "\n".join(lines) + "\n"
 
 
 def with_figures(readme: str, text: str) -> str:

@@ -1,4 +1,4 @@
-"""Every operator of ONNX: its status, its tests, and its closed forms."""
+"""Operators of ONNX: their status, the closed forms of their tests, and the primitives they use."""
 
 from __future__ import annotations
 
@@ -17,27 +17,10 @@ from tolcost.catalogue.conformance import Report, Result
 from tolcost.catalogue.listing import Entry
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.elementary import FUNCTIONS
-from tolcost.show.document import LONGEST, Cell, Code, Column, ReportTable, Verdict
+from tolcost.show.document import LONGEST, Cell, Column, ReportTable, Verdict
 from tolcost.syntax import tree
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
-
-COLUMNS = (
-    Column("operator", "operator"),
-    Column("domain", "domain"),
-    Column("since", "since", printed=False),
-    Column("status", "status"),
-    Column("passed", "tests passed", "number"),
-    Column("tests", "tests", "number"),
-    Column("signature", "signature", "code", printed=False),
-    Column("case", "representative test", printed=False),
-    Column("eops", "EOPs", "form"),
-    Column("macs", "MACs", "form"),
-    Column("certainty", "count is"),
-    Column("numbers", "lengths that had to be numbers", shown=False),
-    Column("reason", "remark", printed=False),
-    Column("command", "shown by", "code", printed=False),
-)
 
 FORM_COLUMNS = (
     Column("operator", "operator"),
@@ -63,7 +46,7 @@ def status_of(entry: Entry, cases: Sequence[Result]) -> Verdict:
         return Verdict("outside the model" if entry.standing == "outside" else "missing")
     judged = [case for case in cases if case.status != "outside"]
     if not judged:
-        return Verdict("outside the model" if cases else "defined, without a test in onnx")
+        return Verdict("outside the model" if cases else "untested")
     failed = sum(case.status == "fail" for case in judged)
     return Verdict("failing", False) if failed else Verdict("verified", True)
 
@@ -85,48 +68,6 @@ def representative(cases: Iterable[Result]) -> Shown | None:
 def shown(case: Result) -> Shown:
     """Read the stored closed forms of a case."""
     return Shown(case, parse_text(case.eops or "0"), parse_text(case.macs or "0"))
-
-
-def catalogue_table(entries: Sequence[Entry], conformance: Report) -> ReportTable:
-    """Make a table with one line for each operator."""
-    about = (
-        f"Every operator of onnx {conformance.onnx}, in all its domains. *Verified* means that the "
-        "definition in `specs/onnx` gives the values, the shapes and the counts of all of ONNX's node tests "
-        "for it, and that the closed form, derived with every length of a test a symbol, is what the run "
-        "counted. The form shown is that of one representative test; `forms.csv` has all of them."
-    )
-    rows = tuple(_row(entry, conformance.of(entry.name)) for entry in entries)
-    return ReportTable(COLUMNS, rows, "catalogue", "The whole catalogue", about, CONFORMANCE_MADE)
-
-
-def _row(entry: Entry, cases: Sequence[Result]) -> tuple[Cell, ...]:
-    stands = representative(cases)
-    return (
-        entry.name,
-        entry.domain or "ai.onnx",
-        ", ".join(map(str, entry.since)),
-        status_of(entry, cases),
-        sum(case.status == "pass" for case in cases),
-        sum(case.status != "outside" for case in cases),
-        Code(entry.signature) if entry.signature else None,
-        stands.case.name.removeprefix("test_") if stands else "",
-        stands.eops if stands else None,
-        stands.macs if stands else None,
-        stands.case.certainty or "" if stands else "",
-        ", ".join(stands.case.concrete) if stands else "",
-        _remark(entry, cases),
-        Code(f"tolcost ops {entry.name}"),
-    )
-
-
-def _remark(entry: Entry, cases: Sequence[Result]) -> str:
-    if entry.standing == "outside":
-        return entry.about
-    failing = next((case for case in cases if case.status == "fail"), None)
-    if failing is not None and entry.standing == "defined":
-        return f"{failing.name.removeprefix('test_')}: {failing.cause}"[:300]
-    outside = sum(case.status == "outside" for case in cases)
-    return f"{outside} tests outside the model" if outside else ""
 
 
 def forms_table(conformance: Report) -> ReportTable:

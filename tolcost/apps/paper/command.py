@@ -43,7 +43,7 @@ def command(folder: Path, only_check: bool, specs: tuple[str, ...]) -> int:
     files = {folder / name: text for name, text in reports.files.items()}
     readme = folder.resolve().parent / "README.md"
     if readme.is_file():
-        files[readme] = with_figures(readme.read_text(encoding="utf-8"), reports.summary)
+        files[readme] = with_figures(readme.read_text(encoding="utf-8"), reports.conclusion)
     held = {path: path.read_bytes() for path in files if path.is_file()}
     stale = [path for path, text in files.items() if held.get(path) != text.encode("utf-8")]
     for path in stale:

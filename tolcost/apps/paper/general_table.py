@@ -1,28 +1,27 @@
-"""Tables in the paper's layout: its own rows, and general forms of the catalogue with their evidence.
+"""The catalogue: every operator with its definition and its forms, and what general forms were held to.
 
-A row is an operator: its parameters, its definition, FLOPs by weights and by other tools, and EOPs.  Forms
-use names of the definition, and hold for every rank unless they state otherwise; for an operator without one,
-the form of one node test is shown and marked.
+Forms use names of the definition, and hold for every rank unless they state otherwise; for an operator
+without one, the form of one test is shown and marked.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
 
 from tolcost.algebra import Poly
 from tolcost.apps.paper.catalogue import representative, status_of
-from tolcost.apps.paper.judge import Judged
-from tolcost.apps.paper.peers import by_operator
-from tolcost.catalogue.conformance import Report
+from tolcost.apps.paper.peers import CONFORMANCE_MADE, by_operator
+from tolcost.catalogue.conformance import Report, Result
 from tolcost.catalogue.general.record import GeneralForms, GeneralRow, shown
 from tolcost.catalogue.listing import Entry, attributes
 from tolcost.catalogue.specs import Library, Spec
-from tolcost.cost import Analysis
 from tolcost.diagnostics import Source
 from tolcost.result.operators import length_along_one
 from tolcost.result.other_counts import COMPILED, ONNX_TOOL, Measured
-from tolcost.show.document import Cell, Code, Column, ReportTable, Verdict, rounded
+from tolcost.show.document import Cell, Code, Column, Link, ReportTable, Verdict, rounded
+from tolcost.show.tables import broken
 
 # ---- general forms ---------------------------------------------------------------------------
 
@@ -41,31 +40,6 @@ COLUMNS = (
     Column("general", "general"),
     Column("command", "shown by", "code", printed=False),
 )
-
-
-def catalogue_row(
-    entry: Entry,
-    spec: Spec,
-    body: str,
-    forms: GeneralForms,
-    record: Report,
-    points: Sequence[Measured],
-    library: Library,
-) -> tuple[Cell, ...]:
-    """Make the row of an operator in the paper's four columns."""
-    rows = _rows(entry, forms)
-    if rows:
-        window = length_along_one(spec, library, record.of(entry.name))
-        eops = [*(_told(row.eops, row) for row in rows), *([f"with {window}"] if window else [])]
-        flops = ["= EOPs"] if all(r.eops == r.flops for r in rows) else [_told(r.flops, r) for r in rows]
-    else:
-        eops, flops = [_of_one_test(entry, record)], []
-    return (
-        Code(parameters(spec)),
-        Code(body),
-        Code("\n".join((*flops, *witnesses(points)))),
-        Code("\n".join(eops)),
-    )
 
 
 def parameters(spec: Spec) -> str:
@@ -103,7 +77,7 @@ def witnesses(points: Sequence[Measured]) -> Iterator[str]:
         ]
         if ratios:
             times = sorted({rounded(1 / ratio) for ratio in (max(ratios), min(ratios))}, key=float)
-            yield f"{name}: {' to '.join(times)} times ours at {len(ratios)} shapes"
+            yield f"{name} {' to '.join(times)}"
 
 
 def verified_with_forms(
@@ -160,74 +134,135 @@ def _evidence(entry: Entry, forms: GeneralForms) -> Iterator[tuple[Cell, ...]]:
         )
 
 
-# ---- the paper's two tables as its reader expects them: operator, definition, FLOPs, EOPs ------
+# ---- the catalogue ---------------------------------------------------------------------------
 
-# First the rows of the paper.  Their definition is a correct one: the printed program if it is
-# right on every node test, else its correction; both counts are derived from it.  Then the operators of
-# the catalogue between the same letters, with general forms.  Evidence and verdicts are in other tables.
 
-FOUR_COLUMNS = (
-    Column("operator", "Operator", "code"),
-    Column("representation", "Representation", "code"),
-    Column("flops", "FLOPs", "form"),
-    Column("eops", "EOPs", "form"),
+_FORM, _FLOPS, _MOST_LINES = 56, 18, 8
+"""The longest line of a form, that of FLOPs, and the most lines of a cell; the CSV has all of them."""
+CATALOGUE_COLUMNS = (
+    Column("operator", "operator"),
+    Column("domain", "domain"),
+    Column("since", "since", shown=False),
+    Column("status", "status"),
+    Column("passed", "tests passed", "number", shown=False),
+    Column("tests", "tests", "number", shown=False),
+    Column("of", "tests"),
+    Column("signature", "parameters", "code", printed=False),
+    Column("general", "EOPs, at every rank", "code", width=_FORM),
+    Column("flops", "FLOPs by weights", "code", width=_FLOPS),
+    Column("others", "others over ours", "code", width=24),
+    Column("case", "representative test", printed=False),
+    Column("eops", "EOPs of that test", "form", printed=False),
+    Column("macs", "MACs of that test", "form", printed=False),
+    Column("certainty", "count is", printed=False),
+    Column("numbers", "lengths that had to be numbers", shown=False),
+    Column("reason", "remark", printed=False),
+    Column("definition", "definition", printed=False),
+    Column("cases", "EOPs in every case", "code", shown=False),
+    Column("flops_cases", "FLOPs in every case", "code", shown=False),
+    Column("command", "shown by", "code", printed=False),
 )
-_NUMBER_OF_PART = {1: 3, 2: 4}
-"""Part 1 of the paper's table of operators is its Table 3, part 2 its Table 4."""
 
 
-def four_column_tables(
-    judged: Sequence[Judged],
+def catalogue_table(
     listed: Sequence[Entry],
     forms: GeneralForms,
     record: Report,
+    recorded: Report,
     points: Sequence[Measured],
     library: Library,
-) -> tuple[ReportTable, ...]:
-    """Make Tables 3 and 4, each with the paper's rows in its order, and then the catalogue's."""
+) -> ReportTable:
+    """Make a table with one line for each operator; ``recorded`` has the cases of a domain beyond ONNX."""
     measured = by_operator(points)
-    first = min(one.row.operator for one in judged if one.row.part == 2)
-    rows: dict[int, list[tuple[Cell, ...]]] = {part: [] for part in _NUMBER_OF_PART}
-    for entry in listed:
-        spec = entry.spec
-        if spec is not None and status_of(entry, record.of(entry.name)) == "verified":
-            body, others = body_of(spec.source), measured.get(entry.name, ())
-            row = catalogue_row(entry, spec, body, forms, record, others, library)
-            rows[1 if entry.name < first else 2].append(row)
-    return tuple(
-        _four_columns(part, [one for one in judged if one.row.part == part], more)
-        for part, more in rows.items()
-    )
-
-
-def _four_columns(part: int, judged: Sequence[Judged], catalogue: Sequence[tuple[Cell, ...]]) -> ReportTable:
-    number = _NUMBER_OF_PART[part]
     about = (
-        f"The rows of the paper's Table {number}, with programs that compute their operators: as printed "
-        "where that is right on all of ONNX's node tests that the signature admits, corrected elsewhere. "
-        "FLOPs weigh arithmetic and elementary functions with 1, comparisons and choices with 0; EOPs count "
-        "every function. What is wrong with a print, and what was run, is in the table of verdicts. Then "
-        "every verified operator of ONNX, under its full name and with its attributes: its forms hold for "
-        "every rank, and speak of what the definition names (vol(X), prod(k), |X|[a]); what they were held "
-        "to is in the table of general forms. Below FLOPs by weights stands what other tools count, as a "
-        "multiple of EOPs (of MACs, for onnx-tool)."
+        f"Every operator of onnx {record.onnx} in all its domains, and of com.microsoft, the domain of "
+        "onnxruntime; a name leads to the definition. *Verified* means that the definition gives the "
+        "values, the shapes and the counts of all of ONNX's node tests for it, and that the closed form, "
+        "derived with every length of a test a symbol, is what the run counted; operators of com.microsoft "
+        "are held to cases recorded from onnxruntime, by `tolcost verify --domain com.microsoft`. EOPs hold "
+        "for every rank and speak of what the definition names (vol(X), prod(k), |X|[a]); what they were "
+        "held to is in [general.md](general.md). Where there is no general form, that of one test is shown, "
+        "and [forms.md](forms.md) has all of them. FLOPs by weights count comparisons and choices as 0. "
+        "Others over ours is the count of XLA over EOPs, and that of onnx-tool over MACs (else EOPs)."
     )
-    title = f"Table {number}: ONNX operators in ToLang, part {part} of 2"
-    rows = (*map(_paper_row, judged), *catalogue)
-    return ReportTable(FOUR_COLUMNS, rows, f"table{number}", title, about, "tolcost report")
+    rows = tuple(
+        _catalogue_row(
+            entry, forms, recorded if entry.domain == recorded.domain else record, measured, library
+        )
+        for entry in sorted(listed, key=lambda entry: entry.domain)
+    )
+    title = "The whole catalogue"
+    return ReportTable(CATALOGUE_COLUMNS, rows, "catalogue", title, about, CONFORMANCE_MADE, by="domain")
 
 
-def _paper_row(found: Judged) -> tuple[Cell, ...]:
-    source, analysis = _holding(found)
-    return Code(found.row.signature), Code(body_of(source)), analysis.flops, analysis.eops
+def _catalogue_row(
+    entry: Entry,
+    forms: GeneralForms,
+    record: Report,
+    measured: Mapping[str, Sequence[Measured]],
+    library: Library,
+) -> tuple[Cell, ...]:
+    cases = record.of(entry.name)
+    stands = representative(cases)
+    passed = sum(case.status == "pass" for case in cases)
+    tests = sum(case.status != "outside" for case in cases)
+    file = entry.spec.source.name if entry.spec else ""
+    general, flops = _general_cells(entry, forms, record, library)
+    return (
+        Link(entry.name, f"../{file}") if file else entry.name,
+        entry.domain or "ai.onnx",
+        ", ".join(map(str, entry.since)),
+        status_of(entry, cases),
+        passed,
+        tests,
+        f"{passed} of {tests}" if tests else "",
+        Code(parameters(entry.spec)) if entry.spec else None,
+        Code(_fitted(general, _FORM)),
+        Code(_fitted(flops, _FLOPS)),
+        Code("\n".join(witnesses(measured.get(entry.title, ())))),
+        stands.case.name.removeprefix("test_") if stands else "",
+        stands.eops if stands else None,
+        stands.macs if stands else None,
+        stands.case.certainty or "" if stands else "",
+        ", ".join(stands.case.concrete) if stands else "",
+        _remark(entry, cases),
+        file,
+        Code(general),
+        Code(flops),
+        Code(f"tolcost ops {entry.title}"),
+    )
 
 
-def _holding(found: Judged) -> tuple[Source, Analysis]:
-    """Return the correct program of a row, and its cost."""
-    program = found.program
-    if found.holds_up and program.source is not None and program.analysis is not None:
-        return program.source, program.analysis
-    return found.row.right, found.right
+def _fitted(form: str, width: int) -> str:
+    """Leave out the cases that a cell has no room for."""
+    lines = form.split("\n")
+    ends = list(accumulate(len(broken(line, width)) for line in lines))
+    if ends[-1] <= _MOST_LINES:
+        return form
+    fits = sum(end < _MOST_LINES for end in ends)
+    return "\n".join((*lines[:fits], f"{len(lines) - fits} more: general.md"))
+
+
+def _remark(entry: Entry, cases: Sequence[Result]) -> str:
+    if entry.standing == "outside":
+        return entry.about
+    failing = next((case for case in cases if case.status == "fail"), None)
+    if failing is not None and entry.standing == "defined":
+        return f"{failing.name.removeprefix('test_')}: {failing.cause}"[:300]
+    outside = sum(case.status == "outside" for case in cases)
+    return f"{outside} tests outside the model" if outside else ""
+
+
+def _general_cells(entry: Entry, forms: GeneralForms, record: Report, library: Library) -> tuple[str, str]:
+    """Return EOPs and FLOPs of an operator at every rank, else those of one test."""
+    rows, spec = _rows(entry, forms), entry.spec
+    if not rows or spec is None:
+        return ("" if spec is None else _of_one_test(entry, record)), ""
+    window = length_along_one(spec, library, record.of(entry.name))
+    eops = [*(_told(row.eops, row) for row in rows), *([f"with {window}"] if window else [])]
+    flops = list(dict.fromkeys(shown(row.flops) for row in rows))
+    same = all(row.eops == row.flops for row in rows)
+    return "\n".join(eops), "= EOPs" if same else " or\n".join(flops)
 
 
 def body_of(source: Source) -> str:

@@ -171,7 +171,7 @@ def hold(derived: Poly, printed: Poly) -> CountCheck:
 
 def _held_to_definition(row: PaperRow, verified: Analysis) -> CountCheck | None:
     try:
-        meaning = _meaning_for_definition(row, verified)
+        meaning = meaning_for_definition(row, verified)
         return hold(verified.eops, read(row.eops, meaning).form)
     except IllFormed:
         return None
@@ -219,7 +219,7 @@ def meaning_of(
     return FormulaNames(meaning.shapes, {**{name: const(n) for name, n in at.items()}, **meaning.numbers})
 
 
-def _meaning_for_definition(row: PaperRow, verified: Analysis) -> FormulaNames:
+def meaning_for_definition(row: PaperRow, verified: Analysis) -> FormulaNames:
     """Return the meaning of names for the definition in specs/onnx, without the leading lengths of 1.
 
     The paper leaves these lengths out.

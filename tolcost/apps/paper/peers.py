@@ -36,6 +36,14 @@ from tolcost.result.other_counts import (
 )
 from tolcost.show.document import Cell, Code, Column, ReportTable
 
+PEERS = "data/peers.csv"
+RECORDED = "data/recorded.json"
+RECORDED_COMMAND = "make conformance"
+REASONS = "data/reasons.toml"
+PEERS_COMMAND = "make peers"
+CONFORMANCE_MADE, PEERS_MADE = "make conformance report", "make peers report"
+"""Commands that make the tables from such files again."""
+
 COLUMNS = (
     Column("operator", "operator"),
     Column("class", "class"),
@@ -246,13 +254,6 @@ def _answer_row(kind: str, group: Sequence[Measured]) -> tuple[Cell, ...]:
 # ---- stored measurements ---------------------------------------------------------------------
 
 
-PEERS = "data/peers.csv"
-REASONS = "data/reasons.toml"
-PEERS_COMMAND = "make peers"
-CONFORMANCE_MADE, PEERS_MADE = "make conformance report", "make peers report"
-"""Commands that make the tables from such files again."""
-
-
 class Reasons(Struct, frozen=True):
     """Reasons why counts differ: texts by kind, and the kinds that apply to each operator."""
 
@@ -265,18 +266,23 @@ def read_conformance(reports: Path) -> Report:
     return conformance_of(_read(reports / CONFORMANCE, CONFORMANCE_COMMAND))
 
 
+def read_recorded(reports: Path) -> Report:
+    """Read the stored outcome of the cases that were recorded of onnxruntime."""
+    return conformance_of(_read(reports / RECORDED, RECORDED_COMMAND))
+
+
 def read_general(reports: Path) -> GeneralForms:
     """Read the stored general forms."""
     return general_of(_read(reports / GENERAL, GENERAL_COMMAND))
 
 
-def read_peers(reports: Path) -> tuple[Peer, ...]:
-    """Read the counts of the other tools."""
-    text = _read(reports / PEERS, PEERS_COMMAND)
+def read_peers(reports: Path, name: str = PEERS, command: str = PEERS_COMMAND) -> tuple[Peer, ...]:
+    """Read the counts of other tools."""
+    text = _read(reports / name, command)
     try:
         return tuple(map(peer_of, csv.DictReader(io.StringIO(text))))
     except (ValueError, KeyError, TypeError) as error:
-        raise _unusable(PEERS, PEERS_COMMAND, error) from None
+        raise _unusable(name, command, error) from None
 
 
 def read_reasons(reports: Path) -> Reasons:

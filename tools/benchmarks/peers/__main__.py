@@ -8,22 +8,16 @@ add up to, what onnxsim says, and what is counted for a witness only.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from importlib.metadata import version
-from pathlib import Path
 
 from peers import with_jax, with_onnx_tool, with_onnxsim
 from peers.cases import Case, all_cases, further_cases
+from peers.rows import HEADER, write
 from peers.values import held
-
-HEADER = (
-    "operator", "class", "shapes", "attrs", "tool", "version", "flops", "transcendentals", "macs", "remark",
-)  # fmt: skip
 
 
 def main(output: str, witnesses: str) -> None:
@@ -31,18 +25,6 @@ def main(output: str, witnesses: str) -> None:
     write(output, HEADER, (row for case in all_cases() for row in rows_of(case)))
     rows = (row for told in told_cases() for row in (*witness_rows(told), *onnxsim_rows(told[0])))
     write(witnesses, (*HEADER, "values"), rows)
-
-
-def write(output: str, header: tuple[str, ...], found: Iterable[tuple[str, ...]]) -> None:
-    """Write a table in order, every row once."""
-    rows = dict.fromkeys(found)
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(sorted(rows, key=lambda row: (row[0], row[4], row[2], row[3])))
-    beside = Path(output + ".tmp")
-    beside.write_text(out.getvalue(), encoding="utf-8")
-    beside.replace(output)
 
 
 def told_cases() -> Iterator[tuple[Case, bool]]:

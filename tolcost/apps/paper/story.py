@@ -1,0 +1,282 @@
+"""What the reports found, in words: the summary, the figures of the page, and the page to start from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+from msgspec import Struct
+
+from tolcost.apps.paper.evidence import H200, TORCH, XLA, Evidence, RowsNear, agreement
+from tolcost.apps.paper.judge import FormVerdict, Judged, ValueVerdict
+from tolcost.apps.paper.peers import Spread, by_operator, several_functions, spread
+from tolcost.apps.paper.readings import errata_table, paper_rows
+from tolcost.apps.paper.starts_table import matches
+from tolcost.apps.paper.tables_3_and_4 import RowVerdict, row_verdict
+from tolcost.catalogue.conformance import Report
+from tolcost.result.other_counts import WRITTEN, Measured
+from tolcost.show.document import ReportTable
+from tolcost.show.html import Chart
+
+
+class AuditFigures(Struct, frozen=True):
+    """The counts that the texts below consist of."""
+
+    forms: Counter[FormVerdict]
+    values: Counter[ValueVerdict]
+    hold_up: int
+    tests_run: int
+    tests_right: int
+    formulas_broken: int
+    equal_own: int
+    with_own: int
+    equal_corrected: int
+    equal_verified: int
+    standing: Mapping[str, int]
+    general: int
+    tests_passed: int
+    tests: int
+    compiled: Spread
+    telling: Spread
+    written: Spread
+    operators_counted: int
+    derived: RowsNear
+    printed: RowsNear
+    executed: RowsNear
+    torch: RowsNear
+    verdicts: Counter[RowVerdict]
+    from_first: tuple[int, int, int, int]
+    """What ``matches`` counts if every sum starts at its first term."""
+
+
+def paper_figures(
+    judged: Sequence[Judged],
+    standing: Mapping[str, int],
+    general: int,
+    conformance: Report,
+    points: Sequence[Measured],
+    evidence: Mapping[str, Evidence],
+    first: Sequence[Judged],
+) -> AuditFigures:
+    """Count everything that the summary mentions."""
+    tests = conformance.figures()
+    outcomes = [outcome for found in judged for outcome in found.trials.on_tests]
+    return AuditFigures(
+        forms=Counter(found.form for found in judged),
+        values=Counter(found.value for found in judged),
+        hold_up=sum(found.holds_up for found in judged),
+        tests_run=len(outcomes),
+        tests_right=sum(outcome.status == "same" for outcome in outcomes),
+        formulas_broken=sum(found.reading.problem is not None for found in judged),
+        equal_own=sum(found.own is not None and found.own.equal for found in judged),
+        with_own=sum(found.own is not None for found in judged),
+        equal_corrected=sum(found.corrected.equal for found in judged),
+        equal_verified=sum(found.by_definition is not None and found.by_definition.equal for found in judged),
+        standing=standing,
+        general=general,
+        tests_passed=tests["pass"],
+        tests=tests["pass"] + tests["fail"],
+        compiled=spread(points),
+        telling=spread(several_functions(points)),
+        written=spread(several_functions(points), WRITTEN),
+        operators_counted=len(by_operator(points)),
+        derived=agreement(evidence, XLA, "eops"),
+        printed=agreement(evidence, XLA, "printed"),
+        executed=agreement(evidence, H200, "eops"),
+        torch=agreement(evidence, TORCH, "eops"),
+        verdicts=Counter(map(row_verdict, judged)),
+        from_first=matches(first),
+    )
+
+
+def conclusion(figures: AuditFigures) -> str:
+    """Summarise the audit: form, value, count, and EOPs compared with independent counts, a sentence each."""
+    derived, printed, executed = figures.derived, figures.printed, figures.executed
+    return (
+        f"Of the paper's 60 rows, {figures.with_own} are programs, {figures.values['right on all']} of them "
+        f"right on every node test that their signature admits, and {figures.hold_up} of these cost what is "
+        "printed. The printed count is that of a definition that passes ONNX's tests in "
+        f"{figures.equal_verified} rows. Of the {derived.rows} rows for which XLA counts something, derived "
+        f"EOPs lie within 5 % of its compiled count in {derived.within_5} and within 25 % in "
+        f"{derived.within_25}, at every shape. Printed EOPs, where their formula can be read at these "
+        f"shapes, lie within 5 % in {printed.within_5} and within 25 % in {printed.within_25} of "
+        f"{printed.rows}. What a GPU executes is within 25 % of EOPs in {executed.within_25} of "
+        f"{executed.rows} rows."
+    )
+
+
+def key_figures(figures: AuditFigures) -> tuple[tuple[str, str], ...]:
+    """Return the figures for the head of the page, each with its meaning."""
+    derived = figures.derived
+    return (
+        ("of the paper's 60 rows are programs", f"{figures.with_own:,}"),
+        ("are right on every test", f"{figures.values['right on all']:,}"),
+        ("are so at the printed cost", f"{figures.hold_up:,}"),
+        ("print the verified definition's count", f"{figures.equal_verified:,}"),
+        ("operators verified", f"{figures.standing.get('verified', 0):,}"),
+        ("node tests pass", f"{figures.tests_passed:,} of {figures.tests:,}"),
+        ("rows with a count lie within 5 % of XLA's", f"{derived.within_5:,} of {derived.rows:,}"),
+        ("lie within 25 % of it", f"{derived.within_25:,} of {derived.rows:,}"),
+    )
+
+
+def summary_text(figures: AuditFigures) -> str:
+    """Return the figures and the conclusion, as Markdown."""
+    forms, values = figures.forms, figures.values
+    compiled, telling, written = figures.compiled, figures.telling, figures.written
+    derived, printed, executed, torch = figures.derived, figures.printed, figures.executed, figures.torch
+    hold, own, corrected, definition = figures.from_first
+    verified = figures.standing.get("verified", 0)
+    trivial_points, trivial_equal = compiled.points - telling.points, compiled.equal - telling.equal
+    lines = [
+        f"- **Form**: of the 60 rows of the paper's ONNX tables, {forms['as printed']} programs are accepted "
+        f"as printed, {forms['under a reading']} under a reading that the paper's own words allow, "
+        f"{forms['refused']} are refused and {forms['not ToLang']} cannot be read.",
+        f"- **Value**: run on every node test of ONNX that its signature admits, {values['right on all']} "
+        f"rows are right on all, {values['right on some']} on some, {values['wrong']} on none, "
+        f"{values['stops']} stop with an error on all, and for {values['no test fits']} there is no such "
+        f"test ({figures.tests_right} of {figures.tests_run} runs are right).",
+        f"- **Count**: the printed EOPs follow from the printed program in {figures.equal_own} of the "
+        f"{figures.with_own} rows whose program is accepted; they are the cost of the corrected program "
+        f"in {figures.equal_corrected} of 60 rows, and that of the verified definition in "
+        f"{figures.equal_verified}. {figures.formulas_broken} of the printed formulas are themselves "
+        "ill-formed.",
+        f"- **{figures.hold_up} of the 60 rows** hold up in all three: accepted, right on every test, at the "
+        "printed cost.",
+        "- **Starts**: here a sum of n terms starts at the neutral element and costs n, as in the paper's "
+        f"programs. If every sum started at its first term, {hold} rows would hold up; the printed EOPs "
+        f"would follow from the printed program in {own}, be those of the corrected program in {corrected}, "
+        f"and of the verified definition in {definition}.",
+        f"- {verified} operators of ONNX are verified by their own tests ({figures.tests_passed:,} of "
+        f"{figures.tests:,} node tests pass in value, shape and count), with closed forms for all of them; "
+        f"{figures.general} have a general one, which gives the counts of all their tests.",
+        f"- **Independent counts**, each at the shape where it is farthest from EOPs: of the {derived.rows} "
+        f"rows for which XLA counts something, derived EOPs equal its compiled count in {derived.equal}, "
+        f"and lie within 5 % in {derived.within_5} and within 25 % in {derived.within_25}; printed EOPs do "
+        f"in {printed.equal}, {printed.within_5} and {printed.within_25} of {printed.rows}. PyTorch's "
+        f"FlopCounterMode has a rule for {torch.rows} rows, and equals EOPs in {torch.equal}. On an H200, "
+        f"executed operations are within 25 % of EOPs in {executed.within_25} of {executed.rows} rows.",
+        f"- Beyond the paper's rows, against XLA's compiled count, EOPs of {figures.operators_counted} "
+        f"operators were compared at {compiled.points} points. At {trivial_points} of these the operator "
+        "applies no function, or one function once to each element, where two counts can hardly differ "
+        f"({trivial_equal} are equal). Of the other {telling.points}, {telling.equal} are equal, "
+        f"{telling.within_5} within 5 % and {telling.within_25} within 25 %; before XLA's own rewriting "
+        f"{written.within_5} are within 5 %.",
+        "",
+        conclusion(figures),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+# ---- the list of reports, with the story on top ------------------------------------------------
+
+
+_OTHERS = (
+    ("hardware", "EOPs against a GPU", "make hardware"),
+    ("referee", "Published cost formulas, judged", "make referee"),
+    ("witnesses", "Who counts what", "make peers referee"),
+    ("alternatives", "Other algorithms for operators", "make alternatives"),
+    ("models", "Models of packages, exporters and converters", "make models"),
+    ("sympy", "Closed forms derived again by sympy", "make sympy"),
+    ("tpch", "TPC-H beside DuckDB", "make tpch"),
+    ("mutants", "Definitions and code broken on purpose", "make mutants"),
+    ("soak", "Random programs and other campaigns", "make soak"),
+    ("fresh", "Installation in empty environments", "make fresh"),
+    ("site", "The playground, timed", "make site-test"),
+)
+"""Reports that ``tolcost report`` does not write: the file, its subject, and the command."""
+
+
+def index(
+    figures: AuditFigures, tables: Sequence[ReportTable], forms: ReportTable, charts: Sequence[Chart]
+) -> str:
+    """Write the page that a reader starts from: the claim, the answer, the evidence, then every report."""
+    first, *further = charts
+    lines = [
+        *_story(figures),
+        "",
+        f"![{first.caption}](charts/{first.name}.svg)",
+        "",
+        "## Every report",
+        "",
+        "Written by `tolcost report` (`make report`); do not edit. Every table is Markdown and CSV, and "
+        "the pictures are in `charts/`. `data/` holds the evidence that takes long to make, needs other "
+        "tools or is written by hand. [report.html](report.html) is all of it on one page, with sorting, "
+        "filtering and live closed forms, and [summary.md](summary.md) the figures in full. "
+        "[models_of_computation.md](models_of_computation.md) is the paper's Table 1 as programs that run.",
+        "",
+        "| table | CSV | made by |",
+        "| --- | --- | --- |",
+        *(
+            f"| [{table.title}]({table.name}.md) | [csv]({table.name}.csv) | `{table.command}` |"
+            for table in (*tables, forms)
+        ),
+        "",
+        "Other commands write these:",
+        "",
+        "| report | made by |",
+        "| --- | --- |",
+        *(f"| [{about}]({name}.md) | `{command}` |" for name, about, command in _OTHERS),
+        "",
+        *(f"![{chart.caption}](charts/{chart.name}.svg)\n" for chart in further),
+    ]
+    return "\n".join(lines)
+
+
+def _story(figures: AuditFigures) -> list[str]:
+    derived, printed, executed, torch = figures.derived, figures.printed, figures.executed, figures.torch
+    verdicts, held = figures.verdicts, figures.from_first
+    filled = [row for row in paper_rows() if row.flops != "-"]
+    same = sum(row.flops == row.eops for row in filled)
+    return [
+        "# Do EOPs agree with FLOPs?",
+        "",
+        "**The claim.** An elementary operation (EOP) is one application of a function, such as `add` or "
+        "`exp`, to numbers. The ToL report (BenchCouncil, 2022) writes 60 operators of ONNX as programs, "
+        'counts their EOPs, prints FLOPs beside them, and concludes that "EOPs are consistent with FLOPs '
+        'within a minimal error range".',
+        "",
+        "**The answer.** They are near, but not within a minimal error. XLA, which compiles and counts "
+        f"programs of its own, counts something for {derived.rows} of these operators: EOPs derived from "
+        f"verified definitions are within 25 % of its count for {_share(derived.within_25, derived.rows)}, "
+        f"and within 5 % for {_share(derived.within_5, derived.rows)}. What a GPU executes is something "
+        f"else: it is within 25 % of EOPs for {_share(executed.within_25, executed.rows)}. Of the paper's "
+        f"rows as they are printed, {_share(figures.hold_up, 60)} hold up.",
+        "",
+        "| question | finding | shown in |",
+        "| --- | --- | --- |",
+        f"| Are the printed rows programs? | {figures.with_own} of 60; {figures.values['right on all']} are "
+        "right on every test of ONNX that they admit | [verdicts](paper.md) |",
+        f"| Do they cost what is printed? | {verdicts['holds']} rows hold; {verdicts['miswritten']} need "
+        f"only another program, {verdicts['miscounted']} only another count, {verdicts['wrong']} both | "
+        "[Table 3](table3.md), [Table 4](table4.md) |",
+        f"| Does that hang on where a sum starts? | yes: from its first term, {held[0]} rows hold, not "
+        f"{figures.hold_up} | [starts](starts.md) |",
+        f"| Are the printed FLOPs independent? | no: {len(filled)} rows have them, and {same} print the same "
+        "as EOPs | [errata](errata.md) |",
+        f"| Are derived EOPs what XLA counts? | of {derived.rows} rows that compute something, "
+        f"{derived.equal} equal, {derived.within_5} within 5 %, {derived.within_25} within 25 % | "
+        "[rows](evidence.md), [totals](agreement.md) |",
+        f"| Are printed EOPs? | of {printed.rows} rows that can be compared, {printed.equal} equal, "
+        f"{printed.within_5} within 5 %, {printed.within_25} within 25 % | [totals](agreement.md) |",
+        f"| What does PyTorch count? | products and convolutions alone: equal in {torch.equal} of "
+        f"{torch.rows} rows | [rows](evidence.md) |",
+        f"| What does an H200 execute? | within 25 % of EOPs in {executed.within_25} of {executed.rows} "
+        "rows: functions are many instructions | [rows](evidence.md), [hardware](hardware.md) |",
+        f"| What is wrong in the paper? | {len(errata_table().rows)} entries, each with a command that "
+        "shows it | [errata](errata.md) |",
+        f"| And the rest of ONNX? | {figures.standing.get('verified', 0)} operators verified by ONNX's own "
+        "tests, with closed forms | [catalogue](catalogue.md) |",
+    ]
+
+
+def _share(part: int, whole: int) -> str:
+    """Say how many of the whole a part is, in a word and in numbers.
+
+    >>> _share(34, 43), _share(17, 43), _share(5, 43)
+    ('most (34 of 43)', 'less than half (17 of 43)', 'few (5 of 43)')
+    """
+    share = Fraction(part, whole)
+    word = "few" if share < Fraction(1, 4) else "less than half" if share < Fraction(1, 2) else "most"
+    return f"{'all' if share == 1 else word} ({part} of {whole})"
