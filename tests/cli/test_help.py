@@ -20,7 +20,7 @@ ROOT = HERE.parents[1]
 
 
 def _commands() -> dict[str, Command]:
-    context = click.Context(group)
+    context = click.Context(group, **group.context_settings)
     names = (*COMMANDS, *(name for name, *_ in applications()))
     found = {name: group.get_command(context, name) for name in names}
     return {name: command for name, command in found.items() if isinstance(command, Command)}
@@ -87,7 +87,7 @@ def test_an_example_works(
         given = TextIOWrapper(BytesIO((folder / words[at + 1]).read_bytes()))
         monkeypatch.setattr(sys, "stdin", given)
         words = words[:at]
-    _commands()[name].make_context(name, words[1:], parent=click.Context(group))
+    _commands()[name].make_context(name, words[1:], parent=click.Context(group, **group.context_settings))
     capsys.readouterr()
     if name not in ONLY_PARSED and example not in NOT_RUN and not any(one in example for one in OTHER_FILES):
         assert run(words) in (0, 1), capsys.readouterr().err

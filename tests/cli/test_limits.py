@@ -18,7 +18,7 @@ MATMUL = str(Path(__file__).parent / "programs" / "matmul.tol")
 
 def test_every_command_has_limits() -> None:
     for name in COMMANDS:
-        command = group.get_command(click.Context(group), name)
+        command = group.get_command(click.Context(group, **group.context_settings), name)
         assert command is not None
         assert {"timeout", "max_memory"} <= {parameter.name for parameter in command.params}, name
 

@@ -72,7 +72,7 @@ def test_the_table_of_commands_is_true() -> None:
 
     from tolcost.cli import COMMANDS, group
 
-    context = click.Context(group)
+    context = click.Context(group, **group.context_settings)
     for name in COMMANDS:
         command = group.get_command(context, name)
         assert isinstance(command, click.Command)

@@ -303,10 +303,8 @@ def test_points_that_are_shown_are_such_that_both_allow(needs: str) -> None:
         assert cost(point).eops == shown.left
 
 
-ATTENTION, CAUSAL = (
-    str(Path(tolcost.__file__).parents[1] / "specs" / "examples" / f"{name}.tol")
-    for name in ("attention", "causal_attention")
-)
+ATTENTION = Path(__file__).parents[2] / "specs" / "examples" / "attention.tol"
+CAUSAL = Path(__file__).parents[1] / "cli" / "programs" / "dividing_attention.tol"
 
 
 def test_a_verdict_is_said_by_one_length_if_one_decides_it() -> None:

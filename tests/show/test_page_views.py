@@ -18,8 +18,7 @@ from tolcost.result.study import Located, locate_study
 
 MISTAKES = Path(__file__).with_name("access.js").read_text(encoding="utf-8")
 ATTENTION = BERT.parents[1] / "specs" / "examples" / "attention.tol"
-CAUSAL = ATTENTION.with_name("causal_attention.tol")
-DIVIDING = "dividing.tol"
+DIVIDING = Path(__file__).parents[1] / "cli" / "programs" / "dividing_attention.tol"
 POINT = {"batch": 3, "seq": 128}
 PARTS = """return Object.fromEntries([...document.querySelectorAll('#icicle .part[data-path]')]
   .map(p => [p.dataset.path, p.dataset.value]))"""
@@ -42,11 +41,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run([*there, f"{found}/bert.json", "--format", "json"])
     run(["diff", str(LLAMA), str(BERT), "--device", "h200", *html, f"{found}/diff.html"])
     assert run(["analyze", str(ATTENTION), "--device", "h200", *html, f"{found}/program.html"]) == 0
-    dividing = found / DIVIDING  # dearer for one token, as it divides for each column of the result
-    dividing.write_text(
-        CAUSAL.read_text("utf-8").replace("* / sum", "*").replace("a + e * v", "a + e / sum * v"), "utf-8"
-    )
-    run(["diff", str(ATTENTION), str(dividing), *html, f"{found}/programs.html"])
+    run(["diff", str(ATTENTION), str(DIVIDING), *html, f"{found}/programs.html"])
     return found
 
 
@@ -316,8 +311,8 @@ def test_two_programs_have_figures_and_curves(browser: Browser, folder: Path) ->
     listed = browser.run("return [...document.querySelectorAll('#crossings li')].map(t => t.textContent)")
     (told,) = (re.fullmatch(r"at s = (\d+) (\S+) comes to cost more than (\S+)", text) for text in listed)
     assert told is not None
-    assert told.groups()[1:] == ("attention.tol", DIVIDING)
-    costs = [tolcost.analyze(one) for one in (ATTENTION, folder / DIVIDING)]
+    assert told.groups()[1:] == ("attention.tol", DIVIDING.name)
+    costs = [tolcost.analyze(one) for one in (ATTENTION, DIVIDING)]
     for s, dearer in ((int(told[1]), True), (int(told[1]) - 1, False)):
         old, new = (cost(**{n: {"s": s, "t": s}.get(n, 64) for n in cost.symbols}).eops for cost in costs)
         assert (old > new) == dearer

@@ -7,6 +7,7 @@ change like any other.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 from collections.abc import Callable, Iterable
@@ -54,7 +55,10 @@ def _cases(file: Path) -> list[Case]:
 
 
 def _accept(case: Case, text: str) -> None:
-    write(case.file, [replace(c, expected=text) if c.name == case.name else c for c in _cases(case.file)])
+    """Write one text anew, while other processes may write others of the same file."""
+    with case.file.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        write(case.file, [replace(c, expected=text) if c.name == case.name else c for c in _cases(case.file)])
 
 
 def write(file: Path, cases: Iterable[Case]) -> None:
