@@ -1,0 +1,6 @@
+"""Derivatives: from a program of atoms to the program of its gradients, by reverse mode.
+
+    atoms ──flatten──▶ equations ──reverse──▶ equations of adjoints ──fuse──▶ fewer ──emit──▶ atoms
+"""
+
+from tolcost.gradient.derive import Wanted, derivative

@@ -1,0 +1,681 @@
+"""From atoms to equations: values are taken apart into arrays of numbers.
+
+A value is, for each of its components, a view: a shape, and the number at any index as an expression. What
+only rearranges (members, joins, lists, reshapes, choices by lengths) changes views and makes no arrays; each
+function that is applied to data makes one, over the coordinates around it. ``_RULES`` is the table of kinds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias, cast
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from tolcost.algebra import (
+    ZERO,
+    Cond,
+    Poly,
+    atom,
+    conj,
+    coordinate,
+    eq,
+    floordiv,
+    ge,
+    mod,
+    negate,
+    product_of,
+    the_symbol,
+)
+from tolcost.atoms import nodes as ir
+from tolcost.atoms.kit import Bindings, inner_nodes, is_fixed, is_ref, schedule, static_condition
+from tolcost.atoms.nodes import Node, Program, Var
+from tolcost.diagnostics import NOWHERE, Span, refuse
+from tolcost.gradient.equations import (
+    Apply,
+    Array,
+    Cast,
+    Choice,
+    Domain,
+    Expr,
+    Indices,
+    Read,
+    Reduction,
+    Scatter,
+    Static,
+    holds,
+    is_static,
+    restated,
+    walk,
+)
+
+UNKNOWN = "T0900"
+"""The code of a construct whose derivative is not known."""
+
+
+class View(Struct, eq=False):
+    """One component of a value: its shape, its space, and its number at an index."""
+
+    shape: tuple[Poly, ...]
+    space: str
+    element: Callable[[Indices], Expr]
+    around: Domain
+    laid_out: Array | None = None
+
+
+Value: TypeAlias = tuple[View, ...]
+
+
+class Flat(Struct, frozen=True, eq=False):
+    """A program as equations, in an order in which every array comes after what it reads."""
+
+    arrays: tuple[Array, ...]
+    inputs: Mapping[str, tuple[Array, ...]]
+    outputs: Mapping[str, tuple[Array, ...]]
+
+
+def flatten(program: Program, names: Iterable[str]) -> Flat:
+    """Make equations of the named outputs of a program."""
+    work = _Flattening(program.name)
+    for needed in program.inputs:
+        work.given(needed)
+    wanted = [output for output in program.outputs if output.name in set(names)]
+    values = work.block(program.bindings, tuple(output.node for output in wanted), Domain())
+    outputs = {
+        output.name: tuple(work.lay_out(view, output.name, output.span) for view in value)
+        for output, value in zip(wanted, values, strict=True)
+    }
+    return Flat(tuple(work.arrays), work.inputs, outputs)
+
+
+class _Flattening(Struct, eq=False):
+    """The arrays made so far, and the values of variables."""
+
+    name: str
+    arrays: list[Array] = field(default_factory=list)
+    inputs: dict[str, tuple[Array, ...]] = field(default_factory=dict)
+    values: dict[Var, Value] = field(default_factory=dict)
+    hint: str = ""
+
+    # ---- blocks and arrays -----------------------------------------------------------------
+
+    def block(self, bindings: Bindings, results: tuple[Node, ...], around: Domain) -> list[Value]:
+        """Return the values of results, computed at every coordinate around."""
+        plan = schedule(bindings, results)
+        found: list[Value] = []
+        for node, operands, _, binds in plan.steps:
+            self.hint = binds[0].name.strip("_0123456789") and binds[0].name if binds else ""
+            rule = _RULES[type(node)]
+            value = rule(self, node, [found[k] for k in operands], around)
+            found.append(value)
+            self.values.update(dict.fromkeys(binds, value))
+        return [found[k] for k in plan.roots[len(bindings) :]]
+
+    def inside(self, block: ir.Block, around: Domain) -> Value:
+        """Return the value of a block."""
+        return self.block(block.bindings, (block.result,), around)[0]
+
+    def array(
+        self, name: str, domain: Domain, value: Expr | Scatter, space: str, span: Span = NOWHERE
+    ) -> Array:
+        """Add an array that an expression defines."""
+        made = Array(name, space, domain, value, span=span)
+        self.arrays.append(made)
+        return made
+
+    def given(self, needed: ir.Input) -> tuple[Array, ...]:
+        """Return the arrays of an input, one for each component."""
+        found = self.inputs.get(needed.name)
+        if found is None:
+            found = self.inputs[needed.name] = self.source(needed, needed.name)
+        return found
+
+    def source(self, node: ir.Input | ir.Table, name: str) -> tuple[Array, ...]:
+        """Return the arrays of a node that is given."""
+        made = []
+        for k, part in enumerate(node.type):
+            component = k + 1 if len(node.type) > 1 else None
+            array = Array(name, part.space, _range_over(part.shape), given=node, component=component)
+            self.arrays.append(array)
+            made.append(array)
+        return tuple(made)
+
+    def lay_out(self, view: View, name: str, span: Span = NOWHERE) -> Array:
+        """Return an array of the numbers of a view, inside the coordinates around it."""
+        if view.laid_out is None:
+            own = _range_over(view.shape)
+            value = view.element(own.at)
+            domain = view.around.over(own.coords, own.extents)
+            view.laid_out = self.array(name or "t", domain, value, view.space, span)
+        return view.laid_out
+
+    def number(self, value: Value) -> Expr:
+        """Return the expression of a numeric."""
+        return value[0].element(())
+
+    # ---- functions -------------------------------------------------------------------------
+
+    def function(self, node: ir.Lambda, operands: Sequence[Value], around: Domain) -> Value:
+        args = tuple(map(self.number, operands))
+        return self.applied(node.function, args, node, node.type[0].space, around)
+
+    def applied(
+        self, function: str, args: tuple[Expr, ...], node: ir.Lambda | ir.Where, space: str, around: Domain
+    ) -> Value:
+        """Return a function of numbers: an array of its own if it costs anything."""
+        made = Apply(function, args, node.space, space, node.charge, node.span)
+        if node.charge != "data":
+            return (_number(made, space, around),)
+        array = self.array(self.hint or "t", around, made, space, node.span)
+        return (_number(Read(array, around.at), space, around),)
+
+    def where(self, node: ir.Where, operands: Sequence[Value], around: Domain) -> Value:
+        condition, then, other = operands
+        made: list[View] = []
+        for one, two, part in zip(then, other, node.type, strict=True):
+            own = _range_over(part.shape)
+            inner = around.over(own.coords, own.extents)
+            sides = (self.number(condition), one.element(own.at), two.element(own.at))
+            (view,) = self.applied("where", sides, node, part.space, inner)
+            made.append(_inside(view, own, part.shape, around))
+        return tuple(made)
+
+    # ---- what only rearranges --------------------------------------------------------------
+
+    def member(self, node: ir.Member, operands: Sequence[Value], around: Domain) -> Value:
+        tol, *computed = operands
+        at = self.index(node.at, computed)
+        return tuple(
+            _number(self.element(view, at, node.span), part.space, around)
+            for view, part in zip(tol, node.type, strict=True)
+        )
+
+    def index(self, at: ir.Any | tuple[Any, ...], computed: Iterable[Value]) -> Indices:
+        """Return an index list, given the values of the indices that are nodes."""
+        fresh = iter(computed)
+        return tuple(i if isinstance(i, Poly) else _static_index(self.number(next(fresh))) for i in at)
+
+    def element(self, view: View, at: Indices, span: Span) -> Expr:
+        """Return the number of a view at an index that data may decide."""
+        if all(isinstance(index, Poly) for index in at):
+            found = view.element(at)
+        else:
+            found = Read(self.lay_out(view, ""), (*view.around.at, *at))
+        return replace(found, span=span) if isinstance(found, Read) else found
+
+    def join(self, node: ir.Join, operands: Sequence[Value], around: Domain) -> Value:
+        made = []
+        for left, right, part in zip(*operands, node.type, strict=True):
+            d, first = node.d - 1, left.shape[node.d - 1]
+
+            def element(
+                at: Indices, left: View = left, right: View = right, d: int = d, first: Poly = first
+            ) -> Expr:
+                here = cast(Poly, at[d])
+                after = (*at[:d], here - first, *at[d + 1 :])
+                return _choice(ge(first - here), lambda: left.element(at), lambda: right.element(after))
+
+            made.append(View(part.shape, part.space, element, around))
+        return tuple(made)
+
+    def reshape(self, node: ir.Reshape, operands: Sequence[Value], around: Domain) -> Value:
+        def moved(view: View, shape: tuple[Poly, ...]) -> View:
+            return View(shape, view.space, lambda at: view.element(_reshaped(at, shape, view.shape)), around)
+
+        return tuple(moved(view, part.shape) for view, part in zip(operands[0], node.type, strict=True))
+
+    def convert(self, node: ir.Convert, operands: Sequence[Value], around: Domain) -> Value:
+        def cast_to(view: View, part: ir.Part) -> View:
+            def element(at: Indices) -> Expr:
+                return Cast(view.element(at), part.space, node.bits, node.within, node.span)
+
+            if view.space == part.space and not node.within:
+                return view
+            return View(part.shape, part.space, element, around)
+
+        return tuple(map(cast_to, operands[0], node.type))
+
+    def table(self, node: ir.Table, operands: Sequence[Value], around: Domain) -> Value:
+        if not is_fixed(node):
+            return (View(node.type[0].shape, node.type[0].space, lambda at: _entry(node, at), around),)
+        return tuple(map(_whole, self.source(node, self.hint or "table")))
+
+    def put(self, node: ir.Put, operands: Sequence[Value], around: Domain) -> Value:
+        if not all(isinstance(index, Poly) for index in node.at):
+            refuse(UNKNOWN, "a `put` at a place that data decides has no derivative yet", node.span)
+        tol, value = operands[0], operands[-1]
+        at = cast("tuple[Poly, ...]", node.at)
+
+        def replaced(old: View, new: View) -> View:
+            def element(here: Indices) -> Expr:
+                same = conj(*[eq(cast(Poly, i) - j) for i, j in zip(here, at, strict=False)])
+                return _choice(same, lambda: new.element(here[len(at) :]), lambda: old.element(here))
+
+            return View(old.shape, old.space, element, around)
+
+        return tuple(map(replaced, tol, value))
+
+    def select(self, node: ir.Select, operands: Sequence[Value], around: Domain) -> Value:
+        condition = static_condition(node)
+        if condition is None:
+            refuse(UNKNOWN, "a choice by data of what to compute has no derivative yet", node.span, _WHERE)
+        if holds(condition, around.guards):
+            return self.inside(node.then, around)
+        opposite = negate(condition)
+        if holds(opposite, around.guards):
+            return self.inside(node.other, around)
+        then = self.inside(node.then, around.where(condition))
+        other = self.inside(node.other, around.where(opposite))
+
+        def chosen(one: View, two: View, part: ir.Part) -> View:
+            def element(at: Indices) -> Expr:
+                return _choice(condition, lambda: one.element(at), lambda: two.element(at))
+
+            return View(part.shape, part.space, element, around)
+
+        return tuple(map(chosen, then, other, node.type))
+
+    # ---- ranges ----------------------------------------------------------------------------
+
+    def build(self, node: ir.Build, operands: Sequence[Value], around: Domain) -> Value:
+        own, name = Domain(node.coords, node.extents), self.hint
+        inner = around.over(node.coords, node.extents)
+        members = self.inside(node.body, inner)
+        for view in members if name and not members[0].shape else ():
+            value = view.element(())
+            if isinstance(value, Read) and value.at == inner.at and value.array.name in _UNNAMED:
+                value.array.name = name
+        return tuple(
+            _inside(view, own, part.shape, around) for view, part in zip(members, node.type, strict=True)
+        )
+
+    def fold(self, node: ir.Fold, operands: Sequence[Value], around: Domain) -> Value:
+        steps = None if node.ends is not None else _steps(node)
+        if steps is None:
+            message = "a loop whose steps depend on one another has no derivative yet, except for sums and the like"
+            refuse(UNKNOWN, message, node.span)
+        inner = around.over(node.coords, node.extents)
+        self.block(tuple((v, n) for v, n in node.body.bindings if n in _harmless(node)), (), inner)
+        return tuple(
+            self.reduced(node, step, start, around) for step, start in zip(steps, operands[0], strict=True)
+        )
+
+    def reduced(self, node: ir.Fold, step: _Step, start: View, around: Domain) -> View:
+        """Return what a step adds up, or combines otherwise, element by element."""
+        steps = Domain(node.coords, node.extents, step.guards)
+        if isinstance(step, _PutStep):
+            return self.scattered(node, step, start, around)
+        own = Domain() if step.build is None else Domain(step.build.coords, step.build.extents)
+        guards = (*around.guards, *step.guards)
+        inner = replace(
+            around.over(own.coords, own.extents).over(node.coords, node.extents), guards=guards
+        )
+        self.block(step.bindings, (), inner)
+        (term,) = self.block((), (step.term,), inner)
+        body = self.number(term)
+        outer = around.over(own.coords, own.extents)
+        space = start.space if start.space == step.space else step.space
+        value = Reduction(
+            step.function, steps, start.element(own.at), body, step.within, space, node.span
+        )
+        array = self.array(self.hint or "t", outer, value, space, node.span)
+        return _inside(_number(Read(array, outer.at), space, around), own, start.shape, around)
+
+    def scattered(self, node: ir.Fold, step: _PutStep, start: View, around: Domain) -> View:
+        """Return an array to which a step adds at places."""
+        if around.coords:
+            refuse(UNKNOWN, "a loop that puts into a ToL has no derivative yet inside a map", node.span)
+        inner = replace(around.over(node.coords, node.extents), guards=(*around.guards, *step.guards))
+        self.block(step.bindings, (), inner)
+        values = self.block((), (*[i for i in step.at if not isinstance(i, Poly)], step.term), inner)
+        at = self.index(step.at, values[:-1])
+        first = self.lay_out(start, "start")
+        whole = _range_over(start.shape)
+        steps = Domain(node.coords, node.extents, step.guards)
+        value = Scatter(steps, Read(first, whole.at), at, self.number(values[-1]), step.within, node.span)
+        return _whole(self.array(self.hint or "t", whole, value, start.space, node.span))
+
+
+_UNNAMED = frozenset(("", "t"))
+_WHERE = "`where` computes both sides, and has one"
+
+# ---- the step of a fold ------------------------------------------------------------------------
+
+
+class _Step(Struct, frozen=True, eq=False):
+    """A step that combines the accumulator with a term: ``f(a, term)``, where ``guards`` hold."""
+
+    function: str
+    term: Node
+    within: str
+    space: str
+    guards: tuple[Cond, ...]
+    bindings: Bindings = ()
+    build: ir.Build | None = None
+
+
+class _PutStep(_Step, frozen=True, eq=False):
+    """A step that adds a term to one element of the accumulator."""
+
+    at: tuple[Poly | Node, ...] = ()
+
+
+_COMBINING = {"add": 2, "sub": 1, "mul": 2, "max": 2, "min": 2, "and": 2, "or": 2, "xor": 2}
+"""Functions that a step may combine by, and how many of their arguments may be the accumulator."""
+
+
+def _steps(node: ir.Fold) -> list[_Step] | None:
+    """Return the steps of a fold, one for each component; None if it is no reduction."""
+    bound = dict(node.body.bindings)
+    count = len(node.type)
+    result = _named(node.body.result, bound)
+    items: Sequence[Node]
+    if count == 1:
+        items = (result,)
+    elif isinstance(result, ir.Pack) and len(result.items) == count:
+        items = result.items
+    else:
+        return None
+    steps = []
+    for k, item in enumerate(items):
+        step = _Reading(node.accumulator, count, k + 1, bound).step(item, (), ())
+        if step is None:
+            return None
+        steps.append(step)
+    return steps
+
+
+class _Reading(Struct, eq=False):
+    """Reads a step: which of its nodes are the accumulator."""
+
+    accumulator: Var
+    count: int
+    component: int
+    bound: dict[Var, Node]
+    build: ir.Build | None = None
+
+    def step(self, item: Node, guards: tuple[Cond, ...], bindings: Bindings) -> _Step | None:
+        """Return the step that a node takes, under guards; ``bindings`` are those of blocks around it."""
+        item = _named(item, self.bound)
+        match item:
+            case ir.Lambda(charge="data") if item.function in _COMBINING:
+                return self.combined(item, guards, bindings)
+            case ir.Select(condition=condition) if static_condition(item) is not None:
+                return self.selected(item, cast(Cond, condition), guards, bindings)
+            case ir.Build() if self.build is None:
+                self.build = item
+                self.bound.update(item.body.bindings)
+                return self.step(item.body.result, guards, (*bindings, *item.body.bindings))
+            case ir.Put() if self.build is None and self.is_carried(item.tol):
+                return self.added(item, guards, bindings)
+        return None
+
+    def combined(self, item: ir.Lambda, guards: tuple[Cond, ...], bindings: Bindings) -> _Step | None:
+        carried = [self.is_element(arg) for arg in item.args[: _COMBINING[item.function]]]
+        if sum(carried) != 1:
+            return None
+        term = item.args[1 - carried.index(True)]
+        if self.mentions((term,)):
+            return None
+        space = item.type[0].space
+        return _Step(
+            item.function, term, item.space, space, guards, self.harmless(bindings), self.build
+        )
+
+    def selected(
+        self, item: ir.Select, condition: Cond, guards: tuple[Cond, ...], bindings: Bindings
+    ) -> _Step | None:
+        for side, kept, holds_ in (
+            (item.then, item.other, condition),
+            (item.other, item.then, negate(condition)),
+        ):
+            if self.is_element(_named(kept.result, dict(kept.bindings))):
+                self.bound.update(side.bindings)
+                return self.step(side.result, (*guards, holds_), (*bindings, *side.bindings))
+        return None
+
+    def added(self, item: ir.Put, guards: tuple[Cond, ...], bindings: Bindings) -> _Step | None:
+        value = _named(item.value, self.bound)
+        if not (isinstance(value, ir.Lambda) and value.function == "add" and value.charge == "data"):
+            return None
+        for old, term in (value.args, value.args[::-1]):
+            member = _named(old, self.bound)
+            if isinstance(member, ir.Member) and self.is_carried(member.tol) and self.same(member.at, item.at):
+                nodes = [index for index in item.at if not isinstance(index, Poly)]
+                if self.mentions((term, *nodes)):
+                    return None
+                space = value.type[0].space
+                return _PutStep(
+                    "add", term, value.space, space, guards, self.harmless(bindings), None, item.at
+                )
+        return None
+
+    def same(self, one: tuple[Poly | Node, ...], other: tuple[Poly | Node, ...]) -> bool:
+        """Whether two index lists are the same: equal forms, the same nodes, or reads of one name."""
+        return len(one) == len(other) and all(
+            a == b if isinstance(a, Poly) or isinstance(b, Poly) else _same_index(a, b, self.bound)
+            for a, b in zip(one, other, strict=True)
+        )
+
+    def is_carried(self, node: Node) -> bool:
+        """Whether a node is this component of the accumulator."""
+        node = _named(node, self.bound)
+        if self.count == 1:
+            return is_ref(node, self.accumulator)
+        return (
+            isinstance(node, ir.Component)
+            and node.j == self.component
+            and is_ref(_named(node.value, self.bound), self.accumulator)
+        )
+
+    def is_element(self, node: Node) -> bool:
+        """Whether a node is what the accumulator has at this place."""
+        node = _named(node, self.bound)
+        if self.build is None:
+            return self.is_carried(node)
+        at = tuple(map(atom, self.build.coords))
+        return isinstance(node, ir.Member) and node.at == at and self.is_carried(node.tol)
+
+    def mentions(self, nodes: Iterable[Node]) -> bool:
+        """Whether nodes need the accumulator."""
+        return any(is_ref(node, self.accumulator) for node in inner_nodes(nodes, self.bound))
+
+    def harmless(self, bindings: Bindings) -> Bindings:
+        """Return the bindings that do not need the accumulator."""
+        return tuple((var, node) for var, node in bindings if not self.mentions((node,)))
+
+
+def _same_index(a: Node, b: Node, bound: Mapping[Var, Node]) -> bool:
+    a, b = _named(a, bound), _named(b, bound)
+    if a is b:
+        return True
+    match a, b:
+        case ir.Ref(), ir.Ref():
+            return a.var is b.var
+        case ir.Input(), ir.Input():
+            return a.name == b.name
+        case ir.Number(), ir.Number():
+            return a.value == b.value
+        case ir.Member(), ir.Member():
+            pairs = [(a.tol, b.tol), *zip(a.at, b.at, strict=False)]
+            return len(a.at) == len(b.at) and all(
+                x == y if isinstance(x, Poly) or isinstance(y, Poly) else _same_index(x, y, bound)
+                for x, y in pairs
+            )
+        case ir.Lambda(), ir.Lambda():
+            return (a.function, a.space, len(a.args)) == (b.function, b.space, len(b.args)) and all(
+                _same_index(x, y, bound) for x, y in zip(a.args, b.args, strict=True)
+            )
+    return False
+
+
+def _harmless(node: ir.Fold) -> set[Node]:
+    """Return the nodes that the body of a fold binds without need of the accumulator."""
+    bound = dict(node.body.bindings)
+    return {
+        value
+        for _, value in node.body.bindings
+        if not any(is_ref(n, node.accumulator) for n in inner_nodes((value,), bound))
+    }
+
+
+def _named(node: Node, bound: Mapping[Var, Node]) -> Node:
+    """Follow names to what they stand for."""
+    while isinstance(node, ir.Ref) and node.var in bound:
+        node = bound[node.var]
+    return node
+
+
+# ---- views -------------------------------------------------------------------------------------
+
+
+def _range_over(shape: tuple[Poly, ...]) -> Domain:
+    """Return a domain of new coordinates over a shape."""
+    names = "ijkluvwpqrst"
+    coords = [the_symbol(coordinate(names[n % len(names)], extent)) for n, extent in enumerate(shape)]
+    return Domain(tuple(coords), shape)
+
+
+def _number(value: Expr, space: str, around: Domain) -> View:
+    return View((), space, lambda at: value, around)
+
+
+def _whole(array: Array) -> View:
+    """Return the view of an array that no coordinates are around."""
+    return View(array.domain.extents, array.space, lambda at: Read(array, at), Domain(), array)
+
+
+def _inside(view: View, own: Domain, shape: tuple[Poly, ...], around: Domain) -> View:
+    """Return the view of what has a view at the coordinates of a range."""
+    rank = len(own.coords)
+
+    def element(at: Indices) -> Expr:
+        values = dict(zip(own.coords, cast("tuple[Poly, ...]", at[:rank]), strict=True))
+        return restated(view.element(at[rank:]), values)
+
+    return View(shape, view.space, element, around)
+
+
+def _static_index(value: Expr) -> Poly | Expr:
+    """Return an index as a polynomial if it is one."""
+    return value.value if isinstance(value, Static) and isinstance(value.value, Poly) else value
+
+
+def _choice(condition: Cond, then: Callable[[], Expr], other: Callable[[], Expr]) -> Expr:
+    if holds(condition, ()):
+        return then()
+    return other() if holds(negate(condition), ()) else Choice(condition, then(), other())
+
+
+def _entry(node: ir.Table, at: Indices) -> Expr:
+    """Return an entry of a table whose entries depend on coordinates."""
+    place = 0
+    for index, extent in zip(at, node.type[0].shape, strict=True):
+        number = index.constant if isinstance(index, Poly) else None
+        if number is None or extent.constant is None:
+            return _chosen_entry(node, at)
+        place = place * extent.constant + number - 1
+    return Static(node.values[place], node.type[0].space, node.span)
+
+
+def _chosen_entry(node: ir.Table, at: Indices) -> Expr:
+    space = node.type[0].space
+    if len(at) != 1 or not isinstance(at[0], Poly):
+        refuse(UNKNOWN, "a table of coordinates has no derivative yet where data looks it up", node.span)
+    found: Expr = Static(node.values[-1], space, node.span)
+    for n in reversed(range(len(node.values) - 1)):
+        found = Choice(eq(at[0] - (n + 1)), Static(node.values[n], space, node.span), found)
+    return found
+
+
+def _reshaped(at: Indices, new: tuple[Poly, ...], old: tuple[Poly, ...]) -> Indices:
+    """Return the index into ``old`` of the element at an index into ``new``, both in row-major order.
+
+    Dimensions are taken in the smallest groups of equal volume, so that what a reshape keeps stays as it is.
+    """
+    here = cast("tuple[Poly, ...]", at)
+    result: list[Poly] = []
+    for (first, last), (start, end) in _groups(new, old):
+        result += _digits(_linear(here[first:last], new[first:last]), old[start:end])
+    return tuple(result)
+
+
+def _groups(
+    new: tuple[Poly, ...], old: tuple[Poly, ...]
+) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """Return pairs of ranges of dimensions with the same volume, the smallest there are."""
+    sides = [[product_of(shape[:k]) for k in range(len(shape) + 1)] for shape in (new, old)]
+    found = []
+    a = b = 0
+    while a < len(new) or b < len(old):
+        rest = [(k + m, k, m) for k in range(a, len(new) + 1) for m in range(b, len(old) + 1) if k + m > a + b]
+        equal = [(k, m) for _, k, m in sorted(rest) if sides[0][k] == sides[1][m]]
+        k, m = equal[0] if equal else (len(new), len(old))
+        found.append(((a, k), (b, m)))
+        a, b = k, m
+    last = found[-1] if found else None
+    if last is not None and (a, b) != (len(new), len(old)):
+        found[-1] = ((last[0][0], len(new)), (last[1][0], len(old)))
+    return found
+
+
+def _linear(at: tuple[Poly, ...], shape: tuple[Poly, ...]) -> Poly:
+    """Return the place in row-major order, from 0."""
+    place = ZERO
+    for index, extent in zip(at, shape, strict=True):
+        place = place * extent + index - 1
+    return place
+
+
+def _digits(place: Poly, shape: tuple[Poly, ...]) -> list[Poly]:
+    """Return the coordinate of a place."""
+    found: list[Poly] = []
+    for extent in reversed(shape[1:]):
+        found.append(mod(place, extent) + 1)
+        place = floordiv(place, extent)
+    return [place + 1, *reversed(found)] if shape else []
+
+
+# ---- the table of kinds ------------------------------------------------------------------------
+
+_Rule: TypeAlias = Callable[[_Flattening, Any, Sequence[Value], Domain], Value]
+
+
+def _filter(work: _Flattening, node: ir.Filter, operands: Sequence[Value], around: Domain) -> Value:
+    what = "repeat" if node.repeats else "filter"
+    refuse(UNKNOWN, f"a `{what}` by data has no derivative yet", node.span)
+
+
+def _embed(work: _Flattening, node: ir.Embed, operands: Sequence[Value], around: Domain) -> Value:
+    def embedded(view: View, part: ir.Part) -> View:
+        return View(part.shape, part.space, lambda at: view.element(at[:-1]), around)
+
+    return tuple(map(embedded, operands[0], node.type))
+
+
+_RULES: Mapping[type, _Rule] = {
+    ir.Input: lambda w, node, args, around: tuple(map(_whole, w.given(node))),
+    ir.Number: lambda w, node, args, around: (
+        _number(Static(node.value, node.type[0].space, node.span), node.type[0].space, around),
+    ),
+    ir.Table: _Flattening.table,
+    ir.Ref: lambda w, node, args, around: w.values[node.var],
+    ir.Lambda: _Flattening.function,
+    ir.Where: _Flattening.where,
+    ir.Member: _Flattening.member,
+    ir.Component: lambda w, node, args, around: (args[0][node.j - 1],),
+    ir.Pack: lambda w, node, args, around: tuple(view for value in args for view in value),
+    ir.Join: _Flattening.join,
+    ir.Embed: _embed,
+    ir.Build: _Flattening.build,
+    ir.Fold: _Flattening.fold,
+    ir.Select: _Flattening.select,
+    ir.Reshape: _Flattening.reshape,
+    ir.Convert: _Flattening.convert,
+    ir.Put: _Flattening.put,
+    ir.Filter: _filter,
+}
+"""What each kind of node does to views: the complete table of kinds."""
+
+__all__ = ["Flat", "flatten", "is_static", "walk"]

@@ -1,0 +1,118 @@
+"""What equations need not be arrays of their own: definitions move to where they are read.
+
+What costs nothing moves to every reader. What costs something moves only where it is computed no more often
+than before: to its one reader, if that reads every number at most once. So the work stays what it was.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import cast
+
+from msgspec.structs import replace
+
+from tolcost.algebra import Poly, only_symbol
+from tolcost.gradient.equations import (
+    Array,
+    Cast,
+    Choice,
+    Domain,
+    Expr,
+    Read,
+    Reduction,
+    Scatter,
+    Static,
+    is_free,
+    parts,
+    reads,
+    rebuilt,
+    restated,
+    walk,
+)
+from tolcost.gradient.inversion import is_injective
+
+
+def needed(outputs: Iterable[Array]) -> list[Array]:
+    """Return the arrays that outputs need, each after those that it reads."""
+    order: dict[Array, None] = {}
+    entered: set[Array] = set()
+    pending = [(array, False) for array in outputs]
+    pending.reverse()
+    while pending:
+        array, is_done = pending.pop()
+        if is_done:
+            order[array] = None
+        elif array not in entered:
+            entered.add(array)
+            pending.append((array, True))
+            pending += [(read.array, False) for read in reads(array)]
+    return list(order)
+
+
+def fuse(outputs: Iterable[Array]) -> list[Array]:
+    """Move definitions to where they are read; return the arrays left, in an order of evaluation."""
+    kept = set(outputs)
+    for array in needed(kept):
+        _move_into(array, lambda read, domain: _is_free(read, kept))
+    uses = Counter(read.array for array in needed(kept) for read in reads(array))
+    for array in needed(kept):
+        _move_into(array, lambda read, domain: _is_read_once(read, domain, uses, kept))
+    return needed(kept)
+
+
+def _is_free(read: Read, kept: set[Array]) -> bool:
+    value = read.array.value
+    return value is not None and not isinstance(value, Scatter) and is_free(value) and _is_plain(read)
+
+
+def _is_plain(read: Read) -> bool:
+    return all(isinstance(index, Poly) for index in read.at)
+
+
+def _is_read_once(read: Read, domain: Domain, uses: Counter[Array], kept: set[Array]) -> bool:
+    array = read.array
+    if array in kept or uses[array] != 1 or array.value is None or isinstance(array.value, Scatter):
+        return False
+    if not _is_plain(read):
+        return False
+    at = cast("tuple[Poly, ...]", read.at)
+    plain = {only_symbol(index) for index in at}
+    return plain.issuperset(domain.coords) or is_injective(domain, at)
+
+
+def _move_into(array: Array, moves: object) -> None:
+    """Replace reads in the definition of an array by the definitions of what is read."""
+    value = array.value
+    if isinstance(value, Scatter):
+        at = tuple(
+            [i if isinstance(i, Poly) else _moved(i, value.domain, moves) for i in value.at]
+        )
+        array.value = replace(value, at=at, body=_moved(value.body, value.domain, moves))
+    elif value is not None:
+        array.value = _moved(value, array.domain, moves)
+
+
+def _moved(expr: Expr, domain: Domain, moves: object) -> Expr:
+    if isinstance(expr, Reduction):
+        inner = domain.over(expr.domain.coords, expr.domain.extents)
+        start, body = _moved(expr.start, domain, moves), _moved(expr.body, inner, moves)
+        return replace(expr, start=start, body=body)
+    if isinstance(expr, Read) and moves(expr, domain):  # type: ignore[operator]
+        values = dict(zip(expr.array.domain.coords, cast("tuple[Poly, ...]", expr.at), strict=True))
+        return _simple(restated(cast(Expr, expr.array.value), values))
+    return rebuilt(expr, lambda part: _moved(part, domain, moves), {})
+
+
+def _simple(expr: Expr) -> Expr:
+    """Return an expression without choices that its coordinates have decided, and casts of casts."""
+    from tolcost.algebra import FALSE, TRUE
+
+    if isinstance(expr, Choice) and expr.condition is TRUE:
+        return expr.then
+    if isinstance(expr, Choice) and expr.condition is FALSE:
+        return expr.other
+    return expr
+
+
+__all__ = ["Cast", "Static", "fuse", "needed", "parts", "walk"]

@@ -1,0 +1,545 @@
+"""Reverse mode on equations: the adjoint of every array that the wanted inputs lead to.
+
+The adjoint of an array is what the result changes by when a number of the array changes. It is the sum over
+all places where the number is read: each is a contribution, a domain with the index that it reads at and the
+value that it contributes. ``preimage`` turns contributions around: which places of the domain read the element
+``s``? Where data decides the index, the values are scattered instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import cast
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from tolcost.algebra import ONE, Cond, Poly, contradict, negate
+from tolcost.atoms.nodes import Constant, Input, Part
+from tolcost.diagnostics import NOWHERE, Span, refuse
+from tolcost.elementary import FUNCTIONS
+from tolcost.gradient.equations import (
+    Apply,
+    Array,
+    Cast,
+    Choice,
+    Domain,
+    Expr,
+    Indices,
+    Let,
+    Named,
+    Read,
+    Reduction,
+    Scatter,
+    Static,
+    all_of,
+    holds,
+    is_static,
+    reads,
+    restated,
+    walk,
+)
+from tolcost.gradient.flatten import UNKNOWN, Flat
+from tolcost.gradient.inversion import preimage
+from tolcost.gradient.rules import Adjoints, row_of
+from tolcost.spaces import join_spaces, kind_of
+
+
+class Contribution(Struct, frozen=True, eq=False):
+    """What a read of an array adds to the array's adjoint, at each place of a domain."""
+
+    domain: Domain
+    at: Indices
+    value: Expr
+    span: Span
+    is_selected: bool = False
+    """Whether data may have decided that the value read does not matter."""
+
+
+class Reversed(Struct, frozen=True, eq=False):
+    """The cotangents of outputs, which are inputs of the derivative, and the gradients of inputs."""
+
+    cotangents: tuple[Input, ...]
+    gradients: Mapping[str, tuple[Array | None, ...]]
+
+
+def is_real(space: str) -> bool:
+    """Whether a space has derivatives."""
+    return kind_of(space) == "R"
+
+
+def reverse(
+    flat: Flat, wanted: Sequence[str], of: Mapping[str, Sequence[str]], named: Mapping[str, str]
+) -> Reversed:
+    """Return the gradients of the wanted inputs.
+
+    ``of`` has the names of the cotangents by output, one for each component, and ``named`` the names of
+    gradients.
+    """
+    leaves = {array for name in wanted for array in flat.inputs[name] if is_real(array.space)}
+    work = _Reversing(_active(flat.arrays, leaves), dict(named))
+    inputs = []
+    for name, cotangents in of.items():
+        for array, called in zip(flat.outputs[name], cotangents, strict=True):
+            if array in work.active:
+                given = Input(called, (Part(array.domain.extents, array.space),))
+                inputs.append(given)
+                work.cotangents[array] = Array(called, array.space, array.domain, given=given)
+    for array in reversed(flat.arrays):
+        if array in work.active:
+            work.visit(array)
+    gradients = {
+        name: tuple([work.adjoints.get(array) for array in flat.inputs[name]]) for name in wanted
+    }
+    return Reversed(tuple(inputs), gradients)
+
+
+def _active(arrays: Iterable[Array], leaves: set[Array]) -> set[Array]:
+    """Return the real arrays whose values depend on the wanted inputs."""
+    active = set(leaves)
+    for array in arrays:
+        if array.value is not None and _is_differentiable(array):
+            if any(read.array in active for read in reads(array)):
+                active.add(array)
+    return active
+
+
+def _is_differentiable(array: Array) -> bool:
+    if kind_of(array.space) == "C":
+        return True  # refused where its adjoint is asked for
+    return is_real(array.space)
+
+
+class _Reversing(Struct, eq=False):
+    active: set[Array]
+    named: dict[str, str]
+    cotangents: dict[Array, Array] = field(default_factory=dict)
+    contributions: dict[Array, list[Contribution]] = field(default_factory=dict)
+    adjoints: dict[Array, Array] = field(default_factory=dict)
+    signs: dict[Array, Expr] = field(default_factory=dict)
+    """For an array that negates, what it negates."""
+    domain: Domain = field(default_factory=Domain)
+    space: str = "R"
+    span: Span = NOWHERE
+    hint: str = "t"
+
+    def visit(self, array: Array) -> None:
+        """Sum the adjoint of an array, and pass it on to what the array is computed from."""
+        adjoint = self.adjoint(array)
+        if adjoint is None or array.value is None:
+            return
+        if kind_of(array.space) == "C":
+            refuse(UNKNOWN, "complex numbers have no derivative yet", array.span)
+        self.adjoints[array] = adjoint
+        self.hint = f"d_{array.name}"
+        if isinstance(array.value, Scatter):
+            self.scattered(array.value, adjoint)
+        else:
+            self.at(array.domain, array.span)
+            self.spread(array.value, Read(adjoint, array.domain.at), Read(array, array.domain.at), array)
+
+    def at(self, domain: Domain, span: Span) -> None:
+        """Make further numbers at the coordinates of a domain."""
+        self.domain, self.span = domain, span
+
+    # ---- what a definition passes on -----------------------------------------------------------
+
+    def spread(self, expr: Expr, dy: Expr, y: Expr, array: Array, selected: bool = False) -> None:
+        """Pass an adjoint on to the reads in an expression."""
+        match expr:
+            case Read():
+                self.contribute(expr, dy, selected)
+            case Choice(condition=condition):
+                domain = self.domain
+                for side, holds_ in ((expr.then, condition), (expr.other, negate(condition))):
+                    self.domain = domain.where(holds_)
+                    self.spread(side, dy, y, array, selected)
+                self.domain = domain
+            case Cast():
+                if not expr.bits and is_real(expr.space) and is_real(expr.value.space):
+                    self.spread(expr.value, _cast(dy, expr.value.space), y, array, selected)
+            case Apply() if self.is_active(expr):
+                self.applied(expr, dy, y, array)
+            case Reduction() if self.is_active(expr):
+                self.reduced(expr, dy, y, array)
+
+    def is_active(self, expr: Expr | Scatter) -> bool:
+        """Whether an expression depends on the wanted inputs."""
+        return any(isinstance(part, Read) and part.array in self.active for part in walk(expr))
+
+    def contribute(self, read: Read, value: Expr, selected: bool) -> None:
+        """Note what a read adds to the adjoint of the array."""
+        if read.array in self.active and is_real(read.array.space):
+            one = Contribution(self.domain, read.at, value, read.span, selected)
+            self.contributions.setdefault(read.array, []).append(one)
+        elif read.array in self.active:
+            refuse(UNKNOWN, "complex numbers have no derivative yet", self.span)
+
+    def applied(self, expr: Apply, dy: Expr, y: Expr, array: Array) -> None:
+        """Pass an adjoint on to the arguments of a function, by its row."""
+        self.space = expr.space
+        if expr.function == "where":
+            condition, then, other = expr.args
+            for side, values in ((then, (dy, self.zero())), (other, (self.zero(), dy))):
+                if self.is_active(side):
+                    self.spread(side, self.apply("where", (condition, *values)), y, array, True)
+            return
+        args = expr.args
+        order = list(range(len(args)))
+        if len(args) == 2 and is_static(args[0]) and FUNCTIONS[expr.function].commutative:
+            order.reverse()
+        given = tuple([args[n] for n in order])
+        row = row_of(expr.function, len(args), len(args) == 2 and is_static(given[1]))
+        if row is None:
+            refuse(UNKNOWN, f"`{expr.function}` has no derivative", expr.span)
+        adjoints = Adjoints(row, (*given, y, dy), self.apply, self.literal)
+        for place, n in enumerate(order):
+            if self.is_active(args[n]):
+                found = adjoints.of_argument(place)
+                if not _is_zero(found):
+                    self.spread(args[n], found, y, array)
+
+    def reduced(self, expr: Reduction, dy: Expr, y: Expr, array: Array) -> None:
+        """Pass an adjoint on to the terms and the start of a reduction."""
+        outer = self.domain
+        inner = replace(
+            outer.over(expr.domain.coords, expr.domain.extents), guards=(*outer.guards, *expr.domain.guards)
+        )
+        self.space = expr.space
+        if expr.function in ("add", "sub"):
+            self.domain = inner
+            self.spread(expr.body, dy if expr.function == "add" else self.apply("neg", (dy,)), y, array)
+            self.domain = outer
+            self.spread(expr.start, dy, y, array)
+            return
+        if expr.function not in ("max", "min"):
+            message = f"a reduction by `{expr.function}` has no derivative yet"
+            refuse(UNKNOWN, message, expr.span, "sums, `max` and `min` have one")
+        share = self.shared(expr, dy, y)
+        self.domain = inner
+        self.spread(expr.body, self.where_equal(expr.body, y, share), y, array, True)
+        self.domain = outer
+        if self.is_active(expr.start):
+            self.spread(expr.start, self.where_equal(expr.start, y, share), y, array, True)
+
+    def shared(self, expr: Reduction, dy: Expr, y: Expr) -> Expr:
+        """Return what each of the largest numbers gets: all of them the same."""
+        steps, renamed = expr.domain.fresh()
+        body = restated(expr.body, renamed)
+        outer = self.domain
+        self.domain = replace(outer.over(steps.coords, steps.extents), guards=(*outer.guards, *steps.guards))
+        one = self.where_equal(body, y, self.literal(1))
+        self.domain = outer
+        start: Expr = self.zero()
+        if not is_static(expr.start):
+            start = self.where_equal(expr.start, y, self.literal(1))
+        count = self.make(Reduction("add", steps, start, one, expr.within, expr.space, expr.span), "ties")
+        return self.apply("div", (dy, count))
+
+    def where_equal(self, value: Expr, y: Expr, then: Expr) -> Expr:
+        """Return a number where a value is the result, and 0 elsewhere."""
+        return self.apply("where", (self.apply("eq", (value, y)), then, self.zero()))
+
+    def scattered(self, value: Scatter, adjoint: Array) -> None:
+        """Pass an adjoint on from an array that numbers were added to."""
+        self.at(adjoint.domain, value.span)
+        whole = adjoint.domain.at
+        if value.start is not None:
+            own = value.start
+            self.contribute(replace(own, at=whole), Read(adjoint, whole), False)
+        self.at(value.domain, value.span)
+        self.spread(value.body, Read(adjoint, value.at), Read(adjoint, value.at), adjoint)
+
+    # ---- making numbers ------------------------------------------------------------------------
+
+    def literal(self, value: int | Fraction | float) -> Expr:
+        """Return a static number in the space at hand."""
+        held: Constant = ONE * value if isinstance(value, int) else value
+        return Static(held, self.space)
+
+    def zero(self) -> Expr:
+        return self.literal(0)
+
+    def make(self, value: Expr, name: str | None = None) -> Read:
+        """Return a new array at the domain at hand, read there."""
+        array = Array(name or self.hint, value.space, self.domain, value, span=self.span)
+        return Read(array, self.domain.at)
+
+    def apply(self, function: str, args: tuple[Expr, ...]) -> Expr:
+        """Apply a function, and leave out what does nothing: a sum with 0, a product with 1 or 0."""
+        simple = _simplified(function, args)
+        if simple is not None:
+            return simple
+        if function == "neg":
+            found = self.negated(args[0])
+            if found is not None:
+                return found
+        rule = FUNCTIONS[function].rule
+        spaces = [arg.space for arg in args]
+        if rule in ("compare", "test") or function in ("and", "or"):
+            within = spaces[0]
+            for other in spaces[1:]:
+                within = join_spaces(within, other)
+            space = "B"
+        else:
+            within = space = self.space
+        if all(map(is_static, args)):
+            return Apply(function, args, within, space, "static", self.span)
+        made = self.make(Apply(function, args, within, space, "data", self.span))
+        if function == "neg":
+            self.signs[made.array] = args[0]
+        return made
+
+    def negated(self, expr: Expr) -> Expr | None:
+        """Return what an expression is the negation of, if it is one."""
+        return self.signs.get(expr.array) if isinstance(expr, Read) else None
+
+    # ---- sums of contributions -----------------------------------------------------------------
+
+    def adjoint(self, array: Array) -> Array | None:
+        """Return the adjoint of an array, the sum of all contributions; None if it is 0."""
+        found = self.contributions.pop(array, [])
+        given = self.cotangents.get(array)
+        if not found:
+            if given is not None:
+                self.adjoints[array] = given
+            return given
+        name = self.named.get(array.name, f"d_{array.name}") if array.value is None else f"d_{array.name}"
+        domain, _ = array.domain.fresh()
+        total = _Total(self, array, domain, name)
+        if given is not None:
+            total.term(Read(given, domain.at), (), False)
+        turned = [(one, total.turned(one)) for one in found if not _decided_by_data(one)]
+        for one, terms in sorted(turned, key=lambda pair: pair[1].rank):
+            total.add(terms, one)
+        for one in found:
+            if _decided_by_data(one):
+                total.scatter(one)
+        made = total.finished()
+        self.adjoints[array] = made
+        return made
+
+
+def _decided_by_data(one: Contribution) -> bool:
+    return not all(isinstance(index, Poly) for index in one.at)
+
+
+class _Term(Struct, frozen=True, eq=False):
+    """A contribution turned around: a sum over what is left of its domain, wherever the guards hold."""
+
+    domain: Domain
+    value: Expr
+    is_negative: bool
+
+    @property
+    def rank(self) -> tuple[bool, bool, bool]:
+        """The order of adding: plain terms, then sums, which start from them; what is subtracted last."""
+        return (self.is_negative, bool(self.domain.coords), bool(self.domain.guards))
+
+
+class _Total(Struct, eq=False):
+    """A sum under construction: the numbers so far, as an array over the domain of the adjoint."""
+
+    work: _Reversing
+    array: Array
+    domain: Domain
+    name: str
+    sofar: Expr | None = None
+    only: tuple[Cond, ...] = ()
+    """The conditions without which the sum so far is 0."""
+
+    def turned(self, one: Contribution) -> _Term:
+        """Turn a contribution around."""
+        value, negative = one.value, False
+        inside = self.work.negated(value)
+        if inside is not None:
+            value, negative = inside, True
+        found = preimage(one.domain, cast("tuple[Poly, ...]", one.at), self.domain)
+        return _Term(found.domain, _cast(restated(value, found.values), self.array.space), negative)
+
+    def add(self, term: _Term, one: Contribution) -> None:
+        """Add a term."""
+        if not term.domain.coords:
+            self.term(term.value, term.domain.guards, term.is_negative)
+            return
+        within = join_spaces(term.value.space, self.array.space)
+        space = self.array.space
+        start = self.read() if self.sofar is not None and not term.is_negative else None
+        first = start if start is not None else Static(ONE * 0, space)
+        value = Reduction("add", term.domain, first, term.value, within, space, one.span)
+        if term.is_negative:
+            self.only = ()
+            self.term(self.kept(value, "sum"), (), True)
+        else:
+            self.sofar, self.only = value, ()
+
+    def term(self, value: Expr, guards: tuple[Cond, ...], is_negative: bool) -> None:
+        """Add a number, where the guards hold."""
+        space = self.array.space
+        condition = all_of(guards)
+        zero = Static(ONE * 0, space)
+        if self.sofar is None:
+            first = Apply("neg", (value,), space, space, "data", self.array.span) if is_negative else value
+            self.sofar = Choice(condition, first, zero) if guards else first
+            self.only = guards
+            return
+        if guards and self.only and contradict((*guards, *self.only)):
+            first = Apply("neg", (value,), space, space, "data", self.array.span) if is_negative else value
+            self.sofar = Choice(condition, first, self.sofar)
+            self.only = (_either(self.only, guards),)
+            return
+        function = "sub" if is_negative else "add"
+        if guards:
+            before = self.read()
+            again = Read(before.array, before.at)
+            more = Apply(function, (before, value), space, space, "data", self.array.span)
+            self.sofar = Choice(condition, more, again)
+        else:
+            self.sofar = Apply(function, (self.sofar, value), space, space, "data", self.array.span)
+        self.only = ()
+
+    def scatter(self, one: Contribution) -> None:
+        """Add numbers at places that data decides, one after the other."""
+        start = None if self.sofar is None else self.read()
+        at = one.at
+        if one.is_selected:  # what was read may have been outside, and 0 is added then
+            ends = zip(at, self.domain.extents, strict=True)
+            at = tuple([i if isinstance(i, Poly) else _kept_inside(i, extent) for i, extent in ends])
+        value = _cast(one.value, self.array.space)
+        scatter = Scatter(one.domain, start, at, value, self.array.space, one.span)
+        array = Array(self.name, self.array.space, self.domain, scatter, span=self.array.span)
+        self.sofar, self.only = Read(array, self.domain.at), ()
+
+    def read(self) -> Read:
+        """Return the sum so far as a read of an array."""
+        assert self.sofar is not None
+        return self.kept(self.sofar, self.name)
+
+    def kept(self, value: Expr, name: str) -> Read:
+        """Return a value as a read of an array over the domain of the adjoint."""
+        if isinstance(value, Read) and value.at == self.domain.at:
+            return value
+        array = Array(name, self.array.space, self.domain, value, span=self.array.span)
+        return Read(array, self.domain.at)
+
+    def finished(self) -> Array:
+        """Return the whole sum."""
+        return self.read().array
+
+
+def _either(one: tuple[Cond, ...], other: tuple[Cond, ...]) -> Cond:
+    from tolcost.algebra import disj
+
+    return disj(all_of(one), all_of(other))
+
+
+def _kept_inside(index: Expr, extent: Poly) -> Expr:
+    """Return an index that is inside of a dimension, whatever it was."""
+    space = index.space
+
+    def applied(function: str, left: Expr, right: Poly) -> Expr:
+        return Apply(function, (left, Static(right, space)), space, space, "index")
+
+    return applied("max", applied("min", index, extent), ONE)
+
+
+def _cast(value: Expr, space: str) -> Expr:
+    if value.space == space:
+        return value
+    if isinstance(value, Static):
+        return replace(value, space=space)
+    return Cast(value, space, span=NOWHERE)
+
+
+# ---- what does nothing -----------------------------------------------------------------------
+
+
+def _fixed(expr: Expr) -> Fraction | float | Poly | None:
+    """Return a static number as one to compute with, or a form in lengths; None for anything else."""
+    value = expr.value if isinstance(expr, Static) else None
+    match value:
+        case Poly():
+            return value if value.constant is None else Fraction(value.constant)
+        case bool() | None:
+            return None
+        case int() | Fraction():
+            return Fraction(value)
+        case float():
+            return value
+    return None
+
+
+def _is_zero(expr: Expr) -> bool:
+    value = _fixed(expr)
+    return isinstance(value, (Fraction, float)) and value == 0
+
+
+def _is_one(expr: Expr) -> bool:
+    value = _fixed(expr)
+    return isinstance(value, (Fraction, float)) and value == 1
+
+
+def _simplified(function: str, args: tuple[Expr, ...]) -> Expr | None:
+    """Return a simpler expression for an application, if there is one."""
+    first, last = args[0], args[-1]
+    match function:
+        case "add" if _is_zero(first):
+            return last
+        case "add" | "sub" if _is_zero(last):
+            return first
+        case "mul" if _is_zero(first) or _is_one(last):
+            return first
+        case "mul" if _is_zero(last) or _is_one(first):
+            return last
+        case "div" if _is_zero(first) or _is_one(last):
+            return first
+        case "pow" if _is_one(last):
+            return first
+        case "pow" if _is_zero(last):
+            return Static(ONE, first.space)
+        case "neg" if _is_zero(first):
+            return first
+        case "where" if _is_zero(args[1]) and _is_zero(last):
+            return last
+    return _computed(function, args)
+
+
+def _computed(function: str, args: tuple[Expr, ...]) -> Expr | None:
+    """Return the value of a function of static numbers."""
+    values = [_fixed(arg) for arg in args]
+    if any(value is None for value in values) or not (isinstance(args[0], Static)):
+        return None
+    space = args[0].space
+    match function, values:
+        case "add", [Poly() | Fraction() as a, Poly() | Fraction() as b]:
+            return _number(a, b, 1, space)
+        case "sub", [Poly() | Fraction() as a, Poly() | Fraction() as b]:
+            return _number(a, b, -1, space)
+        case "neg", [Fraction() as a]:
+            return _of(-a, space)
+        case "mul", [Fraction() as a, Fraction() as b]:
+            return _of(a * b, space)
+        case "div", [Fraction() as a, Fraction() as b] if b:
+            return _of(a / b, space)
+        case ("add" | "sub" | "mul" | "neg"), [float() | Fraction(), *_]:
+            if any(isinstance(v, Poly) for v in values):
+                return None
+            numbers = [float(cast(float, v)) for v in values]
+            a, b = numbers[0], numbers[-1]
+            return Static({"add": a + b, "sub": a - b, "mul": a * b, "neg": -a}[function], space)
+    return None
+
+
+def _number(a: Poly | Fraction, b: Poly | Fraction, sign: int, space: str) -> Expr | None:
+    if isinstance(a, Fraction) and isinstance(b, Fraction):
+        return _of(a + sign * b, space)
+    sides = [p if isinstance(p, Poly) else ONE * int(p) if p.denominator == 1 else None for p in (a, b)]
+    return None if sides[0] is None or sides[1] is None else Static(sides[0] + sides[1] * sign, space)
+
+
+def _of(value: Fraction, space: str) -> Static:
+    return Static(ONE * int(value) if value.denominator == 1 else value, space)
+
+
+__all__ = ["Contribution", "Let", "Named", "Reversed", "holds", "reverse"]
