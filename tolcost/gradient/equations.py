@@ -107,6 +107,8 @@ class Read(Struct, frozen=True, eq=False):
     array: Array
     at: Indices
     span: Span = NOWHERE
+    is_once: bool = False
+    """Whether it is known that its domain reads every number at most once."""
 
     @property
     def space(self) -> str:

@@ -7,30 +7,28 @@ than before: to its one reader, if that reads every number at most once. So the 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from typing import cast
+from collections.abc import Callable, Iterable
+from typing import TypeAlias, cast
 
 from msgspec.structs import replace
 
 from tolcost.algebra import Poly, only_symbol
 from tolcost.gradient.equations import (
     Array,
-    Cast,
-    Choice,
     Domain,
     Expr,
     Read,
     Reduction,
     Scatter,
-    Static,
     is_free,
-    parts,
     reads,
     rebuilt,
     restated,
-    walk,
 )
 from tolcost.gradient.inversion import is_injective
+
+Moves: TypeAlias = Callable[[Read, Domain], bool]
+"""Whether the definition of what is read in a domain moves there."""
 
 
 def needed(outputs: Iterable[Array]) -> list[Array]:
@@ -76,12 +74,17 @@ def _is_read_once(read: Read, domain: Domain, uses: Counter[Array], kept: set[Ar
         return False
     if not _is_plain(read):
         return False
+    return _reads_once(read, domain)
+
+
+def _reads_once(read: Read, domain: Domain) -> bool:
+    """Whether a read in a domain meets every number of the array at most once."""
     at = cast("tuple[Poly, ...]", read.at)
     plain = {only_symbol(index) for index in at}
-    return plain.issuperset(domain.coords) or is_injective(domain, at)
+    return read.is_once or plain.issuperset(domain.coords) or is_injective(domain, at)
 
 
-def _move_into(array: Array, moves: object) -> None:
+def _move_into(array: Array, moves: Moves) -> None:
     """Replace reads in the definition of an array by the definitions of what is read."""
     value = array.value
     if isinstance(value, Scatter):
@@ -93,26 +96,22 @@ def _move_into(array: Array, moves: object) -> None:
         array.value = _moved(value, array.domain, moves)
 
 
-def _moved(expr: Expr, domain: Domain, moves: object) -> Expr:
+def _moved(expr: Expr, domain: Domain, moves: Moves) -> Expr:
     if isinstance(expr, Reduction):
         inner = domain.over(expr.domain.coords, expr.domain.extents)
         start, body = _moved(expr.start, domain, moves), _moved(expr.body, inner, moves)
         return replace(expr, start=start, body=body)
-    if isinstance(expr, Read) and moves(expr, domain):  # type: ignore[operator]
+    if isinstance(expr, Read) and moves(expr, domain):
         values = dict(zip(expr.array.domain.coords, cast("tuple[Poly, ...]", expr.at), strict=True))
-        return _simple(restated(cast(Expr, expr.array.value), values))
+        found = restated(cast(Expr, expr.array.value), values)
+        return found if _reads_once(expr, domain) else _without_once(found)
     return rebuilt(expr, lambda part: _moved(part, domain, moves), {})
 
 
-def _simple(expr: Expr) -> Expr:
-    """Return an expression without choices that its coordinates have decided, and casts of casts."""
-    from tolcost.algebra import FALSE, TRUE
-
-    if isinstance(expr, Choice) and expr.condition is TRUE:
-        return expr.then
-    if isinstance(expr, Choice) and expr.condition is FALSE:
-        return expr.other
-    return expr
-
-
-__all__ = ["Cast", "Static", "fuse", "needed", "parts", "walk"]
+def _without_once(expr: Expr) -> Expr:
+    """Return an expression whose reads may meet a number several times."""
+    if isinstance(expr, Reduction):
+        return replace(expr, start=_without_once(expr.start), body=_without_once(expr.body))
+    if isinstance(expr, Read) and expr.is_once:
+        expr = replace(expr, is_once=False)
+    return rebuilt(expr, _without_once, {})

@@ -55,7 +55,8 @@ def preimage(domain: Domain, at: Iterable[Poly], target: Domain) -> Preimage:
     work.equations = [index - place for index, place in zip(at, target.at, strict=True)]
     while work.solve_alone() or work.split_digits() or work.solve_one():
         pass
-    guards = [*work.guards, *map(eq, work.equations)]
+    own = work.guards[: len(domain.guards)]
+    guards = [*map(eq, work.equations), *work.exact, *work.guards[len(own) :], *own]
     return _ordered(work.left, guards, work.values, target.guards)
 
 
@@ -72,6 +73,8 @@ class _Work(Struct):
     left: dict[Symbol, Poly]
     guards: list[Cond]
     equations: list[Poly] = field(default_factory=list)
+    exact: list[Cond] = field(default_factory=list)
+    """That divisions have no remainder; the other guards often follow from it."""
     values: dict[Symbol, Poly] = field(default_factory=dict)
 
     def among(self, p: Poly) -> list[Symbol]:
@@ -131,7 +134,7 @@ class _Work(Struct):
         self.equations.remove(equation)
         value = -rest if slope == ONE else floordiv(-rest, slope)
         if slope != ONE:
-            self.guards.append(eq(slope * value + rest))
+            self.exact.append(eq(slope * value + rest))
         extent = self.left[symbol]
         self.guards += [ge(value - 1), ge(extent - value)]
         self.give(symbol, value)
@@ -144,6 +147,7 @@ class _Work(Struct):
         self.left = {other: put(extent) for other, extent in self.left.items()}
         self.equations = list(map(put, self.equations))
         self.guards = [substitute_cond(guard, {symbol: value}) for guard in self.guards]
+        self.exact = [substitute_cond(guard, {symbol: value}) for guard in self.exact]
         self.values = {**{other: put(known) for other, known in self.values.items()}, symbol: value}
 
 

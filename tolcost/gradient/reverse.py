@@ -37,6 +37,7 @@ from tolcost.gradient.equations import (
     holds,
     is_static,
     reads,
+    rebuilt,
     restated,
     walk,
 )
@@ -356,7 +357,8 @@ class _Total(Struct, eq=False):
         if inside is not None:
             value, negative = inside, True
         found = preimage(one.domain, cast("tuple[Poly, ...]", one.at), self.domain)
-        return _Term(found.domain, _cast(restated(value, found.values), self.array.space), negative)
+        once = _marked(value, one.domain.at)
+        return _Term(found.domain, _cast(restated(once, found.values), self.array.space), negative)
 
     def add(self, term: _Term, one: Contribution) -> None:
         """Add a term."""
@@ -426,6 +428,13 @@ class _Total(Struct, eq=False):
     def finished(self) -> Array:
         """Return the whole sum."""
         return self.read().array
+
+
+def _marked(expr: Expr, at: Indices) -> Expr:
+    """Mark the reads at each place of a domain: when they are turned around, each place is met once at most."""
+    if isinstance(expr, Read) and expr.at == at:
+        return replace(expr, is_once=True)
+    return rebuilt(expr, lambda part: _marked(part, at), {})
 
 
 def _either(one: tuple[Cond, ...], other: tuple[Cond, ...]) -> Cond:
