@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from typing import cast
+
 from msgspec import Struct, field
 
 from tolcost.algebra import ONE, TRUE, Cond, Poly, Symbol, atom, coordinate, ge, the_symbol
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import numeric_type
 from tolcost.atoms.nodes import Block, Node, Part, Type, Var
-from tolcost.diagnostics import InternalError
+from tolcost.diagnostics import InternalError, refuse
 from tolcost.gradient.equations import (
     Apply,
     Array,
@@ -31,6 +33,7 @@ from tolcost.gradient.equations import (
     Static,
     Values,
     all_of,
+    reads,
     restated,
     restated_index,
     unproved,
@@ -47,11 +50,14 @@ class Emitted(Struct, frozen=True, eq=False):
     nodes: Mapping[Array, Node]
 
 
-def emit(arrays: Sequence[Array]) -> Emitted:
-    """Make atoms of arrays, which come in an order of evaluation."""
+def emit(groups: Sequence[Sequence[Array]]) -> Emitted:
+    """Make atoms of arrays, which come in an order of evaluation; those of a loop come together."""
     work = _Emitting()
-    for array in arrays:
-        work.array(array)
+    for group in groups:
+        if len(group) > 1 or any(read.array is group[0] for read in reads(group[0])):
+            _LoopEmitting(work, list(group)).emit()
+        else:
+            work.array(group[0])
     return Emitted(tuple(work.bindings), work.nodes)
 
 
@@ -60,6 +66,10 @@ class _Emitting(Struct, eq=False):
     nodes: dict[Array, Node] = field(default_factory=dict)
     tables: dict[Node, Node] = field(default_factory=dict)
     locals: dict[Local, Node] = field(default_factory=dict)
+    times: dict[Array, int] = field(default_factory=dict)
+    """For an array that a loop has filled, its coordinate for the step, which comes first there."""
+    now: dict[Array, tuple[Poly, Node]] = field(default_factory=dict)
+    """Inside of a loop, the arrays computed in this step: at which step, and their members at it."""
 
     def array(self, array: Array) -> None:
         """Bind the node of an array."""
@@ -168,11 +178,7 @@ class _Emitting(Struct, eq=False):
             case Static():
                 return ir.Number(expr.value, kind, expr.span)
             case Read():
-                tol = self.nodes[expr.array]
-                if not expr.at:
-                    return tol
-                at = tuple([i if isinstance(i, Poly) else self.node(i, bindings) for i in expr.at])
-                return ir.Member(tol, at, kind, expr.span)
+                return self.member(expr, bindings, kind)
             case Apply(function="where"):
                 sides = [self.node(arg, bindings) for arg in expr.args]
                 return ir.Where(*sides, expr.within, kind, expr.charge, expr.span)
@@ -196,6 +202,21 @@ class _Emitting(Struct, eq=False):
             case Named():
                 return self.locals[expr.local]
         raise InternalError(f"an expression of an unknown kind: {expr}")
+
+    def member(self, expr: Read, bindings: Bindings, kind: Type) -> Node:
+        """Return the number that an expression reads."""
+        array, at = expr.array, expr.at
+        current = self.now.get(array)
+        if current is not None and at[array.time] == current[0]:
+            tol, at = current[1], (*at[: array.time], *at[array.time + 1 :])
+        else:
+            tol = self.nodes[array]
+            if array in self.times:
+                at = (at[array.time], *at[: array.time], *at[array.time + 1 :])
+        if not at:
+            return tol
+        indices = tuple([i if isinstance(i, Poly) else self.node(i, bindings) for i in at])
+        return ir.Member(tol, indices, kind, expr.span)
 
     def reduction(self, expr: Reduction, start: Node, kind: Type) -> Node:
         """Return a Fold; where the guards do not hold, the accumulator stays as it is."""
@@ -242,3 +263,170 @@ def _in(condition: Cond, values: Values) -> Cond:
     from tolcost.algebra import substitute_cond
 
     return substitute_cond(condition, values)
+
+
+class _LoopEmitting(Struct, eq=False):
+    """Makes one Fold of the arrays of a loop, which carries those that are read later, as far as they are known.
+
+    At step ``p`` every array is computed at one value of its own step, ``place``, which differs by a number.
+    """
+
+    work: _Emitting
+    group: list[Array]
+    lag: dict[Array, int] = field(default_factory=dict)
+
+    def emit(self) -> None:
+        """Bind the Fold, and note where its arrays are."""
+        work, group = self.work, self.group
+        states = [array for array in group if array.is_state]
+        if not states or any(array.loop is not states[0].loop for array in group):
+            refuse("T0900", "loops that need one another have no derivative yet", group[0].span)
+        first = states[0]
+        steps = first.domain.extents[first.time]
+        step = coordinate("p", steps)
+        sign = -1 if first.loop is not None and first.loop.is_backward else 1
+        self.set_lags(states, sign)
+        place = {a: step - self.lag[a] if sign > 0 else steps + 1 - step + self.lag[a] for a in group}
+        order = self.ordered(place)
+        carried = [a for a in order if a.is_state or not self.is_local(a)]
+        boxes = {array: _box(array) for array in order}
+        types = tuple([Part((_extent(a), *boxes[a].values()), a.space) for a in carried])
+        accumulator = Var("a", types)
+        inner: Bindings = []
+        results: list[Node] = []
+        before = dict(work.nodes)
+        for k, array in enumerate(carried):
+            whole: Node = ir.Ref(accumulator, types)
+            work.nodes[array] = whole if len(carried) == 1 else ir.Component(whole, k + 1, (types[k],))
+            work.times[array] = array.time
+        for array in order:
+            work.now[array] = (place[array], self.slice(array, place[array], boxes[array], inner))
+        for k, array in enumerate(carried):
+            there = place[array]
+            old = work.nodes[array]
+            put: Node = ir.Put(old, (there,), work.now[array][1], (types[k],), array.span)
+            guards = unproved([ge(there - 1), ge(_extent(array) - there)])
+            if guards:
+                same = Block((), old)
+                put = ir.Select(all_of(guards), Block((), put), same, (types[k],), array.span)
+            results.append(put)
+        start = [_zeros(part) for part in types]
+        body = Block(tuple(inner), _packed(results))
+        fold = ir.Fold((the_symbol(step),), (steps,), accumulator, _packed(start), body, types, first.span)
+        work.nodes = before
+        for array in order:
+            del work.now[array]
+        filled = work.bound(first.name, fold)
+        for k, array in enumerate(carried):
+            work.nodes[array] = filled if len(carried) == 1 else ir.Component(filled, k + 1, (types[k],))
+
+    def set_lags(self, states: Sequence[Array], sign: int) -> None:
+        """Let every array be computed in the step in which it is read first."""
+        self.lag = dict.fromkeys(states, 0)
+        pending = list(states)
+        while pending:
+            reader = pending.pop()
+            for read in reads(reader):
+                array = read.array
+                if array in self.group and array not in self.lag:
+                    away = _difference(read, reader)
+                    self.lag[array] = self.lag[reader] - sign * away
+                    pending.append(array)
+        self.lag.update((array, 0) for array in self.group if array not in self.lag)
+
+    def ordered(self, place: Mapping[Array, Poly]) -> list[Array]:
+        """Return the arrays in an order of evaluation within one step."""
+        order: dict[Array, None] = {}
+        entered: set[Array] = set()
+
+        def enter(array: Array) -> None:
+            if array in entered:
+                return
+            entered.add(array)
+            for read in reads(array):
+                if read.array in place and self.is_now(read, array, place):
+                    enter(read.array)
+            order[array] = None
+
+        for array in self.group:
+            enter(array)
+        return list(order)
+
+    def is_now(self, read: Read, reader: Array, place: Mapping[Array, Poly]) -> bool:
+        """Whether what is read is computed in the same step."""
+        own = atom(reader.domain.coords[reader.time])
+        here = place[reader] - own + cast(Poly, read.at[read.array.time])
+        return here == place[read.array]
+
+    def is_local(self, array: Array) -> bool:
+        """Whether an array is read in the step in which it is computed, and nowhere else."""
+        return False
+
+    def slice(self, array: Array, place: Poly, box: Mapping[Symbol, Poly], inner: Bindings) -> Node:
+        """Bind the members of an array at one step."""
+        work = self.work
+        domain = array.domain
+        values: dict[Symbol, Poly] = {domain.coords[array.time]: place}
+        coords = []
+        for symbol, size in box.items():
+            made = coordinate(symbol.name, size)
+            values[symbol] = made
+            coords.append(the_symbol(made))
+        ends = [ge(extent - atom(symbol)) for symbol, extent in zip(domain.coords, domain.extents, strict=True)]
+        guards = [ge(place - 1), *(_in(guard, values) for guard in (*ends, *domain.guards))]
+        condition = all_of(unproved(guards))
+        assert array.value is not None and not isinstance(array.value, Scatter)
+        kind = numeric_type(array.space)
+        value = restated(array.value, values)
+        own: Bindings = []
+        if condition is TRUE:
+            body = work.node(value, own)
+        else:
+            zero = Block((), work.kept(ir.Number(ONE * 0, kind), array.space))
+            body = ir.Select(condition, work.block(value), zero, kind, array.span)
+        body = work.kept(body, array.space)
+        node: Node = body
+        if coords:
+            extents = tuple(box.values())
+            type_ = (Part(extents, array.space),)
+            node = ir.Build(tuple(coords), extents, Block(tuple(own), body), type_, array.span)
+        else:
+            inner += own
+        var = Var(array.name, node.type)
+        inner.append((var, node))
+        return ir.Ref(var, node.type)
+
+
+def _extent(array: Array) -> Poly:
+    return array.domain.extents[array.time]
+
+
+def _box(array: Array) -> dict[Symbol, Poly]:
+    """Return the largest extents of the coordinates of an array, except for the step."""
+    sizes: dict[Symbol, Poly] = {}
+    for symbol, extent in zip(array.domain.coords, array.domain.extents, strict=True):
+        sizes[symbol] = largest(extent, sizes)
+    del sizes[array.domain.coords[array.time]]
+    return sizes
+
+
+def _difference(read: Read, reader: Array) -> int:
+    """Return by how many steps a read is after its reader."""
+    index = read.at[read.array.time]
+    own = atom(reader.domain.coords[reader.time])
+    away = (index - own).constant if isinstance(index, Poly) else None
+    if away is None:
+        refuse("T0900", "a loop that reads any step of itself has no derivative yet", read.span)
+    return away
+
+
+def _zeros(part: Part) -> Node:
+    coords = tuple([the_symbol(coordinate("i", extent)) for extent in part.shape])
+    zero = ir.Number(ONE * 0, numeric_type(part.space))
+    return ir.Build(coords, part.shape, Block((), zero), (part,))
+
+
+def _packed(nodes: Sequence[Node]) -> Node:
+    if len(nodes) == 1:
+        return nodes[0]
+    return ir.Pack(tuple(nodes), tuple([part for node in nodes for part in node.type]))

@@ -80,6 +80,15 @@ class Domain(Struct, frozen=True):
         return Domain(tuple(coords), tuple(extents), guards), renamed
 
 
+class Loop(Struct, frozen=True, eq=False):
+    """A loop that carries a state: its arrays have a coordinate for the step, and read earlier ones.
+
+    The adjoint of a loop is a loop that goes from the last step to the first (``is_backward``).
+    """
+
+    is_backward: bool = False
+
+
 class Array(Struct, eq=False):
     """Numbers at the coordinates of a domain: computed by an expression, or given by a node."""
 
@@ -91,6 +100,11 @@ class Array(Struct, eq=False):
     component: int | None = None
     """Which component of a given list it is; None for a value that is no list."""
     span: Span = NOWHERE
+    loop: Loop | None = None
+    time: int = 0
+    """Which coordinate is the step of the loop."""
+    is_state: bool = False
+    """Whether it is what the loop carries from step to step."""
 
 
 class Static(Struct, frozen=True, eq=False):

@@ -26,6 +26,8 @@ from tolcost.algebra import (
     mod,
     negate,
     product_of,
+    substitute,
+    substitute_cond,
     the_symbol,
 )
 from tolcost.atoms import nodes as ir
@@ -40,12 +42,14 @@ from tolcost.gradient.equations import (
     Domain,
     Expr,
     Indices,
+    Loop,
     Read,
     Reduction,
     Scatter,
     Static,
     holds,
     is_static,
+    rebuilt,
     restated,
     walk,
 )
@@ -97,6 +101,7 @@ class _Flattening(Struct, eq=False):
     inputs: dict[str, tuple[Array, ...]] = field(default_factory=dict)
     values: dict[Var, Value] = field(default_factory=dict)
     hint: str = ""
+    is_in_loop: bool = False
 
     # ---- blocks and arrays -----------------------------------------------------------------
 
@@ -293,13 +298,67 @@ class _Flattening(Struct, eq=False):
     def fold(self, node: ir.Fold, operands: Sequence[Value], around: Domain) -> Value:
         steps = None if node.ends is not None else _steps(node)
         if steps is None:
-            message = "a loop whose steps depend on one another has no derivative yet, except for sums and the like"
-            refuse(UNKNOWN, message, node.span)
+            return self.loop(node, operands[0], around)
         inner = around.over(node.coords, node.extents)
         self.block(tuple((v, n) for v, n in node.body.bindings if n in _harmless(node)), (), inner)
         return tuple(
             self.reduced(node, step, start, around) for step, start in zip(steps, operands[0], strict=True)
         )
+
+    def loop(self, node: ir.Fold, start: Value, around: Domain) -> Value:
+        """Return what a loop ends with that carries a state from step to step.
+
+        Each component of the state becomes an array with a coordinate for the step: the state before each
+        step, and after the last one.
+        """
+        if node.ends is not None:
+            refuse(UNKNOWN, "a loop that data ends has no derivative yet", node.span)
+        if self.is_in_loop:
+            refuse(UNKNOWN, "a loop that carries a state has no derivative yet inside of another", node.span)
+        own = set(node.coords)
+        if any(not extent.free.isdisjoint(own) for extent in node.extents):
+            refuse(UNKNOWN, "a loop over a range that is no box has no derivative yet", node.span)
+        loop, time, name = Loop(), len(around.coords), self.hint or "state"
+        count = product_of(node.extents)
+        step = the_symbol(coordinate("s", count + 1))
+        before = around.over((step,), (count + 1,))
+        inner = around.over(node.coords, node.extents)
+        now = _linear(inner.at[time:], node.extents) + 1
+        last = dict(zip(node.coords, _digits(atom(step) - 2, node.extents), strict=True))
+        if len(node.coords) > 1 and any(not p.free.isdisjoint(own) for t in node.accumulator.type for p in t.shape):
+            refuse(UNKNOWN, "a state that grows over several coordinates has no derivative yet", node.span)
+        states, rests = [], []
+        for part in node.accumulator.type:
+            shape = tuple([substitute(p, dict.fromkeys(own, atom(step))) for p in part.shape])
+            rest = _range_over(shape)
+            domain = before.over(rest.coords, rest.extents)
+            state = Array(name, part.space, domain, None, None, None, node.span, loop, time, True)
+            self.arrays.append(state)
+            states.append(state)
+            rests.append(rest)
+
+        def carried(state: Array, part: ir.Part) -> View:
+            return View(part.shape, part.space, lambda at: Read(state, (*around.at, now, *at)), inner)
+
+        self.values[node.accumulator] = tuple(map(carried, states, node.accumulator.type))
+        first, self.is_in_loop = len(self.arrays), True
+        found = self.inside(node.body, inner)
+        self.is_in_loop = False
+        made = [array for array in self.arrays[first:] if array.domain.coords[: len(inner.coords)] == inner.coords]
+        timed = dict.fromkeys(made, node.extents)
+        for state, rest, one, view in zip(states, rests, start, found, strict=True):
+            after = restated(_cast(view.element(rest.at), state.space), last)
+            value = Choice(eq(atom(step) - 1), _cast(one.element(rest.at), state.space), after)
+            state.value = _retimed(value, timed, time)
+        for array in made:
+            if len(node.coords) > 1:
+                _use_one_step(array, node, count, timed, time)
+            array.loop, array.time = loop, time
+
+        def ended(state: Array, part: ir.Part) -> View:
+            return View(part.shape, part.space, lambda at: Read(state, (*around.at, count + 1, *at)), around)
+
+        return tuple(map(ended, states, node.type))
 
     def reduced(self, node: ir.Fold, step: _Step, start: View, around: Domain) -> View:
         """Return what a step adds up, or combines otherwise, element by element."""
@@ -361,7 +420,7 @@ class _PutStep(_Step, frozen=True, eq=False):
     at: tuple[Poly | Node, ...] = ()
 
 
-_COMBINING = {"add": 2, "sub": 1, "mul": 2, "max": 2, "min": 2, "and": 2, "or": 2, "xor": 2}
+_COMBINING = {"add": 2, "sub": 1, "max": 2, "min": 2, "and": 2, "or": 2, "xor": 2}
 """Functions that a step may combine by, and how many of their arguments may be the accumulator."""
 
 
@@ -528,6 +587,41 @@ def _named(node: Node, bound: Mapping[Var, Node]) -> Node:
 
 
 # ---- views -------------------------------------------------------------------------------------
+
+
+def _use_one_step(
+    array: Array, node: ir.Fold, count: Poly, timed: Mapping[Array, tuple[Poly, ...]], time: int
+) -> None:
+    """Give an array of a loop over several coordinates one coordinate for the step instead."""
+    step = the_symbol(coordinate("s", count))
+    values = dict(zip(node.coords, _digits(atom(step) - 1, node.extents), strict=True))
+    rest = time + len(node.coords)
+    domain = array.domain
+    around = Domain(domain.coords[:time], domain.extents[:time])
+    own, renamed = Domain(domain.coords[rest:], domain.extents[rest:]).fresh(values)
+    guards = tuple([substitute_cond(guard, renamed) for guard in domain.guards])
+    array.domain = replace(around.over((step,), (count,)).over(own.coords, own.extents), guards=guards)
+    if isinstance(array.value, Scatter) or array.value is None:
+        refuse(UNKNOWN, "a loop that puts into a ToL has no derivative yet inside of another", node.span)
+    array.value = _retimed(restated(array.value, renamed), timed, time)
+
+
+def _retimed(expr: Expr, timed: Mapping[Array, tuple[Poly, ...]], time: int) -> Expr:
+    """Return an expression that reads the arrays of a loop by one coordinate for the step."""
+    if isinstance(expr, Reduction):
+        start, body = _retimed(expr.start, timed, time), _retimed(expr.body, timed, time)
+        return replace(expr, start=start, body=body)
+    changed = rebuilt(expr, lambda part: _retimed(part, timed, time), {})
+    if isinstance(changed, Read) and len(timed.get(changed.array, ())) > 1:
+        extents = timed[changed.array]
+        rest = time + len(extents)
+        step = _linear(cast("tuple[Poly, ...]", changed.at[time:rest]), extents) + 1
+        return replace(changed, at=(*changed.at[:time], step, *changed.at[rest:]))
+    return changed
+
+
+def _cast(value: Expr, space: str) -> Expr:
+    return value if value.space == space else Cast(value, space)
 
 
 def _range_over(shape: tuple[Poly, ...]) -> Domain:

@@ -7,7 +7,7 @@ than before: to its one reader, if that reads every number at most once. So the 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import TypeAlias, cast
 
 from msgspec.structs import replace
@@ -48,29 +48,60 @@ def needed(outputs: Iterable[Array]) -> list[Array]:
     return list(order)
 
 
-def fuse(outputs: Iterable[Array]) -> list[Array]:
-    """Move definitions to where they are read; return the arrays left, in an order of evaluation."""
-    kept = set(outputs)
+def groups(outputs: Iterable[Array]) -> list[list[Array]]:
+    """Return the arrays that outputs need in an order of evaluation; those that need one another are together."""
+    number: dict[Array, int] = {}
+    low: dict[Array, int] = {}
+    open_: list[Array] = []
+    found: list[list[Array]] = []
+    for top in outputs:
+        pending = [(top, iter(list(reads(top))))] if top not in number else []
+        while pending:
+            array, rest = pending[-1]
+            if array not in number:
+                number[array] = low[array] = len(number)
+                open_.append(array)
+            entered = next((read.array for read in rest if read.array not in number), None)
+            if entered is not None:
+                pending.append((entered, iter(list(reads(entered)))))
+                continue
+            waiting = set(open_)
+            low[array] = min([low[array], *(low[r.array] for r in reads(array) if r.array in waiting)])
+            pending.pop()
+            if low[array] == number[array]:
+                at = open_.index(array)
+                found.append(open_[at:])
+                del open_[at:]
+    return found
+
+
+def fuse(outputs: Iterable[Array]) -> list[list[Array]]:
+    """Move definitions to where they are read; return the arrays left, as ``groups`` does."""
+    kept = dict.fromkeys(outputs)
     for array in needed(kept):
         _move_into(array, lambda read, domain: _is_free(read, kept))
     uses = Counter(read.array for array in needed(kept) for read in reads(array))
     for array in needed(kept):
         _move_into(array, lambda read, domain: _is_read_once(read, domain, uses, kept))
-    return needed(kept)
+    return groups(kept)
 
 
-def _is_free(read: Read, kept: set[Array]) -> bool:
+def _is_free(read: Read, kept: Collection[Array]) -> bool:
     value = read.array.value
-    return value is not None and not isinstance(value, Scatter) and is_free(value) and _is_plain(read)
+    if value is None or isinstance(value, Scatter) or read.array.is_state:
+        return False
+    return is_free(value) and _is_plain(read)
 
 
 def _is_plain(read: Read) -> bool:
     return all(isinstance(index, Poly) for index in read.at)
 
 
-def _is_read_once(read: Read, domain: Domain, uses: Counter[Array], kept: set[Array]) -> bool:
+def _is_read_once(read: Read, domain: Domain, uses: Counter[Array], kept: Collection[Array]) -> bool:
     array = read.array
-    if array in kept or uses[array] != 1 or array.value is None or isinstance(array.value, Scatter):
+    if array in kept or array.is_state or uses[array] != 1:
+        return False
+    if array.value is None or isinstance(array.value, Scatter):
         return False
     if not _is_plain(read):
         return False

@@ -28,6 +28,7 @@ from tolcost.gradient.equations import (
     Expr,
     Indices,
     Let,
+    Loop,
     Named,
     Read,
     Reduction,
@@ -87,8 +88,13 @@ def reverse(
                 given = Input(called, (Part(array.domain.extents, array.space),))
                 inputs.append(given)
                 work.cotangents[array] = Array(called, array.space, array.domain, given=given)
+    loops: set[Loop] = set()
     for array in reversed(flat.arrays):
-        if array in work.active:
+        if array.loop is not None:
+            if array.loop not in loops:
+                loops.add(array.loop)
+                work.visit_loop([a for a in flat.arrays if a.loop is array.loop and a in work.active])
+        elif array in work.active:
             work.visit(array)
     gradients = {
         name: tuple([work.adjoints.get(array) for array in flat.inputs[name]]) for name in wanted
@@ -99,10 +105,13 @@ def reverse(
 def _active(arrays: Iterable[Array], leaves: set[Array]) -> set[Array]:
     """Return the real arrays whose values depend on the wanted inputs."""
     active = set(leaves)
-    for array in arrays:
-        if array.value is not None and _is_differentiable(array):
-            if any(read.array in active for read in reads(array)):
-                active.add(array)
+    size = 0
+    while size != len(active):  # once, and again for each loop that an input enters late
+        size = len(active)
+        for array in arrays:
+            if array.value is not None and array not in active and _is_differentiable(array):
+                if any(read.array in active for read in reads(array)):
+                    active.add(array)
     return active
 
 
@@ -124,19 +133,54 @@ class _Reversing(Struct, eq=False):
     space: str = "R"
     span: Span = NOWHERE
     hint: str = "t"
+    loop: Loop | None = None
+    """The loop whose adjoints are being made, if any."""
+    time: int = 0
 
     def visit(self, array: Array) -> None:
         """Sum the adjoint of an array, and pass it on to what the array is computed from."""
         adjoint = self.adjoint(array)
-        if adjoint is None or array.value is None:
+        if adjoint is None:
             return
         if kind_of(array.space) == "C":
             refuse(UNKNOWN, "complex numbers have no derivative yet", array.span)
         self.adjoints[array] = adjoint
-        self.hint = f"d_{array.name}"
+        self.pass_on(array, adjoint)
+
+    def visit_loop(self, arrays: list[Array]) -> None:
+        """Sum the adjoints of the arrays of a loop, which need one another, and pass them on."""
+        live = {array for array in arrays if array in self.contributions}
+        pending = list(live)
+        while pending:
+            for read in reads(pending.pop()):
+                if read.array in self.active and read.array in arrays and read.array not in live:
+                    live.add(read.array)
+                    pending.append(read.array)
+        self.loop = Loop(is_backward=True)
+        for array in live:
+            if kind_of(array.space) == "C":
+                refuse(UNKNOWN, "complex numbers have no derivative yet", array.span)
+            domain, _ = array.domain.fresh()
+            made = Array(f"d_{array.name}", array.space, domain, span=array.span)
+            made.loop, made.time, made.is_state = self.loop, array.time, array.is_state
+            self.adjoints[array] = made
+        for array in reversed(arrays):
+            if array in live:
+                self.pass_on(array, self.adjoints[array])
+        for array in arrays:
+            if array in live:
+                adjoint = self.adjoints[array]
+                self.time = array.time
+                found = self.total(array, adjoint.domain, adjoint.name)
+                adjoint.value = Static(ONE * 0, array.space) if found is None else found
+        self.loop = None
+
+    def pass_on(self, array: Array, adjoint: Array) -> None:
+        """Pass the adjoint of an array on to what the array is computed from."""
+        self.hint, self.time = f"d_{array.name}", array.time
         if isinstance(array.value, Scatter):
             self.scattered(array.value, adjoint)
-        else:
+        elif array.value is not None:
             self.at(array.domain, array.span)
             self.spread(array.value, Read(adjoint, array.domain.at), Read(array, array.domain.at), array)
 
@@ -264,8 +308,14 @@ class _Reversing(Struct, eq=False):
 
     def make(self, value: Expr, name: str | None = None) -> Read:
         """Return a new array at the domain at hand, read there."""
-        array = Array(name or self.hint, value.space, self.domain, value, span=self.span)
+        array = self.array(name or self.hint, value.space, self.domain, value, self.span)
         return Read(array, self.domain.at)
+
+    def array(
+        self, name: str, space: str, domain: Domain, value: Expr | Scatter, span: Span
+    ) -> Array:
+        """Return a new array, of the loop at hand if there is one."""
+        return Array(name, space, domain, value, span=span, loop=self.loop, time=self.time)
 
     def apply(self, function: str, args: tuple[Expr, ...]) -> Expr:
         """Apply a function, and leave out what does nothing: a sum with 0, a product with 1 or 0."""
@@ -300,26 +350,31 @@ class _Reversing(Struct, eq=False):
 
     def adjoint(self, array: Array) -> Array | None:
         """Return the adjoint of an array, the sum of all contributions; None if it is 0."""
-        found = self.contributions.pop(array, [])
         given = self.cotangents.get(array)
-        if not found:
-            if given is not None:
-                self.adjoints[array] = given
+        if array not in self.contributions:
             return given
         name = self.named.get(array.name, f"d_{array.name}") if array.value is None else f"d_{array.name}"
         domain, _ = array.domain.fresh()
+        value = self.total(array, domain, name)
+        assert value is not None
+        if isinstance(value, Read) and value.at == domain.at and value.array.domain is domain:
+            return value.array
+        return Array(name, array.space, domain, value, span=array.span)
+
+    def total(self, array: Array, domain: Domain, name: str) -> Expr | None:
+        """Return the sum of all contributions to the adjoint of an array, at the places of a domain."""
+        found = self.contributions.pop(array, [])
+        given = self.cotangents.get(array)
         total = _Total(self, array, domain, name)
         if given is not None:
             total.term(Read(given, domain.at), (), False)
         turned = [(one, total.turned(one)) for one in found if not _decided_by_data(one)]
-        for one, terms in sorted(turned, key=lambda pair: pair[1].rank):
-            total.add(terms, one)
+        for one, term in sorted(turned, key=lambda pair: pair[1].rank):
+            total.add(term, one)
         for one in found:
             if _decided_by_data(one):
                 total.scatter(one)
-        made = total.finished()
-        self.adjoints[array] = made
-        return made
+        return total.sofar
 
 
 def _decided_by_data(one: Contribution) -> bool:
@@ -410,6 +465,9 @@ class _Total(Struct, eq=False):
             at = tuple([i if isinstance(i, Poly) else _kept_inside(i, extent) for i, extent in ends])
         value = _cast(one.value, self.array.space)
         scatter = Scatter(one.domain, start, at, value, self.array.space, one.span)
+        if self.work.loop is not None:
+            message = "a loop that carries a state and reads where data decides has no derivative yet"
+            refuse(UNKNOWN, message, one.span)
         array = Array(self.name, self.array.space, self.domain, scatter, span=self.array.span)
         self.sofar, self.only = Read(array, self.domain.at), ()
 
@@ -422,12 +480,8 @@ class _Total(Struct, eq=False):
         """Return a value as a read of an array over the domain of the adjoint."""
         if isinstance(value, Read) and value.at == self.domain.at:
             return value
-        array = Array(name, self.array.space, self.domain, value, span=self.array.span)
+        array = self.work.array(name, self.array.space, self.domain, value, self.array.span)
         return Read(array, self.domain.at)
-
-    def finished(self) -> Array:
-        """Return the whole sum."""
-        return self.read().array
 
 
 def _marked(expr: Expr, at: Indices) -> Expr:

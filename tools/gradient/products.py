@@ -1,0 +1,176 @@
+"""Gradients held to differences of values: <dy, J v> by runs of the program, <J^T dy, v> by its derivative.
+
+The derivative is printed as ToLang and read again before it runs, and its executed counts are held to its closed
+forms. Nothing here knows how a derivative is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from msgspec import Struct
+
+from tolcost.algebra import Poly, substitute
+from tolcost.atoms.nodes import Input, Program
+from tolcost.atoms.tolang import tolang
+from tolcost.catalogue.conformance import count_difference
+from tolcost.catalogue.specs import open_library
+from tolcost.cost import count
+from tolcost.diagnostics import Rejected, Source
+from tolcost.elaborate.inputs import arguments
+from tolcost.execute import run_reference, run_vectorised
+from tolcost.execute.inputs import lengths_by_name, value_of
+from tolcost.gradient import Wanted, derivative
+from tolcost.pipeline import lower, read_program
+from tolcost.platform import with_deep_stack
+from tolcost.spaces import kind_of
+
+Arrays = Mapping[str, tuple[np.ndarray, ...]]
+
+
+class Outcome(Struct, frozen=True):
+    """What a check found: a problem, or None, and the derivative with its counts."""
+
+    problem: str | None
+    eops: int = 0
+    forward: int = 0
+    text: str = ""
+
+
+def again(text: str) -> Program:
+    """Read a printed program."""
+    parsed = read_program(Source("derivative.tol", text), open_library())
+    return lower(parsed, arguments(parsed.program, {}, {})).program
+
+
+def derived(program: Program, wanted: Wanted | None = None) -> tuple[Program, str]:
+    """Return the derivative of a program as it is after printing and reading, with its text."""
+    made = with_deep_stack(lambda: derivative(program, wanted))
+    text = with_deep_stack(lambda: tolang(made))
+    return with_deep_stack(lambda: again(text)), text
+
+
+def check(
+    program: Program,
+    arrays: Arrays,
+    dims: Mapping[str, int] | None = None,
+    seed: int = 0,
+    wanted: Wanted | None = None,
+    directions: int = 2,
+    made: tuple[Program, str] | None = None,
+) -> Outcome:
+    """Compare the derivative of a program with differences of its values, at arrays."""
+    rng = np.random.default_rng(seed)
+    read, text = made or derived(program, wanted)
+    known = {name: values for name, values in arrays.items()}
+    lengths = dict(lengths_by_name(program, known, dims or {}))
+    plain = run_vectorised(program, known, lengths)
+    own = {needed.name for needed in program.inputs}
+    outputs = [o.name for o in program.outputs]
+    cotangents = {}
+    for needed in read.inputs:
+        if needed.name not in own:
+            shape = tuple(value_of(_bound(length, plain.bindings), {}) for length in needed.type[0].shape)
+            cotangents[needed.name] = (rng.uniform(-1, 1, shape),)
+    used = {needed.name for needed in read.inputs}
+    given = {name: value for name, value in known.items() if name in used} | cotangents
+    names = {symbol.name for symbol in read.symbols}
+    there = {name: value for name, value in lengths.items() if name in names}
+    result = run_vectorised(read, given, there)
+    counts = count(read)
+    problem = count_difference(counts, result)
+    if problem is not None:
+        return Outcome(f"counts: {problem}", text=text)
+    plainly = run_reference(read, given, there)
+    if plainly.counts != result.counts:
+        return Outcome("the interpreters count differently", text=text)
+    eops = sum(result.counts.histogram.values())
+    forward = sum(plain.counts.histogram.values())
+    gradients = {
+        needed.name: _parts(result.outputs[f"d_{needed.name}"])
+        for needed in program.inputs
+        if f"d_{needed.name}" in result.outputs
+    }
+    for _ in range(directions):
+        problem = _compare(program, known, lengths, gradients, cotangents, outputs, rng)
+        if problem is not None:
+            return Outcome(problem, eops, forward, text)
+    return Outcome(None, eops, forward, text)
+
+
+def _bound(length: Poly, bindings: Mapping[object, int]) -> Poly:
+    by_name = {getattr(symbol, "name", ""): value for symbol, value in bindings.items()}
+    return substitute(length, {symbol: by_name[symbol.name] for symbol in length.free})
+
+
+def _parts(value: object) -> tuple[np.ndarray, ...]:
+    return value if isinstance(value, tuple) else (np.asarray(value),)
+
+
+def _compare(
+    program: Program,
+    arrays: Arrays,
+    lengths: Mapping[str, int],
+    gradients: Mapping[str, tuple[np.ndarray, ...]],
+    cotangents: Mapping[str, tuple[np.ndarray, ...]],
+    outputs: list[str],
+    rng: np.random.Generator,
+) -> str | None:
+    by_name = {needed.name: needed for needed in program.inputs}
+    direction = {
+        name: tuple(_directed(by_name[name], arrays[name], rng)) for name in gradients
+    }
+    product = sum(
+        float(np.sum(np.asarray(g, np.float64) * v))
+        for name, parts in gradients.items()
+        for g, v in zip(parts, _real(by_name[name], direction[name]), strict=True)
+    )
+    coarse = _is_coarse(program)
+    steps = (3e-2, 1e-2) if coarse else (1e-4, 3e-5)
+    found = []
+    for step in steps:
+        ends = []
+        for sign in (1, -1):
+            moved = dict(arrays)
+            for name, parts in direction.items():
+                moved[name] = tuple(
+                    (np.asarray(a, np.float64) + sign * step * v).astype(a.dtype)
+                    for a, v in zip(arrays[name], parts, strict=True)
+                )
+            run = run_vectorised(program, moved, lengths)
+            total = 0.0
+            for name in outputs:
+                parts = _parts(run.outputs[name])
+                for k, part in enumerate(parts):
+                    seed = cotangents.get(f"d_{name}" if len(parts) == 1 else f"d_{name}_{k + 1}")
+                    if seed is not None:
+                        total += float(np.sum(np.asarray(part, np.float64) * seed[0]))
+            ends.append(total)
+        found.append((ends[0] - ends[1]) / (2 * step))
+    size = max(1.0, abs(found[0]), abs(product))
+    near = 2e-2 if coarse else 1e-5
+    if abs(found[0] - found[1]) > near * size:
+        return None if np.isfinite(product) else "not finite"  # a kink lies between
+    if not np.isfinite(product) or abs(found[1] - product) > near * size:
+        return f"differences say {found[1]:.9g}, the derivative {product:.9g}"
+    return None
+
+
+def _real(needed: Input, parts: tuple[np.ndarray, ...]) -> list[np.ndarray]:
+    return [p for p, part in zip(parts, needed.type, strict=True) if kind_of(part.space) == "R"]
+
+
+def _directed(needed: Input, parts: tuple[np.ndarray, ...], rng: np.random.Generator) -> list[np.ndarray]:
+    return [
+        rng.uniform(-1, 1, np.shape(array)) if kind_of(part.space) == "R" else np.zeros(np.shape(array))
+        for part, array in zip(needed.type, parts, strict=True)
+    ]
+
+
+def _is_coarse(program: Program) -> bool:
+    from tolcost.atoms.kit import program_nodes
+
+    return any(
+        part.space in ("float32", "float16", "bfloat16") for node in program_nodes(program) for part in node.type
+    )
