@@ -31,6 +31,7 @@ from tolcost.algebra import (
     Truth,
     cond_text,
     display_names,
+    is_nonnegative,
 )
 from tolcost.algebra.poly import UNIT
 from tolcost.atoms import nodes as ir
@@ -226,7 +227,13 @@ class _Writer(Struct):
 
     def domain(self, extents: Iterable[Poly]) -> str:
         """Return a range as zeros of its shape."""
-        return f"tol[{', '.join(self.poly(extent).text for extent in extents)}]"
+        return f"tol[{', '.join(map(self.extent, extents))}]"
+
+    def extent(self, extent: Poly) -> str:
+        """Return the end of a range; one that coordinates may make negative is empty there."""
+        inner = any(symbol.kind == "coord" for symbol in extent.free)
+        text = self.poly(extent).text
+        return f"max({text}, 0)" if inner and not is_nonnegative(extent) else text
 
     # ---- nodes -----------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from tolcost.atoms.verify import verify
 from tolcost.diagnostics import refuse, visible
 from tolcost.gradient.emit import emit
 from tolcost.gradient.equations import Array
-from tolcost.gradient.flatten import flatten
+from tolcost.gradient.flatten import family, flatten
 from tolcost.gradient.fusion import fuse
 from tolcost.gradient.reverse import is_real, reverse
 
@@ -59,8 +59,7 @@ def derivative(program: Program, wanted: Wanted | None = None) -> Program:
         )
     made = [array for gradient in found.gradients.values() for array in gradient if array is not None]
     kept = [array for output in outputs for array in flat.outputs[output.name]] if asked.values else []
-    arrays = fuse([*made, *kept])
-    emitted = emit(arrays)
+    emitted = emit(fuse([*made, *kept]), [*made, *kept])
     results = []
     if asked.values:
         for output in outputs:
@@ -104,11 +103,12 @@ def _packed(nodes: Sequence[Node]) -> Node:
 def _zeros(array: Array) -> Node:
     """Return the gradient of what no output depends on."""
     shape = array.domain.extents
-    zero = ir.Number(ONE * 0, numeric_type(array.space))
+    space = family(array.space)
+    zero = ir.Number(ONE * 0, numeric_type(space))
     if not shape:
         return zero
     coords = tuple([the_symbol(coordinate("i", extent)) for extent in shape])
-    return ir.Build(coords, shape, Block((), zero), (ir.Part(shape, array.space),))
+    return ir.Build(coords, shape, Block((), zero), (ir.Part(shape, space),))
 
 
 def _inputs(program: Program, asked: tuple[str, ...]) -> tuple[str, ...]:

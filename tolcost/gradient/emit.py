@@ -6,7 +6,7 @@ outside, so that nothing is computed there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from typing import cast
 
@@ -36,6 +36,7 @@ from tolcost.gradient.equations import (
     reads,
     restated,
     restated_index,
+    settled,
     unproved,
 )
 from tolcost.gradient.inversion import largest
@@ -50,12 +51,16 @@ class Emitted(Struct, frozen=True, eq=False):
     nodes: Mapping[Array, Node]
 
 
-def emit(groups: Sequence[Sequence[Array]]) -> Emitted:
+def emit(groups: Sequence[Sequence[Array]], outputs: Iterable[Array]) -> Emitted:
     """Make atoms of arrays, which come in an order of evaluation; those of a loop come together."""
     work = _Emitting()
+    all_reads = [(read, array) for group in groups for array in group for read in reads(array)]
     for group in groups:
         if len(group) > 1 or any(read.array is group[0] for read in reads(group[0])):
-            _LoopEmitting(work, list(group)).emit()
+            inside = set(group)
+            found = [(read, reader) for read, reader in all_reads if read.array in inside]
+            kept = inside.intersection(outputs)
+            _LoopEmitting(work, list(group), found, kept).emit()
         else:
             work.array(group[0])
     return Emitted(tuple(work.bindings), work.nodes)
@@ -105,7 +110,7 @@ class _Emitting(Struct, eq=False):
         domain, values = rectangular(array.domain)
         assert array.value is not None and not isinstance(array.value, Scatter)
         inner: Bindings = []
-        value = restated(array.value, values)
+        value = settled(restated(array.value, values), domain.guards)
         kind = numeric_type(array.space)
         if not domain.coords:
             body = self.node(value, self.bindings)
@@ -273,6 +278,9 @@ class _LoopEmitting(Struct, eq=False):
 
     work: _Emitting
     group: list[Array]
+    reads: list[tuple[Read, Array]]
+    """What reads the arrays of the group, and in the definition of which array."""
+    kept: set[Array]
     lag: dict[Array, int] = field(default_factory=dict)
 
     def emit(self) -> None:
@@ -288,7 +296,7 @@ class _LoopEmitting(Struct, eq=False):
         self.set_lags(states, sign)
         place = {a: step - self.lag[a] if sign > 0 else steps + 1 - step + self.lag[a] for a in group}
         order = self.ordered(place)
-        carried = [a for a in order if a.is_state or not self.is_local(a)]
+        carried = [a for a in order if not self.is_local(a, place)]
         boxes = {array: _box(array) for array in order}
         types = tuple([Part((_extent(a), *boxes[a].values()), a.space) for a in carried])
         accumulator = Var("a", types)
@@ -358,9 +366,13 @@ class _LoopEmitting(Struct, eq=False):
         here = place[reader] - own + cast(Poly, read.at[read.array.time])
         return here == place[read.array]
 
-    def is_local(self, array: Array) -> bool:
+    def is_local(self, array: Array, place: Mapping[Array, Poly]) -> bool:
         """Whether an array is read in the step in which it is computed, and nowhere else."""
-        return False
+        return array not in self.kept and all(
+            reader in place and self.is_now(read, reader, place)
+            for read, reader in self.reads
+            if read.array is array
+        )
 
     def slice(self, array: Array, place: Poly, box: Mapping[Symbol, Poly], inner: Bindings) -> Node:
         """Bind the members of an array at one step."""
@@ -377,7 +389,7 @@ class _LoopEmitting(Struct, eq=False):
         condition = all_of(unproved(guards))
         assert array.value is not None and not isinstance(array.value, Scatter)
         kind = numeric_type(array.space)
-        value = restated(array.value, values)
+        value = settled(restated(array.value, values), tuple(guards))
         own: Bindings = []
         if condition is TRUE:
             body = work.node(value, own)

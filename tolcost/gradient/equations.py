@@ -29,11 +29,13 @@ from tolcost.algebra import (
     atom,
     conj,
     coordinate,
+    negate,
     prove,
     substitute,
     substitute_cond,
     the_symbol,
 )
+from tolcost.algebra.conditions import conjuncts
 from tolcost.atoms.nodes import Charge, Constant, Node
 from tolcost.diagnostics import NOWHERE, Span
 from tolcost.spaces import Bounds
@@ -330,3 +332,20 @@ def unproved(conditions: Iterable[Cond], facts: tuple[Cond, ...] = ()) -> tuple[
 def all_of(conditions: Iterable[Cond]) -> Cond:
     """Return the conjunction of conditions."""
     return conj(*conditions)
+
+
+def settled(expr: Expr, facts: tuple[Cond, ...]) -> Expr:
+    """Return an expression without the choices that facts about lengths and coordinates decide."""
+    if isinstance(expr, Reduction):
+        inner = (*facts, *expr.domain.guards)
+        return replace(expr, start=settled(expr.start, facts), body=settled(expr.body, inner))
+    if isinstance(expr, Choice):
+        opposite = negate(expr.condition)
+        if holds(expr.condition, facts):
+            return settled(expr.then, facts)
+        if holds(opposite, facts):
+            return settled(expr.other, facts)
+        condition = conj(*unproved(conjuncts([expr.condition]), facts))
+        then = settled(expr.then, (*facts, condition))
+        return Choice(condition, then, settled(expr.other, (*facts, opposite)))
+    return rebuilt(expr, lambda part: settled(part, facts), {})

@@ -53,6 +53,7 @@ from tolcost.gradient.equations import (
     restated,
     walk,
 )
+from tolcost.spaces import ALL, bounds_of, join_spaces, kind_of
 
 UNKNOWN = "T0900"
 """The code of a construct whose derivative is not known."""
@@ -125,7 +126,7 @@ class _Flattening(Struct, eq=False):
         self, name: str, domain: Domain, value: Expr | Scatter, space: str, span: Span = NOWHERE
     ) -> Array:
         """Add an array that an expression defines."""
-        made = Array(name, space, domain, value, span=span)
+        made = Array(name, family(space), domain, value, span=span)
         self.arrays.append(made)
         return made
 
@@ -332,7 +333,7 @@ class _Flattening(Struct, eq=False):
             shape = tuple([substitute(p, dict.fromkeys(own, atom(step))) for p in part.shape])
             rest = _range_over(shape)
             domain = before.over(rest.coords, rest.extents)
-            state = Array(name, part.space, domain, None, None, None, node.span, loop, time, True)
+            state = Array(name, family(part.space), domain, None, None, None, node.span, loop, time, True)
             self.arrays.append(state)
             states.append(state)
             rests.append(rest)
@@ -620,8 +621,15 @@ def _retimed(expr: Expr, timed: Mapping[Array, tuple[Poly, ...]], time: int) -> 
     return changed
 
 
+def family(space: str) -> str:
+    """Return the space of what may be of any sign, or 0 where nothing is computed: a machine type, or all of Z or R."""
+    return space if bounds_of(space) is ALL else kind_of(space)
+
+
 def _cast(value: Expr, space: str) -> Expr:
-    return value if value.space == space else Cast(value, space)
+    if value.space == space:
+        return value
+    return replace(value, space=space) if isinstance(value, Static) else Cast(value, space)
 
 
 def _range_over(shape: tuple[Poly, ...]) -> Domain:
@@ -659,7 +667,11 @@ def _static_index(value: Expr) -> Poly | Expr:
 def _choice(condition: Cond, then: Callable[[], Expr], other: Callable[[], Expr]) -> Expr:
     if holds(condition, ()):
         return then()
-    return other() if holds(negate(condition), ()) else Choice(condition, then(), other())
+    if holds(negate(condition), ()):
+        return other()
+    one, two = then(), other()
+    space = join_spaces(one.space, two.space)
+    return Choice(condition, _cast(one, space), _cast(two, space))
 
 
 def _entry(node: ir.Table, at: Indices) -> Expr:

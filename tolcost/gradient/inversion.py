@@ -16,6 +16,7 @@ from tolcost.algebra import (
     LARGEST_LENGTH,
     ONE,
     Cond,
+    Ge,
     Poly,
     Symbol,
     atom,
@@ -53,7 +54,7 @@ def preimage(domain: Domain, at: Iterable[Poly], target: Domain) -> Preimage:
     """
     work = _Work(dict(zip(domain.coords, domain.extents, strict=True)), list(domain.guards))
     work.equations = [index - place for index, place in zip(at, target.at, strict=True)]
-    while work.solve_alone() or work.split_digits() or work.solve_one():
+    while work.solve_alone() or work.split_digits() or work.solve_one() or work.solve_pinned():
         pass
     own = work.guards[: len(domain.guards)]
     guards = [*map(eq, work.equations), *work.exact, *work.guards[len(own) :], *own]
@@ -125,6 +126,18 @@ class _Work(Struct):
                 return True
         return False
 
+    def solve_pinned(self) -> bool:
+        """Give a coordinate its only value, where a guard leaves no other."""
+        for symbol, extent in self.left.items():
+            lows = [ONE, *(atom(symbol) - g.p for g in self.guards if isinstance(g, Ge) and _is_unit(g.p, symbol, 1))]
+            highs = [extent, *(g.p + atom(symbol) for g in self.guards if isinstance(g, Ge) and _is_unit(g.p, symbol, -1))]
+            for low in lows:
+                if low in highs and symbol not in low.free:
+                    self.guards += [ge(low - 1), ge(extent - low)]
+                    self.give(symbol, low)
+                    return True
+        return False
+
     def divide(self, equation: Poly, symbol: Symbol, slope: Poly, rest: Poly) -> bool:
         """Solve ``slope*symbol + rest == 0``."""
         if is_nonnegative(-slope - 1):
@@ -149,6 +162,11 @@ class _Work(Struct):
         self.guards = [substitute_cond(guard, {symbol: value}) for guard in self.guards]
         self.exact = [substitute_cond(guard, {symbol: value}) for guard in self.exact]
         self.values = {**{other: put(known) for other, known in self.values.items()}, symbol: value}
+
+
+def _is_unit(p: Poly, symbol: Symbol, slope: int) -> bool:
+    parts = affine_parts(p, symbol) if symbol in p.free and p.den == 1 else None
+    return parts is not None and parts[0] == slope
 
 
 def _ordered(

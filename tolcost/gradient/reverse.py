@@ -42,7 +42,7 @@ from tolcost.gradient.equations import (
     restated,
     walk,
 )
-from tolcost.gradient.flatten import UNKNOWN, Flat
+from tolcost.gradient.flatten import UNKNOWN, Flat, family
 from tolcost.gradient.inversion import preimage
 from tolcost.gradient.rules import Adjoints, row_of
 from tolcost.spaces import join_spaces, kind_of
@@ -85,9 +85,10 @@ def reverse(
     for name, cotangents in of.items():
         for array, called in zip(flat.outputs[name], cotangents, strict=True):
             if array in work.active:
-                given = Input(called, (Part(array.domain.extents, array.space),))
+                space = family(array.space)
+                given = Input(called, (Part(array.domain.extents, space),))
                 inputs.append(given)
-                work.cotangents[array] = Array(called, array.space, array.domain, given=given)
+                work.cotangents[array] = Array(called, space, array.domain, given=given)
     loops: set[Loop] = set()
     for array in reversed(flat.arrays):
         if array.loop is not None:
@@ -161,7 +162,7 @@ class _Reversing(Struct, eq=False):
             if kind_of(array.space) == "C":
                 refuse(UNKNOWN, "complex numbers have no derivative yet", array.span)
             domain, _ = array.domain.fresh()
-            made = Array(f"d_{array.name}", array.space, domain, span=array.span)
+            made = Array(f"d_{array.name}", family(array.space), domain, span=array.span)
             made.loop, made.time, made.is_state = self.loop, array.time, array.is_state
             self.adjoints[array] = made
         for array in reversed(arrays):
@@ -172,7 +173,7 @@ class _Reversing(Struct, eq=False):
                 adjoint = self.adjoints[array]
                 self.time = array.time
                 found = self.total(array, adjoint.domain, adjoint.name)
-                adjoint.value = Static(ONE * 0, array.space) if found is None else found
+                adjoint.value = Static(ONE * 0, adjoint.space) if found is None else found
         self.loop = None
 
     def pass_on(self, array: Array, adjoint: Array) -> None:
@@ -359,7 +360,7 @@ class _Reversing(Struct, eq=False):
         assert value is not None
         if isinstance(value, Read) and value.at == domain.at and value.array.domain is domain:
             return value.array
-        return Array(name, array.space, domain, value, span=array.span)
+        return Array(name, family(array.space), domain, value, span=array.span)
 
     def total(self, array: Array, domain: Domain, name: str) -> Expr | None:
         """Return the sum of all contributions to the adjoint of an array, at the places of a domain."""
@@ -389,9 +390,9 @@ class _Term(Struct, frozen=True, eq=False):
     is_negative: bool
 
     @property
-    def rank(self) -> tuple[bool, bool, bool]:
+    def rank(self) -> tuple[bool, bool, int]:
         """The order of adding: plain terms, then sums, which start from them; what is subtracted last."""
-        return (self.is_negative, bool(self.domain.coords), bool(self.domain.guards))
+        return (self.is_negative, bool(self.domain.coords), len(self.domain.guards))
 
 
 class _Total(Struct, eq=False):
@@ -405,6 +406,11 @@ class _Total(Struct, eq=False):
     only: tuple[Cond, ...] = ()
     """The conditions without which the sum so far is 0."""
 
+    @property
+    def space(self) -> str:
+        """The space of the sum."""
+        return family(self.array.space)
+
     def turned(self, one: Contribution) -> _Term:
         """Turn a contribution around."""
         value, negative = one.value, False
@@ -413,15 +419,15 @@ class _Total(Struct, eq=False):
             value, negative = inside, True
         found = preimage(one.domain, cast("tuple[Poly, ...]", one.at), self.domain)
         once = _marked(value, one.domain.at)
-        return _Term(found.domain, _cast(restated(once, found.values), self.array.space), negative)
+        return _Term(found.domain, _cast(restated(once, found.values), self.space), negative)
 
     def add(self, term: _Term, one: Contribution) -> None:
         """Add a term."""
         if not term.domain.coords:
             self.term(term.value, term.domain.guards, term.is_negative)
             return
-        within = join_spaces(term.value.space, self.array.space)
-        space = self.array.space
+        within = join_spaces(term.value.space, self.space)
+        space = self.space
         start = self.read() if self.sofar is not None and not term.is_negative else None
         first = start if start is not None else Static(ONE * 0, space)
         value = Reduction("add", term.domain, first, term.value, within, space, one.span)
@@ -433,7 +439,7 @@ class _Total(Struct, eq=False):
 
     def term(self, value: Expr, guards: tuple[Cond, ...], is_negative: bool) -> None:
         """Add a number, where the guards hold."""
-        space = self.array.space
+        space = self.space
         condition = all_of(guards)
         zero = Static(ONE * 0, space)
         if self.sofar is None:
@@ -463,12 +469,12 @@ class _Total(Struct, eq=False):
         if one.is_selected:  # what was read may have been outside, and 0 is added then
             ends = zip(at, self.domain.extents, strict=True)
             at = tuple([i if isinstance(i, Poly) else _kept_inside(i, extent) for i, extent in ends])
-        value = _cast(one.value, self.array.space)
-        scatter = Scatter(one.domain, start, at, value, self.array.space, one.span)
+        value = _cast(one.value, self.space)
+        scatter = Scatter(one.domain, start, at, value, self.space, one.span)
         if self.work.loop is not None:
             message = "a loop that carries a state and reads where data decides has no derivative yet"
             refuse(UNKNOWN, message, one.span)
-        array = Array(self.name, self.array.space, self.domain, scatter, span=self.array.span)
+        array = Array(self.name, self.space, self.domain, scatter, span=self.array.span)
         self.sofar, self.only = Read(array, self.domain.at), ()
 
     def read(self) -> Read:
@@ -480,7 +486,7 @@ class _Total(Struct, eq=False):
         """Return a value as a read of an array over the domain of the adjoint."""
         if isinstance(value, Read) and value.at == self.domain.at:
             return value
-        array = self.work.array(name, self.array.space, self.domain, value, self.array.span)
+        array = self.work.array(name, self.space, self.domain, value, self.array.span)
         return Read(array, self.domain.at)
 
 
