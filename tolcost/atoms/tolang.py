@@ -7,12 +7,13 @@ a formula that stays a sum, and a loop that data ends.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from fractions import Fraction
 from math import isinf, isnan
 from typing import Any
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tolcost.algebra import (
     And,
@@ -30,24 +31,23 @@ from tolcost.algebra import (
     Symbol,
     Truth,
     cond_text,
-    display_names,
     is_nonnegative,
 )
-from tolcost.algebra.poly import UNIT
+from tolcost.algebra.poly import UNIT, affine_parts
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import program_symbols
-from tolcost.atoms.nodes import Block, Constant, Node, Program, Type, Var
+from tolcost.atoms.nodes import Block, Condition, Constant, Node, Program, Type, Var
 from tolcost.diagnostics import InternalError, Source, refuse
 from tolcost.elementary import FUNCTIONS, INFIX
 from tolcost.spaces import kind_of
 from tolcost.syntax import parse
 from tolcost.syntax.format import format_program
-from tolcost.syntax.names import BUILTINS, CONSTANTS
+from tolcost.syntax.names import CONSTANTS
 
 _TAKEN = frozenset(
-    (*FUNCTIONS, *BUILTINS, *CONSTANTS, "tol", "static", "attr", "list", "space", "use", "operator", "map")
-    + ("reduce", "and", "or", "xor", "not")
+    (*CONSTANTS, "tol", "static", "attr", "list", "space", "use", "operator", "and", "or", "xor", "not")
 )
+"""Words that are no names of values; a function's name may be one, as only calls mean the function."""
 _SIGNS = {function: sign for sign, function in INFIX.items()}
 _LEVELS = {
     **dict.fromkeys(("or", "xor"), 1),
@@ -91,7 +91,8 @@ class _Writer(Struct):
     def program(self, program: Program, comment: str) -> str:
         """Return the statements of a program."""
         lines = [f"# {line}".rstrip() for line in comment.splitlines()]
-        lengths = [s for s in program_symbols(program) if s.kind != "coord"]
+        used = program_symbols(replace(program, conditions=(), symbols=()))
+        lengths = [s for s in used if s.kind != "coord"]
         for symbol in sorted(lengths, key=lambda s: s.key):
             if symbol.kind == "data":
                 refuse("T0904", f"the length {symbol.name} is decided by data, and has no name in ToLang")
@@ -99,8 +100,7 @@ class _Writer(Struct):
         for needed in program.inputs:
             self.inputs[needed.name] = self.fresh(needed.name)
         outputs = {out.name: self.fresh(out.name) for out in program.outputs}
-        seen = display_names(lengths)
-        lines += [f"# where {cond_text(one.condition, seen)}" for one in program.conditions]
+        lines += [f"# where {cond_text(one.condition)}" for one in program.conditions]
         lines += self.declared(program)
         results = {
             out.node.var: outputs[out.name] for out in program.outputs if isinstance(out.node, ir.Ref)
@@ -128,6 +128,11 @@ class _Writer(Struct):
         for symbol, name in self.symbols.items():
             low = None if symbol.lo is None else symbol.lo.constant
             if symbol in plain and low == 1:
+                continue
+            share = _quotient(symbol, program.conditions, set(self.symbols) - {symbol})
+            if share is not None:
+                top, bottom = share
+                lines.append(f"{name} = exact({self.poly(top).text}, {bottom})")
                 continue
             lines.append(f"attr {name}: {'N*' if low == 1 else 'N' if low == 0 else 'Z'}")
         for needed in program.inputs:
@@ -416,6 +421,19 @@ class _Writer(Struct):
         plus = Poly({mono: coef for mono, coef in p.terms.items() if coef > 0})
         minus = Poly({mono: -coef for mono, coef in p.terms.items() if coef < 0})
         return Text(f"{self.poly(plus).at(4)} {sign} {self.poly(minus).at(4)}", 3)
+
+
+def _quotient(
+    symbol: Symbol, conditions: Iterable[Condition], others: Set[Symbol]
+) -> tuple[Poly, int] | None:
+    """Return the dividend and the divisor of a length that conditions say is a share of another."""
+    for one in conditions:
+        if isinstance(one.condition, Eq) and symbol in one.condition.p.free:
+            parts = affine_parts(one.condition.p, symbol)
+            slope = None if parts is None else parts[0].constant
+            if parts is not None and slope and parts[1].free <= others:
+                return (-parts[1], slope) if slope > 0 else (parts[1], -slope)
+    return None
 
 
 def _decimal(value: float) -> str:

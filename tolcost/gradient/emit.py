@@ -12,7 +12,7 @@ from typing import cast
 
 from msgspec import Struct, field
 
-from tolcost.algebra import ONE, TRUE, Cond, Poly, Symbol, atom, coordinate, ge, the_symbol
+from tolcost.algebra import ONE, TRUE, Cond, Poly, Symbol, atom, coordinate, ge, substitute, the_symbol
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import numeric_type
 from tolcost.atoms.nodes import Block, Node, Part, Type, Var
@@ -254,13 +254,12 @@ def rectangular(domain: Domain) -> tuple[Domain, Values]:
         size = largest(extent, sizes)
         made = coordinate(symbol.name, size)
         if size is not extent:
-            guards.append(ge(extent - atom(symbol)))
+            guards.append(ge(substitute(extent, values) - made))
         sizes[symbol] = size
         values[symbol] = made
         coords.append(the_symbol(made))
         extents.append(size)
-    moved = Domain(domain.coords, tuple(extents), (*domain.guards, *guards))
-    held = [_in(guard, values) for guard in moved.guards]
+    held = [*(_in(guard, values) for guard in domain.guards), *guards]
     return Domain(tuple(coords), tuple(extents), unproved(held)), values
 
 
@@ -384,8 +383,10 @@ class _LoopEmitting(Struct, eq=False):
             made = coordinate(symbol.name, size)
             values[symbol] = made
             coords.append(the_symbol(made))
-        ends = [ge(extent - atom(symbol)) for symbol, extent in zip(domain.coords, domain.extents, strict=True)]
-        guards = [ge(place - 1), *(_in(guard, values) for guard in (*ends, *domain.guards))]
+        ranges = zip(domain.coords, domain.extents, strict=True)
+        # a condition is made of what stands here: the bounds of the symbol itself would decide it
+        ends = [ge(substitute(extent, values) - values[symbol]) for symbol, extent in ranges]
+        guards = [ge(place - 1), *ends, *(_in(guard, values) for guard in domain.guards)]
         condition = all_of(unproved(guards))
         assert array.value is not None and not isinstance(array.value, Scatter)
         kind = numeric_type(array.space)
