@@ -48,6 +48,7 @@ _TAKEN = frozenset(
     (*CONSTANTS, "tol", "static", "attr", "list", "space", "use", "operator", "and", "or", "xor", "not")
 )
 """Words that are no names of values; a function's name may be one, as only calls mean the function."""
+_LETTERS = "ijkluvqrst"
 _SIGNS = {function: sign for sign, function in INFIX.items()}
 _LEVELS = {
     **dict.fromkeys(("or", "xor"), 1),
@@ -160,6 +161,12 @@ class _Writer(Struct):
         self.taken.add(name)
         return name
 
+    def free_letter(self, wanted: str, letters: str) -> str:
+        """Return a name if it is not taken, else another letter that is not, if there is one."""
+        if wanted not in self.taken:
+            return wanted
+        return next((letter for letter in letters if letter not in self.taken), wanted)
+
     # ---- blocks ----------------------------------------------------------------------------
 
     def block(self, block: Block) -> Text:
@@ -180,7 +187,7 @@ class _Writer(Struct):
         """Return names of coordinates, which are free again outside."""
         found = []
         for symbol in coords:
-            self.symbols[symbol] = self.fresh(symbol.name)
+            self.symbols[symbol] = self.fresh(self.free_letter(symbol.name, _LETTERS))
             found.append(self.symbols[symbol])
         return found
 
@@ -207,7 +214,7 @@ class _Writer(Struct):
             return self.nested(node, ragged[0])
         domain = self.domain(node.extents)
         names = self.bound(node.coords)
-        carried, element = self.fresh("a"), self.fresh("z")
+        carried, element = self.fresh(self.free_letter("a", "atrc")), self.fresh("z")
         self.names[node.accumulator] = carried
         body = self.block(node.body).text
         self.taken = before
