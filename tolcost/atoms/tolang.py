@@ -39,7 +39,7 @@ from tolcost.atoms.kit import program_symbols
 from tolcost.atoms.nodes import Block, Condition, Constant, Node, Program, Type, Var
 from tolcost.diagnostics import InternalError, Source, refuse
 from tolcost.elementary import FUNCTIONS, INFIX
-from tolcost.spaces import kind_of
+from tolcost.spaces import SPACES
 from tolcost.syntax import parse
 from tolcost.syntax.format import format_program
 from tolcost.syntax.names import CONSTANTS
@@ -85,7 +85,8 @@ class _Writer(Struct):
     symbols: dict[Symbol, str] = field(default_factory=dict)
     inputs: dict[str, str] = field(default_factory=dict)
     taken: set[str] = field(default_factory=lambda: set(_TAKEN))
-    carried: dict[Var, str] = field(default_factory=dict)
+    spaces: dict[str, str] = field(default_factory=dict)
+    """Other names of spaces, where a value has the name of the space."""
 
     # ---- statements ------------------------------------------------------------------------
 
@@ -103,6 +104,9 @@ class _Writer(Struct):
         outputs = {out.name: self.fresh(out.name) for out in program.outputs}
         lines += [f"# where {cond_text(one.condition)}" for one in program.conditions]
         lines += self.declared(program)
+        for space in sorted(self.taken & SPACES.keys()):
+            self.spaces[space] = self.fresh(f"space_{space}")
+            lines.append(f"space {self.spaces[space]}: {space}")
         results = {
             out.node.var: outputs[out.name] for out in program.outputs if isinstance(out.node, ir.Ref)
         }
@@ -266,7 +270,11 @@ class _Writer(Struct):
         is_own = isinstance(value, (bool, float)) and space in ("B", "R")
         if is_own or (isinstance(value, Poly) and space == "Z"):
             return text.text
-        return f"convert({text.text}, {space})"
+        return f"convert({text.text}, {self.space(space)})"
+
+    def space(self, space: str) -> str:
+        """Return the name of a space in an expression."""
+        return self.spaces.get(space, space)
 
     def function(self, node: ir.Lambda) -> Text:
         """Return an application; a number takes its space from data beside it."""
@@ -323,10 +331,10 @@ class _Writer(Struct):
         shape = [length.constant or 0 for length in node.type[0].shape]
         rows = [self.constant(value).text for value in node.values]
         if not rows:
-            return Text(f"map({self.domain(node.type[0].shape)}, convert(0, {space}))")
+            return Text(f"map({self.domain(node.type[0].shape)}, convert(0, {self.space(space)}))")
         for length in reversed(shape):
             rows = [f"[{', '.join(rows[k : k + length])}]" for k in range(0, len(rows), length)]
-        return Text(f"convert({rows[0]}, {space})")
+        return Text(f"convert({rows[0]}, {self.space(space)})")
 
     def convert(self, node: ir.Convert) -> Text:
         """Return a conversion."""
@@ -334,7 +342,7 @@ class _Writer(Struct):
         if len(spaces) > 1:
             refuse("T0904", "a conversion of a list to several spaces is not printed as ToLang", node.span)
         name = "bitcast" if node.bits else "convert"
-        return Text(f"{name}({self.node(node.value).text}, {spaces.pop()})")
+        return Text(f"{name}({self.node(node.value).text}, {self.space(spaces.pop())})")
 
     # ---- static values ---------------------------------------------------------------------
 
