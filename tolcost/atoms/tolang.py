@@ -1,8 +1,8 @@
 """A program of the atomic IR as ToLang: the text, read again, gives a program with the same counts.
 
 Each binding of the program is a statement, each binding inside of a block one of a block in braces. Names are
-those of the program, made different from one another and from all functions. What ToLang cannot say is refused:
-a formula that stays a sum, and a loop that data ends.
+those of the program, made different from one another. What ToLang cannot say is refused, such as a loop that
+data ends.
 """
 
 from __future__ import annotations
@@ -107,9 +107,7 @@ class _Writer(Struct):
         for space in sorted(self.taken & SPACES.keys()):
             self.spaces[space] = self.fresh(f"space_{space}")
             lines.append(f"space {self.spaces[space]}: {space}")
-        results = {
-            out.node.var: outputs[out.name] for out in program.outputs if isinstance(out.node, ir.Ref)
-        }
+        results = {out.node.var: outputs[out.name] for out in program.outputs if isinstance(out.node, ir.Ref)}
         printed = set()
         for var, node in program.bindings:
             name = results.get(var)
@@ -382,10 +380,8 @@ class _Writer(Struct):
             factors = [self.power(g, mono.count(g)) for g in dict.fromkeys(mono)]
             if abs(coef) != 1 or mono == UNIT:
                 factors.insert(0, Text(str(abs(coef))))
-            if len(factors) > 1:
-                one = Text(" * ".join(factor.at(6) for factor in factors), 5)
-            else:
-                one = factors[0]
+            several = Text(" * ".join(factor.at(6) for factor in factors), 5)
+            one = several if len(factors) > 1 else factors[0]
             if not text:
                 text, level = (one.text, one.level) if coef > 0 else (f"-{one.at(6)}", 4)
             else:

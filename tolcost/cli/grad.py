@@ -21,7 +21,9 @@ from tolcost.platform import with_deep_stack
     ),
 )
 @click.argument("file", metavar="FILE.tol")
-@click.option("--wrt", metavar="NAMES", help="The inputs to differentiate by: x,w. Without it, all real ones.")
+@click.option(
+    "--wrt", metavar="NAMES", help="The inputs to differentiate by: x,w. Without it, all real ones."
+)
 @click.option("--of", metavar="NAMES", help="The outputs to differentiate: y. Without it, all real ones.")
 @click.option("--values", is_flag=True, help="Compute the outputs, too.")
 @options.input_options
@@ -48,7 +50,9 @@ def command(
     warn(program)
     wanted = Wanted(_names("--wrt", wrt), _names("--of", of), values)
     asked = [f"--{key} {text}" for key, text in (("wrt", wrt), ("of", of)) if text]
-    comment = " ".join([f"Derived by: tolcost grad {name_of(file)}", *asked, *(["--values"] if values else [])])
+    comment = " ".join(
+        [f"Derived by: tolcost grad {name_of(file)}", *asked, *(["--values"] if values else [])]
+    )
     text = with_deep_stack(lambda: tolang(derivative(program.program, wanted), comment))
     deliver(text, output, "tol")
     return 0

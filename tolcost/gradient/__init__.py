@@ -1,6 +1,7 @@
 """Derivatives: from a program of atoms to the program of its gradients, by reverse mode.
 
-    atoms ──flatten──▶ equations ──reverse──▶ equations of adjoints ──fuse──▶ fewer ──emit──▶ atoms
+atoms ──flatten──▶ equations ──reverse──▶ equations of adjoints ──fuse──▶ fewer ──emit──▶ atoms
 """
 
-from tolcost.gradient.derive import Wanted, derivative
+from tolcost.gradient.derive import Wanted as Wanted
+from tolcost.gradient.derive import derivative as derivative

@@ -33,7 +33,7 @@ class Wanted(Struct, frozen=True):
 def derivative(program: Program, wanted: Wanted | None = None) -> Program:
     """Return the program of gradients.
 
-    Its inputs are those of the program, and for each output ``y`` the adjoint ``d_y`` that comes from outside.
+    It takes the inputs of the program, and for each output ``y`` the adjoint ``d_y`` from outside.
     Its outputs are ``d_x`` for each input ``x``: the products of the adjoints with the Jacobian.
     """
     asked = wanted or Wanted()

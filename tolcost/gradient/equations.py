@@ -45,7 +45,7 @@ Values: TypeAlias = Mapping[Symbol, Poly]
 
 
 class Domain(Struct, frozen=True):
-    """Coordinates with their extents, outermost first, and the conditions that hold wherever it is visited."""
+    """Coordinates with their extents, outermost first, and conditions that hold at all of its places."""
 
     coords: tuple[Symbol, ...] = ()
     extents: tuple[Poly, ...] = ()
@@ -289,7 +289,7 @@ def rebuilt(expr: Expr, change: Callable[[Expr], Expr], values: Values) -> Expr:
 
 
 def restated(expr: Expr, values: Values) -> Expr:
-    """Return an expression with other values for coordinates; the coordinates bound inside become new ones."""
+    """Return an expression with other values for coordinates; those bound inside become new ones."""
     if not isinstance(expr, Reduction):
         return rebuilt(expr, lambda part: restated(part, values), values)
     domain, renamed = expr.domain.fresh(values)

@@ -14,16 +14,13 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tolcost.algebra import (
-    ZERO,
     Cond,
     Poly,
     atom,
     conj,
     coordinate,
     eq,
-    floordiv,
     ge,
-    mod,
     negate,
     product_of,
     substitute,
@@ -31,7 +28,7 @@ from tolcost.algebra import (
     the_symbol,
 )
 from tolcost.atoms import nodes as ir
-from tolcost.atoms.kit import Bindings, inner_nodes, is_fixed, is_ref, schedule, static_condition
+from tolcost.atoms.kit import Bindings, is_fixed, schedule, static_condition
 from tolcost.atoms.nodes import Node, Program, Var
 from tolcost.diagnostics import NOWHERE, Span, refuse
 from tolcost.gradient.equations import (
@@ -48,11 +45,11 @@ from tolcost.gradient.equations import (
     Scatter,
     Static,
     holds,
-    is_static,
     rebuilt,
     restated,
-    walk,
 )
+from tolcost.gradient.places import digits, linear, reshaped
+from tolcost.gradient.steps import PutStep, Step, harmless, steps_of
 from tolcost.spaces import ALL, bounds_of, join_spaces, kind_of
 
 UNKNOWN = "T0900"
@@ -197,7 +194,7 @@ class _Flattening(Struct, eq=False):
             for view, part in zip(tol, node.type, strict=True)
         )
 
-    def index(self, at: ir.Any | tuple[Any, ...], computed: Iterable[Value]) -> Indices:
+    def index(self, at: tuple[Any, ...], computed: Iterable[Value]) -> Indices:
         """Return an index list, given the values of the indices that are nodes."""
         fresh = iter(computed)
         return tuple(i if isinstance(i, Poly) else _static_index(self.number(next(fresh))) for i in at)
@@ -227,7 +224,7 @@ class _Flattening(Struct, eq=False):
 
     def reshape(self, node: ir.Reshape, operands: Sequence[Value], around: Domain) -> Value:
         def moved(view: View, shape: tuple[Poly, ...]) -> View:
-            return View(shape, view.space, lambda at: view.element(_reshaped(at, shape, view.shape)), around)
+            return View(shape, view.space, lambda at: view.element(reshaped(at, shape, view.shape)), around)
 
         return tuple(moved(view, part.shape) for view, part in zip(operands[0], node.type, strict=True))
 
@@ -297,11 +294,11 @@ class _Flattening(Struct, eq=False):
         )
 
     def fold(self, node: ir.Fold, operands: Sequence[Value], around: Domain) -> Value:
-        steps = None if node.ends is not None else _steps(node)
+        steps = None if node.ends is not None else steps_of(node)
         if steps is None:
             return self.loop(node, operands[0], around)
         inner = around.over(node.coords, node.extents)
-        self.block(tuple((v, n) for v, n in node.body.bindings if n in _harmless(node)), (), inner)
+        self.block(tuple((v, n) for v, n in node.body.bindings if n in harmless(node)), (), inner)
         return tuple(
             self.reduced(node, step, start, around) for step, start in zip(steps, operands[0], strict=True)
         )
@@ -324,9 +321,11 @@ class _Flattening(Struct, eq=False):
         step = the_symbol(coordinate("s", count + 1))
         before = around.over((step,), (count + 1,))
         inner = around.over(node.coords, node.extents)
-        now = _linear(inner.at[time:], node.extents) + 1
-        last = dict(zip(node.coords, _digits(atom(step) - 2, node.extents), strict=True))
-        if len(node.coords) > 1 and any(not p.free.isdisjoint(own) for t in node.accumulator.type for p in t.shape):
+        now = linear(inner.at[time:], node.extents) + 1
+        last = dict(zip(node.coords, digits(atom(step) - 2, node.extents), strict=True))
+        if len(node.coords) > 1 and any(
+            not p.free.isdisjoint(own) for t in node.accumulator.type for p in t.shape
+        ):
             refuse(UNKNOWN, "a state that grows over several coordinates has no derivative yet", node.span)
         states, rests = [], []
         for part in node.accumulator.type:
@@ -345,7 +344,9 @@ class _Flattening(Struct, eq=False):
         first, self.is_in_loop = len(self.arrays), True
         found = self.inside(node.body, inner)
         self.is_in_loop = False
-        made = [array for array in self.arrays[first:] if array.domain.coords[: len(inner.coords)] == inner.coords]
+        made = [
+            array for array in self.arrays[first:] if array.domain.coords[: len(inner.coords)] == inner.coords
+        ]
         timed = dict.fromkeys(made, node.extents)
         for state, rest, one, view in zip(states, rests, start, found, strict=True):
             after = restated(_cast(view.element(rest.at), state.space), last)
@@ -361,28 +362,24 @@ class _Flattening(Struct, eq=False):
 
         return tuple(map(ended, states, node.type))
 
-    def reduced(self, node: ir.Fold, step: _Step, start: View, around: Domain) -> View:
+    def reduced(self, node: ir.Fold, step: Step, start: View, around: Domain) -> View:
         """Return what a step adds up, or combines otherwise, element by element."""
         steps = Domain(node.coords, node.extents, step.guards)
-        if isinstance(step, _PutStep):
+        if isinstance(step, PutStep):
             return self.scattered(node, step, start, around)
         own = Domain() if step.build is None else Domain(step.build.coords, step.build.extents)
         guards = (*around.guards, *step.guards)
-        inner = replace(
-            around.over(own.coords, own.extents).over(node.coords, node.extents), guards=guards
-        )
+        inner = replace(around.over(own.coords, own.extents).over(node.coords, node.extents), guards=guards)
         self.block(step.bindings, (), inner)
         (term,) = self.block((), (step.term,), inner)
         body = self.number(term)
         outer = around.over(own.coords, own.extents)
         space = start.space if start.space == step.space else step.space
-        value = Reduction(
-            step.function, steps, start.element(own.at), body, step.within, space, node.span
-        )
+        value = Reduction(step.function, steps, start.element(own.at), body, step.within, space, node.span)
         array = self.array(self.hint or "t", outer, value, space, node.span)
         return _inside(_number(Read(array, outer.at), space, around), own, start.shape, around)
 
-    def scattered(self, node: ir.Fold, step: _PutStep, start: View, around: Domain) -> View:
+    def scattered(self, node: ir.Fold, step: PutStep, start: View, around: Domain) -> View:
         """Return an array to which a step adds at places."""
         if around.coords:
             refuse(UNKNOWN, "a loop that puts into a ToL has no derivative yet inside a map", node.span)
@@ -400,193 +397,6 @@ class _Flattening(Struct, eq=False):
 _UNNAMED = frozenset(("", "t"))
 _WHERE = "`where` computes both sides, and has one"
 
-# ---- the step of a fold ------------------------------------------------------------------------
-
-
-class _Step(Struct, frozen=True, eq=False):
-    """A step that combines the accumulator with a term: ``f(a, term)``, where ``guards`` hold."""
-
-    function: str
-    term: Node
-    within: str
-    space: str
-    guards: tuple[Cond, ...]
-    bindings: Bindings = ()
-    build: ir.Build | None = None
-
-
-class _PutStep(_Step, frozen=True, eq=False):
-    """A step that adds a term to one element of the accumulator."""
-
-    at: tuple[Poly | Node, ...] = ()
-
-
-_COMBINING = {"add": 2, "sub": 1, "max": 2, "min": 2, "and": 2, "or": 2, "xor": 2}
-"""Functions that a step may combine by, and how many of their arguments may be the accumulator."""
-
-
-def _steps(node: ir.Fold) -> list[_Step] | None:
-    """Return the steps of a fold, one for each component; None if it is no reduction."""
-    bound = dict(node.body.bindings)
-    count = len(node.type)
-    result = _named(node.body.result, bound)
-    items: Sequence[Node]
-    if count == 1:
-        items = (result,)
-    elif isinstance(result, ir.Pack) and len(result.items) == count:
-        items = result.items
-    else:
-        return None
-    steps = []
-    for k, item in enumerate(items):
-        step = _Reading(node.accumulator, count, k + 1, bound).step(item, (), ())
-        if step is None:
-            return None
-        steps.append(step)
-    return steps
-
-
-class _Reading(Struct, eq=False):
-    """Reads a step: which of its nodes are the accumulator."""
-
-    accumulator: Var
-    count: int
-    component: int
-    bound: dict[Var, Node]
-    build: ir.Build | None = None
-
-    def step(self, item: Node, guards: tuple[Cond, ...], bindings: Bindings) -> _Step | None:
-        """Return the step that a node takes, under guards; ``bindings`` are those of blocks around it."""
-        item = _named(item, self.bound)
-        match item:
-            case ir.Lambda(charge="data") if item.function in _COMBINING:
-                return self.combined(item, guards, bindings)
-            case ir.Select(condition=condition) if static_condition(item) is not None:
-                return self.selected(item, cast(Cond, condition), guards, bindings)
-            case ir.Build() if self.build is None:
-                self.build = item
-                self.bound.update(item.body.bindings)
-                return self.step(item.body.result, guards, (*bindings, *item.body.bindings))
-            case ir.Put() if self.build is None and self.is_carried(item.tol):
-                return self.added(item, guards, bindings)
-        return None
-
-    def combined(self, item: ir.Lambda, guards: tuple[Cond, ...], bindings: Bindings) -> _Step | None:
-        carried = [self.is_element(arg) for arg in item.args[: _COMBINING[item.function]]]
-        if sum(carried) != 1:
-            return None
-        term = item.args[1 - carried.index(True)]
-        if self.mentions((term,)):
-            return None
-        space = item.type[0].space
-        return _Step(
-            item.function, term, item.space, space, guards, self.harmless(bindings), self.build
-        )
-
-    def selected(
-        self, item: ir.Select, condition: Cond, guards: tuple[Cond, ...], bindings: Bindings
-    ) -> _Step | None:
-        for side, kept, holds_ in (
-            (item.then, item.other, condition),
-            (item.other, item.then, negate(condition)),
-        ):
-            if self.is_element(_named(kept.result, dict(kept.bindings))):
-                self.bound.update(side.bindings)
-                return self.step(side.result, (*guards, holds_), (*bindings, *side.bindings))
-        return None
-
-    def added(self, item: ir.Put, guards: tuple[Cond, ...], bindings: Bindings) -> _Step | None:
-        value = _named(item.value, self.bound)
-        if not (isinstance(value, ir.Lambda) and value.function == "add" and value.charge == "data"):
-            return None
-        for old, term in (value.args, value.args[::-1]):
-            member = _named(old, self.bound)
-            if isinstance(member, ir.Member) and self.is_carried(member.tol) and self.same(member.at, item.at):
-                nodes = [index for index in item.at if not isinstance(index, Poly)]
-                if self.mentions((term, *nodes)):
-                    return None
-                space = value.type[0].space
-                return _PutStep(
-                    "add", term, value.space, space, guards, self.harmless(bindings), None, item.at
-                )
-        return None
-
-    def same(self, one: tuple[Poly | Node, ...], other: tuple[Poly | Node, ...]) -> bool:
-        """Whether two index lists are the same: equal forms, the same nodes, or reads of one name."""
-        return len(one) == len(other) and all(
-            a == b if isinstance(a, Poly) or isinstance(b, Poly) else _same_index(a, b, self.bound)
-            for a, b in zip(one, other, strict=True)
-        )
-
-    def is_carried(self, node: Node) -> bool:
-        """Whether a node is this component of the accumulator."""
-        node = _named(node, self.bound)
-        if self.count == 1:
-            return is_ref(node, self.accumulator)
-        return (
-            isinstance(node, ir.Component)
-            and node.j == self.component
-            and is_ref(_named(node.value, self.bound), self.accumulator)
-        )
-
-    def is_element(self, node: Node) -> bool:
-        """Whether a node is what the accumulator has at this place."""
-        node = _named(node, self.bound)
-        if self.build is None:
-            return self.is_carried(node)
-        at = tuple(map(atom, self.build.coords))
-        return isinstance(node, ir.Member) and node.at == at and self.is_carried(node.tol)
-
-    def mentions(self, nodes: Iterable[Node]) -> bool:
-        """Whether nodes need the accumulator."""
-        return any(is_ref(node, self.accumulator) for node in inner_nodes(nodes, self.bound))
-
-    def harmless(self, bindings: Bindings) -> Bindings:
-        """Return the bindings that do not need the accumulator."""
-        return tuple((var, node) for var, node in bindings if not self.mentions((node,)))
-
-
-def _same_index(a: Node, b: Node, bound: Mapping[Var, Node]) -> bool:
-    a, b = _named(a, bound), _named(b, bound)
-    if a is b:
-        return True
-    match a, b:
-        case ir.Ref(), ir.Ref():
-            return a.var is b.var
-        case ir.Input(), ir.Input():
-            return a.name == b.name
-        case ir.Number(), ir.Number():
-            return a.value == b.value
-        case ir.Member(), ir.Member():
-            pairs = [(a.tol, b.tol), *zip(a.at, b.at, strict=False)]
-            return len(a.at) == len(b.at) and all(
-                x == y if isinstance(x, Poly) or isinstance(y, Poly) else _same_index(x, y, bound)
-                for x, y in pairs
-            )
-        case ir.Lambda(), ir.Lambda():
-            return (a.function, a.space, len(a.args)) == (b.function, b.space, len(b.args)) and all(
-                _same_index(x, y, bound) for x, y in zip(a.args, b.args, strict=True)
-            )
-    return False
-
-
-def _harmless(node: ir.Fold) -> set[Node]:
-    """Return the nodes that the body of a fold binds without need of the accumulator."""
-    bound = dict(node.body.bindings)
-    return {
-        value
-        for _, value in node.body.bindings
-        if not any(is_ref(n, node.accumulator) for n in inner_nodes((value,), bound))
-    }
-
-
-def _named(node: Node, bound: Mapping[Var, Node]) -> Node:
-    """Follow names to what they stand for."""
-    while isinstance(node, ir.Ref) and node.var in bound:
-        node = bound[node.var]
-    return node
-
-
 # ---- views -------------------------------------------------------------------------------------
 
 
@@ -595,7 +405,7 @@ def _use_one_step(
 ) -> None:
     """Give an array of a loop over several coordinates one coordinate for the step instead."""
     step = the_symbol(coordinate("s", count))
-    values = dict(zip(node.coords, _digits(atom(step) - 1, node.extents), strict=True))
+    values = dict(zip(node.coords, digits(atom(step) - 1, node.extents), strict=True))
     rest = time + len(node.coords)
     domain = array.domain
     around = Domain(domain.coords[:time], domain.extents[:time])
@@ -616,13 +426,13 @@ def _retimed(expr: Expr, timed: Mapping[Array, tuple[Poly, ...]], time: int) -> 
     if isinstance(changed, Read) and len(timed.get(changed.array, ())) > 1:
         extents = timed[changed.array]
         rest = time + len(extents)
-        step = _linear(cast("tuple[Poly, ...]", changed.at[time:rest]), extents) + 1
+        step = linear(cast("tuple[Poly, ...]", changed.at[time:rest]), extents) + 1
         return replace(changed, at=(*changed.at[:time], step, *changed.at[rest:]))
     return changed
 
 
 def family(space: str) -> str:
-    """Return the space of what may be of any sign, or 0 where nothing is computed: a machine type, or all of Z or R."""
+    """Return a space without bounds: an adjoint has any sign, and is 0 where nothing is computed."""
     return space if bounds_of(space) is ALL else kind_of(space)
 
 
@@ -695,54 +505,6 @@ def _chosen_entry(node: ir.Table, at: Indices) -> Expr:
     return found
 
 
-def _reshaped(at: Indices, new: tuple[Poly, ...], old: tuple[Poly, ...]) -> Indices:
-    """Return the index into ``old`` of the element at an index into ``new``, both in row-major order.
-
-    Dimensions are taken in the smallest groups of equal volume, so that what a reshape keeps stays as it is.
-    """
-    here = cast("tuple[Poly, ...]", at)
-    result: list[Poly] = []
-    for (first, last), (start, end) in _groups(new, old):
-        result += _digits(_linear(here[first:last], new[first:last]), old[start:end])
-    return tuple(result)
-
-
-def _groups(
-    new: tuple[Poly, ...], old: tuple[Poly, ...]
-) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """Return pairs of ranges of dimensions with the same volume, the smallest there are."""
-    sides = [[product_of(shape[:k]) for k in range(len(shape) + 1)] for shape in (new, old)]
-    found = []
-    a = b = 0
-    while a < len(new) or b < len(old):
-        rest = [(k + m, k, m) for k in range(a, len(new) + 1) for m in range(b, len(old) + 1) if k + m > a + b]
-        equal = [(k, m) for _, k, m in sorted(rest) if sides[0][k] == sides[1][m]]
-        k, m = equal[0] if equal else (len(new), len(old))
-        found.append(((a, k), (b, m)))
-        a, b = k, m
-    last = found[-1] if found else None
-    if last is not None and (a, b) != (len(new), len(old)):
-        found[-1] = ((last[0][0], len(new)), (last[1][0], len(old)))
-    return found
-
-
-def _linear(at: tuple[Poly, ...], shape: tuple[Poly, ...]) -> Poly:
-    """Return the place in row-major order, from 0."""
-    place = ZERO
-    for index, extent in zip(at, shape, strict=True):
-        place = place * extent + index - 1
-    return place
-
-
-def _digits(place: Poly, shape: tuple[Poly, ...]) -> list[Poly]:
-    """Return the coordinate of a place."""
-    found: list[Poly] = []
-    for extent in reversed(shape[1:]):
-        found.append(mod(place, extent) + 1)
-        place = floordiv(place, extent)
-    return [place + 1, *reversed(found)] if shape else []
-
-
 # ---- the table of kinds ------------------------------------------------------------------------
 
 _Rule: TypeAlias = Callable[[_Flattening, Any, Sequence[Value], Domain], Value]
@@ -783,5 +545,3 @@ _RULES: Mapping[type, _Rule] = {
     ir.Filter: _filter,
 }
 """What each kind of node does to views: the complete table of kinds."""
-
-__all__ = ["Flat", "flatten", "is_static", "walk"]

@@ -49,7 +49,7 @@ def needed(outputs: Iterable[Array]) -> list[Array]:
 
 
 def groups(outputs: Iterable[Array]) -> list[list[Array]]:
-    """Return the arrays that outputs need in an order of evaluation; those that need one another are together."""
+    """Return the arrays that outputs need, in an order of evaluation; a loop of them is one group."""
     number: dict[Array, int] = {}
     low: dict[Array, int] = {}
     open_: list[Array] = []
@@ -119,9 +119,7 @@ def _move_into(array: Array, moves: Moves) -> None:
     """Replace reads in the definition of an array by the definitions of what is read."""
     value = array.value
     if isinstance(value, Scatter):
-        at = tuple(
-            [i if isinstance(i, Poly) else _moved(i, value.domain, moves) for i in value.at]
-        )
+        at = tuple([i if isinstance(i, Poly) else _moved(i, value.domain, moves) for i in value.at])
         array.value = replace(value, at=at, body=_moved(value.body, value.domain, moves))
     elif value is not None:
         array.value = _moved(value, array.domain, moves)

@@ -1,7 +1,7 @@
 """Solving for coordinates: from where in a domain an element is reached.
 
-A read ``x[2*o + q - 1]`` at every ``o`` and ``q`` reaches the element ``s`` of ``x`` wherever ``2*o + q - 1 ==
-s``. The adjoint of the read is a sum over these places: ``o`` is ``(s + 1 - q)/2``, under the conditions that
+A read ``x[2*o + q - 1]`` at every ``o`` and ``q`` reaches the element ``s`` where ``2*o + q - 1`` is ``s``. The
+adjoint of the read is a sum over these places: ``o`` is ``(s + 1 - q)/2``, under the conditions that
 the division has no remainder and that the result lies in its range, and ``q`` is left to be summed over. An
 equation that cannot be solved for a coordinate becomes a condition of the sum, so no place is ever lost.
 """
@@ -92,7 +92,7 @@ class _Work(Struct):
         return False
 
     def split_digits(self) -> bool:
-        """Solve for the last digit of a mixed radix: of ``(i - 1)*m + j`` with ``j`` up to ``m``, for ``j``."""
+        """Solve for the last digit of a mixed radix: for ``j`` up to ``m`` in ``(i - 1)*m + j``."""
         for equation in self.equations:
             symbols = self.among(equation)
             for symbol in symbols if equation.den == 1 and len(symbols) > 1 else ():
@@ -129,8 +129,14 @@ class _Work(Struct):
     def solve_pinned(self) -> bool:
         """Give a coordinate its only value, where a guard leaves no other."""
         for symbol, extent in self.left.items():
-            lows = [ONE, *(atom(symbol) - g.p for g in self.guards if isinstance(g, Ge) and _is_unit(g.p, symbol, 1))]
-            highs = [extent, *(g.p + atom(symbol) for g in self.guards if isinstance(g, Ge) and _is_unit(g.p, symbol, -1))]
+            lows = [
+                ONE,
+                *(atom(symbol) - g.p for g in self.guards if isinstance(g, Ge) and _is_unit(g.p, symbol, 1)),
+            ]
+            highs = [
+                extent,
+                *(g.p + atom(symbol) for g in self.guards if isinstance(g, Ge) and _is_unit(g.p, symbol, -1)),
+            ]
             for low in lows:
                 if low in highs and symbol not in low.free:
                     self.guards += [ge(low - 1), ge(extent - low)]
@@ -197,7 +203,7 @@ def largest(extent: Poly, ranges: Values) -> Poly:
             return found
         symbol = max(inner, key=lambda one: one.depth)
         ends = [substitute(found, {symbol: ranges[symbol]}), substitute(found, {symbol: ONE})]
-        for end in (*ends, maximum(*ends)):
+        for end in (*ends, maximum(ends[0], ends[1])):
             if prove(ge(end - found)) is True:
                 found = end
                 break
@@ -206,4 +212,3 @@ def largest(extent: Poly, ranges: Values) -> Poly:
     if found.free.isdisjoint(ranges):
         return found
     refuse("T0903", f"the derivative needs the largest value of the length {extent}, which is not found")
-

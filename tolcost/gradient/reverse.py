@@ -2,8 +2,8 @@
 
 The adjoint of an array is what the result changes by when a number of the array changes. It is the sum over
 all places where the number is read: each is a contribution, a domain with the index that it reads at and the
-value that it contributes. ``preimage`` turns contributions around: which places of the domain read the element
-``s``? Where data decides the index, the values are scattered instead.
+value that it contributes. ``preimage`` turns contributions around: which places of the domain read ``s``?
+Where data decides the index, the values are scattered instead.
 """
 
 from __future__ import annotations
@@ -27,15 +27,12 @@ from tolcost.gradient.equations import (
     Domain,
     Expr,
     Indices,
-    Let,
     Loop,
-    Named,
     Read,
     Reduction,
     Scatter,
     Static,
     all_of,
-    holds,
     is_static,
     reads,
     rebuilt,
@@ -45,6 +42,7 @@ from tolcost.gradient.equations import (
 from tolcost.gradient.flatten import UNKNOWN, Flat, family
 from tolcost.gradient.inversion import preimage
 from tolcost.gradient.rules import Adjoints, row_of
+from tolcost.gradient.simplify import is_zero, simplified
 from tolcost.spaces import join_spaces, kind_of
 
 
@@ -97,9 +95,7 @@ def reverse(
                 work.visit_loop([a for a in flat.arrays if a.loop is array.loop and a in work.active])
         elif array in work.active:
             work.visit(array)
-    gradients = {
-        name: tuple([work.adjoints.get(array) for array in flat.inputs[name]]) for name in wanted
-    }
+    gradients = {name: tuple([work.adjoints.get(array) for array in flat.inputs[name]]) for name in wanted}
     return Reversed(tuple(inputs), gradients)
 
 
@@ -110,9 +106,9 @@ def _active(arrays: Iterable[Array], leaves: set[Array]) -> set[Array]:
     while size != len(active):  # once, and again for each loop that an input enters late
         size = len(active)
         for array in arrays:
-            if array.value is not None and array not in active and _is_differentiable(array):
-                if any(read.array in active for read in reads(array)):
-                    active.add(array)
+            is_open = array.value is not None and array not in active and _is_differentiable(array)
+            if is_open and any(read.array in active for read in reads(array)):
+                active.add(array)
     return active
 
 
@@ -243,7 +239,7 @@ class _Reversing(Struct, eq=False):
         for place, n in enumerate(order):
             if self.is_active(args[n]):
                 found = adjoints.of_argument(place)
-                if not _is_zero(found):
+                if not is_zero(found):
                     self.spread(args[n], found, y, array)
 
     def reduced(self, expr: Reduction, dy: Expr, y: Expr, array: Array) -> None:
@@ -312,15 +308,13 @@ class _Reversing(Struct, eq=False):
         array = self.array(name or self.hint, value.space, self.domain, value, self.span)
         return Read(array, self.domain.at)
 
-    def array(
-        self, name: str, space: str, domain: Domain, value: Expr | Scatter, span: Span
-    ) -> Array:
+    def array(self, name: str, space: str, domain: Domain, value: Expr | Scatter, span: Span) -> Array:
         """Return a new array, of the loop at hand if there is one."""
         return Array(name, space, domain, value, span=span, loop=self.loop, time=self.time)
 
     def apply(self, function: str, args: tuple[Expr, ...]) -> Expr:
         """Apply a function, and leave out what does nothing: a sum with 0, a product with 1 or 0."""
-        simple = _simplified(function, args)
+        simple = simplified(function, args)
         if simple is not None:
             return simple
         if function == "neg":
@@ -491,7 +485,7 @@ class _Total(Struct, eq=False):
 
 
 def _marked(expr: Expr, at: Indices) -> Expr:
-    """Mark the reads at each place of a domain: when they are turned around, each place is met once at most."""
+    """Mark the reads at each place of a domain: turned around, each place is met once at most."""
     if isinstance(expr, Read) and expr.at == at:
         return replace(expr, is_once=True)
     return rebuilt(expr, lambda part: _marked(part, at), {})
@@ -519,96 +513,3 @@ def _cast(value: Expr, space: str) -> Expr:
     if isinstance(value, Static):
         return replace(value, space=space)
     return Cast(value, space, span=NOWHERE)
-
-
-# ---- what does nothing -----------------------------------------------------------------------
-
-
-def _fixed(expr: Expr) -> Fraction | float | Poly | None:
-    """Return a static number as one to compute with, or a form in lengths; None for anything else."""
-    value = expr.value if isinstance(expr, Static) else None
-    match value:
-        case Poly():
-            return value if value.constant is None else Fraction(value.constant)
-        case bool() | None:
-            return None
-        case int() | Fraction():
-            return Fraction(value)
-        case float():
-            return value
-    return None
-
-
-def _is_zero(expr: Expr) -> bool:
-    value = _fixed(expr)
-    return isinstance(value, (Fraction, float)) and value == 0
-
-
-def _is_one(expr: Expr) -> bool:
-    value = _fixed(expr)
-    return isinstance(value, (Fraction, float)) and value == 1
-
-
-def _simplified(function: str, args: tuple[Expr, ...]) -> Expr | None:
-    """Return a simpler expression for an application, if there is one."""
-    first, last = args[0], args[-1]
-    match function:
-        case "add" if _is_zero(first):
-            return last
-        case "add" | "sub" if _is_zero(last):
-            return first
-        case "mul" if _is_zero(first) or _is_one(last):
-            return first
-        case "mul" if _is_zero(last) or _is_one(first):
-            return last
-        case "div" if _is_zero(first) or _is_one(last):
-            return first
-        case "pow" if _is_one(last):
-            return first
-        case "pow" if _is_zero(last):
-            return Static(ONE, first.space)
-        case "neg" if _is_zero(first):
-            return first
-        case "where" if _is_zero(args[1]) and _is_zero(last):
-            return last
-    return _computed(function, args)
-
-
-def _computed(function: str, args: tuple[Expr, ...]) -> Expr | None:
-    """Return the value of a function of static numbers."""
-    values = [_fixed(arg) for arg in args]
-    if any(value is None for value in values) or not (isinstance(args[0], Static)):
-        return None
-    space = args[0].space
-    match function, values:
-        case "add", [Poly() | Fraction() as a, Poly() | Fraction() as b]:
-            return _number(a, b, 1, space)
-        case "sub", [Poly() | Fraction() as a, Poly() | Fraction() as b]:
-            return _number(a, b, -1, space)
-        case "neg", [Fraction() as a]:
-            return _of(-a, space)
-        case "mul", [Fraction() as a, Fraction() as b]:
-            return _of(a * b, space)
-        case "div", [Fraction() as a, Fraction() as b] if b:
-            return _of(a / b, space)
-        case ("add" | "sub" | "mul" | "neg"), [float() | Fraction(), *_]:
-            if any(isinstance(v, Poly) for v in values):
-                return None
-            numbers = [float(cast(float, v)) for v in values]
-            a, b = numbers[0], numbers[-1]
-            return Static({"add": a + b, "sub": a - b, "mul": a * b, "neg": -a}[function], space)
-    return None
-
-
-def _number(a: Poly | Fraction, b: Poly | Fraction, sign: int, space: str) -> Expr | None:
-    if isinstance(a, Fraction) and isinstance(b, Fraction):
-        return _of(a + sign * b, space)
-    sides = [p if isinstance(p, Poly) else ONE * int(p) if p.denominator == 1 else None for p in (a, b)]
-    return None if sides[0] is None or sides[1] is None else Static(sides[0] + sides[1] * sign, space)
-
-
-def _of(value: Fraction, space: str) -> Static:
-    return Static(ONE * int(value) if value.denominator == 1 else value, space)
-
-
-__all__ = ["Contribution", "Let", "Named", "Reversed", "holds", "reverse"]

@@ -83,4 +83,5 @@ class Adjoints(Struct, eq=False):
                 return result
             case tree.Call(function=tree.Name(name=name), args=args):
                 return self.apply(name, tuple(map(self.value, args)))
-        raise InternalError(f"a row of {TABLE.name} has something that is not translated: {expr}")
+            case _:
+                raise InternalError(f"a row of {TABLE.name} has something that is not translated: {expr}")

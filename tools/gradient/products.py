@@ -1,7 +1,7 @@
 """Gradients held to differences of values: <dy, J v> by runs of the program, <J^T dy, v> by its derivative.
 
-The derivative is printed as ToLang and read again before it runs, and its executed counts are held to its closed
-forms. Nothing here knows how a derivative is made.
+The derivative is printed as ToLang and read again before it runs, and its counts are held to its closed forms.
+Nothing here knows how a derivative is made.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tolcost.atoms.tolang import tolang
 from tolcost.catalogue.conformance import count_difference
 from tolcost.catalogue.specs import open_library
 from tolcost.cost import count
-from tolcost.diagnostics import Rejected, Source
+from tolcost.diagnostics import Source
 from tolcost.elaborate.inputs import arguments
 from tolcost.execute import run_reference, run_vectorised
 from tolcost.execute.inputs import lengths_by_name, value_of
@@ -63,18 +63,17 @@ def check(
     """Compare the derivative of a program with differences of its values, at arrays."""
     rng = np.random.default_rng(seed)
     read, text = made or derived(program, wanted)
-    known = {name: values for name, values in arrays.items()}
+    known = dict(arrays)
     lengths = dict(lengths_by_name(program, known, dims or {}))
     plain = run_vectorised(program, known, lengths)
-    own = {needed.name for needed in program.inputs}
     outputs = [o.name for o in program.outputs]
     cotangents = {}
-    for needed in read.inputs:
-        if needed.name not in own:
-            shape = tuple(value_of(_bound(length, plain.bindings), {}) for length in needed.type[0].shape)
-            cotangents[needed.name] = (rng.uniform(-1, 1, shape),)
-    used = {needed.name for needed in read.inputs}
-    given = {name: value for name, value in known.items() if name in used} | cotangents
+    own = len(program.inputs)
+    for needed in read.inputs[own:]:
+        shape = tuple(value_of(_bound(length, plain.bindings), {}) for length in needed.type[0].shape)
+        cotangents[needed.name] = (rng.uniform(-1, 1, shape),)
+    given = {one.name: known[old.name] for old, one in zip(program.inputs, read.inputs, strict=False)}
+    given |= cotangents
     names = {symbol.name for symbol in read.symbols}
     there = {name: value for name, value in lengths.items() if name in names}
     result = run_vectorised(read, given, there)
@@ -87,10 +86,12 @@ def check(
         return Outcome("the interpreters count differently", text=text)
     eops = sum(result.counts.histogram.values())
     forward = sum(plain.counts.histogram.values())
+    wanted_inputs = (wanted and wanted.inputs) or [
+        one.name for one in program.inputs if any(kind_of(part.space) == "R" for part in one.type)
+    ]
     gradients = {
-        needed.name: _parts(result.outputs[f"d_{needed.name}"])
-        for needed in program.inputs
-        if f"d_{needed.name}" in result.outputs
+        name: _parts(result.outputs[output.name])
+        for name, output in zip(wanted_inputs, read.outputs, strict=True)
     }
     for _ in range(directions):
         problem = _compare(program, known, lengths, gradients, cotangents, outputs, rng)
@@ -118,9 +119,7 @@ def _compare(
     rng: np.random.Generator,
 ) -> str | None:
     by_name = {needed.name: needed for needed in program.inputs}
-    direction = {
-        name: tuple(_directed(by_name[name], arrays[name], rng)) for name in gradients
-    }
+    direction = {name: tuple(_directed(by_name[name], arrays[name], rng)) for name in gradients}
     product = sum(
         float(np.sum(np.asarray(g, np.float64) * v))
         for name, parts in gradients.items()
@@ -143,7 +142,8 @@ def _compare(
             for name in outputs:
                 parts = _parts(run.outputs[name])
                 for k, part in enumerate(parts):
-                    seed = cotangents.get(f"d_{name}" if len(parts) == 1 else f"d_{name}_{k + 1}")
+                    plain = name.replace(".", "_")
+                    seed = cotangents.get(f"d_{plain}" if len(parts) == 1 else f"d_{plain}_{k + 1}")
                     if seed is not None:
                         total += float(np.sum(np.asarray(part, np.float64) * seed[0]))
             ends.append(total)
@@ -172,5 +172,7 @@ def _is_coarse(program: Program) -> bool:
     from tolcost.atoms.kit import program_nodes
 
     return any(
-        part.space in ("float32", "float16", "bfloat16") for node in program_nodes(program) for part in node.type
+        part.space in ("float32", "float16", "bfloat16")
+        for node in program_nodes(program)
+        for part in node.type
     )
