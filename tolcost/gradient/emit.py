@@ -12,13 +12,13 @@ from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import numeric_type
 from tolcost.atoms.nodes import Block, Node, Part, Var
 from tolcost.diagnostics import refuse
-from tolcost.gradient.emit_arrays import Bindings, Emitting, substituted
+from tolcost.gradient.emit_arrays import Bound, Emitting, substituted
 from tolcost.gradient.equations import Array, Read, Scatter, all_of, reads, restated, settled, unproved
 from tolcost.gradient.inversion import largest
 
 
 class Emitted(Struct, frozen=True, eq=False):
-    """Bindings of arrays, and the nodes that read whole arrays."""
+    """Bound of arrays, and the nodes that read whole arrays."""
 
     bindings: tuple[tuple[Var, Node], ...]
     nodes: Mapping[Array, Node]
@@ -69,7 +69,7 @@ class _LoopEmitting(Struct, eq=False):
         boxes = {array: _box(array) for array in order}
         types = tuple([Part((_extent(a), *boxes[a].values()), a.space) for a in carried])
         accumulator = Var("a", types)
-        inner: Bindings = []
+        inner: Bound = []
         results: list[Node] = []
         before = dict(work.nodes)
         for k, array in enumerate(carried):
@@ -143,7 +143,7 @@ class _LoopEmitting(Struct, eq=False):
             if read.array is array
         )
 
-    def slice(self, array: Array, place: Poly, box: Mapping[Symbol, Poly], inner: Bindings) -> Node:
+    def slice(self, array: Array, place: Poly, box: Mapping[Symbol, Poly], inner: Bound) -> Node:
         """Bind the members of an array at one step."""
         work = self.work
         domain = array.domain
@@ -162,7 +162,7 @@ class _LoopEmitting(Struct, eq=False):
         assert not isinstance(array.value, Scatter)
         kind = numeric_type(array.space)
         value = settled(restated(array.value, values), tuple(guards))
-        own: Bindings = []
+        own: Bound = []
         if condition is TRUE:
             body = work.node(value, own)
         else:

@@ -47,13 +47,13 @@ from tolcost.gradient.equations import (
 )
 from tolcost.gradient.inversion import largest
 
-Bindings = list[tuple[Var, Node]]
+Bound = list[tuple[Var, Node]]
 
 
 class Emitting(Struct, eq=False):
     """The bindings made so far, and the nodes that arrays are read from."""
 
-    bindings: Bindings = field(default_factory=list)
+    bindings: Bound = field(default_factory=list)
     nodes: dict[Array, Node] = field(default_factory=dict)
     tables: dict[Node, Node] = field(default_factory=dict)
     locals: dict[Local, Node] = field(default_factory=dict)
@@ -94,7 +94,7 @@ class Emitting(Struct, eq=False):
         domain, values = rectangular(array.domain)
         assert array.value is not None
         assert not isinstance(array.value, Scatter)
-        inner: Bindings = []
+        inner: Bound = []
         value = settled(restated(array.value, values), domain.guards)
         kind = numeric_type(array.space)
         if not domain.coords:
@@ -130,7 +130,7 @@ class Emitting(Struct, eq=False):
             start = self.nodes[value.start.array]
         domain, values = value.domain.fresh()
         accumulator = Var("t", type_)
-        inner: Bindings = []
+        inner: Bound = []
         at: list[Poly | Node] = []
         for index in value.at:
             moved = restated_index(index, values)
@@ -157,11 +157,11 @@ class Emitting(Struct, eq=False):
 
     def block(self, expr: Expr) -> Block:
         """Return a block that computes an expression."""
-        bindings: Bindings = []
+        bindings: Bound = []
         result = self.node(expr, bindings)
         return Block(tuple(bindings), result)
 
-    def node(self, expr: Expr, bindings: Bindings) -> Node:
+    def node(self, expr: Expr, bindings: Bound) -> Node:
         """Return the node of an expression; names that it needs are bound before."""
         kind = numeric_type(expr.space)
         match expr:
@@ -193,7 +193,7 @@ class Emitting(Struct, eq=False):
                 return self.locals[expr.local]
         raise InternalError(f"an expression of an unknown kind: {expr}")
 
-    def member(self, expr: Read, bindings: Bindings, kind: Type) -> Node:
+    def member(self, expr: Read, bindings: Bound, kind: Type) -> Node:
         """Return the number that an expression reads."""
         array, at = expr.array, expr.at
         current = self.now.get(array)
@@ -212,7 +212,7 @@ class Emitting(Struct, eq=False):
         """Return a Fold; where the guards do not hold, the accumulator stays as it is."""
         accumulator = Var("a", kind)
         carried = ir.Ref(accumulator, kind)
-        inner: Bindings = []
+        inner: Bound = []
         term = self.node(expr.body, inner)
         result = self.kept(
             ir.Lambda(expr.function, (carried, term), expr.within, kind, "data", expr.span), kind[0].space

@@ -1,9 +1,9 @@
 """Solving for coordinates: from where in a domain an element is reached.
 
-A read ``x[2*o + q - 1]`` at every ``o`` and ``q`` reaches the element ``s`` where ``2*o + q - 1`` is ``s``. The
-adjoint of the read is a sum over these places: ``o`` is ``(s + 1 - q)/2``, under the conditions that
-the division has no remainder and that the result lies in its range, and ``q`` is left to be summed over. An
-equation that cannot be solved for a coordinate becomes a condition of the sum, so no place is ever lost.
+A read ``x[2*o + q - 1]`` at every ``o`` and ``q`` reaches the element ``s`` where ``2*o + q - 1 == s``.
+The adjoint of the read is a sum over these places: ``o`` is ``(s + 1 - q)/2``, under the conditions that the
+division has no remainder and that the result lies in its range, and ``q`` is left to be summed over. An equation
+that cannot be solved for a coordinate becomes a condition of the sum, so no place is ever lost.
 """
 
 from __future__ import annotations
@@ -161,6 +161,12 @@ class _Work(Struct):
 
     def give(self, symbol: Symbol, value: Poly) -> None:
         """Replace a coordinate by its value everywhere."""
+        ranges = dict(self.left)
+        if self.among(value):  # an extent must not depend on what it bounds: lay it out over the largest
+            for other, extent in ranges.items():
+                if symbol in extent.free:
+                    self.left[other] = largest(extent, ranges)
+                    self.guards.append(ge(extent - atom(other)))
         del self.left[symbol]
         put = substituting({symbol: value})
         self.left = {other: put(extent) for other, extent in self.left.items()}
