@@ -20,13 +20,13 @@ from tolcost.algebra import (
     mod,
     the_symbol,
 )
-from tolcost.gradient.equations import Domain
+from tolcost.gradient.equations import Nest
 from tolcost.gradient.inversion import largest, preimage
 
 N, M = length("n"), length("m")
 
 
-def places(domain: Domain, point: dict[Symbol, int]) -> list[dict[Symbol, int]]:
+def places(domain: Nest, point: dict[Symbol, int]) -> list[dict[Symbol, int]]:
     """All places of a domain at a point, by brute force."""
     found = [dict(point)]
     for symbol, extent in zip(domain.coords, domain.extents, strict=True):
@@ -34,8 +34,8 @@ def places(domain: Domain, point: dict[Symbol, int]) -> list[dict[Symbol, int]]:
     return [one for one in found if all(evaluate_cond(guard, one) for guard in domain.guards)]
 
 
-def check(domain: Domain, at: tuple[Poly, ...], shape: tuple[Poly, ...], point: dict[Symbol, int]) -> None:
-    target = Domain(tuple(the_symbol(coordinate("s", extent)) for extent in shape), shape)
+def check(domain: Nest, at: tuple[Poly, ...], shape: tuple[Poly, ...], point: dict[Symbol, int]) -> None:
+    target = Nest(tuple(the_symbol(coordinate("s", extent)) for extent in shape), shape)
     found = preimage(domain, at, target)
     wanted: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
     for place in places(domain, point):
@@ -50,10 +50,10 @@ def check(domain: Domain, at: tuple[Poly, ...], shape: tuple[Poly, ...], point: 
         assert sorted(reached) == sorted(wanted.get(element, [])), element
 
 
-def domain_of(*extents: Poly | int) -> tuple[Domain, list[Poly]]:
+def domain_of(*extents: Poly | int) -> tuple[Nest, list[Poly]]:
     made = [coordinate("ijk"[n], extent) for n, extent in enumerate(extents)]
     bounds = tuple(e if isinstance(e, Poly) else const(e) for e in extents)
-    return Domain(tuple(map(the_symbol, made)), bounds), made
+    return Nest(tuple(map(the_symbol, made)), bounds), made
 
 
 @pytest.mark.parametrize("n,m", [(1, 1), (4, 3), (5, 2)])
@@ -85,7 +85,7 @@ def test_indices_of_programs(n: int, m: int) -> None:
 def test_ragged_domains(n: int) -> None:
     i = coordinate("i", N)
     j = coordinate("j", i)
-    domain = Domain((the_symbol(i), the_symbol(j)), (N, i))
+    domain = Nest((the_symbol(i), the_symbol(j)), (N, i))
     point = {the_symbol(N): n}
     for at, shape in [((j,), (N,)), ((i - j + 1,), (N,)), ((i, j), (N, N)), ((i + j,), (2 * N,))]:
         check(domain, at, shape, point)

@@ -12,7 +12,7 @@ from tolcost.cli.analyze import Request, lowered
 from tolcost.cost import Counts
 from tolcost.diagnostics import Rejected
 from tolcost.execute.inputs import random_arrays
-from tolcost.gradient import Wanted, rules
+from tolcost.gradient import GradientRequest, rules
 from tolcost.gradient.inversion import Preimage, preimage
 from tools.gradient.products import Arrays, again, check, derived
 
@@ -79,7 +79,7 @@ def arrays_of(program: Program, dims: dict[str, int], seed: int = 1) -> Arrays:
     }
 
 
-def problem_of(program: Program, dims: dict[str, int], wanted: Wanted | None = None) -> str | None:
+def problem_of(program: Program, dims: dict[str, int], wanted: GradientRequest | None = None) -> str | None:
     known = {symbol.name: dims[symbol.name] for symbol in program.symbols if symbol.name in dims}
     return check(program, arrays_of(program, dims), known, wanted=wanted).problem
 
@@ -113,7 +113,7 @@ def test_every_function_has_a_row_or_no_derivative(tmp_path: Path) -> None:
             low = 1.2 if name == "acosh" else 0.2 if name in ("asin", "acos", "atanh") else 0.7
             x = np.array([low, low + 0.1, low + 0.25])
             arrays = {"x": (x,), "w": (np.array([2.3, 3.1, 1.4]),)}
-            assert check(program, arrays, wanted=Wanted(("x", "w"))).problem is None, name
+            assert check(program, arrays, wanted=GradientRequest(("x", "w"))).problem is None, name
 
 
 # ---- what has to fail --------------------------------------------------------------------------
@@ -155,7 +155,7 @@ def test_a_guard_that_is_left_out_is_noticed(monkeypatch: pytest.MonkeyPatch, st
 def test_twice(tmp_path: Path) -> None:
     program = written(tmp_path, "tol x: R [n]\ny := reduce(map(x, tanh(* * *)), add, 0)\n")
     first, _ = derived(program)
-    assert problem_of(first, {"n": 3}, Wanted(("x",))) is None
+    assert problem_of(first, {"n": 3}, GradientRequest(("x",))) is None
 
 
 def test_twice_a_convolution() -> None:

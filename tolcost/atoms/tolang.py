@@ -62,7 +62,7 @@ _ATOM = 9
 """The level of what needs no brackets."""
 
 
-class Text(Struct, frozen=True):
+class Printed(Struct, frozen=True):
     """A piece of a program, and how tightly it binds."""
 
     text: str
@@ -171,7 +171,7 @@ class _Writer(Struct):
 
     # ---- blocks ----------------------------------------------------------------------------
 
-    def block(self, block: Block) -> Text:
+    def block(self, block: Block) -> Printed:
         """Return a block: its result alone if it binds nothing."""
         if not block.bindings:
             return self.node(block.result)
@@ -183,7 +183,7 @@ class _Writer(Struct):
             rows.append(f"{self.names[var]} = {text}")
         rows.append(self.node(block.result).text)
         self.taken = before
-        return Text(f"{{ {'; '.join(rows)} }}".replace("; ", "\n"))
+        return Printed(f"{{ {'; '.join(rows)} }}".replace("; ", "\n"))
 
     def bound(self, coords: Sequence[Symbol]) -> list[str]:
         """Return names of coordinates, which are free again outside."""
@@ -193,7 +193,7 @@ class _Writer(Struct):
             found.append(self.symbols[symbol])
         return found
 
-    def build(self, node: ir.Build) -> Text:
+    def build(self, node: ir.Build) -> Printed:
         """Return a ``map`` over a range."""
         before = set(self.taken)
         domain = self.domain(node.extents)
@@ -202,9 +202,9 @@ class _Writer(Struct):
         plain = isinstance(result, ir.Number) and not node.body.bindings
         body = self.kept(result) if plain else self.block(node.body).text
         self.taken = before
-        return Text(f"map({domain}, {body}, [{', '.join(coords)}])")
+        return Printed(f"map({domain}, {body}, [{', '.join(coords)}])")
 
-    def fold(self, node: ir.Fold) -> Text:
+    def fold(self, node: ir.Fold) -> Printed:
         """Return a ``reduce`` over a range."""
         if node.ends is not None:
             refuse("T0904", "a loop that data ends is not printed as ToLang", node.span)
@@ -220,9 +220,9 @@ class _Writer(Struct):
         self.names[node.accumulator] = carried
         body = self.block(node.body).text
         self.taken = before
-        return Text(f"reduce({domain}, ({carried}, {element}) => {body}, {start}, [{', '.join(names)}])")
+        return Printed(f"reduce({domain}, ({carried}, {element}) => {body}, {start}, [{', '.join(names)}])")
 
-    def nested(self, node: ir.Fold, split: int) -> Text:
+    def nested(self, node: ir.Fold, split: int) -> Printed:
         """Return a ``reduce`` inside of another one, for a range that depends on coordinates before it."""
         var = Var(node.accumulator.name, node.accumulator.type)
         inner = ir.Fold(
@@ -251,7 +251,7 @@ class _Writer(Struct):
 
     # ---- nodes -----------------------------------------------------------------------------
 
-    def node(self, node: Node) -> Text:
+    def node(self, node: Node) -> Printed:
         """Return a node."""
         return _FORMS[type(node)](self, node)
 
@@ -274,13 +274,13 @@ class _Writer(Struct):
         """Return the name of a space in an expression."""
         return self.spaces.get(space, space)
 
-    def function(self, node: ir.Lambda) -> Text:
+    def function(self, node: ir.Lambda) -> Printed:
         """Return an application; a number takes its space from data beside it."""
         args = node.args
         beside = any(not isinstance(a, ir.Number) and a.type[0].space == node.space for a in args)
         comparing = FUNCTIONS[node.function].rule == "compare"
         texts = [
-            Text(self.number(a))
+            Printed(self.number(a))
             if isinstance(a, ir.Number) and not beside and not comparing
             else self.node(a)
             for a in args
@@ -289,11 +289,11 @@ class _Writer(Struct):
         is_static = node.charge == "static"
         if sign is None or len(args) != 2 or sign == "^" or (is_static and sign == "/"):
             name = "div" if sign == "/" else node.function
-            return Text(f"{name}({', '.join(one.text for one in texts)})")
+            return Printed(f"{name}({', '.join(one.text for one in texts)})")
         level = _LEVELS[sign]
-        return Text(f"{texts[0].at(level + (level == 3))} {sign} {texts[1].at(level + 1)}", level)
+        return Printed(f"{texts[0].at(level + (level == 3))} {sign} {texts[1].at(level + 1)}", level)
 
-    def where(self, node: ir.Where) -> Text:
+    def where(self, node: ir.Where) -> Printed:
         """Return a choice on data."""
         sides = [node.then, node.other]
         space = node.type[0].space
@@ -301,9 +301,9 @@ class _Writer(Struct):
             side.type[0].space == space for side in sides if not isinstance(side, ir.Number)
         )
         texts = [self.kept(side) if kept else self.node(side).text for side in sides]
-        return Text(f"where({self.node(node.condition).text}, {', '.join(texts)})")
+        return Printed(f"where({self.node(node.condition).text}, {', '.join(texts)})")
 
-    def select(self, node: ir.Select) -> Text:
+    def select(self, node: ir.Select) -> Printed:
         """Return a choice by lengths and coordinates, or one by data that computes one side only."""
         sides = [node.then, node.other]
         plain = [isinstance(side.result, ir.Number) and not side.bindings for side in sides]
@@ -312,108 +312,110 @@ class _Writer(Struct):
             both = all(plain) and is_number
             texts.append(self.kept(side.result) if both else self.block(side).text)
         if isinstance(node.condition, (Truth, Ge, Eq, And, Or, Not)):
-            return Text(f"where({self.condition(node.condition).text}, {', '.join(texts)})")
-        return Text(f"choose({self.node(node.condition).text}, {', '.join(texts)})")
+            return Printed(f"where({self.condition(node.condition).text}, {', '.join(texts)})")
+        return Printed(f"choose({self.node(node.condition).text}, {', '.join(texts)})")
 
-    def member(self, node: ir.Member) -> Text:
+    def member(self, node: ir.Member) -> Printed:
         """Return an element."""
-        return Text(f"{self.node(node.tol).at(_ATOM)}[{self.index(node.at)}]")
+        return Printed(f"{self.node(node.tol).at(_ATOM)}[{self.index(node.at)}]")
 
     def index(self, at: Iterable[Poly | Node]) -> str:
         """Return the indices of a list."""
         return ", ".join(self.poly(i).text if isinstance(i, Poly) else self.node(i).text for i in at)
 
-    def table(self, node: ir.Table) -> Text:
+    def table(self, node: ir.Table) -> Printed:
         """Return a table, as nested brackets."""
         space = node.type[0].space
         shape = [length.constant or 0 for length in node.type[0].shape]
         rows = [self.constant(value).text for value in node.values]
         if not rows:
-            return Text(f"map({self.domain(node.type[0].shape)}, convert(0, {self.space(space)}))")
+            return Printed(f"map({self.domain(node.type[0].shape)}, convert(0, {self.space(space)}))")
         for length in reversed(shape):
             rows = [f"[{', '.join(rows[k : k + length])}]" for k in range(0, len(rows), length)]
-        return Text(f"convert({rows[0]}, {self.space(space)})")
+        return Printed(f"convert({rows[0]}, {self.space(space)})")
 
-    def convert(self, node: ir.Convert) -> Text:
+    def convert(self, node: ir.Convert) -> Printed:
         """Return a conversion."""
         spaces = {part.space for part in node.type}
         if len(spaces) > 1:
             refuse("T0904", "a conversion of a list to several spaces is not printed as ToLang", node.span)
         name = "bitcast" if node.bits else "convert"
-        return Text(f"{name}({self.node(node.value).text}, {self.space(spaces.pop())})")
+        return Printed(f"{name}({self.node(node.value).text}, {self.space(spaces.pop())})")
 
     # ---- static values ---------------------------------------------------------------------
 
-    def constant(self, value: Constant) -> Text:
+    def constant(self, value: Constant) -> Printed:
         """Return a static number."""
         match value:
             case Poly():
                 return self.poly(value)
             case bool():
-                return Text("true" if value else "false")
+                return Printed("true" if value else "false")
             case Fraction():
                 sign = "-" if value < 0 else ""
-                return Text(f"{sign}div({abs(value.numerator)}, {value.denominator})", 4 if sign else _ATOM)
+                return Printed(
+                    f"{sign}div({abs(value.numerator)}, {value.denominator})", 4 if sign else _ATOM
+                )
             case float() if isnan(value):
-                return Text("NaN")
+                return Printed("NaN")
             case float() if isinf(value):
-                return Text("Inf") if value > 0 else Text("-Inf", 4)
+                return Printed("Inf") if value > 0 else Printed("-Inf", 4)
             case float():
-                return Text(_decimal(value), _ATOM if value >= 0 else 4)
+                return Printed(_decimal(value), _ATOM if value >= 0 else 4)
             case str():
-                return Text('"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"')
+                return Printed('"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"')
             case complex():
                 refuse("T0904", "a complex number is not printed as ToLang")
             case _:
                 return self.condition(value)
 
-    def poly(self, p: Poly) -> Text:
+    def poly(self, p: Poly) -> Printed:
         """Return a form in lengths and coordinates."""
         if p.den != 1:
             whole = self.poly(Poly(dict(p.terms)))
-            return Text(f"{whole.at(5)} / {p.den}", 5)
+            return Printed(f"{whole.at(5)} / {p.den}", 5)
         if not p.terms:
-            return Text("0")
+            return Printed("0")
         rows = sorted(p.terms.items(), key=lambda row: (row[1] < 0, not row[0], [g.key for g in row[0]]))
         text, level = "", _ATOM
         for mono, coef in rows:
             factors = [self.power(g, mono.count(g)) for g in dict.fromkeys(mono)]
             if abs(coef) != 1 or mono == UNIT:
-                factors.insert(0, Text(str(abs(coef))))
-            several = Text(" * ".join(factor.at(6) for factor in factors), 5)
+                factors.insert(0, Printed(str(abs(coef))))
+            several = Printed(" * ".join(factor.at(6) for factor in factors), 5)
             one = several if len(factors) > 1 else factors[0]
             if not text:
                 text, level = (one.text, one.level) if coef > 0 else (f"-{one.at(6)}", 4)
             else:
                 text, level = f"{text} {'+' if coef > 0 else '-'} {one.at(5)}", 4
-        return Text(text, level)
+        return Printed(text, level)
 
-    def power(self, generator: Generator, times: int) -> Text:
+    def power(self, generator: Generator, times: int) -> Printed:
         """Return a power of a generator."""
         base = self.generator(generator)
-        return base if times == 1 else Text(f"{base.at(_ATOM)} ^ {times}", 6)
+        return base if times == 1 else Printed(f"{base.at(_ATOM)} ^ {times}", 6)
 
-    def generator(self, generator: Generator) -> Text:
+    def generator(self, generator: Generator) -> Printed:
         """Return a symbol, a quotient, a clip, a logarithm or a power."""
         match generator:
             case Symbol():
-                return Text(self.symbols[generator])
+                return Printed(self.symbols[generator])
             case Floor(p=p, q=q):
-                return Text(f"({self.poly(p).at(5)} / {self.poly(q).at(6)})")
+                return Printed(f"({self.poly(p).at(5)} / {self.poly(q).at(6)})")
             case Relu(p=p):
-                return Text(f"max({self.poly(p).text}, 0)")
+                return Printed(f"max({self.poly(p).text}, 0)")
             case Log2(p=p):
-                return Text(f"halvings({self.poly(p).text})")
+                return Printed(f"halvings({self.poly(p).text})")
             case Exponential(base=base, p=p):
-                return Text(f"{base} ^ {self.poly(p).at(_ATOM)}", 6)
+                return Printed(f"{base} ^ {self.poly(p).at(_ATOM)}", 6)
             case _:
                 refuse("T0904", f"the formula {generator} is not printed as ToLang")
 
-    def condition(self, condition: Cond) -> Text:
+    def condition(self, condition: Cond) -> Printed:
         """Return a condition on lengths and coordinates."""
         match condition:
             case Truth(value=value):
-                return Text("true" if value else "false")
+                return Printed("true" if value else "false")
             case Ge(p=p):
                 return self.compared(p, ">=")
             case Eq(p=p):
@@ -421,17 +423,17 @@ class _Writer(Struct):
             case Not(part=Eq(p=p)):
                 return self.compared(p, "!=")
             case And(parts=parts):
-                return Text(" and ".join(self.condition(part).at(3) for part in parts), 2)
+                return Printed(" and ".join(self.condition(part).at(3) for part in parts), 2)
             case Or(parts=parts):
-                return Text(" or ".join(self.condition(part).at(2) for part in parts), 1)
+                return Printed(" or ".join(self.condition(part).at(2) for part in parts), 1)
             case _:
                 raise InternalError(f"a condition of an unknown form: {condition}")
 
-    def compared(self, p: Poly, sign: str) -> Text:
+    def compared(self, p: Poly, sign: str) -> Printed:
         """Return a comparison with 0, with no minus sign."""
         plus = Poly({mono: coef for mono, coef in p.terms.items() if coef > 0})
         minus = Poly({mono: -coef for mono, coef in p.terms.items() if coef < 0})
-        return Text(f"{self.poly(plus).at(4)} {sign} {self.poly(minus).at(4)}", 3)
+        return Printed(f"{self.poly(plus).at(4)} {sign} {self.poly(minus).at(4)}", 3)
 
 
 def _quotient(
@@ -453,44 +455,44 @@ def _decimal(value: float) -> str:
     return text.replace("e+", "e")
 
 
-def _component(writer: _Writer, node: ir.Component) -> Text:
-    return Text(f"{writer.node(node.value).at(_ATOM)}[{node.j}]'")
+def _component(writer: _Writer, node: ir.Component) -> Printed:
+    return Printed(f"{writer.node(node.value).at(_ATOM)}[{node.j}]'")
 
 
-def _pack(writer: _Writer, node: ir.Pack) -> Text:
-    return Text(f"({', '.join(writer.kept(item) for item in node.items)})")
+def _pack(writer: _Writer, node: ir.Pack) -> Printed:
+    return Printed(f"({', '.join(writer.kept(item) for item in node.items)})")
 
 
-def _put(writer: _Writer, node: ir.Put) -> Text:
+def _put(writer: _Writer, node: ir.Put) -> Printed:
     at = writer.index(node.at)
-    return Text(f"put({writer.node(node.tol).text}, [{at}], {writer.node(node.value).text})")
+    return Printed(f"put({writer.node(node.tol).text}, [{at}], {writer.node(node.value).text})")
 
 
-def _reshape(writer: _Writer, node: ir.Reshape) -> Text:
+def _reshape(writer: _Writer, node: ir.Reshape) -> Printed:
     shape = ", ".join(writer.poly(length).text for length in node.type[0].shape)
-    return Text(f"reshape({writer.node(node.value).text}, [{shape}])")
+    return Printed(f"reshape({writer.node(node.value).text}, [{shape}])")
 
 
-def _join(writer: _Writer, node: ir.Join) -> Text:
-    return Text(f"join({writer.node(node.left).text}, {writer.node(node.right).text}, {node.d})")
+def _join(writer: _Writer, node: ir.Join) -> Printed:
+    return Printed(f"join({writer.node(node.left).text}, {writer.node(node.right).text}, {node.d})")
 
 
-def _filter(writer: _Writer, node: ir.Filter) -> Text:
+def _filter(writer: _Writer, node: ir.Filter) -> Printed:
     refuse("T0904", "a filter by data is not printed as ToLang", node.span)
 
 
-_FORMS: Mapping[type, Callable[[_Writer, Any], Text]] = {
-    ir.Input: lambda w, node: Text(w.inputs[node.name]),
+_FORMS: Mapping[type, Callable[[_Writer, Any], Printed]] = {
+    ir.Input: lambda w, node: Printed(w.inputs[node.name]),
     ir.Number: lambda w, node: w.constant(node.value),
     ir.Table: _Writer.table,
-    ir.Ref: lambda w, node: Text(w.names[node.var]),
+    ir.Ref: lambda w, node: Printed(w.names[node.var]),
     ir.Lambda: _Writer.function,
     ir.Where: _Writer.where,
     ir.Member: _Writer.member,
     ir.Component: _component,
     ir.Pack: _pack,
     ir.Join: _join,
-    ir.Embed: lambda w, node: Text(f"embed({w.node(node.value).text})"),
+    ir.Embed: lambda w, node: Printed(f"embed({w.node(node.value).text})"),
     ir.Build: _Writer.build,
     ir.Fold: _Writer.fold,
     ir.Select: _Writer.select,
@@ -501,4 +503,4 @@ _FORMS: Mapping[type, Callable[[_Writer, Any], Text]] = {
 }
 """The text of each kind of node."""
 
-__all__ = ["Text", "Type", "tolang"]
+__all__ = ["Printed", "Type", "tolang"]

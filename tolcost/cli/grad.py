@@ -44,11 +44,11 @@ def command(
     each input x. What the gradients need of the values is computed again, and counts.
     """
     from tolcost.atoms.tolang import tolang
-    from tolcost.gradient import Wanted, derivative
+    from tolcost.gradient import GradientRequest, derivative
 
     program = lowered(file, Request.read(shapes, attrs, specs))
     warn(program)
-    wanted = Wanted(_names("--wrt", wrt), _names("--of", of), values)
+    wanted = GradientRequest(_names("--wrt", wrt), _names("--of", of), values)
     asked = [f"--{key} {text}" for key, text in (("wrt", wrt), ("of", of)) if text]
     comment = " ".join(
         [f"Derived by: tolcost grad {name_of(file)}", *asked, *(["--values"] if values else [])]

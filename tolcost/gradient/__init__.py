@@ -3,5 +3,5 @@
 atoms ──flatten──▶ equations ──reverse──▶ equations of adjoints ──fuse──▶ fewer ──emit──▶ atoms
 """
 
-from tolcost.gradient.derive import Wanted as Wanted
+from tolcost.gradient.derive import GradientRequest as GradientRequest
 from tolcost.gradient.derive import derivative as derivative

@@ -13,13 +13,13 @@ from tolcost.atoms.nodes import Block, Node, Output, Program
 from tolcost.atoms.verify import verify
 from tolcost.diagnostics import refuse, visible
 from tolcost.gradient.emit import emit
-from tolcost.gradient.equations import Array
+from tolcost.gradient.equations import Equation
 from tolcost.gradient.flatten import family, flatten
 from tolcost.gradient.fusion import fuse
 from tolcost.gradient.reverse import is_real, reverse
 
 
-class Wanted(Struct, frozen=True):
+class GradientRequest(Struct, frozen=True):
     """Which inputs to differentiate by, and which outputs; empty: all that are real.
 
     With ``values``, the derivative gives the outputs, too.
@@ -30,13 +30,13 @@ class Wanted(Struct, frozen=True):
     values: bool = False
 
 
-def derivative(program: Program, wanted: Wanted | None = None) -> Program:
+def derivative(program: Program, wanted: GradientRequest | None = None) -> Program:
     """Return the program of gradients.
 
     It takes the inputs of the program, and for each output ``y`` the adjoint ``d_y`` from outside.
     Its outputs are ``d_x`` for each input ``x``: the products of the adjoints with the Jacobian.
     """
-    asked = wanted or Wanted()
+    asked = wanted or GradientRequest()
     inputs = _inputs(program, asked.inputs)
     outputs = _outputs(program, asked.outputs)
     flat = flatten(program, [output.name for output in outputs])
@@ -100,7 +100,7 @@ def _packed(nodes: Sequence[Node]) -> Node:
     return ir.Pack(tuple(nodes), tuple([part for node in nodes for part in node.type]))
 
 
-def _zeros(array: Array) -> Node:
+def _zeros(array: Equation) -> Node:
     """Return the gradient of what no output depends on."""
     shape = array.domain.extents
     space = family(array.space)

@@ -13,7 +13,16 @@ from tolcost.atoms.kit import numeric_type
 from tolcost.atoms.nodes import Block, Node, Part, Var
 from tolcost.diagnostics import refuse
 from tolcost.gradient.emit_arrays import Bound, Emitting, substituted
-from tolcost.gradient.equations import Array, Read, Scatter, all_of, reads, restated, settled, unproved
+from tolcost.gradient.equations import (
+    Equation,
+    ReadAt,
+    Scattered,
+    all_of,
+    reads,
+    restated,
+    settled,
+    unproved,
+)
 from tolcost.gradient.inversion import largest
 
 
@@ -21,10 +30,10 @@ class Emitted(Struct, frozen=True, eq=False):
     """Bound of arrays, and the nodes that read whole arrays."""
 
     bindings: tuple[tuple[Var, Node], ...]
-    nodes: Mapping[Array, Node]
+    nodes: Mapping[Equation, Node]
 
 
-def emit(groups: Sequence[Sequence[Array]], outputs: Iterable[Array]) -> Emitted:
+def emit(groups: Sequence[Sequence[Equation]], outputs: Iterable[Equation]) -> Emitted:
     """Make atoms of arrays, which come in an order of evaluation; those of a loop come together."""
     work = Emitting()
     all_reads = [(read, array) for group in groups for array in group for read in reads(array)]
@@ -46,11 +55,11 @@ class _LoopEmitting(Struct, eq=False):
     """
 
     work: Emitting
-    group: list[Array]
-    reads: list[tuple[Read, Array]]
+    group: list[Equation]
+    reads: list[tuple[ReadAt, Equation]]
     """What reads the arrays of the group, and in the definition of which array."""
-    kept: set[Array]
-    lag: dict[Array, int] = field(default_factory=dict)
+    kept: set[Equation]
+    lag: dict[Equation, int] = field(default_factory=dict)
 
     def emit(self) -> None:
         """Bind the Fold, and note where its arrays are."""
@@ -97,7 +106,7 @@ class _LoopEmitting(Struct, eq=False):
         for k, array in enumerate(carried):
             work.nodes[array] = filled if len(carried) == 1 else ir.Component(filled, k + 1, (types[k],))
 
-    def set_lags(self, states: Sequence[Array], sign: int) -> None:
+    def set_lags(self, states: Sequence[Equation], sign: int) -> None:
         """Let every array be computed in the step in which it is read first."""
         self.lag = dict.fromkeys(states, 0)
         pending = list(states)
@@ -111,12 +120,12 @@ class _LoopEmitting(Struct, eq=False):
                     pending.append(array)
         self.lag.update((array, 0) for array in self.group if array not in self.lag)
 
-    def ordered(self, place: Mapping[Array, Poly]) -> list[Array]:
+    def ordered(self, place: Mapping[Equation, Poly]) -> list[Equation]:
         """Return the arrays in an order of evaluation within one step."""
-        order: dict[Array, None] = {}
-        entered: set[Array] = set()
+        order: dict[Equation, None] = {}
+        entered: set[Equation] = set()
 
-        def enter(array: Array) -> None:
+        def enter(array: Equation) -> None:
             if array in entered:
                 return
             entered.add(array)
@@ -129,13 +138,13 @@ class _LoopEmitting(Struct, eq=False):
             enter(array)
         return list(order)
 
-    def is_now(self, read: Read, reader: Array, place: Mapping[Array, Poly]) -> bool:
+    def is_now(self, read: ReadAt, reader: Equation, place: Mapping[Equation, Poly]) -> bool:
         """Whether what is read is computed in the same step."""
         own = atom(reader.domain.coords[reader.time])
         here = place[reader] - own + cast(Poly, read.at[read.array.time])
         return here == place[read.array]
 
-    def is_local(self, array: Array, place: Mapping[Array, Poly]) -> bool:
+    def is_local(self, array: Equation, place: Mapping[Equation, Poly]) -> bool:
         """Whether an array is read in the step in which it is computed, and nowhere else."""
         return array not in self.kept and all(
             reader in place and self.is_now(read, reader, place)
@@ -143,7 +152,7 @@ class _LoopEmitting(Struct, eq=False):
             if read.array is array
         )
 
-    def slice(self, array: Array, place: Poly, box: Mapping[Symbol, Poly], inner: Bound) -> Node:
+    def slice(self, array: Equation, place: Poly, box: Mapping[Symbol, Poly], inner: Bound) -> Node:
         """Bind the members of an array at one step."""
         work = self.work
         domain = array.domain
@@ -159,7 +168,7 @@ class _LoopEmitting(Struct, eq=False):
         guards = [ge(place - 1), *ends, *(substituted(guard, values) for guard in domain.guards)]
         condition = all_of(unproved(guards))
         assert array.value is not None
-        assert not isinstance(array.value, Scatter)
+        assert not isinstance(array.value, Scattered)
         kind = numeric_type(array.space)
         value = settled(restated(array.value, values), tuple(guards))
         own: Bound = []
@@ -181,11 +190,11 @@ class _LoopEmitting(Struct, eq=False):
         return ir.Ref(var, node.type)
 
 
-def _extent(array: Array) -> Poly:
+def _extent(array: Equation) -> Poly:
     return array.domain.extents[array.time]
 
 
-def _box(array: Array) -> dict[Symbol, Poly]:
+def _box(array: Equation) -> dict[Symbol, Poly]:
     """Return the largest extents of the coordinates of an array, except for the step."""
     sizes: dict[Symbol, Poly] = {}
     for symbol, extent in zip(array.domain.coords, array.domain.extents, strict=True):
@@ -194,7 +203,7 @@ def _box(array: Array) -> dict[Symbol, Poly]:
     return sizes
 
 
-def _difference(read: Read, reader: Array) -> int:
+def _difference(read: ReadAt, reader: Equation) -> int:
     """Return by how many steps a read is after its reader."""
     index = read.at[read.array.time]
     own = atom(reader.domain.coords[reader.time])

@@ -26,17 +26,17 @@ from tolcost.atoms.nodes import Block, Node, Part, Type, Var
 from tolcost.diagnostics import InternalError
 from tolcost.gradient.equations import (
     Apply,
-    Array,
-    Cast,
     Choice,
-    Domain,
-    Expr,
+    Equation,
+    Expression,
+    InSpace,
     Let,
+    LetName,
     Local,
-    Named,
-    Read,
+    Nest,
+    ReadAt,
     Reduction,
-    Scatter,
+    Scattered,
     Static,
     Values,
     all_of,
@@ -54,21 +54,21 @@ class Emitting(Struct, eq=False):
     """The bindings made so far, and the nodes that arrays are read from."""
 
     bindings: Bound = field(default_factory=list)
-    nodes: dict[Array, Node] = field(default_factory=dict)
+    nodes: dict[Equation, Node] = field(default_factory=dict)
     tables: dict[Node, Node] = field(default_factory=dict)
     locals: dict[Local, Node] = field(default_factory=dict)
-    times: dict[Array, int] = field(default_factory=dict)
+    times: dict[Equation, int] = field(default_factory=dict)
     """For an array that a loop has filled, its coordinate for the step, which comes first there."""
-    now: dict[Array, tuple[Poly, Node]] = field(default_factory=dict)
+    now: dict[Equation, tuple[Poly, Node]] = field(default_factory=dict)
     """Inside of a loop, the arrays computed in this step: at which step, and their members at it."""
 
-    def array(self, array: Array) -> None:
+    def array(self, array: Equation) -> None:
         """Bind the node of an array."""
         if array.given is not None:
             self.nodes[array] = self.given(array, array.given)
             return
         value = array.value
-        node = self.scatter(array, value) if isinstance(value, Scatter) else self.laid_out(array)
+        node = self.scatter(array, value) if isinstance(value, Scattered) else self.laid_out(array)
         self.nodes[array] = self.bound(array.name, node)
 
     def bound(self, name: str, node: Node) -> Node:
@@ -77,7 +77,7 @@ class Emitting(Struct, eq=False):
         self.bindings.append((var, node))
         return ir.Ref(var, node.type)
 
-    def given(self, array: Array, node: Node) -> Node:
+    def given(self, array: Equation, node: Node) -> Node:
         """Return the node of what is given: an input or a table, or a component of one."""
         if isinstance(node, ir.Table):
             found = self.tables.get(node)
@@ -89,11 +89,11 @@ class Emitting(Struct, eq=False):
         part = node.type[array.component - 1]
         return ir.Component(node, array.component, (part,))
 
-    def laid_out(self, array: Array) -> Node:
+    def laid_out(self, array: Equation) -> Node:
         """Return a Build of an array, or the number of one without coordinates."""
         domain, values = rectangular(array.domain)
         assert array.value is not None
-        assert not isinstance(array.value, Scatter)
+        assert not isinstance(array.value, Scattered)
         inner: Bound = []
         value = settled(restated(array.value, values), domain.guards)
         kind = numeric_type(array.space)
@@ -118,7 +118,7 @@ class Emitting(Struct, eq=False):
             return ir.Number(node.value, numeric_type(space), node.span)
         return ir.Convert(node, numeric_type(space))
 
-    def scatter(self, array: Array, value: Scatter) -> Node:
+    def scatter(self, array: Equation, value: Scattered) -> Node:
         """Return a Fold that adds numbers to members of an array, one after the other."""
         type_ = (Part(array.domain.extents, array.space),)
         kind = numeric_type(array.space)
@@ -155,19 +155,19 @@ class Emitting(Struct, eq=False):
 
     # ---- expressions ---------------------------------------------------------------------------
 
-    def block(self, expr: Expr) -> Block:
+    def block(self, expr: Expression) -> Block:
         """Return a block that computes an expression."""
         bindings: Bound = []
         result = self.node(expr, bindings)
         return Block(tuple(bindings), result)
 
-    def node(self, expr: Expr, bindings: Bound) -> Node:
+    def node(self, expr: Expression, bindings: Bound) -> Node:
         """Return the node of an expression; names that it needs are bound before."""
         kind = numeric_type(expr.space)
         match expr:
             case Static():
                 return ir.Number(expr.value, kind, expr.span)
-            case Read():
+            case ReadAt():
                 return self.member(expr, bindings, kind)
             case Apply(function="where"):
                 condition, then, other = [self.node(arg, bindings) for arg in expr.args]
@@ -178,7 +178,7 @@ class Emitting(Struct, eq=False):
             case Choice():
                 sides = self.block(expr.then), self.block(expr.other)
                 return ir.Select(expr.condition, sides[0], sides[1], kind)
-            case Cast():
+            case InSpace():
                 value = self.node(expr.value, bindings)
                 return ir.Convert(value, kind, expr.bits, expr.within, expr.span)
             case Reduction():
@@ -189,11 +189,11 @@ class Emitting(Struct, eq=False):
                 bindings.append((var, value))
                 self.locals[expr.local] = ir.Ref(var, value.type)
                 return self.node(expr.body, bindings)
-            case Named():
+            case LetName():
                 return self.locals[expr.local]
         raise InternalError(f"an expression of an unknown kind: {expr}")
 
-    def member(self, expr: Read, bindings: Bound, kind: Type) -> Node:
+    def member(self, expr: ReadAt, bindings: Bound, kind: Type) -> Node:
         """Return the number that an expression reads."""
         array, at = expr.array, expr.at
         current = self.now.get(array)
@@ -226,7 +226,7 @@ class Emitting(Struct, eq=False):
         return ir.Fold(expr.domain.coords, expr.domain.extents, accumulator, first, block, kind, expr.span)
 
 
-def rectangular(domain: Domain) -> tuple[Domain, Values]:
+def rectangular(domain: Nest) -> tuple[Nest, Values]:
     """Return the smallest box around a domain, with new coordinates, and guards for what is outside."""
     extents: list[Poly] = []
     coords: list[Symbol] = []
@@ -243,7 +243,7 @@ def rectangular(domain: Domain) -> tuple[Domain, Values]:
         coords.append(the_symbol(made))
         extents.append(size)
     held = [*(substituted(guard, values) for guard in domain.guards), *guards]
-    return Domain(tuple(coords), tuple(extents), unproved(held)), values
+    return Nest(tuple(coords), tuple(extents), unproved(held)), values
 
 
 def substituted(condition: Cond, values: Values) -> Cond:

@@ -40,22 +40,22 @@ from tolcost.atoms.nodes import Charge, Constant, Node
 from tolcost.diagnostics import NOWHERE, Span
 from tolcost.spaces import Bounds
 
-Indices: TypeAlias = "tuple[Poly | Expr, ...]"
+Subscripts: TypeAlias = "tuple[Poly | Expression, ...]"
 Values: TypeAlias = Mapping[Symbol, Poly]
 
 
-class Domain(Struct, frozen=True):
+class Nest(Struct, frozen=True):
     """Coordinates with their extents, outermost first, and conditions that hold at all of its places."""
 
     coords: tuple[Symbol, ...] = ()
     extents: tuple[Poly, ...] = ()
     guards: tuple[Cond, ...] = ()
 
-    def over(self, coords: Iterable[Symbol], extents: Iterable[Poly]) -> Domain:
+    def over(self, coords: Iterable[Symbol], extents: Iterable[Poly]) -> Nest:
         """Return the domain with further coordinates inside."""
-        return Domain((*self.coords, *coords), (*self.extents, *extents), self.guards)
+        return Nest((*self.coords, *coords), (*self.extents, *extents), self.guards)
 
-    def where(self, *conditions: Cond) -> Domain:
+    def where(self, *conditions: Cond) -> Nest:
         """Return the part of the domain in which conditions hold, too."""
         more = [c for c in conditions if c is not TRUE and c not in self.guards]
         return replace(self, guards=(*self.guards, *more))
@@ -65,7 +65,7 @@ class Domain(Struct, frozen=True):
         """The coordinates as indices."""
         return tuple(map(atom, self.coords))
 
-    def fresh(self, values: Values | None = None) -> tuple[Domain, dict[Symbol, Poly]]:
+    def fresh(self, values: Values | None = None) -> tuple[Nest, dict[Symbol, Poly]]:
         """Return the domain with new coordinates, and by what to replace the old ones.
 
         The bounds of a symbol are part of it, so a change of an extent makes another symbol.
@@ -79,7 +79,7 @@ class Domain(Struct, frozen=True):
             coords.append(the_symbol(made))
             extents.append(there)
         guards = tuple([substitute_cond(guard, renamed) for guard in self.guards])
-        return Domain(tuple(coords), tuple(extents), guards), renamed
+        return Nest(tuple(coords), tuple(extents), guards), renamed
 
 
 class Loop(Struct, frozen=True, eq=False):
@@ -91,13 +91,13 @@ class Loop(Struct, frozen=True, eq=False):
     is_backward: bool = False
 
 
-class Array(Struct, eq=False):
+class Equation(Struct, eq=False):
     """Numbers at the coordinates of a domain: computed by an expression, or given by a node."""
 
     name: str
     space: str
-    domain: Domain
-    value: Expr | Scatter | None = None
+    domain: Nest
+    value: Expression | Scattered | None = None
     given: Node | None = None
     component: int | None = None
     """Which component of a given list it is; None for a value that is no list."""
@@ -117,11 +117,11 @@ class Static(Struct, frozen=True, eq=False):
     span: Span = NOWHERE
 
 
-class Read(Struct, frozen=True, eq=False):
+class ReadAt(Struct, frozen=True, eq=False):
     """The number of an array at a coordinate; an index is static, or computed from data."""
 
-    array: Array
-    at: Indices
+    array: Equation
+    at: Subscripts
     span: Span = NOWHERE
     is_once: bool = False
     """Whether it is known that its domain reads every number at most once."""
@@ -136,7 +136,7 @@ class Apply(Struct, frozen=True, eq=False):
     """An elementary function that computes in ``within`` and gives a number of ``space``."""
 
     function: str
-    args: tuple[Expr, ...]
+    args: tuple[Expression, ...]
     within: str
     space: str
     charge: Charge = "data"
@@ -147,8 +147,8 @@ class Choice(Struct, frozen=True, eq=False):
     """One of two numbers by a condition on lengths and coordinates; only this one is computed."""
 
     condition: Cond
-    then: Expr
-    other: Expr
+    then: Expression
+    other: Expression
 
     @property
     def space(self) -> str:
@@ -156,10 +156,10 @@ class Choice(Struct, frozen=True, eq=False):
         return self.then.space
 
 
-class Cast(Struct, frozen=True, eq=False):
+class InSpace(Struct, frozen=True, eq=False):
     """The same number, or the same bits, in another space."""
 
-    value: Expr
+    value: Expression
     space: str
     bits: bool = False
     within: tuple[Bounds, ...] = ()
@@ -170,9 +170,9 @@ class Reduction(Struct, frozen=True, eq=False):
     """The numbers of a domain combined by a function, one after the other, from a start."""
 
     function: str
-    domain: Domain
-    start: Expr
-    body: Expr
+    domain: Nest
+    start: Expression
+    body: Expression
     within: str
     space: str
     span: Span = NOWHERE
@@ -189,8 +189,8 @@ class Let(Struct, frozen=True, eq=False):
     """An expression in which a number has a name."""
 
     local: Local
-    value: Expr
-    body: Expr
+    value: Expression
+    body: Expression
 
     @property
     def space(self) -> str:
@@ -198,7 +198,7 @@ class Let(Struct, frozen=True, eq=False):
         return self.body.space
 
 
-class Named(Struct, frozen=True, eq=False):
+class LetName(Struct, frozen=True, eq=False):
     """The number that a ``Let`` around it has named."""
 
     local: Local
@@ -209,36 +209,36 @@ class Named(Struct, frozen=True, eq=False):
         return self.local.space
 
 
-class Scatter(Struct, frozen=True, eq=False):
+class Scattered(Struct, frozen=True, eq=False):
     """A whole array: ``start``, to which the numbers of a domain are added, each at a place of its own."""
 
-    domain: Domain
-    start: Read | None
-    at: Indices
-    body: Expr
+    domain: Nest
+    start: ReadAt | None
+    at: Subscripts
+    body: Expression
     within: str
     span: Span = NOWHERE
 
 
-Expr: TypeAlias = Static | Read | Apply | Choice | Cast | Reduction | Let | Named
+Expression: TypeAlias = Static | ReadAt | Apply | Choice | InSpace | Reduction | Let | LetName
 
 
-def parts(expr: Expr | Scatter) -> tuple[Expr, ...]:
+def parts(expr: Expression | Scattered) -> tuple[Expression, ...]:
     """Return the expressions directly inside of one."""
     match expr:
-        case Read():
+        case ReadAt():
             return tuple([index for index in expr.at if not isinstance(index, Poly)])
         case Apply():
             return expr.args
         case Choice():
             return expr.then, expr.other
-        case Cast():
+        case InSpace():
             return (expr.value,)
         case Reduction():
             return expr.start, expr.body
         case Let():
             return expr.value, expr.body
-        case Scatter():
+        case Scattered():
             indices = [index for index in expr.at if not isinstance(index, Poly)]
             start = () if expr.start is None else (expr.start,)
             return (*start, *indices, expr.body)
@@ -246,7 +246,7 @@ def parts(expr: Expr | Scatter) -> tuple[Expr, ...]:
             return ()
 
 
-def walk(expr: Expr | Scatter) -> Iterator[Expr | Scatter]:
+def walk(expr: Expression | Scattered) -> Iterator[Expression | Scattered]:
     """Yield an expression and all expressions inside of it."""
     pending = [expr]
     while pending:
@@ -255,26 +255,26 @@ def walk(expr: Expr | Scatter) -> Iterator[Expr | Scatter]:
         pending += parts(one)
 
 
-def reads(array: Array) -> Iterator[Read]:
+def reads(array: Equation) -> Iterator[ReadAt]:
     """Yield what the definition of an array reads."""
-    return (part for part in walk(array.value) if isinstance(part, Read)) if array.value else iter(())
+    return (part for part in walk(array.value) if isinstance(part, ReadAt)) if array.value else iter(())
 
 
-def rebuilt(expr: Expr, change: Callable[[Expr], Expr], values: Values) -> Expr:
+def rebuilt(expr: Expression, change: Callable[[Expression], Expression], values: Values) -> Expression:
     """Return an expression with its parts changed, and with other values for coordinates."""
 
-    def index(one: Poly | Expr) -> Poly | Expr:
+    def index(one: Poly | Expression) -> Poly | Expression:
         return substitute(one, values) if isinstance(one, Poly) else change(one)
 
     match expr:
-        case Read():
+        case ReadAt():
             return replace(expr, at=tuple(map(index, expr.at)))
         case Apply():
             return replace(expr, args=tuple(map(change, expr.args)))
         case Choice():
             condition = substitute_cond(expr.condition, values)
             return Choice(condition, change(expr.then), change(expr.other))
-        case Cast():
+        case InSpace():
             return replace(expr, value=change(expr.value))
         case Let():
             return Let(expr.local, change(expr.value), change(expr.body))
@@ -288,7 +288,7 @@ def rebuilt(expr: Expr, change: Callable[[Expr], Expr], values: Values) -> Expr:
             return expr
 
 
-def restated(expr: Expr, values: Values) -> Expr:
+def restated(expr: Expression, values: Values) -> Expression:
     """Return an expression with other values for coordinates; those bound inside become new ones."""
     if not isinstance(expr, Reduction):
         return rebuilt(expr, lambda part: restated(part, values), values)
@@ -297,17 +297,17 @@ def restated(expr: Expr, values: Values) -> Expr:
     return replace(expr, domain=domain, start=start, body=restated(expr.body, renamed))
 
 
-def restated_index(index: Poly | Expr, values: Values) -> Poly | Expr:
+def restated_index(index: Poly | Expression, values: Values) -> Poly | Expression:
     """Return an index with other values for coordinates."""
     return substitute(index, values) if isinstance(index, Poly) else restated(index, values)
 
 
-def is_static(expr: Expr) -> bool:
+def is_static(expr: Expression) -> bool:
     """Whether an expression can be computed without data."""
-    return all(isinstance(part, (Static, Apply, Choice, Cast)) for part in walk(expr))
+    return all(isinstance(part, (Static, Apply, Choice, InSpace)) for part in walk(expr))
 
 
-def is_free(expr: Expr) -> bool:
+def is_free(expr: Expression) -> bool:
     """Whether an expression costs nothing: it applies no function to data."""
     return not any(
         isinstance(part, (Reduction, Let)) or (isinstance(part, Apply) and part.charge == "data")
@@ -334,7 +334,7 @@ def all_of(conditions: Iterable[Cond]) -> Cond:
     return conj(*conditions)
 
 
-def settled(expr: Expr, facts: tuple[Cond, ...]) -> Expr:
+def settled(expr: Expression, facts: tuple[Cond, ...]) -> Expression:
     """Return an expression without the choices that facts about lengths and coordinates decide."""
     if isinstance(expr, Reduction):
         inner = (*facts, *expr.domain.guards)

@@ -33,48 +33,48 @@ from tolcost.atoms.nodes import Node, Program, Var
 from tolcost.diagnostics import NOWHERE, Span, refuse
 from tolcost.gradient.equations import (
     Apply,
-    Array,
-    Cast,
     Choice,
-    Domain,
-    Expr,
-    Indices,
+    Equation,
+    Expression,
+    InSpace,
     Loop,
-    Read,
+    Nest,
+    ReadAt,
     Reduction,
-    Scatter,
+    Scattered,
     Static,
+    Subscripts,
     holds,
     rebuilt,
     restated,
 )
 from tolcost.gradient.places import digits, linear, reshaped
-from tolcost.gradient.steps import PutStep, Step, harmless, steps_of
+from tolcost.gradient.steps import FoldStep, PutStep, harmless, steps_of
 from tolcost.spaces import ALL, bounds_of, join_spaces, kind_of
 
 UNKNOWN = "T0900"
 """The code of a construct whose derivative is not known."""
 
 
-class View(Struct, eq=False):
+class ElementView(Struct, eq=False):
     """One component of a value: its shape, its space, and its number at an index."""
 
     shape: tuple[Poly, ...]
     space: str
-    element: Callable[[Indices], Expr]
-    around: Domain
-    laid_out: Array | None = None
+    element: Callable[[Subscripts], Expression]
+    around: Nest
+    laid_out: Equation | None = None
 
 
-Value: TypeAlias = tuple[View, ...]
+Views: TypeAlias = tuple[ElementView, ...]
 
 
 class Flat(Struct, frozen=True, eq=False):
     """A program as equations, in an order in which every array comes after what it reads."""
 
-    arrays: tuple[Array, ...]
-    inputs: Mapping[str, tuple[Array, ...]]
-    outputs: Mapping[str, tuple[Array, ...]]
+    arrays: tuple[Equation, ...]
+    inputs: Mapping[str, tuple[Equation, ...]]
+    outputs: Mapping[str, tuple[Equation, ...]]
 
 
 def flatten(program: Program, names: Iterable[str]) -> Flat:
@@ -83,7 +83,7 @@ def flatten(program: Program, names: Iterable[str]) -> Flat:
     for needed in program.inputs:
         work.given(needed)
     wanted = [output for output in program.outputs if output.name in set(names)]
-    values = work.block(program.bindings, tuple(output.node for output in wanted), Domain())
+    values = work.block(program.bindings, tuple(output.node for output in wanted), Nest())
     outputs = {
         output.name: tuple(work.lay_out(view, output.name, output.span) for view in value)
         for output, value in zip(wanted, values, strict=True)
@@ -95,18 +95,18 @@ class _Flattening(Struct, eq=False):
     """The arrays made so far, and the values of variables."""
 
     name: str
-    arrays: list[Array] = field(default_factory=list)
-    inputs: dict[str, tuple[Array, ...]] = field(default_factory=dict)
-    values: dict[Var, Value] = field(default_factory=dict)
+    arrays: list[Equation] = field(default_factory=list)
+    inputs: dict[str, tuple[Equation, ...]] = field(default_factory=dict)
+    values: dict[Var, Views] = field(default_factory=dict)
     hint: str = ""
     is_in_loop: bool = False
 
     # ---- blocks and arrays -----------------------------------------------------------------
 
-    def block(self, bindings: Bindings, results: tuple[Node, ...], around: Domain) -> list[Value]:
+    def block(self, bindings: Bindings, results: tuple[Node, ...], around: Nest) -> list[Views]:
         """Return the values of results, computed at every coordinate around."""
         plan = schedule(bindings, results)
-        found: list[Value] = []
+        found: list[Views] = []
         for node, operands, _, binds in plan.steps:
             self.hint = binds[0].name.strip("_0123456789") and binds[0].name if binds else ""
             rule = _RULES[type(node)]
@@ -115,36 +115,36 @@ class _Flattening(Struct, eq=False):
             self.values.update(dict.fromkeys(binds, value))
         return [found[k] for k in plan.roots[len(bindings) :]]
 
-    def inside(self, block: ir.Block, around: Domain) -> Value:
+    def inside(self, block: ir.Block, around: Nest) -> Views:
         """Return the value of a block."""
         return self.block(block.bindings, (block.result,), around)[0]
 
     def array(
-        self, name: str, domain: Domain, value: Expr | Scatter, space: str, span: Span = NOWHERE
-    ) -> Array:
+        self, name: str, domain: Nest, value: Expression | Scattered, space: str, span: Span = NOWHERE
+    ) -> Equation:
         """Add an array that an expression defines."""
-        made = Array(name, family(space), domain, value, span=span)
+        made = Equation(name, family(space), domain, value, span=span)
         self.arrays.append(made)
         return made
 
-    def given(self, needed: ir.Input) -> tuple[Array, ...]:
+    def given(self, needed: ir.Input) -> tuple[Equation, ...]:
         """Return the arrays of an input, one for each component."""
         found = self.inputs.get(needed.name)
         if found is None:
             found = self.inputs[needed.name] = self.source(needed, needed.name)
         return found
 
-    def source(self, node: ir.Input | ir.Table, name: str) -> tuple[Array, ...]:
+    def source(self, node: ir.Input | ir.Table, name: str) -> tuple[Equation, ...]:
         """Return the arrays of a node that is given."""
         made = []
         for k, part in enumerate(node.type):
             component = k + 1 if len(node.type) > 1 else None
-            array = Array(name, part.space, _range_over(part.shape), given=node, component=component)
+            array = Equation(name, part.space, _range_over(part.shape), given=node, component=component)
             self.arrays.append(array)
             made.append(array)
         return tuple(made)
 
-    def lay_out(self, view: View, name: str, span: Span = NOWHERE) -> Array:
+    def lay_out(self, view: ElementView, name: str, span: Span = NOWHERE) -> Equation:
         """Return an array of the numbers of a view, inside the coordinates around it."""
         if view.laid_out is None:
             own = _range_over(view.shape)
@@ -153,29 +153,34 @@ class _Flattening(Struct, eq=False):
             view.laid_out = self.array(name or "t", domain, value, view.space, span)
         return view.laid_out
 
-    def number(self, value: Value) -> Expr:
+    def number(self, value: Views) -> Expression:
         """Return the expression of a numeric."""
         return value[0].element(())
 
     # ---- functions -------------------------------------------------------------------------
 
-    def function(self, node: ir.Lambda, operands: Sequence[Value], around: Domain) -> Value:
+    def function(self, node: ir.Lambda, operands: Sequence[Views], around: Nest) -> Views:
         args = tuple(map(self.number, operands))
         return self.applied(node.function, args, node, node.type[0].space, around)
 
     def applied(
-        self, function: str, args: tuple[Expr, ...], node: ir.Lambda | ir.Where, space: str, around: Domain
-    ) -> Value:
+        self,
+        function: str,
+        args: tuple[Expression, ...],
+        node: ir.Lambda | ir.Where,
+        space: str,
+        around: Nest,
+    ) -> Views:
         """Return a function of numbers: an array of its own if it costs anything."""
         made = Apply(function, args, node.space, space, node.charge, node.span)
         if node.charge != "data":
             return (_number(made, space, around),)
         array = self.array(self.hint or "t", around, made, space, node.span)
-        return (_number(Read(array, around.at), space, around),)
+        return (_number(ReadAt(array, around.at), space, around),)
 
-    def where(self, node: ir.Where, operands: Sequence[Value], around: Domain) -> Value:
+    def where(self, node: ir.Where, operands: Sequence[Views], around: Nest) -> Views:
         condition, then, other = operands
-        made: list[View] = []
+        made: list[ElementView] = []
         for one, two, part in zip(then, other, node.type, strict=True):
             own = _range_over(part.shape)
             inner = around.over(own.coords, own.extents)
@@ -186,7 +191,7 @@ class _Flattening(Struct, eq=False):
 
     # ---- what only rearranges --------------------------------------------------------------
 
-    def member(self, node: ir.Member, operands: Sequence[Value], around: Domain) -> Value:
+    def member(self, node: ir.Member, operands: Sequence[Views], around: Nest) -> Views:
         tol, *computed = operands
         at = self.index(node.at, computed)
         return tuple(
@@ -194,72 +199,78 @@ class _Flattening(Struct, eq=False):
             for view, part in zip(tol, node.type, strict=True)
         )
 
-    def index(self, at: tuple[Any, ...], computed: Iterable[Value]) -> Indices:
+    def index(self, at: tuple[Any, ...], computed: Iterable[Views]) -> Subscripts:
         """Return an index list, given the values of the indices that are nodes."""
         fresh = iter(computed)
         return tuple(i if isinstance(i, Poly) else _static_index(self.number(next(fresh))) for i in at)
 
-    def element(self, view: View, at: Indices, span: Span) -> Expr:
+    def element(self, view: ElementView, at: Subscripts, span: Span) -> Expression:
         """Return the number of a view at an index that data may decide."""
         if all(isinstance(index, Poly) for index in at):
             found = view.element(at)
         else:
-            found = Read(self.lay_out(view, ""), (*view.around.at, *at))
-        return replace(found, span=span) if isinstance(found, Read) else found
+            found = ReadAt(self.lay_out(view, ""), (*view.around.at, *at))
+        return replace(found, span=span) if isinstance(found, ReadAt) else found
 
-    def join(self, node: ir.Join, operands: Sequence[Value], around: Domain) -> Value:
+    def join(self, node: ir.Join, operands: Sequence[Views], around: Nest) -> Views:
         made = []
         for left, right, part in zip(*operands, node.type, strict=True):
             d, first = node.d - 1, left.shape[node.d - 1]
 
             def element(
-                at: Indices, left: View = left, right: View = right, d: int = d, first: Poly = first
-            ) -> Expr:
+                at: Subscripts,
+                left: ElementView = left,
+                right: ElementView = right,
+                d: int = d,
+                first: Poly = first,
+            ) -> Expression:
                 here = cast(Poly, at[d])
                 after = (*at[:d], here - first, *at[d + 1 :])
                 return _choice(ge(first - here), lambda: left.element(at), lambda: right.element(after))
 
-            made.append(View(part.shape, part.space, element, around))
+            made.append(ElementView(part.shape, part.space, element, around))
         return tuple(made)
 
-    def reshape(self, node: ir.Reshape, operands: Sequence[Value], around: Domain) -> Value:
-        def moved(view: View, shape: tuple[Poly, ...]) -> View:
-            return View(shape, view.space, lambda at: view.element(reshaped(at, shape, view.shape)), around)
+    def reshape(self, node: ir.Reshape, operands: Sequence[Views], around: Nest) -> Views:
+        def moved(view: ElementView, shape: tuple[Poly, ...]) -> ElementView:
+            return ElementView(
+                shape, view.space, lambda at: view.element(reshaped(at, shape, view.shape)), around
+            )
 
         return tuple(moved(view, part.shape) for view, part in zip(operands[0], node.type, strict=True))
 
-    def convert(self, node: ir.Convert, operands: Sequence[Value], around: Domain) -> Value:
-        def cast_to(view: View, part: ir.Part) -> View:
-            def element(at: Indices) -> Expr:
-                return Cast(view.element(at), part.space, node.bits, node.within, node.span)
+    def convert(self, node: ir.Convert, operands: Sequence[Views], around: Nest) -> Views:
+        def cast_to(view: ElementView, part: ir.Part) -> ElementView:
+            def element(at: Subscripts) -> Expression:
+                return InSpace(view.element(at), part.space, node.bits, node.within, node.span)
 
             if view.space == part.space and not node.within:
                 return view
-            return View(part.shape, part.space, element, around)
+            return ElementView(part.shape, part.space, element, around)
 
         return tuple(map(cast_to, operands[0], node.type))
 
-    def table(self, node: ir.Table, operands: Sequence[Value], around: Domain) -> Value:
+    def table(self, node: ir.Table, operands: Sequence[Views], around: Nest) -> Views:
         if not is_fixed(node):
-            return (View(node.type[0].shape, node.type[0].space, lambda at: _entry(node, at), around),)
+            return (ElementView(node.type[0].shape, node.type[0].space, lambda at: _entry(node, at), around),)
         return tuple(map(_whole, self.source(node, self.hint or "table")))
 
-    def put(self, node: ir.Put, operands: Sequence[Value], around: Domain) -> Value:
+    def put(self, node: ir.Put, operands: Sequence[Views], around: Nest) -> Views:
         if not all(isinstance(index, Poly) for index in node.at):
             refuse(UNKNOWN, "a `put` at a place that data decides has no derivative yet", node.span)
         tol, value = operands[0], operands[-1]
         at = cast("tuple[Poly, ...]", node.at)
 
-        def replaced(old: View, new: View) -> View:
-            def element(here: Indices) -> Expr:
+        def replaced(old: ElementView, new: ElementView) -> ElementView:
+            def element(here: Subscripts) -> Expression:
                 same = conj(*[eq(cast(Poly, i) - j) for i, j in zip(here, at, strict=False)])
                 return _choice(same, lambda: new.element(here[len(at) :]), lambda: old.element(here))
 
-            return View(old.shape, old.space, element, around)
+            return ElementView(old.shape, old.space, element, around)
 
         return tuple(map(replaced, tol, value))
 
-    def select(self, node: ir.Select, operands: Sequence[Value], around: Domain) -> Value:
+    def select(self, node: ir.Select, operands: Sequence[Views], around: Nest) -> Views:
         condition = static_condition(node)
         if condition is None:
             refuse(UNKNOWN, "a choice by data of what to compute has no derivative yet", node.span, _WHERE)
@@ -271,29 +282,29 @@ class _Flattening(Struct, eq=False):
         then = self.inside(node.then, around.where(condition))
         other = self.inside(node.other, around.where(opposite))
 
-        def chosen(one: View, two: View, part: ir.Part) -> View:
-            def element(at: Indices) -> Expr:
+        def chosen(one: ElementView, two: ElementView, part: ir.Part) -> ElementView:
+            def element(at: Subscripts) -> Expression:
                 return _choice(condition, lambda: one.element(at), lambda: two.element(at))
 
-            return View(part.shape, part.space, element, around)
+            return ElementView(part.shape, part.space, element, around)
 
         return tuple(map(chosen, then, other, node.type))
 
     # ---- ranges ----------------------------------------------------------------------------
 
-    def build(self, node: ir.Build, operands: Sequence[Value], around: Domain) -> Value:
-        own, name = Domain(node.coords, node.extents), self.hint
+    def build(self, node: ir.Build, operands: Sequence[Views], around: Nest) -> Views:
+        own, name = Nest(node.coords, node.extents), self.hint
         inner = around.over(node.coords, node.extents)
         members = self.inside(node.body, inner)
         for view in members if name and not members[0].shape else ():
             value = view.element(())
-            if isinstance(value, Read) and value.at == inner.at and value.array.name in _UNNAMED:
+            if isinstance(value, ReadAt) and value.at == inner.at and value.array.name in _UNNAMED:
                 value.array.name = name
         return tuple(
             _inside(view, own, part.shape, around) for view, part in zip(members, node.type, strict=True)
         )
 
-    def fold(self, node: ir.Fold, operands: Sequence[Value], around: Domain) -> Value:
+    def fold(self, node: ir.Fold, operands: Sequence[Views], around: Nest) -> Views:
         steps = None if node.ends is not None else steps_of(node)
         if steps is None:
             return self.loop(node, operands[0], around)
@@ -303,7 +314,7 @@ class _Flattening(Struct, eq=False):
             self.reduced(node, step, start, around) for step, start in zip(steps, operands[0], strict=True)
         )
 
-    def loop(self, node: ir.Fold, start: Value, around: Domain) -> Value:
+    def loop(self, node: ir.Fold, start: Views, around: Nest) -> Views:
         """Return what a loop ends with that carries a state from step to step.
 
         Each component of the state becomes an array with a coordinate for the step: the state before each
@@ -332,13 +343,15 @@ class _Flattening(Struct, eq=False):
             shape = tuple([substitute(p, dict.fromkeys(own, atom(step))) for p in part.shape])
             rest = _range_over(shape)
             domain = before.over(rest.coords, rest.extents)
-            state = Array(name, family(part.space), domain, None, None, None, node.span, loop, time, True)
+            state = Equation(name, family(part.space), domain, None, None, None, node.span, loop, time, True)
             self.arrays.append(state)
             states.append(state)
             rests.append(rest)
 
-        def carried(state: Array, part: ir.Part) -> View:
-            return View(part.shape, part.space, lambda at: Read(state, (*around.at, now, *at)), inner)
+        def carried(state: Equation, part: ir.Part) -> ElementView:
+            return ElementView(
+                part.shape, part.space, lambda at: ReadAt(state, (*around.at, now, *at)), inner
+            )
 
         self.values[node.accumulator] = tuple(map(carried, states, node.accumulator.type))
         first, self.is_in_loop = len(self.arrays), True
@@ -357,17 +370,19 @@ class _Flattening(Struct, eq=False):
                 _use_one_step(array, node, count, timed, time)
             array.loop, array.time = loop, time
 
-        def ended(state: Array, part: ir.Part) -> View:
-            return View(part.shape, part.space, lambda at: Read(state, (*around.at, count + 1, *at)), around)
+        def ended(state: Equation, part: ir.Part) -> ElementView:
+            return ElementView(
+                part.shape, part.space, lambda at: ReadAt(state, (*around.at, count + 1, *at)), around
+            )
 
         return tuple(map(ended, states, node.type))
 
-    def reduced(self, node: ir.Fold, step: Step, start: View, around: Domain) -> View:
+    def reduced(self, node: ir.Fold, step: FoldStep, start: ElementView, around: Nest) -> ElementView:
         """Return what a step adds up, or combines otherwise, element by element."""
-        steps = Domain(node.coords, node.extents, step.guards)
+        steps = Nest(node.coords, node.extents, step.guards)
         if isinstance(step, PutStep):
             return self.scattered(node, step, start, around)
-        own = Domain() if step.build is None else Domain(step.build.coords, step.build.extents)
+        own = Nest() if step.build is None else Nest(step.build.coords, step.build.extents)
         guards = (*around.guards, *step.guards)
         inner = replace(around.over(own.coords, own.extents).over(node.coords, node.extents), guards=guards)
         self.block(step.bindings, (), inner)
@@ -377,9 +392,9 @@ class _Flattening(Struct, eq=False):
         space = start.space if start.space == step.space else step.space
         value = Reduction(step.function, steps, start.element(own.at), body, step.within, space, node.span)
         array = self.array(self.hint or "t", outer, value, space, node.span)
-        return _inside(_number(Read(array, outer.at), space, around), own, start.shape, around)
+        return _inside(_number(ReadAt(array, outer.at), space, around), own, start.shape, around)
 
-    def scattered(self, node: ir.Fold, step: PutStep, start: View, around: Domain) -> View:
+    def scattered(self, node: ir.Fold, step: PutStep, start: ElementView, around: Nest) -> ElementView:
         """Return an array to which a step adds at places."""
         if around.coords:
             refuse(UNKNOWN, "a loop that puts into a ToL has no derivative yet inside a map", node.span)
@@ -389,8 +404,8 @@ class _Flattening(Struct, eq=False):
         at = self.index(step.at, values[:-1])
         first = self.lay_out(start, "start")
         whole = _range_over(start.shape)
-        steps = Domain(node.coords, node.extents, step.guards)
-        value = Scatter(steps, Read(first, whole.at), at, self.number(values[-1]), step.within, node.span)
+        steps = Nest(node.coords, node.extents, step.guards)
+        value = Scattered(steps, ReadAt(first, whole.at), at, self.number(values[-1]), step.within, node.span)
         return _whole(self.array(self.hint or "t", whole, value, start.space, node.span))
 
 
@@ -401,29 +416,29 @@ _WHERE = "`where` computes both sides, and has one"
 
 
 def _use_one_step(
-    array: Array, node: ir.Fold, count: Poly, timed: Mapping[Array, tuple[Poly, ...]], time: int
+    array: Equation, node: ir.Fold, count: Poly, timed: Mapping[Equation, tuple[Poly, ...]], time: int
 ) -> None:
     """Give an array of a loop over several coordinates one coordinate for the step instead."""
     step = the_symbol(coordinate("s", count))
     values = dict(zip(node.coords, digits(atom(step) - 1, node.extents), strict=True))
     rest = time + len(node.coords)
     domain = array.domain
-    around = Domain(domain.coords[:time], domain.extents[:time])
-    own, renamed = Domain(domain.coords[rest:], domain.extents[rest:]).fresh(values)
+    around = Nest(domain.coords[:time], domain.extents[:time])
+    own, renamed = Nest(domain.coords[rest:], domain.extents[rest:]).fresh(values)
     guards = tuple([substitute_cond(guard, renamed) for guard in domain.guards])
     array.domain = replace(around.over((step,), (count,)).over(own.coords, own.extents), guards=guards)
-    if isinstance(array.value, Scatter) or array.value is None:
+    if isinstance(array.value, Scattered) or array.value is None:
         refuse(UNKNOWN, "a loop that puts into a ToL has no derivative yet inside of another", node.span)
     array.value = _retimed(restated(array.value, renamed), timed, time)
 
 
-def _retimed(expr: Expr, timed: Mapping[Array, tuple[Poly, ...]], time: int) -> Expr:
+def _retimed(expr: Expression, timed: Mapping[Equation, tuple[Poly, ...]], time: int) -> Expression:
     """Return an expression that reads the arrays of a loop by one coordinate for the step."""
     if isinstance(expr, Reduction):
         start, body = _retimed(expr.start, timed, time), _retimed(expr.body, timed, time)
         return replace(expr, start=start, body=body)
     changed = rebuilt(expr, lambda part: _retimed(part, timed, time), {})
-    if isinstance(changed, Read) and len(timed.get(changed.array, ())) > 1:
+    if isinstance(changed, ReadAt) and len(timed.get(changed.array, ())) > 1:
         extents = timed[changed.array]
         rest = time + len(extents)
         step = linear(cast("tuple[Poly, ...]", changed.at[time:rest]), extents) + 1
@@ -436,45 +451,51 @@ def family(space: str) -> str:
     return space if bounds_of(space) is ALL else kind_of(space)
 
 
-def _cast(value: Expr, space: str) -> Expr:
+def _cast(value: Expression, space: str) -> Expression:
     if value.space == space:
         return value
-    return replace(value, space=space) if isinstance(value, Static) else Cast(value, space)
+    return replace(value, space=space) if isinstance(value, Static) else InSpace(value, space)
 
 
-def _range_over(shape: tuple[Poly, ...]) -> Domain:
+def _range_over(shape: tuple[Poly, ...]) -> Nest:
     """Return a domain of new coordinates over a shape."""
     names = "ijkluvwpqrst"
     coords = [the_symbol(coordinate(names[n % len(names)], extent)) for n, extent in enumerate(shape)]
-    return Domain(tuple(coords), shape)
+    return Nest(tuple(coords), shape)
 
 
-def _number(value: Expr, space: str, around: Domain) -> View:
-    return View((), space, lambda at: value, around)
+def _number(value: Expression, space: str, around: Nest) -> ElementView:
+    return ElementView((), space, lambda at: value, around)
 
 
-def _whole(array: Array) -> View:
+def _whole(array: Equation) -> ElementView:
     """Return the view of an array that no coordinates are around."""
-    return View(array.domain.extents, array.space, lambda at: Read(array, at), Domain(), array)
+    return ElementView(array.domain.extents, array.space, lambda at: ReadAt(array, at), Nest(), array)
 
 
-def _inside(view: View, own: Domain, shape: tuple[Poly, ...], around: Domain) -> View:
+def _inside(view: ElementView, own: Nest, shape: tuple[Poly, ...], around: Nest) -> ElementView:
     """Return the view of what has a view at the coordinates of a range."""
     rank = len(own.coords)
 
-    def element(at: Indices) -> Expr:
+    def element(at: Subscripts) -> Expression:
         values = dict(zip(own.coords, cast("tuple[Poly, ...]", at[:rank]), strict=True))
         return restated(view.element(at[rank:]), values)
 
-    return View(shape, view.space, element, around)
+    return ElementView(shape, view.space, element, around)
 
 
-def _static_index(value: Expr) -> Poly | Expr:
+def _static_index(value: Expression) -> Poly | Expression:
     """Return an index as a polynomial if it is one."""
     return value.value if isinstance(value, Static) and isinstance(value.value, Poly) else value
 
 
-def _choice(condition: Cond, then: Callable[[], Expr], other: Callable[[], Expr]) -> Expr:
+def _joined(left: ElementView, right: ElementView, d: int, first: Poly, at: Subscripts) -> Expression:
+    here = cast(Poly, at[d])
+    after = (*at[:d], here - first, *at[d + 1 :])
+    return _choice(ge(first - here), lambda: left.element(at), lambda: right.element(after))
+
+
+def _choice(condition: Cond, then: Callable[[], Expression], other: Callable[[], Expression]) -> Expression:
     if holds(condition, ()):
         return then()
     if holds(negate(condition), ()):
@@ -484,7 +505,7 @@ def _choice(condition: Cond, then: Callable[[], Expr], other: Callable[[], Expr]
     return Choice(condition, _cast(one, space), _cast(two, space))
 
 
-def _entry(node: ir.Table, at: Indices) -> Expr:
+def _entry(node: ir.Table, at: Subscripts) -> Expression:
     """Return an entry of a table whose entries depend on coordinates."""
     place = 0
     for index, extent in zip(at, node.type[0].shape, strict=True):
@@ -495,11 +516,11 @@ def _entry(node: ir.Table, at: Indices) -> Expr:
     return Static(node.values[place], node.type[0].space, node.span)
 
 
-def _chosen_entry(node: ir.Table, at: Indices) -> Expr:
+def _chosen_entry(node: ir.Table, at: Subscripts) -> Expression:
     space = node.type[0].space
     if len(at) != 1 or not isinstance(at[0], Poly):
         refuse(UNKNOWN, "a table of coordinates has no derivative yet where data looks it up", node.span)
-    found: Expr = Static(node.values[-1], space, node.span)
+    found: Expression = Static(node.values[-1], space, node.span)
     for n in reversed(range(len(node.values) - 1)):
         found = Choice(eq(at[0] - (n + 1)), Static(node.values[n], space, node.span), found)
     return found
@@ -507,17 +528,17 @@ def _chosen_entry(node: ir.Table, at: Indices) -> Expr:
 
 # ---- the table of kinds ------------------------------------------------------------------------
 
-_Rule: TypeAlias = Callable[[_Flattening, Any, Sequence[Value], Domain], Value]
+_Rule: TypeAlias = Callable[[_Flattening, Any, Sequence[Views], Nest], Views]
 
 
-def _filter(work: _Flattening, node: ir.Filter, operands: Sequence[Value], around: Domain) -> Value:
+def _filter(work: _Flattening, node: ir.Filter, operands: Sequence[Views], around: Nest) -> Views:
     what = "repeat" if node.repeats else "filter"
     refuse(UNKNOWN, f"a `{what}` by data has no derivative yet", node.span)
 
 
-def _embed(work: _Flattening, node: ir.Embed, operands: Sequence[Value], around: Domain) -> Value:
-    def embedded(view: View, part: ir.Part) -> View:
-        return View(part.shape, part.space, lambda at: view.element(at[:-1]), around)
+def _embed(work: _Flattening, node: ir.Embed, operands: Sequence[Views], around: Nest) -> Views:
+    def embedded(view: ElementView, part: ir.Part) -> ElementView:
+        return ElementView(part.shape, part.space, lambda at: view.element(at[:-1]), around)
 
     return tuple(map(embedded, operands[0], node.type))
 

@@ -14,12 +14,12 @@ from msgspec.structs import replace
 
 from tolcost.algebra import Poly, only_symbol
 from tolcost.gradient.equations import (
-    Array,
-    Domain,
-    Expr,
-    Read,
+    Equation,
+    Expression,
+    Nest,
+    ReadAt,
     Reduction,
-    Scatter,
+    Scattered,
     is_free,
     reads,
     rebuilt,
@@ -27,14 +27,14 @@ from tolcost.gradient.equations import (
 )
 from tolcost.gradient.inversion import is_injective
 
-Moves: TypeAlias = Callable[[Read, Domain], bool]
+Moves: TypeAlias = Callable[[ReadAt, Nest], bool]
 """Whether the definition of what is read in a domain moves there."""
 
 
-def needed(outputs: Iterable[Array]) -> list[Array]:
+def needed(outputs: Iterable[Equation]) -> list[Equation]:
     """Return the arrays that outputs need, each after those that it reads."""
-    order: dict[Array, None] = {}
-    entered: set[Array] = set()
+    order: dict[Equation, None] = {}
+    entered: set[Equation] = set()
     pending = [(array, False) for array in outputs]
     pending.reverse()
     while pending:
@@ -48,12 +48,12 @@ def needed(outputs: Iterable[Array]) -> list[Array]:
     return list(order)
 
 
-def groups(outputs: Iterable[Array]) -> list[list[Array]]:
+def groups(outputs: Iterable[Equation]) -> list[list[Equation]]:
     """Return the arrays that outputs need, in an order of evaluation; a loop of them is one group."""
-    number: dict[Array, int] = {}
-    low: dict[Array, int] = {}
-    open_: list[Array] = []
-    found: list[list[Array]] = []
+    number: dict[Equation, int] = {}
+    low: dict[Equation, int] = {}
+    open_: list[Equation] = []
+    found: list[list[Equation]] = []
     for top in outputs:
         pending = [(top, iter(list(reads(top))))] if top not in number else []
         while pending:
@@ -75,7 +75,7 @@ def groups(outputs: Iterable[Array]) -> list[list[Array]]:
     return found
 
 
-def fuse(outputs: Iterable[Array]) -> list[list[Array]]:
+def fuse(outputs: Iterable[Equation]) -> list[list[Equation]]:
     """Move definitions to where they are read; return the arrays left, as ``groups`` does."""
     kept = dict.fromkeys(outputs)
     for array in needed(kept):
@@ -86,61 +86,61 @@ def fuse(outputs: Iterable[Array]) -> list[list[Array]]:
     return groups(kept)
 
 
-def _is_free(read: Read, kept: Collection[Array]) -> bool:
+def _is_free(read: ReadAt, kept: Collection[Equation]) -> bool:
     value = read.array.value
-    if value is None or isinstance(value, Scatter) or read.array.is_state:
+    if value is None or isinstance(value, Scattered) or read.array.is_state:
         return False
     return is_free(value) and _is_plain(read)
 
 
-def _is_plain(read: Read) -> bool:
+def _is_plain(read: ReadAt) -> bool:
     return all(isinstance(index, Poly) for index in read.at)
 
 
-def _is_read_once(read: Read, domain: Domain, uses: Counter[Array], kept: Collection[Array]) -> bool:
+def _is_read_once(read: ReadAt, domain: Nest, uses: Counter[Equation], kept: Collection[Equation]) -> bool:
     array = read.array
     if array in kept or array.is_state or uses[array] != 1:
         return False
-    if array.value is None or isinstance(array.value, Scatter):
+    if array.value is None or isinstance(array.value, Scattered):
         return False
     if not _is_plain(read):
         return False
     return _reads_once(read, domain)
 
 
-def _reads_once(read: Read, domain: Domain) -> bool:
+def _reads_once(read: ReadAt, domain: Nest) -> bool:
     """Whether a read in a domain meets every number of the array at most once."""
     at = cast("tuple[Poly, ...]", read.at)
     plain = {only_symbol(index) for index in at}
     return read.is_once or plain.issuperset(domain.coords) or is_injective(domain, at)
 
 
-def _move_into(array: Array, moves: Moves) -> None:
+def _move_into(array: Equation, moves: Moves) -> None:
     """Replace reads in the definition of an array by the definitions of what is read."""
     value = array.value
-    if isinstance(value, Scatter):
+    if isinstance(value, Scattered):
         at = tuple([i if isinstance(i, Poly) else _moved(i, value.domain, moves) for i in value.at])
         array.value = replace(value, at=at, body=_moved(value.body, value.domain, moves))
     elif value is not None:
         array.value = _moved(value, array.domain, moves)
 
 
-def _moved(expr: Expr, domain: Domain, moves: Moves) -> Expr:
+def _moved(expr: Expression, domain: Nest, moves: Moves) -> Expression:
     if isinstance(expr, Reduction):
         inner = domain.over(expr.domain.coords, expr.domain.extents)
         start, body = _moved(expr.start, domain, moves), _moved(expr.body, inner, moves)
         return replace(expr, start=start, body=body)
-    if isinstance(expr, Read) and moves(expr, domain):
+    if isinstance(expr, ReadAt) and moves(expr, domain):
         values = dict(zip(expr.array.domain.coords, cast("tuple[Poly, ...]", expr.at), strict=True))
-        found = restated(cast(Expr, expr.array.value), values)
+        found = restated(cast(Expression, expr.array.value), values)
         return found if _reads_once(expr, domain) else _without_once(found)
     return rebuilt(expr, lambda part: _moved(part, domain, moves), {})
 
 
-def _without_once(expr: Expr) -> Expr:
+def _without_once(expr: Expression) -> Expression:
     """Return an expression whose reads may meet a number several times."""
     if isinstance(expr, Reduction):
         return replace(expr, start=_without_once(expr.start), body=_without_once(expr.body))
-    if isinstance(expr, Read) and expr.is_once:
+    if isinstance(expr, ReadAt) and expr.is_once:
         expr = replace(expr, is_once=False)
     return rebuilt(expr, _without_once, {})

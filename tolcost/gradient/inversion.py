@@ -1,9 +1,9 @@
 """Solving for coordinates: from where in a domain an element is reached.
 
-A read ``x[2*o + q - 1]`` at every ``o`` and ``q`` reaches the element ``s`` where ``2*o + q - 1 == s``.
-The adjoint of the read is a sum over these places: ``o`` is ``(s + 1 - q)/2``, under the conditions that the
-division has no remainder and that the result lies in its range, and ``q`` is left to be summed over. An equation
-that cannot be solved for a coordinate becomes a condition of the sum, so no place is ever lost.
+A read ``x[2*o + q - 1]`` at every ``o`` and ``q`` reaches the element ``s`` where ``2*o + q - 1 == s``. The
+adjoint of the read is a sum over these places: ``o`` is ``(s + 1 - q)/2``, under the conditions that the
+division has no remainder and that the result lies in its range, and ``q`` is left to be summed over. What
+cannot be solved for a coordinate becomes a condition of the sum, so no place is ever lost.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ from tolcost.algebra import (
 )
 from tolcost.algebra.poly import affine_parts
 from tolcost.diagnostics import refuse
-from tolcost.gradient.equations import Domain, Values, unproved
+from tolcost.gradient.equations import Nest, Values, unproved
 
 
 class Preimage(Struct, frozen=True):
     """Where a domain reaches an element: coordinates left to vary, and the values of the others."""
 
-    domain: Domain
+    domain: Nest
     values: dict[Symbol, Poly]
 
 
-def preimage(domain: Domain, at: Iterable[Poly], target: Domain) -> Preimage:
+def preimage(domain: Nest, at: Iterable[Poly], target: Nest) -> Preimage:
     """Solve ``at == target`` for the coordinates of a domain, as far as possible.
 
     The guards of the result say when a coordinate of the result belongs to the domain and reaches the target.
@@ -61,12 +61,12 @@ def preimage(domain: Domain, at: Iterable[Poly], target: Domain) -> Preimage:
     return _ordered(work.left, guards, work.values, target.guards)
 
 
-def is_injective(domain: Domain, at: Iterable[Poly]) -> bool:
+def is_injective(domain: Nest, at: Iterable[Poly]) -> bool:
     """Whether a domain reaches every element at most once."""
     indices = tuple(at)
     names = [the_symbol(coordinate("s", LARGEST_LENGTH)) for _ in indices]
-    target = Domain(tuple(names), (const(LARGEST_LENGTH),) * len(names))
-    left = preimage(Domain(domain.coords, domain.extents), indices, target).domain
+    target = Nest(tuple(names), (const(LARGEST_LENGTH),) * len(names))
+    left = preimage(Nest(domain.coords, domain.extents), indices, target).domain
     return all(extent == ONE for extent in left.extents)
 
 
@@ -194,10 +194,10 @@ def _ordered(
             extents[symbol] = largest(extent, {other: left[other] for other in waiting})
             guards.append(ge(extent - atom(symbol)))
         waiting.remove(symbol)
-    domain, renamed = Domain(tuple(extents), tuple(extents.values()), ()).fresh()
+    domain, renamed = Nest(tuple(extents), tuple(extents.values()), ()).fresh()
     held = [substitute_cond(guard, renamed) for guard in guards]
     known = {symbol: substitute(value, renamed) for symbol, value in values.items()}
-    return Preimage(Domain(domain.coords, domain.extents, unproved(held, facts)), {**known, **renamed})
+    return Preimage(Nest(domain.coords, domain.extents, unproved(held, facts)), {**known, **renamed})
 
 
 def largest(extent: Poly, ranges: Values) -> Poly:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import cast
 
 from tolcost.algebra import ZERO, Poly, floordiv, mod, product_of
-from tolcost.gradient.equations import Indices
+from tolcost.gradient.equations import Subscripts
 
 
-def reshaped(at: Indices, new: tuple[Poly, ...], old: tuple[Poly, ...]) -> Indices:
+def reshaped(at: Subscripts, new: tuple[Poly, ...], old: tuple[Poly, ...]) -> Subscripts:
     """Return the index into ``old`` of the element at an index into ``new``, both in row-major order.
 
     Dimensions are taken in the smallest groups of equal volume, so that what a reshape keeps stays as it is.

@@ -21,17 +21,17 @@ from tolcost.diagnostics import NOWHERE, Span, refuse
 from tolcost.elementary import FUNCTIONS
 from tolcost.gradient.equations import (
     Apply,
-    Array,
-    Cast,
     Choice,
-    Domain,
-    Expr,
-    Indices,
+    Equation,
+    Expression,
+    InSpace,
     Loop,
-    Read,
+    Nest,
+    ReadAt,
     Reduction,
-    Scatter,
+    Scattered,
     Static,
+    Subscripts,
     all_of,
     is_static,
     reads,
@@ -46,12 +46,12 @@ from tolcost.gradient.simplify import is_zero, simplified
 from tolcost.spaces import join_spaces, kind_of
 
 
-class Contribution(Struct, frozen=True, eq=False):
+class AdjointTerm(Struct, frozen=True, eq=False):
     """What a read of an array adds to the array's adjoint, at each place of a domain."""
 
-    domain: Domain
-    at: Indices
-    value: Expr
+    domain: Nest
+    at: Subscripts
+    value: Expression
     span: Span
     is_selected: bool = False
     """Whether data may have decided that the value read does not matter."""
@@ -61,7 +61,7 @@ class Reversed(Struct, frozen=True, eq=False):
     """The cotangents of outputs, which are inputs of the derivative, and the gradients of inputs."""
 
     cotangents: tuple[Input, ...]
-    gradients: Mapping[str, tuple[Array | None, ...]]
+    gradients: Mapping[str, tuple[Equation | None, ...]]
 
 
 def is_real(space: str) -> bool:
@@ -86,7 +86,7 @@ def reverse(
                 space = family(array.space)
                 given = Input(called, (Part(array.domain.extents, space),))
                 inputs.append(given)
-                work.cotangents[array] = Array(called, space, array.domain, given=given)
+                work.cotangents[array] = Equation(called, space, array.domain, given=given)
     loops: set[Loop] = set()
     for array in reversed(flat.arrays):
         if array.loop is not None:
@@ -99,7 +99,7 @@ def reverse(
     return Reversed(tuple(inputs), gradients)
 
 
-def _active(arrays: Iterable[Array], leaves: set[Array]) -> set[Array]:
+def _active(arrays: Iterable[Equation], leaves: set[Equation]) -> set[Equation]:
     """Return the real arrays whose values depend on the wanted inputs."""
     active = set(leaves)
     size = 0
@@ -112,21 +112,21 @@ def _active(arrays: Iterable[Array], leaves: set[Array]) -> set[Array]:
     return active
 
 
-def _is_differentiable(array: Array) -> bool:
+def _is_differentiable(array: Equation) -> bool:
     if kind_of(array.space) == "C":
         return True  # refused where its adjoint is asked for
     return is_real(array.space)
 
 
 class _Reversing(Struct, eq=False):
-    active: set[Array]
+    active: set[Equation]
     named: dict[str, str]
-    cotangents: dict[Array, Array] = field(default_factory=dict)
-    contributions: dict[Array, list[Contribution]] = field(default_factory=dict)
-    adjoints: dict[Array, Array] = field(default_factory=dict)
-    signs: dict[Array, Expr] = field(default_factory=dict)
+    cotangents: dict[Equation, Equation] = field(default_factory=dict)
+    contributions: dict[Equation, list[AdjointTerm]] = field(default_factory=dict)
+    adjoints: dict[Equation, Equation] = field(default_factory=dict)
+    signs: dict[Equation, Expression] = field(default_factory=dict)
     """For an array that negates, what it negates."""
-    domain: Domain = field(default_factory=Domain)
+    domain: Nest = field(default_factory=Nest)
     space: str = "R"
     span: Span = NOWHERE
     hint: str = "t"
@@ -134,7 +134,7 @@ class _Reversing(Struct, eq=False):
     """The loop whose adjoints are being made, if any."""
     time: int = 0
 
-    def visit(self, array: Array) -> None:
+    def visit(self, array: Equation) -> None:
         """Sum the adjoint of an array, and pass it on to what the array is computed from."""
         adjoint = self.adjoint(array)
         if adjoint is None:
@@ -144,7 +144,7 @@ class _Reversing(Struct, eq=False):
         self.adjoints[array] = adjoint
         self.pass_on(array, adjoint)
 
-    def visit_loop(self, arrays: list[Array]) -> None:
+    def visit_loop(self, arrays: list[Equation]) -> None:
         """Sum the adjoints of the arrays of a loop, which need one another, and pass them on."""
         live = {array for array in arrays if array in self.contributions}
         pending = list(live)
@@ -158,7 +158,7 @@ class _Reversing(Struct, eq=False):
             if kind_of(array.space) == "C":
                 refuse(UNKNOWN, "complex numbers have no derivative yet", array.span)
             domain, _ = array.domain.fresh()
-            made = Array(f"d_{array.name}", family(array.space), domain, span=array.span)
+            made = Equation(f"d_{array.name}", family(array.space), domain, span=array.span)
             made.loop, made.time, made.is_state = self.loop, array.time, array.is_state
             self.adjoints[array] = made
         for array in reversed(arrays):
@@ -172,25 +172,27 @@ class _Reversing(Struct, eq=False):
                 adjoint.value = Static(ONE * 0, adjoint.space) if found is None else found
         self.loop = None
 
-    def pass_on(self, array: Array, adjoint: Array) -> None:
+    def pass_on(self, array: Equation, adjoint: Equation) -> None:
         """Pass the adjoint of an array on to what the array is computed from."""
         self.hint, self.time = f"d_{array.name}", array.time
-        if isinstance(array.value, Scatter):
+        if isinstance(array.value, Scattered):
             self.scattered(array.value, adjoint)
         elif array.value is not None:
             self.at(array.domain, array.span)
-            self.spread(array.value, Read(adjoint, array.domain.at), Read(array, array.domain.at), array)
+            self.spread(array.value, ReadAt(adjoint, array.domain.at), ReadAt(array, array.domain.at), array)
 
-    def at(self, domain: Domain, span: Span) -> None:
+    def at(self, domain: Nest, span: Span) -> None:
         """Make further numbers at the coordinates of a domain."""
         self.domain, self.span = domain, span
 
     # ---- what a definition passes on -----------------------------------------------------------
 
-    def spread(self, expr: Expr, dy: Expr, y: Expr, array: Array, selected: bool = False) -> None:
+    def spread(
+        self, expr: Expression, dy: Expression, y: Expression, array: Equation, selected: bool = False
+    ) -> None:
         """Pass an adjoint on to the reads in an expression."""
         match expr:
-            case Read():
+            case ReadAt():
                 self.contribute(expr, dy, selected)
             case Choice(condition=condition):
                 domain = self.domain
@@ -198,7 +200,7 @@ class _Reversing(Struct, eq=False):
                     self.domain = domain.where(holds_)
                     self.spread(side, dy, y, array, selected)
                 self.domain = domain
-            case Cast():
+            case InSpace():
                 if not expr.bits and is_real(expr.space) and is_real(expr.value.space):
                     self.spread(expr.value, _cast(dy, expr.value.space), y, array, selected)
             case Apply() if self.is_active(expr):
@@ -206,19 +208,19 @@ class _Reversing(Struct, eq=False):
             case Reduction() if self.is_active(expr):
                 self.reduced(expr, dy, y, array)
 
-    def is_active(self, expr: Expr | Scatter) -> bool:
+    def is_active(self, expr: Expression | Scattered) -> bool:
         """Whether an expression depends on the wanted inputs."""
-        return any(isinstance(part, Read) and part.array in self.active for part in walk(expr))
+        return any(isinstance(part, ReadAt) and part.array in self.active for part in walk(expr))
 
-    def contribute(self, read: Read, value: Expr, selected: bool) -> None:
+    def contribute(self, read: ReadAt, value: Expression, selected: bool) -> None:
         """Note what a read adds to the adjoint of the array."""
         if read.array in self.active and is_real(read.array.space):
-            one = Contribution(self.domain, read.at, value, read.span, selected)
+            one = AdjointTerm(self.domain, read.at, value, read.span, selected)
             self.contributions.setdefault(read.array, []).append(one)
         elif read.array in self.active:
             refuse(UNKNOWN, "complex numbers have no derivative yet", self.span)
 
-    def applied(self, expr: Apply, dy: Expr, y: Expr, array: Array) -> None:
+    def applied(self, expr: Apply, dy: Expression, y: Expression, array: Equation) -> None:
         """Pass an adjoint on to the arguments of a function, by its row."""
         self.space = expr.space
         if expr.function == "where":
@@ -242,7 +244,7 @@ class _Reversing(Struct, eq=False):
                 if not is_zero(found):
                     self.spread(args[n], found, y, array)
 
-    def reduced(self, expr: Reduction, dy: Expr, y: Expr, array: Array) -> None:
+    def reduced(self, expr: Reduction, dy: Expression, y: Expression, array: Equation) -> None:
         """Pass an adjoint on to the terms and the start of a reduction."""
         outer = self.domain
         inner = replace(
@@ -265,7 +267,7 @@ class _Reversing(Struct, eq=False):
         if self.is_active(expr.start):
             self.spread(expr.start, self.where_equal(expr.start, y, share), y, array, True)
 
-    def shared(self, expr: Reduction, dy: Expr, y: Expr) -> Expr:
+    def shared(self, expr: Reduction, dy: Expression, y: Expression) -> Expression:
         """Return what each of the largest numbers gets: all of them the same."""
         steps, renamed = expr.domain.fresh()
         body = restated(expr.body, renamed)
@@ -273,46 +275,48 @@ class _Reversing(Struct, eq=False):
         self.domain = replace(outer.over(steps.coords, steps.extents), guards=(*outer.guards, *steps.guards))
         one = self.where_equal(body, y, self.literal(1))
         self.domain = outer
-        start: Expr = self.zero()
+        start: Expression = self.zero()
         if not is_static(expr.start):
             start = self.where_equal(expr.start, y, self.literal(1))
         count = self.make(Reduction("add", steps, start, one, expr.within, expr.space, expr.span), "ties")
         return self.apply("div", (dy, count))
 
-    def where_equal(self, value: Expr, y: Expr, then: Expr) -> Expr:
+    def where_equal(self, value: Expression, y: Expression, then: Expression) -> Expression:
         """Return a number where a value is the result, and 0 elsewhere."""
         return self.apply("where", (self.apply("eq", (value, y)), then, self.zero()))
 
-    def scattered(self, value: Scatter, adjoint: Array) -> None:
+    def scattered(self, value: Scattered, adjoint: Equation) -> None:
         """Pass an adjoint on from an array that numbers were added to."""
         self.at(adjoint.domain, value.span)
         whole = adjoint.domain.at
         if value.start is not None:
             own = value.start
-            self.contribute(replace(own, at=whole), Read(adjoint, whole), False)
+            self.contribute(replace(own, at=whole), ReadAt(adjoint, whole), False)
         self.at(value.domain, value.span)
-        self.spread(value.body, Read(adjoint, value.at), Read(adjoint, value.at), adjoint)
+        self.spread(value.body, ReadAt(adjoint, value.at), ReadAt(adjoint, value.at), adjoint)
 
     # ---- making numbers ------------------------------------------------------------------------
 
-    def literal(self, value: int | Fraction | float) -> Expr:
+    def literal(self, value: int | Fraction | float) -> Expression:
         """Return a static number in the space at hand."""
         held: Constant = ONE * value if isinstance(value, int) else value
         return Static(held, self.space)
 
-    def zero(self) -> Expr:
+    def zero(self) -> Expression:
         return self.literal(0)
 
-    def make(self, value: Expr, name: str | None = None) -> Read:
+    def make(self, value: Expression, name: str | None = None) -> ReadAt:
         """Return a new array at the domain at hand, read there."""
         array = self.array(name or self.hint, value.space, self.domain, value, self.span)
-        return Read(array, self.domain.at)
+        return ReadAt(array, self.domain.at)
 
-    def array(self, name: str, space: str, domain: Domain, value: Expr | Scatter, span: Span) -> Array:
+    def array(
+        self, name: str, space: str, domain: Nest, value: Expression | Scattered, span: Span
+    ) -> Equation:
         """Return a new array, of the loop at hand if there is one."""
-        return Array(name, space, domain, value, span=span, loop=self.loop, time=self.time)
+        return Equation(name, space, domain, value, span=span, loop=self.loop, time=self.time)
 
-    def apply(self, function: str, args: tuple[Expr, ...]) -> Expr:
+    def apply(self, function: str, args: tuple[Expression, ...]) -> Expression:
         """Apply a function, and leave out what does nothing: a sum with 0, a product with 1 or 0."""
         simple = simplified(function, args)
         if simple is not None:
@@ -337,13 +341,13 @@ class _Reversing(Struct, eq=False):
             self.signs[made.array] = args[0]
         return made
 
-    def negated(self, expr: Expr) -> Expr | None:
+    def negated(self, expr: Expression) -> Expression | None:
         """Return what an expression is the negation of, if it is one."""
-        return self.signs.get(expr.array) if isinstance(expr, Read) else None
+        return self.signs.get(expr.array) if isinstance(expr, ReadAt) else None
 
     # ---- sums of contributions -----------------------------------------------------------------
 
-    def adjoint(self, array: Array) -> Array | None:
+    def adjoint(self, array: Equation) -> Equation | None:
         """Return the adjoint of an array, the sum of all contributions; None if it is 0."""
         given = self.cotangents.get(array)
         if array not in self.contributions:
@@ -352,17 +356,17 @@ class _Reversing(Struct, eq=False):
         domain, _ = array.domain.fresh()
         value = self.total(array, domain, name)
         assert value is not None
-        if isinstance(value, Read) and value.at == domain.at and value.array.domain is domain:
+        if isinstance(value, ReadAt) and value.at == domain.at and value.array.domain is domain:
             return value.array
-        return Array(name, family(array.space), domain, value, span=array.span)
+        return Equation(name, family(array.space), domain, value, span=array.span)
 
-    def total(self, array: Array, domain: Domain, name: str) -> Expr | None:
+    def total(self, array: Equation, domain: Nest, name: str) -> Expression | None:
         """Return the sum of all contributions to the adjoint of an array, at the places of a domain."""
         found = self.contributions.pop(array, [])
         given = self.cotangents.get(array)
         total = _Total(self, array, domain, name)
         if given is not None:
-            total.term(Read(given, domain.at), (), False)
+            total.term(ReadAt(given, domain.at), (), False)
         turned = [(one, total.turned(one)) for one in found if not _decided_by_data(one)]
         for one, term in sorted(turned, key=lambda pair: pair[1].rank):
             total.add(term, one)
@@ -372,15 +376,15 @@ class _Reversing(Struct, eq=False):
         return total.sofar
 
 
-def _decided_by_data(one: Contribution) -> bool:
+def _decided_by_data(one: AdjointTerm) -> bool:
     return not all(isinstance(index, Poly) for index in one.at)
 
 
 class _Term(Struct, frozen=True, eq=False):
     """A contribution turned around: a sum over what is left of its domain, wherever the guards hold."""
 
-    domain: Domain
-    value: Expr
+    domain: Nest
+    value: Expression
     is_negative: bool
 
     @property
@@ -393,10 +397,10 @@ class _Total(Struct, eq=False):
     """A sum under construction: the numbers so far, as an array over the domain of the adjoint."""
 
     work: _Reversing
-    array: Array
-    domain: Domain
+    array: Equation
+    domain: Nest
     name: str
-    sofar: Expr | None = None
+    sofar: Expression | None = None
     only: tuple[Cond, ...] = ()
     """The conditions without which the sum so far is 0."""
 
@@ -405,7 +409,7 @@ class _Total(Struct, eq=False):
         """The space of the sum."""
         return family(self.array.space)
 
-    def turned(self, one: Contribution) -> _Term:
+    def turned(self, one: AdjointTerm) -> _Term:
         """Turn a contribution around."""
         value, negative = one.value, False
         inside = self.work.negated(value)
@@ -415,7 +419,7 @@ class _Total(Struct, eq=False):
         once = _marked(value, one.domain.at)
         return _Term(found.domain, _cast(restated(once, found.values), self.space), negative)
 
-    def add(self, term: _Term, one: Contribution) -> None:
+    def add(self, term: _Term, one: AdjointTerm) -> None:
         """Add a term."""
         if not term.domain.coords:
             self.term(term.value, term.domain.guards, term.is_negative)
@@ -431,7 +435,7 @@ class _Total(Struct, eq=False):
         else:
             self.sofar, self.only = value, ()
 
-    def term(self, value: Expr, guards: tuple[Cond, ...], is_negative: bool) -> None:
+    def term(self, value: Expression, guards: tuple[Cond, ...], is_negative: bool) -> None:
         """Add a number, where the guards hold."""
         space = self.space
         condition = all_of(guards)
@@ -449,14 +453,14 @@ class _Total(Struct, eq=False):
         function = "sub" if is_negative else "add"
         if guards:
             before = self.read()
-            again = Read(before.array, before.at)
+            again = ReadAt(before.array, before.at)
             more = Apply(function, (before, value), space, space, "data", self.array.span)
             self.sofar = Choice(condition, more, again)
         else:
             self.sofar = Apply(function, (self.sofar, value), space, space, "data", self.array.span)
         self.only = ()
 
-    def scatter(self, one: Contribution) -> None:
+    def scatter(self, one: AdjointTerm) -> None:
         """Add numbers at places that data decides, one after the other."""
         start = None if self.sofar is None else self.read()
         at = one.at
@@ -464,29 +468,29 @@ class _Total(Struct, eq=False):
             ends = zip(at, self.domain.extents, strict=True)
             at = tuple([i if isinstance(i, Poly) else _kept_inside(i, extent) for i, extent in ends])
         value = _cast(one.value, self.space)
-        scatter = Scatter(one.domain, start, at, value, self.space, one.span)
+        scatter = Scattered(one.domain, start, at, value, self.space, one.span)
         if self.work.loop is not None:
             message = "a loop that carries a state and reads where data decides has no derivative yet"
             refuse(UNKNOWN, message, one.span)
-        array = Array(self.name, self.space, self.domain, scatter, span=self.array.span)
-        self.sofar, self.only = Read(array, self.domain.at), ()
+        array = Equation(self.name, self.space, self.domain, scatter, span=self.array.span)
+        self.sofar, self.only = ReadAt(array, self.domain.at), ()
 
-    def read(self) -> Read:
+    def read(self) -> ReadAt:
         """Return the sum so far as a read of an array."""
         assert self.sofar is not None
         return self.kept(self.sofar, self.name)
 
-    def kept(self, value: Expr, name: str) -> Read:
+    def kept(self, value: Expression, name: str) -> ReadAt:
         """Return a value as a read of an array over the domain of the adjoint."""
-        if isinstance(value, Read) and value.at == self.domain.at:
+        if isinstance(value, ReadAt) and value.at == self.domain.at:
             return value
         array = self.work.array(name, self.space, self.domain, value, self.array.span)
-        return Read(array, self.domain.at)
+        return ReadAt(array, self.domain.at)
 
 
-def _marked(expr: Expr, at: Indices) -> Expr:
+def _marked(expr: Expression, at: Subscripts) -> Expression:
     """Mark the reads at each place of a domain: turned around, each place is met once at most."""
-    if isinstance(expr, Read) and expr.at == at:
+    if isinstance(expr, ReadAt) and expr.at == at:
         return replace(expr, is_once=True)
     return rebuilt(expr, lambda part: _marked(part, at), {})
 
@@ -497,19 +501,19 @@ def _either(one: tuple[Cond, ...], other: tuple[Cond, ...]) -> Cond:
     return disj(all_of(one), all_of(other))
 
 
-def _kept_inside(index: Expr, extent: Poly) -> Expr:
+def _kept_inside(index: Expression, extent: Poly) -> Expression:
     """Return an index that is inside of a dimension, whatever it was."""
     space = index.space
 
-    def applied(function: str, left: Expr, right: Poly) -> Expr:
+    def applied(function: str, left: Expression, right: Poly) -> Expression:
         return Apply(function, (left, Static(right, space)), space, space, "index")
 
     return applied("max", applied("min", index, extent), ONE)
 
 
-def _cast(value: Expr, space: str) -> Expr:
+def _cast(value: Expression, space: str) -> Expression:
     if value.space == space:
         return value
     if isinstance(value, Static):
         return replace(value, space=space)
-    return Cast(value, space, span=NOWHERE)
+    return InSpace(value, space, span=NOWHERE)

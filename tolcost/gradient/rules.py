@@ -15,14 +15,14 @@ from msgspec import Struct, field
 
 from tolcost.diagnostics import InternalError
 from tolcost.elementary import INFIX
-from tolcost.gradient.equations import Expr
+from tolcost.gradient.equations import Expression
 from tolcost.syntax import parse, read_source, tree
 
 TABLE = Path(__file__).parents[1] / "derivatives.tol"
 
-Applied = Callable[[str, tuple[Expr, ...]], Expr]
+Applies = Callable[[str, tuple[Expression, ...]], Expression]
 """Applies an elementary function."""
-Literal = Callable[[int | Fraction | float], Expr]
+MakesNumber = Callable[[int | Fraction | float], Expression]
 """Makes a static number."""
 
 
@@ -48,13 +48,13 @@ class Adjoints(Struct, eq=False):
     """The adjoints of the arguments of one application, each made when it is asked for."""
 
     row: tree.Define
-    args: tuple[Expr, ...]
-    apply: Applied
-    literal: Literal
-    names: dict[str, Expr] = field(default_factory=dict)
+    args: tuple[Expression, ...]
+    apply: Applies
+    literal: MakesNumber
+    names: dict[str, Expression] = field(default_factory=dict)
     lazy: dict[str, tree.Expr] = field(default_factory=dict)
 
-    def of_argument(self, n: int) -> Expr:
+    def of_argument(self, n: int) -> Expression:
         """Return the adjoint of an argument."""
         self.names.update(zip(self.row.params or (), self.args, strict=True))
         value = self.row.value
@@ -65,7 +65,7 @@ class Adjoints(Struct, eq=False):
             value = value.result
         return self.value(value.items[n] if isinstance(value, tree.Tuple) else value)
 
-    def value(self, expr: tree.Expr) -> Expr:
+    def value(self, expr: tree.Expr) -> Expression:
         """Translate an expression."""
         match expr:
             case tree.Name(name=name):

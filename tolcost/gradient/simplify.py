@@ -9,10 +9,10 @@ from fractions import Fraction
 from typing import cast
 
 from tolcost.algebra import ONE, Poly
-from tolcost.gradient.equations import Expr, Static
+from tolcost.gradient.equations import Expression, Static
 
 
-def _fixed(expr: Expr) -> Fraction | float | Poly | None:
+def _fixed(expr: Expression) -> Fraction | float | Poly | None:
     """Return a static number as one to compute with, or a form in lengths; None for anything else."""
     value = expr.value if isinstance(expr, Static) else None
     if isinstance(value, Poly):
@@ -20,18 +20,18 @@ def _fixed(expr: Expr) -> Fraction | float | Poly | None:
     return value if isinstance(value, (Fraction, float)) else None
 
 
-def is_zero(expr: Expr) -> bool:
+def is_zero(expr: Expression) -> bool:
     """Whether an expression is the number 0."""
     value = _fixed(expr)
     return isinstance(value, (Fraction, float)) and value == 0
 
 
-def _is_one(expr: Expr) -> bool:
+def _is_one(expr: Expression) -> bool:
     value = _fixed(expr)
     return isinstance(value, (Fraction, float)) and value == 1
 
 
-def simplified(function: str, args: tuple[Expr, ...]) -> Expr | None:
+def simplified(function: str, args: tuple[Expression, ...]) -> Expression | None:
     """Return a simpler expression for an application, if there is one."""
     first, last = args[0], args[-1]
     match function:
@@ -56,7 +56,7 @@ def simplified(function: str, args: tuple[Expr, ...]) -> Expr | None:
     return _computed(function, args)
 
 
-def _computed(function: str, args: tuple[Expr, ...]) -> Expr | None:
+def _computed(function: str, args: tuple[Expression, ...]) -> Expression | None:
     """Return the value of a function of static numbers."""
     values = [_fixed(arg) for arg in args]
     if any(value is None for value in values) or not (isinstance(args[0], Static)):
@@ -84,7 +84,7 @@ def _computed(function: str, args: tuple[Expr, ...]) -> Expr | None:
             return None
 
 
-def _number(a: Poly | Fraction, b: Poly | Fraction, sign: int, space: str) -> Expr | None:
+def _number(a: Poly | Fraction, b: Poly | Fraction, sign: int, space: str) -> Expression | None:
     if isinstance(a, Fraction) and isinstance(b, Fraction):
         return _of(a + sign * b, space)
     sides = [p if isinstance(p, Poly) else ONE * int(p) if p.denominator == 1 else None for p in (a, b)]

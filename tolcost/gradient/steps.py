@@ -17,7 +17,7 @@ from tolcost.atoms.kit import Bindings, inner_nodes, is_ref, static_condition
 from tolcost.atoms.nodes import Node, Var
 
 
-class Step(Struct, frozen=True, eq=False):
+class FoldStep(Struct, frozen=True, eq=False):
     """A step that combines the accumulator with a term: ``f(a, term)``, where ``guards`` hold."""
 
     function: str
@@ -29,7 +29,7 @@ class Step(Struct, frozen=True, eq=False):
     build: ir.Build | None = None
 
 
-class PutStep(Step, frozen=True, eq=False):
+class PutStep(FoldStep, frozen=True, eq=False):
     """A step that adds a term to one element of the accumulator."""
 
     at: tuple[Poly | Node, ...] = ()
@@ -39,7 +39,7 @@ _COMBINING = {"add": 2, "sub": 1, "max": 2, "min": 2, "and": 2, "or": 2, "xor": 
 """Functions that a step may combine by, and how many of their arguments may be the accumulator."""
 
 
-def steps_of(node: ir.Fold) -> list[Step] | None:
+def steps_of(node: ir.Fold) -> list[FoldStep] | None:
     """Return the steps of a fold, one for each component; None if it is no reduction."""
     bound = dict(node.body.bindings)
     count = len(node.type)
@@ -69,7 +69,7 @@ class _Reading(Struct, eq=False):
     bound: dict[Var, Node]
     build: ir.Build | None = None
 
-    def step(self, item: Node, guards: tuple[Cond, ...], bindings: Bindings) -> Step | None:
+    def step(self, item: Node, guards: tuple[Cond, ...], bindings: Bindings) -> FoldStep | None:
         """Return the step that a node takes, under guards; ``bindings`` are those of blocks around it."""
         item = _named(item, self.bound)
         match item:
@@ -85,7 +85,7 @@ class _Reading(Struct, eq=False):
                 return self.added(item, guards, bindings)
         return None
 
-    def combined(self, item: ir.Lambda, guards: tuple[Cond, ...], bindings: Bindings) -> Step | None:
+    def combined(self, item: ir.Lambda, guards: tuple[Cond, ...], bindings: Bindings) -> FoldStep | None:
         carried = [self.is_element(arg) for arg in item.args[: _COMBINING[item.function]]]
         if sum(carried) != 1:
             return None
@@ -93,11 +93,11 @@ class _Reading(Struct, eq=False):
         if self.mentions((term,)):
             return None
         space = item.type[0].space
-        return Step(item.function, term, item.space, space, guards, self.harmless(bindings), self.build)
+        return FoldStep(item.function, term, item.space, space, guards, self.harmless(bindings), self.build)
 
     def selected(
         self, item: ir.Select, condition: Cond, guards: tuple[Cond, ...], bindings: Bindings
-    ) -> Step | None:
+    ) -> FoldStep | None:
         for side, kept, holds_ in (
             (item.then, item.other, condition),
             (item.other, item.then, negate(condition)),
@@ -107,7 +107,7 @@ class _Reading(Struct, eq=False):
                 return self.step(side.result, (*guards, holds_), (*bindings, *side.bindings))
         return None
 
-    def added(self, item: ir.Put, guards: tuple[Cond, ...], bindings: Bindings) -> Step | None:
+    def added(self, item: ir.Put, guards: tuple[Cond, ...], bindings: Bindings) -> FoldStep | None:
         value = _named(item.value, self.bound)
         if not (isinstance(value, ir.Lambda) and value.function == "add" and value.charge == "data"):
             return None

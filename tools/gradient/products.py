@@ -22,7 +22,7 @@ from tolcost.diagnostics import Source
 from tolcost.elaborate.inputs import arguments
 from tolcost.execute import run_reference, run_vectorised
 from tolcost.execute.inputs import lengths_by_name, value_of
-from tolcost.gradient import Wanted, derivative
+from tolcost.gradient import GradientRequest, derivative
 from tolcost.pipeline import lower, read_program
 from tolcost.platform import with_deep_stack
 from tolcost.spaces import SPACES, kind_of
@@ -45,7 +45,7 @@ def again(text: str) -> Program:
     return lower(parsed, arguments(parsed.program, {}, {})).program
 
 
-def derived(program: Program, wanted: Wanted | None = None) -> tuple[Program, str]:
+def derived(program: Program, wanted: GradientRequest | None = None) -> tuple[Program, str]:
     """Return the derivative of a program as it is after printing and reading, with its text."""
     made = with_deep_stack(lambda: derivative(program, wanted))
     text = with_deep_stack(lambda: tolang(made))
@@ -57,7 +57,7 @@ def check(
     arrays: Arrays,
     dims: Mapping[str, int] | None = None,
     seed: int = 0,
-    wanted: Wanted | None = None,
+    wanted: GradientRequest | None = None,
     directions: int = 2,
     made: tuple[Program, str] | None = None,
 ) -> Outcome:
