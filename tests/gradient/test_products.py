@@ -201,6 +201,20 @@ def test_a_read_outside_under_a_choice(tmp_path: Path) -> None:
     assert check(program, arrays).problem is None
 
 
+@pytest.mark.parametrize(
+    "step", ["put(t, [k[i] % n + 1], u[i] * u[i])", "put(t, [k[i] % n + 1], t[k[i] % n + 1] + u[i] * u[i])"]
+)
+def test_places_that_data_decides(tmp_path: Path, step: str) -> None:
+    text = f"tol x: R [n]\ntol u: R [m]\ntol k: Z [m]\ny := reduce(tol[m], (t, z) => {step}, map(x, sqr(*)), [i])\n"
+    program = written(tmp_path, text)
+    arrays = {
+        "x": (np.array([0.5, 0.7, 0.9]),),
+        "u": (np.array([1.5, 0.4, 0.8, 2.0]),),
+        "k": (np.array([4, 1, 0, 1]),),
+    }
+    assert check(program, arrays).problem is None
+
+
 def test_names_do_not_matter(tmp_path: Path) -> None:
     text = (SPECS / "onnx" / "Softmax.tol").read_text()
     other = tmp_path / "Other.tol"

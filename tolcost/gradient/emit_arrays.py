@@ -119,7 +119,7 @@ class Emitting(Struct, eq=False):
         return ir.Convert(node, numeric_type(space))
 
     def scatter(self, array: Equation, value: Scattered) -> Node:
-        """Return a Fold that adds numbers to members of an array, one after the other."""
+        """Return a Fold that puts numbers into an array, one after the other."""
         type_ = (Part(array.domain.extents, array.space),)
         kind = numeric_type(array.space)
         if value.start is None:
@@ -141,11 +141,15 @@ class Emitting(Struct, eq=False):
             var = Var("at", node.type)
             inner.append((var, node))
             at.append(ir.Ref(var, node.type))
-        carried = ir.Ref(accumulator, type_)
-        old = ir.Member(carried, tuple(at), kind, value.span)
+        carried: Node = ir.Ref(accumulator, type_) if domain.coords else start
         term = self.node(restated(value.body, values), inner)
-        summed = ir.Lambda("add", (old, term), value.within, kind, "data", value.span)
-        put: Node = ir.Put(carried, tuple(at), self.kept(summed, array.space), type_, value.span)
+        if value.adds:
+            old = ir.Member(carried, tuple(at), kind, value.span)
+            term = ir.Lambda("add", (old, term), value.within, kind, "data", value.span)
+        put: Node = ir.Put(carried, tuple(at), self.kept(term, array.space), type_, value.span)
+        if not domain.coords:
+            self.bindings += inner
+            return put
         block = Block(tuple(inner), put)
         condition = all_of(unproved(domain.guards))
         if condition is not TRUE:

@@ -210,7 +210,10 @@ class LetName(Struct, frozen=True, eq=False):
 
 
 class Scattered(Struct, frozen=True, eq=False):
-    """A whole array: ``start``, to which the numbers of a domain are added, each at a place of its own."""
+    """A whole array: ``start``, with the numbers of a domain put at places, one after the other.
+
+    Each is added to what is there, or takes its place.
+    """
 
     domain: Nest
     start: ReadAt | None
@@ -218,6 +221,7 @@ class Scattered(Struct, frozen=True, eq=False):
     body: Expression
     within: str
     span: Span = NOWHERE
+    adds: bool = True
 
 
 Expression: TypeAlias = Static | ReadAt | Apply | Choice | InSpace | Reduction | Let | LetName

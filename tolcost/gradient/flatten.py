@@ -256,9 +256,14 @@ class _Flattening(Struct, eq=False):
         return tuple(map(_whole, self.source(node, self.hint or "table")))
 
     def put(self, node: ir.Put, operands: Sequence[Views], around: Nest) -> Views:
-        if not all(isinstance(index, Poly) for index in node.at):
-            refuse(UNKNOWN, "a `put` at a place that data decides has no derivative yet", node.span)
-        tol, value = operands[0], operands[-1]
+        tol, *computed, value = operands
+        if computed:
+            if around.coords:
+                message = "a `put` at a place that data decides has no derivative yet inside a map or a loop"
+                refuse(UNKNOWN, message, node.span)
+            places, once = self.index(node.at, computed), Nest()
+            pairs = zip(tol, value, strict=True)
+            return tuple([self.written(t, once, places, v, node.span, False, t.space) for t, v in pairs])
         at = cast("tuple[Poly, ...]", node.at)
 
         def replaced(old: ElementView, new: ElementView) -> ElementView:
@@ -395,18 +400,33 @@ class _Flattening(Struct, eq=False):
         return _inside(_number(ReadAt(array, outer.at), space, around), own, start.shape, around)
 
     def scattered(self, node: ir.Fold, step: PutStep, start: ElementView, around: Nest) -> ElementView:
-        """Return an array to which a step adds at places."""
+        """Return an array into which a step puts terms at places."""
         if around.coords:
             refuse(UNKNOWN, "a loop that puts into a ToL has no derivative yet inside a map", node.span)
         inner = replace(around.over(node.coords, node.extents), guards=(*around.guards, *step.guards))
         self.block(step.bindings, (), inner)
         values = self.block((), (*[i for i in step.at if not isinstance(i, Poly)], step.term), inner)
         at = self.index(step.at, values[:-1])
-        first = self.lay_out(start, "start")
-        whole = _range_over(start.shape)
         steps = Nest(node.coords, node.extents, step.guards)
-        value = Scattered(steps, ReadAt(first, whole.at), at, self.number(values[-1]), step.within, node.span)
-        return _whole(self.array(self.hint or "t", whole, value, start.space, node.span))
+        return self.written(start, steps, at, values[-1][0], node.span, step.function == "add", step.within)
+
+    def written(
+        self,
+        start: ElementView,
+        steps: Nest,
+        at: Subscripts,
+        term: ElementView,
+        span: Span,
+        adds: bool,
+        within: str,
+    ) -> ElementView:
+        """Return an array with the members of a term put at places; trailing dimensions may be omitted."""
+        first = self.lay_out(start, "start")
+        whole, rest = _range_over(start.shape), _range_over(term.shape)
+        steps = steps.over(rest.coords, rest.extents)
+        read, there = ReadAt(first, whole.at), (*at, *rest.at)
+        value = Scattered(steps, read, there, term.element(rest.at), within, span, adds)
+        return _whole(self.array(self.hint or "t", whole, value, start.space, span))
 
 
 _UNNAMED = frozenset(("", "t"))

@@ -41,6 +41,7 @@ from tolcost.gradient.equations import (
 )
 from tolcost.gradient.flatten import UNKNOWN, Flat, family
 from tolcost.gradient.inversion import preimage
+from tolcost.gradient.places import linear
 from tolcost.gradient.rules import Adjoints, row_of
 from tolcost.gradient.simplify import is_zero, simplified
 from tolcost.spaces import join_spaces, kind_of
@@ -286,14 +287,34 @@ class _Reversing(Struct, eq=False):
         return self.apply("where", (self.apply("eq", (value, y)), then, self.zero()))
 
     def scattered(self, value: Scattered, adjoint: Equation) -> None:
-        """Pass an adjoint on from an array that numbers were added to."""
+        """Pass an adjoint on from an array into which numbers were put."""
         self.at(adjoint.domain, value.span)
+        self.space = adjoint.space
         whole = adjoint.domain.at
-        if value.start is not None:
-            own = value.start
-            self.contribute(replace(own, at=whole), ReadAt(adjoint, whole), False)
+        kept = ReadAt(adjoint, whole)
+        if value.start is not None and value.start.array in self.active:
+            if not value.adds:  # what was replaced gets nothing
+                zeros = Scattered(value.domain, kept, value.at, self.zero(), adjoint.space, value.span, False)
+                kept = self.make(zeros)
+            self.contribute(replace(value.start, at=whole), kept, False)
+        here = ReadAt(adjoint, value.at)
+        dy: Expression = here
+        if not value.adds and value.domain.coords and self.is_active(value.body):
+            dy = self.where_last(value, adjoint, here)
         self.at(value.domain, value.span)
-        self.spread(value.body, ReadAt(adjoint, value.at), ReadAt(adjoint, value.at), adjoint)
+        self.spread(value.body, dy, here, adjoint)
+
+    def where_last(self, value: Scattered, adjoint: Equation, here: ReadAt) -> Expression:
+        """Return an adjoint for numbers that took a place in turn: only the last one is still there."""
+        domain = value.domain
+        if any(not extent.free.isdisjoint(domain.coords) for extent in domain.extents):
+            refuse(UNKNOWN, "`put` over a range that is no box has no derivative yet", value.span)
+        number = Static(linear(domain.at, domain.extents) + 1, "Z")
+        turns = Scattered(domain, None, value.at, number, "Z", value.span, False)
+        last = Equation("last", "Z", adjoint.domain.fresh()[0], turns, span=value.span)
+        self.at(domain, value.span)
+        self.space = adjoint.space
+        return self.apply("where", (self.apply("eq", (ReadAt(last, value.at), number)), here, self.zero()))
 
     # ---- making numbers ------------------------------------------------------------------------
 
@@ -305,9 +326,10 @@ class _Reversing(Struct, eq=False):
     def zero(self) -> Expression:
         return self.literal(0)
 
-    def make(self, value: Expression, name: str | None = None) -> ReadAt:
+    def make(self, value: Expression | Scattered, name: str | None = None) -> ReadAt:
         """Return a new array at the domain at hand, read there."""
-        array = self.array(name or self.hint, value.space, self.domain, value, self.span)
+        space = value.within if isinstance(value, Scattered) else value.space
+        array = self.array(name or self.hint, space, self.domain, value, self.span)
         return ReadAt(array, self.domain.at)
 
     def array(

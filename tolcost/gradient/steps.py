@@ -30,7 +30,7 @@ class FoldStep(Struct, frozen=True, eq=False):
 
 
 class PutStep(FoldStep, frozen=True, eq=False):
-    """A step that adds a term to one element of the accumulator."""
+    """A step that puts a term at a place of the accumulator: adds it there, or replaces what is there."""
 
     at: tuple[Poly | Node, ...] = ()
 
@@ -108,6 +108,11 @@ class _Reading(Struct, eq=False):
         return None
 
     def added(self, item: ir.Put, guards: tuple[Cond, ...], bindings: Bindings) -> FoldStep | None:
+        nodes = [index for index in item.at if not isinstance(index, Poly)]
+        if nodes and not self.mentions((item.value, *nodes)):
+            space = item.type[self.component - 1].space
+            held = self.harmless(bindings)
+            return PutStep("put", item.value, space, space, guards, held, None, item.at)
         value = _named(item.value, self.bound)
         if not (isinstance(value, ir.Lambda) and value.function == "add" and value.charge == "data"):
             return None
@@ -118,7 +123,6 @@ class _Reading(Struct, eq=False):
                 and self.is_carried(member.tol)
                 and self.same(member.at, item.at)
             ):
-                nodes = [index for index in item.at if not isinstance(index, Poly)]
                 if self.mentions((term, *nodes)):
                     return None
                 space = value.type[0].space

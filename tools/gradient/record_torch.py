@@ -2,7 +2,7 @@
 
     python tools/gradient/record_torch.py tests/gradient/torch.json
 
-Needs torch and numpy, and nothing of tolcost. Inputs are small, with ties where there is a convention to hold to.
+Needs torch and numpy, and nothing of tolcost. Inputs are small, with ties where there is a convention.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-import torch.nn.functional as F
+from torch.nn import functional as F  # noqa: N812
 
 RNG = np.random.default_rng(3)
 
@@ -97,7 +97,13 @@ def record(case: Case) -> dict[str, object]:
     found = torch.autograd.grad(result, [tensors[key] for key in real], torch.tensor(adjoint))
     gradients = {key: g.numpy().round(12).tolist() for key, g in zip(real, found, strict=True)}
     shown = {key: value.tolist() for key, value in inputs.items()}
-    return {"operator": name, "attrs": attrs, "inputs": shown, "adjoint": adjoint.tolist(), "gradients": gradients}
+    return {
+        "operator": name,
+        "attrs": attrs,
+        "inputs": shown,
+        "adjoint": adjoint.tolist(),
+        "gradients": gradients,
+    }
 
 
 if __name__ == "__main__":
