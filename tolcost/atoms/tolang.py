@@ -7,6 +7,7 @@ data ends.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from fractions import Fraction
 from math import isinf, isnan
@@ -152,7 +153,7 @@ class _Writer(Struct):
 
     def fresh(self, wanted: str) -> str:
         """Return a name that is not taken, and take it."""
-        base = "".join(c if c.isalnum() or c == "_" else "_" for c in wanted)
+        base = re.sub(r"\W+", "_", wanted)
         if not base.strip("_0123456789"):
             base = "t"
         if base[0].isdigit() or base[0] == "_":
