@@ -40,6 +40,7 @@ from tolcost.gradient.equations import (
     walk,
 )
 from tolcost.gradient.flatten import UNKNOWN, Flat, family
+from tolcost.gradient.inside import keep_inside
 from tolcost.gradient.inversion import preimage
 from tolcost.gradient.places import linear
 from tolcost.gradient.rules import Adjoints, row_of
@@ -54,8 +55,6 @@ class AdjointTerm(Struct, frozen=True, eq=False):
     at: Subscripts
     value: Expression
     span: Span
-    is_selected: bool = False
-    """Whether data may have decided that the value read does not matter."""
 
 
 class Reversed(Struct, frozen=True, eq=False):
@@ -78,6 +77,7 @@ def reverse(
     ``of`` has the names of the cotangents by output, one for each component, and ``named`` the names of
     gradients.
     """
+    keep_inside(flat.arrays)
     leaves = {array for name in wanted for array in flat.inputs[name] if is_real(array.space)}
     work = _Reversing(_active(flat.arrays, leaves), dict(named))
     inputs = []
@@ -188,22 +188,20 @@ class _Reversing(Struct, eq=False):
 
     # ---- what a definition passes on -----------------------------------------------------------
 
-    def spread(
-        self, expr: Expression, dy: Expression, y: Expression, array: Equation, selected: bool = False
-    ) -> None:
+    def spread(self, expr: Expression, dy: Expression, y: Expression, array: Equation) -> None:
         """Pass an adjoint on to the reads in an expression."""
         match expr:
             case ReadAt():
-                self.contribute(expr, dy, selected)
+                self.contribute(expr, dy)
             case Choice(condition=condition):
                 domain = self.domain
                 for side, holds_ in ((expr.then, condition), (expr.other, negate(condition))):
                     self.domain = domain.where(holds_)
-                    self.spread(side, dy, y, array, selected)
+                    self.spread(side, dy, y, array)
                 self.domain = domain
             case InSpace():
                 if not expr.bits and is_real(expr.space) and is_real(expr.value.space):
-                    self.spread(expr.value, _cast(dy, expr.value.space), y, array, selected)
+                    self.spread(expr.value, _cast(dy, expr.value.space), y, array)
             case Apply() if self.is_active(expr):
                 self.applied(expr, dy, y, array)
             case Reduction() if self.is_active(expr):
@@ -213,10 +211,10 @@ class _Reversing(Struct, eq=False):
         """Whether an expression depends on the wanted inputs."""
         return any(isinstance(part, ReadAt) and part.array in self.active for part in walk(expr))
 
-    def contribute(self, read: ReadAt, value: Expression, selected: bool) -> None:
+    def contribute(self, read: ReadAt, value: Expression) -> None:
         """Note what a read adds to the adjoint of the array."""
         if read.array in self.active and is_real(read.array.space):
-            one = AdjointTerm(self.domain, read.at, value, read.span, selected)
+            one = AdjointTerm(self.domain, read.at, value, read.span)
             self.contributions.setdefault(read.array, []).append(one)
         elif read.array in self.active:
             refuse(UNKNOWN, "complex numbers have no derivative yet", self.span)
@@ -228,7 +226,7 @@ class _Reversing(Struct, eq=False):
             condition, then, other = expr.args
             for side, values in ((then, (dy, self.zero())), (other, (self.zero(), dy))):
                 if self.is_active(side):
-                    self.spread(side, self.apply("where", (condition, *values)), y, array, True)
+                    self.spread(side, self.apply("where", (condition, *values)), y, array)
             return
         args = expr.args
         order = list(range(len(args)))
@@ -263,10 +261,10 @@ class _Reversing(Struct, eq=False):
             refuse(UNKNOWN, message, expr.span, "sums, `max` and `min` have one")
         share = self.shared(expr, dy, y)
         self.domain = inner
-        self.spread(expr.body, self.where_equal(expr.body, y, share), y, array, True)
+        self.spread(expr.body, self.where_equal(expr.body, y, share), y, array)
         self.domain = outer
         if self.is_active(expr.start):
-            self.spread(expr.start, self.where_equal(expr.start, y, share), y, array, True)
+            self.spread(expr.start, self.where_equal(expr.start, y, share), y, array)
 
     def shared(self, expr: Reduction, dy: Expression, y: Expression) -> Expression:
         """Return what each of the largest numbers gets: all of them the same."""
@@ -296,7 +294,7 @@ class _Reversing(Struct, eq=False):
             if not value.adds:  # what was replaced gets nothing
                 zeros = Scattered(value.domain, kept, value.at, self.zero(), adjoint.space, value.span, False)
                 kept = self.make(zeros)
-            self.contribute(replace(value.start, at=whole), kept, False)
+            self.contribute(replace(value.start, at=whole), kept)
         here = ReadAt(adjoint, value.at)
         dy: Expression = here
         if not value.adds and value.domain.coords and self.is_active(value.body):
@@ -485,12 +483,8 @@ class _Total(Struct, eq=False):
     def scatter(self, one: AdjointTerm) -> None:
         """Add numbers at places that data decides, one after the other."""
         start = None if self.sofar is None else self.read()
-        at = one.at
-        if one.is_selected:  # what was read may have been outside, and 0 is added then
-            ends = zip(at, self.domain.extents, strict=True)
-            at = tuple([i if isinstance(i, Poly) else _kept_inside(i, extent) for i, extent in ends])
         value = _cast(one.value, self.space)
-        scatter = Scattered(one.domain, start, at, value, self.space, one.span)
+        scatter = Scattered(one.domain, start, one.at, value, self.space, one.span)
         if self.work.loop is not None:
             message = "a loop that carries a state and reads where data decides has no derivative yet"
             refuse(UNKNOWN, message, one.span)
@@ -521,16 +515,6 @@ def _either(one: tuple[Cond, ...], other: tuple[Cond, ...]) -> Cond:
     from tolcost.algebra import disj
 
     return disj(all_of(one), all_of(other))
-
-
-def _kept_inside(index: Expression, extent: Poly) -> Expression:
-    """Return an index that is inside of a dimension, whatever it was."""
-    space = index.space
-
-    def applied(function: str, left: Expression, right: Poly) -> Expression:
-        return Apply(function, (left, Static(right, space)), space, space, "index")
-
-    return applied("max", applied("min", index, extent), ONE)
 
 
 def _cast(value: Expression, space: str) -> Expression:
