@@ -257,6 +257,14 @@ def test_a_read_outside_under_a_choice(tmp_path: Path) -> None:
     assert check(program, arrays).problem is None
 
 
+def test_a_choice_of_what_to_compute_is_refused(tmp_path: Path) -> None:
+    """Its other side may not be a number: 0 times the derivative of a root of -1 is not 0."""
+    with pytest.raises(Rejected) as rejected:
+        derivative(written(tmp_path, "tol x: R [n]\ny := map(x, choose(* > 0.5, sqrt(* - 0.5), sqr(*)))\n"))
+    assert rejected.value.diagnostics[0].code == "T0900"
+    assert rejected.value.diagnostics[0].span.text.startswith("choose(")
+
+
 @pytest.mark.parametrize(
     "step", ["put(t, [k[i] % n + 1], u[i] * u[i])", "put(t, [k[i] % n + 1], t[k[i] % n + 1] + u[i] * u[i])"]
 )

@@ -45,6 +45,7 @@ from tolcost.gradient.equations import (
     Static,
     Subscripts,
     holds,
+    is_static,
     rebuilt,
     restated,
 )
@@ -278,7 +279,7 @@ class _Flattening(Struct, eq=False):
     def select(self, node: ir.Select, operands: Sequence[Views], around: Nest) -> Views:
         condition = static_condition(node)
         if condition is None:
-            refuse(UNKNOWN, "a choice by data of what to compute has no derivative yet", node.span, _WHERE)
+            return self.chosen_by_number(node, self.number(operands[0]), around)
         if holds(condition, around.guards):
             return self.inside(node.then, around)
         opposite = negate(condition)
@@ -294,6 +295,27 @@ class _Flattening(Struct, eq=False):
             return ElementView(part.shape, part.space, element, around)
 
         return tuple(map(chosen, then, other, node.type))
+
+    def chosen_by_number(self, node: ir.Select, condition: Expression, around: Nest) -> Views:
+        """Return a choice by a static number that is no polynomial as a ``where``.
+
+        A choice by data is refused: what is not computed may not be a number, and 0 times it is not 0.
+        """
+        if not is_static(condition):
+            message = "a choice by data of what to compute has no derivative yet"
+            refuse(UNKNOWN, message, node.span, "`where` computes both sides, and has one")
+        then, other = self.inside(node.then, around), self.inside(node.other, around)
+        made: list[ElementView] = []
+        for one, two, part in zip(then, other, node.type, strict=True):
+            own = _range_over(part.shape)
+            sides = (condition, one.element(own.at), two.element(own.at))
+            charge: ir.Charge = "static" if all(map(is_static, sides)) else "data"
+            stated = cast(Node, node.condition)
+            where = ir.Where(stated, stated, stated, part.space, node.type, charge, node.span)
+            inner = around.over(own.coords, own.extents)
+            (view,) = self.applied("where", sides, where, part.space, inner)
+            made.append(_inside(view, own, part.shape, around))
+        return tuple(made)
 
     # ---- ranges ----------------------------------------------------------------------------
 
@@ -430,7 +452,6 @@ class _Flattening(Struct, eq=False):
 
 
 _UNNAMED = frozenset(("", "t"))
-_WHERE = "`where` computes both sides, and has one"
 
 # ---- views -------------------------------------------------------------------------------------
 
