@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tolcost.algebra import Poly, evaluate, exact_div
+from tolcost.atoms.kit import program_symbols
 from tolcost.atoms.nodes import Program
 from tolcost.atoms.tolang import tolang
 from tolcost.cli.analyze import Request, lowered
@@ -28,6 +29,7 @@ PROGRAMS = [
     ("examples/block_attention.tol", {"s": 2, "b": 2, "n": 3, "d": 2, "w": 2, "t": 4}),
     ("examples/givens.tol", {"n": 3}),
     ("examples/scan.tol", {"n": 4}),
+    ("examples/shortest_paths.tol", {"n": 3}),
     ("examples/triangle.tol", {"n": 4}),
     ("examples/welford.tol", {"n": 4}),
     ("motifs/transform/convolution.tol", {"n": 4, "m": 2}),
@@ -35,6 +37,8 @@ PROGRAMS = [
     ("polybench/correlation.tol", {"m": 2, "n": 3}),
     ("polybench/jacobi-1d.tol", {"tsteps": 2, "n": 5}),
     ("matlang/LU.tol", {"n": 3}),
+    ("motifs/matrix/strassen.tol", {"n": 4, "n_share": 2}),
+    ("motifs/transform/walsh_hadamard.tol", {"n": 4, "p": 2}),
 ]
 
 OPERATORS = [
@@ -74,7 +78,7 @@ def written(tmp_path: Path, text: str) -> Program:
 
 def arrays_of(program: Program, dims: dict[str, int], seed: int = 1) -> Arrays:
     """Random numbers between 0.3 and what is drawn, so that roots and logarithms have values."""
-    known = {symbol.name for symbol in program.symbols}
+    known = {symbol.name for symbol in program_symbols(program)}
     drawn = random_arrays(program, {}, {name: n for name, n in dims.items() if name in known}, seed)
     return {
         name: tuple(np.abs(a) + 0.3 if a.dtype.kind == "f" else a for a in values)
@@ -83,7 +87,8 @@ def arrays_of(program: Program, dims: dict[str, int], seed: int = 1) -> Arrays:
 
 
 def problem_of(program: Program, dims: dict[str, int], wanted: GradientRequest | None = None) -> str | None:
-    known = {symbol.name: dims[symbol.name] for symbol in program.symbols if symbol.name in dims}
+    symbols = {symbol.name for symbol in program_symbols(program)}
+    known = {name: n for name, n in dims.items() if name in symbols}
     return check(program, arrays_of(program, dims), known, wanted=wanted).problem
 
 

@@ -201,7 +201,7 @@ class _Reversing(Struct, eq=False):
                 self.domain = domain
             case InSpace():
                 if not expr.bits and is_real(expr.space) and is_real(expr.value.space):
-                    self.spread(expr.value, _cast(dy, expr.value.space), y, array)
+                    self.spread(expr.value, _cast(dy, family(expr.value.space)), y, array)
             case Apply() if self.is_active(expr):
                 self.applied(expr, dy, y, array)
             case Reduction() if self.is_active(expr):
@@ -221,7 +221,7 @@ class _Reversing(Struct, eq=False):
 
     def applied(self, expr: Apply, dy: Expression, y: Expression, array: Equation) -> None:
         """Pass an adjoint on to the arguments of a function, by its row."""
-        self.space = expr.space
+        self.space = family(expr.space)
         if expr.function == "where":
             condition, then, other = expr.args
             for side, values in ((then, (dy, self.zero())), (other, (self.zero(), dy))):
@@ -249,7 +249,7 @@ class _Reversing(Struct, eq=False):
         inner = replace(
             outer.over(expr.domain.coords, expr.domain.extents), guards=(*outer.guards, *expr.domain.guards)
         )
-        self.space = expr.space
+        self.space = family(expr.space)
         if expr.function in ("add", "sub"):
             self.domain = inner
             self.spread(expr.body, dy if expr.function == "add" else self.apply("neg", (dy,)), y, array)
