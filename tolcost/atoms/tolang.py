@@ -109,6 +109,9 @@ class _Writer(Struct):
             self.spaces[space] = self.fresh(f"space_{space}")
             lines.append(f"space {self.spaces[space]}: {space}")
         results = {out.node.var: outputs[out.name] for out in program.outputs if isinstance(out.node, ir.Ref)}
+        order = [results[var] for var, _ in program.bindings if var in results]
+        if order != list(outputs.values())[: len(order)]:  # outputs come in the order of their lines
+            results = {}
         printed = set()
         for var, node in program.bindings:
             name = results.get(var)

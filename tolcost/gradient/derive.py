@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from tolcost.algebra import ONE, Symbol, coordinate, the_symbol
+from tolcost.algebra import ONE, Symbol
 from tolcost.atoms import nodes as ir
-from tolcost.atoms.kit import numeric_type, type_symbols
-from tolcost.atoms.nodes import Block, Node, Output, Program
+from tolcost.atoms.kit import type_symbols
+from tolcost.atoms.nodes import Node, Output, Program
 from tolcost.atoms.verify import verify
 from tolcost.diagnostics import refuse, visible
 from tolcost.gradient.emit import emit
-from tolcost.gradient.equations import Equation
+from tolcost.gradient.equations import Equation, Static
 from tolcost.gradient.flatten import family, flatten
 from tolcost.gradient.fusion import fuse
 from tolcost.gradient.reverse import is_real, reverse
@@ -57,22 +57,24 @@ def derivative(program: Program, wanted: GradientRequest | None = None) -> Progr
             f"there is nothing to differentiate: {told} does not depend on "
             f"{', '.join(f'`{visible(name)}`' for name in inputs)} in a way that has a derivative",
         )
-    made = [array for gradient in found.gradients.values() for array in gradient if array is not None]
+    gradients = {
+        name: [
+            _zeros(source, names[name]) if array is None else array
+            for source, array in zip(flat.inputs[name], gradient, strict=True)
+            if is_real(source.space)
+        ]
+        for name, gradient in found.gradients.items()
+    }
+    made = [array for gradient in gradients.values() for array in gradient]
     kept = [array for output in outputs for array in flat.outputs[output.name]] if asked.values else []
-    emitted = emit(fuse([*made, *kept]), [*made, *kept])
+    emitted = emit(fuse([*kept, *made]), [*kept, *made])
     results = []
     if asked.values:
         for output in outputs:
             nodes = [emitted.nodes[array] for array in flat.outputs[output.name]]
             results.append(Output(output.name, _packed(nodes), output.span))
-    for name, gradient in found.gradients.items():
-        pairs = zip(flat.inputs[name], gradient, strict=True)
-        nodes = [
-            _zeros(source) if array is None else emitted.nodes[array]
-            for source, array in pairs
-            if is_real(source.space)
-        ]
-        results.append(Output(names[name], _packed(nodes)))
+    for name, parts in gradients.items():
+        results.append(Output(names[name], _packed([emitted.nodes[array] for array in parts])))
     used = (*program.inputs, *found.cotangents)
     derived = Program(
         f"{program.name}_grad",
@@ -100,15 +102,10 @@ def _packed(nodes: Sequence[Node]) -> Node:
     return ir.Pack(tuple(nodes), tuple([part for node in nodes for part in node.type]))
 
 
-def _zeros(array: Equation) -> Node:
+def _zeros(array: Equation, name: str) -> Equation:
     """Return the gradient of what no output depends on."""
-    shape = array.domain.extents
     space = family(array.space)
-    zero = ir.Number(ONE * 0, numeric_type(space))
-    if not shape:
-        return zero
-    coords = tuple([the_symbol(coordinate("i", extent)) for extent in shape])
-    return ir.Build(coords, shape, Block((), zero), (ir.Part(shape, space),))
+    return Equation(name, space, array.domain.fresh()[0], Static(ONE * 0, space))
 
 
 def _inputs(program: Program, asked: tuple[str, ...]) -> tuple[str, ...]:

@@ -68,7 +68,7 @@ class _LoopEmitting(Struct, eq=False):
         if not states or any(array.loop is not states[0].loop for array in group):
             refuse("T0900", "loops that need one another have no derivative yet", group[0].span)
         first = states[0]
-        steps = first.domain.extents[first.time]
+        steps = _extent(first)
         step = coordinate("p", steps)
         sign = -1 if first.loop is not None and first.loop.is_backward else 1
         self.set_lags(states, sign)
@@ -191,7 +191,12 @@ class _LoopEmitting(Struct, eq=False):
 
 
 def _extent(array: Equation) -> Poly:
-    return array.domain.extents[array.time]
+    """Return the most steps of an array: how many there are may depend on coordinates around the loop."""
+    domain, time = array.domain, array.time
+    around: dict[Symbol, Poly] = {}
+    for symbol, extent in zip(domain.coords[:time], domain.extents[:time], strict=True):
+        around[symbol] = largest(extent, around)
+    return largest(domain.extents[time], around)
 
 
 def _box(array: Equation) -> dict[Symbol, Poly]:

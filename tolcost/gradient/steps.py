@@ -11,7 +11,7 @@ from typing import cast
 
 from msgspec import Struct
 
-from tolcost.algebra import Cond, Poly, atom, negate
+from tolcost.algebra import Cond, Poly, Symbol, atom, negate
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import Bindings, inner_nodes, is_ref, static_condition
 from tolcost.atoms.nodes import Node, Var
@@ -53,7 +53,7 @@ def steps_of(node: ir.Fold) -> list[FoldStep] | None:
         return None
     steps = []
     for k, item in enumerate(items):
-        step = _Reading(node.accumulator, count, k + 1, bound).step(item, (), ())
+        step = _Reading(node.accumulator, set(node.coords), count, k + 1, bound).step(item, (), ())
         if step is None:
             return None
         steps.append(step)
@@ -64,6 +64,7 @@ class _Reading(Struct, eq=False):
     """Reads a step: which of its nodes are the accumulator."""
 
     accumulator: Var
+    coords: set[Symbol]
     count: int
     component: int
     bound: dict[Var, Node]
@@ -77,7 +78,7 @@ class _Reading(Struct, eq=False):
                 return self.combined(item, guards, bindings)
             case ir.Select(condition=condition) if static_condition(item) is not None:
                 return self.selected(item, cast(Cond, condition), guards, bindings)
-            case ir.Build() if self.build is None:
+            case ir.Build() if self.build is None and self.is_steady(item):
                 self.build = item
                 self.bound.update(item.body.bindings)
                 return self.step(item.body.result, guards, (*bindings, *item.body.bindings))
@@ -137,6 +138,10 @@ class _Reading(Struct, eq=False):
             a == b if isinstance(a, Poly) or isinstance(b, Poly) else _same_index(a, b, self.bound)
             for a, b in zip(one, other, strict=True)
         )
+
+    def is_steady(self, build: ir.Build) -> bool:
+        """Whether a shape is the same at every step."""
+        return all(extent.free.isdisjoint(self.coords) for extent in build.extents)
 
     def is_carried(self, node: Node) -> bool:
         """Whether a node is this component of the accumulator."""
