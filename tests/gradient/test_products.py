@@ -243,6 +243,11 @@ def test_a_relu_is_flat_at_0(tmp_path: Path) -> None:
     assert np.asarray(found.outputs["d_x"]).tolist() == [0.0, 0.0, 1.0]
 
 
+def test_two_outputs_of_one_value(tmp_path: Path) -> None:
+    program = written(tmp_path, "tol x: R [n]\ny := map(x, sqr(*))\nz := y\n")
+    assert problem_of(program, {"n": 3}) is None
+
+
 def test_lengths_of_0(tmp_path: Path) -> None:
     program = written(tmp_path, "attr n: N\ntol x: R [n]\ny := reduce(x, (a, e) => tanh(a) + e * e, 1)\n")
     assert problem_of(program, {"n": 0}) is None

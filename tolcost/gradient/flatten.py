@@ -86,7 +86,7 @@ def flatten(program: Program, names: Iterable[str]) -> Flat:
     wanted = [output for output in program.outputs if output.name in set(names)]
     values = work.block(program.bindings, tuple(output.node for output in wanted), Nest())
     outputs = {
-        output.name: tuple(work.lay_out(view, output.name, output.span) for view in value)
+        output.name: tuple(work.output(view, output.name, output.span) for view in value)
         for output, value in zip(wanted, values, strict=True)
     }
     return Flat(tuple(work.arrays), work.inputs, outputs)
@@ -101,6 +101,7 @@ class _Flattening(Struct, eq=False):
     values: dict[Var, Views] = field(default_factory=dict)
     hint: str = ""
     is_in_loop: bool = False
+    outputs: set[Equation] = field(default_factory=set)
 
     # ---- blocks and arrays -----------------------------------------------------------------
 
@@ -153,6 +154,14 @@ class _Flattening(Struct, eq=False):
             domain = view.around.over(own.coords, own.extents)
             view.laid_out = self.array(name or "t", domain, value, view.space, span)
         return view.laid_out
+
+    def output(self, view: ElementView, name: str, span: Span) -> Equation:
+        """Return the array of an output; outputs of one value have arrays of their own."""
+        found = self.lay_out(view, name, span)
+        if found in self.outputs:
+            found = self.array(name, found.domain, ReadAt(found, found.domain.at), found.space, span)
+        self.outputs.add(found)
+        return found
 
     def number(self, value: Views) -> Expression:
         """Return the expression of a numeric."""
@@ -323,7 +332,7 @@ class _Flattening(Struct, eq=False):
         own, name = Nest(node.coords, node.extents), self.hint
         inner = around.over(node.coords, node.extents)
         members = self.inside(node.body, inner)
-        for view in members if name and not members[0].shape else ():
+        for view in members if name and not any(view.shape for view in members) else ():
             value = view.element(())
             if isinstance(value, ReadAt) and value.at == inner.at and value.array.name in _UNNAMED:
                 value.array.name = name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from tolcost.algebra import ZERO, Poly, floordiv, mod, product_of
+from tolcost.algebra import ZERO, Poly, floordiv, is_nonnegative, maximum, mod, product_of
 from tolcost.gradient.equations import Subscripts
 
 
@@ -51,6 +51,7 @@ def digits(place: Poly, shape: tuple[Poly, ...]) -> list[Poly]:
     """Return the coordinate of a place."""
     found: list[Poly] = []
     for extent in reversed(shape[1:]):
-        found.append(mod(place, extent) + 1)
-        place = floordiv(place, extent)
+        base = extent if is_nonnegative(extent - 1) else maximum(extent, 1)  # an empty range has no places
+        found.append(mod(place, base) + 1)
+        place = floordiv(place, base)
     return [place + 1, *reversed(found)] if shape else []
