@@ -26,6 +26,7 @@ from tolcost.execute.inputs import random_arrays
 from tools.gradient.products import Arrays, Outcome, check, derived
 
 SECONDS_EACH = 20
+NO_POINT = Outcome("no point at which it runs")
 
 Task = tuple[str, str, Callable[[], Outcome]]
 """A name, a group to report by, and the check."""
@@ -74,7 +75,7 @@ def programs(folders: list[str]) -> Iterator[Task]:
 def _program(path: Path) -> Outcome:
     program = lowered(str(path), Request()).program
     made = derived(program)
-    result = Outcome("no point at which it runs")
+    result = NO_POINT
     for lengths in ([3] * 20, [2, 3, 4, 5] * 5):
         dims = {symbol.name: n for symbol, n in zip(program.symbols, lengths, strict=False)}
         try:
@@ -126,7 +127,7 @@ def main() -> None:
         signal.alarm(SECONDS_EACH)
         try:
             found = task()
-            outcome = "right" if found.problem is None else "wrong"
+            outcome = "right" if found.problem is None else "no point" if found == NO_POINT else "wrong"
             told = found.problem or ""
             if found.problem is None and found.forward:
                 ratios.append(found.eops / found.forward)
