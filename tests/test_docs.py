@@ -71,6 +71,14 @@ def test_the_tour_shows_what_the_commands_say(tour: str, capsys: pytest.CaptureF
     said_again(tour, TOUR, capsys)
 
 
+def test_the_page_on_gradients_shows_what_the_commands_say(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    page = ROOT / "docs" / "training.md"
+    said_again(page.read_text("utf-8"), page, capsys)
+
+
 def test_the_tutorial_shows_what_the_commands_say(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,7 +4,7 @@ A user's mistake is a ``Diagnostic``.  Stages collect as many as they can and ra
 broken promise of our own code is an ``InternalError`` instead.
 
 ``codes.md`` explains each code in a section: T00 reading, T01 syntax, T02 names, T03 shapes, T04 types, T05
-limits, T06 cost models and ONNX, T07 the gate.
+limits, T06 cost models and ONNX, T07 the gate, T08 queries, T09 derivatives.
 
 ``render`` writes a diagnostic as text.  Programs are untrusted data: characters that would move the cursor,
 change the direction of the text or hide in it are shown as escapes, and long lines are cut around the place

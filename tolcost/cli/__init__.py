@@ -21,6 +21,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "analyze": ("analyze", "Count what programs cost, as closed forms and as numbers."),
         "explain": ("explain", "Derive a cost step by step, or explain a diagnostic code."),
+        "grad": ("grad", "Derive the program of gradients."),
         "lower": ("lower", "Show a program as its syntax tree or as atoms."),
         "run": ("execute", "Execute a program, and count while doing so."),
         "ops": ("ops", "List the operators of ONNX, with definitions and closed forms."),

@@ -228,6 +228,7 @@ def _bind(
     for symbol, extent in reversed(around):
         if symbol not in free:
             factor = sums.product(factor, extent)
+            free |= extent.free  # an extent may depend on coordinates before it
             continue
         if symbol in factor.free:
             poly, factor = sums.product(factor, poly), ONE

@@ -1,0 +1,157 @@
+"""The derivative of a program: the vector-Jacobian product, as a program of the same kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+from tolcost.algebra import ONE, Symbol
+from tolcost.atoms import nodes as ir
+from tolcost.atoms.kit import type_symbols
+from tolcost.atoms.nodes import Node, Output, Program
+from tolcost.atoms.verify import verify
+from tolcost.diagnostics import refuse, visible
+from tolcost.gradient.emit import emit
+from tolcost.gradient.equations import Equation, Static
+from tolcost.gradient.flatten import family, flatten
+from tolcost.gradient.fusion import fuse
+from tolcost.gradient.reverse import is_real, reverse
+
+
+class GradientRequest(Struct, frozen=True):
+    """Which inputs to differentiate by, and which outputs; empty: all that are real.
+
+    With ``values``, the derivative gives the outputs, too.
+    """
+
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    values: bool = False
+
+
+def derivative(program: Program, wanted: GradientRequest | None = None) -> Program:
+    """Return the program of gradients.
+
+    It takes the inputs of the program, and for each output ``y`` the adjoint ``d_y`` from outside.
+    Its outputs are ``d_x`` for each input ``x``: the products of the adjoints with the Jacobian.
+    """
+    asked = wanted or GradientRequest()
+    inputs = _inputs(program, asked.inputs)
+    outputs = _outputs(program, asked.outputs)
+    flat = flatten(program, [output.name for output in outputs])
+    taken = {needed.name for needed in program.inputs} | {output.name for output in program.outputs}
+    names = {name: _fresh(f"d_{name}", taken) for name in inputs}
+    seeds = {
+        output.name: [
+            _fresh(f"d_{output.name}" + (f"_{k + 1}" if len(output.node.type) > 1 else ""), taken)
+            for k in range(len(output.node.type))
+        ]
+        for output in outputs
+    }
+    found = reverse(flat, inputs, seeds, names)
+    if not found.cotangents:
+        told = ", ".join(f"`{visible(output.name)}`" for output in outputs)
+        refuse(
+            "T0901",
+            f"there is nothing to differentiate: {told} does not depend on "
+            f"{', '.join(f'`{visible(name)}`' for name in inputs)} in a way that has a derivative",
+        )
+    gradients = {
+        name: [
+            _zeros(source, names[name]) if array is None else array
+            for source, array in zip(flat.inputs[name], gradient, strict=True)
+            if is_real(source.space)
+        ]
+        for name, gradient in found.gradients.items()
+    }
+    made = [array for gradient in gradients.values() for array in gradient]
+    kept = [array for output in outputs for array in flat.outputs[output.name]] if asked.values else []
+    emitted = emit(fuse([*kept, *made]), [*kept, *made])
+    results = []
+    if asked.values:
+        for output in outputs:
+            nodes = [emitted.nodes[array] for array in flat.outputs[output.name]]
+            results.append(Output(output.name, _packed(nodes), output.span))
+    for name, parts in gradients.items():
+        results.append(Output(names[name], _packed([emitted.nodes[array] for array in parts])))
+    used = (*program.inputs, *found.cotangents)
+    derived = Program(
+        f"{program.name}_grad",
+        used,
+        emitted.bindings,
+        tuple(results),
+        program.conditions,
+        _symbols(program, used),
+        (),
+    )
+    verify(derived)
+    return derived
+
+
+def _symbols(program: Program, inputs: Iterable[ir.Input]) -> tuple[Symbol, ...]:
+    found = dict.fromkeys(program.symbols)
+    for needed in inputs:
+        found.update(dict.fromkeys(sorted(type_symbols(needed.type), key=lambda s: s.key)))
+    return tuple([symbol for symbol in found if symbol.kind != "coord"])
+
+
+def _packed(nodes: Sequence[Node]) -> Node:
+    if len(nodes) == 1:
+        return nodes[0]
+    return ir.Pack(tuple(nodes), tuple([part for node in nodes for part in node.type]))
+
+
+def _zeros(array: Equation, name: str) -> Equation:
+    """Return the gradient of what no output depends on."""
+    space = family(array.space)
+    return Equation(name, space, array.domain.fresh()[0], Static(ONE * 0, space))
+
+
+def _inputs(program: Program, asked: tuple[str, ...]) -> tuple[str, ...]:
+    by_name = {needed.name: needed for needed in program.inputs}
+    for name in asked:
+        if name not in by_name:
+            refuse("T0902", f"the program has no input `{visible(name)}`", hint=_known("inputs", by_name))
+        if not any(is_real(part.space) for part in by_name[name].type):
+            space = by_name[name].type[0].space
+            message = f"the input `{name}` is in {space}, and only real numbers have derivatives"
+            refuse("T0901", message, hint=_known("inputs", _real(by_name.values())))
+    real = _real(program.inputs)
+    if not real:
+        refuse("T0901", "there is nothing to differentiate: the program has no input of real numbers")
+    return asked or real
+
+
+def _real(inputs: Iterable[ir.Input]) -> tuple[str, ...]:
+    return tuple([one.name for one in inputs if any(is_real(part.space) for part in one.type)])
+
+
+def _outputs(program: Program, asked: tuple[str, ...]) -> tuple[Output, ...]:
+    by_name = {output.name: output for output in program.outputs}
+    for name in asked:
+        if name not in by_name:
+            refuse("T0902", f"the program has no output `{visible(name)}`", hint=_known("outputs", by_name))
+        if not any(is_real(part.space) for part in by_name[name].node.type):
+            space = by_name[name].node.type[0].space
+            message = f"the output `{name}` is in {space}, and only real numbers have derivatives"
+            refuse("T0901", message, by_name[name].span)
+    real = [out for out in program.outputs if any(is_real(part.space) for part in out.node.type)]
+    if not real:
+        message = "there is nothing to differentiate: the program has no output of real numbers"
+        refuse("T0901", message, program.outputs[0].span)
+    return tuple([by_name[name] for name in asked]) if asked else tuple(real)
+
+
+def _known(what: str, names: Iterable[str]) -> str:
+    listed = [f"`{visible(name)}`" for name in names]
+    return f"its real {what} are {', '.join(listed)}" if listed else f"it has no real {what}"
+
+
+def _fresh(name: str, taken: set[str]) -> str:
+    """Return a name that is not taken, and take it."""
+    made, number = name, 2
+    while made in taken:
+        made, number = f"{name}_{number}", number + 1
+    taken.add(made)
+    return made

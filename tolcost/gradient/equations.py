@@ -1,0 +1,355 @@
+"""A program as equations: arrays of numbers, each defined by an expression at every coordinate of its domain.
+
+Atoms have blocks, lists and ToLs of ToLs. Here a value is taken apart until only arrays of numbers are left,
+and what an array costs is one elementary function, or one reduction, for each coordinate:
+
+    p[i, j, u] = mul(a[i, u], b[u, j])
+    y[i, j]    = reduction of p[i, j, u] over u by add, from 0
+
+In this form the derivative of a program is a rule for one function at a time, and the adjoint of a read is an
+equation in coordinates that can be solved. ``flatten`` makes equations of atoms, ``emit`` atoms of equations.
+
+A domain may be ragged, that is later extents may depend on earlier coordinates, and ``guards`` restrict it
+further. Expressions are trees: no part of one is shared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tolcost.algebra import (
+    TRUE,
+    Cond,
+    Poly,
+    Symbol,
+    atom,
+    conj,
+    coordinate,
+    negate,
+    prove,
+    substitute,
+    substitute_cond,
+    the_symbol,
+)
+from tolcost.algebra.conditions import conjuncts
+from tolcost.atoms.nodes import Charge, Constant, Node
+from tolcost.diagnostics import NOWHERE, Span
+from tolcost.spaces import Bounds
+
+Subscripts: TypeAlias = "tuple[Poly | Expression, ...]"
+Values: TypeAlias = Mapping[Symbol, Poly]
+
+
+class Nest(Struct, frozen=True):
+    """Coordinates with their extents, outermost first, and conditions that hold at all of its places."""
+
+    coords: tuple[Symbol, ...] = ()
+    extents: tuple[Poly, ...] = ()
+    guards: tuple[Cond, ...] = ()
+
+    def over(self, coords: Iterable[Symbol], extents: Iterable[Poly]) -> Nest:
+        """Return the domain with further coordinates inside."""
+        return Nest((*self.coords, *coords), (*self.extents, *extents), self.guards)
+
+    def where(self, *conditions: Cond) -> Nest:
+        """Return the part of the domain in which conditions hold, too."""
+        more = [c for c in conditions if c is not TRUE and c not in self.guards]
+        return replace(self, guards=(*self.guards, *more))
+
+    @property
+    def at(self) -> tuple[Poly, ...]:
+        """The coordinates as indices."""
+        return tuple(map(atom, self.coords))
+
+    def fresh(self, values: Values | None = None) -> tuple[Nest, dict[Symbol, Poly]]:
+        """Return the domain with new coordinates, and by what to replace the old ones.
+
+        The bounds of a symbol are part of it, so a change of an extent makes another symbol.
+        """
+        renamed = dict(values or {})
+        coords, extents = [], []
+        for symbol, extent in zip(self.coords, self.extents, strict=True):
+            there = substitute(extent, renamed)
+            made = coordinate(symbol.name, there)
+            renamed[symbol] = made
+            coords.append(the_symbol(made))
+            extents.append(there)
+        guards = tuple([substitute_cond(guard, renamed) for guard in self.guards])
+        return Nest(tuple(coords), tuple(extents), guards), renamed
+
+
+class Loop(Struct, frozen=True, eq=False):
+    """A loop that carries a state: its arrays have a coordinate for the step, and read earlier ones.
+
+    The adjoint of a loop is a loop that goes from the last step to the first (``is_backward``).
+    """
+
+    is_backward: bool = False
+
+
+class Equation(Struct, eq=False):
+    """Numbers at the coordinates of a domain: computed by an expression, or given by a node."""
+
+    name: str
+    space: str
+    domain: Nest
+    value: Expression | Scattered | None = None
+    given: Node | None = None
+    component: int | None = None
+    """Which component of a given list it is; None for a value that is no list."""
+    span: Span = NOWHERE
+    loop: Loop | None = None
+    time: int = 0
+    """Which coordinate is the step of the loop."""
+    is_state: bool = False
+    """Whether it is what the loop carries from step to step."""
+
+
+class Static(Struct, frozen=True, eq=False):
+    """A static number."""
+
+    value: Constant
+    space: str
+    span: Span = NOWHERE
+
+
+class ReadAt(Struct, frozen=True, eq=False):
+    """The number of an array at a coordinate; an index is static, or computed from data."""
+
+    array: Equation
+    at: Subscripts
+    span: Span = NOWHERE
+    is_once: bool = False
+    """Whether it is known that its domain reads every number at most once."""
+
+    @property
+    def space(self) -> str:
+        """The space of the array."""
+        return self.array.space
+
+
+class Apply(Struct, frozen=True, eq=False):
+    """An elementary function that computes in ``within`` and gives a number of ``space``."""
+
+    function: str
+    args: tuple[Expression, ...]
+    within: str
+    space: str
+    charge: Charge = "data"
+    span: Span = NOWHERE
+
+
+class Choice(Struct, frozen=True, eq=False):
+    """One of two numbers by a condition on lengths and coordinates; only this one is computed."""
+
+    condition: Cond
+    then: Expression
+    other: Expression
+
+    @property
+    def space(self) -> str:
+        """The space of both."""
+        return self.then.space
+
+
+class InSpace(Struct, frozen=True, eq=False):
+    """The same number, or the same bits, in another space."""
+
+    value: Expression
+    space: str
+    bits: bool = False
+    within: tuple[Bounds, ...] = ()
+    span: Span = NOWHERE
+
+
+class Reduction(Struct, frozen=True, eq=False):
+    """The numbers of a domain combined by a function, one after the other, from a start."""
+
+    function: str
+    domain: Nest
+    start: Expression
+    body: Expression
+    within: str
+    space: str
+    span: Span = NOWHERE
+
+
+class Local(Struct, eq=False):
+    """A number that is computed once at a place and read several times below."""
+
+    name: str
+    space: str
+
+
+class Let(Struct, frozen=True, eq=False):
+    """An expression in which a number has a name."""
+
+    local: Local
+    value: Expression
+    body: Expression
+
+    @property
+    def space(self) -> str:
+        """The space of the result."""
+        return self.body.space
+
+
+class LetName(Struct, frozen=True, eq=False):
+    """The number that a ``Let`` around it has named."""
+
+    local: Local
+
+    @property
+    def space(self) -> str:
+        """The space of the number."""
+        return self.local.space
+
+
+class Scattered(Struct, frozen=True, eq=False):
+    """A whole array: ``start``, with the numbers of a domain put at places, one after the other.
+
+    Each is added to what is there, or takes its place.
+    """
+
+    domain: Nest
+    start: ReadAt | None
+    at: Subscripts
+    body: Expression
+    within: str
+    span: Span = NOWHERE
+    adds: bool = True
+
+
+Expression: TypeAlias = Static | ReadAt | Apply | Choice | InSpace | Reduction | Let | LetName
+
+
+def parts(expr: Expression | Scattered) -> tuple[Expression, ...]:
+    """Return the expressions directly inside of one."""
+    match expr:
+        case ReadAt():
+            return tuple([index for index in expr.at if not isinstance(index, Poly)])
+        case Apply():
+            return expr.args
+        case Choice():
+            return expr.then, expr.other
+        case InSpace():
+            return (expr.value,)
+        case Reduction():
+            return expr.start, expr.body
+        case Let():
+            return expr.value, expr.body
+        case Scattered():
+            indices = [index for index in expr.at if not isinstance(index, Poly)]
+            start = () if expr.start is None else (expr.start,)
+            return (*start, *indices, expr.body)
+        case _:
+            return ()
+
+
+def walk(expr: Expression | Scattered) -> Iterator[Expression | Scattered]:
+    """Yield an expression and all expressions inside of it."""
+    pending = [expr]
+    while pending:
+        one = pending.pop()
+        yield one
+        pending += parts(one)
+
+
+def reads(array: Equation) -> Iterator[ReadAt]:
+    """Yield what the definition of an array reads."""
+    return (part for part in walk(array.value) if isinstance(part, ReadAt)) if array.value else iter(())
+
+
+def rebuilt(expr: Expression, change: Callable[[Expression], Expression], values: Values) -> Expression:
+    """Return an expression with its parts changed, and with other values for coordinates."""
+
+    def index(one: Poly | Expression) -> Poly | Expression:
+        return substitute(one, values) if isinstance(one, Poly) else change(one)
+
+    match expr:
+        case ReadAt():
+            return replace(expr, at=tuple(map(index, expr.at)))
+        case Apply():
+            return replace(expr, args=tuple(map(change, expr.args)))
+        case Choice():
+            condition = substitute_cond(expr.condition, values)
+            return Choice(condition, change(expr.then), change(expr.other))
+        case InSpace():
+            return replace(expr, value=change(expr.value))
+        case Let():
+            return Let(expr.local, change(expr.value), change(expr.body))
+        case Static(value=Poly() as form):
+            return replace(expr, value=substitute(form, values))
+        case Static(value=bool() | float() | complex() | str()):
+            return expr
+        case Static(value=held) if isinstance(held, Struct):
+            return replace(expr, value=substitute_cond(held, values))
+        case _:
+            return expr
+
+
+def restated(expr: Expression, values: Values) -> Expression:
+    """Return an expression with other values for coordinates; those bound inside become new ones."""
+    if not isinstance(expr, Reduction):
+        return rebuilt(expr, lambda part: restated(part, values), values)
+    domain, renamed = expr.domain.fresh(values)
+    start = restated(expr.start, values)
+    return replace(expr, domain=domain, start=start, body=restated(expr.body, renamed))
+
+
+def restated_index(index: Poly | Expression, values: Values) -> Poly | Expression:
+    """Return an index with other values for coordinates."""
+    return substitute(index, values) if isinstance(index, Poly) else restated(index, values)
+
+
+def is_static(expr: Expression) -> bool:
+    """Whether an expression can be computed without data."""
+    return all(isinstance(part, (Static, Apply, Choice, InSpace)) for part in walk(expr))
+
+
+def is_free(expr: Expression) -> bool:
+    """Whether an expression costs nothing: it applies no function to data."""
+    return not any(
+        isinstance(part, (Reduction, Let)) or (isinstance(part, Apply) and part.charge == "data")
+        for part in walk(expr)
+    )
+
+
+def holds(condition: Cond, facts: tuple[Cond, ...]) -> bool:
+    """Whether a condition is proved."""
+    return condition is TRUE or prove(condition, facts) is True
+
+
+def unproved(conditions: Iterable[Cond], facts: tuple[Cond, ...] = ()) -> tuple[Cond, ...]:
+    """Return the conditions that are not proved, each once."""
+    left: dict[Cond, None] = {}
+    for condition in conditions:
+        if not holds(condition, (*facts, *left)):
+            left[condition] = None
+    return tuple(left)
+
+
+def all_of(conditions: Iterable[Cond]) -> Cond:
+    """Return the conjunction of conditions."""
+    return conj(*conditions)
+
+
+def settled(expr: Expression, facts: tuple[Cond, ...]) -> Expression:
+    """Return an expression without the choices that facts about lengths and coordinates decide."""
+    if isinstance(expr, Reduction):
+        inner = (*facts, *expr.domain.guards)
+        return replace(expr, start=settled(expr.start, facts), body=settled(expr.body, inner))
+    if isinstance(expr, Choice):
+        opposite = negate(expr.condition)
+        if holds(expr.condition, facts):
+            return settled(expr.then, facts)
+        if holds(opposite, facts):
+            return settled(expr.other, facts)
+        condition = conj(*unproved(conjuncts([expr.condition]), facts))
+        then = settled(expr.then, (*facts, condition))
+        return Choice(condition, then, settled(expr.other, (*facts, opposite)))
+    return rebuilt(expr, lambda part: settled(part, facts), {})

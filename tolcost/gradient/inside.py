@@ -1,0 +1,63 @@
+"""Reads that may be outside because data selects another value: ``where(0 < k and k <= n, x[k], 0)``.
+
+In a program such a read is no fault. Its adjoint is a write, which would be one, although it adds 0 there. So
+what a ``where`` may leave out reads at the nearest place that is inside, in the derivative alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from tolcost.algebra import ONE, Poly
+from tolcost.gradient.equations import (
+    Apply,
+    Equation,
+    Expression,
+    ReadAt,
+    Reduction,
+    Scattered,
+    Static,
+    rebuilt,
+    walk,
+)
+
+
+def keep_inside(arrays: Sequence[Equation]) -> None:
+    """Change the definitions of arrays, which come after what they read."""
+    left_out: set[Equation] = set()
+    for array in reversed(arrays):
+        value = array.value
+        if isinstance(value, Scattered):
+            body = _inside(value.body, array in left_out, left_out)
+            array.value = replace(value, body=body)
+        elif value is not None:
+            array.value = _inside(value, array in left_out, left_out)
+
+
+def _inside(expr: Expression, may_be: bool, left_out: set[Equation]) -> Expression:
+    """Change the reads of what may be left out, and note which arrays they read."""
+    if not may_be and not any(isinstance(part, Apply) and part.function == "where" for part in walk(expr)):
+        return expr
+    if isinstance(expr, ReadAt) and may_be:
+        left_out.add(expr.array)
+        ends = zip(expr.at, expr.array.domain.extents, strict=True)
+        return replace(expr, at=tuple([_nearest(index, extent) for index, extent in ends]))
+    if isinstance(expr, Apply) and expr.function == "where":
+        condition, *sides = expr.args
+        kept = [_inside(side, True, left_out) for side in sides]
+        return replace(expr, args=(_inside(condition, may_be, left_out), *kept))
+    if isinstance(expr, Reduction):
+        start, body = (_inside(part, may_be, left_out) for part in (expr.start, expr.body))
+        return replace(expr, start=start, body=body)
+    return rebuilt(expr, lambda part: _inside(part, may_be, left_out), {})
+
+
+def _nearest(index: Poly | Expression, extent: Poly) -> Poly | Expression:
+    """Return the nearest index inside of a dimension."""
+    if isinstance(index, Poly):
+        return index
+    space = index.space
+    below = Apply("min", (index, Static(extent, space)), space, space, "index")
+    return Apply("max", (below, Static(ONE, space)), space, space, "index")

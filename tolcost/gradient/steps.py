@@ -1,0 +1,213 @@
+"""The step of a fold: whether it combines each number of the accumulator with a term, and by which function.
+
+A fold that does so is a sum, a maximum and the like, and each number of its result is a reduction of its own.
+Any other fold carries a state from step to step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import cast
+
+from msgspec import Struct
+
+from tolcost.algebra import Cond, Poly, Symbol, atom, negate
+from tolcost.atoms import nodes as ir
+from tolcost.atoms.kit import Bindings, inner_nodes, is_ref, static_condition
+from tolcost.atoms.nodes import Node, Var
+
+
+class FoldStep(Struct, frozen=True, eq=False):
+    """A step that combines the accumulator with a term: ``f(a, term)``, where ``guards`` hold."""
+
+    function: str
+    term: Node
+    within: str
+    space: str
+    guards: tuple[Cond, ...]
+    bindings: Bindings = ()
+    build: ir.Build | None = None
+
+
+class PutStep(FoldStep, frozen=True, eq=False):
+    """A step that puts a term at a place of the accumulator: adds it there, or replaces what is there."""
+
+    at: tuple[Poly | Node, ...] = ()
+
+
+_COMBINING = {"add": 2, "sub": 1, "max": 2, "min": 2, "and": 2, "or": 2, "xor": 2}
+"""Functions that a step may combine by, and how many of their arguments may be the accumulator."""
+
+
+def steps_of(node: ir.Fold) -> list[FoldStep] | None:
+    """Return the steps of a fold, one for each component; None if it is no reduction."""
+    bound = dict(node.body.bindings)
+    count = len(node.type)
+    result = _named(node.body.result, bound)
+    items: Sequence[Node]
+    if count == 1:
+        items = (result,)
+    elif isinstance(result, ir.Pack) and len(result.items) == count:
+        items = result.items
+    else:
+        return None
+    steps = []
+    for k, item in enumerate(items):
+        step = _Reading(node.accumulator, set(node.coords), count, k + 1, bound).step(item, (), ())
+        if step is None:
+            return None
+        steps.append(step)
+    return steps
+
+
+class _Reading(Struct, eq=False):
+    """Reads a step: which of its nodes are the accumulator."""
+
+    accumulator: Var
+    coords: set[Symbol]
+    count: int
+    component: int
+    bound: dict[Var, Node]
+    build: ir.Build | None = None
+
+    def step(self, item: Node, guards: tuple[Cond, ...], bindings: Bindings) -> FoldStep | None:
+        """Return the step that a node takes, under guards; ``bindings`` are those of blocks around it."""
+        item = _named(item, self.bound)
+        match item:
+            case ir.Lambda(charge="data") if item.function in _COMBINING:
+                return self.combined(item, guards, bindings)
+            case ir.Select(condition=condition) if static_condition(item) is not None:
+                return self.selected(item, cast(Cond, condition), guards, bindings)
+            case ir.Build() if self.build is None and self.is_steady(item):
+                self.build = item
+                self.bound.update(item.body.bindings)
+                return self.step(item.body.result, guards, (*bindings, *item.body.bindings))
+            case ir.Put() if self.build is None and self.is_carried(item.tol):
+                return self.added(item, guards, bindings)
+        return None
+
+    def combined(self, item: ir.Lambda, guards: tuple[Cond, ...], bindings: Bindings) -> FoldStep | None:
+        carried = [self.is_element(arg) for arg in item.args[: _COMBINING[item.function]]]
+        if sum(carried) != 1:
+            return None
+        term = item.args[1 - carried.index(True)]
+        if self.mentions((term,)):
+            return None
+        space = item.type[0].space
+        return FoldStep(item.function, term, item.space, space, guards, self.harmless(bindings), self.build)
+
+    def selected(
+        self, item: ir.Select, condition: Cond, guards: tuple[Cond, ...], bindings: Bindings
+    ) -> FoldStep | None:
+        for side, kept, holds_ in (
+            (item.then, item.other, condition),
+            (item.other, item.then, negate(condition)),
+        ):
+            if self.is_element(_named(kept.result, dict(kept.bindings))):
+                self.bound.update(side.bindings)
+                return self.step(side.result, (*guards, holds_), (*bindings, *side.bindings))
+        return None
+
+    def added(self, item: ir.Put, guards: tuple[Cond, ...], bindings: Bindings) -> FoldStep | None:
+        nodes = [index for index in item.at if not isinstance(index, Poly)]
+        if nodes and not self.mentions((item.value, *nodes)):
+            space = item.type[self.component - 1].space
+            held = self.harmless(bindings)
+            return PutStep("put", item.value, space, space, guards, held, None, item.at)
+        value = _named(item.value, self.bound)
+        if not (isinstance(value, ir.Lambda) and value.function == "add" and value.charge == "data"):
+            return None
+        for old, term in (value.args, value.args[::-1]):
+            member = _named(old, self.bound)
+            if (
+                isinstance(member, ir.Member)
+                and self.is_carried(member.tol)
+                and self.same(member.at, item.at)
+            ):
+                if self.mentions((term, *nodes)):
+                    return None
+                space = value.type[0].space
+                return PutStep(
+                    "add", term, value.space, space, guards, self.harmless(bindings), None, item.at
+                )
+        return None
+
+    def same(self, one: tuple[Poly | Node, ...], other: tuple[Poly | Node, ...]) -> bool:
+        """Whether two index lists are the same: equal forms, the same nodes, or reads of one name."""
+        return len(one) == len(other) and all(
+            a == b if isinstance(a, Poly) or isinstance(b, Poly) else _same_index(a, b, self.bound)
+            for a, b in zip(one, other, strict=True)
+        )
+
+    def is_steady(self, build: ir.Build) -> bool:
+        """Whether a shape is the same at every step."""
+        return all(extent.free.isdisjoint(self.coords) for extent in build.extents)
+
+    def is_carried(self, node: Node) -> bool:
+        """Whether a node is this component of the accumulator."""
+        node = _named(node, self.bound)
+        if self.count == 1:
+            return is_ref(node, self.accumulator)
+        return (
+            isinstance(node, ir.Component)
+            and node.j == self.component
+            and is_ref(_named(node.value, self.bound), self.accumulator)
+        )
+
+    def is_element(self, node: Node) -> bool:
+        """Whether a node is what the accumulator has at this place."""
+        node = _named(node, self.bound)
+        if self.build is None:
+            return self.is_carried(node)
+        at = tuple(map(atom, self.build.coords))
+        return isinstance(node, ir.Member) and node.at == at and self.is_carried(node.tol)
+
+    def mentions(self, nodes: Iterable[Node]) -> bool:
+        """Whether nodes need the accumulator."""
+        return any(is_ref(node, self.accumulator) for node in inner_nodes(nodes, self.bound))
+
+    def harmless(self, bindings: Bindings) -> Bindings:
+        """Return the bindings that do not need the accumulator."""
+        return tuple((var, node) for var, node in bindings if not self.mentions((node,)))
+
+
+def _same_index(a: Node, b: Node, bound: Mapping[Var, Node]) -> bool:
+    a, b = _named(a, bound), _named(b, bound)
+    if a is b:
+        return True
+    match a, b:
+        case ir.Ref(), ir.Ref():
+            return a.var is b.var
+        case ir.Input(), ir.Input():
+            return a.name == b.name
+        case ir.Number(), ir.Number():
+            return a.value == b.value
+        case ir.Member(), ir.Member():
+            pairs = [(a.tol, b.tol), *zip(a.at, b.at, strict=False)]
+            return len(a.at) == len(b.at) and all(
+                x == y if isinstance(x, Poly) or isinstance(y, Poly) else _same_index(x, y, bound)
+                for x, y in pairs
+            )
+        case ir.Lambda(), ir.Lambda():
+            return (a.function, a.space, len(a.args)) == (b.function, b.space, len(b.args)) and all(
+                _same_index(x, y, bound) for x, y in zip(a.args, b.args, strict=True)
+            )
+        case _:
+            return False
+
+
+def harmless(node: ir.Fold) -> set[Node]:
+    """Return the nodes that the body of a fold binds without need of the accumulator."""
+    bound = dict(node.body.bindings)
+    return {
+        value
+        for _, value in node.body.bindings
+        if not any(is_ref(n, node.accumulator) for n in inner_nodes((value,), bound))
+    }
+
+
+def _named(node: Node, bound: Mapping[Var, Node]) -> Node:
+    """Follow names to what they stand for."""
+    while isinstance(node, ir.Ref) and node.var in bound:
+        node = bound[node.var]
+    return node
