@@ -377,7 +377,7 @@ def _program(
             yield from _painted(f"  {news}", style_of(news), colour, width)
             for line in details(change):
                 yield from _fitted(f"    {line.text}", width)
-    figures = [change for change in changes if change.metric]
+    figures = [change for change in changes if change.metric and not is_time(change.metric)]
     if figures:
         columns = _FIGURES if width is None else (*_FIGURES[:1], *_FIGURES[2:], _FIGURES[1])
         rows = [dict(zip(_KEYS, _row(change, report), strict=True)) for change in figures]
@@ -414,13 +414,9 @@ def _indented(metric: str, line: Detail) -> str:
 
 
 def _row(change: CostChange, report: GateReport) -> tuple[Cell, ...]:
-    forms = (ShortForm(form_text(form), form) for form in (change.old, change.new, change.difference))
-    return (_title(change.metric), _news(change, report), *forms)
-
-
-def _title(metric: str) -> str:
-    """Return a metric, with the unit of closed forms if it is a time."""
-    return f"{metric}, attoseconds" if is_time(metric) else metric
+    given = (change.old, change.new, change.difference)
+    forms: list[Cell] = ["" if is_time(change.metric) else ShortForm(form_text(form), form) for form in given]
+    return (change.metric, _news(change, report), *forms)  # times are shown at lengths, in microseconds
 
 
 def _budget(held: HeldBudget, colour: bool, width: int | None) -> Iterable[str]:
@@ -428,8 +424,8 @@ def _budget(held: HeldBudget, colour: bool, width: int | None) -> Iterable[str]:
     style = YELLOW if held.kind == "undecided" else RED
     yield from _painted(f"  budget {cut(held.budget, 120)}: {held_text(held)}", style, colour, width)
     numbers = held_at(held)
-    if held.actual != held.limit:
-        said = f"    {_title(held.metric)} {form_text(held.actual)}, allowed {form_text(held.limit)}"
+    if held.actual != held.limit and not is_time(held.metric):
+        said = f"    {held.metric} {form_text(held.actual)}, allowed {form_text(held.limit)}"
         yield from _fitted(said, width)
     if numbers is not None:
         yield from _fitted(f"    {numbers}", width)
@@ -462,7 +458,7 @@ def gate_markdown(report: GateReport) -> str:
     changes = sorted(report.changes, key=lambda c: (KINDS.index(c.kind), -growth(c)))
     rows = [row for change in changes for row in _changed_rows(change, report)]
     budgets = list(_budgets(report))
-    forms = [_forms_row(change, report) for change in changes if change.metric]
+    forms = [_forms_row(change, report) for change in changes if change.metric and not is_time(change.metric)]
     remarks = [remark for change in changes for remark in _remarks(change)]
     blocks = (("", _CHANGED_TITLES, rows), ("### Budgets", "", budgets), (_CLOSED, _FORMS_TITLES, forms))
     written, left = [head], 0
@@ -543,7 +539,7 @@ def _forms_row(change: CostChange, report: GateReport) -> str:
         markdown_code(form_text(f, _LONGEST_FORM)) if f else ""
         for f in (change.old, change.new, change.difference)
     ]
-    return f"| {' | '.join((markdown_code(cut(change.name, 200)), _title(change.metric), *forms))} |"
+    return f"| {' | '.join((markdown_code(cut(change.name, 200)), change.metric, *forms))} |"
 
 
 def _remarks(change: CostChange) -> Iterator[str]:
