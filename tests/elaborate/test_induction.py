@@ -1,11 +1,13 @@
 """Components of an accumulator that are known at every step, and how many turns a loop takes."""
 
+import numpy as np
 import pytest
 
-from tolcost.algebra import to_text
+from tolcost.algebra import evaluate, to_text
 from tolcost.cost import count
-from tolcost.diagnostics import Source
+from tolcost.diagnostics import Rejected, Source
 from tolcost.elaborate import elaborate
+from tolcost.execute import run_reference
 from tolcost.syntax import parse, tree
 
 
@@ -44,6 +46,63 @@ def test_what_the_first_step_hands_on_is_a_guess(third: str, eops: str) -> None:
     step = f"(a[1]' + e, a[2]' + 2, {third})"
     text = f"tol x: R [n]\n(s, c, h) = reduce(x, (a, e) => {step}, (0, 1, x[1]), [i])\ny := seq(s, h)"
     assert to_text(count(elaborate(program(text)).program).eops) == eops
+
+
+CHOICES = [
+    # data decide the choice from the second step on, and a number becomes a vector in the first
+    ("true", "seq(s[1] and x[1] > k, map(x, * + k))", "seq(s[1], s[2])", "m*(m + n + 3)"),
+    ("false", "seq(s[1], s[2])", "seq(s[1] or x[1] > k, map(x, * + k))", "m*(m + n + 3)"),
+    ("1", "seq(where(x[1] > k, 1, 0), map(x, * + k))", "seq(s[1], s[2])", "m*(m + n + 3)"),
+    ("n > 2", "seq(s[1] and x[1] > k, map(x, * + k))", "seq(s[1], s[2])", None),
+    ("x[1] > 0", "seq(s[1] and x[1] > k, map(x, * + k))", "seq(s[1], s[2])", None),
+]
+
+
+def chosen(steps: str, start: str, then: str, other: str) -> tree.Module:
+    """A fold that data may end, beside a number that is known in every step and decides a length."""
+    return program(
+        "tol x: R [n]\ntol u: R [m]\n"
+        f"y := reduce({steps}, (s, e) => {{\n"
+        f"  r = choose(s[1], {then}, {other})\n"
+        "  few = map(tol[s[3] + 1], x[1] * i, [i])\n"
+        "  seq(r[1], r[2], s[3] + 1, reduce(few, +, 0))\n"
+        f"}}, seq({start}, 0, 0, 0), [k])"
+    )
+
+
+@pytest.mark.parametrize("start, then, other, eops", CHOICES)
+def test_a_choice_that_only_the_first_step_knows(start: str, then: str, other: str, eops: str | None) -> None:
+    if eops is None:
+        with pytest.raises(Rejected, match="different ranks"):
+            elaborate(chosen("tol[m]", start, then, other))
+        return
+    done = elaborate(chosen("tol[m]", start, then, other)).program
+    counted = count(done)
+    assert (to_text(counted.eops), counted.status) == (eops, "upper bound")
+    runs = set()
+    for size in (1, 3, 4):
+        few = count(elaborate(chosen(f"tol[{size}]", start, then, other)).program).eops
+        for high in (100.0, -100.0):
+            given = {"x": np.full(2, high), "u": np.ones(size)}
+            run = run_reference(done, given, {"n": 2, "m": size}).counts.eops
+            most = evaluate(counted.eops, {s: {"n": 2, "m": size}[s.name] for s in counted.eops.free})
+            assert most == evaluate(few, dict.fromkeys(few.free, 2))
+            assert run <= most
+            runs.add((size, run == most))
+    assert runs == {(1, True), (3, True), (3, False), (4, True), (4, False)}
+
+
+def test_a_side_that_the_first_step_takes_is_in_the_space_of_both() -> None:
+    text = (
+        "tol x: R [n]\ntol f: int8 [n]\ntol u: R [m]\n"
+        "y := reduce(u, (s, e) => {t = choose(s[1]', f, s[2]'); (x[1] < e, map(t, * + t[1]), x[1])},"
+        " (true, convert(2, float16), x[1]))"
+    )
+    found = count(elaborate(program(text)).program).histogram
+    assert {key: to_text(form) for key, form in found.items()} == {
+        ("add", "float16"): "m*n",
+        ("lt", "R"): "m",
+    }
 
 
 TURNS = [

@@ -371,6 +371,39 @@ def test_a_placeholder_of_another_rank(placeholder: object, session: Session) ->
     assert held_to_a_run(proto, session, numbers(3), 3) == 30
 
 
+@pytest.mark.parametrize("placeholder", [0.0, [0.0]])
+@pytest.mark.parametrize("high, turns", [(9.0, 7), (0.1, 1)])
+def test_a_placeholder_of_another_rank_in_a_loop_that_data_may_end(
+    high: float, turns: int, placeholder: object, session: Session
+) -> None:
+    """A counter decides a length beside it; the first turn is taken, although data decide the others."""
+    nodes = [
+        *BY_BOTH,
+        node("Constant", [], ["axis"], value_ints=[0]),
+        node("Unsqueeze", ["v1", "axis"], ["row"]),
+        node("Unsqueeze", ["i1", "axis"], ["many"]),
+        node("ConstantOfShape", ["many"], ["zeros"]),
+        node("ReduceSum", ["zeros"], ["sum"], keepdims=0),
+        node("Add", ["row", "sum"], ["p1"]),
+    ]
+    carried = {**CARRIED, "p": ("empty", "p1")}
+    held = {"start": np.int64(0), "end": np.int64(7), "high": np.float32(high)}
+    proto = looping(nodes, carried, most=100, empty=np.asarray(placeholder, np.float32), **held)
+    study = studied(proto, session)
+    assert study.coverage.missing == ()
+    assert study.total.status == "upper bound"
+    assert study.total.eops.free == N.free
+    loop = lowered_loop(study)
+    verify(loop.program)
+    execution = run_vectorised(loop.program, given_arrays(proto, loop, numbers(4)), {"n": 4})
+    at_most = evaluate(study.total.eops, dict.fromkeys(study.total.eops.free, 4))
+    assert (execution.counts.eops == at_most) == (turns == 7)
+    expected = by_reference(proto, {"x": numbers(4)})
+    for wanted, title in zip(expected, loop.titles, strict=True):
+        np.testing.assert_allclose(execution.outputs[title], wanted, rtol=1e-5)
+    assert expected[0] == turns
+
+
 # ---- how long conditions hold ------------------------------------------------------------------
 
 

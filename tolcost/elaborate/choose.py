@@ -32,7 +32,7 @@ from tolcost.algebra import (
     negate,
     substitute,
 )
-from tolcost.atoms.nodes import Node, Part, Select, Where
+from tolcost.atoms.nodes import Node, Number, Part, Select, Where
 from tolcost.diagnostics import Span
 from tolcost.elaborate.apply import check_condition, check_numbers
 from tolcost.elaborate.layout import (
@@ -482,8 +482,36 @@ def _opaque_choice(env: Env, condition: Value, expr: tree.Call) -> Value:
         if any(isinstance(item, Missing) for item in (*a.items, *b.items)):
             return _fill_missing(*(entry(evaluate(env, side)) for side in expr.args[1:]))
         a, b = _match_ranks(ea, a, eb, b, expr.span)
+    holds = _truth_of_data(env, condition)
+    if holds is not None and _ranks(ea, a, expr.span) != _ranks(eb, b, expr.span):
+        return _take_side(env, holds, sides[0], sides[1], expr.span)
+    if isinstance(a, Seq) and isinstance(b, Seq):
         return choose_sequence(env, node, (ea, a), (eb, b), expr.span, free)
     return select(env, node, (ea, a), (eb, b), expr.span, free)
+
+
+def _truth_of_data(env: Env, condition: Value) -> bool | None:
+    """Return whether a condition on data holds, if its value is known all the same; else None.
+
+    What a fold starts with counts as data if a later step makes it data, but the first step knows its value.
+    """
+    if not isinstance(condition, Data) or not isinstance(condition.node, Number):
+        return None
+    holds = truth(condition.node.value)
+    decided = None if holds is None else decide(env, holds)
+    return decided is TRUE if decided is TRUE or decided is FALSE else None
+
+
+def _take_side(env: Env, holds: bool, then: Side, other: Side, span: Span) -> Value:
+    """Return the side that every run takes, as data in the spaces that hold both sides."""
+    (then_env, a), (other_env, b) = then, other
+    left, right = leaves(a), leaves(b)
+    if len(left) != len(right):
+        fail("T0407", "the two cases give sequences of different lengths", span)
+    pairs = [align(then_env, x, other_env, y, span) for x, y in zip(left, right, strict=True)]
+    side_env, side = then if holds else other
+    env.scope.absorb(side_env.scope)
+    return rebuild_sequence(side, (Data(env.scope.bind(pair[0 if holds else 1])) for pair in pairs))
 
 
 def _fill_missing(a: Value, b: Value) -> Value:
