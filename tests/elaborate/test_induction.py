@@ -92,6 +92,19 @@ def test_a_choice_that_only_the_first_step_knows(start: str, then: str, other: s
     assert runs == {(1, True), (3, True), (3, False), (4, True), (4, False)}
 
 
+def test_a_side_that_the_first_step_takes_is_in_the_space_of_both() -> None:
+    text = (
+        "tol x: R [n]\ntol f: int8 [n]\ntol u: R [m]\n"
+        "y := reduce(u, (s, e) => {t = choose(s[1]', f, s[2]'); (x[1] < e, map(t, * + t[1]), x[1])},"
+        " (true, convert(2, float16), x[1]))"
+    )
+    found = count(elaborate(program(text)).program).histogram
+    assert {key: to_text(form) for key, form in found.items()} == {
+        ("add", "float16"): "m*n",
+        ("lt", "R"): "m",
+    }
+
+
 TURNS = [
     ("s[2] + 3 < n", "s[2] + 3", "100", "Min(floor((n + 2)/3), 100)"),
     ("s[2] < 10", "s[2] + 1", "n", "Min(n, 11)"),

@@ -493,7 +493,7 @@ def _opaque_choice(env: Env, condition: Value, expr: tree.Call) -> Value:
 def _truth_of_data(env: Env, condition: Value) -> bool | None:
     """Return whether a condition on data holds, if its value is known all the same; else None.
 
-    The start of a fold counts as data if a later step makes it data, but in the first step its value is known.
+    What a fold starts with counts as data if a later step makes it data, but the first step knows its value.
     """
     if not isinstance(condition, Data) or not isinstance(condition.node, Number):
         return None
