@@ -297,14 +297,16 @@ def _graph(cost: GraphCost) -> Json:
     """
     graph = cost.model.graph
     made = {given.name: ~place for place, given in enumerate(graph.inputs)}
-    reads: list[list[int]] = []
+    reads: list[Json] = []
+    linked = False
     for n, step in enumerate(graph.nodes):
         found = {made[name] for name in (*step.inputs, *step.free) if name in made}
-        reads.append(sorted(n - one if one >= 0 else one + 1 for one in found))
+        reads.append([*sorted(n - one if one >= 0 else one + 1 for one in found)])
+        linked |= any(one >= 0 for one in found)
         made.update(dict.fromkeys(filter(None, step.outputs), n))
-    if not any(back > 0 for one in reads for back in one):
+    if not linked:
         return None
-    outputs = [[visible(name), made[name]] for name in graph.outputs if made.get(name, -1) >= 0]
+    outputs: list[Json] = [[visible(name), made[name]] for name in graph.outputs if made.get(name, -1) >= 0]
     return {"inputs": [visible(given.name) for given in graph.inputs], "outputs": outputs, "reads": reads}
 
 

@@ -231,7 +231,6 @@ function spokenBox(box, amount, whole) {
 }
 
 function enterBox(box) {
-  if (plan.dragged) return;
   if (box.kind) reveal(box.node, true);
   else zoom(box.item);
 }
@@ -437,7 +436,8 @@ function graphStart() {
   byId("graph-card").hidden = byId("to-graph").hidden = !data.graph;
   if (!data.graph) return;
   const box = byId("graph");
-  let from = null;
+  let from = null,
+    dragged = false;
   box.addEventListener("keydown", graphKey);
   // A page that is scrolled is not stopped by a picture in it.
   box.addEventListener(
@@ -451,15 +451,15 @@ function graphStart() {
     { passive: false },
   );
   box.addEventListener("pointerdown", (event) => {
-    if (event.button === 0) from = { x: event.clientX, y: event.clientY };
-    plan.dragged = false;
+    from = event.button === 0 ? { x: event.clientX, y: event.clientY } : null;
+    dragged = false;
   });
   box.addEventListener("pointermove", (event) => {
     if (!from || !event.buttons) return;
     const [x, y] = [from.x - event.clientX, from.y - event.clientY];
-    if (!plan.dragged && Math.hypot(x, y) < 5) return;
-    if (!plan.dragged) box.setPointerCapture(event.pointerId);
-    plan.dragged = true;
+    if (!dragged && Math.hypot(x, y) < 5) return;
+    box.setPointerCapture(event.pointerId); // so that the box below it is not clicked
+    dragged = true;
     graphMove(x, y);
     from = { x: event.clientX, y: event.clientY };
   });
