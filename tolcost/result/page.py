@@ -102,7 +102,7 @@ def _data(cost: Located, forms: PageForms, timed: _Timed) -> dict[str, Json]:
             {
                 "key": one.key,
                 "label": one.label,
-                "unit": one.remark,
+                "unit": one.number_remark,
                 "bytes": one.key in IN_BYTES,
                 "form": forms.any(one.form),
             }
@@ -190,7 +190,7 @@ def _figures_beside(
         yield {
             "key": one.key,
             "label": one.label,
-            "unit": one.remark,
+            "unit": one.number_remark,
             "bytes": one.key in IN_BYTES,
             "old": forms.any(form_in(other.form, symbols)),
             "new": forms.any(one.form),
