@@ -34,6 +34,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, length in (("many", 250), ("one", 1)):
         onnx.save(_chain(length), found / f"{name}.onnx")
         assert run(["model", f"{found}/{name}.onnx", *html, f"{found}/{name}.html"]) == 0
+    own = helper.make_node("Own", ["x0"], ["own"], domain="my")
+    partly = _chain(1)
+    partly.graph.node[0].input[0] = "own"
+    partly.graph.node.insert(0, own)
+    partly.graph.value_info.append(helper.make_tensor_value_info("own", TensorProto.FLOAT, ["n"]))
+    partly.opset_import.append(helper.make_opsetid("my", 1))
+    onnx.save(partly, found / "partly.onnx")
+    run(["model", f"{found}/partly.onnx", *html, f"{found}/partly.html"])
     onnx.save(_branch(), found / "branch.onnx")
     run(["model", f"{found}/branch.onnx", *html, f"{found}/branch.html"])
     assert run(["analyze", str(ATTENTION), *html, f"{found}/program.html"]) == 0
@@ -216,6 +224,17 @@ def test_a_list_says_the_same(page: Browser, folder: Path) -> None:
     shown(page, folder, "model/encoder")
     (layers,) = page.run("return [...document.querySelectorAll('#graph-list li')].map(l => l.textContent)")
     assert layers.endswith("100.0 % → the next of them, layer_norm_24")
+
+
+def test_what_is_not_costed_is_not_nothing(browser: Browser, folder: Path) -> None:
+    browser.open("about:blank")
+    browser.open((folder / "partly.html").as_uri())
+    texts = """return [...document.querySelectorAll('#graph .box')].map(b =>
+      [...b.children].map(t => t.textContent))"""
+    own, exp = (" ".join(one) for one in browser.run(texts))
+    assert " ? " in own
+    assert "not known" in own
+    assert "100.0 %" in exp
 
 
 def test_a_hundred_boxes_are_laid_out_at_a_time(browser: Browser, folder: Path) -> None:

@@ -186,6 +186,11 @@ function smooth(points) {
 
 const classOf = (share) => CLASSES.findLastIndex((least) => share >= least);
 
+// What is not costed is not known to be nothing.
+const inPart = (box) => state.by !== "parameters" && box.nodes.some(([, leaf]) => leaf.kind.problem);
+const shareOf = (box, amount, whole) =>
+  amount === null || whole === null ? "—" : inPart(box) && !amount ? "?" : inPercent(amount, whole) || "—";
+
 const idOf = (box) => (box.outside ? `${box.way} ${box.title}` : box.kind ? `#${box.node}` : pathOf(box.item).join("/"));
 
 function drawnBox(box, amount, whole) {
@@ -200,8 +205,8 @@ function drawnBox(box, amount, whole) {
       drawn("title", {}, box.title),
     );
   const known = amount !== null && whole !== null;
-  const share = (known && inPercent(amount, whole)) || "—",
-    size = known ? withUnit(state.by, amount) : "";
+  const share = shareOf(box, amount, whole),
+    size = !known || share === "?" ? "" : `${inPart(box) ? "≥ " : ""}${withUnit(state.by, amount)}`;
   const beside = widthOf(share, FIRST);
   const loop = plan.again.has(box.key)
     ? drawn("path", { class: "arrow", "marker-end": "url(#arrow)", d: `M${left + at.width - 22},${top} c0,-15 18,-15 18,-1` })
@@ -227,7 +232,8 @@ function drawnBox(box, amount, whole) {
 
 function spokenBox(box, amount, whole) {
   const name = box.kind ? `${box.kind.op}, ${data.nodes[box.node][0]}, ${box.kind.type}` : `${firstLine(box)}, ${secondLine(box)}`;
-  return amount === null || whole === null ? `${name}: not known` : `${name}: ${full(state.by, amount)}, ${inPercent(amount, whole)} of what is shown`;
+  if (["?", "—"].includes(shareOf(box, amount, whole))) return `${name}: not known`;
+  return `${name}: ${inPart(box) ? "at least " : ""}${full(state.by, amount)}, ${inPercent(amount, whole)} of what is shown`;
 }
 
 function enterBox(box) {
@@ -340,7 +346,7 @@ function graphList(amounts, whole) {
         "li",
         {},
         element("button", { type: "button", class: "link", onclick: () => enterBox(box) }, firstLine(box)),
-        ` ${secondLine(box)}${amount === null || whole === null ? "" : `, ${inPercent(amount, whole)}`}`,
+        ` ${secondLine(box)}, ${shareOf(box, amount, whole)}`,
         to.length ? ` → ${to.join(", ")}` : "",
       );
     }),
