@@ -75,7 +75,7 @@ while (walker.nextNode()) {
 // What has the focus shows it, and none is out of the order of the page.
 for (const one of document.querySelectorAll("[tabindex]"))
   if (Number(one.getAttribute("tabindex")) > 0) say("an order of its own", one);
-for (const one of document.querySelectorAll("button, a[href], input, summary, #icicle, #rows")) {
+for (const one of document.querySelectorAll("button, a[href], input, summary, #icicle, #graph, #rows")) {
   if (!seen(one) || one.disabled || one.tabIndex < 0) continue;
   one.focus({ focusVisible: true, preventScroll: true });
   if (document.activeElement !== one) { say("cannot be reached", one); continue; }

@@ -107,6 +107,24 @@ def test_times_are_those_of_the_terminal(page: Browser, record: Any) -> None:
     )
 
 
+@pytest.mark.parametrize("batch", [1, 64, 100_000])
+def test_cards_write_times_as_the_terminal(
+    page: Browser, capsys: pytest.CaptureFixture[str], batch: int
+) -> None:
+    """Three digits, in the unit that suits them: from milliseconds to thousands of seconds."""
+    dims = {"batch": batch, "seq": 512}
+    at(page, dims)
+    cards = page.run(
+        """return Object.fromEntries([...document.querySelectorAll('.figure[data-key=time]')].map(f =>
+      [f.querySelector('.label').textContent.split(' (')[0], f.querySelector('.value').textContent]))"""
+    )
+    given = [option for name, value in dims.items() for option in ("--dim", f"{name}={value}")]
+    run(["model", str(BERT), "--device", "h200", *given])
+    told = re.findall(r"^(h200 \S.*?)  +(\S+ \S?s)\b", capsys.readouterr().out, re.MULTILINE)
+    assert cards == dict(told)
+    assert len(cards) == 3
+
+
 def test_every_node_has_the_time_of_the_csv(page: Browser, folder: Path) -> None:
     rows = list(csv.DictReader((folder / "node.csv").open(encoding="utf-8")))
     wanted = {row["node"]: Fraction(row["predicted_us"] or 0) for row in rows}

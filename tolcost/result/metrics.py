@@ -79,13 +79,20 @@ class Measure(Struct, frozen=True, eq=False):
     certainty: Certainty = "exact"
     said: str = ""
     """Its certainty in words, unless the status of the report implies it."""
+    about: str = ""
+    """What else is said of it, after the unit."""
 
     @property
     def remark(self) -> str:
         """The unit, and whether the figure is a bound; empty if the figure is not known."""
         if self.form is None and self.headed:
             return ""
-        return ", ".join(filter(None, (self.unit, self.said)))
+        return ", ".join(filter(None, (self.unit, self.about, self.said)))
+
+    @property
+    def number_remark(self) -> str:
+        """The remark after a number: that of a time has its own unit, as 4.35 ms."""
+        return replace(self, unit="").remark if self.key == "time" else self.remark
 
 
 def functions_json(counts: Mapping[CountKey, Poly], show: Callable[[Form | None], Json]) -> dict[str, Json]:

@@ -33,7 +33,7 @@ from tolcost.show.document import (
     cut,
     lengths_text,
 )
-from tolcost.show.shorten import MORE, Subterms, percent_text, short_form, si, subterms
+from tolcost.show.shorten import MORE, Subterms, duration_text, percent_text, short_form, si, subterms
 
 BY = ("node", "op", "scope")
 COLUMNS = ("op", "type", "shape", "nodes", *AMOUNTS, "intensity", "share", "cumulative", "form")
@@ -232,9 +232,11 @@ def _figures(
     open_ = bool(cost.study.symbols)
     rows = []
     for measure in measures:
-        value = None if at is None else _value(measure, at.value(measure.form), exact)
+        found = None if at is None else at.value(measure.form)
+        value = None if at is None else _value(measure, found, exact)
         form = _form(measure.form, named) if open_ else None
-        rows.append((measure.label, value, form, Remark(measure.remark, measure.said)))
+        remark = measure.number_remark if isinstance(found, int | Fraction) else measure.remark
+        rows.append((measure.label, value, form, Remark(remark, measure.said)))
     columns = (
         Column("figure", "figure"),
         Column("value", "value", "number", shown=at is not None),
@@ -248,8 +250,12 @@ def _value(measure: Measure, value: Form | None, exact: bool) -> Cell:
     if measure.form is None:
         return Caution(UNKNOWN)
     if isinstance(value, int | Fraction):
-        return si(value, "B" if measure.key in IN_BYTES else "", exact)
+        return duration_text(value) if measure.key == "time" else si(value, _unit(measure), exact)
     return Caution("not defined here") if value is None else short_form(value, _WIDTH // 2)
+
+
+def _unit(measure: Measure) -> str:
+    return "B" if measure.key in IN_BYTES else ""
 
 
 def _form(form: Form | None, named: Subterms) -> Cell:

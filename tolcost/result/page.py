@@ -24,6 +24,7 @@ from tolcost.algebra import (
 from tolcost.cost.derive import DerivationStep, ValueDerivation, derive
 from tolcost.cost.device import Duration
 from tolcost.diagnostics import NOWHERE, Rejected, place, visible
+from tolcost.models.analysis import GraphCost
 from tolcost.models.lowered import Applied, Lowered
 from tolcost.models.memory import lifetimes
 from tolcost.result.compare import match
@@ -38,7 +39,7 @@ from tolcost.result.rows import TableRow, path_of
 from tolcost.result.study import FUNCTIONS, Located, Study
 from tolcost.result.totals import parts_of, steps_by_node
 from tolcost.show.document import Json, form_in, plain
-from tolcost.show.html import condition_tree, embedded, render
+from tolcost.show.html import condition_tree, embedded, layout_script, render
 
 _MOST_PARTS = 8
 _MOST_MISSING = 500
@@ -58,7 +59,9 @@ def cost_page(cost: Located, sweeps: Sequence[str] = (), older: Older | None = N
     forms = PageForms(timed.parts)
     found = {**_data(cost, forms, timed), "other": None if older is None else _other(*older, cost, forms)}
     data = {**found, "with": sweeps[-1] if sweeps else None, "forms": forms.trees, "shown": forms.shown}
-    return render("model", title=visible(cost.study.name), kind=cost.study.kind, data=embedded(data))
+    layout = layout_script() if data["graph"] else ""
+    title, kind = visible(cost.study.name), cost.study.kind
+    return render("model", title=title, kind=kind, data=embedded(data), layout=layout)
 
 
 def _data(cost: Located, forms: PageForms, timed: _Timed) -> dict[str, Json]:
@@ -99,7 +102,7 @@ def _data(cost: Located, forms: PageForms, timed: _Timed) -> dict[str, Json]:
             {
                 "key": one.key,
                 "label": one.label,
-                "unit": one.remark,
+                "unit": one.number_remark,
                 "bytes": one.key in IN_BYTES,
                 "form": forms.any(one.form),
             }
@@ -124,6 +127,7 @@ def _model_parts(cost: Located, forms: PageForms, timed: _Timed) -> dict[str, Js
             for one in lifetimes(study.cost)
         ],
         "device": _device(cost, forms, timed),
+        "graph": _graph(study.cost),
         **_nodes(study, forms, timed),
     }
 
@@ -186,7 +190,7 @@ def _figures_beside(
         yield {
             "key": one.key,
             "label": one.label,
-            "unit": one.remark,
+            "unit": one.number_remark,
             "bytes": one.key in IN_BYTES,
             "old": forms.any(form_in(other.form, symbols)),
             "new": forms.any(one.form),
@@ -283,6 +287,27 @@ def _nodes(study: ModelStudy, forms: PageForms, timed: _Timed) -> dict[str, Json
     sums: list[Json] = [_sum(study, path, inside, rows, forms) for path, inside in scopes.items()]
     known: dict[str, Json] = {"derived": derived.found, "sources": derived.sources}
     return {"kinds": kinds, "nodes": nodes, "scopes": sums, **known}
+
+
+def _graph(cost: GraphCost) -> Json:
+    """Return which nodes read what others make, and the inputs and outputs of the model; None without such.
+
+    Each node has a list of what it reads: how many nodes before it the value is made, or 0, -1, … for the
+    first, the second, … input of the model.
+    """
+    graph = cost.model.graph
+    made = {given.name: ~place for place, given in enumerate(graph.inputs)}
+    reads: list[Json] = []
+    linked = False
+    for n, step in enumerate(graph.nodes):
+        found = {made[name] for name in (*step.inputs, *step.free) if name in made}
+        reads.append([*sorted(n - one if one >= 0 else one + 1 for one in found)])
+        linked |= any(one >= 0 for one in found)
+        made.update(dict.fromkeys(filter(None, step.outputs), n))
+    if not linked:
+        return None
+    outputs: list[Json] = [[visible(name), made[name]] for name in graph.outputs if made.get(name, -1) >= 0]
+    return {"inputs": [visible(given.name) for given in graph.inputs], "outputs": outputs, "reads": reads}
 
 
 def _kind(applied: Applied, row: TableRow, forms: PageForms, derived: _Derived) -> dict[str, Json]:

@@ -45,6 +45,7 @@ def program_parts(study: ProgramStudy, forms: PageForms) -> dict[str, Json]:
         ],
         "memory": [],
         "device": None,
+        "graph": None,
         "kinds": kinds,
         "nodes": nodes,
         "scopes": [],

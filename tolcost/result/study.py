@@ -257,7 +257,7 @@ class Growth(Struct, frozen=True):
 L = TypeVar("L", bound="Located")
 FUNCTIONS = "histogram"
 """The part of a comparison whose figures are counts by function and space."""
-_EACH = f"{UNIT}, node by node with empty caches"
+_EACH = ("node by node with empty caches",)
 _FOR_WHAT = "for this arithmetic"
 """Times bound this arithmetic only: other definitions of the same values may take less."""
 
@@ -497,24 +497,26 @@ class Located(Struct, frozen=True, eq=False, dict=True):
         device = self.times.device
         many = self.study.kind == "model"
         fewer = self._unless
-        each = (_EACH if many else UNIT) + fewer
+        each = ", ".join((*(_EACH if many else ()), *fewer))
         found = [(f"at least {_FOR_WHAT}", self.times.bound, each)]
         if many and self.times.whole is not None:
-            found.append((f"fused, at least {_FOR_WHAT}", self.times.whole, UNIT + fewer))
+            found.append((f"fused, at least {_FOR_WHAT}", self.times.whole, ", ".join(fewer)))
         if self.times.predicted is not None:
-            dearest = ", if data chooses the dearest" if self.status in FROM_ABOVE else ""
-            found.append(("predicted", self.times.predicted, self.error + dearest))
-        for what, form, unit in found:
-            yield Measure("time", f"{device.name} {what}", form, unit, certainty=self.certainty("time"))
+            dearest = "if data chooses the dearest" if self.status in FROM_ABOVE else ""
+            about = ", ".join(filter(None, (self.error, dearest)))
+            found.append(("predicted", self.times.predicted, about))
+        sure = self.certainty("time")
+        for what, form, about in found:
+            yield Measure("time", f"{device.name} {what}", form, UNIT, certainty=sure, about=about)
 
     @property
-    def _unless(self) -> str:
+    def _unless(self) -> tuple[str, ...]:
         """The cases in which less time may suffice, if counts or bytes are upper bounds."""
         reasons = (
             *(["data chooses less work"] if self.status in FROM_ABOVE else []),
             *([] if self.moves_all else ["fewer bytes move"]),
         )
-        return f", unless {' or '.join(reasons)}" if reasons else ""
+        return (f"unless {' or '.join(reasons)}",) if reasons else ()
 
     @cached_property
     def limit_changes(self) -> tuple[LimitChange, ...]:
@@ -532,13 +534,11 @@ class Located(Struct, frozen=True, eq=False, dict=True):
         assert self.times is not None
         fitted = self.times.device.fitted
         if self.study.coverage.missing:
-            return f"{UNIT}, of the nodes that are costed"
+            return "of the nodes that are costed"
         if self.study.kind == "model":
             error = None if fitted is None else fitted.error_models
-            return (
-                UNIT if error is None else f"{UNIT}, whole models were off by {percent(error)} at the median"
-            )
-        return f"{UNIT}, {error_of(self.times)}"
+            return "" if error is None else f"whole models were off by {percent(error)} at the median"
+        return error_of(self.times)
 
     @property
     def total(self) -> Figures:

@@ -23,6 +23,7 @@ from tolcost.algebra import (
     substitute_cond,
 )
 from tolcost.certainty import FROM_ABOVE, INCOMPLETE
+from tolcost.cost.device import UNIT
 from tolcost.diagnostics import visible
 from tolcost.result.assumptions import offered, partitions
 from tolcost.result.metrics import LEADING, Measure, is_asked, keys_in
@@ -562,7 +563,7 @@ def time_record(cost: Located) -> dict[str, Json]:
         "device": times.device.name,
         "description": times.device.description,
         **{key: form_json(form) for key, form in forms.items()},
-        "tested": cost.error,
+        "tested": ", ".join(filter(None, (UNIT, cost.error))),
         "groups": [_time_group(cost, title, own) for title, own in times.by_title().items()],
         "changes": [
             {

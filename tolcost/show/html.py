@@ -36,7 +36,7 @@ from tolcost.show.document import (
 _FOLDER = Path(__file__).with_name("pages")
 _LONG, _VERY_LONG = 60, 240
 _MODEL = (
-    *("parts", "charts", "tree", "model", "lengths", "figures", "icicle"),
+    *("parts", "charts", "tree", "model", "lengths", "figures", "icicle", "graph"),
     *("nodes", "detail", "compared", "link", "start"),
 )
 _PARTS = {
@@ -103,6 +103,14 @@ def render(name: str, **values: object) -> str:
     template = environment.from_string(_part(f"{name}.html"))
     css, script = ("".join(map(_part, files)) for files in _PARTS[name])
     return template.render(css=Markup(css), script=Markup(script), **values)
+
+
+def layout_script() -> Markup:
+    """Return dagre 3.1.3, which places the boxes of a graph, as a script that carries its licence.
+
+    Only pages that draw a graph have its 50 kB.
+    """
+    return Markup(f"/* @dagrejs/dagre 3.1.3\n\n{_part('dagre.LICENSE')}*/\n{_part('dagre.min.js')}")
 
 
 def _printable(value: object) -> object:

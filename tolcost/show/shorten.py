@@ -186,6 +186,23 @@ def si(value: int | Fraction, unit: str = "", exact: bool = False) -> str:
     return f"{_three(scaled)} {mark}" if mark else _three(scaled)
 
 
+_DURATIONS = ("µs", "ms", "s")
+
+
+def duration_text(microseconds: int | Fraction) -> str:
+    """Write a time with three digits, in the unit that suits it.
+
+    >>> duration_text(Fraction(434_987, 100)), duration_text(672), duration_text(Fraction(1, 20))
+    ('4.35 ms', '672 µs', '0.05 µs')
+    >>> duration_text(999_500), duration_text(5 * 10**10), duration_text(0)
+    ('1.00 s', '50,000 s', '0 µs')
+    """
+    power, scaled = 0, Fraction(microseconds)
+    while _rounds_to_thousand(scaled) and power < len(_DURATIONS) - 1:
+        power, scaled = power + 1, scaled / 1000
+    return f"{_three(scaled)} {_DURATIONS[power]}"
+
+
 def _rounds_to_thousand(value: Fraction) -> bool:
     return abs(value) >= Fraction(9995, 10)
 

@@ -22,8 +22,17 @@ function figures() {
 
 // Times are known to a picosecond.
 function figureText({ form, bytes }, [top, bottom]) {
-  if (form.time) return short([(top * 1_000_000n) / bottom, 1_000_000n]);
+  if (form.time) return durationText((top * 1_000_000n) / bottom);
   return short(form.bottom ? [top, bottom] : top, bytes ? "B" : "");
+}
+
+// Picoseconds in three digits, in the unit that suits them, as duration_text in shorten.py.
+function durationText(found) {
+  const units = ["µs", "ms", "s"];
+  let bottom = 1_000_000n;
+  while (2n * found >= 1999n * bottom && units.length > 1) [bottom] = [1000n * bottom, units.shift()];
+  const whole = 2n * found >= 1999n * bottom; // beyond the last unit
+  return `${whole ? rounded(found, bottom, 0) : short([found, bottom])} ${units[0]}`;
 }
 
 const LONG = 90; // a form with more signs is shown when it is asked for

@@ -24,6 +24,7 @@ function zoom(one) {
   state.zoomed = pathOf(to);
   state.at = null;
   icicle();
+  graph();
   remember();
 }
 

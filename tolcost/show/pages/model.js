@@ -159,6 +159,7 @@ function amountAt(one, key) {
 function pictures() {
   switches();
   icicle();
+  graph();
   shares();
   growth();
   memory();

@@ -212,5 +212,6 @@ function choose(one, kept = true) {
   state.chosen = one;
   detail();
   table.select(one);
+  graphChosen();
   if (kept) remember();
 }

@@ -73,6 +73,7 @@ function start() {
     );
   state.scopes = merged(scopeTree(data, false), data);
   state.root = state.scopes;
+  graphStart();
   firstWith(); // by the lengths that no address has changed yet
   follow();
   state.started = true;
@@ -87,6 +88,7 @@ function start() {
     if (byId("fold").checked) merged(state.scopes, data);
     valued();
     icicle();
+    graph();
     setView(state.view);
   });
   byId("exact").addEventListener("change", (event) => {
@@ -126,8 +128,14 @@ function start() {
     nodes();
   });
   addEventListener("keydown", pressed);
-  addEventListener("beforeprint", () => table.draw(true));
-  addEventListener("afterprint", nodes);
+  addEventListener("beforeprint", () => {
+    table.draw(true);
+    graphWhole();
+  });
+  addEventListener("afterprint", () => {
+    nodes();
+    graphFit();
+  });
 }
 
 start();
