@@ -14,6 +14,7 @@ import sys
 import time
 import zipfile
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -24,12 +25,15 @@ from tools import readme
 
 ROOT = Path(__file__).parent.parent
 BUILT = ROOT / "build" / "site"
-PATIENCE = 120.0
+PATIENCE = 60.0
 MATMUL = """tol a: R [n, k]
 tol b: R [k, m]
 y := map(tol[n, m], reduse(map(a[i], mul(*, b[*, j])), add, 0), [i, j])
 """
 OTHER = MATMUL.replace("reduse", "reduce").replace("mul(*, b[*, j])", "* * b[*, j] + 0 * *")
+SUM = "".join(f"tol x{k}: R [a_rather_long_name_{k}]\ny{k} := map(x{k}, exp(*))\n" for k in range(40))
+"""Its EOPs are a sum of many terms; of the first lines, of few."""
+PRODUCT = f"tol x: R [{', '.join(f'a_rather_long_name_{k}' for k in range(6))}]\ny := map(x, exp(*))\n"
 MILLIONS = "tol x: R\ny := x + reduce(1..4000, (a, e) => reduce(1..4000, (b, f) => b * e % f, a), 0)\n"
 """Of steps, which take seconds."""
 EOPS = "return document.getElementById('eops').dataset.text"
@@ -157,6 +161,85 @@ def test_every_tab_shows_something(page: Browser) -> None:
     said = until(page, "return document.querySelector('#tab-run .output').textContent")
     assert "EOPs executed, as the closed form says" in str(said)
     page.click("[data-tab=derivation]")
+
+
+def test_a_mistake_takes_the_old_answer_away(page: Browser) -> None:
+    page.run(PUT, "a", MATMUL)
+    until(page, "return document.getElementById('result').hidden", True)
+    said = str(page.run("return document.getElementById('unanswered').textContent"))
+    assert "No answer" in said
+    assert "line 3" in said
+    page.run(PUT, "a", MATMUL.replace("reduse", "reduce"))
+    until(page, "return document.getElementById('result').hidden", False)
+    until(page, EOPS, "2*k*m*n")
+    assert page.run("return document.getElementById('unanswered').hidden") is True
+
+
+def test_no_formula_is_cut(page: Browser) -> None:
+    """Neither a sum of many terms, nor one without an end, at any width."""
+    few = "".join(SUM.splitlines(keepends=True)[:14])
+    for (program, text), wide in product(
+        ((few, "name_6"), (SUM, "name_39"), (PRODUCT, "name_5")), (1360, 390)
+    ):
+        page.run(PUT, "a", program)
+        until(page, FRESH)
+        until(page, f"return document.getElementById('eops').dataset.text.includes('{text}')")
+        page.devtools(
+            "Emulation.setDeviceMetricsOverride", width=wide, height=860, deviceScaleFactor=1, mobile=False
+        )
+        time.sleep(0.3)
+        picture(page, f"formula-{text}-{wide}")
+        cut = page.run(
+            """return [...document.querySelectorAll('#eops, .form')]
+            .filter(n => n.scrollWidth > n.clientWidth + 1).map(n => n.textContent)"""
+        )
+        assert cut == []
+        assert text in str(page.run("return document.getElementById('eops').textContent"))
+    page.devtools(
+        "Emulation.setDeviceMetricsOverride", width=1360, height=860, deviceScaleFactor=1, mobile=False
+    )
+    page.run(PUT, "a", MATMUL.replace("reduse", "reduce"))
+    until(page, EOPS, "2*k*m*n")
+
+
+def test_ticks_are_round(page: Browser) -> None:
+    page.click("[data-tab=growth]")
+    ticks = until(
+        page,
+        """const found = [...document.querySelectorAll('#tab-growth .tick[text-anchor=end]')];
+        return found.length > 2 && found.map(n => n.textContent)""",
+    )
+    assert isinstance(ticks, list)
+    assert all(re.fullmatch(r"(1|2|5)0*( [kMGTPE])?|1,000", str(tick)) for tick in ticks)
+    assert len(ticks) <= 7
+    page.click("[data-tab=derivation]")
+
+
+def test_a_draft_stays_over_reload_and_back_and_one_may_start_anew(page: Browser, site: str) -> None:
+    written = "return playground.state.views.a.state.doc.toString()"
+    page.open("about:blank")
+    page.open(f"{site}#example=examples%2Fsoftmax")
+    page.run(PUT, "a", OTHER)
+    until(page, "return JSON.parse(localStorage.drafts)[0].a", OTHER)
+    page.run("location.reload()")
+    until(page, written, OTHER)
+    choose(page, "examples/attention")
+    until(page, EOPS, "2*s*t*(d + w + 3)")
+    page.run("history.back()")
+    until(page, written, OTHER)
+    page.open(f"{site}docs/index.html")
+    page.run("history.back()")
+    until(page, "return globalThis.playground && document.readyState", "complete")
+    until(page, written, OTHER)
+    page.click("#new")
+    assert page.run(written) == ""
+    page.run("history.back()")
+    until(page, written, OTHER)
+    page.open("about:blank")
+    page.open(site)  # without a link: what was written last
+    until(page, written, OTHER)
+    page.run(PUT, "a", MATMUL.replace("reduse", "reduce"))
+    until(page, EOPS, "2*k*m*n")
 
 
 def test_two_programs_are_compared_and_shared(page: Browser, site: str) -> None:
