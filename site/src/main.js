@@ -97,7 +97,10 @@ const engine = new Engine((what, detail) => {
     $("loading").hidden = true;
     // Only once: what was stopped would be asked again, and stopped again, for as long as the page is open.
     if (!document.documentElement.dataset.ready) refresh();
-    document.documentElement.dataset.ready = String(detail.toFixed(2));
+    document.documentElement.dataset.ready = detail.seconds.toFixed(2);
+    document.documentElement.dataset.fetched = String(detail.fetched);
+  } else if (what === "loading") {
+    loading(detail);
   } else if (what === "stopped") {
     $("stopped").textContent = `That took longer than ${detail} seconds and was stopped. Try smaller lengths, or change the program.`;
     $("stopped").hidden = false;
@@ -108,6 +111,16 @@ const engine = new Engine((what, detail) => {
     toast(`Python could not be loaded: ${detail}`);
   }
 });
+
+const mega = (bytes) => (bytes / 1e6).toFixed(1);
+
+function loading({ progress, total, step }) {
+  const bar = $("progress");
+  if (step || progress >= total) bar.removeAttribute("value"); // what is left takes as long as it takes
+  else bar.value = progress / total;
+  $("loading-step").textContent = step ?? (progress < total ? `${mega(progress)} of ${mega(total)} MB` : "Starting Python");
+}
+
 globalThis.playground = { engine, state };
 const ask = (request, lane) => engine.ask(request, lane);
 const text = (which) => state.views[which].state.doc.toString();
