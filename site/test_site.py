@@ -254,6 +254,16 @@ def test_two_programs_are_compared_and_shared(page: Browser, site: str) -> None:
     page.run(PUT, "b", OTHER)
     until(page, "return document.getElementById('verdict').dataset.verdict", "costlier")
     assert "A is cheaper" in str(page.run("return document.getElementById('verdict').textContent"))
+    table = "return document.querySelector('#verdict tbody').textContent"
+    assert "+100.0 %" in str(until(page, table))
+    assert "33.6 M" in str(page.run(table))
+    assert page.run("return document.querySelectorAll('#verdict polyline').length") == 2
+    slide = """const r = document.querySelector('#dims input[type=number][data-name=n]');
+        r.value = 1; r.dispatchEvent(new Event('input'))"""
+    page.run(slide)
+    until(page, f"{table}.includes('2.1 M')", True)
+    page.run(slide.replace("r.value = 1", "r.value = 16"))
+    until(page, f"{table}.includes('33.6 M')", True)
     picture(page, "compare")
     page.click("#share")
     link = str(until(page, "return location.hash.startsWith('#p=') && location.href"))

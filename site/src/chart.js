@@ -37,12 +37,14 @@ function roundTicks(least, most) {
   return Array.from({ length: count + 1 }, (_, k) => power(low + k * step));
 }
 
-export function chart(rows, name) {
-  const series = [["EOPs", "eops"], ["bytes", "bytes"]]
+const FIGURES = [["EOPs", "eops"], ["bytes", "bytes"]];
+
+export function chart(rows, name, shown = FIGURES, unit = "") {
+  const series = shown
     .map(([title, key]) => [title, key, rows.filter((row) => Number(row[key]) > 0).map((row) => [row.at, Number(row[key])])])
     .filter(([, , points]) => points.length);
   const all = series.flatMap(([, , points]) => points);
-  const svg = node("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, class: "chart", role: "img", "aria-label": `growth with ${name}` });
+  const svg = node("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, class: "chart", role: "img", "aria-label": `growth with ${name}: ${series.map(([title]) => title).join(" and ")}` });
   if (!all.length) return svg;
   const xs = rows.map((row) => Math.log2(row.at));
   const ticks = roundTicks(Math.min(...all.map(([, y]) => y)), Math.max(...all.map(([, y]) => y)));
@@ -62,7 +64,7 @@ export function chart(rows, name) {
   for (const [title, key, points] of series) {
     svg.append(node("polyline", { points: points.map(([a, b]) => `${x(a)},${y(b)}`).join(" "), class: `series ${key}` }));
     for (const [a, b] of points) {
-      svg.append(node("circle", { cx: x(a), cy: y(b), r: 2.6, class: `series ${key}` }, node("title", {}, `${name} = ${a}: ${b.toLocaleString("en")} ${title}`)));
+      svg.append(node("circle", { cx: x(a), cy: y(b), r: 2.6, class: `series ${key}` }, node("title", {}, `${name} = ${a}: ${b.toLocaleString("en")} ${unit || title}`)));
     }
     const [a, b] = points.at(-1);
     const at = Math.abs(y(b) - last) < 14 ? last + 14 : y(b);

@@ -258,6 +258,7 @@ async function numbers() {
   if (!found) return;
   const dims = Object.fromEntries(found.symbols.map((name) => [name, state.dims[name]]));
   const request = { do: "numbers", text: text("a"), dims, sweep: state.sweep };
+  if (state.compare) compare(); // of the same lengths
   const answer = await ask(request, "numbers");
   if (!answer || found !== state.shown) return;
   const point = found.symbols.map((name) => `${name} = ${grouped(dims[name])}`).join(", ");
@@ -396,7 +397,9 @@ async function compare() {
   const box = $("verdict");
   box.hidden = !state.compare;
   if (!state.compare) return;
-  const found = await ask({ do: "compare", old: text("a"), new: text("b") }, "compare");
+  const names = state.shown?.symbols ?? [];
+  const dims = Object.fromEntries(names.map((name) => [name, state.dims[name]]));
+  const found = await ask({ do: "compare", old: text("a"), new: text("b"), dims, sweep: state.sweep }, "compare");
   if (!found) return;
   if (found.failed) delete box.dataset.verdict;
   if (found.failed) return box.replaceChildren(element("p", { class: "quiet" }, "Both programs have to be free of errors to be compared."));
@@ -407,11 +410,18 @@ async function compare() {
     element("h2", {}, word),
     element("p", {}, `From A to B: ${found.said}.`, element("span", { class: "quiet" }, found.verdict === "undecided" ? "" : " Proved for all lengths.")),
     ...(differing.length ? [element("table", {},
-      element("thead", {}, element("tr", {}, ...["", "A", "B", "B is"].map((title) => element("th", {}, title)))),
+      element("thead", {}, element("tr", {}, ...["", "A", "B", "B is"].map((title) => title ? element("th", {}, title) : element("td", {})))),
       element("tbody", {}, ...differing.map((row) => element("tr", {},
-        element("td", {}, row.part ? row.metric.replace(":", " ") : NAMES[row.metric] ?? row.metric), element("td", {}, element("code", {}, row.old)), element("td", {}, element("code", {}, row.new)),
-        element("td", { title: [row.less, row.more].filter(Boolean).join("; ") }, row.verdict)))))] : []),
+        element("td", {}, row.part ? row.metric.replace(":", " ") : NAMES[row.metric] ?? row.metric), side(row.old, row.was), side(row.new, row.now),
+        element("td", { title: [row.less, row.more].filter(Boolean).join("; ") }, row.verdict, row.change ? element("b", { class: "change" }, row.change) : null)))))] : []),
+    element("p", { class: "quiet" }, found.point === null ? "One of the two has no figures at these lengths." : found.point ? `Numbers are at ${found.point}.` : ""),
+    ...(found.curves.length ? [chart(found.curves, state.sweep, [["A", "old"], ["B", "new"]], "EOPs")] : []),
+    ...found.turns.map((turn) => element("p", { class: "turn" }, `At ${state.sweep} = ${grouped(turn.at)}, ${turn.costlier === "new" ? "B" : "A"} becomes the costlier one, other lengths as they are.`)),
     ...found.notes.map((note) => element("p", { class: "quiet" }, note)));
+}
+
+function side(form, value) {
+  return element("td", {}, math(form), value === null ? null : element("b", { class: "number", title: grouped(value) }, short(value)));
 }
 
 function setCompare(on) {
