@@ -41,6 +41,8 @@ SINGLE = (
 )
 """What the page needs of the package: neither the command line nor what needs NumPy or onnx."""
 NOT_SHIPPED = ("server.py", "lexer.py")
+_TESTED = ("axe-core",)
+"""Packages that only the tests use."""
 FIRST = ("matmul", "softmax", "attention", "causal_attention")
 """The examples that come first."""
 
@@ -193,7 +195,7 @@ def licences(modules: Path) -> str:
     found = []
     for manifest in sorted(modules.glob("*/package.json")) + sorted(modules.glob("@*/*/package.json")):
         data = json.loads(manifest.read_text("utf-8"))
-        if "esbuild" not in data["name"]:
+        if "esbuild" not in data["name"] and data["name"] not in _TESTED:
             found.append(f"{data['name']} {data['version']}: {data.get('license', 'see its package')}")
     return "\n".join(("This page is made with:", *sorted(found), "CPython, in Pyodide: PSF-2.0")) + "\n"
 

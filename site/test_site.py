@@ -414,3 +414,63 @@ def test_the_documentation_is_there_and_searchable(page: Browser, site: str) -> 
     until(page, "return document.querySelector('.md-search-result__item a')?.textContent")
     fetched = page.run("return performance.getEntriesByType('resource').map(entry => entry.name)")
     assert all(str(name).startswith(site) for name in fetched)
+
+
+def test_the_search_finds_words_of_the_text_at_once(page: Browser, site: str) -> None:
+    page.open(f"{site}docs/operators/Softmax.html")
+    page.run("document.querySelector('input.md-search__input').focus()")
+    page.keys("input.md-search__input", "peak memory")
+    began = time.monotonic()
+    first = until(page, "return document.querySelector('a.md-search-result__link')?.pathname")
+    assert time.monotonic() - began < 10  # of a machine that does other things as well
+    assert str(first).endswith("/docs/models.html")
+
+
+@pytest.mark.parametrize("name", ["operators/Softmax", "diagnostics/T0201", "reports/index", "models"])
+def test_every_page_has_navigation_and_typeset_formulas(page: Browser, site: str, name: str) -> None:
+    page.open(f"{site}docs/{name}.html")
+    links = page.run("return document.querySelectorAll('.md-sidebar--primary a.md-nav__link').length")
+    assert int(str(links)) > 5
+    if name.startswith("operators"):
+        shown = "return [...document.querySelectorAll('article td math')].map(n => n.textContent)"
+        assert len(list(page.run(shown))) >= 3
+        headings = "return [...document.querySelectorAll('article h2')].map(n => n.textContent)"
+        assert any("For every rank" in str(one) for one in page.run(headings))
+
+
+AXE = """return axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice']})
+  .then(found => found.violations.map(one =>
+    [one.id, ...one.nodes.slice(0, 3).map(n => n.html.slice(0, 200))]))"""
+PAGES = (
+    "docs/index",
+    "docs/models",
+    "docs/operators/Softmax",
+    "docs/operators/index",
+    "docs/diagnostics/T0201",
+)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_are_for_everyone(page: Browser, site: str, scheme: str) -> None:
+    """As axe-core checks it: names, contrast, headings, what a keyboard reaches; in both colours."""
+    rules = (ROOT / "site" / "node_modules" / "axe-core" / "axe.min.js").read_text("utf-8")
+    page.devtools("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+    try:
+        for name in PAGES:
+            page.open(f"{site}{name}.html")
+            page.run("localStorage.clear(); location.reload()")  # of the colours that were chosen before
+            until(page, "return document.readyState", "complete")
+            page.run(f"{rules}; window.axe = axe")
+            assert (name, page.run(AXE)) == (name, [])
+        page.open(site)
+        until(page, "return document.documentElement.dataset.took")
+        for press in (None, "[data-tab=growth]", "[data-tab=atoms]", "[data-tab=run]", "#compare"):
+            if press:
+                page.click(press)
+                time.sleep(0.5)
+            page.run(f"{rules}; window.axe = axe")
+            assert (press, page.run(AXE)) == (press, [])
+        page.click("#compare")
+        page.click("[data-tab=derivation]")
+    finally:
+        page.devtools("Emulation.setEmulatedMedia", features=[])

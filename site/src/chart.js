@@ -61,13 +61,13 @@ export function chart(rows, name, shown = FIGURES, unit = "") {
   }
   svg.append(node("text", { x: (LEFT + WIDE - RIGHT) / 2, y: HIGH - 2, class: "axis", "text-anchor": "middle" }, name));
   let last = -Infinity;
-  for (const [title, key, points] of series) {
+  for (const [title, key, points] of series.toSorted((one, other) => other[2].at(-1)[1] - one[2].at(-1)[1])) {
     svg.append(node("polyline", { points: points.map(([a, b]) => `${x(a)},${y(b)}`).join(" "), class: `series ${key}` }));
     for (const [a, b] of points) {
       svg.append(node("circle", { cx: x(a), cy: y(b), r: 2.6, class: `series ${key}` }, node("title", {}, `${name} = ${a}: ${b.toLocaleString("en")} ${unit || title}`)));
     }
     const [a, b] = points.at(-1);
-    const at = Math.abs(y(b) - last) < 14 ? last + 14 : y(b);
+    const at = Math.max(y(b), last + 14); // labels from the highest down, none on another
     last = at;
     svg.append(node("text", { x: x(a) + 8, y: at + 4, class: `label ${key}` }, title));
   }

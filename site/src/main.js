@@ -293,7 +293,7 @@ function decimal(value) {
 function derivation(found) {
   const chains = found.derivation.filter((chain) => chain.steps.length);
   $("tab-derivation").replaceChildren(...chains.map((chain) => element("section", { class: "chain" },
-    element("h3", {}, chain.name ? `EOPs(${chain.name})` : "EOPs"),
+    element("h2", {}, chain.name ? `EOPs(${chain.name})` : "EOPs"),
     element("ol", {}, ...chain.steps.map((step) => element("li", {},
       element("code", {}, `= ${step.text}`),
       element("span", { class: "reason" }, step.line ? element("button", { type: "button", class: "line", onclick: () => jump(step) }, step.file === "program.tol" ? `line ${step.line}` : `${step.file.split("/").at(-1)}:${step.line}`) : null, step.reason)))))));
