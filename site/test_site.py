@@ -222,11 +222,11 @@ def test_ticks_are_round(page: Browser) -> None:
 
 
 def test_a_draft_stays_over_reload_and_back_and_one_may_start_anew(page: Browser, site: str) -> None:
-    written = "return playground.state.views.a.state.doc.toString()"
+    written = "return globalThis.playground?.state.views.a?.state.doc.toString()"
     page.open("about:blank")
     page.open(f"{site}#example=examples%2Fsoftmax")
     page.run(PUT, "a", OTHER)
-    until(page, "return JSON.parse(localStorage.drafts)[0].a", OTHER)
+    until(page, "return JSON.parse(localStorage.drafts ?? '[]')[0]?.a", OTHER)
     page.run("location.reload()")
     until(page, written, OTHER)
     choose(page, "examples/attention")
@@ -256,14 +256,13 @@ def test_two_programs_are_compared_and_shared(page: Browser, site: str) -> None:
     assert "A is cheaper" in str(page.run("return document.getElementById('verdict').textContent"))
     table = "return document.querySelector('#verdict tbody').textContent"
     assert "+100.0 %" in str(until(page, table))
-    assert "33.6 M" in str(page.run(table))
     assert page.run("return document.querySelectorAll('#verdict polyline').length") == 2
     slide = """const r = document.querySelector('#dims input[type=number][data-name=n]');
         r.value = 1; r.dispatchEvent(new Event('input'))"""
     page.run(slide)
     until(page, f"{table}.includes('2.1 M')", True)
     page.run(slide.replace("r.value = 1", "r.value = 16"))
-    until(page, f"{table}.includes('33.6 M')", True)
+    until(page, f"{table}.includes('33.6 M')", True)  # 2*16*1024*1024
     picture(page, "compare")
     page.click("#share")
     link = str(until(page, "return location.hash.startsWith('#p=') && location.href"))
