@@ -8,6 +8,7 @@ Python runs in the page by Pyodide, from its npm package; versions are pinned by
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import shutil
 import subprocess
@@ -23,6 +24,8 @@ from tolcost.platform import read_spec, spec_names
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 OUT = ROOT / "build" / "site"
+PARTS = ("pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json", "msgspec.whl", "started.bin.gz")
+"""What the worker fetches of ``pyodide/``, beside tolcost.bin.gz: it is kept by the browser."""
 PYODIDE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
 SHIPPED = ("atoms", "algebra", "catalogue", "cost", "elaborate", "result", "show", "syntax", "apps/editor")
 SINGLE = (
@@ -38,6 +41,8 @@ SINGLE = (
 )
 """What the page needs of the package: neither the command line nor what needs NumPy or onnx."""
 NOT_SHIPPED = ("server.py", "lexer.py")
+_TESTED = ("axe-core",)
+"""Packages that only the tests use."""
 FIRST = ("matmul", "softmax", "attention", "causal_attention")
 """The examples that come first."""
 
@@ -49,7 +54,6 @@ def main() -> None:
     asked = parser.parse_args()
     modules = install()
     OUT.mkdir(parents=True, exist_ok=True)
-    bundle(modules)
     (OUT / "pyodide").mkdir(exist_ok=True)
     for name in PYODIDE:
         shutil.copyfile(modules / "pyodide" / name, OUT / "pyodide" / name)
@@ -62,9 +66,11 @@ def main() -> None:
         "node",
         "precompile.mjs",
         str(HERE / "node_modules" / "tolcost.zip"),
-        str(OUT / "tolcost.zip"),
+        str(OUT / "tolcost.bin.gz"),
+        str(OUT / "pyodide" / "started.bin.gz"),
     ]
     subprocess.run(compiled, cwd=HERE, check=True)
+    bundle(modules)
     (OUT / "examples.json").write_text(json.dumps(examples(), ensure_ascii=False), "utf-8")
     (OUT / "licences.txt").write_text(licences(modules), "utf-8")
     if not asked.no_docs:
@@ -124,8 +130,15 @@ def bundle(modules: Path) -> None:
     ]
     esbuild = ["node", str(modules / "esbuild" / "bin" / "esbuild"), *options]
     subprocess.run([*esbuild, "src/main.js", f"--outfile={OUT / 'playground.js'}"], cwd=HERE, check=True)
-    worker = ["src/worker.js", "--external:./pyodide/*", f"--outfile={OUT / 'worker.js'}"]
-    subprocess.run([*esbuild, *worker], cwd=HERE, check=True)
+    parts = json.dumps([_part("tolcost.bin.gz"), *(_part(f"pyodide/{name}") for name in PARTS)])
+    worker = ["--external:./pyodide/*", f"--define:PARTS={parts}", f"--outfile={OUT / 'worker.js'}"]
+    subprocess.run([*esbuild, "src/worker.js", *worker], cwd=HERE, check=True)
+
+
+def _part(path: str) -> tuple[str, int, str]:
+    """A large file of the page, its size, and a sum of what is in it."""
+    data = (OUT / path).read_bytes()
+    return path, len(data), hashlib.sha256(data).hexdigest()[:16]
 
 
 def package(target: Path) -> None:
@@ -182,7 +195,7 @@ def licences(modules: Path) -> str:
     found = []
     for manifest in sorted(modules.glob("*/package.json")) + sorted(modules.glob("@*/*/package.json")):
         data = json.loads(manifest.read_text("utf-8"))
-        if "esbuild" not in data["name"]:
+        if "esbuild" not in data["name"] and data["name"] not in _TESTED:
             found.append(f"{data['name']} {data['version']}: {data.get('license', 'see its package')}")
     return "\n".join(("This page is made with:", *sorted(found), "CPython, in Pyodide: PSF-2.0")) + "\n"
 

@@ -16,15 +16,21 @@ import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from html import escape
 from pathlib import Path
 
-from tolcost.diagnostics import codes, explanation
+from tolcost.algebra.parse import parse_text
+from tolcost.diagnostics import Rejected, codes, explanation
+from tolcost.show.document import mathml_of
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "build" / "docs"
 LINK = re.compile(r"(?<!\\)\]\((?![a-z]+:|#|<)([^)\s#]+)(#[^)\s]*)?\)")
 FENCE = re.compile(r"^```tol(?: title=\"[^\"]*\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-FEATURES = ["navigation.tabs", "navigation.indexes", "navigation.top", "content.code.copy", "search.suggest"]
+FEATURES = [
+    "navigation.tabs", "navigation.indexes", "navigation.prune", "navigation.path", "navigation.footer",
+    "navigation.top", "content.code.copy", "search.suggest", "search.highlight",
+]  # fmt: skip
 EXTENSIONS = ["tables", "toc", "attr_list", "pymdownx.highlight", "pymdownx.superfences", "md_in_html"]
 LANGUAGE = [
     "language.md", "cost.md", "limits.md", "examples.md", "libraries.md", "theorems.md", "glossary.md",
@@ -38,6 +44,8 @@ LEXERS["ToLangLexer"] = ("tolcost.apps.editor.lexer", "ToLang", ("tolang", "tol"
 cli()
 """
 """MkDocs with colours for ToLang, also where tolcost is not installed but lies beside."""
+UNSOUGHT = "{ data-search-exclude }"
+"""After a heading: what is below has no words that one would search for."""
 SHIM = "https://unpkg.com/iframe-worker/shim"
 """What the theme loads so that search works without a server: here from beside the pages."""
 GROUPS = {
@@ -139,7 +147,20 @@ def _try(link: str) -> str:
 def _write(page: str, text: str) -> None:
     path = SOURCE / page
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, "utf-8")
+    path.write_text(f"{_sought(page, len(text))}{text}", "utf-8")
+
+
+_LARGE = 100_000
+"""A page of so many characters is a table of data."""
+
+
+def _sought(page: str, size: int) -> str:
+    """What the search is told of a page: what was written for readers comes before generated pages."""
+    folder, _, name = page.rpartition("/")
+    if folder.startswith(("files", "schemas")) or size > _LARGE:
+        return "---\nsearch:\n  exclude: true\n---\n\n"
+    boost = 0.5 if folder or name in ("changelog.md", "contributing.md") else 4
+    return f"---\nsearch:\n  boost: {boost}\n---\n\n"
 
 
 # ---- generated pages ----------------------------------------------------------------------------
@@ -181,7 +202,7 @@ def _full(one: dict[str, str]) -> str:
 
 
 def _code(form: dict[str, str] | None) -> str:
-    return "" if form is None else f"`` {form['eops'].replace('|', chr(92) + '|')} ``"
+    return "" if form is None else _math(form["eops"])
 
 
 def _operator(one: dict[str, object], counted: list[dict[str, str]]) -> Iterator[str]:
@@ -191,33 +212,63 @@ def _operator(one: dict[str, object], counted: list[dict[str, str]]) -> Iterator
     judged = tests["cases"] - tests["outside"]
     yield f"Domain `{one['domain']}`, versions {', '.join(map(str, one['since']))}. **{one['status']}**: "
     yield f"{tests['pass']} of {judged} of ONNX's node tests pass in value, shape and count.\n"
-    yield from (f"    {one['signature']}", "", "## Closed forms", "")
+    yield from (f"    {one['signature']}", "", f"## Closed forms {UNSOUGHT}", "")
     yield from ("| rank | inputs | EOPs | MACs | remark |", "|---|---|---|---|---|")
     for form in one["forms"]:
         rank = "" if form["rank"] is None else form["rank"]
         if "none" in form:
             yield f"| {rank} | | | | {form['none']} |"
         else:
-            inputs, macs = (
-                f"`` {text.replace('|', chr(92) + '|')} ``"
-                for text in (", ".join(form["inputs"]), form["macs"])
-            )
+            inputs = f"`` {', '.join(form['inputs']).replace('|', chr(92) + '|')} ``"
+            macs = _math(form["macs"])
             remark = "; ".join(
                 filter(None, (form["assumed"], "" if form["count"] == "exact" else form["count"]))
             )
             yield f"| {rank} | {inputs} | {_code(form)} | {macs} | {remark} |"
-    yield from ("", "## Definition", "", "```tolang", str(one["definition"]).rstrip(), "```", "")
+    yield from _general(one)
+    yield from ("", f"## Definition {UNSOUGHT}", "", "```tolang", str(one["definition"]).rstrip(), "```", "")
     packed = base64.urlsafe_b64encode(str(one["definition"]).encode("utf-8")).decode("ascii").rstrip("=")
     yield from (_try(f"../../index.html#p={packed}"), "")
     yield from _derivation(one)
     yield from _others(counted)
     cases = one["cases"]
     if cases:
-        yield from ("", "## Conformance", "", "| node test of ONNX | | EOPs |", "|---|---|---|")
+        yield from (
+            "",
+            f"## Conformance {UNSOUGHT}",
+            "",
+            "| node test of ONNX | result | EOPs |",
+            "|---|---|---|",
+        )
         yield from (
             f"| `{case['name']}` | {case['status']} | {_code(case) if case['eops'] else ''} |"
             for case in cases
         )
+
+
+def _general(one: dict[str, object]) -> Iterator[str]:
+    """The forms that hold for every rank."""
+    general = one["general"]
+    if not isinstance(general, list) or not general:
+        return
+    yield from ("", "## For every rank", "", "| where | EOPs | FLOPs |", "|---|---|---|")
+    for form in general:
+        yield f"| {form['when'] or 'everywhere'} | {_math(form['eops'])} | {_math(form['flops'])} |"
+
+
+def _math(text: str) -> str:
+    """A closed form, typeset; as text if it cannot be, or is long."""
+    written = f"`` {text.replace('|', chr(92) + '|')} ``"
+    if len(text) > _LONGEST:
+        return written
+    try:
+        form = parse_text(text)
+    except Rejected:
+        return written
+    return f'<span title="{escape(text)}">{mathml_of(form)}</span>'.replace("|", "&#124;")
+
+
+_LONGEST = 80
 
 
 def _derivation(one: dict[str, object]) -> Iterator[str]:
@@ -225,7 +276,7 @@ def _derivation(one: dict[str, object]) -> Iterator[str]:
     if not isinstance(found, dict) or not found["chains"]:
         return
     rank = "" if found["rank"] is None else f", `...` of rank {found['rank']}"
-    yield from ("## Derivation" + rank, "", "```text")
+    yield from (f"## Derivation{rank} {UNSOUGHT}", "", "```text")
     for chain in found["chains"]:
         yield f"EOPs({chain['name']})"
         yield from (f"  = {step['text']}   # {step['reason']}" for step in chain["steps"])
@@ -237,7 +288,7 @@ def _others(counted: list[dict[str, str]]) -> Iterator[str]:
     if not counted:
         return
     yield from (
-        "## What others count",
+        f"## What others count {UNSOUGHT}",
         "",
         "| shapes | tool | FLOPs | MACs | remark |",
         "|---|---|---|---|---|",
@@ -289,7 +340,10 @@ def _schemas() -> Iterator[tuple[str, str]]:
 
 def _settings(target: Path) -> str:
     """The settings of MkDocs: JSON is YAML."""
-    reports = sorted(path.name for path in (SOURCE / "reports").glob("*.md") if path.name != "index.md")
+    reports, operators, diagnostics = (
+        sorted(f"{folder}/{path.name}" for path in (SOURCE / folder).glob("*.md") if path.name != "index.md")
+        for folder in ("reports", "operators", "diagnostics")
+    )
     return json.dumps(
         {
             "site_name": "tolcost",
@@ -311,9 +365,9 @@ def _settings(target: Path) -> str:
                 {"Start": ["index.md", "tutorial.md", "guides.md", "tasks.md", "changelog.md"]},
                 {"Language": LANGUAGE},
                 {"Use": ["editors.md", "gate.md", "models.md", "fleets.md", "python.md", *MACHINES]},
-                {"Operators": ["operators/index.md", "operators.md"]},
-                {"Diagnostics": ["diagnostics/index.md"]},
-                {"Reports": ["reports/index.md", "reports.md", *(f"reports/{name}" for name in reports)]},
+                {"Operators": ["operators/index.md", "operators.md", *operators]},
+                {"Diagnostics": ["diagnostics/index.md", *diagnostics]},
+                {"Reports": ["reports/index.md", "reports.md", *reports]},
                 {"Inside": ["tour.md", "architecture.md", "contributing.md"]},
             ],
         }
@@ -325,8 +379,8 @@ def _palette(preferred: str, scheme: str, other: str) -> dict[str, object]:
     return {
         "media": f"(prefers-color-scheme: {preferred})",
         "scheme": scheme,
-        "primary": "teal",
-        "accent": "teal",
+        "primary": "custom",
+        "accent": "custom",
         "toggle": {"icon": icon, "name": other.title()},
     }
 
@@ -339,4 +393,12 @@ def _own_shim(target: Path) -> None:
         text = page.read_text("utf-8")
         up = "../" * (len(page.relative_to(target).parts) - 1)
         if SHIM in text:
-            page.write_text(text.replace(SHIM, f"{up}assets/iframe-worker.js"), "utf-8")
+            text = text.replace(SHIM, f"{up}assets/iframe-worker.js")
+        page.write_text(_reachable(text), "utf-8")
+
+
+def _reachable(text: str) -> str:
+    """The names that the theme leaves out, for screen readers."""
+    search, path = 'data-md-component="search" role="dialog"', '<nav class="md-path" aria-label='
+    named = text.replace(search, f'{search} aria-label="Search"')
+    return named.replace(f'{path}"Navigation"', f'{path}"Path"')

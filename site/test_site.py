@@ -14,6 +14,7 @@ import sys
 import time
 import zipfile
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -24,12 +25,15 @@ from tools import readme
 
 ROOT = Path(__file__).parent.parent
 BUILT = ROOT / "build" / "site"
-PATIENCE = 120.0
+PATIENCE = 60.0
 MATMUL = """tol a: R [n, k]
 tol b: R [k, m]
 y := map(tol[n, m], reduse(map(a[i], mul(*, b[*, j])), add, 0), [i, j])
 """
 OTHER = MATMUL.replace("reduse", "reduce").replace("mul(*, b[*, j])", "* * b[*, j] + 0 * *")
+SUM = "".join(f"tol x{k}: R [a_rather_long_name_{k}]\ny{k} := map(x{k}, exp(*))\n" for k in range(40))
+"""Its EOPs are a sum of many terms; of the first lines, of few."""
+PRODUCT = f"tol x: R [{', '.join(f'a_rather_long_name_{k}' for k in range(6))}]\ny := map(x, exp(*))\n"
 MILLIONS = "tol x: R\ny := x + reduce(1..4000, (a, e) => reduce(1..4000, (b, f) => b * e % f, a), 0)\n"
 """Of steps, which take seconds."""
 EOPS = "return document.getElementById('eops').dataset.text"
@@ -40,8 +44,15 @@ PUT = """const v = playground.state.views[arguments[0]];
   v.dispatch({changes: {from: 0, to: v.state.doc.length, insert: arguments[1]}})"""
 
 
-COLD_LOAD, ANSWER = 15_000, 200
-"""What the playground promises, in milliseconds: until the first answer, and after a keystroke."""
+COLD_LOAD, NEXT_LOAD, ANSWER = 15_000, 3_000, 200
+"""What the playground promises, in milliseconds: until the first answer, the same with its parts
+kept, and after a keystroke."""
+STEPS = """globalThis.steps = [];
+  addEventListener('DOMContentLoaded', () => new MutationObserver(() => {
+    const bar = document.getElementById('progress');
+    const said = document.getElementById('loading-step').textContent;
+    steps.push([said, bar.hasAttribute('value') ? bar.value : null]);
+  }).observe(document.getElementById('loading-step'), { childList: true }))"""
 KEYSTROKE = """const view = playground.state.views.a, began = performance.now();
   return new Promise((done) => {
     new MutationObserver((_, observer) => {
@@ -159,12 +170,99 @@ def test_every_tab_shows_something(page: Browser) -> None:
     page.click("[data-tab=derivation]")
 
 
+def test_a_mistake_takes_the_old_answer_away(page: Browser) -> None:
+    page.run(PUT, "a", MATMUL)
+    until(page, "return document.getElementById('result').hidden", True)
+    said = str(page.run("return document.getElementById('unanswered').textContent"))
+    assert "No answer" in said
+    assert "line 3" in said
+    page.run(PUT, "a", MATMUL.replace("reduse", "reduce"))
+    until(page, "return document.getElementById('result').hidden", False)
+    until(page, EOPS, "2*k*m*n")
+    assert page.run("return document.getElementById('unanswered').hidden") is True
+
+
+def test_no_formula_is_cut(page: Browser) -> None:
+    """Neither a sum of many terms, nor one without an end, at any width."""
+    few = "".join(SUM.splitlines(keepends=True)[:14])
+    programs = (few, "name_6"), (SUM, "name_39"), (PRODUCT, "name_5")
+    for (program, text), wide in product(programs, (1360, 390)):
+        page.run(PUT, "a", program)
+        until(page, FRESH)
+        until(page, f"return document.getElementById('eops').dataset.text.includes('{text}')")
+        page.devtools(
+            "Emulation.setDeviceMetricsOverride", width=wide, height=860, deviceScaleFactor=1, mobile=False
+        )
+        time.sleep(0.3)
+        picture(page, f"formula-{text}-{wide}")
+        cut = page.run(
+            """return [...document.querySelectorAll('#eops, .form')]
+            .filter(n => n.scrollWidth > n.clientWidth + 1).map(n => n.textContent)"""
+        )
+        assert cut == []
+        assert text in str(page.run("return document.getElementById('eops').textContent"))
+    page.devtools(
+        "Emulation.setDeviceMetricsOverride", width=1360, height=860, deviceScaleFactor=1, mobile=False
+    )
+    page.run(PUT, "a", MATMUL.replace("reduse", "reduce"))
+    until(page, EOPS, "2*k*m*n")
+
+
+def test_ticks_are_round(page: Browser) -> None:
+    page.click("[data-tab=growth]")
+    ticks = until(
+        page,
+        """const found = [...document.querySelectorAll('#tab-growth .tick[text-anchor=end]')];
+        return found.length > 2 && found.map(n => n.textContent)""",
+    )
+    assert isinstance(ticks, list)
+    assert all(re.fullmatch(r"(1|2|5)0*( [kMGTPE])?|1,000", str(tick)) for tick in ticks)
+    assert len(ticks) <= 7
+    page.click("[data-tab=derivation]")
+
+
+def test_a_draft_stays_over_reload_and_back_and_one_may_start_anew(page: Browser, site: str) -> None:
+    written = "return globalThis.playground?.state.views.a?.state.doc.toString()"
+    page.open("about:blank")
+    page.open(f"{site}#example=examples%2Fsoftmax")
+    page.run(PUT, "a", OTHER)
+    until(page, "return JSON.parse(localStorage.drafts ?? '[]')[0]?.a", OTHER)
+    page.run("location.reload()")
+    until(page, written, OTHER)
+    choose(page, "examples/attention")
+    until(page, EOPS, "2*s*t*(d + w + 3)")
+    page.run("history.back()")
+    until(page, written, OTHER)
+    page.open(f"{site}docs/index.html")
+    page.run("history.back()")
+    until(page, "return globalThis.playground && document.readyState", "complete")
+    until(page, written, OTHER)
+    page.click("#new")
+    assert page.run(written) == ""
+    page.run("history.back()")
+    until(page, written, OTHER)
+    page.open("about:blank")
+    page.open(site)  # without a link: what was written last
+    until(page, written, OTHER)
+    page.run(PUT, "a", MATMUL.replace("reduse", "reduce"))
+    until(page, EOPS, "2*k*m*n")
+
+
 def test_two_programs_are_compared_and_shared(page: Browser, site: str) -> None:
     page.click("#compare")
     until(page, "return document.getElementById('verdict').dataset.verdict", "same")
     page.run(PUT, "b", OTHER)
     until(page, "return document.getElementById('verdict').dataset.verdict", "costlier")
     assert "A is cheaper" in str(page.run("return document.getElementById('verdict').textContent"))
+    table = "return document.querySelector('#verdict tbody').textContent"
+    assert "+100.0 %" in str(until(page, table))
+    assert page.run("return document.querySelectorAll('#verdict polyline').length") == 2
+    slide = """const r = document.querySelector('#dims input[type=number][data-name=n]');
+        r.value = 1; r.dispatchEvent(new Event('input'))"""
+    page.run(slide)
+    until(page, f"{table}.includes('2.1 M')", True)
+    page.run(slide.replace("r.value = 1", "r.value = 16"))
+    until(page, f"{table}.includes('33.6 M')", True)  # 2*16*1024*1024
     picture(page, "compare")
     page.click("#share")
     link = str(until(page, "return location.hash.startsWith('#p=') && location.href"))
@@ -191,10 +289,24 @@ def test_what_takes_too_long_is_stopped_and_said(page: Browser) -> None:
 
 def test_it_loads_and_answers_in_time(page: Browser, site: str, capsys: pytest.CaptureFixture[str]) -> None:
     """From nothing to the first answer, and from a keystroke to its answer in the paper's programs."""
+    loads = []
     with chromium() as fresh:
-        fresh.open(site)
-        until(fresh, "return document.documentElement.dataset.took")
-        cold = float(str(fresh.run("return performance.getEntriesByName('answered')[0].startTime")))
+        fresh.devtools("Page.addScriptToEvaluateOnNewDocument", source=STEPS)
+        for _ in range(2):
+            fresh.open("about:blank")
+            fresh.open(site)
+            until(fresh, "return document.documentElement.dataset.took")
+            loads.append(
+                float(str(fresh.run("return performance.getEntriesByName('answered')[0].startTime")))
+            )
+            fetched, steps = fresh.run("return [Number(document.documentElement.dataset.fetched), steps]")
+            assert (fetched > 10_000_000) == (len(loads) == 1), "parts are fetched once"
+            assert {"Starting Python", "Loading tolcost"} <= {said for said, _ in steps}
+            if fetched:
+                shares = [share for said, share in steps if said.endswith("MB")]
+                assert len(shares) > 3
+                assert shares == sorted(shares)
+    cold, kept = loads
     times = {}
     for name in paper_programs():
         choose(page, name)
@@ -202,12 +314,13 @@ def test_it_loads_and_answers_in_time(page: Browser, site: str, capsys: pytest.C
         typed = [float(str(page.run(KEYSTROKE, text))) for text in (" ", "#", "x", "y", " ") * 3]
         times[name] = statistics.median(typed), max(typed)
     with capsys.disabled():
-        print(f"\ncold load to the first answer: {cold / 1000:.1f} s")
+        print(f"\nload to the first answer: cold {cold / 1000:.1f} s, then {kept / 1000:.1f} s")
         for name, (median, worst) in times.items():
             print(f"{name}: median {median:.0f} ms, at most {worst:.0f} ms")
     if os.environ.get("TOLCOST_RECORD"):
-        record(cold, times)
+        record(cold, kept, times)
         assert cold < COLD_LOAD  # of a machine that does nothing else
+        assert kept < NEXT_LOAD
         assert max(median for median, _ in times.values()) < ANSWER
 
 
@@ -218,13 +331,15 @@ def paper_programs() -> list[str]:
     return ["examples/matmul", *found]
 
 
-def record(cold: float, times: dict[str, tuple[float, float]]) -> None:
+def record(cold: float, kept: float, times: dict[str, tuple[float, float]]) -> None:
     lines = [
         "# The playground, timed",
         "",
         f"In a Chromium without a cache, on {os.cpu_count()} cores: {cold / 1000:.1f} s from opening it",
-        "to the first answer (15 s are allowed). After a keystroke, until all on the page is right again",
-        "(200 ms are allowed at the median), of fifteen each. Made by `make site-test`, with TOLCOST_RECORD.",
+        f"to the first answer (15 s are allowed), and {kept / 1000:.1f} s the next time (3 s are allowed),",
+        "when Python and tolcost are read from the browser's cache. After a keystroke, until all on the page",
+        "is right again (200 ms are allowed at the median), of fifteen each. Made by `make site-test`, with",
+        "TOLCOST_RECORD.",
         "",
         "| program | median | at most |",
         "|---|---|---|",
@@ -298,3 +413,63 @@ def test_the_documentation_is_there_and_searchable(page: Browser, site: str) -> 
     until(page, "return document.querySelector('.md-search-result__item a')?.textContent")
     fetched = page.run("return performance.getEntriesByType('resource').map(entry => entry.name)")
     assert all(str(name).startswith(site) for name in fetched)
+
+
+def test_the_search_finds_words_of_the_text_at_once(page: Browser, site: str) -> None:
+    page.open(f"{site}docs/operators/Softmax.html")
+    page.run("document.querySelector('input.md-search__input').focus()")
+    page.keys("input.md-search__input", "peak memory")
+    began = time.monotonic()
+    first = until(page, "return document.querySelector('a.md-search-result__link')?.pathname")
+    assert time.monotonic() - began < 10  # of a machine that does other things as well
+    assert str(first).endswith("/docs/models.html")
+
+
+@pytest.mark.parametrize("name", ["operators/Softmax", "diagnostics/T0201", "reports/index", "models"])
+def test_every_page_has_navigation_and_typeset_formulas(page: Browser, site: str, name: str) -> None:
+    page.open(f"{site}docs/{name}.html")
+    links = page.run("return document.querySelectorAll('.md-sidebar--primary a.md-nav__link').length")
+    assert int(str(links)) > 5
+    if name.startswith("operators"):
+        shown = "return [...document.querySelectorAll('article td math')].map(n => n.textContent)"
+        assert len(list(page.run(shown))) >= 3
+        headings = "return [...document.querySelectorAll('article h2')].map(n => n.textContent)"
+        assert any("For every rank" in str(one) for one in page.run(headings))
+
+
+AXE = """return axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice']})
+  .then(found => found.violations.map(one =>
+    [one.id, ...one.nodes.slice(0, 3).map(n => n.html.slice(0, 200))]))"""
+PAGES = (
+    "docs/index",
+    "docs/models",
+    "docs/operators/Softmax",
+    "docs/operators/index",
+    "docs/diagnostics/T0201",
+)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_are_for_everyone(page: Browser, site: str, scheme: str) -> None:
+    """As axe-core checks it: names, contrast, headings, what a keyboard reaches; in both colours."""
+    rules = (ROOT / "site" / "node_modules" / "axe-core" / "axe.min.js").read_text("utf-8")
+    page.devtools("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+    try:
+        for name in PAGES:
+            page.open(f"{site}{name}.html")
+            page.run("localStorage.clear(); location.reload()")  # of the colours that were chosen before
+            until(page, "return document.readyState", "complete")
+            page.run(f"{rules}; window.axe = axe")
+            assert (name, page.run(AXE)) == (name, [])
+        page.open(site)
+        until(page, "return document.documentElement.dataset.took")
+        for press in (None, "[data-tab=growth]", "[data-tab=atoms]", "[data-tab=run]", "#compare"):
+            if press:
+                page.click(press)
+                time.sleep(0.5)
+            page.run(f"{rules}; window.axe = axe")
+            assert (press, page.run(AXE)) == (press, [])
+        page.click("#compare")
+        page.click("[data-tab=derivation]")
+    finally:
+        page.devtools("Emulation.setEmulatedMedia", features=[])

@@ -6,3 +6,17 @@ document.addEventListener("toggle", ({ target }) => {
   frame.title = "playground";
   target.append(frame);
 }, true);
+
+// The theme makes blocks of code focusable only where they are in view, and gives the buttons beside them no name:
+// all of them are for keyboards and screen readers.
+function reachable() {
+  for (const code of document.querySelectorAll("pre > code:not([tabindex])")) code.tabIndex = 0;
+  document.querySelectorAll("nav.md-code__nav:not([aria-label])").forEach((nav) => {
+    nav.setAttribute("aria-label", `Code ${nav.closest("pre")?.id ?? ""}`);
+  });
+}
+
+addEventListener("DOMContentLoaded", () => {
+  reachable();
+  new MutationObserver(reachable).observe(document.body, { attributeFilter: ["tabindex"], childList: true, subtree: true });
+});

@@ -24,9 +24,10 @@ export class Engine {
   arrived(data) {
     if (data.ready) {
       this.ready = true;
-      this.onState("ready", data.seconds);
+      this.onState("ready", data);
       return this.next();
     }
+    if (data.total || data.step) return this.onState("loading", data);
     const job = this.busy;
     if (!job || job.id !== data.id) return;
     clearTimeout(job.timer);

@@ -28,6 +28,62 @@ function math(form) {
   return box;
 }
 
+// ---- formulas that are never cut
+
+// Makes what an element holds fit its width: smaller first, then broken at sums, at last as text that wraps anywhere.
+function fit(box, form, least = 0.55) {
+  box.replaceChildren(math(form));
+  box.style.fontSize = "";
+  const full = parseFloat(getComputedStyle(box).fontSize);
+  const fits = () => box.scrollWidth <= box.clientWidth + 1;
+  const shrink = () => {
+    for (let share = 1; share >= least - 0.01 && !fits(); share -= 0.15) box.style.fontSize = `${full * share}px`;
+    return fits();
+  };
+  if (!box.clientWidth || shrink()) return;
+  breakAtSums(box);
+  if (shrink()) return;
+  box.style.fontSize = "";
+  box.replaceChildren(element("code", {}, form.text));
+}
+
+// A line of MathML does not break by itself: each term of the outermost sum becomes a piece of its own.
+function breakAtSums(box) {
+  let row = box.querySelector("math");
+  while (row?.children.length === 1 && ["mrow", "mstyle"].includes(row.firstElementChild.localName)) row = row.firstElementChild;
+  if (!row) return;
+  const pieces = [[]];
+  for (const child of [...row.children]) {
+    if (child.localName === "mo" && /^[+\u2212-]$/.test(child.textContent.trim()) && pieces.at(-1).length) {
+      child.setAttribute("form", "infix"); // it begins a line now
+      pieces.push([]);
+    }
+    pieces.at(-1).push(child);
+  }
+  const whole = box.querySelector("math");
+  whole.replaceWith(...pieces.map((piece) => {
+    const part = document.createElementNS("http://www.w3.org/1998/Math/MathML", "math");
+    part.append(...piece);
+    return part;
+  }));
+}
+
+const fitted = new Map();
+const resized = new ResizeObserver((entries) => {
+  for (const { target, contentRect } of entries) {
+    const kept = fitted.get(target);
+    if (!target.isConnected) { fitted.delete(target); resized.unobserve(target); }
+    else if (kept && kept.wide !== contentRect.width) { kept.wide = contentRect.width; fit(target, kept.form); }
+  }
+});
+
+function showFitted(box, form) {
+  fit(box, form);
+  fitted.set(box, { form, wide: box.clientWidth });
+  resized.observe(box);
+  return box;
+}
+
 const grouped = (value) => {
   if (value === null || value === undefined) return null;
   const text = String(value);
@@ -41,15 +97,30 @@ const engine = new Engine((what, detail) => {
     $("loading").hidden = true;
     // Only once: what was stopped would be asked again, and stopped again, for as long as the page is open.
     if (!document.documentElement.dataset.ready) refresh();
-    document.documentElement.dataset.ready = String(detail.toFixed(2));
+    document.documentElement.dataset.ready = detail.seconds.toFixed(2);
+    document.documentElement.dataset.fetched = String(detail.fetched);
+  } else if (what === "loading") {
+    loading(detail);
   } else if (what === "stopped") {
     $("stopped").textContent = `That took longer than ${detail} seconds and was stopped. Try smaller lengths, or change the program.`;
     $("stopped").hidden = false;
     $("loading").hidden = false;
+    hideAnswer(0);
+    $("unanswered").hidden = true;
   } else {
     toast(`Python could not be loaded: ${detail}`);
   }
 });
+
+const mega = (bytes) => (bytes / 1e6).toFixed(1);
+
+function loading({ progress, total, step }) {
+  const bar = $("progress");
+  if (step || progress >= total) bar.removeAttribute("value"); // what is left takes as long as it takes
+  else bar.value = progress / total;
+  $("loading-step").textContent = step ?? (progress < total ? `${mega(progress)} of ${mega(total)} MB` : "Starting Python");
+}
+
 globalThis.playground = { engine, state };
 const ask = (request, lane) => engine.ask(request, lane);
 const text = (which) => state.views[which].state.doc.toString();
@@ -93,29 +164,38 @@ function problems() {
   $("problems").replaceChildren(...rows);
 }
 
+function go(which, one) {
+  const view = state.views[which];
+  view.dispatch({ selection: { anchor: Math.min(one.from, view.state.doc.length) }, scrollIntoView: true });
+  view.focus();
+}
+
 function problem(which, one) {
   const fix = one.fix && element("button", {
     type: "button", class: "fix", onclick: () => applyFix(state.views[which], one.fix),
   }, one.fix.title);
   const where = one.line ? `${state.compare ? which.toUpperCase() + " " : ""}line ${one.line}` : "";
-  const go = () => {
-    state.views[which].dispatch({ selection: { anchor: one.from }, scrollIntoView: true });
-    state.views[which].focus();
-  };
   return element("div", { class: `problem ${one.severity}` },
-    element("button", { type: "button", class: "where", onclick: go }, where || one.code),
+    element("button", { type: "button", class: "where", onclick: () => go(which, one) }, where || one.code),
     element("p", {}, one.message, one.hint ? element("span", { class: "quiet" }, ` ${one.hint}`) : null),
     fix || element("a", { class: "quiet code", href: `docs/diagnostics/${one.code}.html`, target: "_blank" }, one.code));
 }
 
 // ---- what is shown
 
+const PAUSE = 600; // a mistake of one moment, while a word is typed, leaves the old answer, marked as old
+
 function show(found) {
-  $("result").hidden = !found.eops && !state.shown;
-  $("result").classList.toggle("stale", !found.eops);
-  if (!found.eops) return;
+  clearTimeout(show.timer);
+  $("unanswered").hidden = Boolean(found.eops);
+  if (!found.eops) {
+    unanswered(found);
+    return hideAnswer(state.shown ? PAUSE : 0);
+  }
+  $("result").hidden = false;
+  $("result").classList.remove("stale");
   state.shown = found;
-  $("eops").replaceChildren(math(found.eops));
+  showFitted($("eops"), found.eops);
   $("eops").dataset.text = found.eops.text;
   $("status").textContent = found.status;
   $("status").dataset.status = found.status;
@@ -125,6 +205,24 @@ function show(found) {
   functions(found);
   atoms(found);
   runner(found);
+}
+
+function hideAnswer(pause) {
+  state.shown = null;
+  $("result").classList.add("stale");
+  clearTimeout(show.timer);
+  if (pause) show.timer = setTimeout(() => { $("result").hidden = true; }, pause);
+  else $("result").hidden = true;
+}
+
+// Says why there is no answer, and leads to the first mistake.
+function unanswered(found) {
+  const first = found.diagnostics.find((one) => one.severity === "error") ?? found.diagnostics[0];
+  const blank = !text("a").trim();
+  const at = first?.line ? element("button", { type: "button", class: "where", onclick: () => go("a", first) }, `line ${first.line}`) : null;
+  $("unanswered").replaceChildren(...(blank
+    ? [element("p", {}, "Write a program, or choose an example above.")]
+    : [element("p", {}, element("b", {}, "No answer while the program has a mistake."), " ", at, first ? `${at ? ": " : ""}${first.message}` : "")]));
 }
 
 function types(found) {
@@ -146,6 +244,7 @@ function sliders(found) {
     const range = element("input", { type: "range", min: 0, max: 140, value: toSlider(state.dims[name]), "data-name": name, "aria-label": `length ${name}` });
     const set = (value) => {
       state.dims[name] = Math.max(1, Math.trunc(Number(value)) || 1);
+      touch();
       numbers();
     };
     range.addEventListener("input", () => { number.value = fromSlider(Number(range.value)); set(number.value); });
@@ -159,6 +258,7 @@ async function numbers() {
   if (!found) return;
   const dims = Object.fromEntries(found.symbols.map((name) => [name, state.dims[name]]));
   const request = { do: "numbers", text: text("a"), dims, sweep: state.sweep };
+  if (state.compare) compare(); // of the same lengths
   const answer = await ask(request, "numbers");
   if (!answer || found !== state.shown) return;
   const point = found.symbols.map((name) => `${name} = ${grouped(dims[name])}`).join(", ");
@@ -179,8 +279,9 @@ async function numbers() {
 function figures(found, values) {
   const shown = found.measures.filter((one) => one.headed && one.key !== "eops" && one.form);
   $("figures").replaceChildren(...shown.map((one) => element("div", { class: "figure" },
-    element("span", { class: "quiet" }, one.unit ? `${one.name} (${one.unit})` : one.name), element("div", { class: "form" }, math(one.form)),
+    element("span", { class: "quiet" }, one.unit ? `${one.name} (${one.unit})` : one.name), element("div", { class: "form", "data-key": one.key }),
     element("b", {}, values[one.key] === null || values[one.key] === undefined ? "" : /^\d+$/.test(String(values[one.key])) ? short(values[one.key]) : decimal(values[one.key])))));
+  for (const one of shown) showFitted($("figures").querySelector(`[data-key="${one.key}"]`), one.form);
 }
 
 function decimal(value) {
@@ -192,7 +293,7 @@ function decimal(value) {
 function derivation(found) {
   const chains = found.derivation.filter((chain) => chain.steps.length);
   $("tab-derivation").replaceChildren(...chains.map((chain) => element("section", { class: "chain" },
-    element("h3", {}, chain.name ? `EOPs(${chain.name})` : "EOPs"),
+    element("h2", {}, chain.name ? `EOPs(${chain.name})` : "EOPs"),
     element("ol", {}, ...chain.steps.map((step) => element("li", {},
       element("code", {}, `= ${step.text}`),
       element("span", { class: "reason" }, step.line ? element("button", { type: "button", class: "line", onclick: () => jump(step) }, step.file === "program.tol" ? `line ${step.line}` : `${step.file.split("/").at(-1)}:${step.line}`) : null, step.reason)))))));
@@ -296,8 +397,11 @@ async function compare() {
   const box = $("verdict");
   box.hidden = !state.compare;
   if (!state.compare) return;
-  const found = await ask({ do: "compare", old: text("a"), new: text("b") }, "compare");
+  const names = state.shown?.symbols ?? [];
+  const dims = Object.fromEntries(names.map((name) => [name, state.dims[name]]));
+  const found = await ask({ do: "compare", old: text("a"), new: text("b"), dims, sweep: state.sweep }, "compare");
   if (!found) return;
+  if (found.failed) delete box.dataset.verdict;
   if (found.failed) return box.replaceChildren(element("p", { class: "quiet" }, "Both programs have to be free of errors to be compared."));
   const word = { same: "A and B cost the same", cheaper: "B is cheaper", costlier: "A is cheaper", crosses: "It depends on the lengths" }[found.verdict] ?? "Not decided";
   const differing = found.rows.filter((row) => row.verdict !== "same");
@@ -306,11 +410,18 @@ async function compare() {
     element("h2", {}, word),
     element("p", {}, `From A to B: ${found.said}.`, element("span", { class: "quiet" }, found.verdict === "undecided" ? "" : " Proved for all lengths.")),
     ...(differing.length ? [element("table", {},
-      element("thead", {}, element("tr", {}, ...["", "A", "B", "B is"].map((title) => element("th", {}, title)))),
+      element("thead", {}, element("tr", {}, ...["", "A", "B", "B is"].map((title) => title ? element("th", {}, title) : element("td", {})))),
       element("tbody", {}, ...differing.map((row) => element("tr", {},
-        element("td", {}, row.part ? row.metric.replace(":", " ") : NAMES[row.metric] ?? row.metric), element("td", {}, element("code", {}, row.old)), element("td", {}, element("code", {}, row.new)),
-        element("td", { title: [row.less, row.more].filter(Boolean).join("; ") }, row.verdict)))))] : []),
+        element("td", {}, row.part ? row.metric.replace(":", " ") : NAMES[row.metric] ?? row.metric), side(row.old, row.was), side(row.new, row.now),
+        element("td", { title: [row.less, row.more].filter(Boolean).join("; ") }, row.verdict, row.change ? element("b", { class: "change" }, row.change) : null)))))] : []),
+    element("p", { class: "quiet" }, found.point === null ? "One of the two has no figures at these lengths." : found.point ? `Numbers are at ${found.point}.` : ""),
+    ...(found.curves.length ? [chart(found.curves, state.sweep, [["A", "old"], ["B", "new"]], "EOPs")] : []),
+    ...found.turns.map((turn) => element("p", { class: "turn" }, `At ${state.sweep} = ${grouped(turn.at)}, ${turn.costlier === "new" ? "B" : "A"} becomes the costlier one, other lengths as they are.`)),
     ...found.notes.map((note) => element("p", { class: "quiet" }, note)));
+}
+
+function side(form, value) {
+  return element("td", {}, math(form), value === null ? null : element("b", { class: "number", title: grouped(value) }, short(value)));
 }
 
 function setCompare(on) {
@@ -342,6 +453,66 @@ function linked() {
   }
 }
 
+// ---- drafts: what is written stays over a reload, Back, and closing the page
+
+const MOST_DRAFTS = 30;
+const embedded = window !== window.top; // a page of the documentation shows its own program
+
+function drafts() {
+  try {
+    return JSON.parse(localStorage.getItem("drafts")) ?? [];
+  } catch {
+    return [];
+  }
+}
+
+function keepDraft() {
+  if (embedded || !(state.touched || history.state?.draft)) return;
+  const id = history.state?.draft ?? crypto.randomUUID?.() ?? String(Date.now());
+  if (history.state?.draft !== id) history.replaceState({ draft: id }, "");
+  const now = { id, a: text("a"), b: state.views.b ? text("b") : null, compare: state.compare, dims: state.dims };
+  try {
+    localStorage.setItem("drafts", JSON.stringify([now, ...drafts().filter((one) => one.id !== id)].slice(0, MOST_DRAFTS)));
+  } catch {
+    // Storage is full or forbidden: the page works without.
+  }
+}
+
+// What this place in the history shows: its draft, what its address holds, the last draft, or the first example.
+function wanted() {
+  const kept = drafts();
+  const own = embedded ? null : kept.find((one) => one.id === history.state?.draft);
+  if (own) return own;
+  const given = linked();
+  if (given.a) return given;
+  const all = state.examples.flatMap((group) => group.programs);
+  const example = all.find((one) => one.name === given.example);
+  if (example) return { a: example.text, example: example.name };
+  const last = embedded ? null : kept.find((one) => one.a.trim());
+  return last ?? { a: all[0].text, example: all[0].name };
+}
+
+function open(found) {
+  state.dims = { ...found.dims };
+  delete $("dims").dataset.names;
+  $("examples").value = found.example ?? "";
+  if (state.views.a) put("a", found.a);
+  else state.views.a = editor("a", found.a);
+  if (found.b && state.views.b) put("b", found.b);
+  else if (found.b) state.views.b = editor("b", found.b);
+  const comparing = Boolean(found.compare ?? found.b);
+  if (comparing !== state.compare) setCompare(comparing);
+  state.touched = false;
+}
+
+// A new place in the history, so that Back leads to what was written before.
+function turnTo(found, address) {
+  state.touched = true;
+  keepDraft();
+  history.pushState(null, "", `${location.pathname}${location.search}${address}`);
+  open(found);
+}
+
 function link() {
   const given = new URLSearchParams({ p: encode(text("a")), ...(state.compare ? { q: encode(text("b")) } : {}) });
   return `${location.origin}${location.pathname}#${given}`;
@@ -349,7 +520,7 @@ function link() {
 
 async function share() {
   const url = link();
-  history.replaceState(null, "", url);
+  history.replaceState(history.state, "", url);
   try {
     await navigator.clipboard.writeText(url);
     toast("The link is on the clipboard.");
@@ -365,8 +536,23 @@ function toast(words) {
   toast.timer = setTimeout(() => { $("toast").hidden = true; }, 3500);
 }
 
+function touch() {
+  state.touched = true;
+  clearTimeout(touch.timer);
+  touch.timer = setTimeout(keepDraft, 150);
+}
+
+function changed(which) {
+  touch();
+  const chosen = state.examples.flatMap((group) => group.programs).find((one) => one.name === $("examples").value);
+  if (which === "a" && chosen?.text !== text("a")) $("examples").value = "";
+  refresh(which === "b" ? "b" : undefined);
+}
+
+addEventListener("pagehide", () => { if (state.views.a) keepDraft(); });
+
 function editor(which, written) {
-  return makeEditor($(`editor-${which}`), written, { ask, changed: () => refresh(which === "b" ? "b" : undefined) });
+  return makeEditor($(`editor-${which}`), written, { ask, changed: () => changed(which) });
 }
 
 function put(which, written) {
@@ -378,30 +564,19 @@ async function start() {
   const theme = localStorage.getItem("theme");
   if (theme) document.documentElement.dataset.theme = theme;
   state.examples = await (await fetch("examples.json")).json();
-  $("examples").append(...state.examples.map((group) => element("optgroup", { label: group.title }, ...group.programs.map((one) => element("option", { value: one.name }, one.title)))));
+  $("examples").append(element("option", { value: "", hidden: true }, "your program"), ...state.examples.map((group) => element("optgroup", { label: group.title }, ...group.programs.map((one) => element("option", { value: one.name }, one.title)))));
   const all = state.examples.flatMap((group) => group.programs);
-  const given = linked();
-  const first = all.find((one) => one.name === given.example) ?? all[0];
-  $("examples").value = given.a ? "" : first.name;
-  state.views.a = editor("a", given.a ?? first.text);
-  if (given.b) {
-    state.views.b = editor("b", given.b);
-    setCompare(true);
-  }
+  open(wanted());
   $("examples").addEventListener("change", () => {
-    put("a", all.find((one) => one.name === $("examples").value).text);
-    state.dims = {};
-    history.replaceState(null, "", `#example=${encodeURIComponent($("examples").value)}`);
+    const chosen = all.find((one) => one.name === $("examples").value);
+    turnTo({ a: chosen.text, example: chosen.name, compare: state.compare }, `#example=${encodeURIComponent(chosen.name)}`);
   });
-  addEventListener("hashchange", () => {
-    const now = linked();
-    if (now.a !== null && now.a !== undefined) put("a", now.a);
-    if (now.b) {
-      if (state.views.b) put("b", now.b);
-      else state.views.b = editor("b", now.b);
-      setCompare(true);
-    }
+  $("new").addEventListener("click", () => {
+    turnTo({ a: "", compare: false }, "");
+    touch();
+    state.views.a.focus();
   });
+  addEventListener("popstate", () => open(wanted()));
   $("compare").addEventListener("click", () => setCompare(!state.compare));
   $("share").addEventListener("click", share);
   $("format").addEventListener("click", async () => {

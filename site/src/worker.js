@@ -1,16 +1,45 @@
-// Python in a worker: Pyodide from beside this file, and tolcost unpacked into it.
+// Python in a worker: Pyodide from beside this file, as it is after its start, and tolcost unpacked into it.
 import { loadPyodide } from "./pyodide/pyodide.mjs";
+import { counted, dropOldParts, keepParts, total } from "./parts.js";
 
 const began = performance.now();
 
+let said = 0;
+keepParts(() => {
+  if (counted.here < total && performance.now() - said < 50) return;
+  said = performance.now();
+  self.postMessage({ progress: counted.here, total });
+});
+
+const read = (path) => fetch(new URL(path, self.location.href));
+
+async function unpacked(path) {
+  const { body } = await read(path);
+  return new Uint8Array(await new Response(body.pipeThrough(new DecompressionStream("gzip"))).arrayBuffer());
+}
+
+// Files one after the other, behind a list of their names and sizes: precompile.mjs packs them.
+function write(files, packed, folder) {
+  const size = new DataView(packed.buffer).getUint32(0, true);
+  let at = 4 + size;
+  for (const [name, length] of JSON.parse(new TextDecoder().decode(packed.subarray(4, at)))) {
+    const path = `${folder}/${name}`;
+    files.mkdirTree(path.slice(0, path.lastIndexOf("/")));
+    files.writeFile(path, packed.subarray(at, at + length));
+    at += length;
+  }
+}
+
 async function load() {
+  const indexURL = new URL("./pyodide/", self.location.href).href;
   const [python, archive, msgspec] = await Promise.all([
-    loadPyodide({ indexURL: new URL("./pyodide/", self.location.href).href }),
-    fetch(new URL("./tolcost.zip", self.location.href)).then((found) => found.arrayBuffer()),
-    fetch(new URL("./pyodide/msgspec.whl", self.location.href)).then((found) => found.arrayBuffer()),
+    unpacked("./pyodide/started.bin.gz").then((memory) => loadPyodide({ indexURL, _loadSnapshot: memory })),
+    unpacked("./tolcost.bin.gz"),
+    read("./pyodide/msgspec.whl").then((found) => found.arrayBuffer()),
   ]);
+  self.postMessage({ step: "Loading tolcost" });
   python.unpackArchive(msgspec, "wheel");
-  python.unpackArchive(archive, "zip", { extractDir: "/lib/tolcost" });
+  write(python.FS, archive, "/lib/tolcost");
   python.runPython("import sys; sys.path.insert(0, '/lib/tolcost')");
   const answer = python.runPython("from tolcost.apps.editor.playground import answer; answer");
   answer(JSON.stringify({ do: "analyse", text: "tol x: R [n]\ny := map(x, exp(*))\n" })); // warm up
@@ -19,7 +48,10 @@ async function load() {
 
 const loaded = load();
 loaded.then(
-  () => self.postMessage({ ready: true, seconds: (performance.now() - began) / 1000 }),
+  () => {
+    self.postMessage({ ready: true, seconds: (performance.now() - began) / 1000, fetched: counted.fetched });
+    return dropOldParts();
+  },
   (error) => setTimeout(() => { throw error; }),
 );
 

@@ -23,6 +23,8 @@ from tolcost.pipeline import lower, read_program
 from tolcost.platform import read_spec, spec_names
 
 MATMUL = read_spec("examples", "matmul").text
+LINEAR = "tol x: R [n]\ny := map(x, * + 1 + 2 * 3 * 4 * exp(*) + exp(* + 1) + exp(* + 2))\n"
+SQUARE = "tol x: R [p]\ny := map(tol[p], reduce(map(x, * * x[i]), add, 0), [i])\n"
 TYPED = "tol a: R [n]\n𝛼 = a\ny := map(a, exq(*))\n"
 
 
@@ -78,6 +80,30 @@ def test_lengths_start_at_typical_ones() -> None:
 def test_two_programs_are_compared_for_all_lengths() -> None:
     found = ask(do="compare", old=MATMUL, new=MATMUL.replace("mul(*, b[*, j])", "exp(mul(*, b[*, j]))"))
     assert (found["verdict"], found["said"]) == ("costlier", "more EOPs for all lengths")
+
+
+def test_two_programs_have_figures_at_lengths_and_curves_that_cross() -> None:
+    """By the names of the old one, whatever the new one calls its lengths."""
+    found = ask(do="compare", old=LINEAR, new=SQUARE, dims={"n": 100}, sweep="n")
+    whole = found["rows"][0]
+    assert (whole["was"], whole["now"], whole["change"]) == (1000, 20000, "+1,900.0 %")
+    assert found["point"] == "p = 100"
+    for row in found["curves"]:
+        assert (row["old"], row["new"]) == (10 * row["at"], 2 * row["at"] ** 2)
+    assert found["turns"] == [{"at": 6, "costlier": "new"}]  # 10*5 is 2*5**2
+    assert ask(do="compare", old=SQUARE, new=LINEAR, dims={"p": 7}, sweep="p")["turns"] == [
+        {"at": 6, "costlier": "old"}
+    ]
+
+
+def test_no_figures_are_shown_where_one_of_two_programs_has_none() -> None:
+    halves = "tol x: R [n, 2]\ny := map(x, exp(*))\n"
+    least = "tol x: R [n, 2]\ny := map(x[3], exp(*))\n"
+    found = ask(do="compare", old=halves, new=least, dims={"n": 1}, sweep="n")
+    assert found["point"] is None
+    assert found["rows"][0]["was"] is None
+    assert 1 not in [row["at"] for row in found["curves"]]
+    assert ask(do="compare", old=halves, new=least, dims={"n": 64}, sweep="n")["rows"][0]["now"] == 2
 
 
 def test_what_cannot_be_done_is_told() -> None:

@@ -8,9 +8,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
+from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
-from tolcost.algebra import to_text
+from msgspec import Struct
+
+from tolcost.algebra import AlgebraBudget, NotInteger, Symbol, UnboundSymbol, atom, evaluate, to_text
 from tolcost.apps.editor.features import completions_at, formatted, hover_at, type_text
 from tolcost.apps.editor.reading import Reading, derivation_of, line_costs, read_supposing
 from tolcost.apps.editor.small_run import run_small
@@ -20,11 +24,12 @@ from tolcost.cost.derive import ValueDerivation
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Source, place
 from tolcost.pipeline import as_rejected
 from tolcost.platform import with_deep_stack
-from tolcost.result.compare import compare
-from tolcost.result.comparison import said_of
+from tolcost.result.compare import compare, match
+from tolcost.result.comparison import CostComparison, FigureDifference, said_of
 from tolcost.result.program import program_study
 from tolcost.result.study import Located, locate_study
 from tolcost.show.document import Form, Json, has_mathml, lengths_text, mathml_of, number, text_of
+from tolcost.show.shorten import percent_text
 
 _MOST_LINES = 400
 _LONGEST_FORMULA = 400
@@ -199,21 +204,114 @@ def _number(found: Form | None) -> Json:
 
 
 def _compared(asked: PageRequest) -> dict[str, Json]:
-    """Compare two programs for all lengths."""
-    old, new = (_located(_reading(asked[key])) for key in ("old", "new"))
-    found = with_deep_stack(lambda: compare(old, new, asked["old"] == asked["new"]))
+    """Compare two programs for all lengths, with figures at lengths, and curves over one of them."""
+    pair = _pair(asked["old"], asked["new"])
+    found = pair.found
+    values = pair.put(asked.get("dims", {}))
     rows: list[Json] = [
-        {"metric": row.metric, "part": row.part, "old": to_text(row.old), "new": to_text(row.new),
-         "verdict": row.verdict, "less": _witness(row.less), "more": _witness(row.more)}
+        {"metric": row.metric, "part": row.part, "old": _form(row.old), "new": _form(row.new),
+         "verdict": row.verdict, "less": _witness(row.less), "more": _witness(row.more),
+         **_at(row, values)}
         for row in found.rows
     ]  # fmt: skip
     notes: list[Json] = [*found.notes]
+    lengths = sorted((s.name, n) for s, n in (values or {}).items() if s.kind == "length")
     return {
         "verdict": found.verdict,
         "said": said_of(found.whole.claim, *found.whole.regions),
         "rows": rows,
         "notes": notes,
+        "point": None if values is None else lengths_text(lengths),
+        **pair.curves(asked.get("dims", {}), asked.get("sweep")),
     }
+
+
+class _Pair(Struct, frozen=True):
+    """Two programs, compared, and the lengths of the old one in terms of those of the new one."""
+
+    old: Located
+    new: Located
+    found: CostComparison
+    lengths: Mapping[str, Symbol]
+
+    def put(self, dims: Mapping[str, int]) -> dict[Symbol, int] | None:
+        """Return lengths of both by the names in the old one; None if one of the two has no figures there."""
+        values = {s: n for s, n in self.new.study.typical.items() if s.kind == "length"}
+        values |= {s: n for s, n in self.old.study.typical.items() if self.lengths.get(s.name) == s}
+        values |= {symbol: dims[name] for name, symbol in self.lengths.items() if name in dims}
+        sides = (
+            (self.old, {name: values[s] for name, s in self.lengths.items() if s in values}),
+            (self.new, {s.name: values[s] for s in self.new.study.symbols if s in values}),
+        )
+        try:
+            for cost, given in sides:
+                locate_study(Located, cost.study, given)
+        except Rejected:  # a condition does not hold there
+            return None
+        return values
+
+    def gap(self, dims: Mapping[str, int]) -> tuple[int, int] | None:
+        """Return the EOPs of both at lengths."""
+        values = self.put(dims)
+        return None if values is None else _values(self.found.whole, values)
+
+    def curves(self, dims: Mapping[str, int], name: str | None) -> dict[str, Json]:
+        """Return the EOPs of both as one length grows, and the values at which the costlier one changes."""
+        if name is None or name not in self.lengths:
+            return {"curves": [], "turns": []}
+        known = ((at, self.gap({**dims, name: at})) for at in _SWEEP)
+        rows = [(at, gap) for at, gap in known if gap is not None]
+        curves: list[Json] = [{"at": at, "old": number(was), "new": number(now)} for at, (was, now) in rows]
+        unequal = [(at, now > was) for at, (was, now) in rows if was != now]
+        turns: list[Json] = [
+            self._turn(dims, name, left, right) for left, right in pairwise(unequal) if left[1] != right[1]
+        ]
+        return {"curves": curves, "turns": turns}
+
+    def _turn(
+        self, dims: Mapping[str, int], name: str, left: tuple[int, bool], right: tuple[int, bool]
+    ) -> Json:
+        """Return a value at which the costlier one is the other than at the value before it."""
+        low, high = left[0], right[0]
+        while high - low > 1:
+            middle = (low + high) // 2
+            gap = self.gap({**dims, name: middle})
+            if gap is not None and gap[0] != gap[1] and (gap[1] > gap[0]) == right[1]:
+                high = middle
+            else:
+                low = middle
+        return {"at": high, "costlier": "new" if right[1] else "old"}
+
+
+@lru_cache(maxsize=4)
+def _pair(old_text: str, new_text: str) -> _Pair:
+    """Compare two programs once, however often lengths change."""
+    old, new = (_located(_reading(text)) for text in (old_text, new_text))
+    found = with_deep_stack(lambda: compare(old, new, old_text == new_text))
+    lengths: dict[str, Symbol] = {}
+    for symbol, form in match(old, new).symbols.items():
+        if symbol.kind == "length" and len(form.free) == 1 and form == atom(*form.free):
+            lengths[symbol.name] = next(iter(form.free))
+    return _Pair(old, new, found, lengths)
+
+
+def _at(row: FigureDifference, values: Mapping[Symbol, int] | None) -> dict[str, Json]:
+    """Return both values of a figure, and the change as a percentage of the old one."""
+    known = None if values is None else _values(row, values)
+    if known is None:
+        return {"was": None, "now": None, "change": None}
+    was, now = known
+    change = None
+    if was and was != now:
+        change = ("+" if now > was else "-") + percent_text(abs(Fraction(now - was, was)))
+    return {"was": number(was), "now": number(now), "change": change}
+
+
+def _values(row: FigureDifference, values: Mapping[Symbol, int]) -> tuple[int, int] | None:
+    try:
+        return evaluate(row.old, values), evaluate(row.new, values)
+    except (UnboundSymbol, NotInteger, AlgebraBudget):  # data decides it, or it has no figure there
+        return None
 
 
 def _witness(found: Any) -> Json:
