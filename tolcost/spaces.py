@@ -130,7 +130,7 @@ def kind_of(space: str) -> SpaceKind:
 
 
 def bounds_of(space: str) -> Bounds:
-    """What a mathematical space leaves out of its family; a machine type wraps or rounds instead.
+    """The numbers of its family that a mathematical space leaves out; a machine type wraps or rounds instead.
 
     >>> str(bounds_of("N*")), bounds_of("int8") is ALL
     ('from 1 on', True)
@@ -155,7 +155,7 @@ def bounded_text(space: str, bounds: Bounds) -> str:
 
 
 def narrowed(left: Bounds, right: Bounds) -> Bounds:
-    """What lies within both."""
+    """Return the bounds of the numbers that lie within both."""
     los = [b.lo for b in (left, right) if b.lo is not None]
     his = [b.hi for b in (left, right) if b.hi is not None]
     return Bounds(max(los, default=None), min(his, default=None), left.zero and right.zero)

@@ -74,6 +74,14 @@ def test_an_operator_of_a_model_is_a_reason(project: Project) -> None:
     assert found[3:] == ["batch=8", "192", "216", r"\+12 %", r"Relu was 0, is 3\*batch"]
 
 
+def test_a_bound_of_a_new_program_is_said_to_be_one(project: Project) -> None:
+    project.locked(sum=SUM)
+    project.write(bound="tol x: R [n]\ny := map(x, choose(* > 0, exp(exp(*)), *))\n")
+    found = {row[1]: row for row in rows(project.check("--format md").out) if row[0] == "`bound.tol`"}
+    assert found["eops"][5] == "3,072"
+    assert found["eops"][7] == "the new figure is only an upper bound"
+
+
 def test_what_is_accepted_and_what_is_broken(project: Project) -> None:
     project.locked(sum=SUM, bad=SUM)
     project.write(sum=SUM_OF_EXP, bad=BROKEN)
@@ -106,7 +114,10 @@ def test_a_point_that_is_no_shape_of_a_program_is_told(project: Project) -> None
     project.file("tolcost.toml", '[points]\n"*" = "n=3"\n')
     project.locked(sum=SUM)
     project.write(sum="tol x: R [n]\ny := reduce(map(x, exp(*)), add, 0) + x[4]\n")
-    assert "    n=3 is no shape of it, so there are no figures there\n" in project.check().out
+    assert (
+        "    there are no figures at n=3: a condition fails there, or it takes too much algebra\n"
+        in project.check().out
+    )
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-from collections.abc import Iterator
 from hashlib import sha256
 from operator import add
 from pathlib import Path
@@ -13,7 +12,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from tests.audit.browser import Browser, chromium, note, noted
+from tests.audit.browser import Browser, note, noted
 from tolcost.api import load_model
 from tolcost.cli import run
 from tolcost.result.cost import Cost
@@ -145,16 +144,6 @@ def _branches() -> onnx.ModelProto:
     )
     graph = helper.make_graph(nodes, "many", inputs, outputs)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        found.devtools(
-            "Emulation.setDeviceMetricsOverride", width=1400, height=900, deviceScaleFactor=1, mobile=False
-        )
-        yield found
-        assert found.complaints() == []
 
 
 @pytest.fixture

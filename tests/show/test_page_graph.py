@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from tests.audit.browser import Browser, chromium
+from tests.audit.browser import Browser
 from tests.show.test_model_page import BERT, CLICK, PRESS, SET, at
 from tests.show.test_page_views import ATTENTION, BACKSPACE, BY, LOADED, PARTS, POINT
 from tolcost.cli import run
@@ -73,16 +72,6 @@ def data_of(page: Path) -> Any:
     found = re.search(r'id="data">(.*?)</script>', page.read_text("utf-8"))
     assert found is not None
     return json.loads(found[1])
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        found.devtools(
-            "Emulation.setDeviceMetricsOverride", width=1400, height=900, deviceScaleFactor=1, mobile=False
-        )
-        yield found
-        assert found.complaints() == []
 
 
 @pytest.fixture

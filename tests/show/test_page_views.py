@@ -3,7 +3,6 @@
 import csv
 import json
 import re
-from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import pytest
 
 import tolcost
-from tests.audit.browser import Browser, chromium
+from tests.audit.browser import Browser
 from tests.show.test_model_page import BERT, CLICK, FIGURES, LLAMA, PRESS, SET, at
 from tolcost.cli import run
 from tolcost.result.study import Located, locate_study
@@ -43,16 +42,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert run(["analyze", str(ATTENTION), "--device", "h200", *html, f"{found}/program.html"]) == 0
     run(["diff", str(ATTENTION), str(DIVIDING), *html, f"{found}/programs.html"])
     return found
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        found.devtools(
-            "Emulation.setDeviceMetricsOverride", width=1400, height=900, deviceScaleFactor=1, mobile=False
-        )
-        yield found
-        assert found.complaints() == []
 
 
 @pytest.fixture

@@ -224,14 +224,14 @@ class Select(Struct, frozen=True, eq=False):
 
 
 class Reshape(Struct, frozen=True, eq=False):
-    """The same elements in row-major order under another shape (that of ``type``)."""
+    """The elements of a value, in row-major order, under another shape (that of ``type``)."""
 
     value: Node
     type: Type
 
 
 class Convert(Struct, frozen=True, eq=False):
-    """The same values in other spaces (those of ``type``), rounded or wrapped where these are finite.
+    """The values of a node in other spaces (those of ``type``), rounded or wrapped where these are finite.
 
     With ``bits``, the same bits read as elements of another space of equal width. A value that is not
     ``within`` the bounds of its component's space is a fault.

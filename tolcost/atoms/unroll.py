@@ -56,7 +56,7 @@ class Constants(Struct, frozen=True):
 
 
 class CastOperand(Record, frozen=True):
-    """The same value, or the same ``bits``, in other spaces, which is no computation.
+    """A value, or its ``bits``, in other spaces, which is no computation.
 
     As in a ``Convert``, a value not ``within`` the bounds of a space is a fault.
     """

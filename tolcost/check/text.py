@@ -505,7 +505,7 @@ def _changed_rows(change: CostChange, report: GateReport) -> Iterator[str]:
         cells = ["<br>".join(map(markdown_text, cells)) if any(cells) else "" for cells in pieces]
         cells = cells or [""] * 4
         name = markdown_code(cut(change.name, 200))
-        yield f"| {' | '.join((name, one.metric, said, *cells, _reason(change)))} |"
+        yield f"| {' | '.join((name, one.metric, said, *cells, _reason(change) or _reason(one)))} |"
 
 
 def _values(point: Example, change: CostChange) -> tuple[str, str, str, str]:

@@ -226,7 +226,8 @@ def _new_figure(entry: LockEntry, metric: str, points: Sequence[Sizes]) -> CostC
     both = alone(entry)
     form = _form(found, figure, both.new)
     examples, notes = _at_points(ZERO, form, both.facts, typical_of(entry, both), points)
-    return replace(found, points=examples, notes=notes)
+    caveat = _CAVEATS.get((figure.status, "new"))
+    return replace(found, points=examples, notes=(*((caveat,) if caveat else ()), *notes))
 
 
 def _at_points(
@@ -247,7 +248,9 @@ def _at_points(
             examples.append(Example(_dims(shown.point), shown.old, shown.new))
         elif sizes:
             text = ", ".join(f"{name}={value}" for name, value in sizes.items())
-            notes.append(f"{text} is no shape of it, so there are no figures there")
+            notes.append(
+                f"there are no figures at {text}: a condition fails there, or it takes too much algebra"
+            )
     return tuple(dict.fromkeys(examples)), tuple(notes)
 
 

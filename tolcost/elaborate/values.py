@@ -461,7 +461,7 @@ class OperatorDefinition(Protocol):
 
 
 class Notes:
-    """What the result relies on: conditions on lengths and on coordinates, and equal lengths.
+    """The assumptions of the result: conditions on lengths and on coordinates, and equal lengths.
 
     ``data_equations`` are equations between lengths none of which may replace another, because data decides
     them. ``loops`` are the titles of the nodes with loops whose trip count data decides.

@@ -57,7 +57,7 @@ class _LoopEmitting(Struct, eq=False):
     work: Emitting
     group: list[Equation]
     reads: list[tuple[ReadAt, Equation]]
-    """What reads the arrays of the group, and in the definition of which array."""
+    """The reads of the group's arrays, each with the array whose definition contains it."""
     kept: set[Equation]
     lag: dict[Equation, int] = field(default_factory=dict)
 

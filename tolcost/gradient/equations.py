@@ -157,7 +157,7 @@ class Choice(Struct, frozen=True, eq=False):
 
 
 class InSpace(Struct, frozen=True, eq=False):
-    """The same number, or the same bits, in another space."""
+    """A number, or its bits, in another space."""
 
     value: Expression
     space: str

@@ -49,7 +49,7 @@ from tolcost.spaces import join_spaces, kind_of
 
 
 class AdjointTerm(Struct, frozen=True, eq=False):
-    """What a read of an array adds to the array's adjoint, at each place of a domain."""
+    """The contribution of one read of an array to the array's adjoint, at each place of a domain."""
 
     domain: Nest
     at: Subscripts

@@ -80,7 +80,7 @@ class Measure(Struct, frozen=True, eq=False):
     said: str = ""
     """Its certainty in words, unless the status of the report implies it."""
     about: str = ""
-    """What else is said of it, after the unit."""
+    """A remark on the metric, shown after the unit."""
 
     @property
     def remark(self) -> str:

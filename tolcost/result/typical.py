@@ -147,7 +147,7 @@ class _Place(Struct, frozen=True):
 
     @property
     def factor(self) -> int:
-        """What the length of the axis is a multiple of, where it has one symbol."""
+        """The number by which the length of the axis is divisible, if it has one symbol."""
         (symbol, *others) = self.shape[self.axis].free
         parts = None if others else affine_parts(self.shape[self.axis], symbol)
         return 1 if parts is None else parts[0].constant or 1

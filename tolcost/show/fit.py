@@ -136,7 +136,7 @@ class FitCell(Struct, frozen=True, eq=False):
     floor: int | None = None
     """The least width, if it is not that of the role."""
     prefix: str = ""
-    """What stands before the text; lines that follow are indented by as much and a little more."""
+    """The indentation and mark before the text; lines that follow are indented a little more."""
 
     @property
     def natural(self) -> int:

@@ -47,7 +47,7 @@ class AuditFigures(Struct, frozen=True):
     torch: RowsNear
     verdicts: Counter[RowVerdict]
     from_first: tuple[int, int, int, int]
-    """What ``matches`` counts if every sum starts at its first term."""
+    """The counts of ``matches`` if every sum starts at its first term."""
 
 
 def paper_figures(

@@ -35,7 +35,7 @@ _LONGEST = 200
 
 
 class ExportTask(Struct, frozen=True):
-    """What a process is to export: a module, its inputs, and where Python looks for code.
+    """A request to export in a process of its own: a module, its inputs, and where Python looks for code.
 
     ``packages`` is where tolcost comes from, and ``code`` where the module does.  ``top`` is the repository
     of the code; at a revision that is a copy, and ``working`` the repository that it was copied from.

@@ -15,6 +15,7 @@ import json
 import platform
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -169,7 +170,7 @@ def record(folder: Path, parts: Iterable[str]) -> None:
     del watch
     torch.cuda.empty_cache()
     if "count" in parts:
-        log, file = Path("/tmp/operators.log"), folder / "counters.csv"
+        log, file = Path(tempfile.mkdtemp()) / "operators.log", folder / "counters.csv"
         print("ncu:", profile("operators", 520, log, file), flush=True)
         write(file, [*counted(file), *summed(read_log(log))])
         print(f"counters after {time.monotonic() - began:.0f} s", flush=True)
