@@ -12,7 +12,7 @@
 #
 # Reports that `make report` does not write:
 #
-#   make theorem       every operator as its five atoms, run one by one
+#   make theorem       every operator as its five atoms, run one by one; the search for programs of four atoms
 #   make referee       published cost formulas checked against the definitions
 #   make alternatives  other algorithms for operators, and the lengths at which their costs cross
 #   make hardware      EOPs beside what a GPU executes, from the recorded data; writes specs/devices/ and weights, too
@@ -81,6 +81,7 @@ corpus: $(ZOO)/stamp
 # ---- reports -------------------------------------------------------------------------------
 
 theorem: conformance
+	$(BIN)/python -m tools.theorem_one --write
 	$(BIN)/tolcost report
 
 referee: $(VENV)/run.stamp
