@@ -247,8 +247,8 @@ HEAD = """\
 
 Each atom does something that no program of the other four does. [docs/theorems.md](../docs/theorems.md) says
 why; here every program of the other four is tried, size by size, on inputs of several lengths at once, until
-more than {most:,} different results are known. Programs with equal results count once. The lambdas are add, mul,
-max, lt and neg, and members are read up to place {read}.
+more than {most:,} different results are known. Programs with equal results count once. The lambdas are add,
+mul, max, lt and neg, and members are read up to place {read}.
 
 Made by `python -m tools.theorem_one --write`.
 
@@ -257,8 +257,8 @@ Made by `python -m tools.theorem_one --write`.
 """
 TAIL = """
 The search finds what is there: {text} is `{program}`, {size} atoms and no norm.
-So the paper's argument for norm ("join, or embed can only return vectors of 0 values") does not hold for lengths
-up to a bound. The theorem holds, because no single program gives all lengths.
+So the paper's argument for norm ("join, or embed can only return vectors of 0 values") does not hold for
+lengths up to a bound. The theorem holds, because no single program gives all lengths.
 """
 
 

@@ -179,6 +179,7 @@ _OTHERS = (
     ("alternatives", "Other algorithms for operators", "make alternatives"),
     ("models", "Models of packages, exporters and converters", "make models"),
     ("sympy", "Closed forms derived again by sympy", "make sympy"),
+    ("theorem_one", "Theorem One, searched", "make theorem"),
     ("tpch", "TPC-H beside DuckDB", "make tpch"),
     ("mutants", "Definitions and code broken on purpose", "make mutants"),
     ("soak", "Random programs and other campaigns", "make soak"),
