@@ -23,7 +23,8 @@ from tolcost.diagnostics import Rejected
 from tolcost.elaborate.inputs import PlainValue
 from tolcost.testing import assert_cost
 
-PROGRAMS = Path(__file__).parents[1] / "cli" / "programs"
+ROOT = Path(__file__).parents[2]
+PROGRAMS = ROOT / "tests" / "cli" / "programs"
 MATMUL = PROGRAMS / "matmul.tol"
 BERT = str(Path(__file__).parents[2] / "examples" / "bert.onnx")
 
@@ -251,6 +252,18 @@ def test_pictures_show_the_numbers() -> None:
     for wrong in ({}, {"over": "n"}, {"over": "n", "metric": "speed"}):
         with pytest.raises(tolcost.Rejected):
             cost.plot(**wrong)  # type: ignore[arg-type]
+
+
+def test_pictures_mark_where_lines_cross_and_where_a_condition_ends_them() -> None:
+    cost = tolcost.load_model(ROOT / "examples" / "llama.onnx").subs(batch=1)
+    axes = cost.plot("seq", metric="macs", values=[256, 4096], top=3)
+    (found,) = [text.get_text() for text in axes.texts]
+    crossing = int(found.removeprefix("seq = ").replace(",", ""))
+    macs = [cost.subs(seq=value).by("op").set_index("op").macs for value in (crossing - 1, crossing)]
+    assert [frame["Attention"] < frame["MatMul"] for frame in macs] == [True, False]
+    bert = tolcost.load_model(ROOT / "examples" / "bert.onnx").subs(batch=1)
+    ended = bert.plot("seq", metric="macs", values=[256, 512, 1024])
+    assert [text.get_text() for text in ended.texts] == ["seq <= 512"]
 
 
 def test_what_is_not_known_is_not_drawn() -> None:

@@ -23,7 +23,20 @@ from tolcost.result.metrics import NAMES, PYTHON
 from tolcost.result.point import Requirement, said_of_lengths, whole_lengths
 from tolcost.result.study import Located, locate_study
 from tolcost.result.view import written
-from tolcost.show.document import Form, form_at, latex_of, text_of
+from tolcost.show.document import (
+    UNKNOWN,
+    Cell,
+    Code,
+    Column,
+    Form,
+    Lines,
+    ReportTable,
+    cut,
+    form_at,
+    latex_of,
+    text_of,
+)
+from tolcost.show.shorten import duration_text
 
 if TYPE_CHECKING:
     import pandas
@@ -237,6 +250,27 @@ class CostTime(Struct, frozen=True, dict=True):
         names = ("arithmetic_bound", "fused_arithmetic_bound", "predicted")
         times = ", ".join(f"{name}={getattr(self, name)}" for name in names)
         return f"<CostTime {self.device.name}: {times}, limits={dict(self.limits)}, {self.status}>"
+
+    def _repr_html_(self) -> str:
+        """The times with their units, for notebooks; closed forms while lengths are open."""
+        from tolcost.show.fragment import fragment
+
+        rows = [
+            ("at least, node by node", _time_cell(self.arithmetic_bound)),
+            ("at least, fused as a whole", _time_cell(self.fused_arithmetic_bound)),
+            ("predicted", _time_cell(self.predicted)),
+        ]
+        columns = (Column("time", "time"), Column("value", f"on {self.device.name}", "number"))
+        said = f"counts and bytes are {self.status}" if self.status != "exact" else ""
+        return fragment((ReportTable(columns, rows), *([Lines((said,))] if said else [])))
+
+
+def _time_cell(microseconds: SympyExpr | None) -> Cell:
+    if microseconds is None:
+        return UNKNOWN
+    if getattr(microseconds, "is_number", True):
+        return duration_text(Fraction(str(microseconds)))
+    return Code(cut(f"{microseconds} µs"))
 
 
 class Cost(Located, dict=True, frozen=True):

@@ -7,12 +7,13 @@ integers if some are larger.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING
 
 from tolcost.diagnostics import Diagnostic, Rejected, quoted, refuse
 from tolcost.result.cost import FigureValue, Points
 from tolcost.result.metrics import TITLES, keys_in
-from tolcost.result.study import Figures, Located, locate_study
+from tolcost.result.study import Figures, Located, broken_condition, locate_study
 from tolcost.result.view import CostView, figure_data
 from tolcost.show.document import Form, text_of
 
@@ -166,31 +167,70 @@ def _growth(
     label: str | None,
     axes: Axes,
 ) -> None:
-    points = list(_points(cost, over, values or [2**n for n in range(_DOUBLINGS)]))
+    tried = sorted(values or [2**n for n in range(_DOUBLINGS)])
+    points, outside = _points(cost, over, tried)
     if not points:
         refuse("T0344", f"no value of {quoted(over)} that was tried is allowed")
-    last = _sizes(points[-1][1], metric, by)
+    rows = {value: _sizes(there, metric, by) for value, there in points.items()}
+    last = rows[max(rows)]
     largest = sorted(last, key=lambda title: -last[title])[:top]
-    lengths = [value for value, _ in points]
-    rows = [_sizes(there, metric, by) for _, there in points]
     parts = [title for title in largest if last[title]] if len(last) > 1 and label is None else []
     for title in parts:
-        axes.plot(lengths, [float(row.get(title, 0)) for row in rows], label=title)
-    totals = [float(_number(there, there.total, metric)) for _, there in points]
-    axes.plot(lengths, totals, color="black" if parts else None, label=label or "total")
+        axes.plot([*rows], [float(row.get(title, 0)) for row in rows.values()], label=title)
+    totals = [float(_number(there, there.total, metric)) for there in points.values()]
+    axes.plot([*rows], totals, color="black" if parts else None, label=label or "total")
     axes.set_xscale("log", base=2)
     axes.set(yscale="log", xlabel=over, ylabel=TITLES[metric])
+    for at, size in _crossings(lambda value: _sizes_at(cost, over, value, metric, by), rows, parts):
+        axes.plot([at], [size], "o", color="black", markersize=4)
+        axes.annotate(f"{over} = {at:,}", (at, size), (4, -10), textcoords="offset points", fontsize="small")
+    beyond = next((value for value in outside if value > max(rows)), None)
+    if beyond is not None:
+        axes.axvspan(max(rows), beyond, color="0.9")
+        axes.annotate(
+            outside[beyond], (max(rows), 0.02), xycoords=("data", "axes fraction"), fontsize="small"
+        )
     axes.legend()
 
 
-def _points(cost: Located, over: str, values: Sequence[int]) -> Iterator[tuple[int, Located]]:
-    """Yield the cost at every value that the conditions allow."""
+def _crossings(
+    sizes: Callable[[int], Mapping[str, int] | None],
+    rows: Mapping[int, Mapping[str, int]],
+    parts: Sequence[str],
+) -> Iterator[tuple[int, int]]:
+    """Find where lines cross, between two values that were tried: the length, and the size there."""
+
+    def is_less(found: Mapping[str, int], one: str, other: str) -> bool:
+        return found.get(one, 0) < found.get(other, 0)
+
+    for (low, before), (high, after) in pairwise(rows.items()):
+        for one, other in combinations(parts, 2):
+            if is_less(before, one, other) == is_less(after, one, other):
+                continue
+            left, right, found = low, high, after
+            while right - left > 1 and (there := sizes((left + right) // 2)) is not None:
+                if is_less(there, one, other) == is_less(before, one, other):
+                    left = (left + right) // 2
+                else:
+                    right, found = (left + right) // 2, there
+            yield right, found.get(one, 0)
+
+
+def _points(cost: Located, over: str, values: Sequence[int]) -> tuple[dict[int, Located], dict[int, str]]:
+    """Return the cost at every value that the conditions allow, and why the others are not."""
+    found: dict[int, Located] = {}
+    outside: dict[int, str] = {}
     for value in values:
         try:
-            there = locate_study(Located, cost.study, {**cost.point.given, over: value})
-        except Rejected:
-            continue
-        yield value, there
+            found[value] = locate_study(Located, cost.study, {**cost.point.given, over: value})
+        except Rejected as rejected:
+            outside[value] = broken_condition(cost.study, rejected)
+    return found, outside
+
+
+def _sizes_at(cost: Located, over: str, value: int, metric: str, by: str) -> Mapping[str, int] | None:
+    found, _ = _points(cost, over, [value])
+    return _sizes(found[value], metric, by) if found else None
 
 
 def _sizes(cost: Located, metric: str, by: str) -> Mapping[str, int]:

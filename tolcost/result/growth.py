@@ -38,6 +38,7 @@ from tolcost.result.study import (
     Located,
     Study,
     SweepRow,
+    broken_condition,
     locate_study,
     size,
 )
@@ -128,7 +129,7 @@ def _growth_at(
     try:
         there = _moved(cost, {**cost.point.given, **fixed}) if fixed else cost
     except Rejected as rejected:
-        why, titles = _outside(cost.study, rejected), _titles(cost, metrics)
+        why, titles = broken_condition(cost.study, rejected), _titles(cost, metrics)
         rows = tuple(SweepRow(value, dict.fromkeys(titles), why) for value in sweep.values)
         return Growth(sweep.name, titles, rows, ())
     return growth(there, sweep, metrics)
@@ -219,14 +220,8 @@ def _row(
     try:
         there = _moved(cost, {**kept, symbol.name: value})
     except Rejected as rejected:
-        return SweepRow(value, none, _outside(cost.study, rejected))
+        return SweepRow(value, none, broken_condition(cost.study, rejected))
     return SweepRow(value, {**none, **{key: there.value(form) for key, _, form in _swept(there, metrics)}})
-
-
-def _outside(study: Study, rejected: Rejected) -> str:
-    """Return the condition that a point violates, or the message if the study has no such condition."""
-    (said, *_) = rejected.diagnostics
-    return next((one.text for one in study.requirements if one.broken() == said), said.message)
 
 
 # ---- where one part overtakes another ------------------------------------------------------

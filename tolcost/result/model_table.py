@@ -194,10 +194,20 @@ class _Cells(Struct):
 IN_BYTES = ("bytes", "model_bytes", "param_bytes", "peak_bytes", "cache_bytes", "memory_bytes")
 """Metrics that count bytes: their numbers have the unit B."""
 _WIDTH, _WIDEST = 78, 104
-_CUT = f"{MORE} is more than fits: --symbolic gives closed forms in full, --format json all"
 
 
-def point_fact(cost: Located, at: Located | None) -> Fact:
+class Hints(Struct, frozen=True):
+    """How to set open lengths, and where what was shortened is whole: at a terminal, or in Python."""
+
+    open_lengths: str
+    cut: str
+
+
+COMMAND_HINTS = Hints("--dim sets open lengths", "--symbolic gives closed forms in full, --format json all")
+PYTHON_HINTS = Hints("subs(...) sets open lengths", "eops, macs and the like are closed forms in full")
+
+
+def point_fact(cost: Located, at: Located | None, hints: Hints = COMMAND_HINTS) -> Fact:
     """State where the numbers hold: at the given lengths, or at an example."""
     if at is None:
         return Fact("figures", "closed forms only: no simple lengths fulfil all conditions, see below")
@@ -205,12 +215,13 @@ def point_fact(cost: Located, at: Located | None) -> Fact:
     lengths = lengths_text((n, value) for n, value in sorted(at.point.dims.items()) if n in shown)
     if not lengths:
         return Fact("figures", "every length is fixed by the file")
-    example = "for example: --dim sets open lengths" if cost.point.missing and len(lengths) <= _WIDTH else ""
+    is_example = cost.point.missing and len(lengths) <= _WIDTH
+    example = f"for example: {hints.open_lengths}" if is_example else ""
     return Fact("figures at", cut(lengths, _WIDEST), example)
 
 
 def model_blocks(
-    cost: Located, at: Located | None, measures: Sequence[Measure], view: TableView
+    cost: Located, at: Located | None, measures: Sequence[Measure], view: TableView, hints: Hints
 ) -> Iterator[Section]:
     """Yield the figures and the table of a model, then the meanings of the names in them."""
     rows = shown_rows(cost, at, view)
@@ -223,7 +234,8 @@ def model_blocks(
     cells = (cell for part in (figures, table) for row in part.rows for cell in row)
     cut = any(isinstance(cell, Code) and MORE in cell.text for cell in cells)
     yield from (figures, table)
-    yield MoreNote((*named.lets(), *([_CUT] if cut else [])), named.lets(), _CUT)
+    note = f"{MORE} is more than fits: {hints.cut}"
+    yield MoreNote((*named.lets(), *([note] if cut else [])), named.lets(), note)
 
 
 def _figures(

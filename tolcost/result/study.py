@@ -38,7 +38,7 @@ from tolcost.cost.count import Change, CountKey, Counts
 from tolcost.cost.device import UNIT, CallWork, Device
 from tolcost.cost.record import NamedType
 from tolcost.cost.weights import Weighed, Weights, weigh
-from tolcost.diagnostics import Diagnostic, UnknownLength, quoted, refuse
+from tolcost.diagnostics import Diagnostic, Rejected, UnknownLength, quoted, refuse
 from tolcost.records import AbstractMeta
 from tolcost.result.assumptions import NOTHING, Assumed
 from tolcost.result.example import fitted
@@ -625,6 +625,12 @@ class Located(Struct, frozen=True, eq=False, dict=True):
         """Return the share of some work in all EOPs; None unless every length is known."""
         own, whole = self.number(figures.told[LEADING]), self.number(self.total.eops)
         return Fraction(own, whole) if own is not None and whole else None
+
+
+def broken_condition(study: Study, rejected: Rejected) -> str:
+    """Return the condition that a point violates, or the message if the study has no such condition."""
+    (said, *_) = rejected.diagnostics
+    return next((one.text for one in study.requirements if one.broken() == said), said.message)
 
 
 def locate_study(

@@ -27,7 +27,16 @@ from tolcost.cost.device import UNIT
 from tolcost.diagnostics import visible
 from tolcost.result.assumptions import offered, partitions
 from tolcost.result.metrics import LEADING, Measure, is_asked, keys_in
-from tolcost.result.model_table import TableView, model_blocks, model_table, point_fact, shown_rows
+from tolcost.result.model_table import (
+    COMMAND_HINTS,
+    PYTHON_HINTS,
+    Hints,
+    TableView,
+    model_blocks,
+    model_table,
+    point_fact,
+    shown_rows,
+)
 from tolcost.result.point import Point, Requirement
 from tolcost.result.study import Growth, Located, MissingNode, Show, form_json
 from tolcost.result.time import LimitChange, Times, error_of
@@ -129,8 +138,9 @@ def _document(cost: Located, view: CostView, form: str) -> Iterator[Section]:
     known += [Fact("assuming", text) for text in study.assumed.texts]
     if study.kind == "model":
         at = cost.example
-        yield Facts((*study.head(), *known, *status, point_fact(cost, at)))
-        yield from _model_blocks(cost, at, view)
+        hints = PYTHON_HINTS if form == "fragment" else COMMAND_HINTS
+        yield Facts((*study.head(), *known, *status, point_fact(cost, at, hints)))
+        yield from _model_blocks(cost, at, view, hints)
     else:
         yield Facts((*study.head(), *known, *status))
         yield _figures(cost, view)
@@ -142,14 +152,14 @@ def _document(cost: Located, view: CostView, form: str) -> Iterator[Section]:
         yield from growth_blocks(grown, bars=form == "text")
 
 
-def _model_blocks(cost: Located, at: Located | None, view: CostView) -> Iterator[Section]:
+def _model_blocks(cost: Located, at: Located | None, view: CostView, hints: Hints) -> Iterator[Section]:
     """Yield closed forms in full if they were asked for, else an extract that fits a screen."""
     if view.symbolic:
         table = replace(view.table, symbolic=True)
         yield _figures(at or cost, view)
         yield model_table(cost, at, table, shown_rows(cost, at, table), Subterms())
     else:
-        yield from model_blocks(cost, at, tuple(measures_shown(cost, view)), view.table)
+        yield from model_blocks(cost, at, tuple(measures_shown(cost, view)), view.table, hints)
 
 
 def _forms_shown(cost: Located, view: CostView) -> bool:

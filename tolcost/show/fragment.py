@@ -1,8 +1,8 @@
-"""Write documents as HTML fragments without scripts or styles, for example for results in a notebook."""
+"""Write documents as HTML fragments without scripts or style sheets, for results in a notebook."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from html import escape
 
 from tolcost.diagnostics import visible
@@ -49,7 +49,8 @@ def _block(block: Section) -> str:
         case ReportTable():
             columns = block.shown
             titles = (column.title for _, column in columns)
-            return _table(titles, ([_cell(row[n]) for n, _ in columns] for row in block.rows))
+            right = frozenset(n for n, (_, column) in enumerate(columns) if column.kind == "number")
+            return _table(titles, ([_cell(row[n]) for n, _ in columns] for row in block.rows), right)
 
 
 def _fact(fact: Fact) -> str:
@@ -67,9 +68,15 @@ def _figures(found: FigureList) -> str:
     return _table(["", *found.titles, ""], rows)
 
 
-def _table(titles: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    head = "".join(f"<th>{_text(title)}</th>" for title in titles)
-    lines = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+def _table(titles: Iterable[str], rows: Iterable[Iterable[str]], right: Collection[int] = ()) -> str:
+    """Write a table; columns of numbers stand right, all others left, whatever a notebook's own style is."""
+
+    def line(tag: str, cells: Iterable[str]) -> str:
+        sided = ((text, "right" if n in right else "left") for n, text in enumerate(cells))
+        return "".join(f'<{tag} style="text-align:{side}">{text}</{tag}>' for text, side in sided)
+
+    head = line("th", map(_text, titles))
+    lines = "".join(f"<tr>{line('td', row)}</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
 
 

@@ -173,7 +173,7 @@ def rows_of_fragment(text: str) -> Iterator[Row]:
     table = re.search(r"<tbody>(.*?)</tbody>", text, re.DOTALL)
     assert table is not None
     for line in re.findall(r"<tr>(.*?)</tr>", table[1], re.DOTALL):
-        label, cell, unit = re.findall(r"<td>(.*?)</td>", line, re.DOTALL)
+        label, cell, unit = re.findall(r"<td[^>]*>(.*?)</td>", line, re.DOTALL)
         yield Row(
             html.unescape(label).replace("\u2003", "").replace("&emsp;", ""),
             cell or None,
