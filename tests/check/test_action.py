@@ -90,7 +90,7 @@ def test_a_costlier_program_fails_the_step(project: Project, runner: Path) -> No
     )
     assert (runner / "output").read_text() == "exit-code=1\n"
     report = (runner / "summary.md").read_text()
-    assert report.startswith("<!-- tolcost check -->\n## tolcost: costlier: 1 costlier, 1 unchanged")
+    assert report.startswith("<!-- tolcost check -->\n## tolcost: costlier\n\n1 costlier, 1 unchanged")
     assert (runner / "tolcost.md").read_text() == report
     assert (project.root / "out.sarif").exists()
     assert (project.root / "out.xml").exists()
@@ -258,7 +258,7 @@ def test_a_comment_is_made_once_and_then_updated(project: Project, runner: Path,
     first = forge.comments[-1]["body"]
     assert first == (runner / "tolcost.md").read_text()
     assert (
-        "| `sum.tol` | eops | **costlier \\(never cheaper\\)** | n=1024 | 1,024 | 2,048 | \\+100 % |" in first
+        "| `sum.tol` | eops, flops | **costlier \\(never cheaper\\)** | n=1024 | 1,024 | 2,048 | \\+100&nbsp;% |" in first
     )
     project.write(loop=SUM)
     step(project, runner)
@@ -268,7 +268,7 @@ def test_a_comment_is_made_once_and_then_updated(project: Project, runner: Path,
     project.write(sum=SUM, loop=SQUARE)
     step(project, runner)
     assert comment(runner, forge) == "updated https://forge/122\n"
-    assert "## tolcost: ok: 2 unchanged" in forge.comments[-1]["body"]
+    assert "## tolcost: ok\n\n2 unchanged" in forge.comments[-1]["body"]
     assert forge.comments[0]["body"] == "<!-- tolcost check -->\nnot yours"
 
 

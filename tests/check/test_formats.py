@@ -162,7 +162,7 @@ def test_markdown_fits_and_shows_the_largest_first() -> None:
     assert len(text.encode()) <= LIMIT
     assert text.index("p999.tol") < text.index("p998.tol")
     assert "more are not shown here" in text
-    assert text.startswith("<!-- tolcost check -->\n## tolcost: costlier: 1,000 costlier")
+    assert text.startswith("<!-- tolcost check -->\n## tolcost: costlier\n\n1,000 costlier")
 
 
 def test_json_is_the_contract() -> None:

@@ -49,4 +49,4 @@ def test_usage(project: Project) -> None:
         said = project.check(line)
         assert (said.code, said.out) == (2, ""), line
     assert project.check("--also md=out.md --also json=out.json").code == 0
-    assert "## tolcost: ok: 1 unchanged" in (project.root / "out.md").read_text()
+    assert "## tolcost: ok\n\n1 unchanged" in (project.root / "out.md").read_text()

@@ -10,10 +10,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from hashlib import sha256
-from itertools import accumulate
+from itertools import accumulate, groupby
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tolcost.check.records import (
     FINE,
@@ -443,20 +444,20 @@ MARKER = "<!-- tolcost check -->"
 """The first line of Markdown, by which a comment of an earlier run is found."""
 UNCHANGED = "<!-- nothing changed -->"
 """The second line where there is nothing to say: a comment is updated then, but none is made for it."""
-_EXACT_DIGITS = 9
+_EXACT_DIGITS = 6
 """Numbers up to this length are written in full in the table; the details below it have every number so."""
 
 
 def gate_markdown(report: GateReport) -> str:
     """Write the report as Markdown of a limited length, for a job summary or a comment."""
     quiet = not report.changes and all(held.kind == "within" for held in report.budgets)
-    head = (
-        f"{MARKER}\n{f'{UNCHANGED}{chr(10)}' if quiet else ''}## tolcost: {markdown_text(headline(report))}\n"
-    )
+    word, _, counts = headline(report).partition(": ")
+    mark = f"{MARKER}\n{UNCHANGED}\n" if quiet else f"{MARKER}\n"
+    head = f"{mark}## tolcost: {word}\n\n{markdown_text(counts)}\n"
     tail = "".join(f"\n{markdown_text(line)}\n" for line in (*report.notes[:10], *hints(report)))
     room = LIMIT - _ROOM - len(head.encode()) - len(tail.encode())
     changes = sorted(report.changes, key=lambda c: (KINDS.index(c.kind), -growth(c)))
-    rows = [row for change in changes for row in _changed_rows(change, report)]
+    rows = [row.text() for row in _merged(row for change in changes for row in _changed(change, report))]
     budgets = list(_budgets(report))
     forms = [_forms_row(change, report) for change in changes if change.metric and not is_time(change.metric)]
     remarks = [remark for change in changes for remark in _remarks(change)]
@@ -491,21 +492,45 @@ _CHANGED_TITLES = _titles("program", "metric", "verdict", "at", "before", "now",
 _FORMS_TITLES = _titles("program", "metric", "old", "new", "difference")
 
 
-def _changed_rows(change: CostChange, report: GateReport) -> Iterator[str]:
-    """Give the rows of a change: one, or for a new program one for each figure."""
+class _Changed(Struct, frozen=True):
+    """A line of the first table, with a row for each point."""
+
+    name: str
+    metrics: tuple[str, ...]
+    verdict: str
+    points: tuple[tuple[str, str, str, str], ...]
+    reason: str
+
+    def text(self) -> str:
+        """Write its rows; the first alone says what holds of all."""
+        rows = []
+        for n, cells in enumerate(self.points or (("",) * 4,)):
+            head = (self.name, ", ".join(self.metrics), self.verdict) if n == 0 else ("",) * 3
+            at, *numbers = map(markdown_text, cells)
+            shown = (at, *(number.replace(" ", "&nbsp;") for number in numbers))
+            rows.append(f"| {' | '.join((*head, *shown, self.reason if n == 0 else ''))} |")
+        return "\n".join(rows)
+
+
+def _changed(change: CostChange, report: GateReport) -> Iterator[_Changed]:
+    """Give the lines of a change: one, or for a new program one for each figure."""
     said = markdown_text(verdict(change, report))
     said = f"{said}, accepted" if change.why is not None else said
     said = f"**{said}**" if severity(change, report.new_fails, report.strict) else said
     for one in change.figures or (change,):
         points = one.points or ((one.example,) if one.example is not None else ())
-        values = [_values(point, one) for point in points]
+        values = tuple(_values(point, one) for point in points)
         if one.metric and not values:  # closed forms, as no number is known
-            values = [("", form_text(one.old), form_text(one.new), "")]
-        pieces = zip(*values, strict=True)
-        cells = ["<br>".join(map(markdown_text, cells)) if any(cells) else "" for cells in pieces]
-        cells = cells or [""] * 4
+            values = (("", form_text(one.old), form_text(one.new), ""),)
         name = markdown_code(cut(change.name, 200))
-        yield f"| {' | '.join((name, one.metric, said, *cells, _reason(change) or _reason(one)))} |"
+        yield _Changed(name, (one.metric,), said, values, _reason(change) or _reason(one))
+
+
+def _merged(lines: Iterable[_Changed]) -> Iterator[_Changed]:
+    """Put metrics into one line where nothing but their names differs, as EOPs and FLOPs often do."""
+    for _, found in groupby(lines, lambda line: (line.name, line.verdict, line.points, line.reason)):
+        first, *others = found
+        yield replace(first, metrics=(*first.metrics, *(name for line in others for name in line.metrics)))
 
 
 def _values(point: Example, change: CostChange) -> tuple[str, str, str, str]:
