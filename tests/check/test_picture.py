@@ -38,7 +38,7 @@ code { font: 12px ui-monospace, 'DejaVu Sans Mono', monospace; background: #eff1
 
 @pytest.fixture(name="comment")
 def _comment(project: Project) -> str:
-    """Attention scales its scores after the product, a softmax is written in one pass, and one program is new."""
+    """Attention divides in its last product, a softmax starts at 0, and one program is new."""
     attention = (EXAMPLES / "attention.tol").read_text(encoding="utf-8")
     softmax = (EXAMPLES / "softmax.tol").read_text(encoding="utf-8")
     project.write(attention=attention, softmax=softmax)
