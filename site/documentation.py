@@ -362,7 +362,7 @@ def _settings(target: Path) -> str:
             "markdown_extensions": EXTENSIONS,
             "validation": {"links": LINKS, "nav": {"omitted_files": "ignore"}},
             "nav": [
-                {"Start": ["index.md", "tutorial.md", "guides.md", "tasks.md", "changelog.md"]},
+                {"Start": ["index.md", "tutorial.md", "guides.md", "tasks.md", "beside.md", "changelog.md"]},
                 {"Language": LANGUAGE},
                 {"Use": ["editors.md", "gate.md", "models.md", "fleets.md", "python.md", *MACHINES]},
                 {"Operators": ["operators/index.md", "operators.md", *operators]},
