@@ -82,7 +82,9 @@ def _rearranged(domain: Nest, at: tuple[Poly, ...], target: Nest) -> Preimage | 
     fits = most == product_of(target.extents)
     last = () if fits else (ge(most - 1 - linear(target.at, target.extents)),)
     guards = unproved(last, target.guards)
-    return Preimage(Nest((), (), guards), dict(zip(domain.coords, cast("tuple[Poly, ...]", values), strict=True)))
+    return Preimage(
+        Nest((), (), guards), dict(zip(domain.coords, cast("tuple[Poly, ...]", values), strict=True))
+    )
 
 
 def is_injective(domain: Nest, at: Iterable[Poly]) -> bool:
