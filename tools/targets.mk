@@ -18,6 +18,7 @@
 #   make hardware      EOPs beside what a GPU executes, from the recorded data; writes specs/devices/ and weights, too
 #   make sympy         closed forms derived a second time by sympy, over specs/ and random programs (long)
 #   make tpch          the queries of TPC-H beside DuckDB, on tables of three scales
+#   make haskell       operators of Haskell's base and vector beside GHC, which it needs with libghc-vector-dev
 #   make models        models of packages, exporters and pipelines beside onnxruntime (an hour or more)
 #   make mutants       definitions and code broken on purpose: changes that no test notices
 #
@@ -46,7 +47,7 @@ OTHER := $(VENV)-other-tools
 PIP := -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
 
 .PHONY: schemes conformance general peers other-tools flop-counter corpus
-.PHONY: theorem referee alternatives hardware sympy tpch models mutants
+.PHONY: theorem referee alternatives hardware sympy tpch haskell models mutants
 .PHONY: soak bench fleet fresh release torch
 
 # ---- stored data ---------------------------------------------------------------------------
@@ -103,6 +104,10 @@ sympy: $(VENV)/dev.stamp
 tpch: $(VENV)/dev.stamp
 	$(INSTALL) tpchgen-cli
 	$(BIN)/python -m tools.specs.tpch.campaign
+
+haskell: $(VENV)/dev.stamp
+	$(BIN)/python -m tools.specs.record_haskell
+	$(BIN)/python -m tools.specs.report_haskell
 
 # Models in build/models are neither fetched, exported nor run again: remove that folder to start over.
 models: $(ZOO)/stamp
