@@ -109,7 +109,7 @@ def shipped_model(name: str) -> PlannedModel:
     if name not in shipped_models():
         near = get_close_matches(name[:60], shipped_models(), n=1)
         hint = f"did you mean {quoted(near[0])}?" if near else f"there are {', '.join(shipped_models())}"
-        refuse("T0910", f"no model called {quoted(name)} comes with tolcost", hint=hint)
+        refuse("T0920", f"no model called {quoted(name)} comes with tolcost", hint=hint)
     text = specs_root().joinpath("serving", "models", f"{name}.json").read_text(encoding="utf-8")
     return model_in(json.loads(text), name)
 
@@ -121,13 +121,13 @@ def model_at(path: str | Path, ignored: Iterable[str] = ()) -> PlannedModel:
         if file.is_dir():
             file = file / "config.json"
         if file.stat().st_size > _MOST_BYTES:
-            refuse("T0910", f"{quoted(str(file))}: a configuration has at most {_MOST_BYTES:,} bytes")
+            refuse("T0920", f"{quoted(str(file))}: a configuration has at most {_MOST_BYTES:,} bytes")
         raw = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         hint = f"a file or a folder with one, or --model {shipped_models()[0]}"
-        refuse("T0910", f"cannot read the configuration {quoted(str(file))}: {unreadable(error)}", hint=hint)
+        refuse("T0920", f"cannot read the configuration {quoted(str(file))}: {unreadable(error)}", hint=hint)
     except (ValueError, RecursionError):
-        refuse("T0910", f"{quoted(str(file))} is no JSON that can be read")
+        refuse("T0920", f"{quoted(str(file))} is no JSON that can be read")
     name = file.parent.name if file.name == "config.json" else file.stem
     return model_in(raw, name or file.stem, ignored)
 
@@ -135,7 +135,7 @@ def model_at(path: str | Path, ignored: Iterable[str] = ()) -> PlannedModel:
 def model_in(raw: Any, name: str, ignored: Iterable[str] = ()) -> PlannedModel:
     """Read a configuration that is in memory."""
     if not isinstance(raw, dict):
-        refuse("T0910", f"the configuration of {quoted(name)} is no object with keys")
+        refuse("T0920", f"the configuration of {quoted(name)} is no object with keys")
     notes: tuple[str, ...] = ()
     kind = raw.get("model_type")
     if isinstance(inner := raw.get("text_config"), dict) and kind not in type_names():
@@ -143,7 +143,7 @@ def model_in(raw: Any, name: str, ignored: Iterable[str] = ()) -> PlannedModel:
         raw, kind = {"tie_word_embeddings": raw.get("tie_word_embeddings"), **inner}, inner.get("model_type")
     if not isinstance(kind, str):
         hint = 'a `config.json` of transformers has one, such as "llama"'
-        refuse("T0911", f"the configuration of {quoted(name)} has no `model_type`", hint=hint)
+        refuse("T0921", f"the configuration of {quoted(name)} has no `model_type`", hint=hint)
     if kind not in type_names():
         _refuse_type(kind)
     family = family_of(kind)
@@ -162,7 +162,7 @@ def _refuse_type(kind: str) -> None:
     near = get_close_matches(kind[:60], type_names(), n=1, cutoff=0.3)
     like = f"the nearest is `{near[0]}`; " if near else ""
     hint = f"{like}`specs/serving/types.toml` says how a type is read, and `specs/serving` has the programs"
-    refuse("T0911", f"there is no family for the model type {quoted(kind)}", hint=hint)
+    refuse("T0921", f"there is no family for the model type {quoted(kind)}", hint=hint)
 
 
 def _check_keys(family: Family, raw: Mapping[str, Any], ignored: frozenset[str]) -> None:
@@ -172,31 +172,31 @@ def _check_keys(family: Family, raw: Mapping[str, Any], ignored: frozenset[str])
     if strange:
         which = ", ".join(map(quoted, strange[:5])) + (" and more" if len(strange) > 5 else "")
         hint = "if it changes neither sizes nor computation: --ignore KEY"
-        refuse("T0912", f"what {which} would change in `{family.name}` is not known", hint=hint)
+        refuse("T0922", f"what {which} would change in `{family.name}` is not known", hint=hint)
     for key, values in family.only.items():
         found = value_of(key, raw)
         if found is not None and found not in [exact(value) for value in values]:
             allowed = " or ".join(json.dumps(value) for value in values)
-            refuse("T0912", f"`{family.name}` is known with `{key}` {allowed}, not {_short(found)}")
+            refuse("T0922", f"`{family.name}` is known with `{key}` {allowed}, not {_short(found)}")
     for key, text in family.equal.items():
         if key in raw and raw[key] is not None and value_of(text, raw) != raw[key]:
-            refuse("T0912", f"`{family.name}` is known where `{key}` is `{text}`")
+            refuse("T0922", f"`{family.name}` is known where `{key}` is `{text}`")
 
 
 def _length(key: str, text: str, raw: Mapping[str, Any], family: Family) -> int:
     try:
         found = value_of(text, raw)
     except WrongValue as wrong:
-        refuse("T0913", f"`{wrong.key}` of the configuration: {wrong}")
+        refuse("T0923", f"`{wrong.key}` of the configuration: {wrong}")
     if found is None:
         lacking = sorted(one for one in keys_of(text) if raw.get(one) is None)
-        refuse("T0913", f"the configuration lacks {' or '.join(f'`{one}`' for one in lacking)}")
+        refuse("T0923", f"the configuration lacks {' or '.join(f'`{one}`' for one in lacking)}")
     said = f"`{text}`" if text.isidentifier() else f"`{text}`, the length {key},"
     if isinstance(found, bool) or not isinstance(found, Fraction):
-        refuse("T0913", f"{said} is {_short(found)} in the configuration, and not a number")
+        refuse("T0923", f"{said} is {_short(found)} in the configuration, and not a number")
     if found.denominator != 1 or not 0 <= found <= _MOST:
         shown = int(found) if found.denominator == 1 else float(found)
-        refuse("T0913", f"{said} comes to {shown}, which is no length of a model")
+        refuse("T0923", f"{said} comes to {shown}, which is no length of a model")
     return int(found)
 
 
@@ -207,13 +207,13 @@ def _attribute(key: str, value: Any, raw: Mapping[str, Any], family: Family) -> 
             choices = {name: meaning for name, meaning in value.items() if name != "of"}
             if not isinstance(found, str) or found not in choices:
                 known = ", ".join(choices)
-                refuse("T0913", f"`{value['of']}` is {_short(found)}, and known are {known}")
+                refuse("T0923", f"`{value['of']}` is {_short(found)}, and known are {known}")
             return str(choices[found])
         found = value_of(value, raw) if isinstance(value, str) else value
     except WrongValue as wrong:
-        refuse("T0913", f"`{wrong.key}` of the configuration: {wrong}")
+        refuse("T0923", f"`{wrong.key}` of the configuration: {wrong}")
     if not isinstance(found, bool | str):
-        refuse("T0913", f"`{value}` is {_short(found)} in the configuration, and decides `{key}`")
+        refuse("T0923", f"`{value}` is {_short(found)} in the configuration, and decides `{key}`")
     return found
 
 
@@ -221,12 +221,12 @@ def _check_lengths(lengths: Mapping[str, int], kind: str) -> None:
     """Refuse numbers that no model has: heads that are 0, more layers than can be looked at."""
     for key, number in lengths.items():
         if number == 0 and key not in _MAY_BE_0:
-            refuse("T0913", f"the length {key} of `{kind}` is 0")
+            refuse("T0923", f"the length {key} of `{kind}` is 0")
         if key in ("l", "m", "a") and number > _MOST_LAYERS:
-            refuse("T0913", f"{number:,} layers are more than any model has")
+            refuse("T0923", f"{number:,} layers are more than any model has")
     for part in ("m", "a"):
         if lengths.get(part, 0) > lengths.get("l", _MOST_LAYERS):
-            refuse("T0913", f"{lengths[part]} of {lengths['l']} layers cannot be of one kind")
+            refuse("T0923", f"{lengths[part]} of {lengths['l']} layers cannot be of one kind")
 
 
 _MAY_BE_0 = ("m", "a", "u", "t", "o")

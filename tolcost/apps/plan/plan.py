@@ -141,7 +141,7 @@ def check(plan: Plan) -> None:
         message = (
             f"the model has places for {longest:,} tokens, and the question has {plan.question.context:,}"
         )
-        refuse("T0915", message, hint="--prompt and --answer together are the context")
+        refuse("T0925", message, hint="--prompt and --answer together are the context")
 
 
 def notes(plan: Plan) -> Iterator[str]:

@@ -75,6 +75,6 @@ def _named(table: Mapping[str, Any], name: str, what: str) -> Mapping[str, Any]:
     if name not in table:
         near = get_close_matches(name[:40], table, n=1)
         hint = f"did you mean {quoted(near[0])}?" if near else f"there are {', '.join(table)}"
-        refuse("T0914", f"{quoted(name)} is no precision for {what}", hint=hint)
+        refuse("T0924", f"{quoted(name)} is no precision for {what}", hint=hint)
     found: Mapping[str, Any] = table[name]
     return found
