@@ -212,7 +212,8 @@ def _attribute(key: str, value: Any, raw: Mapping[str, Any], family: Family) -> 
         found = value_of(value, raw) if isinstance(value, str) else value
     except WrongValue as wrong:
         refuse("T0923", f"`{wrong.key}` of the configuration: {wrong}")
-    if not isinstance(found, bool | str):
+    own = isinstance(value, str) and isinstance(found, str) and f"'{found}'" in value
+    if not isinstance(found, bool) and not own:
         refuse("T0923", f"`{value}` is {_short(found)} in the configuration, and decides `{key}`")
     return found
 
