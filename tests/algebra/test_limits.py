@@ -34,7 +34,7 @@ from tolcost.algebra import (
     total_of,
 )
 from tolcost.algebra.conditions import signed_cases
-from tolcost.algebra.evaluate import _Loops, _value_at
+from tolcost.algebra.evaluate import _Loops, _Point
 from tolcost.algebra.parse import parse_text
 from tolcost.algebra.poly import MAX_DEGREE
 from tolcost.algebra.printers import factored, name_latex
@@ -256,10 +256,10 @@ def test_a_loop_takes_as_much_as_it_has_terms(count: int) -> None:
     i = coordinate("i", n)
     stays = total(i * i * m // n, [(the_symbol(i), 1, n)])
     point, loops = {the_symbol(n): count, the_symbol(m): 7}, _Loops(count)
-    assert _value_at(stays, point, loops) == sum(x * x * 7 // count for x in range(1, count + 1))
+    assert _Point(point, loops).form(stays) == sum(x * x * 7 // count for x in range(1, count + 1))
     assert loops.left == 0
     with pytest.raises(AlgebraBudget):
-        _value_at(stays, point, _Loops(count - 1))
+        _Point(point, _Loops(count - 1)).form(stays)
 
 
 def test_a_closed_form_that_nobody_can_read_stays_a_sum() -> None:

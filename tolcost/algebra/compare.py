@@ -21,7 +21,6 @@ from tolcost.algebra.poly import (
     AlgebraBudget,
     Exponential,
     Floor,
-    Generator,
     Log2,
     Monomial,
     NotInteger,
@@ -40,6 +39,7 @@ from tolcost.algebra.poly import (
 from tolcost.algebra.prove import is_nonnegative
 from tolcost.algebra.rebuild import generators_in
 from tolcost.algebra.substitute import substitute, substitute_cond
+from tolcost.algebra.walk import Rule, RuleTable
 from tolcost.diagnostics import InternalError
 
 ComparisonVerdict: TypeAlias = Literal[
@@ -328,20 +328,17 @@ def leading_terms(p: Poly | int) -> Poly:
 
 
 def _monomial_degree(mono: Monomial) -> int:
-    return sum(map(_degree, mono))
+    return sum(DEGREES[type(generator)](generator) for generator in mono)
 
 
-def _degree(generator: Generator) -> int:
-    match generator:
-        case Symbol():
-            return 1
-        case Floor(p=p, q=q):
-            return max(degree(p) - degree(q), 0)
-        case Relu(p=p):
-            return degree(p)
-        case Log2():
-            return 0
-        case Exponential():  # counted like a length: how fast it grows is not compared with lengths
-            return 1
-        case Sum(body=body, lo=lo, hi=hi):
-            return degree(body) + max(degree(lo), degree(hi))
+DEGREES: RuleTable[Rule[int]] = RuleTable(
+    "degree",
+    {
+        Symbol: lambda _: 1,
+        Floor: lambda floor: max(degree(floor.p) - degree(floor.q), 0),
+        Relu: lambda clip: degree(clip.p),
+        Log2: lambda _: 0,
+        Exponential: lambda _: 1,  # like a length: how fast it grows is not compared with lengths
+        Sum: lambda total: degree(total.body) + max(degree(total.lo), degree(total.hi)),
+    },
+)

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 from msgspec import Struct, field
 
 from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth
-from tolcost.algebra.floors import log2_of_number
+from tolcost.algebra.floors import MEANING
 from tolcost.algebra.poly import (
     UNIT,
     AlgebraBudget,
-    Exponential,
+    Composite,
     Floor,
     Generator,
-    Log2,
     NotInteger,
     Poly,
     Relu,
@@ -33,9 +32,9 @@ from tolcost.algebra.poly import (
     coordinate,
     the_symbol,
 )
-from tolcost.algebra.powers import number_power
 from tolcost.algebra.substitute import substitute
 from tolcost.algebra.sums import total
+from tolcost.algebra.walk import Rule, RuleTable, Walk
 
 if TYPE_CHECKING:
     from tolcost.algebra.vectorised import Ints
@@ -66,12 +65,64 @@ class _Loops(Struct):
             raise AlgebraBudget(f"a sum without a closed form has more than {MAX_LOOP} terms")
 
 
-class _Point(Struct, frozen=True):
+def _exact(total: int, p: Poly) -> int:
+    """Divide the value of a numerator by the form's denominator."""
+    result, rest = divmod(total, p.den)
+    if rest:
+        raise NotInteger(f"{p} is not an integer at this point")
+    return result
+
+
+def _symbol_value(point: _Point, symbol: Symbol) -> int:
+    try:
+        return int(point.values[symbol])
+    except KeyError:
+        raise UnboundSymbol(symbol) from None
+
+
+def _sum_value(point: _Point, generator: Sum) -> int:
+    """Add up a short range; for a long range substitute the numbers and look for a closed form again."""
+    body, symbol = generator.body, generator.symbol
+    lo, hi = point.form(generator.lo), point.form(generator.hi)
+    if hi - lo < _SHORT_SUM:
+        steps, values = range(lo, hi + 1), dict(point.values)
+        point.loops.take(len(steps))
+        return sum(_Point({**values, symbol: value}, point.loops).form(body) for value in steps)
+    binder = coordinate("x", hi, lo)
+    given: dict[Symbol, Poly | int] = {symbol: binder}
+    for other in body.free:
+        if other is not symbol:
+            given[other] = point.generator(other)
+    return sum_of_numbers(substitute(body, given), the_symbol(binder), lo, hi, point.loops)
+
+
+def _value_by_meaning(point: _Point, generator: Composite) -> int:
+    return MEANING[type(generator)](generator, *[point.form(part) for part in generator.parts])
+
+
+VALUES: RuleTable[Rule[int]] = RuleTable(
+    "value at a point", {Symbol: _symbol_value, Sum: _sum_value}, otherwise=_value_by_meaning
+)
+
+
+class _Point(Walk[int]):
     """The values of symbols at a point, those of generators evaluated so far, and the loop budget left."""
 
+    rules = VALUES
     values: Mapping[Symbol, int]
     loops: _Loops
-    done: dict[Generator, int] = field(default_factory=dict)
+
+    def form(self, p: Poly) -> int:
+        """Return the value of a form."""
+        total, done = 0, self.done
+        for mono, coef in p.terms.items():
+            for generator in mono:
+                known = done.get(generator)
+                if known is None:
+                    known = done[generator] = VALUES[type(generator)](self, generator)
+                coef *= known
+            total += coef
+        return total if p.den == 1 else _exact(total, p)
 
 
 def evaluate(p: Poly | int, values: Mapping[Symbol, int]) -> int:
@@ -84,7 +135,7 @@ def evaluate(p: Poly | int, values: Mapping[Symbol, int]) -> int:
     """
     form = as_poly(p)
     if form.height or form.den != 1:
-        return _value_at(form, values, _Loops())
+        return _Point(values, _Loops()).form(form)
     total = 0
     try:
         for mono, coef in form.terms.items():
@@ -102,12 +153,7 @@ def evaluate_each(asked: Iterable[Poly | Cond], values: Mapping[Symbol, int]) ->
     Forms share the generators evaluated so far.
     """
     point = _Point(values, _Loops())
-    return [_value(one, point) if isinstance(one, Poly) else evaluate_cond(one, values) for one in asked]
-
-
-def _value_at(p: Poly, values: Mapping[Symbol, int], loops: _Loops) -> int:
-    """Return the value at a point, with a given loop budget."""
-    return _value(p, _Point(values, loops))
+    return [point.form(one) if isinstance(one, Poly) else evaluate_cond(one, values) for one in asked]
 
 
 def evaluate_many(p: Poly | int, values: Mapping[Symbol, Sequence[int] | Ints]) -> Ints:
@@ -132,60 +178,7 @@ def decide_many(cond: Cond, values: Mapping[Symbol, Sequence[int] | Ints]) -> In
 
 def _generator_at(generator: Generator, values: Mapping[Symbol, int]) -> int:
     """Return the value of one generator at a point."""
-    return _generator_value(generator, _Point(values, _Loops()))
-
-
-def _value(p: Poly, point: _Point) -> int:
-    total, done = 0, point.done
-    for mono, coef in p.terms.items():
-        for generator in mono:
-            known = done.get(generator)
-            if known is None:
-                known = done[generator] = _generator_value(generator, point)
-            coef *= known
-        total += coef
-    if p.den == 1:
-        return total
-    result, rest = divmod(total, p.den)
-    if rest:
-        raise NotInteger(f"{p} is not an integer at this point")
-    return result
-
-
-def _generator_value(generator: Generator, point: _Point) -> int:
-    match generator:
-        case Symbol():
-            try:
-                return int(point.values[generator])
-            except KeyError:
-                raise UnboundSymbol(generator) from None
-        case Floor(p=p, q=q):
-            divisor = _value(q, point)
-            if divisor < 1:
-                raise NotInteger(f"a divisor, {q}, is {divisor} at this point; it must be at least 1")
-            return _value(p, point) // divisor
-        case Relu(p=p):
-            return max(_value(p, point), 0)
-        case Log2(p=p):
-            return log2_of_number(_value(p, point))
-        case Exponential(base=base, p=p):
-            return number_power(base, _value(p, point))
-        case Sum(body=body, symbol=symbol, lo=lo, hi=hi):
-            return _sum_value(body, symbol, _value(lo, point), _value(hi, point), point)
-
-
-def _sum_value(body: Poly, symbol: Symbol, lo: int, hi: int, point: _Point) -> int:
-    """Add up a short range; for a long range substitute the numbers and look for a closed form again."""
-    if hi - lo < _SHORT_SUM:
-        steps, values = range(lo, hi + 1), dict(point.values)
-        point.loops.take(len(steps))
-        return sum(_value_at(body, {**values, symbol: value}, point.loops) for value in steps)
-    binder = coordinate("x", hi, lo)
-    given: dict[Symbol, Poly | int] = {symbol: binder}
-    for other in body.free:
-        if other is not symbol:
-            given[other] = _generator_value(other, point)
-    return sum_of_numbers(substitute(body, given), the_symbol(binder), lo, hi, point.loops)
+    return _Point(values, _Loops()).generator(generator)
 
 
 def evaluate_cond(cond: Cond, values: Mapping[Symbol, int]) -> bool:
@@ -272,7 +265,7 @@ def _by_euclid(body: Poly, x: Symbol, lo: int, hi: int) -> int | None:
 def _loop(body: Poly, x: Symbol, lo: int, hi: int, loops: _Loops) -> int:
     loops.take(hi - lo + 1)
     if hi - lo < _BLOCK // 64 or any(isinstance(g, Sum) for mono in body.terms for g in mono):
-        return sum(_value_at(body, {x: value}, loops) for value in range(lo, hi + 1))
+        return sum(_Point({x: value}, loops).form(body) for value in range(lo, hi + 1))
     return _vectorised_loop(body, x, lo, hi)
 
 
@@ -282,26 +275,6 @@ def _vectorised_loop(body: Poly, x: Symbol, lo: int, hi: int) -> int:
         values = evaluate_many(body, {x: range(start, min(start + _BLOCK, hi + 1))})
         result += sum(values.tolist())
     return result
-
-
-def prepared(p: Poly) -> PointFunction:
-    """Prepare a function that computes the value of a polynomial from the values of its symbols.
-
-    >>> from tolcost.algebra.poly import length, the_symbol
-    >>> n = length("n")
-    >>> prepared((n * n) // 3 + 1)({the_symbol(n): 5})
-    9
-    """
-    constant = p.terms.get(UNIT, 0)
-    if p.den == 1 and p.height == 0 and all(len(mono) <= 1 for mono in p.terms):
-        return _prepare_linear(constant, [(coef, mono[0]) for mono, coef in p.terms.items() if mono])
-    rows = tuple((coef, tuple(map(_prepare_generator, mono))) for mono, coef in p.terms.items() if mono)
-    if p.den != 1:
-        return _exact_quotient(_prepare_total(constant, rows), p)
-    if len(rows) == 1 and rows[0][0] == 1 and len(rows[0][1]) == 1:
-        (part,) = rows[0][1]
-        return (lambda values: part(values) + constant) if constant else part
-    return _prepare_total(constant, rows)
 
 
 def _prepare_linear(constant: int, rows: list[tuple[int, Generator]]) -> PointFunction:
@@ -333,47 +306,66 @@ def _prepare_total(constant: int, rows: tuple[tuple[int, tuple[PointFunction, ..
     return value
 
 
-def _exact_quotient(top: PointFunction, p: Poly) -> PointFunction:
-    def value(values: Mapping[Symbol, int]) -> int:
-        result, rest = divmod(top(values), p.den)
-        if rest:
-            raise NotInteger(f"{p} is not an integer at this point")
-        return result
-
-    return value
+def _prepare_by_meaning(preparation: _Preparation, generator: Composite) -> PointFunction:
+    meaning, parts = MEANING[type(generator)], tuple(map(preparation.form, generator.parts))
+    if len(parts) > 1:
+        return lambda values: meaning(generator, *[part(values) for part in parts])
+    (part,) = parts
+    return lambda values: meaning(generator, part(values))
 
 
-def _prepare_generator(generator: Generator) -> PointFunction:
-    match generator:
-        case Symbol():
-            return itemgetter(generator)
-        case Floor(p=p, q=q):
-            return _prepare_floor(prepared(p), prepared(q), q)
-        case Relu(p=p):
-            inside = prepared(p)
-            return lambda values: max(inside(values), 0)
-        case Log2(p=p):
-            argument = prepared(p)
-            return lambda values: log2_of_number(argument(values))
-        case Exponential(base=base, p=p):
-            exponent = prepared(p)
-            return lambda values: number_power(base, exponent(values))
-        case Sum():
-            return lambda values: _generator_at(generator, values)
+def _prepare_floor(preparation: _Preparation, generator: Floor) -> PointFunction:
+    divisor = generator.q.constant
+    if divisor is None or divisor < 1:
+        return _prepare_by_meaning(preparation, generator)
+    top = preparation.form(generator.p)
+    return lambda values: top(values) // divisor
 
 
-def _prepare_floor(top: PointFunction, bottom: PointFunction, q: Poly) -> PointFunction:
-    divisor = q.constant
-    if divisor is not None and divisor >= 1:
-        return lambda values: top(values) // divisor
+def _prepare_clip(preparation: _Preparation, generator: Relu) -> PointFunction:
+    inside = preparation.form(generator.p)
+    return lambda values: max(inside(values), 0)
 
-    def value(values: Mapping[Symbol, int]) -> int:
-        divisor = bottom(values)
-        if divisor < 1:
-            raise NotInteger(f"a divisor, {q}, is {divisor} at this point; it must be at least 1")
-        return top(values) // divisor
 
-    return value
+PREPARATIONS: RuleTable[Rule[PointFunction]] = RuleTable(
+    "prepared function",
+    {
+        Symbol: lambda _, symbol: itemgetter(symbol),
+        Floor: _prepare_floor,
+        Relu: _prepare_clip,
+        Sum: lambda _, generator: lambda values: _generator_at(generator, values),
+    },
+    otherwise=_prepare_by_meaning,
+)
+
+
+class _Preparation(Walk[PointFunction]):
+    rules = PREPARATIONS
+
+    def form(self, p: Poly) -> PointFunction:
+        """Prepare a form; most are linear."""
+        constant = p.terms.get(UNIT, 0)
+        if p.den == 1 and p.height == 0 and all(len(mono) <= 1 for mono in p.terms):
+            return _prepare_linear(constant, [(coef, mono[0]) for mono, coef in p.terms.items() if mono])
+        rows = tuple((coef, tuple(map(self.generator, mono))) for mono, coef in p.terms.items() if mono)
+        if p.den != 1:
+            top = _prepare_total(constant, rows)
+            return lambda values: _exact(top(values), p)
+        if len(rows) == 1 and rows[0][0] == 1 and len(rows[0][1]) == 1:
+            (part,) = rows[0][1]
+            return (lambda values: part(values) + constant) if constant else part
+        return _prepare_total(constant, rows)
+
+
+def prepared(p: Poly) -> PointFunction:
+    """Prepare a function that computes the value of a polynomial from the values of its symbols.
+
+    >>> from tolcost.algebra.poly import length, the_symbol
+    >>> n = length("n")
+    >>> prepared((n * n) // 3 + 1)({the_symbol(n): 5})
+    9
+    """
+    return _Preparation().form(p)
 
 
 def prepared_cond(cond: Cond) -> PointCondition:
@@ -442,27 +434,58 @@ def compiled(asked: Sequence[Poly | Cond]) -> Compiled:
     return function
 
 
-def _exact(total: int, den: int) -> int:
-    result, rest = divmod(total, den)
-    if rest:
-        raise NotInteger(f"{total}/{den} is not an integer")
-    return result
+def _floor_source(writer: _Writer, generator: Floor) -> str:
+    divisor = generator.q.constant or 0
+    return f"{writer.form(generator.p)}//{divisor}" if divisor >= 1 else _called_source(writer, generator)
 
 
-class _Writer:
+def _called_source(writer: _Writer, generator: Generator) -> str:
+    return writer.call_prepared(atom(generator))
+
+
+SOURCES: RuleTable[Rule[str]] = RuleTable(
+    "Python source",
+    {
+        Symbol: lambda writer, symbol: f"values[{writer.bind_name(symbol)}]",
+        Floor: _floor_source,
+        Relu: lambda writer, clip: f"max({writer.form(clip.p)}, 0)",
+    },
+    otherwise=_called_source,
+)
+
+
+class _Writer(Walk[str]):
     """Writes expressions as Python; ``lines`` assign a name to every generator, inner ones first."""
 
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self.names: dict[str, Any] = {"exact": _exact}
-        self._known: dict[Generator, str] = {}
+    rules = SOURCES
+    lines: list[str] = field(default_factory=list)
+    names: dict[str, Any] = field(default_factory=lambda: {"exact": _exact})
 
-    def form(self, form: Poly) -> str:
-        if len(form.terms) > _MOST_TERMS:
-            return self._call_prepared(form)
-        rows = ("*".join((repr(coef), *map(self._generator, mono))) for mono, coef in form.terms.items())
+    def form(self, p: Poly) -> str:
+        """Write a form as a sum of products of names."""
+        if len(p.terms) > _MOST_TERMS:
+            return self.call_prepared(p)
+        rows = ("*".join((repr(coef), *map(self.generator, mono))) for mono, coef in p.terms.items())
         total = "+".join(rows) or "0"
-        return f"({total})" if form.den == 1 else f"exact({total}, {form.den})"
+        return f"({total})" if p.den == 1 else f"exact({total}, {self.bind_name(p)})"
+
+    def generator(self, generator: Generator) -> str:
+        """Return the name of a generator's value."""
+        if generator not in self.done:
+            text = self.rules[type(generator)](self, generator)
+            name = self.done[generator] = f"v{len(self.done)}"
+            self.lines.append(f"{name} = {text}")
+        return self.done[generator]
+
+    def call_prepared(self, form: Poly) -> str:
+        """Call the prepared function of a form that is not written out."""
+        return f"{self.bind_name(prepared(form))}(values)"
+
+    def bind_name(self, thing: object) -> str:
+        """Return a name for an object."""
+        name = f"n{len(self.names)}"
+        self.names[name] = thing
+        return name
 
     def condition(self, condition: Cond) -> str:
         match condition:
@@ -478,30 +501,3 @@ class _Writer:
                 return f"({' and '.join(map(self.condition, parts))})"
             case Or(parts=parts):
                 return f"({' or '.join(map(self.condition, parts))})"
-
-    def _generator(self, generator: Generator) -> str:
-        if generator not in self._known:
-            text = self._text(generator)
-            name = self._known[generator] = f"v{len(self._known)}"
-            self.lines.append(f"{name} = {text}")
-        return self._known[generator]
-
-    def _text(self, generator: Generator) -> str:
-        match generator:
-            case Symbol():
-                return f"values[{self._bind_name(generator)}]"
-            case Floor(p=p, q=q) if (q.constant or 0) >= 1:
-                return f"{self.form(p)}//{q.constant}"
-            case Relu(p=p):
-                return f"max({self.form(p)}, 0)"
-            case _:
-                return self._call_prepared(atom(generator))
-
-    def _call_prepared(self, form: Poly) -> str:
-        """Call the prepared function of a form that is not written out."""
-        return f"{self._bind_name(prepared(form))}(values)"
-
-    def _bind_name(self, thing: object) -> str:
-        name = f"n{len(self.names)}"
-        self.names[name] = thing
-        return name

@@ -26,6 +26,7 @@ from tolcost.algebra.poly import (
     Interval,
     Log2,
     Monomial,
+    NotInteger,
     Poly,
     Relu,
     Sum,
@@ -46,6 +47,8 @@ from tolcost.algebra.poly import (
     subtract,
     total_of,
 )
+from tolcost.algebra.powers import number_power
+from tolcost.algebra.walk import Rule, RuleTable
 
 # === Numeric ranges: the values that an expression can have for all admissible values of its symbols.
 #
@@ -153,41 +156,34 @@ def generator_range(generator: Generator) -> Interval:
         if isinstance(generator, Symbol) and generator.depth > _MAX_RECURSION:
             for symbol in behind(generator):  # outermost first, so that the recursion stays shallow
                 generator_range(symbol)
-        remember_interval(generator, _compute_range(generator))
+        remember_interval(generator, RANGES[type(generator)](generator))
     return generator.interval or EVERYTHING
 
 
-def _compute_range(generator: Generator) -> Interval:
-    match generator:
-        case Symbol(lo=lo, hi=hi):
-            return (None if lo is None else range_of(lo)[0]), (None if hi is None else range_of(hi)[1])
-        case Relu(p=p):
-            low, high = range_of(p)
-            return max(low or 0, 0), None if high is None else max(high, 0)
-        case Floor(p=p, q=q):
-            return _floor_range(range_of(p), range_of(q))
-        case Log2(p=p):
-            low, high = range_of(p)
-            return 0 if low is None else log2_of_number(low), None if high is None else log2_of_number(high)
-        case Exponential(base=base, p=p):
-            least, most = range_of(p)
-            top = most if most is not None and 0 <= most <= MAX_EXPONENT else None
-            return int(base ** min(max(least or 0, 0), MAX_EXPONENT)), None if top is None else int(base**top)
-        case Sum():
-            return _sum_range(generator)
+def _symbol_range(symbol: Symbol) -> Interval:
+    lo, hi = symbol.lo, symbol.hi
+    return (None if lo is None else range_of(lo)[0]), (None if hi is None else range_of(hi)[1])
 
 
-def log2_of_number(value: int) -> int:
-    """Return the least e >= 0 with ``2**e >= value``.
-
-    >>> [log2_of_number(n) for n in (0, 1, 2, 3, 4, 5)]
-    [0, 0, 1, 2, 2, 3]
-    """
-    return max(value - 1, 0).bit_length()
+def _clip_range(clip: Relu) -> Interval:
+    low, high = range_of(clip.p)
+    return max(low or 0, 0), None if high is None else max(high, 0)
 
 
-def _floor_range(top: Interval, bottom: Interval) -> Interval:
+def _log_range(log: Log2) -> Interval:
+    low, high = range_of(log.p)
+    return 0 if low is None else log2_of_number(low), None if high is None else log2_of_number(high)
+
+
+def _power_range(power: Exponential) -> Interval:
+    base, (least, most) = power.base, range_of(power.p)
+    top = most if most is not None and 0 <= most <= MAX_EXPONENT else None
+    return int(base ** min(max(least or 0, 0), MAX_EXPONENT)), None if top is None else int(base**top)
+
+
+def _floor_range(floor: Floor) -> Interval:
     """Return the range of a floor whose divisor is at least 1."""
+    top, bottom = range_of(floor.p), range_of(floor.q)
     least, most = max(bottom[0] or 1, 1), bottom[1]
     if most is not None and most < 1:  # the division is never performed: the domain around it is empty
         return EVERYTHING
@@ -209,6 +205,69 @@ def _sum_range(generator: Sum) -> Interval:
         low = low if body[0] is None else min(0, body[0] * count)
         high = high if body[1] is None else max(0, body[1] * count)
     return low, high
+
+
+RANGES: RuleTable[Rule[Interval]] = RuleTable(
+    "range",
+    {
+        Symbol: _symbol_range,
+        Floor: _floor_range,
+        Relu: _clip_range,
+        Log2: _log_range,
+        Exponential: _power_range,
+        Sum: _sum_range,
+    },
+)
+
+
+# === What generators mean in numbers: the value of each kind from the values of its parts.
+#
+# Evaluation at a point and at many, prepared functions and samples all ask this table. A sum is not in it:
+# the value of its body depends on the binder, so every pass that evaluates has a rule for sums.
+
+
+def log2_of_number(value: int) -> int:
+    """Return the least e >= 0 with ``2**e >= value``.
+
+    >>> [log2_of_number(n) for n in (0, 1, 2, 3, 4, 5)]
+    [0, 0, 1, 2, 2, 3]
+    """
+    return max(value - 1, 0).bit_length()
+
+
+class BadDivisor(NotInteger):
+    """A divisor is not positive; the message is written only if someone reads it."""
+
+    def __str__(self) -> str:
+        """Name the divisor and its value."""
+        divisor, value = self.args
+        return f"a divisor, {divisor}, is {value} at this point; it must be at least 1"
+
+
+def _floor(generator: Floor, p: int, q: int) -> int:
+    if q < 1:
+        raise BadDivisor(generator.q, q)
+    return p // q
+
+
+def _clip(_: Relu, p: int) -> int:
+    return max(p, 0)
+
+
+def _logarithm(_: Log2, p: int) -> int:
+    return log2_of_number(p)
+
+
+def _power(generator: Exponential, p: int) -> int:
+    return number_power(generator.base, p)
+
+
+MEANING: RuleTable[Rule[int]] = RuleTable(
+    "meaning", {Floor: _floor, Relu: _clip, Log2: _logarithm, Exponential: _power}
+)
+"""The value of a generator, from the generator and the values of its parts in their order.
+
+It raises ``NotInteger`` where there is none."""
 
 
 # === Floors, clips and exact division.

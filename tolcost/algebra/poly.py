@@ -130,7 +130,7 @@ class _Computed(Struct, frozen=True, eq=False, weakref=True, kw_only=True):
     samples: tuple[int | None, ...] = ()
 
 
-class _Composite(_Computed, frozen=True):
+class Composite(_Computed, frozen=True):
     """A generator made of polynomials; the fields are those that every generator has."""
 
     key: OrderKey
@@ -149,8 +149,13 @@ class _Composite(_Computed, frozen=True):
         """Show the generator as a polynomial."""
         return str(atom(self))  # type: ignore[arg-type]
 
+    @property
+    def parts(self) -> tuple[Poly, ...]:
+        """The polynomials that it is made of."""
+        raise NotImplementedError
 
-class Floor(_Composite, frozen=True):
+
+class Floor(Composite, frozen=True):
     """The floor of ``p / q``, where q >= 1."""
 
     p: Poly
@@ -162,7 +167,7 @@ class Floor(_Composite, frozen=True):
         return self.p, self.q
 
 
-class Relu(_Composite, frozen=True):
+class Relu(Composite, frozen=True):
     """The larger of ``p`` and 0: the only clip there is."""
 
     p: Poly
@@ -173,7 +178,7 @@ class Relu(_Composite, frozen=True):
         return (self.p,)
 
 
-class Log2(_Composite, frozen=True):
+class Log2(Composite, frozen=True):
     """The least integer e >= 0 with ``2**e >= p``: the logarithm rounded up, and 0 if p is not positive."""
 
     p: Poly
@@ -184,7 +189,7 @@ class Log2(_Composite, frozen=True):
         return (self.p,)
 
 
-class Exponential(_Composite, frozen=True):
+class Exponential(Composite, frozen=True):
     """A prime to the power of ``p``, which is non-negative wherever the power occurs.
 
     A power whose exponent is one generator multiplies like any other factor: ``2**(2*p)`` is the square of
@@ -202,7 +207,7 @@ class Exponential(_Composite, frozen=True):
         return (self.p,)
 
 
-class Sum(_Composite, frozen=True):
+class Sum(Composite, frozen=True):
     """The sum of ``body`` for ``symbol`` from ``lo`` to ``hi``; 0 if the range is empty.
 
     The binder is canonical (see ``rebuild.opaque_sum``), so sums that differ only in its name are equal.

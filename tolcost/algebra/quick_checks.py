@@ -14,15 +14,17 @@ from operator import add, mul
 from zlib import crc32
 
 from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth, polys_of
-from tolcost.algebra.floors import at_least_zero, generator_range, log2_of_number, numerator_range
+from tolcost.algebra.floors import MEANING, at_least_zero, generator_range, numerator_range
 from tolcost.algebra.poly import (
-    MAX_EXPONENT,
     UNIT,
+    AlgebraBudget,
+    Composite,
     Exponential,
     Floor,
     Generator,
     Log2,
     Monomial,
+    NotInteger,
     Poly,
     Relu,
     Sum,
@@ -34,6 +36,7 @@ from tolcost.algebra.poly import (
     reach,
     remember_samples,
 )
+from tolcost.algebra.walk import Rule, RuleTable
 
 _MAX_SHIFTED = 400
 """The most terms that expanding around lower bounds may produce."""
@@ -140,15 +143,25 @@ def _monomial_direction(mono: Monomial, touched: list[Generator], symbol: Symbol
 
 
 def _generator_direction(generator: Generator, symbol: Symbol) -> int | None:
-    match generator:
-        case Symbol():
-            return 1
-        case Relu(p=p) | Log2(p=p) | Exponential(p=p):
-            return direction(p, symbol)
-        case Floor(p=p, q=q):
-            return None if symbol in q.free else direction(p, symbol)
-        case Sum():
-            return None
+    """Return the direction of a generator: its parts in which the symbol occurs have to agree."""
+    rises = DIRECTIONS[type(generator)]
+    touched = [(rise, part) for rise, part in zip(rises, generator.parts, strict=True) if symbol in part.free]
+    ways = {direction(part, symbol) if rise else None for rise, part in touched}
+    return ways.pop() if len(ways) == 1 else 1 if generator is symbol else None
+
+
+DIRECTIONS: RuleTable[tuple[bool, ...]] = RuleTable(
+    "direction",
+    {
+        Symbol: (),
+        Floor: (True, False),
+        Relu: (True,),
+        Log2: (True,),
+        Exponential: (True,),
+        Sum: (False, False, False),
+    },
+)
+"""For every part of a generator, whether the generator never falls as the part grows."""
 
 
 def is_refuted(goal: Poly, known: tuple[Poly, ...], points: int = MANY) -> bool:
@@ -360,29 +373,29 @@ def _extend_samples(generator: Generator, index: int) -> tuple[int | None, ...]:
             if len(symbol.samples) <= index:
                 _extend_samples(symbol, index)
     known = generator.samples
-    samples = (*known, *_samples(generator, range(len(known), max(index + 1, 2 * len(known), _FIXED_POINTS))))
+    points = range(len(known), max(index + 1, 2 * len(known), _FIXED_POINTS))
+    samples = (*known, *SAMPLES[type(generator)](generator, points))
     remember_samples(generator, samples)
     return samples
 
 
-def _samples(generator: Generator, points: range) -> Sequence[int | None]:
-    match generator:
-        case Symbol():
-            return _choose_values(generator, points)
-        case Floor(p=p, q=q):
-            parts = zip(_values(p, points), _values(q, points), strict=True)
-            return [None if a is None or b is None or b < 1 else a // b for a, b in parts]
-        case Relu(p=p):
-            return [None if inside is None else max(inside, 0) for inside in _values(p, points)]
-        case Log2(p=p):
-            return [None if inside is None else log2_of_number(inside) for inside in _values(p, points)]
-        case Exponential(base=base, p=p):
-            return [
-                None if inside is None or not 0 <= inside <= MAX_EXPONENT else int(base**inside)
-                for inside in _values(p, points)
-            ]
-        case Sum():
-            return [None] * len(points)
+def _floor_samples(floor: Floor, points: range) -> Sequence[int | None]:
+    parts = zip(_values(floor.p, points), _values(floor.q, points), strict=True)
+    return [None if a is None or b is None or b < 1 else a // b for a, b in parts]
+
+
+def _clip_samples(clip: Relu, points: range) -> Sequence[int | None]:
+    return [None if inside is None else max(inside, 0) for inside in _values(clip.p, points)]
+
+
+def _samples_by_meaning(generator: Composite, points: range) -> Sequence[int | None]:
+    meaning, samples = MEANING[type(generator)], list[int | None]()
+    for values in zip(*[_values(part, points) for part in generator.parts], strict=True):
+        try:
+            samples.append(None if None in values else meaning(generator, *values))
+        except (NotInteger, AlgebraBudget):
+            samples.append(None)
+    return samples
 
 
 def _values(p: Poly, points: range) -> Sequence[int | None]:
@@ -409,6 +422,18 @@ def _choose_values(symbol: Symbol, points: range) -> Sequence[int | None]:
         else None
         for index, low, high in zip(points, lows, highs, strict=True)
     ]
+
+
+SAMPLES: RuleTable[Rule[Sequence[int | None]]] = RuleTable(
+    "samples",
+    {
+        Symbol: _choose_values,
+        Floor: _floor_samples,
+        Relu: _clip_samples,
+        Sum: lambda _, points: [None] * len(points),
+    },
+    otherwise=_samples_by_meaning,
+)
 
 
 @lru_cache(maxsize=1 << 8)  # most lengths share one range and, at the fixed points, one seed

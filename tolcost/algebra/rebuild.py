@@ -23,6 +23,7 @@ from tolcost.algebra.floors import (
 from tolcost.algebra.poly import (
     ONE,
     ZERO,
+    Composite,
     Exponential,
     Floor,
     Generator,
@@ -47,6 +48,7 @@ from tolcost.algebra.poly import (
     total_of,
 )
 from tolcost.algebra.powers import powers
+from tolcost.algebra.walk import Rule, RuleTable, Walk
 
 
 class Rules(Struct, frozen=True):
@@ -71,63 +73,73 @@ def rebuild(p: Poly, values: Mapping[Symbol, Poly | int], rules: Rules) -> Poly:
         if coef == 1 and len(mono) == 1 and mono[0] in given:  # most indices are a single symbol
             return given[mono[0]]
     spend(len(p.terms) * (1 + p.height))
-    return _substitute(p, _Change(given, rules), {})
+    return _Substitution(given, rules).form(p)
 
 
 def rebuilder(values: Mapping[Symbol, Poly | int], rules: Rules) -> Callable[[Poly], Poly]:
     """Return a function that substitutes in many forms and rebuilds each shared generator once."""
-    new = _Change({symbol: as_poly(value) for symbol, value in values.items()}, rules)
-    done: dict[Generator, Poly] = {}
-    return lambda p: p if p.free.isdisjoint(new.given) else _substitute(p, new, done)
+    given = {symbol: as_poly(value) for symbol, value in values.items()}
+    walk = _Substitution(given, rules)
+    return lambda p: p if p.free.isdisjoint(given) else walk.form(p)
 
 
-class _Change(Struct, frozen=True):
-    """A substitution: the values, and the rules to rebuild the rest."""
-
-    given: dict[Symbol, Poly]
-    rules: Rules
-
-
-def _substitute(p: Poly, new: _Change, done: dict[Generator, Poly]) -> Poly:
-    def change(generator: Generator) -> Poly | None:
-        if generator.free.isdisjoint(new.given):
-            return None
-        found = done.get(generator)
-        if found is None:
-            found = done[generator] = _rebuild_generator(generator, new, done)
-        return found
-
-    return map_generators(p, change)
+REBUILT: RuleTable[Rule[Poly]] = RuleTable(
+    "rebuilding",
+    {
+        Floor: lambda rules, _, p, q: rules.floor(p, q),
+        Relu: lambda rules, _, p: rules.clip(p),
+        Log2: lambda rules, _, p: ceil_log2(p),
+        Exponential: lambda rules, power, p: powers(power.base, p),
+    },
+)
+"""The normal form of a generator with new parts. Those of a sum depend on its binder."""
 
 
-def _rebuild_generator(generator: Generator, new: _Change, done: dict[Generator, Poly]) -> Poly:
-    match generator:
-        case Symbol():
-            return new.given[generator]
-        case Floor(p=p, q=q):
-            return new.rules.floor(_substitute(p, new, done), _substitute(q, new, done))
-        case Relu(p=p):
-            return new.rules.clip(_substitute(p, new, done))
-        case Log2(p=p):
-            return ceil_log2(_substitute(p, new, done))
-        case Exponential(base=base, p=p):
-            return powers(base, _substitute(p, new, done))
-        case Sum():
-            return _rebuild_sum(generator, new, done)
+def _rebuild_generator(walk: _Substitution, generator: Composite) -> Poly:
+    return REBUILT[type(generator)](walk.make, generator, *map(walk.form, generator.parts))
 
 
-def _rebuild_sum(generator: Sum, new: _Change, done: dict[Generator, Poly]) -> Poly:
+def _rebuild_sum(walk: _Substitution, generator: Sum) -> Poly:
     """Substitute below the binder, too."""
-    lo, hi = _substitute(generator.lo, new, done), _substitute(generator.hi, new, done)
-    relevant = [new.given[symbol] for symbol in generator.free if symbol in new.given]
+    lo, hi = walk.form(generator.lo), walk.form(generator.hi)
+    relevant = [walk.given[symbol] for symbol in generator.free if symbol in walk.given]
     # sums nest deeper then, so the binders inside must be renumbered
     if any(has_sum(value) for value in relevant):
         binder = the_symbol(coordinate("_", hi, lo))
     else:
         binder = symbol_of(generator.symbol.name, generator.symbol.serial, "coord", lo, hi)
-    body = _substitute(generator.body, _Change({**new.given, generator.symbol: atom(binder)}, new.rules), {})
+    inside = {**walk.given, generator.symbol: atom(binder)}
+    body = _Substitution(inside, walk.make).form(generator.body)
     numbers = any(value.constant is not None for value in relevant)
-    return (new.rules.sum if numbers else opaque_sum)(body, binder, lo, hi)
+    return (walk.make.sum if numbers else opaque_sum)(body, binder, lo, hi)
+
+
+SUBSTITUTION: RuleTable[Rule[Poly]] = RuleTable(
+    "substitution",
+    {Symbol: lambda walk, symbol: walk.given[symbol], Sum: _rebuild_sum},
+    otherwise=_rebuild_generator,
+)
+
+
+class _Substitution(Walk[Poly | None]):
+    """Values for symbols, and how to rebuild the rest; ``None`` for a generator that stays."""
+
+    rules = SUBSTITUTION
+    given: dict[Symbol, Poly]
+    make: Rules
+
+    def form(self, p: Poly) -> Poly:
+        """Substitute in a form."""
+        return map_generators(p, self.generator)
+
+    def generator(self, generator: Generator) -> Poly | None:
+        """Rebuild a generator in which a symbol is replaced."""
+        if generator.free.isdisjoint(self.given):
+            return None
+        found = self.done.get(generator)
+        if found is None:
+            found = self.done[generator] = SUBSTITUTION[type(generator)](self, generator)
+        return found
 
 
 def generators_in(p: Poly) -> set[Generator]:
@@ -201,35 +213,32 @@ def _times_monomial(p: Poly, mono: Monomial, coef: int, den: int) -> Poly:
 
 def replace_generator(p: Poly, old: Generator, new: Poly, rules: Rules) -> Poly:
     """Replace one generator by a polynomial, at any depth except inside sums."""
-    return _replace_in(p, old, rules, {old: new})
+    return _Replacement(old, rules, done={old: new}).form(p)
 
 
-def _replace_in(p: Poly, old: Generator, rules: Rules, done: dict[Generator, Poly | None]) -> Poly:
-    """Replace one generator; ``done`` holds the generators already rebuilt, so that each is rebuilt once."""
+def _rebuild_changed(walk: _Replacement, generator: Composite) -> Poly | None:
+    parts = generator.parts
+    changed = [walk.form(part) for part in parts]
+    if all(new is old for new, old in zip(changed, parts, strict=True)):
+        return None
+    return REBUILT[type(generator)](walk.make, generator, *changed)
 
-    def change(generator: Generator) -> Poly | None:
-        if generator not in done:
-            done[generator] = changed(generator)
-        return done[generator]
 
-    def changed(generator: Generator) -> Poly | None:
-        match generator:
-            case Floor(p=top, q=bottom):
-                a, b = (_replace_in(part, old, rules, done) for part in (top, bottom))
-                return None if a is top and b is bottom else rules.floor(a, b)
-            case Relu(p=inside):
-                c = _replace_in(inside, old, rules, done)
-                return None if c is inside else rules.clip(c)
-            case Log2(p=inside):
-                c = _replace_in(inside, old, rules, done)
-                return None if c is inside else ceil_log2(c)
-            case Exponential(base=base, p=inside):
-                c = _replace_in(inside, old, rules, done)
-                return None if c is inside else powers(base, c)
-            case Symbol() | Sum():
-                return None
+REPLACEMENT: RuleTable[Rule[Poly | None]] = RuleTable(
+    "replacement", {Symbol: lambda *_: None, Sum: lambda *_: None}, otherwise=_rebuild_changed
+)
 
-    return map_generators(p, change) if p.height >= old.height else p
+
+class _Replacement(Walk[Poly | None]):
+    """One generator to replace, and how to rebuild the rest; ``None`` for a generator that stays."""
+
+    rules = REPLACEMENT
+    old: Generator
+    make: Rules
+
+    def form(self, p: Poly) -> Poly:
+        """Replace in a form."""
+        return map_generators(p, self.generator) if p.height >= self.old.height else p
 
 
 _WRITTEN_OUT = 16

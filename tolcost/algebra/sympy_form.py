@@ -21,7 +21,6 @@ from tolcost.algebra.piecewise import relu
 from tolcost.algebra.poly import (
     Exponential,
     Floor,
-    Generator,
     Log2,
     Poly,
     Relu,
@@ -30,6 +29,7 @@ from tolcost.algebra.poly import (
     as_poly,
 )
 from tolcost.algebra.printers import display_names
+from tolcost.algebra.walk import Rule, RuleTable, Walk
 
 SympyExpr: TypeAlias = sympy.Expr
 """The type of expressions, for modules that pass them on without importing sympy."""
@@ -113,34 +113,6 @@ def safe_name(name: str) -> str:
     return text if re.match(r"[A-Za-z_]", text) else f"_{text}"
 
 
-def to_sympy(p: Poly | int, symbols: Mapping[Symbol, sympy.Symbol] | None = None) -> SympyExpr:
-    """Convert an expression to sympy.
-
-    >>> from tolcost.algebra.poly import length
-    >>> to_sympy(length("n") * 2 + 1)
-    2*n + 1
-    """
-    value = as_poly(p)
-    return _poly(value, sympy_symbols(value.free) if symbols is None else symbols)
-
-
-def largest_to_sympy(candidates: Sequence[Poly]) -> SympyExpr:
-    """Convert the largest of several forms to sympy.
-
-    >>> from tolcost.algebra.poly import length
-    >>> largest_to_sympy([length("n"), length("m")])
-    Max(m, n)
-    """
-    symbols = sympy_symbols({s for p in candidates for s in p.free})
-    forms = [to_sympy(candidate, symbols) for candidate in candidates]
-    return forms[0] if len(forms) == 1 else sympy.Max(*forms, evaluate=False)
-
-
-def _poly(p: Poly, symbols: Mapping[Symbol, sympy.Symbol]) -> SympyExpr:
-    terms = ((sympy.Rational(coef, p.den), mono) for mono, coef in p.terms.items())
-    return sympy.Add(*(sympy.Mul(coef, *(_generator(g, symbols) for g in mono)) for coef, mono in terms))
-
-
 _BINDERS = "ijklpqrstuvw"
 
 
@@ -154,21 +126,61 @@ def _fresh_binder(symbols: Mapping[Symbol, sympy.Symbol]) -> sympy.Symbol:
     return sympy.Dummy(next(name for name in names if f"_{name}" not in taken), integer=True)
 
 
-def _generator(generator: Generator, symbols: Mapping[Symbol, sympy.Symbol]) -> SympyExpr:
-    match generator:
-        case Symbol():
-            return symbols[generator]
-        case Floor(p=p, q=q):
-            return FloorDiv(_poly(p, symbols), _poly(q, symbols))
-        case Relu(p=p):
-            return Clip(_poly(p, symbols))
-        case Log2(p=p):
-            return sympy.ceiling(sympy.log(_poly(p, symbols), 2))
-        case Exponential(base=base, p=p):
-            return sympy.Pow(sympy.Integer(base), _poly(p, symbols))
-        case Sum(body=body, symbol=symbol, lo=lo, hi=hi):
-            # sympy defines a sum over an empty range as the negative of the reversed sum; here it is 0.
-            end = lo - 1 + relu(hi - lo + 1)
-            binder = _fresh_binder(symbols)
-            inside = _poly(body, {**symbols, symbol: binder})
-            return sympy.Sum(inside, (binder, _poly(lo, symbols), _poly(end, symbols)))
+class InSympy(Walk[SympyExpr]):
+    """Conversion of forms to sympy, whatever the rules make of generators."""
+
+    symbols: dict[Symbol, sympy.Symbol]
+
+    def form(self, p: Poly) -> SympyExpr:
+        """Convert a form."""
+        terms = ((sympy.Rational(coef, p.den), mono) for mono, coef in p.terms.items())
+        return sympy.Add(*(sympy.Mul(coef, *map(self.generator, mono)) for coef, mono in terms))
+
+
+def _own_sum(walk: InSympy, generator: Sum) -> SympyExpr:
+    # sympy defines a sum over an empty range as the negative of the reversed sum; here it is 0.
+    lo, hi = generator.lo, generator.hi
+    end = lo - 1 + relu(hi - lo + 1)
+    binder = _fresh_binder(walk.symbols)
+    inside = _WithOurFunctions({**walk.symbols, generator.symbol: binder}).form(generator.body)
+    return sympy.Sum(inside, (binder, walk.form(lo), walk.form(end)))
+
+
+IN_SYMPY: RuleTable[Rule[SympyExpr]] = RuleTable(
+    "sympy",
+    {
+        Symbol: lambda walk, symbol: walk.symbols[symbol],
+        Floor: lambda walk, floor: FloorDiv(walk.form(floor.p), walk.form(floor.q)),
+        Relu: lambda walk, clip: Clip(walk.form(clip.p)),
+        Log2: lambda walk, log: sympy.ceiling(sympy.log(walk.form(log.p), 2)),
+        Exponential: lambda walk, power: sympy.Pow(sympy.Integer(power.base), walk.form(power.p)),
+        Sum: _own_sum,
+    },
+)
+
+
+class _WithOurFunctions(InSympy):
+    rules = IN_SYMPY
+
+
+def to_sympy(p: Poly | int, symbols: Mapping[Symbol, sympy.Symbol] | None = None) -> SympyExpr:
+    """Convert an expression to sympy.
+
+    >>> from tolcost.algebra.poly import length
+    >>> to_sympy(length("n") * 2 + 1)
+    2*n + 1
+    """
+    value = as_poly(p)
+    return _WithOurFunctions(dict(sympy_symbols(value.free) if symbols is None else symbols)).form(value)
+
+
+def largest_to_sympy(candidates: Sequence[Poly]) -> SympyExpr:
+    """Convert the largest of several forms to sympy.
+
+    >>> from tolcost.algebra.poly import length
+    >>> largest_to_sympy([length("n"), length("m")])
+    Max(m, n)
+    """
+    symbols = sympy_symbols({s for p in candidates for s in p.free})
+    forms = [to_sympy(candidate, symbols) for candidate in candidates]
+    return forms[0] if len(forms) == 1 else sympy.Max(*forms, evaluate=False)

@@ -15,14 +15,44 @@ import sympy
 from msgspec import Struct, field
 
 from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth, conjuncts
-from tolcost.algebra.poly import Exponential, Floor, Generator, Log2, Poly, Relu, Sum, Symbol
-from tolcost.algebra.sympy_form import SympyExpr, sympy_symbols
+from tolcost.algebra.poly import Floor, Poly, Relu, Sum, Symbol
+from tolcost.algebra.sympy_form import IN_SYMPY, InSympy, SympyExpr, sympy_symbols
+from tolcost.algebra.walk import Rule, RuleTable
 
 SumScope: TypeAlias = tuple[Symbol, Poly] | Cond
 """A coordinate with its extent (it runs from 1), or a condition."""
 
 _WRITTEN_OUT_TERMS = 20
 """The most terms of a sum that is written out."""
+
+
+def _symbol(walk: _WithSympysFunctions | SympySums, symbol: Symbol) -> sympy.Symbol:
+    """Return the sympy symbol of a symbol; a coordinate, which is at least 1, gets it when first met."""
+    if symbol not in walk.symbols:
+        walk.symbols[symbol] = sympy.Dummy(symbol.name, integer=True, positive=True)
+    return walk.symbols[symbol]
+
+
+def _sum(walk: _WithSympysFunctions, generator: Sum) -> SympyExpr:
+    binder = walk.symbols[generator.symbol] = sympy.Dummy(generator.symbol.name, integer=True)
+    first, last = walk.form(generator.lo), walk.form(generator.hi)
+    return sympy.Sum(walk.form(generator.body), (binder, first, sympy.Max(last, first - 1)))
+
+
+PLAIN_SYMPY: RuleTable[Rule[SympyExpr]] = RuleTable(
+    "sympy's own functions",
+    {
+        **IN_SYMPY,
+        Symbol: _symbol,
+        Floor: lambda walk, floor: sympy.floor(walk.form(floor.p) / walk.form(floor.q)),
+        Relu: lambda walk, clip: sympy.Max(walk.form(clip.p), 0),
+        Sum: _sum,
+    },
+)
+
+
+class _WithSympysFunctions(InSympy):
+    rules = PLAIN_SYMPY
 
 
 class SympySums(Struct):
@@ -125,35 +155,10 @@ class SympySums(Struct):
 
     def poly(self, p: Poly) -> SympyExpr:
         """Convert a static integer, with sympy's own floor and Max."""
-        return sympy.Add(
-            *(
-                sympy.Mul(sympy.Rational(coef, p.den), *(self._generator(g) for g in mono))
-                for mono, coef in p.terms.items()
-            )
-        )
-
-    def _generator(self, generator: Generator) -> SympyExpr:
-        match generator:
-            case Symbol():
-                return self._symbol(generator)
-            case Floor(p=p, q=q):
-                return sympy.floor(self.poly(p) / self.poly(q))
-            case Relu(p=p):
-                return sympy.Max(self.poly(p), 0)
-            case Log2(p=p):
-                return sympy.ceiling(sympy.log(self.poly(p), 2))
-            case Exponential(base=base, p=p):
-                return sympy.Pow(sympy.Integer(base), self.poly(p))
-            case Sum(body=body, symbol=symbol, lo=lo, hi=hi):
-                binder = self.symbols[symbol] = sympy.Dummy(symbol.name, integer=True)
-                first, last = self.poly(lo), self.poly(hi)
-                return sympy.Sum(self.poly(body), (binder, first, sympy.Max(last, first - 1)))
+        return _WithSympysFunctions(self.symbols).form(p)
 
     def _symbol(self, symbol: Symbol) -> sympy.Symbol:
-        """Return the sympy symbol of a symbol; a coordinate, which is at least 1, gets it when first met."""
-        if symbol not in self.symbols:
-            self.symbols[symbol] = sympy.Dummy(symbol.name, integer=True, positive=True)
-        return self.symbols[symbol]
+        return _symbol(self, symbol)
 
     def cond(self, condition: Cond) -> sympy.Basic:
         """Convert a condition."""

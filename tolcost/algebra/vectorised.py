@@ -14,15 +14,13 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import Struct, field
 
 from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth
-from tolcost.algebra.floors import log2_of_number
+from tolcost.algebra.floors import MEANING
 from tolcost.algebra.poly import (
-    Exponential,
+    Composite,
     Floor,
     Generator,
-    Log2,
     Monomial,
     NotInteger,
     Poly,
@@ -31,7 +29,7 @@ from tolcost.algebra.poly import (
     Symbol,
     UnboundSymbol,
 )
-from tolcost.algebra.powers import number_power
+from tolcost.algebra.walk import Rule, RuleTable, Walk
 from tolcost.diagnostics import quoted, visible
 
 _K = TypeVar("_K")
@@ -46,15 +44,6 @@ _INT64 = 2**63
 _TWO_LIMBS = 2**113  # bound * (rounding steps) below this keeps the float estimate within half of 2**64
 
 
-class _Table(Struct, frozen=True):
-    """A block of points: a column for every symbol, and the columns computed so far."""
-
-    size: int
-    columns: Mapping[Symbol, Ints]
-    at_point: AtPoint
-    done: dict[Generator, Ints] = field(default_factory=dict)
-
-
 def evaluate_columns(p: Poly, values: Mapping[Symbol, Sequence[int] | Ints], at_point: AtPoint) -> Ints:
     """Evaluate at all points; int64 if every result fits, else Python integers."""
     columns = {symbol: _column(column) for symbol, column in values.items()}
@@ -65,7 +54,7 @@ def evaluate_columns(p: Poly, values: Mapping[Symbol, Sequence[int] | Ints], at_
     blocks = []
     for start in range(0, size, _CHUNK):
         rows = {symbol: column[start : start + _CHUNK] for symbol, column in columns.items()}
-        blocks.append(_poly(p, _Table(min(_CHUNK, size - start), rows, at_point)))
+        blocks.append(_Table(min(_CHUNK, size - start), rows, at_point).form(p))
     if not blocks:
         return np.empty(0, dtype=np.int64)
     if len({block.dtype for block in blocks}) > 1:
@@ -140,23 +129,10 @@ def _largest(column: Ints) -> int:
     return max(abs(int(column.max())), abs(int(column.min()))) if len(column) else 0
 
 
-def _poly(p: Poly, table: _Table) -> Ints:
-    """Evaluate a polynomial, including the division by its denominator."""
-    top = _numerator(p, table)
-    if p.den == 1:
-        return top
-    if top.dtype != object and p.den >= _INT64:
-        top = top.astype(object)
-    quotient = top // p.den
-    if (quotient * p.den != top).any():
-        raise NotInteger(f"{p} is not an integer at some point")
-    return _as_int64(quotient)
-
-
 def _numerator(p: Poly, table: _Table) -> Ints:
     if not p.terms:
         return np.zeros(table.size, dtype=np.int64)
-    columns = {g: _generator(g, table) for mono in p.terms for g in mono}
+    columns = {g: table.generator(g) for mono in p.terms for g in mono}
     largest = {g: _largest(column) for g, column in columns.items()}
     bound = sum(_monomial_bound(mono, coef, largest) for mono, coef in p.terms.items())
     if any(column.dtype == object for column in columns.values()):
@@ -213,42 +189,61 @@ def _as_int64(column: Ints) -> Ints:
     return column
 
 
-def _generator(generator: Generator, table: _Table) -> Ints:
-    if generator not in table.done:
-        table.done[generator] = _compute_column(generator, table)
-    return table.done[generator]
+def _given_column(table: _Table, symbol: Symbol) -> Ints:
+    if symbol not in table.columns:
+        raise UnboundSymbol(symbol)
+    return np.ascontiguousarray(table.columns[symbol])
 
 
-def _compute_column(generator: Generator, table: _Table) -> Ints:
-    match generator:
-        case Symbol():
-            if generator not in table.columns:
-                raise UnboundSymbol(generator)
-            return np.ascontiguousarray(table.columns[generator])
-        case Relu(p=p):
-            return np.maximum(_as_int64(_poly(p, table)), 0)
-        case Floor(p=p, q=q):
-            return _floor(p, q, table)
-        case Log2(p=p):
-            return _column([log2_of_number(value) for value in _poly(p, table).tolist()])
-        case Exponential(base=base, p=p):
-            return _column([number_power(base, value) for value in _poly(p, table).tolist()])
-        case Sum():
-            return _point_by_point(generator, table)
-
-
-def _floor(p: Poly, q: Poly, table: _Table) -> Ints:
-    top, bottom = _as_int64(_poly(p, table)), _as_int64(_poly(q, table))
+def _floor_column(table: _Table, floor: Floor) -> Ints:
+    top, bottom = _as_int64(table.form(floor.p)), _as_int64(table.form(floor.q))
     if (bottom < 1).any():
-        raise NotInteger(f"a divisor, {q}, is not positive at some point")
+        raise NotInteger(f"a divisor, {floor.q}, is not positive at some point")
     if object in (top.dtype, bottom.dtype):
         return _as_int64(top.astype(object) // bottom.astype(object))
     return top // bottom
 
 
-def _point_by_point(generator: Sum, table: _Table) -> Ints:
+def _clip_column(table: _Table, clip: Relu) -> Ints:
+    return np.maximum(_as_int64(table.form(clip.p)), 0)
+
+
+def _sum_column(table: _Table, generator: Sum) -> Ints:
     """Evaluate a sum without a closed form point by point, each distinct point once."""
     symbols = sorted(generator.free, key=lambda s: s.key)
-    rows = list(zip(*(_generator(s, table).tolist() for s in symbols), strict=True)) or [()] * table.size
+    rows = list(zip(*(table.generator(s).tolist() for s in symbols), strict=True)) or [()] * table.size
     known = {row: table.at_point(generator, dict(zip(symbols, row, strict=True))) for row in set(rows)}
     return _column([known[row] for row in rows])
+
+
+def _column_by_meaning(table: _Table, generator: Composite) -> Ints:
+    meaning, parts = MEANING[type(generator)], [table.form(part).tolist() for part in generator.parts]
+    return _column([meaning(generator, *values) for values in zip(*parts, strict=True)])
+
+
+COLUMNS: RuleTable[Rule[Ints]] = RuleTable(
+    "column",
+    {Symbol: _given_column, Floor: _floor_column, Relu: _clip_column, Sum: _sum_column},
+    otherwise=_column_by_meaning,
+)
+
+
+class _Table(Walk[Ints]):
+    """A block of points: a column for every symbol, and the columns computed so far."""
+
+    rules = COLUMNS
+    size: int
+    columns: Mapping[Symbol, Ints]
+    at_point: AtPoint
+
+    def form(self, p: Poly) -> Ints:
+        """Evaluate a polynomial, including the division by its denominator."""
+        top = _numerator(p, self)
+        if p.den == 1:
+            return top
+        if top.dtype != object and p.den >= _INT64:
+            top = top.astype(object)
+        quotient = top // p.den
+        if (quotient * p.den != top).any():
+            raise NotInteger(f"{p} is not an integer at some point")
+        return _as_int64(quotient)

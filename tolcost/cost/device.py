@@ -197,16 +197,6 @@ def is_time(metric: str) -> bool:
     return metric.startswith(("time_", "arithmetic_bound_"))
 
 
-def time_text(attoseconds: int) -> str:
-    """Write a time for people, rounded down to a picosecond.
-
-    >>> time_text(11_328_957_926_400), time_text(5 * 10**15)
-    ('11.328957 µs', '5,000 µs')
-    """
-    whole, rest = divmod(attoseconds // _PICOSECOND, _PICOSECOND)
-    return f"{whole:,}.{rest:06}".rstrip("0").rstrip(".") + f" {UNIT}"
-
-
 # ---- how long work takes ------------------------------------------------------------------------
 
 

@@ -23,21 +23,20 @@ from tolcost.algebra import (
     And,
     Cond,
     Eq,
-    Exponential,
     Floor,
     Ge,
     Generator,
-    Log2,
     Not,
     Or,
     Poly,
     Relu,
-    Sum,
     Symbol,
     Truth,
+    atom,
     evaluate,
 )
 from tolcost.algebra.poly import NotInteger
+from tolcost.algebra.walk import Rule, RuleTable, Walk
 from tolcost.atoms.nodes import Constant, Part
 from tolcost.execute.dtypes import HELD, Array, convert, is_unbounded, number, numbers, whole_number
 from tolcost.execute.inputs import value_of
@@ -183,20 +182,7 @@ def poly_on_grid(p: Poly, grid: Grid, env: Mapping[Symbol, int]) -> int | Array:
     """Evaluate a static integer at every point of a grid."""
     if p.free.isdisjoint(grid.places):
         return value_of(p, env)
-    return _poly(p, grid, env)
-
-
-def _poly(p: Poly, grid: Grid, env: Mapping[Symbol, int]) -> int | Array:
-    terms = [(coef, [_generator(g, grid, env) for g in mono]) for mono, coef in p.terms.items()]
-    bound = sum(abs(coef) * prod(map(_magnitude, factors)) for coef, factors in terms)
-    exact = bound < _SAFE
-    total: int | Array = 0
-    for coef, factors in terms:
-        term: int | Array = coef
-        for factor in factors:
-            term = term * (factor if exact or isinstance(factor, int) else factor.astype(np.object_))
-        total = total + term
-    return total if p.den == 1 else _unbounded_beside(total, p.den) // p.den
+    return _OnGrid(grid, env).form(p)
 
 
 def _magnitude(value: int | Array) -> int:
@@ -205,26 +191,23 @@ def _magnitude(value: int | Array) -> int:
     return max(abs(int(value.max(initial=0))), abs(int(value.min(initial=0))))
 
 
-def _generator(g: Generator, grid: Grid, env: Mapping[Symbol, int]) -> int | Array:
-    match g:
-        case Symbol():
-            place = grid.places.get(g)
-            if place is not None:
-                return grid.coordinate(place)
-            return env[g] if g in env else value_of(Poly({(g,): 1}), env)
-        case Floor(p=p, q=q):
-            return _quotient(poly_on_grid(p, grid, env), poly_on_grid(q, grid, env))
-        case Relu(p=p):
-            value = poly_on_grid(p, grid, env)
-            return max(value, 0) if isinstance(value, int) else np.maximum(value, 0)
-        case Log2() | Exponential() | Sum():
-            return _pointwise(g, grid, env)
+def _symbol_on_grid(walk: _OnGrid, symbol: Symbol) -> int | Array:
+    place = walk.grid.places.get(symbol)
+    if place is not None:
+        return walk.grid.coordinate(place)
+    return walk.env[symbol] if symbol in walk.env else value_of(atom(symbol), walk.env)
 
 
-def _quotient(p: int | Array, q: int | Array) -> int | Array:
+def _floor_on_grid(walk: _OnGrid, floor: Floor) -> int | Array:
     """Divide and round down; points whose divisor is not positive do not exist, so any divisor serves."""
+    p, q = walk.form(floor.p), walk.form(floor.q)
     divisor = max(q, 1) if isinstance(q, int) else np.maximum(q, 1)
     return _unbounded_beside(p, divisor) // _unbounded_beside(divisor, p)
+
+
+def _clip_on_grid(walk: _OnGrid, clip: Relu) -> int | Array:
+    value = walk.form(clip.p)
+    return max(value, 0) if isinstance(value, int) else np.maximum(value, 0)
 
 
 def _unbounded_beside(value: int | Array, other: int | Array) -> int | Array:
@@ -234,8 +217,9 @@ def _unbounded_beside(value: int | Array, other: int | Array) -> int | Array:
     return value.astype(np.object_)
 
 
-def _pointwise(g: Generator, grid: Grid, env: Mapping[Symbol, int]) -> Array:
+def _point_by_point(walk: _OnGrid, g: Generator) -> Array:
     """Evaluate point by point, over only the coordinates that occur."""
+    grid, env = walk.grid, walk.env
     places = [place for symbol, place in grid.places.items() if symbol in g.free]
     sizes = tuple(grid.axes[place].size for place in places)
     result = np.empty(sizes, np.object_)
@@ -244,14 +228,44 @@ def _pointwise(g: Generator, grid: Grid, env: Mapping[Symbol, int]) -> Array:
         for place, k in zip(places, at, strict=True):
             point[grid.axes[place].symbol] = grid.axes[place].lo + k
         try:
-            result[at] = evaluate(Poly({(g,): 1}), point)
-        except NotInteger:  # a power at a point that does not exist, as in `_quotient`
+            result[at] = evaluate(atom(g), point)
+        except NotInteger:  # a power at a point that does not exist, as in `_floor_on_grid`
             result[at] = 0
     shape = [1] * grid.depth
     for place, size in zip(places, sizes, strict=True):
         shape[place] = size
     laid = np.transpose(result, np.argsort(places)).reshape(shape)
     return laid.astype(np.int64) if _magnitude(laid) < _SAFE else laid
+
+
+ON_GRID: RuleTable[Rule[int | Array]] = RuleTable(
+    "values on a grid",
+    {Symbol: _symbol_on_grid, Floor: _floor_on_grid, Relu: _clip_on_grid},
+    otherwise=_point_by_point,
+)
+
+
+class _OnGrid(Walk[int | Array]):
+    """The values of static integers at every point of a grid."""
+
+    rules = ON_GRID
+    grid: Grid
+    env: Mapping[Symbol, int]
+
+    def form(self, p: Poly) -> int | Array:
+        """Return the values of a form."""
+        if p.free.isdisjoint(self.grid.places):
+            return value_of(p, self.env)
+        terms = [(coef, list(map(self.generator, mono))) for mono, coef in p.terms.items()]
+        bound = sum(abs(coef) * prod(map(_magnitude, factors)) for coef, factors in terms)
+        exact = bound < _SAFE
+        total: int | Array = 0
+        for coef, factors in terms:
+            term: int | Array = coef
+            for factor in factors:
+                term = term * (factor if exact or isinstance(factor, int) else factor.astype(np.object_))
+            total = total + term
+        return total if p.den == 1 else _unbounded_beside(total, p.den) // p.den
 
 
 def cond_on_grid(cond: Cond, grid: Grid, env: Mapping[Symbol, int]) -> bool | Array:

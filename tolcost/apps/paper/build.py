@@ -297,12 +297,15 @@ def models_tables() -> tuple[ReportTable, ReportTable]:
 def _models(libraries: Sequence[ProgramLibrary]) -> ReportTable:
     text = specs_root().joinpath("paper", "models.toml").read_text(encoding="utf-8")
     stated: list[dict[str, Any]] = tomllib.loads(text)["models"]
-    rows = [_model(row, [one for one in libraries if one.model == row["model"]]) for row in stated]
-    known = {row["model"] for row in stated}
+    names = [row["language"] if row["model"] == "-" else row["model"] for row in stated]
+    rows = [
+        _model(row, [one for one in libraries if one.model == name])
+        for row, name in zip(stated, names, strict=True)
+    ]
     rows += [
         _model({"model": "-", "domain": one.title}, [one])
         for one in libraries
-        if one.agreed and one.model not in known
+        if one.agreed and one.model not in names
     ]
     about = (
         "The models of the paper's Table 1, and the programs in ToLang that show them: how many there are, "

@@ -181,6 +181,7 @@ _OTHERS = (
     ("sympy", "Closed forms derived again by sympy", "make sympy"),
     ("theorem_one", "Theorem One, searched", "make theorem"),
     ("tpch", "TPC-H beside DuckDB", "make tpch"),
+    ("haskell", "Operators of Haskell beside GHC", "make haskell"),
     ("mutants", "Definitions and code broken on purpose", "make mutants"),
     ("soak", "Random programs and other campaigns", "make soak"),
     ("fresh", "Installation in empty environments", "make fresh"),

@@ -56,14 +56,17 @@ def language(kind: str, **config: Any) -> Callable[[str], Built]:
     return build
 
 
-def vision(name: str) -> Callable[[str], Built]:
-    def build(attention: str) -> Built:
-        import torchvision
+def vision(kind: str, family: str, **config: Any) -> Callable[[str], Built]:
+    """A classifier of images of transformers, for a thousand classes."""
 
-        module = getattr(torchvision.models, name)(weights=None)
+    def build(attention: str) -> Built:
+        made = transformers.AutoConfig.for_model(kind, num_labels=1000, **config)
+        if attention != "none":
+            made._attn_implementation = attention
+        module = getattr(transformers, f"{family}ForImageClassification")(made)
 
         def inputs(batch: int, pixels: int) -> dict[str, torch.Tensor]:
-            return {"x": torch.randn(batch, 3, pixels, pixels, device="cuda")}
+            return {"pixel_values": torch.randn(batch, 3, pixels, pixels, device="cuda")}
 
         return module, inputs
 
@@ -118,11 +121,12 @@ MODELS = (
     Model("qwen2-300m", language("qwen2", **SMALL, num_key_value_heads=2), LM, BOTH, True),
     Model("qwen3-300m", language("qwen3", **SMALL, num_key_value_heads=4, head_dim=64), LM, BOTH, True),
     Model("phi3-300m", language("phi3", **SMALL, num_key_value_heads=16, pad_token_id=0), LM, BOTH, True),
-    Model("resnet50", vision("resnet50"), ((8, 224), (32, 224))),
-    Model("vgg16", vision("vgg16"), ((4, 224), (16, 224))),
-    Model("convnext-tiny", vision("convnext_tiny"), ((8, 224), (16, 224))),
-    Model("mobilenet-v3-large", vision("mobilenet_v3_large"), ((8, 224), (32, 224))),
-    Model("vit-b-16", vision("vit_b_16"), ((4, 224), (16, 224))),
+    Model("resnet50", vision("resnet", "ResNet"), ((8, 224), (32, 224))),
+    Model("convnext-tiny", vision("convnext", "ConvNext"), ((8, 224), (16, 224))),
+    Model("mobilenet-v2", vision("mobilenet_v2", "MobileNetV2"), ((8, 224), (32, 224))),
+    Model("vit-base", vision("vit", "ViT", **HIDDEN), ((4, 224), (16, 224)), BOTH, True),
+    Model("deit-base", vision("deit", "DeiT", **HIDDEN), ((4, 224), (16, 224)), BOTH, True),
+    Model("swin-tiny", vision("swin", "Swin", drop_path_rate=0.0), ((4, 224), (16, 224))),
     Model("perceptron", perceptron, ((64, 4096), (1024, 4096))),
 )
 
