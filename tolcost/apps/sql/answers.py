@@ -6,8 +6,6 @@ from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from typing import TypeAlias
 
-import numpy as np
-
 from tolcost.apps.sql.program import SqlOutput, Translated
 from tolcost.apps.sql.values import SqlType
 from tolcost.elaborate import Elaborated
@@ -42,7 +40,9 @@ def _column(output: SqlOutput, execution: Execution) -> list[SqlCell]:
 
 
 def _entries(execution: Execution, name: str) -> list[bool | int | float]:
-    found: list[bool | int | float] = np.atleast_1d(np.asarray(execution.outputs[name])).tolist()
+    value = execution.outputs[name]
+    assert not isinstance(value, tuple)  # a column has one component
+    found: list[bool | int | float] = value.reshape(-1).tolist()
     return found
 
 

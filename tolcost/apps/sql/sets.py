@@ -10,7 +10,7 @@ from tolcost.apps.sql.frames import Frame, FrameColumn, ProgramWriter, ValueRead
 from tolcost.apps.sql.query import refused
 from tolcost.apps.sql.results import common_columns, firsts, same_at
 from tolcost.apps.sql.scopes import SqlContext
-from tolcost.apps.sql.values import every, same
+from tolcost.apps.sql.values import SqlValue, every, same
 
 
 def combined(node: exp.SetOperation, left: Frame, right: Frame, context: SqlContext) -> Frame:
@@ -48,7 +48,7 @@ def _one_after_another(
 ) -> ValueReader:
     made: list[ValueReader] = []
 
-    def read(at: str) -> object:
+    def read(at: str) -> SqlValue:
         if not made:
             first, second = one("q"), other("q")
             name = writer.fresh("value")
@@ -63,7 +63,7 @@ def _one_after_another(
             )
         return made[0](at)
 
-    return read  # type: ignore[return-value]
+    return read
 
 
 def _rows(count: str, text: str) -> str:
