@@ -9,6 +9,7 @@ the error measured on operators and models that were not used for the fit.  All 
     [peak]
     bytes = 900_000                    # of memory
     cache = 6_000_000                  # bytes written that may not have left the cache at the end
+    memory = 24_000_000_000            # bytes that it holds; may be missing
     [peak.macs]                        # multiply-accumulates, by the space they are in
     float32 = 7_000_000
     float16 = 56_000_000
@@ -121,6 +122,8 @@ class Device(Struct, frozen=True, eq=False):
     cache: int
     macs: Mapping[str, Fraction]
     fitted: Fitted | None = None
+    memory: int | None = None
+    """The bytes that it holds, if the file says so."""
 
 
 class CallWork(Struct, frozen=True, eq=False):
@@ -319,9 +322,9 @@ class _Reader(Struct):
         self.mistakes.append(Diagnostic("T0617", f"{self.file}: {message}"))
 
     def device(self, raw: Mapping[str, Any]) -> Device:
-        self.known(raw, ("name", "description", "recorded", "peak", "fitted"), "")
+        self.known(raw, ("name", "description", "recorded", "source", "peak", "fitted"), "")
         peak = self.table(raw, "peak")
-        self.known(peak, ("bytes", "cache", "macs"), "peak.")
+        self.known(peak, ("bytes", "cache", "memory", "macs"), "peak.")
         macs = self.table(peak, "macs") if "macs" in peak else {}
         for space in macs:
             if space not in SPACES:
@@ -333,6 +336,7 @@ class _Reader(Struct):
             self.integer(peak, "cache", "peak.", 0),
             {space: self.number(macs, space, "peak.macs.") for space in macs},
             self.fitted(self.table(raw, "fitted")) if "fitted" in raw else None,
+            self.integer(peak, "memory", "peak.", 0) if "memory" in peak else None,
         )
 
     def fitted(self, raw: Mapping[str, Any]) -> Fitted:
