@@ -10,11 +10,14 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import re
 import shutil
 import subprocess
 import sys
 import zipfile
 from collections.abc import Sequence
+from importlib.metadata import metadata
+from importlib.util import find_spec
 from pathlib import Path
 
 from tolcost.apps.editor.features import words
@@ -24,6 +27,8 @@ from tolcost.platform import read_spec, spec_names
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 OUT = ROOT / "build" / "site"
+MODELS = "models.bin.gz"
+"""What a model needs beside programs; it is fetched when the first model is opened."""
 PARTS = ("pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json", "msgspec.whl", "started.bin.gz")
 """What the worker fetches of ``pyodide/``, beside tolcost.bin.gz: it is kept by the browser."""
 PYODIDE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
@@ -40,7 +45,11 @@ SINGLE = (
     "spaces",
 )
 """What the page needs of the package: neither the command line nor what needs NumPy or onnx."""
-NOT_SHIPPED = ("server.py", "lexer.py")
+NOT_SHIPPED = ("apps/editor/server.py", "apps/editor/lexer.py")
+MODEL_SPECS = re.compile(r"\w+(\.\w+)+|types|schemes")
+"""Folders of specs that costing a model reads beside ONNX's own operators."""
+PURE = ("google/protobuf", "jinja2", "markupsafe")
+"""Packages that costing a model needs, of which Python alone is enough."""
 _TESTED = ("axe-core",)
 """Packages that only the tests use."""
 FIRST = ("matmul", "softmax", "attention", "causal_attention")
@@ -61,15 +70,9 @@ def main() -> None:
         shutil.copyfile(HERE / name, OUT / name)
     wheel = wasm_wheel("msgspec", modules)
     shutil.copyfile(wheel, OUT / "pyodide" / "msgspec.whl")
-    package(HERE / "node_modules" / "tolcost.zip")
-    compiled = [
-        "node",
-        "precompile.mjs",
-        str(HERE / "node_modules" / "tolcost.zip"),
-        str(OUT / "tolcost.bin.gz"),
-        str(OUT / "pyodide" / "started.bin.gz"),
-    ]
-    subprocess.run(compiled, cwd=HERE, check=True)
+    memory = OUT / "pyodide" / "started.bin.gz"
+    precompile(package(), OUT / "tolcost.bin.gz", memory)
+    precompile(models_package(), OUT / MODELS)
     bundle(modules)
     (OUT / "examples.json").write_text(json.dumps(examples(), ensure_ascii=False), "utf-8")
     (OUT / "licences.txt").write_text(licences(modules), "utf-8")
@@ -131,7 +134,9 @@ def bundle(modules: Path) -> None:
     esbuild = ["node", str(modules / "esbuild" / "bin" / "esbuild"), *options]
     subprocess.run([*esbuild, "src/main.js", f"--outfile={OUT / 'playground.js'}"], cwd=HERE, check=True)
     parts = json.dumps([_part("tolcost.bin.gz"), *(_part(f"pyodide/{name}") for name in PARTS)])
-    worker = ["--external:./pyodide/*", f"--define:PARTS={parts}", f"--outfile={OUT / 'worker.js'}"]
+    later = json.dumps([_part(MODELS)])
+    defined = [f"--define:PARTS={parts}", f"--define:LATER={later}"]
+    worker = ["--external:./pyodide/*", *defined, f"--outfile={OUT / 'worker.js'}"]
     subprocess.run([*esbuild, "src/worker.js", *worker], cwd=HERE, check=True)
 
 
@@ -141,22 +146,68 @@ def _part(path: str) -> tuple[str, int, str]:
     return path, len(data), hashlib.sha256(data).hexdigest()[:16]
 
 
-def package(target: Path) -> None:
+Files = list[tuple[Path, str]]
+"""Files, and their places in an archive."""
+
+
+def package() -> Files:
     """The part of tolcost that analyses programs, and the programs that come with it."""
     files = [(ROOT / "tolcost" / f"{name}.py", f"tolcost/{name}.py") for name in SINGLE]
     files.append((ROOT / "tolcost" / "codes.md", "tolcost/codes.md"))
     for part in SHIPPED:
-        for path in sorted((ROOT / "tolcost" / part).rglob("*")):
-            if path.is_file() and "__pycache__" not in path.parts and path.name not in NOT_SHIPPED:
-                files.append((path, path.relative_to(ROOT).as_posix()))
+        files += below(ROOT / "tolcost" / part, f"tolcost/{part}")
     for folder in ("lib", "onnx"):
-        for path in sorted((ROOT / "specs" / folder).glob("*.tol")):
-            files.append((path, f"tolcost/_specs/{folder}/{path.name}"))
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        files += below(ROOT / "specs" / folder, f"tolcost/_specs/{folder}")
+    return files
+
+
+def models_package() -> Files:
+    """The part that costs models: the walk over a graph, all definitions, and ONNX's messages."""
+    files = below(ROOT / "tolcost" / "models", "tolcost/models")
+    for path in sorted((ROOT / "specs").iterdir()):
+        if path.is_dir() and MODEL_SPECS.fullmatch(path.name):
+            files += below(path, f"tolcost/_specs/{path.name}")
+    for name in PURE:
+        found = below(folder_of(name), name)
+        files += [
+            (path, place) for path, place in found if path.suffix == ".py" and "/testdata/" not in place
+        ]
+    messages = folder_of("onnx") / "onnx_ml_pb2.py"
+    return [
+        *files,
+        (messages, "onnx/onnx_ml_pb2.py"),
+        (HERE / "src" / "only_messages.py", "onnx/__init__.py"),
+    ]
+
+
+def folder_of(package: str) -> Path:
+    """The folder of an installed package."""
+    found = find_spec(package.replace("/", "."))
+    assert found is not None
+    assert found.origin is not None
+    return Path(found.origin).parent
+
+
+def below(folder: Path, place: str) -> Files:
+    """All files below a folder that are shipped."""
+    found = [(path, f"{place}/{path.relative_to(folder).as_posix()}") for path in sorted(folder.rglob("*"))]
+    return [
+        (path, name)
+        for path, name in found
+        if path.is_file() and "__pycache__" not in path.parts and not name.endswith(NOT_SHIPPED)
+    ]
+
+
+def precompile(files: Files, target: Path, memory: Path | None = None) -> None:
+    """Pack files for a page, Python as compiled by the Python in it; and the memory of that, started."""
+    packed = HERE / "node_modules" / f"{target.name}.zip"
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for path, name in files:
             archive.writestr(
                 zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), path.read_bytes(), zipfile.ZIP_DEFLATED
             )
+    command = ["node", "precompile.mjs", str(packed), str(target)]
+    subprocess.run([*command, *([] if memory is None else [str(memory)])], cwd=HERE, check=True)
 
 
 def examples() -> list[dict[str, object]]:
@@ -197,6 +248,9 @@ def licences(modules: Path) -> str:
         data = json.loads(manifest.read_text("utf-8"))
         if "esbuild" not in data["name"] and data["name"] not in _TESTED:
             found.append(f"{data['name']} {data['version']}: {data.get('license', 'see its package')}")
+    for name in ("msgspec", "protobuf", "jinja2", "markupsafe", "onnx"):
+        about = metadata(name)
+        found.append(f"{name} {about['Version']}: {about['License-Expression'] or about['License']}")
     return "\n".join(("This page is made with:", *sorted(found), "CPython, in Pyodide: PSF-2.0")) + "\n"
 
 

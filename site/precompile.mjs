@@ -1,7 +1,7 @@
 // Does before what a page need not do then: compiles the Python of tolcost.zip by the Python that will run it, packs it
 // so that a script unpacks it, and keeps the memory of that Python after its start, with what tolcost imports of the
 // standard library:
-//   node precompile.mjs FROM.zip TO.bin.gz MEMORY.bin.gz
+//   node precompile.mjs FROM.zip TO.bin.gz [MEMORY.bin.gz]
 import { gzipSync } from "node:zlib";
 import { readFileSync, writeFileSync } from "node:fs";
 import { loadPyodide } from "pyodide";
@@ -19,6 +19,7 @@ parts = [len(head).to_bytes(4, "little"), head, *(path.read_bytes() for path in 
 pathlib.Path("/compiled.bin").write_bytes(b"".join(parts))
 `);
 writeFileSync(target, gzipSync(python.FS.readFile("/compiled.bin"), { level: 9 }));
+if (!memory) process.exit();
 
 const used = python.runPython(`
 import ast, sys

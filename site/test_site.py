@@ -4,6 +4,7 @@
 ``TOLCOST_RECORD=1`` writes how long it took to reports/site.md.
 """
 
+import base64
 import json
 import os
 import re
@@ -123,6 +124,51 @@ def choose(page: Browser, name: str) -> None:
         s.value = arguments[0]; s.dispatchEvent(new Event('change'))""",
         name,
     )
+
+
+@pytest.fixture
+def opened(page: Browser) -> Iterator[Browser]:
+    """The page, without an open model afterwards."""
+    yield page
+    page.run("document.getElementById('model').close()")
+
+
+IN_MODEL = """const page = document.getElementById('model-page').contentDocument;
+  return page?.querySelector(arguments[0])?.textContent ?? ''"""
+SHOWN = "return !document.getElementById('model-page').hidden"
+PROBLEM = "const p = document.getElementById('model-problem'); return p.hidden ? null : p.innerText"
+DROP = """const bytes = Uint8Array.from(atob(arguments[1]), (c) => c.charCodeAt(0));
+  const data = new DataTransfer();
+  data.items.add(new File([bytes], arguments[0]));
+  document.getElementById('editor-a').dispatchEvent(
+    new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true }))"""
+
+
+def test_a_model_is_opened_and_stays_on_this_machine(opened: Browser) -> None:
+    opened.keys("#model-file", str(ROOT / "examples" / "bert.onnx"))
+    until(opened, SHOWN)
+    picture(opened, "opened-model")
+    figures = opened.run(IN_MODEL, "body")
+    assert "48,318,382,080" in figures, "its MACs"
+    assert "347 of 347 nodes costed" in figures
+    assert opened.run("return document.getElementById('model-keep').download") == "bert.html"
+
+
+def test_a_model_is_dropped_on_the_page(opened: Browser) -> None:
+    dropped = (ROOT / "tests" / "models" / "exported" / "convolutional.onnx").read_bytes()
+    before = opened.run("return playground.state.views.a.state.doc.toString()")
+    opened.run(DROP, "convolutional.onnx", base64.b64encode(dropped).decode())
+    until(opened, SHOWN)
+    assert "exact" in opened.run(IN_MODEL, "body")
+    assert opened.run("return playground.state.views.a.state.doc.toString()") == before
+
+
+def test_what_is_no_model_is_told(opened: Browser) -> None:
+    opened.run(DROP, "notes.txt", base64.b64encode(b"these are notes, and no model" * 9).decode())
+    assert "not" in str(until(opened, PROBLEM))
+    opened.run("document.getElementById('model-close').click()")
+    opened.run(DROP, "empty.onnx", "")
+    until(opened, PROBLEM)
 
 
 def test_a_mistake_is_typed_and_its_fix_taken(page: Browser) -> None:

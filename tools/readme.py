@@ -11,7 +11,7 @@ from pathlib import Path
 from tolcost.show.shorten import si
 
 ROOT = Path(__file__).parents[1]
-_PROGRAMS = r"(?:tolcost|make|pip|uvx|python|code|cp|cat|mkdir)"
+_PROGRAMS = r"(?:tolcost|make|pip|uvx|python|code|cp|cat|mkdir|docker)"
 _FENCED = re.compile(rf"^(?:\$ )?({_PROGRAMS} .*?)(?:\s{{2,}}#.*)?$", re.MULTILINE)
 _INLINE = re.compile(rf"`({_PROGRAMS} [^`\n]+)`")
 _BLOCK = re.compile(r"^```(?:console)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -24,6 +24,7 @@ _RUN_BY = (
     ("make other-tools", BY_HAND),
     ("pip install", FRESH),
     ("uvx ", FRESH),
+    ("docker build", BY_HAND),
     ("make site", SITE),
     ("make vsix", SITE),
     ("python -m http.server", SITE),

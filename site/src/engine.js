@@ -4,8 +4,9 @@
 const PATIENCE = 15_000;
 
 export class Engine {
-  constructor(onState) {
+  constructor(onState, patience = PATIENCE) {
     this.onState = onState;
+    this.patience = patience;
     this.number = 0;
     this.waiting = new Map();
     this.ready = false;
@@ -52,7 +53,7 @@ export class Engine {
   next() {
     if (!this.ready || this.busy || !this.queue.length) return;
     const job = (this.busy = this.queue.shift());
-    job.timer = setTimeout(() => this.stop(job), this.patience ?? PATIENCE);
+    job.timer = setTimeout(() => this.stop(job), this.patience);
     this.worker.postMessage({ id: job.id, request: job.request });
   }
 
@@ -61,7 +62,7 @@ export class Engine {
     const rest = this.queue;
     this.start();
     this.queue = rest;
-    this.onState("stopped", (this.patience ?? PATIENCE) / 1000);
+    this.onState("stopped", (this.patience) / 1000);
     job.resolve(null);
   }
 }

@@ -2,6 +2,7 @@
 import { Engine } from "./engine.js";
 import { chart, short } from "./chart.js";
 import { applyFix, makeEditor, showCosts, showDiagnostics } from "./language.js";
+import { acceptModels } from "./models.js";
 
 const $ = (id) => document.getElementById(id);
 const NAMES = { eops: "EOPs", flops: "FLOPs", macs: "MACs" };
@@ -577,6 +578,7 @@ async function start() {
     state.views.a.focus();
   });
   addEventListener("popstate", () => open(wanted()));
+  acceptModels();
   $("compare").addEventListener("click", () => setCompare(!state.compare));
   $("share").addEventListener("click", share);
   $("format").addEventListener("click", async () => {

@@ -1,11 +1,12 @@
 // The large parts of the page: fetched once, and then read from the browser's cache for as long as they are the same.
-/* global PARTS */
+/* global PARTS, LATER */
 
 const STORE = "tolcost-parts";
-const parts = new Map(PARTS.map(([path, size, sum]) => [new URL(path, self.location.href).href, { size, sum }]));
+const parts = new Map([...PARTS, ...LATER].map(([path, size, sum]) => [new URL(path, self.location.href).href, { size, sum }]));
 
-export const total = [...parts.values()].reduce((sum, { size }) => sum + size, 0);
-export const counted = { here: 0, fetched: 0 };
+const sizes = (list) => list.reduce((sum, [, size]) => sum + size, 0);
+export const counted = { here: 0, fetched: 0, total: sizes(PARTS) };
+export const expectLater = () => { counted.total += sizes(LATER); };
 
 // The address of a part says what is in it, so neither this cache nor the browser's own gives an old one.
 const named = (url) => `${url}?${parts.get(url).sum}`;

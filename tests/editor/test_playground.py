@@ -2,9 +2,9 @@
 
 import json
 import runpy
+import shutil
 import subprocess
 import sys
-import zipfile
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ def ask(**request: Any) -> Any:
     return json.loads(answer(json.dumps(request)))
 
 
+BUILD = runpy.run_path(str(Path(__file__).parents[2] / "site" / "build.py"))
 OUTSIDE = """
 import json, sys
 sys.path.insert(0, {package!r})
@@ -40,15 +41,37 @@ asked = {asked!r}
 for do in ("analyse", "numbers", "compare", "run", "unroll", "format", "complete", "hover"):
     answer(json.dumps({{**asked, "do": do}}))
 """
+MODEL_OUTSIDE = """
+import json, sys
+sys.path.insert(0, {package!r})
+from tolcost.apps.editor.opened_model import answer
+told = []
+found = json.loads(answer({model!r}, lambda done, of: told.append((done, of))))
+assert "exact" in found["page"], found
+assert told[0][0] < told[-1][0] <= told[-1][1]
+"""
+
+
+def packed(folder: Path, *parts: str) -> str:
+    """What a page has of parts of the site, in a folder; the page brings its own build of msgspec."""
+    for part in parts:
+        for path, name in BUILD[part]():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, folder / name)
+    (folder / "msgspec").symlink_to(Path(msgspec.__file__).parent)
+    return str(folder)
 
 
 def test_the_page_s_package_has_all_that_answers_need(tmp_path: Path) -> None:
-    package = tmp_path / "tolcost.zip"
-    runpy.run_path(str(Path(__file__).parents[2] / "site" / "build.py"))["package"](package)
-    zipfile.ZipFile(package).extractall(tmp_path)
-    (tmp_path / "msgspec").symlink_to(Path(msgspec.__file__).parent)  # the page brings its own build of it
     asked = {"text": MATMUL, "old": MATMUL, "new": MATMUL, "at": 20, "sweep": "n", "inputs": {}}
-    script = OUTSIDE.format(package=str(tmp_path), asked={**asked, "dims": dict.fromkeys("nkm", 2)})
+    given = {**asked, "dims": dict.fromkeys("nkm", 2)}
+    script = OUTSIDE.format(package=packed(tmp_path, "package"), asked=given)
+    subprocess.run([sys.executable, "-I", "-S", "-c", script], check=True)
+
+
+def test_the_page_s_package_of_models_costs_one_without_numpy(tmp_path: Path) -> None:
+    model = Path(__file__).parents[1] / "models" / "exported" / "decoder.onnx"
+    script = MODEL_OUTSIDE.format(package=packed(tmp_path, "package", "models_package"), model=str(model))
     subprocess.run([sys.executable, "-I", "-S", "-c", script], check=True)
 
 

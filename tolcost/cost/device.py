@@ -9,6 +9,7 @@ the error measured on operators and models that were not used for the fit.  All 
     [peak]
     bytes = 900_000                    # of memory
     cache = 6_000_000                  # bytes written that may not have left the cache at the end
+    memory = 24_000_000_000            # bytes that it holds; may be missing
     [peak.macs]                        # multiply-accumulates, by the space they are in
     float32 = 7_000_000
     float16 = 56_000_000
@@ -129,6 +130,8 @@ class Device(Struct, frozen=True, eq=False):
     cache: int
     macs: Mapping[str, Fraction]
     fitted: Fitted | None = None
+    memory: int | None = None
+    """The bytes that it holds, if the file says so."""
     operations: Mapping[str, Fraction] = field(default_factory=dict)
     """Peaks of elementary functions, by space; functions in other spaces bound nothing."""
 
@@ -209,16 +212,6 @@ def is_time(metric: str) -> bool:
     (True, False)
     """
     return metric.startswith(("time_", "arithmetic_bound_"))
-
-
-def time_text(attoseconds: int) -> str:
-    """Write a time for people, rounded down to a picosecond.
-
-    >>> time_text(11_328_957_926_400), time_text(5 * 10**15)
-    ('11.328957 µs', '5,000 µs')
-    """
-    whole, rest = divmod(attoseconds // _PICOSECOND, _PICOSECOND)
-    return f"{whole:,}.{rest:06}".rstrip("0").rstrip(".") + f" {UNIT}"
 
 
 # ---- how long work takes ------------------------------------------------------------------------
@@ -379,9 +372,9 @@ class _Reader(Struct):
         self.mistakes.append(Diagnostic("T0617", f"{self.file}: {message}"))
 
     def device(self, raw: Mapping[str, Any]) -> Device:
-        self.known(raw, ("name", "description", "recorded", "peak", "fitted"), "")
+        self.known(raw, ("name", "description", "recorded", "source", "peak", "fitted"), "")
         peak = self.table(raw, "peak")
-        self.known(peak, ("bytes", "cache", "macs", "operations"), "peak.")
+        self.known(peak, ("bytes", "cache", "memory", "macs", "operations"), "peak.")
         macs, operations = (self.rates(peak, key) for key in ("macs", "operations"))
         return Device(
             self.line(raw, "name", self.file),
@@ -390,6 +383,7 @@ class _Reader(Struct):
             self.integer(peak, "cache", "peak.", 0),
             macs,
             self.fitted(self.table(raw, "fitted")) if "fitted" in raw else None,
+            self.integer(peak, "memory", "peak.", 0) if "memory" in peak else None,
             operations,
         )
 

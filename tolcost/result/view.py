@@ -141,6 +141,7 @@ def _document(cost: Located, view: CostView, form: str) -> Iterator[Section]:
         hints = PYTHON_HINTS if form == "fragment" else COMMAND_HINTS
         yield Facts((*study.head(), *known, *status, point_fact(cost, at, hints)))
         yield from _model_blocks(cost, at, view, hints)
+        yield from study.extra(at, view.table.exact)
     else:
         yield Facts((*study.head(), *known, *status))
         yield _figures(cost, view)

@@ -40,8 +40,13 @@ PageRequest = Mapping[str, Any]
 def answer(request: str) -> str:
     """Answer a request; a mistake in the program is part of the answer."""
     asked: PageRequest = json.loads(request)
+    return answered(lambda: _ANSWERS[asked["do"]](asked))
+
+
+def answered(find: Callable[[], dict[str, Json]]) -> str:
+    """Return an answer as JSON, or the diagnostics of why there is none."""
     try:
-        found = _ANSWERS[asked["do"]](asked)
+        found = find()
     except Exception as error:
         failure = as_rejected(error)
         if not isinstance(failure, Rejected):

@@ -66,6 +66,7 @@ def device_file(study: Study, facts: Mapping[str, Any]) -> str:
         "[peak]  # per microsecond; by the data sheet, or lanes times the highest clock",
         f"bytes = {predict.PEAK_BANDWIDTH:.0f}",
         f"cache = {predict.L2}",
+        f"memory = {predict.MEMORY}",
         "",
         "[peak.macs]",
         *(f"{space} = {predict.peak(type_):.0f}" for type_, spaces in SPACES.items() for space in spaces),
