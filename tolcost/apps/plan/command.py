@@ -14,7 +14,7 @@ from tolcost.apps.plan.precision import cache_names, precision_names, precision_
 from tolcost.apps.plan.questions import fit, rate_in, reach, size_of, used
 from tolcost.apps.plan.record import record
 from tolcost.apps.plan.time import engine_names, engine_of
-from tolcost.apps.plan.view import Asked, view
+from tolcost.apps.plan.view import PlanAnswers, view
 from tolcost.cli import options
 from tolcost.cli.output import deliver, screen
 from tolcost.cost.device import load_device
@@ -85,7 +85,7 @@ def command(
     where = None if device is None else load_device(device)
     plan = Plan(served(model), question, precision, engine_of(engine), where)
     check(plan)
-    asked = Asked(
+    asked = PlanAnswers(
         None if memory is None else fit(plan, Fraction(size_of(memory))),
         None if target is None else reach(plan, rate_in(target)),
         None if measured is None else used(plan, measured),

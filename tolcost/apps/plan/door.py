@@ -213,9 +213,11 @@ def _attribute(key: str, value: Any, raw: Mapping[str, Any], family: Family) -> 
     except WrongValue as wrong:
         refuse("T0923", f"`{wrong.key}` of the configuration: {wrong}")
     own = isinstance(value, str) and isinstance(found, str) and f"'{found}'" in value
-    if not isinstance(found, bool) and not own:
+    if isinstance(found, bool):
+        return found
+    if not own:
         refuse("T0923", f"`{value}` is {_short(found)} in the configuration, and decides `{key}`")
-    return found
+    return str(found)
 
 
 def _check_lengths(lengths: Mapping[str, int], kind: str) -> None:

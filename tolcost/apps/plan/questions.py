@@ -118,7 +118,7 @@ def _time(plan: Plan) -> Fraction:
     return found.bound if found.graph is None else found.graph
 
 
-class Use(Struct, frozen=True):
+class DeviceUse(Struct, frozen=True):
     """How much of a device some time uses: products and bytes of the model, over its peaks."""
 
     what: str
@@ -129,7 +129,7 @@ class Use(Struct, frozen=True):
     of_memory: Fraction
 
 
-def used(plan: Plan, text: str) -> Use:
+def used(plan: Plan, text: str) -> DeviceUse:
     """Return how much of the device a measured time uses."""
     match = _TIME.fullmatch(text.strip())
     if match is None or not Fraction(match[1]):
@@ -147,4 +147,4 @@ def used(plan: Plan, text: str) -> Use:
     time = Fraction(match[1]) * _UNITS[match[2]]
     peak = device.macs.get(SPACE)
     share = None if peak is None else macs / (time * peak)
-    return Use(match[3], time, macs, moved, share, moved / (time * device.bytes))
+    return DeviceUse(match[3], time, macs, moved, share, moved / (time * device.bytes))

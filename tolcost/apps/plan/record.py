@@ -9,7 +9,7 @@ from tolcost.apps.plan.figures import ModelRun
 from tolcost.apps.plan.plan import Plan, notes
 from tolcost.apps.plan.questions import fit
 from tolcost.apps.plan.time import RunTime
-from tolcost.apps.plan.view import Asked
+from tolcost.apps.plan.view import PlanAnswers
 from tolcost.diagnostics import place
 from tolcost.show.document import Json, number
 
@@ -17,7 +17,7 @@ _PARTS = 1000
 """Times are rounded down to a nanosecond."""
 
 
-def record(plan: Plan, asked: Asked) -> dict[str, Json]:
+def record(plan: Plan, asked: PlanAnswers) -> dict[str, Json]:
     """Return the content of the document of a plan."""
     model, question, served = plan.served.model, plan.question, plan.served
     read, made = ModelRun(question.batch, question.prompt), ModelRun(question.batch, 1, question.prompt)
@@ -89,7 +89,7 @@ def _run(plan: Plan, run: RunTime) -> dict[str, Json]:
     }
 
 
-def _answers(asked: Asked) -> dict[str, Json]:
+def _answers(asked: PlanAnswers) -> dict[str, Json]:
     found: dict[str, Json] = {}
     if asked.fit is not None:
         one = asked.fit

@@ -10,7 +10,7 @@ from msgspec import Struct
 from tolcost.algebra import to_text
 from tolcost.apps.plan.figures import SPACE, ModelRun
 from tolcost.apps.plan.plan import Plan, notes
-from tolcost.apps.plan.questions import Fit, Reached, Use, fit
+from tolcost.apps.plan.questions import DeviceUse, Fit, Reached, fit
 from tolcost.apps.plan.time import RunTime
 from tolcost.diagnostics import place
 from tolcost.show.document import Column, Document, Fact, Facts, Heading, Lines, ReportTable, Section
@@ -68,17 +68,17 @@ def duration(microseconds: Fraction | None) -> str:
     return f"{digits(microseconds)} µs"
 
 
-class Asked(Struct, frozen=True, eq=False):
+class PlanAnswers(Struct, frozen=True, eq=False):
     """Answers to what was asked besides."""
 
     fit: Fit | None = None
     reached: Reached | None = None
-    used: Use | None = None
+    used: DeviceUse | None = None
     others: tuple[Plan, ...] = ()
     """The same plan on several devices."""
 
 
-def view(plan: Plan, asked: Asked = Asked()) -> Document:  # noqa: B008 - it is frozen
+def view(plan: Plan, asked: PlanAnswers = PlanAnswers()) -> Document:  # noqa: B008 - it is frozen
     """Return the document of a plan."""
     model = plan.served.model
     sections: list[Section] = [Heading(model.name, f"{model.family.name}, {model.family.program}.tol")]
@@ -126,7 +126,7 @@ def _memory(plan: Plan) -> Iterator[Fact]:
         yield Fact("fits", "yes" if plan.fits else "no", level=1)
 
 
-def _answers(plan: Plan, asked: Asked) -> Iterator[Fact]:
+def _answers(plan: Plan, asked: PlanAnswers) -> Iterator[Fact]:
     question = plan.question
     if asked.fit is not None:
         fit, how = asked.fit, "more needs no less, by proof" if asked.fit.proved else "as far as was looked"
