@@ -139,7 +139,7 @@ def analyze_program(program: Program, file: str = "", depth: bool = True, moved:
     found = schedules(program)
     counts = count(program, found)
     carried = traffic(program) if moved else Traffic({}, {})
-    deep = _depths(program, found) if depth else None
+    deep = _depths(program, found, counts.eops) if depth else None
     symbols = _symbols(program, counts, carried, deep)
     return Analysis(
         name=program.name,
@@ -187,9 +187,9 @@ def shipped(name: str) -> Weights:
     return load_weights(name)
 
 
-def _depths(program: Program, found: Schedules) -> Depths | None:
+def _depths(program: Program, found: Schedules, eops: Poly) -> Depths | None:
     """Compute depths; None if they are too large, so that the counts can still be reported."""
     try:
-        return depths(program, found)
+        return depths(program, found, eops)
     except Rejected:
         return None
