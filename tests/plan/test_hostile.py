@@ -95,4 +95,4 @@ def test_places_end(capsys: pytest.CaptureFixture[str]) -> None:
 def test_what_ships() -> None:
     assert all(shipped_model(name).lengths["l"] > 1 for name in shipped_models())
     assert all(family_of(name).keys for name in type_names())
-    assert len(type_names()) >= 23
+    assert len(type_names()) >= 28

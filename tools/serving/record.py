@@ -17,10 +17,23 @@ import transformers
 from torch.utils.flop_counter import FlopCounterMode
 from transformers import AutoConfig, AutoModelForCausalLM
 
-SMALL = {"hidden_size": 48, "intermediate_size": 80, "num_hidden_layers": 3, "num_attention_heads": 4,
-         "num_key_value_heads": 2, "vocab_size": 101, "max_position_embeddings": 64}  # fmt: skip
-OTHER = SMALL | {"hidden_size": 96, "intermediate_size": 112, "num_hidden_layers": 5,
-                 "num_attention_heads": 6, "num_key_value_heads": 3, "vocab_size": 150}  # fmt: skip
+SMALL = {
+    "hidden_size": 48,
+    "intermediate_size": 80,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "vocab_size": 101,
+    "max_position_embeddings": 64,
+}
+OTHER = SMALL | {
+    "hidden_size": 96,
+    "intermediate_size": 112,
+    "num_hidden_layers": 5,
+    "num_attention_heads": 6,
+    "num_key_value_heads": 3,
+    "vocab_size": 150,
+}
 GPT2 = {"n_embd": 48, "n_layer": 3, "n_head": 4, "vocab_size": 101, "n_positions": 64}
 GPT2_OTHER = {"n_embd": 96, "n_layer": 5, "n_head": 6, "n_inner": 130, "vocab_size": 150, "n_positions": 70}
 EXPERTS = {"num_experts_per_tok": 2, "num_local_experts": 5}
@@ -67,16 +80,85 @@ CASES = [
     ("mpt", {"d_model": 48, "n_layers": 3, "n_heads": 4, "vocab_size": 101, "max_seq_len": 64}),
     ("mpt", {"d_model": 96, "n_layers": 5, "n_heads": 6, "vocab_size": 150, "max_seq_len": 64}),
     *without(OWN_NETWORK, both("falcon")),
-    *without(OWN_NETWORK,
-             both("falcon", {"new_decoder_architecture": True, "num_kv_heads": 2})),
-    *without(OWN_NETWORK,
-             both("falcon", {"parallel_attn": False, "bias": True, "alibi": True, "multi_query": False})),
+    *without(OWN_NETWORK, both("falcon", {"new_decoder_architecture": True, "num_kv_heads": 2})),
+    *without(
+        OWN_NETWORK,
+        both("falcon", {"parallel_attn": False, "bias": True, "alibi": True, "multi_query": False}),
+    ),
     *both("mixtral", EXPERTS),
     *both("qwen2_moe", QWEN_EXPERTS, {"shared_expert_intermediate_size": 40}),
     *both("qwen3_moe", QWEN_EXPERTS, {"head_dim": 16}),
     *both("qwen3_moe", QWEN_EXPERTS, {"head_dim": 16, "decoder_sparse_step": 2}),
     *both("gpt_oss", EXPERTS, WINDOW, {"head_dim": 16}),
-]  # fmt: skip
+]
+LATENT = {
+    "hidden_size": 48,
+    "intermediate_size": 80,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 4,
+    "vocab_size": 101,
+    "max_position_embeddings": 64,
+    "q_lora_rank": 20,
+    "kv_lora_rank": 24,
+    "qk_nope_head_dim": 12,
+    "qk_rope_head_dim": 8,
+    "v_head_dim": 10,
+    "n_routed_experts": 6,
+    "num_experts_per_tok": 2,
+    "moe_intermediate_size": 28,
+    "n_shared_experts": 2,
+    "first_k_dense_replace": 1,
+    "n_group": 2,
+    "topk_group": 1,
+}
+WIDER = LATENT | {
+    "hidden_size": 96,
+    "num_hidden_layers": 5,
+    "num_attention_heads": 6,
+    "kv_lora_rank": 40,
+    "num_key_value_heads": 6,
+    "vocab_size": 150,
+    "first_k_dense_replace": 2,
+}
+CASES += [(kind, size) for kind in ("deepseek_v2", "deepseek_v3") for size in (LATENT, WIDER)]
+CASES += [("deepseek_v2", LATENT | {"q_lora_rank": None})]
+CASES += both(
+    "llama4_text",
+    {
+        "num_local_experts": 4,
+        "intermediate_size_mlp": 64,
+        "interleave_moe_layer_step": 2,
+        "attention_chunk_size": 32,
+        "num_experts_per_tok": 1,
+        "head_dim": 16,
+    },
+)
+MAMBA = {"hidden_size": 48, "state_size": 7, "num_hidden_layers": 3, "vocab_size": 101, "time_step_rank": 5}
+MAMBA2 = {
+    "hidden_size": 48,
+    "state_size": 10,
+    "num_hidden_layers": 3,
+    "vocab_size": 101,
+    "num_heads": 8,
+    "head_dim": 12,
+    "n_groups": 2,
+}
+H1 = SMALL | {
+    "mamba_d_ssm": 72,
+    "mamba_n_heads": 6,
+    "mamba_d_head": 12,
+    "mamba_n_groups": 2,
+    "mamba_d_state": 10,
+}
+CASES += [
+    ("mamba", MAMBA),
+    ("mamba", MAMBA | {"hidden_size": 64, "conv_kernel": 3, "use_bias": True}),
+    ("mamba2", MAMBA2),
+    ("mamba2", MAMBA2 | {"num_hidden_layers": 5, "conv_kernel": 3, "state_size": 6}),
+    ("falcon_h1", H1),
+    ("falcon_h1", OTHER | {**H1, "num_hidden_layers": 5, "hidden_size": 96}),
+]
 BATCH, PROMPTS = 2, (5, 11)
 
 
@@ -104,20 +186,33 @@ def recorded(kind: str, said: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
+def _tensors(values: Any) -> list[torch.Tensor]:
+    found: list[torch.Tensor] = []
+    for value in values:
+        if isinstance(value, torch.Tensor) and value.dim() > 2:
+            found.append(value)
+        elif isinstance(value, dict):
+            found += _tensors(value.values())
+    return found
+
+
 def run(model: Any, config: Any, prompt: int) -> dict[str, Any]:
     """Read a prompt, then count one more token: its products, and what is kept after it."""
     ids = torch.randint(0, config.vocab_size, (BATCH, prompt + 1))
     with torch.no_grad():
         first = model(ids[:, :prompt], use_cache=True)
+        key = next(
+            key for key in ("past_key_values", "cache_params") if getattr(first, key, None) is not None
+        )
+        cache = getattr(first, key)
         counter = FlopCounterMode(display=False)
         with counter:
-            found = model(ids[:, prompt:], past_key_values=first.past_key_values, use_cache=True)
+            found = model(ids[:, prompt:], **{key: cache}, use_cache=True)
     counts = counter.get_flop_counts()
     places = [name for name in counts if name.rpartition(".")[2] in ("rotary_emb", "rotary_embedding")]
     angles = sum(sum(counts[name].values()) for name in places)
-    held = 0
-    for layer in found.past_key_values.layers:
-        held += layer.keys.numel() + layer.values.numel()
+    kept = getattr(found, key).layers
+    held = sum(value.numel() for layer in kept for value in _tensors(vars(layer).values()))
     return {"batch": BATCH, "past": prompt, "macs": (counter.get_total_flops() - angles) // 2, "kept": held}
 
 

@@ -37,6 +37,11 @@ class Family(Struct, frozen=True, eq=False):
     attrs: Mapping[str, Any]
     only: Mapping[str, list[Any]]
     equal: Mapping[str, str]
+    harmless: frozenset[str]
+    reading: Mapping[str, Any]
+    """The attributes that differ where a prompt is read."""
+    note: str = ""
+    """What a reader should know about the figures."""
 
     @property
     def keys(self) -> frozenset[str]:
@@ -89,8 +94,9 @@ def family_of(name: str) -> Family:
         return found
 
     return Family(
-        name, chain[-1]["program"], merged("lengths"), merged("attrs"), merged("only"), merged("equal")
-    )
+        name, chain[-1]["program"], merged("lengths"), merged("attrs"), merged("only"), merged("equal"),
+        frozenset(merged("harmless").get("keys", ())), merged("reading"), merged("note").get("text", ""),
+    )  # fmt: skip
 
 
 def shipped_models() -> tuple[str, ...]:
@@ -152,7 +158,8 @@ def model_in(raw: Any, name: str, ignored: Iterable[str] = ()) -> PlannedModel:
     attrs = {key: _attribute(key, value, raw, family) for key, value in family.attrs.items()}
     _check_lengths(lengths, kind)
     longest = next((raw[key] for key in _LONGEST if type(raw.get(key)) is int and raw[key] > 0), None)
-    return PlannedModel(name, family, lengths, attrs, longest, notes)
+    said = (*notes, family.note) if family.note else notes
+    return PlannedModel(name, family, lengths, attrs, longest, said)
 
 
 _LONGEST = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
@@ -167,7 +174,7 @@ def _refuse_type(kind: str) -> None:
 
 def _check_keys(family: Family, raw: Mapping[str, Any], ignored: frozenset[str]) -> None:
     """Refuse keys that nothing is known about: they may change what the model costs."""
-    known = family.keys | frozenset(_file()["harmless"]) | ignored
+    known = family.keys | family.harmless | frozenset(_file()["harmless"]) | ignored
     strange = [key for key in raw if key not in known and raw[key] is not None]
     if strange:
         which = ", ".join(map(quoted, strange[:5])) + (" and more" if len(strange) > 5 else "")

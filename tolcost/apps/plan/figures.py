@@ -19,7 +19,9 @@ from tolcost.syntax import tree
 
 BATCH, NEW, PAST, NEAR = "b", "s", "t", "u"
 """Lengths of every program: texts, new tokens of each, tokens before them, and those that a window keeps."""
-FUNCTIONS = frozenset({"affine", "onto_rows", "attended", "chosen"})
+FUNCTIONS = frozenset(
+    {"affine", "onto_rows", "attended", "attended_latents", "chosen", "scanned", "scanned_heads"}
+)
 """Functions of library files that one kernel computes, or a product with what stands around it."""
 SPACE, WIDTH = "bfloat16", 2
 """In which numbers are computed, and the bytes of one."""
@@ -58,13 +60,21 @@ class ServedModel(Struct, frozen=True, eq=False, dict=True):
 
     model: PlannedModel
     called: CalledProgram
+    """Its program, as it makes a token."""
+
+    @cached_property
+    def reading(self) -> CalledProgram:
+        """Its program, as it reads a prompt."""
+        own = self.model.family.reading
+        return called_of(self.model, {**self.model.attrs, **own}) if own else self.called
 
     @cached_property
     def symbols(self) -> frozenset[Symbol]:
         """All lengths that some form mentions."""
         forms: list[Poly] = [d for given in self.called.inputs for d in given.type[0].shape]
         found: set[Symbol] = set()
-        for call in self.called.calls:
+        calls = self.called.calls
+        for call in calls if self.reading is self.called else (*calls, *self.reading.calls):
             moved, counts = call.kind.analysis.traffic, call.kind.analysis.counts
             least = moved.certain
             forms += [counts.macs, *moved.read.values(), *moved.written.values(), *least.values()]
@@ -76,10 +86,10 @@ class ServedModel(Struct, frozen=True, eq=False, dict=True):
                     found |= symbols_of_cond(scope)
         return frozenset(found.union(*(form.free for form in forms)))
 
-    def point(self, step: ModelRun) -> dict[Symbol, int]:
+    def point(self, run: ModelRun) -> dict[Symbol, int]:
         """Return a number for each length."""
-        told = {**self.model.lengths, BATCH: step.batch, NEW: step.new, PAST: step.past}
-        told[NEAR] = min(step.past, max(told.get("window", 1) - 1, 0))
+        told = {**self.model.lengths, BATCH: run.batch, NEW: run.new, PAST: run.past}
+        told[NEAR] = min(run.past, max(told.get("window", 1) - 1, 0))
         return {symbol: told[symbol.name] for symbol in self.symbols if symbol.kind == "length"}
 
     @cached_property
@@ -96,9 +106,9 @@ class ServedModel(Struct, frozen=True, eq=False, dict=True):
     def _reals(self) -> Iterator[Input]:
         return (one for one in self.called.inputs if one.type[0].space == "R")
 
-    def elements(self, inputs: Iterable[Input], step: ModelRun) -> dict[str, int]:
+    def elements(self, inputs: Iterable[Input], run: ModelRun) -> dict[str, int]:
         """Return how many numbers each input has."""
-        point = self.point(step)
+        point = self.point(run)
         return {one.name: _volume(one.type[0].shape, point) for one in inputs}
 
     @cached_property
@@ -118,12 +128,13 @@ class ServedModel(Struct, frozen=True, eq=False, dict=True):
         point |= {symbol: near for symbol in point if symbol.name == NEAR}
         return sum(_volume(one.type[0].shape, point) for one in self.state) * precision.cache
 
-    def work(self, step: ModelRun, precision: Precision) -> tuple[CallAt, ...]:
+    def work(self, run: ModelRun, precision: Precision) -> tuple[CallAt, ...]:
         """Return the work of a run, call by call."""
-        point = self.point(step)
+        point = self.point(run)
         known: dict[Scopes, int] = {}
         found = []
-        for call in self.called.calls:
+        called = self.reading if run.new > 1 else self.called
+        for call in called.calls:
             if call.scopes not in known:
                 known[call.scopes] = _times(call.scopes, point)
             if known[call.scopes]:
@@ -133,8 +144,13 @@ class ServedModel(Struct, frozen=True, eq=False, dict=True):
 
 def served(model: PlannedModel) -> ServedModel:
     """Read the program of a model down to its calls."""
+    return ServedModel(model, called_of(model, model.attrs))
+
+
+def called_of(model: PlannedModel, chosen: Mapping[str, object]) -> CalledProgram:
+    """Read the program of a model down to its calls, with some attributes."""
     parsed = read_program(read_spec("serving", model.family.program))
-    attrs: dict[str, object] = dict(model.attrs)
+    attrs: dict[str, object] = dict(chosen)
     for one in parsed.program.statements:
         if isinstance(one, tree.InputDecl) and one.kind == "attr" and one.space in ("N", "N*"):
             number = model.lengths.get(one.name)
@@ -143,8 +159,7 @@ def served(model: PlannedModel) -> ServedModel:
                 attrs[one.name] = 0
             elif number is not None or one.name in (PAST, NEAR):
                 attrs[one.name] = f"{one.name}{least}"
-    done = with_deep_stack(lambda: called_program(parsed, attrs, FUNCTIONS, SPACE))
-    return ServedModel(model, done)
+    return with_deep_stack(lambda: called_program(parsed, attrs, FUNCTIONS, SPACE))
 
 
 def _names(given: Input) -> set[str]:

@@ -9,8 +9,7 @@ from tolcost.apps.plan.figures import ModelRun
 from tolcost.apps.plan.plan import Plan, notes
 from tolcost.apps.plan.questions import fit
 from tolcost.apps.plan.time import RunTime
-from tolcost.apps.plan.view import PlanAnswers
-from tolcost.diagnostics import place
+from tolcost.apps.plan.view import PlanAnswers, lines_of
 from tolcost.show.document import Json, number
 
 _PARTS = 1000
@@ -65,9 +64,7 @@ def _time(plan: Plan) -> dict[str, Json]:
 
 
 def _run(plan: Plan, run: RunTime) -> dict[str, Json]:
-    lines: dict[str, set[int]] = {}
-    for call in plan.served.called.calls:
-        lines.setdefault(call.kind.name, set()).add(place(call.span).line)
+    lines = lines_of(plan)
     parts: list[Json] = [
         {
             "name": part.name,

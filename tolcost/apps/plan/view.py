@@ -224,11 +224,17 @@ def _whole(prefill: RunTime, decode: RunTime, answer: int) -> Iterator[str]:
         yield "" if one is None or other is None else duration(one + (answer - 1) * other)
 
 
+def lines_of(plan: Plan) -> dict[str, set[int]]:
+    """Return the lines of the program that call each operator or function."""
+    lines: dict[str, set[int]] = {}
+    for call in (*plan.served.called.calls, *plan.served.reading.calls):
+        lines.setdefault(call.kind.name, set()).add(place(call.span).line)
+    return lines
+
+
 def _parts(plan: Plan, run: RunTime) -> ReportTable:
     """Return the parts of the time of one token, with the lines of the program that they come from."""
-    lines: dict[str, set[int]] = {}
-    for call in plan.served.called.calls:
-        lines.setdefault(call.kind.name, set()).add(place(call.span).line)
+    lines = lines_of(plan)
     columns = (
         Column("part", "of the next token"),
         Column("calls", "calls", "number"),
