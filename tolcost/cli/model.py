@@ -118,7 +118,8 @@ def command(
         raise click.UsageError("--sweep, --device, --annotate and --format html are not for --generate")
     if generate is None and metrics is not None:
         _refuse_figures_of_runs(metrics)
-    table = TableView(by or ("scope" if depth else "op"), columns, sort, top, depth or DEPTH, exact)
+    by = by or ("scope" if depth else "op")
+    table = TableView(by, columns, sort, top, depth or DEPTH, exact, metrics=metrics or ())
     session, on = Session(open_library(specs)), options.read_device(device)
     weights = options.read_weights(models)
     with closing(ProgressLine()) as progress:
