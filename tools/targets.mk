@@ -18,6 +18,7 @@
 #   make hardware      EOPs beside what a GPU executes, from the recorded data; writes specs/devices/ and weights, too
 #   make sympy         closed forms derived a second time by sympy, over specs/ and random programs (long)
 #   make tpch          the queries of TPC-H beside DuckDB, on tables of three scales
+#   make lambda        terms of the lambda calculus reduced by an interpreter of PyPI: reports/data/lambda.json
 #   make haskell       operators of Haskell's base and vector beside GHC, which it needs with libghc-vector-dev
 #   make models        models of packages, exporters and pipelines beside onnxruntime (an hour or more)
 #   make mutants       definitions and code broken on purpose: changes that no test notices
@@ -44,10 +45,11 @@ ZOO := $(VENV)-models
 BENCH := $(VENV)-bench
 RELEASE := $(VENV)-release
 OTHER := $(VENV)-other-tools
+LAMBDA := $(VENV)-lambda
 PIP := -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
 
 .PHONY: schemes conformance general peers other-tools flop-counter corpus
-.PHONY: theorem referee alternatives hardware sympy tpch haskell models mutants
+.PHONY: theorem referee alternatives hardware sympy tpch lambda haskell models mutants
 .PHONY: soak bench fleet fresh release torch
 
 # ---- stored data ---------------------------------------------------------------------------
@@ -104,6 +106,9 @@ sympy: $(VENV)/dev.stamp
 tpch: $(VENV)/dev.stamp
 	$(INSTALL) tpchgen-cli
 	$(BIN)/python -m tools.specs.tpch.campaign
+
+lambda: $(LAMBDA)/stamp
+	$(LAMBDA)/bin/python -m tools.specs.record_lambda
 
 haskell: $(VENV)/dev.stamp
 	$(BIN)/python -m tools.specs.record_haskell
@@ -188,6 +193,11 @@ $(BENCH)/stamp: pyproject.toml constraints.txt
 $(RELEASE)/stamp: pyproject.toml
 	$(PYTHON) -m venv $(RELEASE)
 	$(RELEASE)/bin/python -m pip install --disable-pip-version-check --quiet build twine
+	touch $@
+
+$(LAMBDA)/stamp: constraints.txt
+	$(PYTHON) -m venv $(LAMBDA)
+	$(LAMBDA)/bin/python $(PIP) lambda-calculus
 	touch $@
 
 $(OTHER)/stamp: pyproject.toml constraints.txt

@@ -17,6 +17,7 @@ from tolcost.atoms.kit import Schedules, schedules
 from tolcost.atoms.nodes import Condition, Program, Type
 from tolcost.certainty import Certainty
 from tolcost.cost.count import Change, Counts, count
+from tolcost.cost.kernel import Obstacle, obstacle
 from tolcost.cost.span import ZERO_DEPTH, Depth, Depths, depths
 from tolcost.cost.traffic import Traffic, traffic
 from tolcost.cost.weights import Weights, load_weights, weigh
@@ -78,6 +79,8 @@ class Analysis(Struct, frozen=True, eq=False):
     symbols: tuple[Symbol, ...]
     idle: tuple[Symbol, ...] = ()
     """Lengths and attributes of the program that no figure of the analysis depends on."""
+    obstacle: Obstacle | None = None
+    """Why the program is not one kernel."""
 
     def map_forms(self, change: Change) -> Analysis:
         """Return this analysis with every form changed, at places in the source too, but for conditions."""
@@ -146,6 +149,7 @@ def analyze_program(program: Program, file: str = "", depth: bool = True, moved:
         unproved=program.unproved,
         symbols=symbols,
         idle=tuple(symbol for symbol in program.symbols if symbol not in symbols),
+        obstacle=obstacle(program) if moved else None,
     )
 
 
