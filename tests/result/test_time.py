@@ -232,7 +232,7 @@ def test_the_gate_tells_times_in_microseconds(tmp_path, monkeypatch, capsys):
     (tmp_path / "tolcost.toml").write_text(budget, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     assert run(["check", "--update"]) == 1
-    assert "at n=64, k=64, m=64: 11.328957 µs, allowed 1 µs" in capsys.readouterr().out
+    assert "at n=64, k=64, m=64: 11.3 µs, allowed 1.00 µs" in capsys.readouterr().out
     twice = "tol x: R [n]\ny := map(x, exp(*))\nz := map(x, log(*))"
     (tmp_path / "old.tol").write_text("tol x: R [n]\ny := map(x, exp(*))", encoding="utf-8")
     (tmp_path / "new.tol").write_text(twice, encoding="utf-8")
