@@ -19,8 +19,8 @@ from tolcost.result.metrics import HELD, whole_json
 from tolcost.result.point import line_in, requirements
 from tolcost.result.rows import TableRow
 from tolcost.result.study import (
-    ComparedFigure,
     FUNCTIONS,
+    ComparedFigure,
     Coverage,
     Figures,
     Group,
