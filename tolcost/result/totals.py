@@ -251,7 +251,8 @@ def _work(adder: Adder, lowered: Lowered) -> CallWork | None:
     inputs = (NamedType(given.name, given.type) for given in lowered.program.inputs)
     found = adder.settled(lowered)
     largest = adder.settle(lowered.put(largest_of(inputs)))
-    return work_of(title_of(lowered), found.traffic, found.counts.histogram, found.counts.macs, largest)
+    work = work_of(title_of(lowered), found.traffic, found.counts.histogram, found.counts.macs, largest)
+    return None if work is None else replace(work, options=lowered.options)
 
 
 def fused_work(cost: GraphCost, adder: Adder, total: Figures) -> CallWork | None:
