@@ -1,4 +1,4 @@
-"""Times on a device follow what PyTorch does by itself: which kernels run, what is a view, what is done once."""
+"""Times follow what PyTorch does by itself: which kernels run, what is a view, what is done once."""
 
 import csv
 from pathlib import Path
