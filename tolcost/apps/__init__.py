@@ -18,6 +18,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "torch": ("torch.command", "Count what a module of PyTorch costs, by torch's own exporter."),
         "sql": ("sql.command", "Count what a query in SQL costs, as a program in ToLang."),
         "circuit": ("circuits.command", "Write programs as arithmetic circuits, read and compare these."),
+        "plan": ("plan.command", "Plan a language model: memory, time and tokens per second."),
         "fleet": ("fleet.command", "Count what many models cost, as one table."),
         "referee": (
             "referee.command",
@@ -34,7 +35,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
 )
 """The module of each command, which defines it as ``command``, and a line about it."""
 
-FUNCTIONS: Mapping[str, str] = MappingProxyType({"from_torch": "torch.api"})
+FUNCTIONS: Mapping[str, str] = MappingProxyType({"from_torch": "torch.api", "plan": "plan.api"})
 """Functions of ``import tolcost`` that an application adds, with their modules."""
 
 GATE: Mapping[str, tuple[str, str]] = MappingProxyType({"formulas": ("referee.judge", "held_formulas")})

@@ -37,14 +37,15 @@ from tolcost.algebra import (
     the_symbol,
     to_text,
 )
-from tolcost.algebra.poly import floor_of, log2_of, power_of, relu_of, symbol_of
+from tolcost.algebra.poly import symbol_of
 from tolcost.atoms.nodes import Condition, Program
 from tolcost.catalogue.graph import GraphNode, Weight
+from tolcost.catalogue.specs import Spec
 from tolcost.cost import Counts, Traffic
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.values import Cast, Seq, Value, Vec
 from tolcost.models.facts import Known
-from tolcost.models.lowered import ComputedCost, Lowered, MacFlowNames
+from tolcost.models.lowered import ComputedCost, Lowered, MacFlowNames, options_of
 from tolcost.models.patterns import Cases, UndecidedInteger, UndecidedNumber
 from tolcost.models.scheme import Scheme, Share, forms_of
 
@@ -197,13 +198,13 @@ class Reader:
     def _generator(self, row: Any) -> Generator:
         match row:
             case ["/", p, q]:
-                return floor_of(self.form(p), self.form(q))
+                return Floor.make(self.form(p), self.form(q))
             case ["+", p]:
-                return relu_of(self.form(p))
+                return Relu.make(self.form(p))
             case ["log", p]:
-                return log2_of(self.form(p))
+                return Log2.make(self.form(p))
             case ["^", base, p, whole]:
-                return power_of(base, self.form(p), whole)
+                return Exponential.make(base, self.form(p), whole)
             case ["coord", name, lo, hi]:
                 return the_symbol(coordinate(name, self.form(hi), self.form(lo)))
             case [name, lo, hi]:
@@ -308,7 +309,7 @@ def pattern_text(node: GraphNode, since: int, inputs: Sequence[Known | None]) ->
         return None
 
 
-def read_scheme(text: str, node: GraphNode, program: Callable[[], Program]) -> Scheme:
+def read_scheme(text: str, node: GraphNode, spec: Spec, program: Callable[[], Program]) -> Scheme:
     """Decode a scheme; ``program`` lowers the operator under the symbols of its pattern."""
     data = dict(zip(PARTS, json.loads(text.partition("\t")[0]), strict=True))
     reader = Reader(data["table"])
@@ -342,6 +343,7 @@ def read_scheme(text: str, node: GraphNode, program: Callable[[], Program]) -> S
         data=frozenset(),
         lowered=program,
         titles=tuple(data["titles"]),
+        options=options_of(node, spec, data["titles"]),
     )
     return Scheme(
         general,
