@@ -173,7 +173,7 @@ class CostComparison(Struct, frozen=True):
 
     @property
     def others(self) -> tuple[FigureDifference, ...]:
-        """The figures of the whole that differ although EOPs are the same, or are more though EOPs are not."""
+        """The figures of the whole that differ although EOPs do not, or are more although EOPs are not."""
         if self.verdict not in _NOT_MORE:
             return ()
         apart = ("same", "undecided", *(_NOT_MORE if self.verdict != "same" else ()))
