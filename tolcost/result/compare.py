@@ -286,7 +286,7 @@ def compare(old: Located, new: Located, identical: bool = False) -> CostComparis
     point = None if held is None or there is None else _words(there)
     settled = bool(new.point.values) and old.point.complete and new.point.complete
     files = (old.study.file, new.study.file)
-    missing = tuple(cost.coverage.said for cost in (old, new))
+    missing = (old.coverage.said, new.coverage.said)
     return CostComparison(*files, tuple(rows), notes, complete, tuple(layers), point, settled, missing)
 
 
