@@ -149,9 +149,9 @@ def symbols(names: str) -> Any:
     >>> cost.eops.diff(n), cost.eops.diff("n")
     (k, 0)
     """
-    import sympy
+    from tolcost.algebra.sympy_form import length_symbols
 
-    return sympy.symbols(names, integer=True, positive=True)
+    return length_symbols(names)
 
 
 def generate(
