@@ -59,7 +59,15 @@ from tolcost.result.metrics import (
 )
 from tolcost.result.point import Point, Requirement, facts_of, locate
 from tolcost.result.rows import TableRow
-from tolcost.result.time import LimitChange, TimedNodes, Times, error_of, percent
+from tolcost.result.time import (
+    LimitChange,
+    TimedNodes,
+    Times,
+    error_of,
+    mostly_untested,
+    not_predicted,
+    percent,
+)
 from tolcost.result.typical import OTHER, typical_lengths
 from tolcost.show.document import Fact, Form, Json, Section, Valuation, form_at, number, symbols_in, text_of
 
@@ -561,11 +569,15 @@ class Located(Struct, frozen=True, eq=False, dict=True):
         """The error of such predictions where they were tested."""
         assert self.times is not None
         fitted = self.times.device.fitted
+        if self.times.unlike:
+            return f"none: {not_predicted(self.times, self.study.kind == 'model')}"
         if self.study.coverage.missing:
             return "of the nodes that are costed"
         if self.study.kind == "model":
             error = None if fitted is None else fitted.error_models
-            return "" if error is None else f"whole models were off by {percent(error)} at the median"
+            whole = "" if error is None else f"whole models were off by {percent(error)} at the median"
+            there = self.example.point.values if self.example else self.point.values
+            return "; ".join(filter(None, (whole, mostly_untested(self.times, there))))
         return error_of(self.times)
 
     @property

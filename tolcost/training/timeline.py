@@ -7,11 +7,12 @@ moment that makes it to the last that reads it.  What is a view of a tensor take
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
 from math import lcm
 
 from msgspec import Struct, field
 
-from tolcost.algebra import ZERO, Poly
+from tolcost.algebra import ZERO, AlgebraBudget, Poly, is_nonnegative
 from tolcost.algebra.poly import UNIT, Terms, poly
 from tolcost.cost.span import Depth
 from tolcost.models.memory import (
@@ -25,6 +26,10 @@ from tolcost.models.memory import (
 
 _MOST_SHAPES = 4_000
 """Distinct sums of live buffers that are compared; with more, the peak is not known."""
+
+
+_MOST_ENDS = 12
+"""Forms that are shown for a peak; if more are needed, it is marked as inexact."""
 
 
 class Moment(Struct, frozen=True):
@@ -82,13 +87,61 @@ class Timeline(Struct):
         if not moments or len(moments) > _MOST_SHAPES:
             return None
         forms = {poly({**dict(shape), UNIT: most}, whole): at for shape, (most, at) in moments.items()}
-        kept, exact = dominating(tuple(forms))
+        kept, exact = largest_of(tuple(forms))
         return Peak(Depth(kept, exact), self.moments[forms[kept[0]]].title, exact and not self.unsized)
 
 
-def total_at(names: Iterable[str], sizes: Mapping[str, Poly], kinds: Sequence[str]) -> dict[str, Poly]:
-    """Return the sizes of buffers by the first letter of their names."""
-    found = dict.fromkeys(kinds, ZERO)
-    for name in names:
-        found[name[0]] = found[name[0]] + sizes[name]
-    return found
+def largest_of(forms: tuple[Poly, ...]) -> tuple[tuple[Poly, ...], bool]:
+    """Return forms whose maximum is that of all, and whether that is proved.
+
+    From node to node of backward, activations go and gradients come.  What lies between two forms, layer by
+    layer, is nowhere more than the larger of them, though it may be more than each.
+
+    >>> from tolcost.algebra import length
+    >>> n = length("n")
+    >>> largest_of((4 * n, 3 * n + 9, 2 * n + 18, n + 27, 0 * n + 36))
+    ((4*n, 36), True)
+    """
+    kept, exact = dominating(forms)
+    if exact and len(kept) <= 2:
+        return kept, exact
+    ends = list(kept)
+    for form in kept:
+        others = [one for one in ends if one is not form]
+        if len(ends) > 1 and _is_below(form, others):
+            ends = others
+    for form in forms:
+        if form not in ends and not _is_below(form, ends):
+            if len(ends) == _MOST_ENDS:
+                return tuple(ends), False
+            ends.append(form)
+    return tuple(ends), True
+
+
+def _is_below(form: Poly, others: Sequence[Poly]) -> bool:
+    """Whether a form is nowhere more than the larger of two others, or than one."""
+    pairs = ((one, other) for n, one in enumerate(others) for other in others[n:])
+    return any(_is_between(form, *pair) for pair in pairs) or any(_is_above(one, form) for one in others)
+
+
+def _is_above(one: Poly, other: Poly) -> bool:
+    try:
+        return is_nonnegative(one - other)
+    except AlgebraBudget:
+        return False
+
+
+def _is_between(form: Poly, one: Poly, other: Poly) -> bool:
+    """Whether a weighted mean of two forms has no smaller coefficient than a form."""
+    low, high = Fraction(0), Fraction(1)
+    for mono in {*form.terms, *one.terms, *other.terms}:
+        own, first, second = (Fraction(p.terms.get(mono, 0), p.den) for p in (form, one, other))
+        slope, needed = first - second, own - second
+        if slope == 0 and needed <= 0:
+            continue
+        if slope == 0 or not is_nonnegative(poly({mono: 1})):
+            return False
+        low, high = (max(low, needed / slope), high) if slope > 0 else (low, min(high, needed / slope))
+        if low > high:
+            return False
+    return True
