@@ -17,6 +17,7 @@
 #   make alternatives  other algorithms for operators, and the lengths at which their costs cross
 #   make hardware      EOPs beside what a GPU executes, from the recorded data; writes specs/devices/ and weights, too
 #   make sympy         closed forms derived a second time by sympy, over specs/ and random programs (long)
+#   make sql           the queries of TPC-H and random ones as `tolcost sql` translates them, beside DuckDB
 #   make tpch          the queries of TPC-H beside DuckDB, on tables of three scales
 #   make lambda        terms of the lambda calculus reduced by an interpreter of PyPI: reports/data/lambda.json
 #   make haskell       operators of Haskell's base and vector beside GHC, which it needs with libghc-vector-dev
@@ -49,7 +50,7 @@ LAMBDA := $(VENV)-lambda
 PIP := -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
 
 .PHONY: schemes conformance general peers other-tools flop-counter corpus
-.PHONY: theorem referee alternatives hardware sympy tpch lambda haskell models mutants
+.PHONY: theorem referee alternatives hardware sympy sql tpch lambda haskell models mutants
 .PHONY: soak bench fleet fresh release torch
 
 # ---- stored data ---------------------------------------------------------------------------
@@ -102,6 +103,10 @@ hardware: $(VENV)/run.stamp
 
 sympy: $(VENV)/dev.stamp
 	$(BIN)/python -m tools.cost.opinions 10000 --jobs $(JOBS)
+
+sql: $(VENV)/dev.stamp
+	$(BIN)/python -m tools.sql_tpch
+	$(BIN)/python -m tools.sql_queries 5000
 
 tpch: $(VENV)/dev.stamp
 	$(INSTALL) tpchgen-cli

@@ -181,6 +181,7 @@ _OTHERS = (
     ("sympy", "Closed forms derived again by sympy", "make sympy"),
     ("theorem_one", "Theorem One, searched", "make theorem"),
     ("tpch", "TPC-H beside DuckDB", "make tpch"),
+    ("sql_tpch", "TPC-H in SQL, translated, beside DuckDB", "make sql"),
     ("haskell", "Operators of Haskell beside GHC", "make haskell"),
     ("mutants", "Definitions and code broken on purpose", "make mutants"),
     ("soak", "Random programs and other campaigns", "make soak"),
