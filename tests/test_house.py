@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "tolcost"
-MOST_FILES_ON_THE_WAY = 49
+MOST_FILES_ON_THE_WAY = 50
 LARGEST_CIRCLE = 3
 
 _ENTERED = """

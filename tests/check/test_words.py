@@ -41,6 +41,11 @@ FIGURES = [
     change("undecided"),
     change("same"),
 ]  # fmt: skip
+TIMES = [
+    CostChange("a.tol", "costlier", "time_h200", "a.tol", old="10**15*n", new="10**15*n + 4*10**12",
+               example=at(4_350 * 10**12, 4_354 * 10**12)),
+    CostChange("a.tol", "cheaper", "time_h200", "a.tol", example=at(30 * 10**12, 5 * 10**11)),
+]  # fmt: skip
 WIDE = tuple((f"length_{k:03}", k) for k in range(20))
 LONG = [
     CostChange("a" * 201, "costlier", "eops", "f" * 101, "n" * 41, "m" * 41, "k" * 41,
@@ -84,7 +89,8 @@ BUDGETS = [
 def reports() -> Iterator[GateReport]:
     two = ("a.tol", "ok.tol")
     yield GateReport("tolcost.lock", ("a.tol",))
-    yield from (GateReport("tolcost.lock", two, (one,)) for one in (*FIGURES, *PROGRAMS))
+    yield from (GateReport("tolcost.lock", two, (one,)) for one in (*FIGURES, *PROGRAMS, *TIMES))
+    yield GateReport("tolcost.lock", two, (TIMES[0],), written="tolcost.lock")
     yield from (GateReport("tolcost.lock", two, (), (one,)) for one in BUDGETS)
     for one in PROGRAMS:
         yield GateReport("HEAD", two, (one,), new_fails=False)

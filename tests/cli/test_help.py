@@ -64,6 +64,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "u.csv").write_text("k,c\n3,1\n")
     (tmp_path / "schema.toml").write_text('[t]\na = "Z"\nb = "R"\n[orders]\nid = "Z"\nprice = "R"\n')
     (tmp_path / "softmax.tol").write_text(SOFTMAX)
+    (tmp_path / "config.json").symlink_to(ROOT / "specs" / "serving" / "models" / "llama3-8b.json")
     (tmp_path / "bert.onnx").symlink_to(ROOT / "examples" / "bert.onnx")
     for name in ("old", "new", "gpt2"):
         onnx.save(graphs.bert(17, graphs.SMALL), tmp_path / f"{name}.onnx")

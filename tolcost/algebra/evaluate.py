@@ -34,7 +34,7 @@ from tolcost.algebra.poly import (
 )
 from tolcost.algebra.substitute import substitute
 from tolcost.algebra.sums import total
-from tolcost.algebra.walk import Rule, RuleTable, Walk
+from tolcost.algebra.walk import FormWalk, Rule, RuleTable
 
 if TYPE_CHECKING:
     from tolcost.algebra.vectorised import Ints
@@ -105,7 +105,7 @@ VALUES: RuleTable[Rule[int]] = RuleTable(
 )
 
 
-class _Point(Walk[int]):
+class _Point(FormWalk[int, int]):
     """The values of symbols at a point, those of generators evaluated so far, and the loop budget left."""
 
     rules = VALUES
@@ -339,7 +339,7 @@ PREPARATIONS: RuleTable[Rule[PointFunction]] = RuleTable(
 )
 
 
-class _Preparation(Walk[PointFunction]):
+class _Preparation(FormWalk[PointFunction, PointFunction]):
     rules = PREPARATIONS
 
     def form(self, p: Poly) -> PointFunction:
@@ -454,7 +454,7 @@ SOURCES: RuleTable[Rule[str]] = RuleTable(
 )
 
 
-class _Writer(Walk[str]):
+class _Writer(FormWalk[str, str]):
     """Writes expressions as Python; ``lines`` assign a name to every generator, inner ones first."""
 
     rules = SOURCES

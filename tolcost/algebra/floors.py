@@ -37,11 +37,8 @@ from tolcost.algebra.poly import (
     atom,
     behind,
     const,
-    floor_of,
-    log2_of,
     monomial_product,
     poly,
-    relu_of,
     remember_interval,
     scale,
     subtract,
@@ -354,7 +351,7 @@ def _floor_of_remainders(rest: Terms, divisor: int) -> Poly:
         if least is not None and most is not None and least // divisor == most // divisor:
             return subtract(both, const(least // divisor))
     merged = _merge_inner_floor(top, divisor)
-    return atom(floor_of(top, const(divisor))) if merged is None else merged
+    return atom(Floor.make(top, const(divisor))) if merged is None else merged
 
 
 def _is_mostly_above_half(top: Terms, divisor: int) -> bool:
@@ -392,7 +389,7 @@ def mirrored_floor(floor: Floor) -> Poly | None:
         return None
     both, other = _mirror(dict(floor.p.terms), divisor)
     normal = subtract(both, quick_floordiv(Poly(other), floor.q))
-    return subtract(both, atom(floor_of(Poly(other), floor.q))) if normal == atom(floor) else normal
+    return subtract(both, atom(Floor.make(Poly(other), floor.q))) if normal == atom(floor) else normal
 
 
 def _merge_inner_floor(top: Poly, divisor: int) -> Poly | None:
@@ -572,7 +569,7 @@ def _floor_by_poly(p: Poly, q: Poly) -> Poly:
         return const(known)
     if max(rest.terms.values()) < 0 and never_negative(q - 1):  # floor(-n/b) is -1 - floor((n - 1)/b)
         return -_floor_by_poly(-rest - 1, q) - 1
-    return atom(floor_of(rest, q))
+    return atom(Floor.make(rest, q))
 
 
 def known_quotient(p: Poly, q: Poly, nonnegative: Callable[[Poly], bool]) -> int | None:
@@ -645,7 +642,7 @@ def canonical_relu(p: Poly) -> Poly:
         content = -content
     shared = tuple(g for g in shared_monomial(p) if at_least_zero(g))
     primitive = Poly({without(mono, shared) or UNIT: coef // content for mono, coef in p.terms.items()})
-    clipped = poly({monomial_product(shared, (relu_of(primitive),)): abs(content)}, p.den)
+    clipped = poly({monomial_product(shared, (Relu.make(primitive),)): abs(content)}, p.den)
     return clipped if content > 0 else clipped + p
 
 
@@ -660,8 +657,8 @@ def ceil_log2(p: Poly | int) -> Poly:
     known = _known_log2(value)
     if known is not None:
         return known
-    low, high = generator_range(log2_of(value))
-    return const(low) if low is not None and low == high else atom(log2_of(value))
+    low, high = generator_range(Log2.make(value))
+    return const(low) if low is not None and low == high else atom(Log2.make(value))
 
 
 def _known_log2(p: Poly) -> Poly | None:

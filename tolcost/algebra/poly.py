@@ -13,7 +13,7 @@ from itertools import count
 from math import gcd, lcm
 from operator import attrgetter
 from threading import Lock
-from typing import Literal, NoReturn, Self, TypeAlias
+from typing import Any, Literal, NoReturn, Self, TypeAlias
 from weakref import ref
 
 from msgspec import Struct
@@ -24,9 +24,9 @@ from tolcost.diagnostics import NOWHERE, Span
 # === Generators: symbols, floors, clips, logarithms, powers, and sums without a closed form.
 #
 # Every generator stands for an integer. Equal generators are one object (they are interned, weakly, so that
-# none outlives its use), which makes hashing and equality a pointer comparison. Each kind has one function
-# that returns the interned object; nothing else should call the classes. These functions only build;
-# ``floors``, ``piecewise`` and ``sums`` rewrite to normal form.
+# none outlives its use), which makes hashing and equality a pointer comparison. ``make`` returns the interned
+# object; nothing else should call the classes. It only builds; ``floors``, ``piecewise`` and ``sums`` rewrite
+# to normal form.
 
 
 MAX_TERMS = 20_000
@@ -104,6 +104,8 @@ class Symbol(Struct, frozen=True, eq=False, weakref=True):
     height: int = 0
     interval: Interval | None = None
     samples: tuple[int | None, ...] = ()
+    parts: tuple[Poly, ...] = ()
+    """Nothing: bounds restrict a symbol, they are not parts of it."""
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle the fields, so that the copy is interned again."""
@@ -117,11 +119,6 @@ class Symbol(Struct, frozen=True, eq=False, weakref=True):
         """Show the name, and the serial if several symbols may share the name."""
         return self.name if self.serial == 0 else f"{self.name}#{self.serial}"
 
-    @property
-    def parts(self) -> tuple[Poly, ...]:
-        """Return nothing: bounds restrict a symbol, they are not parts of it."""
-        return ()
-
 
 class _Computed(Struct, frozen=True, eq=False, weakref=True, kw_only=True):
     """Results that proofs cache on a generator (`quick_checks`)."""
@@ -131,15 +128,40 @@ class _Computed(Struct, frozen=True, eq=False, weakref=True, kw_only=True):
 
 
 class Composite(_Computed, frozen=True):
-    """A generator made of polynomials; the fields are those that every generator has."""
+    """A generator made of polynomials, its ``parts``; the fields are those that every generator has.
+
+    A new kind is a class like those below, and a row in each table of rules (see ``walk``).
+    """
 
     key: OrderKey
     free: frozenset[Symbol]
     height: int
+    parts: tuple[Poly, ...]
+
+    @classmethod
+    def make(cls, *fields: Any) -> Self:
+        """Return the one generator of this kind with these fields."""
+        identity = (cls, *fields)
+        found = _interned.find(identity)
+        if found is None:
+            parts = tuple([one for one in fields if isinstance(one, Poly)])
+            free = cls.free_in(*fields)
+            found = _interned.keep(identity, cls(cls.key_of(*fields), free, _height(parts), parts, *fields))
+        return found  # type: ignore[return-value]
+
+    @classmethod
+    def key_of(cls, *fields: Any) -> OrderKey:
+        """Return the place in the order of generators."""
+        return (4, cls.__name__, *[one.key if isinstance(one, Poly) else one for one in fields])
+
+    @classmethod
+    def free_in(cls, *fields: Any) -> frozenset[Symbol]:
+        """Return the free symbols."""
+        return _NO_SYMBOLS.union(*[one.free for one in fields if isinstance(one, Poly)])
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle the arguments, so that the copy is interned again."""
-        return (_made_by[type(self)], tuple(getattr(self, name) for name in type(self).__annotations__))
+        """Pickle the fields, so that the copy is interned again."""
+        return (type(self).make, tuple(getattr(self, name) for name in type(self).__annotations__))
 
     def __copy__(self) -> Self:
         """Return the object itself: generators are interned."""
@@ -147,12 +169,7 @@ class Composite(_Computed, frozen=True):
 
     def __repr__(self) -> str:
         """Show the generator as a polynomial."""
-        return str(atom(self))  # type: ignore[arg-type]
-
-    @property
-    def parts(self) -> tuple[Poly, ...]:
-        """The polynomials that it is made of."""
-        raise NotImplementedError
+        return str(atom(self))
 
 
 class Floor(Composite, frozen=True):
@@ -161,10 +178,10 @@ class Floor(Composite, frozen=True):
     p: Poly
     q: Poly
 
-    @property
-    def parts(self) -> tuple[Poly, ...]:
-        """The dividend and the divisor."""
-        return self.p, self.q
+    @classmethod
+    def key_of(cls, p: Poly, q: Poly) -> OrderKey:
+        """Floors by one divisor stand together."""
+        return (1, q.key, p.key)
 
 
 class Relu(Composite, frozen=True):
@@ -172,10 +189,10 @@ class Relu(Composite, frozen=True):
 
     p: Poly
 
-    @property
-    def parts(self) -> tuple[Poly, ...]:
-        """The clipped polynomial."""
-        return (self.p,)
+    @classmethod
+    def key_of(cls, p: Poly) -> OrderKey:
+        """Clips come after floors."""
+        return (2, p.key)
 
 
 class Log2(Composite, frozen=True):
@@ -183,10 +200,10 @@ class Log2(Composite, frozen=True):
 
     p: Poly
 
-    @property
-    def parts(self) -> tuple[Poly, ...]:
-        """The argument of the logarithm."""
-        return (self.p,)
+    @classmethod
+    def key_of(cls, p: Poly) -> OrderKey:
+        """Logarithms stand among symbols, by the word they begin with."""
+        return (0, "ceiling log2", 0, "", p.key)
 
 
 class Exponential(Composite, frozen=True):
@@ -194,17 +211,17 @@ class Exponential(Composite, frozen=True):
 
     A power whose exponent is one generator multiplies like any other factor: ``2**(2*p)`` is the square of
     ``2**p``. Any other exponent (``p - s``, ``p*q``) makes a ``whole`` power, which absorbs the other powers
-    of its base in a product, so that ``2**(p - s)*2**s`` is ``2**p``.
+    of its base in a product, so that ``2**(p - s)*2**s`` is ``2**p``. ``powers`` decides which are whole.
     """
 
     base: int
     p: Poly
     whole: bool
 
-    @property
-    def parts(self) -> tuple[Poly, ...]:
-        """The exponent."""
-        return (self.p,)
+    @classmethod
+    def key_of(cls, base: int, p: Poly, whole: bool) -> OrderKey:
+        """Whole powers come first, so that looking at the first factor tells whether there is one."""
+        return (WHOLE, base, p.key) if whole else (0, "", base, "", p.key)
 
 
 class Sum(Composite, frozen=True):
@@ -218,13 +235,18 @@ class Sum(Composite, frozen=True):
     lo: Poly
     hi: Poly
 
-    @property
-    def parts(self) -> tuple[Poly, ...]:
-        """The summand, and the ends of the range."""
-        return self.body, self.lo, self.hi
+    @classmethod
+    def key_of(cls, body: Poly, symbol: Symbol, lo: Poly, hi: Poly) -> OrderKey:
+        """Sums come last; the name of the binder does not matter."""
+        return (3, body.key, lo.key, hi.key)
+
+    @classmethod
+    def free_in(cls, body: Poly, symbol: Symbol, lo: Poly, hi: Poly) -> frozenset[Symbol]:
+        """The binder is not free."""
+        return (body.free - {symbol}) | lo.free | hi.free
 
 
-Generator: TypeAlias = Symbol | Floor | Relu | Log2 | Exponential | Sum
+Generator: TypeAlias = Symbol | Composite
 
 
 class _Interned:
@@ -281,71 +303,6 @@ def symbol_of(
         found = _interned.keep(identity, made)
     assert isinstance(found, Symbol)
     return found
-
-
-def floor_of(p: Poly, q: Poly) -> Floor:
-    """Return the one floor of these arguments."""
-    identity = (Floor, p, q)
-    found = _interned.find(identity)
-    if found is None:
-        made = Floor((1, q.key, p.key), p.free | q.free, _height((p, q)), p, q)
-        found = _interned.keep(identity, made)
-    assert isinstance(found, Floor)
-    return found
-
-
-def relu_of(p: Poly) -> Relu:
-    """Return the one clip of this argument."""
-    identity = (Relu, p)
-    found = _interned.find(identity)
-    if found is None:
-        found = _interned.keep(identity, Relu((2, p.key), p.free, _height((p,)), p))
-    assert isinstance(found, Relu)
-    return found
-
-
-def log2_of(p: Poly) -> Log2:
-    """Return the one logarithm of this argument.
-
-    Its key sorts it among symbols, by the word it begins with.
-    """
-    identity = (Log2, p)
-    found = _interned.find(identity)
-    if found is None:
-        key = (0, "ceiling log2", 0, "", p.key)
-        found = _interned.keep(identity, Log2(key, p.free, _height((p,)), p))
-    assert isinstance(found, Log2)
-    return found
-
-
-def power_of(base: int, p: Poly, whole: bool) -> Exponential:
-    """Return the one power of this base and exponent; ``powers`` decides which are ``whole``.
-
-    Whole powers sort first in a product, so that looking at the first factor tells whether there is one.
-    """
-    identity = (Exponential, base, p)
-    found = _interned.find(identity)
-    if found is None:
-        key = (WHOLE, base, p.key) if whole else (0, "", base, "", p.key)
-        found = _interned.keep(identity, Exponential(key, p.free, _height((p,)), base, p, whole))
-    assert isinstance(found, Exponential)
-    return found
-
-
-def sum_of(body: Poly, symbol: Symbol, lo: Poly, hi: Poly) -> Sum:
-    """Return the one sum of these arguments."""
-    identity = (Sum, body, symbol, lo, hi)
-    found = _interned.find(identity)
-    if found is None:
-        free = (body.free - {symbol}) | lo.free | hi.free
-        key = (3, body.key, lo.key, hi.key)
-        made = Sum(key, free, _height((body, lo, hi)), body, symbol, lo, hi)
-        found = _interned.keep(identity, made)
-    assert isinstance(found, Sum)
-    return found
-
-
-_made_by = {Floor: floor_of, Relu: relu_of, Log2: log2_of, Exponential: power_of, Sum: sum_of}
 
 
 def _height(parts: tuple[Poly, ...]) -> int:

@@ -26,7 +26,6 @@ from tolcost.algebra.poly import (
     const,
     define_products,
     poly,
-    power_of,
     product_of,
     scale,
     total_of,
@@ -63,14 +62,18 @@ def _may_be_negative(variable: Poly) -> bool:
 def _prime_power(base: int, exponent: Poly) -> Poly:
     """Raise a prime to an exponent; a falling exponent is counted from its least value."""
     if exponent.den == 1 and all(_is_simple(mono, coef) for mono, coef in exponent.terms.items()):
-        same = (power_of(base, atom(g), False) for (g,), coef in exponent.terms.items() for _ in range(coef))
+        same = (
+            Exponential.make(base, atom(g), False)
+            for (g,), coef in exponent.terms.items()
+            for _ in range(coef)
+        )
         return Poly({tuple(sorted(same, key=_order)): 1})
     least = least_value(exponent) or 0
     # so far below 0 the bounds are too weak to be used; the caller guarantees that the exponent is not
     # negative
     if abs(least) > _LARGEST_SHIFT:
         least = 0
-    return product_of((_number_power(base, least), atom(power_of(base, exponent - least, True))))
+    return product_of((_number_power(base, least), atom(Exponential.make(base, exponent - least, True))))
 
 
 def _is_simple(mono: Monomial, coef: int) -> bool:

@@ -8,7 +8,6 @@ names that are not plain words are quoted with backquotes.
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache, reduce
@@ -32,6 +31,7 @@ from tolcost.algebra.poly import (
     UNIT,
     ZERO,
     AlgebraBudget,
+    Composite,
     Exponential,
     Floor,
     Generator,
@@ -52,6 +52,7 @@ from tolcost.algebra.poly import (
     the_symbol,
     total_of,
 )
+from tolcost.algebra.walk import FormWalk, Rule, RuleTable
 from tolcost.diagnostics import InternalError, visible
 
 # === The tree of a formula for display: built once from an expression, and walked by all printers.
@@ -87,52 +88,22 @@ class ShownName(Struct, frozen=True, eq=False):
     text: str
 
 
-class FloorCall(Struct, frozen=True, eq=False):
-    """The floor of a quotient."""
-
-    top: ShownFormula
-    bottom: ShownFormula
+class Min:
+    """The kind of a call that is the least of its operands; the parser reads it as binary calls."""
 
 
-class ClipCall(Struct, frozen=True, eq=False):
-    """The larger of an expression and 0."""
-
-    inside: ShownFormula
+class Max:
+    """The kind of a call that is the largest of its operands; the parser reads it as binary calls."""
 
 
-class ExtremeCall(Struct, frozen=True, eq=False):
-    """The minimum or maximum of several operands.
+class ShownCall(Struct, frozen=True, eq=False):
+    """A generator or an extreme: its kind, and what its templates put in order."""
 
-    The parser reads it as nested binary calls, from the left.
-    """
-
-    name: Literal["Min", "Max"]
-    operands: tuple[ShownFormula, ...]
+    kind: type[Composite | Min | Max]
+    arguments: tuple[ShownFormula | ShownName | int, ...]
 
 
-class LogCall(Struct, frozen=True, eq=False):
-    """A logarithm to base 2, rounded up."""
-
-    inside: ShownFormula
-
-
-class PowerCall(Struct, frozen=True, eq=False):
-    """A number to the power of an expression."""
-
-    base: int
-    exponent: ShownFormula
-
-
-class SumCall(Struct, frozen=True, eq=False):
-    """A sum over a range, with the name of its variable."""
-
-    body: ShownFormula
-    binder: str
-    lo: ShownFormula
-    hi: ShownFormula
-
-
-ShownOperand: TypeAlias = ShownName | FloorCall | ClipCall | ExtremeCall | LogCall | PowerCall | SumCall
+ShownOperand: TypeAlias = ShownName | ShownCall
 
 
 class SignedTerm(Struct, frozen=True, eq=False):
@@ -173,7 +144,7 @@ class ShownFormula(Struct, frozen=True, eq=False):
 
 def formula(p: Poly, names: Mapping[Symbol, str] | None = None) -> ShownFormula:
     """Return the tree of an expression."""
-    return _Builder(display_names(p.free) if names is None else names).formula(p)
+    return _Builder(display_names(p.free) if names is None else names).form(p)
 
 
 def display_names(
@@ -197,17 +168,37 @@ def display_names(
     return names
 
 
-class _Builder(Struct, frozen=True, eq=False):
+def _shown_sum(builder: _Builder, generator: Sum) -> ShownOperand:
+    binder = _binder_name(set(builder.names.values()))
+    inner = _Builder({**builder.names, generator.symbol: binder})
+    body, lo, hi = inner.form(generator.body), builder.form(generator.lo), builder.form(generator.hi)
+    return ShownCall(Sum, (body, ShownName(binder), lo, hi))
+
+
+SHOWN: RuleTable[Rule[ShownOperand]] = RuleTable(
+    "tree for display",
+    {
+        Symbol: lambda builder, symbol: ShownName(builder.names.get(symbol, symbol.name)),
+        Exponential: lambda builder, power: ShownCall(Exponential, (power.base, builder.form(power.p))),
+        Sum: _shown_sum,
+    },
+    otherwise=lambda builder, generator: ShownCall(
+        type(generator), tuple(map(builder.form, generator.parts))
+    ),
+)
+
+
+class _Builder(FormWalk[ShownFormula, ShownOperand]):
     """The display names, and trees built so far: large results repeat their parts at many depths."""
 
+    rules = SHOWN
     names: Mapping[Symbol, str]
-    done: dict[Generator, ShownOperand] = field(default_factory=dict)
     trees: dict[Poly, ShownFormula] = field(default_factory=dict)
     shown: dict[Poly, Poly] = field(default_factory=dict)
     extremes: dict[Relu, tuple[Poly, ...]] = field(default_factory=dict)
-    text: _Text = field(default_factory=lambda: _Text())
+    printer: _Printer = field(default_factory=lambda: _Printer(TEXT))
 
-    def formula(self, p: Poly) -> ShownFormula:
+    def form(self, p: Poly) -> ShownFormula:
         """Return the tree of an expression."""
         return self._tree(self._displayed_form(p))
 
@@ -263,14 +254,14 @@ class _Builder(Struct, frozen=True, eq=False):
         less = Poly({mono: -coef for mono, coef in inside.terms.items() if coef < 0})
         more = inside + less
         if less.terms and more.terms:
-            sides = self.formula(more), self.formula(less)
-            yield more - self._symbol_for(_merge_extremes("Min", *sides))
-            yield self._symbol_for(_merge_extremes("Max", *sides)) - less
-            yield inside + self._symbol_for(ClipCall(self.formula(-inside)))
+            sides = self.form(more), self.form(less)
+            yield more - self._symbol_for(_merge_extremes(Min, *sides))
+            yield self._symbol_for(_merge_extremes(Max, *sides)) - less
+            yield inside + self._symbol_for(ShownCall(Relu, (self.form(-inside),)))
 
     def _symbol_for(self, call: ShownOperand) -> Poly:
         """Return a symbol that stands for a call in place of a clip; its name sorts after all others."""
-        symbol = length(f"~{self.text.operand(call)}", None, None)
+        symbol = length(f"~{self.printer.operand(call)}", None, None)
         self.done[the_symbol(symbol)] = call
         return symbol
 
@@ -285,7 +276,7 @@ class _Builder(Struct, frozen=True, eq=False):
         brackets: list[tuple[ShownFormula, int]] = []
         plain: list[tuple[ShownOperand, int]] = []
         for factor, times in read.factors:
-            shown = self.formula(factor)
+            shown = self.form(factor)
             match shown.total:
                 # a single operand, such as a mirrored floor, needs no brackets
                 case Total(terms=(SignedTerm(number=1, powers=powers),), den=1):
@@ -301,30 +292,8 @@ class _Builder(Struct, frozen=True, eq=False):
     def _power(self, generator: Generator, times: int) -> tuple[ShownOperand, int]:
         """Return a generator and its power; a power of a power multiplies the exponent instead."""
         if isinstance(generator, Exponential) and times > 1:
-            return PowerCall(generator.base, self.formula(generator.p * times)), 1
-        return self._operand(generator), times
-
-    def _operand(self, generator: Generator) -> ShownOperand:
-        if generator not in self.done:
-            self.done[generator] = self._make_operand(generator)
-        return self.done[generator]
-
-    def _make_operand(self, generator: Generator) -> ShownOperand:
-        match generator:
-            case Symbol():
-                return ShownName(self.names.get(generator, generator.name))
-            case Floor(p=p, q=q):
-                return FloorCall(self.formula(p), self.formula(q))
-            case Relu(p=p):
-                return ClipCall(self.formula(p))
-            case Log2(p=p):
-                return LogCall(self.formula(p))
-            case Exponential(base=base, p=p):
-                return PowerCall(base, self.formula(p))
-            case Sum(body=body, symbol=symbol, lo=lo, hi=hi):
-                binder = _binder_name(set(self.names.values()))
-                inner = _Builder({**self.names, symbol: binder})
-                return SumCall(inner.formula(body), binder, self.formula(lo), self.formula(hi))
+            return ShownCall(Exponential, (generator.base, self.form(generator.p * times))), 1
+        return self.generator(generator), times
 
 
 def _mirror_floors(p: Poly) -> Poly:
@@ -360,17 +329,19 @@ def _replace(p: Poly, generator: Generator, instead: Poly) -> Poly:
     return total_of([kept, *(multiply(part, instead**times) for times, part in parts.items())])
 
 
-def _merge_extremes(name: Literal["Min", "Max"], left: ShownFormula, right: ShownFormula) -> ExtremeCall:
+def _merge_extremes(kind: type[Min | Max], left: ShownFormula, right: ShownFormula) -> ShownCall:
     """Build the minimum or maximum of two, merging operands of that kind; the longest comes first."""
-    several = sorted((_extreme_operands(name, left), _extreme_operands(name, right)), key=len, reverse=True)
-    return ExtremeCall(name, tuple(dict.fromkeys(chain(*several))))
+    several = sorted((_extreme_operands(kind, left), _extreme_operands(kind, right)), key=len, reverse=True)
+    return ShownCall(kind, tuple(dict.fromkeys(chain(*several))))
 
 
-def _extreme_operands(name: Literal["Min", "Max"], shown: ShownFormula) -> tuple[ShownFormula, ...]:
+def _extreme_operands(
+    kind: type[Min | Max], shown: ShownFormula
+) -> tuple[ShownFormula | ShownName | int, ...]:
     """Return the operands of an expression that is a minimum or maximum, or the expression itself."""
     match shown.total:
-        case Total(terms=(SignedTerm(number=1, powers=((ExtremeCall() as inner, 1),)),), den=1):
-            return inner.operands if inner.name == name else (shown,)
+        case Total(terms=(SignedTerm(number=1, powers=((ShownCall() as inner, 1),)),), den=1):
+            return inner.arguments if inner.kind is kind else (shown,)
         case _:
             return (shown,)
 
@@ -600,7 +571,7 @@ _MAX_NAME = 60
 _LARGEST_EXACT = 2**53
 """The largest integer up to which a script in a browser computes exactly with its own numbers."""
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-_TIGHT = re.compile(r"[A-Za-z0-9_]+(\*\*[0-9]+)?|[A-Za-z]+\([^()]*\)")
+_TIGHT = r"[A-Za-z0-9_]+(\*\*[0-9]+)?|[A-Za-z]+\([^()]*\)"
 _LETTER = re.compile(r"([A-Za-z])(?:_([0-9]+))?")
 _WORD = re.compile(r"([A-Za-z][A-Za-z]*)(?:_([0-9]+))?")
 _MINUS = "<mo>&#x2212;</mo>"
@@ -620,7 +591,7 @@ def to_text(p: Poly | int, names: Mapping[Symbol, str] | None = None) -> str:
     >>> to_text(n * (n + 1) // 2), to_text(2 * n + 4), to_text((n + 1) // 2 - m)
     ('n*(n + 1)/2', '2*n + 4', 'floor((n + 1)/2) - m')
     """
-    return _Text().formula(formula(as_poly(p), names))
+    return _Printer(TEXT).formula(formula(as_poly(p), names))
 
 
 define_text(to_text)
@@ -651,7 +622,7 @@ def to_latex(p: Poly | int) -> str:
     >>> print(to_latex((n * n + n) // 2))
     \frac{n \left(n + 1\right)}{2}
     """
-    return _Latex().formula(formula(as_poly(p)))
+    return _Printer(LATEX).formula(formula(as_poly(p)))
 
 
 def to_mathml(p: Poly | int, names: Mapping[Symbol, str] | None = None) -> str:
@@ -661,7 +632,7 @@ def to_mathml(p: Poly | int, names: Mapping[Symbol, str] | None = None) -> str:
     >>> to_mathml(length("n") + 1)
     '<mi>n</mi><mo>+</mo><mn>1</mn>'
     """
-    return _MathML().formula(formula(as_poly(p), names))
+    return _Printer(MATHML).formula(formula(as_poly(p), names))
 
 
 def to_browser(p: Poly | int) -> BrowserTree:
@@ -770,150 +741,145 @@ def _digits(value: int) -> str:
     return str(value)
 
 
-class _Printer(ABC):
-    """A walk over a tree; subclasses define the parts in which notations differ."""
+class _Piece(str):
+    """Text for a template, which may ask for brackets around what is not ``tight``, or not a ``name``."""
 
-    plus, minus, first_minus, times = " + ", " - ", "-", "*"
-    dot = times
+    __slots__ = ()
+
+    def __format__(self, spec: str) -> str:
+        """Put the text in brackets if the template asks for it."""
+        return self if not spec or _UNBRACKETED[spec].fullmatch(self) else f"({self})"
+
+
+_UNBRACKETED = {"dividend": re.compile(rf"[^ ]*|{_TIGHT}"), "tight": re.compile(_TIGHT), "name": _PLAIN}
+
+
+class Notation(Struct, frozen=True):
+    """A way to write formulas: signs, templates, and for every kind of generator the template of a call."""
+
+    calls: Mapping[type, str]
+    name: Callable[[str], str]
+    number: str = "{}"
+    plus: str = " + "
+    minus: str = " - "
+    first_minus: str = "-"
+    times: str = "*"
+    dot: str = "*"
     """The sign between a number and a power of a number, which would otherwise read as one number."""
+    comma: str = ", "
+    bracket: str = "({})"
+    power: str = "{}**{}"
+    fraction: str = "{}/{}"
+    is_line: bool = False
+    """Whether everything stands in one line: several terms over a number need brackets."""
+    has_bare_sums: bool = False
+    """Whether a sum over a range needs brackets before it is raised to a power."""
 
-    def __init__(self) -> None:
+
+class _Printer:
+    """Prints trees in a notation, each call once."""
+
+    def __init__(self, notation: Notation) -> None:
+        self._notation = notation
         self._done: dict[ShownOperand, str] = {}
 
     def formula(self, shown: ShownFormula) -> str:
-        """Print the product if there is one, else the sum."""
-        return self.total(shown.total) if shown.product is None else self.factors(shown.product)
+        """Print the product if there is one, else the sum; in a line, the shorter of both."""
+        if shown.product is None:
+            return self._total(shown.total)
+        found = self._factors(shown.product)
+        flat = self._total(shown.total) if self._notation.is_line else ""
+        return flat if flat and len(flat) <= len(found) else found
 
-    def total(self, total: Total, text: str = "") -> str:
+    def _total(self, total: Total, text: str = "") -> str:
         """Print a sum, or append its terms to a text."""
+        way = self._notation
         for term in total.for_reading():
             if term.number < 0:
-                text += self.minus if text else self.first_minus
+                text += way.minus if text else way.first_minus
             else:
-                text += self.plus if text else ""
-            parts = self._parts(abs(term.number), term.powers)
-            text += self.times.join(parts or [self.digits(1)])
-        return self.over(text or self.digits(0), total.den, len(total.terms))
+                text += way.plus if text else ""
+            text += way.times.join(self._parts(abs(term.number), term.powers) or [self._digits(1)])
+        return self._over(text or self._digits(0), total.den, len(total.terms))
 
-    def factors(self, split: Factors) -> str:
+    def _factors(self, split: Factors) -> str:
         """Print a product, and the terms added to it."""
+        way = self._notation
         parts = self._parts(abs(split.number), split.powers)
-        parts += [self.raised(self.bracket(self.formula(inside)), times) for inside, times in split.brackets]
-        text = self.over(self.times.join(parts or [self.digits(1)]), split.den, 1)
-        text = self.first_minus + text if split.number < 0 else text
-        return text if split.rest is None else self.total(split.rest, text)
+        parts += [
+            self._raised(way.bracket.format(self.formula(inside)), times) for inside, times in split.brackets
+        ]
+        text = self._over(way.times.join(parts or [self._digits(1)]), split.den, 1)
+        text = way.first_minus + text if split.number < 0 else text
+        return text if split.rest is None else self._total(split.rest, text)
 
     def _parts(self, number: int, powers: tuple[tuple[ShownOperand, int], ...]) -> list[str]:
-        parts: list[str] = []
+        way, parts = self._notation, list[str]()
         for base, times in powers:
-            if base not in self._done:
-                self._done[base] = self.operand(base)
-            text = self._done[base]
-            if times > 1 and isinstance(base, SumCall):
-                text = self.raisable(text)
-            parts.append(self.raised(text, times))
+            text = self.operand(base)
+            if times > 1 and way.has_bare_sums and isinstance(base, ShownCall) and base.kind is Sum:
+                text = way.bracket.format(text)
+            parts.append(self._raised(text, times))
         if number == 1:
             return parts
-        if powers and isinstance(powers[0][0], PowerCall):
-            return [f"{self.digits(number)}{self.dot}{parts[0]}", *parts[1:]]
-        return [self.digits(number), *parts]
+        first = powers[0][0] if powers else None
+        if isinstance(first, ShownCall) and first.kind is Exponential:
+            return [f"{self._digits(number)}{way.dot}{parts[0]}", *parts[1:]]
+        return [self._digits(number), *parts]
 
-    def digits(self, value: int) -> str:
-        """Print a non-negative number."""
-        return _digits(value)
+    def _digits(self, value: int) -> str:
+        return self._notation.number.format(_digits(value))
 
-    def bracket(self, text: str) -> str:
-        """Put a text in brackets."""
-        return f"({text})"
+    def _raised(self, text: str, times: int) -> str:
+        return text if times == 1 else self._notation.power.format(text, times)
 
-    def raisable(self, text: str) -> str:
-        """Print a sum over a range so that it can be raised to a power."""
-        return text
-
-    def raised(self, text: str, times: int) -> str:
-        """Print a power."""
-        return text if times == 1 else f"{text}**{times}"
-
-    @abstractmethod
-    def over(self, text: str, den: int, terms: int) -> str:
-        """Print a text of ``terms`` terms over a number."""
-
-    @abstractmethod
-    def operand(self, operand: ShownOperand) -> str:
-        """Print a name or a call."""
-
-
-class _Text(_Printer):
-    def formula(self, shown: ShownFormula) -> str:
-        """Print the shorter of sum and product."""
-        flat = self.total(shown.total)
-        product = flat if shown.product is None else self.factors(shown.product)
-        return product if len(product) < len(flat) else flat
-
-    def over(self, text: str, den: int, terms: int) -> str:
-        """Print a quotient with a slash."""
-        return text if den == 1 else (f"({text})" if terms > 1 else text) + f"/{_digits(den)}"
-
-    def operand(self, operand: ShownOperand) -> str:
-        """Print a call in sympy's notation."""
-        match operand:
-            case ShownName(text=name):
-                return quoted(name)
-            case FloorCall(top=top, bottom=bottom):
-                over, under = self.formula(top), self.formula(bottom)
-                over = over if " " not in over or _TIGHT.fullmatch(over) else f"({over})"
-                return f"floor({over}/{under if _TIGHT.fullmatch(under) else f'({under})'})"
-            case ClipCall(inside=inside):
-                return f"Max({self.formula(inside)}, 0)"
-            case ExtremeCall(name=name, operands=operands):
-                return f"{name}({', '.join(map(self.formula, operands))})"
-            case LogCall(inside=inside):
-                return f"ceiling(log({self.formula(inside)}, 2))"
-            case PowerCall(base=base, exponent=exponent):
-                raised = self.formula(exponent)
-                return f"{base}**{raised if _PLAIN.match(raised) else f'({raised})'}"
-            case SumCall(body=body, binder=binder, lo=lo, hi=hi):
-                return f"Sum({self.formula(body)}, ({binder}, {self.formula(lo)}, {self.formula(hi)}))"
-
-
-class _Latex(_Printer):
-    times, dot = " ", r" \cdot "
-
-    def bracket(self, text: str) -> str:
-        """Brackets that grow with their content."""
-        return rf"\left({text}\right)"
-
-    raisable = bracket
-
-    def raised(self, text: str, times: int) -> str:
-        """Print an exponent."""
-        return text if times == 1 else f"{text}^{{{times}}}"
-
-    def over(self, text: str, den: int, terms: int) -> str:
-        """Print a fraction, with the minus sign of a single term before it."""
+    def _over(self, text: str, den: int, terms: int) -> str:
+        """Print a text of ``terms`` terms over a number; the minus sign of a single term stays before it."""
+        way = self._notation
         if den == 1:
             return text
+        if way.is_line:
+            return way.fraction.format(f"({text})" if terms > 1 else text, self._digits(den))
         minus = "-" if text.startswith("-") and " " not in text else ""
-        return rf"{minus}\frac{{{text[len(minus) :]}}}{{{_digits(den)}}}"
+        return minus + way.fraction.format(text[len(minus) :], self._digits(den))
 
     def operand(self, operand: ShownOperand) -> str:
-        """Print a call in mathematical notation."""
-        match operand:
-            case ShownName(text=name):
-                return name_latex(name)
-            case FloorCall(top=top, bottom=bottom):
-                return rf"\left\lfloor\frac{{{self.formula(top)}}}{{{self.formula(bottom)}}}\right\rfloor"
-            case ClipCall(inside=inside):
-                return rf"\max\left({self.formula(inside)}, 0\right)"
-            case ExtremeCall(name=name, operands=operands):
-                return rf"\{name.lower()}\left({', '.join(map(self.formula, operands))}\right)"
-            case LogCall(inside=inside):
-                return rf"\left\lceil\log_2\left({self.formula(inside)}\right)\right\rceil"
-            case PowerCall(base=base, exponent=exponent):
-                return f"{base}^{{{self.formula(exponent)}}}"
-            case SumCall(body=body, binder=binder, lo=lo, hi=hi):
-                ends = rf"\sum_{{{name_latex(binder)}={self.formula(lo)}}}^{{{self.formula(hi)}}}"
-                return rf"{ends} \left({self.formula(body)}\right)"
+        """Print a name, or a call by the template of its kind."""
+        if operand not in self._done:
+            self._done[operand] = self._operand(operand)
+        return self._done[operand]
+
+    def _operand(self, operand: ShownOperand) -> str:
+        if isinstance(operand, ShownName):
+            return self._notation.name(operand.text)
+        pieces = [_Piece(self._argument(argument)) for argument in operand.arguments]
+        if operand.kind in (Min, Max):
+            pieces = [_Piece(self._notation.comma.join(pieces))]
+        return self._notation.calls[operand.kind].format(*pieces)
+
+    def _argument(self, argument: ShownFormula | ShownName | int) -> str:
+        if isinstance(argument, ShownFormula):
+            return self.formula(argument)
+        return self._digits(argument) if isinstance(argument, int) else self.operand(argument)
+
+
+# Each notation is a table of templates. In LaTeX a brace that is printed is doubled.
+
+
+_TEXT: RuleTable[str] = RuleTable(
+    "text",
+    {
+        Floor: "floor({0:dividend}/{1:tight})",
+        Relu: "Max({0}, 0)",
+        Log2: "ceiling(log({0}, 2))",
+        Exponential: "{0}**{1:name}",
+        Sum: "Sum({0}, ({1}, {2}, {3}))",
+        Min: "Min({0})",
+        Max: "Max({0})",
+    },
+)
+TEXT: Notation = Notation(_TEXT, quoted, is_line=True)
+"""Sympy's notation, which ``parse`` reads back."""
 
 
 def name_latex(name: str) -> str:
@@ -934,54 +900,28 @@ def name_latex(name: str) -> str:
     return rf"\mathrm{{{safe}}}" if safe.isascii() else rf"\mbox{{{safe}}}"
 
 
-class _MathML(_Printer):
-    plus, minus, first_minus, times = "<mo>+</mo>", _MINUS, _MINUS, "<mo>&#x2062;</mo>"
-    dot = "<mo>&#x22C5;</mo>"
-
-    def digits(self, value: int) -> str:
-        """Print a number."""
-        return f"<mn>{_digits(value)}</mn>"
-
-    def bracket(self, text: str) -> str:
-        """Brackets around a row."""
-        return f"<mrow><mo>(</mo>{text}<mo>)</mo></mrow>"
-
-    def raised(self, text: str, times: int) -> str:
-        """Print an exponent."""
-        return text if times == 1 else f"<msup>{text}<mn>{times}</mn></msup>"
-
-    def over(self, text: str, den: int, terms: int) -> str:
-        """Print a fraction."""
-        return text if den == 1 else mathml_fraction(text, self.digits(den))
-
-    def operand(self, operand: ShownOperand) -> str:
-        """Print a call in mathematical notation."""
-        match operand:
-            case ShownName(text=name):
-                return _mathml_name(name)
-            case FloorCall(top=top, bottom=bottom):
-                quotient = mathml_fraction(self.formula(top), self.formula(bottom))
-                return f"<mrow><mo>&#x230A;</mo>{quotient}<mo>&#x230B;</mo></mrow>"
-            case ClipCall(inside=inside):
-                largest = f"{self.formula(inside)}<mo>,</mo><mn>0</mn>"
-                return f"<mrow><mi>max</mi><mo>(</mo>{largest}<mo>)</mo></mrow>"
-            case ExtremeCall(name=name, operands=operands):
-                listed = "<mo>,</mo>".join(map(self.formula, operands))
-                return f"<mrow><mi>{name.lower()}</mi><mo>(</mo>{listed}<mo>)</mo></mrow>"
-            case LogCall(inside=inside):
-                log = f"<msub><mi>log</mi><mn>2</mn></msub><mo>(</mo>{self.formula(inside)}<mo>)</mo>"
-                return f"<mrow><mo>&#x2308;</mo>{log}<mo>&#x2309;</mo></mrow>"
-            case PowerCall(base=base, exponent=exponent):
-                return f"<msup>{self.digits(base)}<mrow>{self.formula(exponent)}</mrow></msup>"
-            case SumCall(body=body, binder=binder, lo=lo, hi=hi):
-                start = f"<mrow><mi>{binder}</mi><mo>=</mo>{self.formula(lo)}</mrow>"
-                ends = f"<munderover><mo>&#x2211;</mo>{start}<mrow>{self.formula(hi)}</mrow></munderover>"
-                return f"<mrow>{ends}{self.bracket(self.formula(body))}</mrow>"
-
-
-def mathml_fraction(top: str, bottom: str) -> str:
-    """Return a fraction of two pieces of MathML."""
-    return f"<mfrac><mrow>{top}</mrow><mrow>{bottom}</mrow></mfrac>"
+_LATEX: RuleTable[str] = RuleTable(
+    "LaTeX",
+    {
+        Floor: r"\left\lfloor\frac{{{0}}}{{{1}}}\right\rfloor",
+        Relu: r"\max\left({0}, 0\right)",
+        Log2: r"\left\lceil\log_2\left({0}\right)\right\rceil",
+        Exponential: "{0}^{{{1}}}",
+        Sum: r"\sum_{{{1}={2}}}^{{{3}}} \left({0}\right)",
+        Min: r"\min\left({0}\right)",
+        Max: r"\max\left({0}\right)",
+    },
+)
+LATEX = Notation(
+    _LATEX,
+    name_latex,
+    times=" ",
+    dot=r" \cdot ",
+    bracket=r"\left({}\right)",
+    power="{}^{{{}}}",
+    fraction=r"\frac{{{}}}{{{}}}",
+    has_bare_sums=True,
+)
 
 
 def _mathml_name(name: str) -> str:
@@ -991,6 +931,50 @@ def _mathml_name(name: str) -> str:
 
         return f"<mi>{escape(visible(name))}</mi>"
     return f"<msub><mi>{simple[1]}</mi><mn>{simple[2]}</mn></msub>"
+
+
+_FRACTION = "<mfrac><mrow>{0}</mrow><mrow>{1}</mrow></mfrac>"
+_BRACKETS = "<mrow><mo>(</mo>{0}<mo>)</mo></mrow>"
+_LOGARITHM = "<msub><mi>log</mi><mn>2</mn></msub><mo>(</mo>{0}<mo>)</mo>"
+_START = "<mrow>{1}<mo>=</mo>{2}</mrow>"
+_MATHML: RuleTable[str] = RuleTable(
+    "MathML",
+    {
+        Floor: f"<mrow><mo>&#x230A;</mo>{_FRACTION}<mo>&#x230B;</mo></mrow>",
+        Relu: "<mrow><mi>max</mi><mo>(</mo>{0}<mo>,</mo><mn>0</mn><mo>)</mo></mrow>",
+        Log2: f"<mrow><mo>&#x2308;</mo>{_LOGARITHM}<mo>&#x2309;</mo></mrow>",
+        Exponential: "<msup>{0}<mrow>{1}</mrow></msup>",
+        Sum: f"<mrow><munderover><mo>&#x2211;</mo>{_START}<mrow>{{3}}</mrow></munderover>{_BRACKETS}</mrow>",
+        Min: "<mrow><mi>min</mi><mo>(</mo>{0}<mo>)</mo></mrow>",
+        Max: "<mrow><mi>max</mi><mo>(</mo>{0}<mo>)</mo></mrow>",
+    },
+)
+MATHML = Notation(
+    _MATHML,
+    _mathml_name,
+    number="<mn>{}</mn>",
+    plus="<mo>+</mo>",
+    minus=_MINUS,
+    first_minus=_MINUS,
+    times="<mo>&#x2062;</mo>",
+    dot="<mo>&#x22C5;</mo>",
+    comma="<mo>,</mo>",
+    bracket=_BRACKETS,
+    power="<msup>{}<mn>{}</mn></msup>",
+    fraction=_FRACTION,
+)
+
+
+def mathml_fraction(top: str, bottom: str) -> str:
+    """Return a fraction of two pieces of MathML."""
+    return _FRACTION.format(top, bottom)
+
+
+# A browser computes, so its notation is no text: a list of a sign and what it is applied to.
+
+
+BROWSER: RuleTable[str] = RuleTable("browser", {Floor: "f", Relu: "m", Log2: "l", Exponential: "p", Sum: "s"})
+"""The sign of each kind of generator."""
 
 
 def _browser(shown: ShownFormula) -> BrowserTree:
@@ -1023,18 +1007,15 @@ def _browser_lesser(a: BrowserTree, b: BrowserTree) -> BrowserTree:
 
 
 def _browser_operand(operand: ShownOperand) -> BrowserTree:
-    match operand:
-        case ShownName(text=name):
-            return {"v": name}
-        case FloorCall(top=top, bottom=bottom):
-            return ["f", _browser(top), _browser(bottom)]
-        case ClipCall(inside=inside):
-            return ["m", _browser(inside)]
-        case ExtremeCall(name=name, operands=operands):
-            return reduce(_browser_greater if name == "Max" else _browser_lesser, map(_browser, operands))
-        case SumCall(body=body, binder=binder, lo=lo, hi=hi):
-            return ["s", _browser(body), binder, _browser(lo), _browser(hi)]
-        case LogCall(inside=inside):
-            return ["l", _browser(inside)]
-        case PowerCall(base=base, exponent=exponent):
-            return ["p", base, _browser(exponent)]
+    if isinstance(operand, ShownName):
+        return {"v": operand.text}
+    arguments = list(map(_browser_argument, operand.arguments))
+    if operand.kind in (Min, Max):
+        return reduce(_browser_greater if operand.kind is Max else _browser_lesser, arguments)
+    return [BROWSER[operand.kind], *arguments]
+
+
+def _browser_argument(argument: ShownFormula | ShownName | int) -> BrowserTree:
+    if isinstance(argument, ShownFormula):
+        return _browser(argument)
+    return argument if isinstance(argument, int) else argument.text

@@ -42,13 +42,12 @@ from tolcost.algebra.poly import (
     poly,
     product_of,
     scale,
-    sum_of,
     symbol_of,
     the_symbol,
     total_of,
 )
 from tolcost.algebra.powers import powers
-from tolcost.algebra.walk import Rule, RuleTable, Walk
+from tolcost.algebra.walk import FormWalk, Rule, RuleTable
 
 
 class Rules(Struct, frozen=True):
@@ -121,7 +120,7 @@ SUBSTITUTION: RuleTable[Rule[Poly]] = RuleTable(
 )
 
 
-class _Substitution(Walk[Poly | None]):
+class _Substitution(FormWalk[Poly, Poly | None]):
     """Values for symbols, and how to rebuild the rest; ``None`` for a generator that stays."""
 
     rules = SUBSTITUTION
@@ -229,7 +228,7 @@ REPLACEMENT: RuleTable[Rule[Poly | None]] = RuleTable(
 )
 
 
-class _Replacement(Walk[Poly | None]):
+class _Replacement(FormWalk[Poly, Poly | None]):
     """One generator to replace, and how to rebuild the rest; ``None`` for a generator that stays."""
 
     rules = REPLACEMENT
@@ -272,7 +271,7 @@ def opaque_sum(body: Poly, x: Symbol, lo: Poly, hi: Poly) -> Poly:
     front, primitive = ONE, Poly({mono: coef // content for mono, coef in inside.terms.items()})
     while still := [g for g in _shared_generators(primitive) if binder in primitive.free - g.free]:
         front, primitive = multiply(front, atom(still[0])), divided(primitive, still[0])
-    return scale(multiply(front, atom(sum_of(primitive, binder, lo, hi))), content, inside.den)
+    return scale(multiply(front, atom(Sum.make(primitive, binder, lo, hi))), content, inside.den)
 
 
 def _shared_generators(p: Poly) -> list[Generator]:

@@ -29,7 +29,7 @@ from tolcost.algebra.poly import (
     as_poly,
 )
 from tolcost.algebra.printers import display_names
-from tolcost.algebra.walk import Rule, RuleTable, Walk
+from tolcost.algebra.walk import FormWalk, Rule, RuleTable
 
 SympyExpr: TypeAlias = sympy.Expr
 """The type of expressions, for modules that pass them on without importing sympy."""
@@ -126,7 +126,7 @@ def _fresh_binder(symbols: Mapping[Symbol, sympy.Symbol]) -> sympy.Symbol:
     return sympy.Dummy(next(name for name in names if f"_{name}" not in taken), integer=True)
 
 
-class InSympy(Walk[SympyExpr]):
+class InSympy(FormWalk[SympyExpr, SympyExpr]):
     """Conversion of forms to sympy, whatever the rules make of generators."""
 
     symbols: dict[Symbol, sympy.Symbol]

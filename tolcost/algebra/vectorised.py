@@ -29,7 +29,7 @@ from tolcost.algebra.poly import (
     Symbol,
     UnboundSymbol,
 )
-from tolcost.algebra.walk import Rule, RuleTable, Walk
+from tolcost.algebra.walk import FormWalk, Rule, RuleTable
 from tolcost.diagnostics import quoted, visible
 
 _K = TypeVar("_K")
@@ -228,7 +228,7 @@ COLUMNS: RuleTable[Rule[Ints]] = RuleTable(
 )
 
 
-class _Table(Walk[Ints]):
+class _Table(FormWalk[Ints, Ints]):
     """A block of points: a column for every symbol, and the columns computed so far."""
 
     rules = COLUMNS

@@ -1,6 +1,6 @@
 """The one walk over forms: what a pass makes of a form is put together from what it makes of the generators.
 
-A pass is a ``Walk``: it says how the terms of a form are put together, and its table has a rule for every
+A pass is a ``FormWalk``: it says how the terms of a form are put together, and its table has a rule for every
 kind of generator. So a new kind is a class in ``poly`` and a row in each table; ``TABLES`` lists them.
 """
 
@@ -14,6 +14,7 @@ from msgspec import Struct, field
 from tolcost.algebra.poly import Generator, Poly
 from tolcost.diagnostics import InternalError
 
+_F = TypeVar("_F")
 _R = TypeVar("_R")
 _Row = TypeVar("_Row")
 
@@ -42,13 +43,16 @@ TABLES: list[RuleTable[Any]] = []
 """All tables of rules; each lists itself when its module is loaded."""
 
 
-class Walk(Struct, Generic[_R], kw_only=True):
-    """A pass over forms; ``done`` has what was made of the generators so far: each is visited once."""
+class FormWalk(Struct, Generic[_F, _R], kw_only=True):
+    """A pass that makes one type of forms, and one, often the same, of generators.
+
+    ``done`` has what was made of the generators so far: each is visited once.
+    """
 
     rules: ClassVar[RuleTable[Rule[Any]]]
     done: dict[Generator, _R] = field(default_factory=dict)
 
-    def form(self, p: Poly) -> _R:
+    def form(self, p: Poly) -> _F:
         """Put together what is made of a form's generators."""
         raise NotImplementedError
 

@@ -18,6 +18,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "torch": ("torch.command", "Count what a module of PyTorch costs, by torch's own exporter."),
         "sql": ("sql.command", "Count what a query in SQL costs, as a program in ToLang."),
         "circuit": ("circuits.command", "Write programs as arithmetic circuits, read and compare these."),
+        "plan": ("plan.command", "Plan a language model: memory, time and tokens per second."),
         "fleet": ("fleet.command", "Count what many models cost, as one table."),
         "referee": (
             "referee.command",

@@ -35,6 +35,7 @@ from tolcost.algebra import (
     is_nonnegative,
 )
 from tolcost.algebra.poly import UNIT, affine_parts
+from tolcost.algebra.walk import Rule, RuleTable
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import program_symbols
 from tolcost.atoms.nodes import Block, Condition, Constant, Node, Program, Type, Var
@@ -396,24 +397,8 @@ class _Writer(Struct):
 
     def power(self, generator: Generator, times: int) -> Printed:
         """Return a power of a generator."""
-        base = self.generator(generator)
+        base = FORMULAS[type(generator)](self, generator)
         return base if times == 1 else Printed(f"{base.at(_ATOM)} ^ {times}", 6)
-
-    def generator(self, generator: Generator) -> Printed:
-        """Return a symbol, a quotient, a clip, a logarithm or a power."""
-        match generator:
-            case Symbol():
-                return Printed(self.symbols[generator])
-            case Floor(p=p, q=q):
-                return Printed(f"({self.poly(p).at(5)} / {self.poly(q).at(6)})")
-            case Relu(p=p):
-                return Printed(f"max({self.poly(p).text}, 0)")
-            case Log2(p=p):
-                return Printed(f"halvings({self.poly(p).text})")
-            case Exponential(base=base, p=p):
-                return Printed(f"{base} ^ {self.poly(p).at(_ATOM)}", 6)
-            case _:
-                refuse("T0904", f"the formula {generator} is not printed as ToLang")
 
     def condition(self, condition: Cond) -> Printed:
         """Return a condition on lengths and coordinates."""
@@ -484,6 +469,23 @@ def _join(writer: _Writer, node: ir.Join) -> Printed:
 def _filter(writer: _Writer, node: ir.Filter) -> Printed:
     refuse("T0904", "a filter by data is not printed as ToLang", node.span)
 
+
+def _no_formula(_: _Writer, generator: Generator) -> Printed:
+    refuse("T0904", f"the formula {generator} is not printed as ToLang")
+
+
+FORMULAS: RuleTable[Rule[Printed]] = RuleTable(
+    "ToLang",
+    {
+        Symbol: lambda w, symbol: Printed(w.symbols[symbol]),
+        Floor: lambda w, floor: Printed(f"({w.poly(floor.p).at(5)} / {w.poly(floor.q).at(6)})"),
+        Relu: lambda w, clip: Printed(f"max({w.poly(clip.p).text}, 0)"),
+        Log2: lambda w, log: Printed(f"halvings({w.poly(log.p).text})"),
+        Exponential: lambda w, power: Printed(f"{power.base} ^ {w.poly(power.p).at(_ATOM)}", 6),
+    },
+    otherwise=_no_formula,
+)
+"""The text of each kind of generator in a formula."""
 
 _FORMS: Mapping[type, Callable[[_Writer, Any], Printed]] = {
     ir.Input: lambda w, node: Printed(w.inputs[node.name]),

@@ -29,12 +29,12 @@ from tolcost.check.records import (
     file_of,
     severity,
 )
-from tolcost.cost.device import is_time, time_text
+from tolcost.cost.device import is_time
 from tolcost.diagnostics import visible
 from tolcost.show.document import Caution, Cell, Column, ReportTable, ShortForm, Verdict
 from tolcost.show.document import cut as shortened
 from tolcost.show.fit import BOLD, GREEN, RED, YELLOW, cut_form, paint
-from tolcost.show.shorten import si
+from tolcost.show.shorten import si, time_texts
 from tolcost.show.tables import markdown_code, markdown_text
 from tolcost.show.text import fitted_table, hanging, style_of
 
@@ -164,13 +164,16 @@ def details(change: CostChange) -> list[Detail]:
 
 def at(example: Example, metric: str) -> str:
     """Return the old and the new number at a shape, and their difference in percent."""
-    old, new = (_number(value, metric) for value in (example.old, example.new))
+    old, new = _numbers(metric, example.old, example.new)
     return f"at {cut(example.at, 120)}: {old} before, {new} now{_ratio(example)}"
 
 
-def _number(value: int, metric: str) -> str:
-    if is_time(metric):
-        return time_text(value)
+def _numbers(metric: str, *values: int) -> tuple[str, ...]:
+    """Write values of a metric: times in a readable unit, and of any other metric every digit."""
+    return time_texts(*values) if is_time(metric) else tuple(map(_number, values))
+
+
+def _number(value: int) -> str:
     return f"{value:,}" if value.bit_length() < 400 else f"about 2**{value.bit_length() - 1}"
 
 
@@ -212,7 +215,7 @@ def held_at(held: HeldBudget) -> str | None:
     if held.example is None:
         return None
     example = held.example
-    new, old = (_number(value, held.metric) for value in (example.new, example.old))
+    new, old = _numbers(held.metric, example.new, example.old)
     return f"at {cut(example.at, 120)}: {new}, allowed {old}"
 
 
@@ -297,7 +300,8 @@ def findings(report: GateReport) -> Iterator[Finding]:
 
 def _of_change(change: CostChange, report: GateReport, level: MessageLevel) -> Finding:
     figure = f" {change.metric}" if change.metric else ""
-    forms = f"was {form_text(change.old)}, is {form_text(change.new)}" if change.metric and change.old else ""
+    told = change.metric and change.old and not is_time(change.metric)
+    forms = f"was {form_text(change.old)}, is {form_text(change.new)}" if told else ""
     said = [line.text for line in details(change) if line.kind != "source"]
     message = "; ".join(part for part in (verdict(change, report), forms, *said) if part)
     place = change.place
@@ -378,7 +382,7 @@ def _program(
             yield from _painted(f"  {news}", style_of(news), colour, width)
             for line in details(change):
                 yield from _fitted(f"    {line.text}", width)
-    figures = [change for change in changes if change.metric and not is_time(change.metric)]
+    figures = [change for change in changes if change.metric]
     if figures:
         columns = _FIGURES if width is None else (*_FIGURES[:1], *_FIGURES[2:], _FIGURES[1])
         rows = [dict(zip(_KEYS, _row(change, report), strict=True)) for change in figures]
@@ -417,7 +421,7 @@ def _indented(metric: str, line: Detail) -> str:
 def _row(change: CostChange, report: GateReport) -> tuple[Cell, ...]:
     given = (change.old, change.new, change.difference)
     forms: list[Cell] = ["" if is_time(change.metric) else ShortForm(form_text(form), form) for form in given]
-    return (change.metric, _news(change, report), *forms)  # times are shown at lengths, in microseconds
+    return (change.metric, _news(change, report), *forms)  # times are shown at lengths, in units
 
 
 def _budget(held: HeldBudget, colour: bool, width: int | None) -> Iterable[str]:
@@ -535,14 +539,15 @@ def _merged(lines: Iterable[_Changed]) -> Iterator[_Changed]:
 
 def _values(point: Example, change: CostChange) -> tuple[str, str, str, str]:
     """Return a shape, the two numbers there, and their difference in percent."""
-    old, new = (_short(value, change.metric) for value in (point.old, point.new))
-    if old == new and point.old != point.new:
-        old, new = (_number(value, change.metric) for value in (point.old, point.new))
+    old, new = _numbers(change.metric, point.old, point.new)
+    if not is_time(change.metric):
+        short = [_short(value) for value in (point.old, point.new)]
+        old, new = short if point.old == point.new or short[0] != short[1] else (old, new)
     return cut(point.at, 120), "" if change.kind == "new" else old, new, _ratio(point).strip(" ()")
 
 
-def _short(value: int, metric: str) -> str:
-    return _number(value, metric) if is_time(metric) or abs(value) < 10**_EXACT_DIGITS else si(value)
+def _short(value: int) -> str:
+    return _number(value) if abs(value) < 10**_EXACT_DIGITS else si(value)
 
 
 def _reason(change: CostChange) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
 
@@ -13,11 +13,12 @@ from msgspec.structs import replace
 from tolcost.catalogue.specs import open_library
 from tolcost.cli import options
 from tolcost.cli.output import INCOMPLETE, ProgressLine, deliver, screen, write_whole
+from tolcost.cli.training import training_options
 from tolcost.diagnostics import quoted, refuse
 from tolcost.models.walking import Session
 from tolcost.platform import with_deep_stack
 from tolcost.result import view
-from tolcost.result.metrics import metric_named
+from tolcost.result.metrics import Place, metric_named
 from tolcost.result.model import Wanted, file_cost, of_model
 from tolcost.result.model_table import BY, COLUMNS, DEPTH, SORTS, TableView
 from tolcost.result.study import Located
@@ -44,6 +45,7 @@ _NOT_FOR = {
         "tolcost model detector.onnx --shape x=n,3,32*h,32*w --assume 'n <= 8'",
         "tolcost model gpt2.onnx --dim batch=1 --sweep seq=128,1024,8192",
         "tolcost model bert.onnx --dim batch=8 --device h200",
+        "tolcost model bert.onnx --dim batch=8 --train adamw --recompute 'layer.*'",
         "tolcost model decoder.onnx --dim batch=1 --dim seq=1 --generate 'past: p..p+n' --prefill seq=p",
     ),
 )
@@ -65,13 +67,14 @@ _NOT_FOR = {
 @click.option("--top", type=click.IntRange(1), metavar="N", help="Show N rows, and all others as one.")
 @click.option("--exact", is_flag=True, help="Show every digit of integers, instead of 97.2 G.")
 @click.option("--symbolic", is_flag=True, help="Show closed forms in full, beside numbers at given lengths.")
-@options.metric_option("model", "runs")
+@options.metric_option("model", "runs", "training")
 @options.weights_option
 @options.sweep_option
 @click.option("--generate", metavar="NAME:FIRST..END",
               help="Add up runs in which a length grows: 'past: 0..n' is n runs.")  # fmt: skip
 @click.option("--prefill", metavar="[FILE.onnx:]NAME=LENGTH",
               help="Add a run before these, with another length or model.")  # fmt: skip
+@training_options
 @options.device_option
 @click.option("--annotate", metavar="OUT.onnx", type=click.Path(dir_okay=False),
               help="Also write the model with the costs in its metadata.")  # fmt: skip
@@ -98,6 +101,7 @@ def command(
     prefill: str | None,
     device: str | None,
     annotate: str | None,
+    train: tuple[str, Mapping[str, object]] | None,
     form: str,
     output: str | None,
 ) -> int:
@@ -116,8 +120,10 @@ def command(
         raise click.UsageError("--prefill is for --generate")
     if generate is not None and (sweeps or annotate or device or form == "html"):
         raise click.UsageError("--sweep, --device, --annotate and --format html are not for --generate")
-    if generate is None and metrics is not None:
-        _refuse_figures_of_runs(metrics)
+    if metrics is not None:
+        _refuse_other_figures(metrics, "training" if train else "runs" if generate else "model")
+    if train is not None and (generate or annotate or form == "html"):
+        raise click.UsageError("--generate, --annotate and --format html are not for --train")
     table = TableView(by or ("scope" if depth else "op"), columns, sort, top, depth or DEPTH, exact)
     session, on = Session(open_library(specs)), options.read_device(device)
     weights = options.read_weights(models)
@@ -131,6 +137,9 @@ def command(
             runs = generate  # a type checker knows that this name stays a text inside of the lambda
             cost = with_deep_stack(lambda: generated_file(path, session, wanted, runs, prefill))
         session.on_node = None
+    if train is not None:
+        study, (optimizer, asked_of) = cost.study, train
+        cost = replace(cost, study=with_deep_stack(lambda: study.trained(optimizer, asked_of)))
     cost = replace(cost, device=on, weights=weights)
     grown = with_deep_stack(lambda: options.grown(cost, sweeps, metrics))
     asked = None if metrics is None else frozenset(metrics)
@@ -147,12 +156,14 @@ def command(
     return _verdict(cost, allow_uncosted)
 
 
-def _refuse_figures_of_runs(metrics: Iterable[str]) -> None:
-    """Refuse figures that only all runs of ``--generate`` together have."""
-    known = {key for key in metrics if metric_named(key, "model") is not None}
+def _refuse_other_figures(metrics: Iterable[str], place: Place) -> None:
+    """Refuse figures that only reports of another kind have; those of a model stay out of the way."""
     for key in metrics:
-        if key not in known:
+        if metric_named(key, "model", place) is not None:
+            continue
+        if metric_named(key, "runs") is not None:
             raise click.UsageError(f"--metric {key} is a figure of all runs together: it needs --generate")
+        raise click.UsageError(f"--metric {key} is a figure of a step of training: it needs --train")
 
 
 def _the_file(files: tuple[str, ...]) -> Path:

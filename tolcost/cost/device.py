@@ -9,9 +9,12 @@ the error measured on operators and models that were not used for the fit.  All 
     [peak]
     bytes = 900_000                    # of memory
     cache = 6_000_000                  # bytes written that may not have left the cache at the end
+    memory = 24_000_000_000            # bytes that it holds; may be missing
     [peak.macs]                        # multiply-accumulates, by the space they are in
     float32 = 7_000_000
     float16 = 56_000_000
+    [peak.operations]                  # elementary functions, each an instruction; may be missing
+    float32 = 7_000_000
 
     [fitted]                           # may be missing: then there is a bound and no prediction
     bandwidth = 800_000                # that plain streams reach
@@ -39,7 +42,9 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 
 from msgspec import Struct, field
 
-from tolcost.algebra import Poly, Symbol, const, is_nonnegative, maximum, to_text
+from tolcost.algebra import ZERO, Poly, Symbol, const, is_nonnegative, maximum, relu, to_text, total_of
+from tolcost.cost.count import CountKey
+from tolcost.cost.kernel import Obstacle
 from tolcost.cost.weights import Weighed, read_toml
 from tolcost.diagnostics import Diagnostic, Rejected, quoted, refuse, unreadable
 from tolcost.platform import device_names, read_device
@@ -106,6 +111,10 @@ class Fitted(Struct, frozen=True, eq=False):
         fitting = [group for group in own if not group.spaces or work.spaces & set(group.spaces)]
         return next(iter((*fitting, *own)), self.stream)
 
+    def obstacle(self, work: CallWork) -> Obstacle | None:
+        """Return why some work is unlike all that was recorded; a listed operator was recorded itself."""
+        return None if work.op in self.operators else work.obstacle
+
     @property
     def stream(self) -> CallPattern:
         """The group for work that only streams."""
@@ -121,6 +130,10 @@ class Device(Struct, frozen=True, eq=False):
     cache: int
     macs: Mapping[str, Fraction]
     fitted: Fitted | None = None
+    memory: int | None = None
+    """The bytes that it holds, if the file says so."""
+    operations: Mapping[str, Fraction] = field(default_factory=dict)
+    """Peaks of elementary functions, by space; functions in other spaces bound nothing."""
 
 
 class CallWork(Struct, frozen=True, eq=False):
@@ -137,6 +150,10 @@ class CallWork(Struct, frozen=True, eq=False):
     width: int
     computes: bool = True
     """Whether it applies any function; work that applies none may be a mere view of its input."""
+    functions: Mapping[CountKey, Poly] = field(default_factory=dict)
+    """The number of applications of each function."""
+    obstacle: Obstacle | None = None
+    """Why it is more than one kernel."""
 
 
 class Duration(Struct, frozen=True):
@@ -197,16 +214,6 @@ def is_time(metric: str) -> bool:
     return metric.startswith(("time_", "arithmetic_bound_"))
 
 
-def time_text(attoseconds: int) -> str:
-    """Write a time for people, rounded down to a picosecond.
-
-    >>> time_text(11_328_957_926_400), time_text(5 * 10**15)
-    ('11.328957 µs', '5,000 µs')
-    """
-    whole, rest = divmod(attoseconds // _PICOSECOND, _PICOSECOND)
-    return f"{whole:,}.{rest:06}".rstrip("0").rstrip(".") + f" {UNIT}"
-
-
 # ---- how long work takes ------------------------------------------------------------------------
 
 
@@ -225,10 +232,46 @@ def bound(device: Device, work: CallWork) -> Candidates:
     left = work.certain + work.written - device.cache
     if not is_nonnegative(work.certain - left):
         moved += (("bytes", _over(left, device.bytes)),)
+    return (*moved, *operations_bound(device, work))
+
+
+def operations_bound(device: Device, work: CallWork) -> Candidates:
+    """Return the least time of products, and of all functions, at the peaks of the device."""
+    found: Candidates = ()
     peaks = [device.macs[space] for space in work.spaces if space in device.macs]
-    if work.macs == 0 or not peaks or len(peaks) < len(work.spaces):
-        return moved
-    return (*moved, ("operations", _over(work.macs, max(peaks))))
+    if work.macs != 0 and peaks and len(peaks) == len(work.spaces):
+        found = (("operations", _over(work.macs, max(peaks))),)
+    spaces = dict.fromkeys(space for _, space in work.functions if space in device.operations)
+    times = [_over(_instructions(device, work, space), device.operations[space]) for space in spaces]
+    if times:  # all of them share the places from which instructions start
+        below = lcm(*(one.denominator for one in times))
+        over = (one.numerator * (below // one.denominator) for one in times)
+        found += (("operations", Weighed(total_of(over), below, UNIT)),)
+    return found
+
+
+_TOGETHER = (
+    (("mul", "sqr"), ("add", "sub")),
+    (("lt", "gt", "eq", "le", "ge", "ineq"), ("where",)),
+)
+"""Functions of which one of each kind may make a single instruction: multiply-add, and compare-select."""
+_NO_INSTRUCTION = ("neg", "abs")
+"""Functions that instructions apply to what they read."""
+
+
+def _instructions(device: Device, work: CallWork, space: str) -> Poly:
+    """Return the fewest instructions for the functions applied in a space.
+
+    Where products have faster units of their own, those that are added up take no instruction.
+    """
+    left = {name: form for (name, found), form in work.functions.items() if found == space}
+    apart = device.macs.get(space, Fraction(0)) > device.operations[space]
+    needed = ZERO
+    for pair in _TOGETHER:
+        one, other = (total_of(left.pop(name) for name in kind if name in left) for kind in pair)
+        both = maximum(one, other)
+        needed = needed + (relu(both - work.macs) if apart and pair is _TOGETHER[0] else both)
+    return needed + total_of(form for name, form in left.items() if name not in _NO_INSTRUCTION)
 
 
 def predicted(fitted: Fitted, work: CallWork) -> tuple[Fraction, Candidates]:
@@ -329,21 +372,28 @@ class _Reader(Struct):
         self.mistakes.append(Diagnostic("T0617", f"{self.file}: {message}"))
 
     def device(self, raw: Mapping[str, Any]) -> Device:
-        self.known(raw, ("name", "description", "recorded", "peak", "fitted"), "")
+        self.known(raw, ("name", "description", "recorded", "source", "peak", "fitted"), "")
         peak = self.table(raw, "peak")
-        self.known(peak, ("bytes", "cache", "macs"), "peak.")
-        macs = self.table(peak, "macs") if "macs" in peak else {}
-        for space in macs:
-            if space not in SPACES:
-                self.complain(f"peak.macs: {quoted(space)} is no space")
+        self.known(peak, ("bytes", "cache", "memory", "macs", "operations"), "peak.")
+        macs, operations = (self.rates(peak, key) for key in ("macs", "operations"))
         return Device(
             self.line(raw, "name", self.file),
             self.line(raw, "description", ""),
             self.number(peak, "bytes", "peak."),
             self.integer(peak, "cache", "peak.", 0),
-            {space: self.number(macs, space, "peak.macs.") for space in macs},
+            macs,
             self.fitted(self.table(raw, "fitted")) if "fitted" in raw else None,
+            self.integer(peak, "memory", "peak.", 0) if "memory" in peak else None,
+            operations,
         )
+
+    def rates(self, peak: Mapping[str, Any], key: str) -> dict[str, Fraction]:
+        """Read rates by space."""
+        rates, where = self.table(peak, key) if key in peak else {}, f"peak.{key}"
+        for space in rates:
+            if space not in SPACES:
+                self.complain(f"{where}: {quoted(space)} is no space")
+        return {space: self.number(rates, space, f"{where}.") for space in rates}
 
     def fitted(self, raw: Mapping[str, Any]) -> Fitted:
         keys = ("bandwidth", "gap", "prologue", "error_models", "group", "operators")

@@ -624,6 +624,8 @@ def _call_closure(env: Env, function: Closure, args: tuple[Lazy | Value, ...], s
     if len(args) != len(function.params):
         wrong_arity(title_of(function), signature(function), len(args), span)
     context = env.context
+    if context.apart is not None and context.apart.keeps(function.name):
+        return context.apart.of_function(env, function, [force(arg, span) for arg in args], span)
     if context.depth >= CALL_DEPTH:
         fail("T0503", f"functions call one another more than {CALL_DEPTH} deep", span)
     inner = function.env.child(dict(zip(function.params, args, strict=True)), scope=env.scope)

@@ -42,6 +42,7 @@ from tolcost.elaborate.inputs import InputBinder, declared_spaces
 from tolcost.elaborate.layout import check_sequence, emit
 from tolcost.elaborate.values import (
     Argument,
+    CallsApart,
     Context,
     Data,
     Env,
@@ -366,6 +367,7 @@ def elaborate(
     around: Mapping[str, Argument] | None = None,
     data: Mapping[str, Tensor] | None = None,
     title: str = "",
+    apart: CallsApart | None = None,
 ) -> Elaborated:
     """Lower a program.
 
@@ -373,9 +375,11 @@ def elaborate(
     nothing gives become symbols with the program's names. ``outputs`` is the number of outputs wanted, None
     for all. ``around`` are values of a surrounding graph that the graphs among the attributes see without
     being passed; ``data`` are those of them that are known, as data for programs that need not know them.
-    ``title`` prefixes the names of symbols whose values only a run determines.
+    ``title`` prefixes the names of symbols whose values only a run determines.  ``apart`` keeps calls as
+    single nodes, whose insides are not lowered here.
     """
-    context = Context({} if operators is None else operators, call_operator, title=title)
+    called = call_operator if apart is None else apart.of_operator
+    context = Context({} if operators is None else operators, called, title=title, apart=apart)
     top = Env(context, Scope(), {})
     try:
         asked = [s for s in program.statements if isinstance(s, tree.Define) and s.output]

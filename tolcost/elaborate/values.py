@@ -19,7 +19,7 @@ An operator with several outputs returns ``Results``, which is not a value: ``si
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from functools import cache
@@ -549,6 +549,21 @@ class Trial:
         self.kept = True
 
 
+class CallsApart(Protocol):
+    """Keeps calls of operators, and of some functions, as single nodes."""
+
+    def of_operator(
+        self, env: Env, name: str, args: tuple[Value, ...], named: dict[str, Value], span: Span
+    ) -> Value | Results:
+        """Return the results of an operator, without its inside."""
+
+    def of_function(self, env: Env, function: Closure, args: Sequence[Value], span: Span) -> Value:
+        """Return the result of a function, without its inside."""
+
+    def keeps(self, name: str) -> bool:
+        """Whether calls of a function are kept."""
+
+
 class Context(Struct, eq=False):
     """The results of one elaboration so far."""
 
@@ -571,6 +586,8 @@ class Context(Struct, eq=False):
     """The conditions on lengths alone that could not be decided."""
     title: str = ""
     """The prefix of symbols whose values only a run determines."""
+    apart: CallsApart | None = None
+    """What keeps calls as single nodes; mostly nothing does."""
     node: int = 0
     """The number of the inner graph's node under elaboration; 0 if there is none."""
     nodes: int = 0

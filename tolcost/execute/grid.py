@@ -36,7 +36,7 @@ from tolcost.algebra import (
     evaluate,
 )
 from tolcost.algebra.poly import NotInteger
-from tolcost.algebra.walk import Rule, RuleTable, Walk
+from tolcost.algebra.walk import FormWalk, Rule, RuleTable
 from tolcost.atoms.nodes import Constant, Part
 from tolcost.execute.dtypes import HELD, Array, convert, is_unbounded, number, numbers, whole_number
 from tolcost.execute.inputs import value_of
@@ -245,7 +245,7 @@ ON_GRID: RuleTable[Rule[int | Array]] = RuleTable(
 )
 
 
-class _OnGrid(Walk[int | Array]):
+class _OnGrid(FormWalk[int | Array, int | Array]):
     """The values of static integers at every point of a grid."""
 
     rules = ON_GRID

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
 from tolcost.algebra import ONE, Symbol
 from tolcost.atoms import nodes as ir
-from tolcost.atoms.kit import type_symbols
+from tolcost.atoms.kit import inner_nodes, type_symbols
 from tolcost.atoms.nodes import Node, Output, Program
 from tolcost.atoms.verify import verify
 from tolcost.diagnostics import refuse, visible
 from tolcost.gradient.emit import emit
-from tolcost.gradient.equations import Equation, Static
-from tolcost.gradient.flatten import family, flatten
+from tolcost.gradient.equations import Equation, ReadAt, Static
+from tolcost.gradient.flatten import Flat, family, flatten
 from tolcost.gradient.fusion import fuse
 from tolcost.gradient.reverse import is_real, reverse
 
@@ -22,12 +22,24 @@ from tolcost.gradient.reverse import is_real, reverse
 class GradientRequest(Struct, frozen=True):
     """Which inputs to differentiate by, and which outputs; empty: all that are real.
 
-    With ``values``, the derivative gives the outputs, too.
+    With ``values``, the derivative gives the outputs, too.  With ``given`` it takes them as inputs, where it
+    would compute them again.  With ``nonzero`` it leaves out gradients that are 0.
     """
 
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
     values: bool = False
+    given: bool = False
+    nonzero: bool = False
+
+
+class Derivative(Struct, frozen=True, eq=False):
+    """The program of gradients, and its names: of gradients by input, of adjoints and values by output."""
+
+    program: Program
+    gradients: Mapping[str, str]
+    adjoints: Mapping[str, tuple[str, ...]]
+    values: Mapping[str, str]
 
 
 def derivative(program: Program, wanted: GradientRequest | None = None) -> Program:
@@ -36,6 +48,11 @@ def derivative(program: Program, wanted: GradientRequest | None = None) -> Progr
     It takes the inputs of the program, and for each output ``y`` the adjoint ``d_y`` from outside.
     Its outputs are ``d_x`` for each input ``x``: the products of the adjoints with the Jacobian.
     """
+    return derive(program, wanted).program
+
+
+def derive(program: Program, wanted: GradientRequest | None = None) -> Derivative:
+    """Return the program of gradients with the names in it."""
     asked = wanted or GradientRequest()
     inputs = _inputs(program, asked.inputs)
     outputs = _outputs(program, asked.outputs)
@@ -57,6 +74,7 @@ def derivative(program: Program, wanted: GradientRequest | None = None) -> Progr
             f"there is nothing to differentiate: {told} does not depend on "
             f"{', '.join(f'`{visible(name)}`' for name in inputs)} in a way that has a derivative",
         )
+    values = _give(flat, outputs) if asked.given else {}
     gradients = {
         name: [
             _zeros(source, names[name]) if array is None else array
@@ -64,6 +82,7 @@ def derivative(program: Program, wanted: GradientRequest | None = None) -> Progr
             if is_real(source.space)
         ]
         for name, gradient in found.gradients.items()
+        if not asked.nonzero or any(array is not None for array in gradient)
     }
     made = [array for gradient in gradients.values() for array in gradient]
     kept = [array for output in outputs for array in flat.outputs[output.name]] if asked.values else []
@@ -75,7 +94,8 @@ def derivative(program: Program, wanted: GradientRequest | None = None) -> Progr
             results.append(Output(output.name, _packed(nodes), output.span))
     for name, parts in gradients.items():
         results.append(Output(names[name], _packed([emitted.nodes[array] for array in parts])))
-    used = (*program.inputs, *found.cotangents)
+    bound = [node for _, node in emitted.bindings]
+    used = (*program.inputs, *found.cotangents, *_read(values, (*bound, *(one.node for one in results))))
     derived = Program(
         f"{program.name}_grad",
         used,
@@ -86,7 +106,41 @@ def derivative(program: Program, wanted: GradientRequest | None = None) -> Progr
         (),
     )
     verify(derived)
-    return derived
+    return Derivative(
+        derived,
+        {name: names[name] for name in gradients},
+        {name: tuple(called) for name, called in seeds.items()},
+        {name: given.name for name, given in values.items()},
+    )
+
+
+def _give(flat: Flat, outputs: Iterable[Output]) -> dict[str, ir.Input]:
+    """Let all that reads the arrays of outputs read inputs of the same values."""
+    given: dict[str, ir.Input] = {}
+    for output in outputs:
+        arrays = [_computed(array) for array in flat.outputs[output.name]]
+        if any(array.loop is not None or array.value is None for array in arrays):
+            continue
+        node = given[output.name] = ir.Input(output.name, output.node.type)
+        for k, (array, part) in enumerate(zip(arrays, node.type, strict=True)):
+            array.value, array.given, array.space = None, node, part.space
+            array.component = k + 1 if len(arrays) > 1 else None
+    return given
+
+
+def _computed(array: Equation) -> Equation:
+    """Return the array that an output is a copy of."""
+    while isinstance(array.value, ReadAt) and array.value.at == array.domain.at:
+        if array.value.array.domain.extents != array.domain.extents:
+            break
+        array = array.value.array
+    return array
+
+
+def _read(values: Mapping[str, ir.Input], nodes: Iterable[Node]) -> tuple[ir.Input, ...]:
+    """Return the outputs that a derivative reads."""
+    there = {node for node in inner_nodes(nodes) if isinstance(node, ir.Input)} if values else set()
+    return tuple([node for node in values.values() if node in there])
 
 
 def _symbols(program: Program, inputs: Iterable[ir.Input]) -> tuple[Symbol, ...]:

@@ -9,6 +9,7 @@ cannot be solved for a coordinate becomes a condition of the sum, so no place is
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import cast
 
 from msgspec import Struct, field
 
@@ -29,6 +30,7 @@ from tolcost.algebra import (
     is_nonnegative,
     maximum,
     mod,
+    product_of,
     prove,
     substitute,
     substitute_cond,
@@ -38,6 +40,7 @@ from tolcost.algebra import (
 from tolcost.algebra.poly import affine_parts
 from tolcost.diagnostics import refuse
 from tolcost.gradient.equations import Nest, Values, unproved
+from tolcost.gradient.places import is_one_to_one, linear, reshaped
 
 
 class Preimage(Struct, frozen=True):
@@ -52,13 +55,36 @@ def preimage(domain: Nest, at: Iterable[Poly], target: Nest) -> Preimage:
 
     The guards of the result say when a coordinate of the result belongs to the domain and reaches the target.
     """
+    indices = tuple(at)
+    moved = _rearranged(domain, indices, target)
+    if moved is not None:
+        return moved
     work = _Work(dict(zip(domain.coords, domain.extents, strict=True)), list(domain.guards))
-    work.equations = [index - place for index, place in zip(at, target.at, strict=True)]
+    work.equations = [index - place for index, place in zip(indices, target.at, strict=True)]
     while work.solve_alone() or work.split_digits() or work.solve_one() or work.solve_pinned():
         pass
     own = work.guards[: len(domain.guards)]
     guards = [*map(eq, work.equations), *work.exact, *work.guards[len(own) :], *own]
     return _ordered(work.left, guards, work.values, target.guards)
+
+
+def _rearranged(domain: Nest, at: tuple[Poly, ...], target: Nest) -> Preimage | None:
+    """Return the place that reaches an element where the domain is the target in another shape."""
+    own = set(domain.coords)
+    if domain.guards or at == domain.at or any(not e.free.isdisjoint(own) for e in domain.extents):
+        return None
+    if at != reshaped(domain.at, domain.extents, target.extents):
+        return None
+    if not is_one_to_one(domain.extents, target.extents):
+        return None
+    values = reshaped(target.at, target.extents, domain.extents)
+    most = product_of(domain.extents)
+    fits = most == product_of(target.extents)
+    last = () if fits else (ge(most - 1 - linear(target.at, target.extents)),)
+    guards = unproved(last, target.guards)
+    return Preimage(
+        Nest((), (), guards), dict(zip(domain.coords, cast("tuple[Poly, ...]", values), strict=True))
+    )
 
 
 def is_injective(domain: Nest, at: Iterable[Poly]) -> bool:

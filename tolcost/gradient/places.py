@@ -20,6 +20,14 @@ def reshaped(at: Subscripts, new: tuple[Poly, ...], old: tuple[Poly, ...]) -> Su
     return tuple(result)
 
 
+def is_one_to_one(new: tuple[Poly, ...], old: tuple[Poly, ...]) -> bool:
+    """Whether ``reshaped`` takes different indices to different ones: no dimension is left out."""
+    return all(
+        product_of(new[first:last]) == product_of(old[start:end]) or (first < last and start < end)
+        for (first, last), (start, end) in _groups(new, old)
+    )
+
+
 def _groups(new: tuple[Poly, ...], old: tuple[Poly, ...]) -> list[tuple[tuple[int, int], tuple[int, int]]]:
     """Return pairs of ranges of dimensions with the same volume, the smallest there are."""
     sides = [[product_of(shape[:k]) for k in range(len(shape) + 1)] for shape in (new, old)]

@@ -105,7 +105,7 @@ def peak_memory(cost: GraphCost) -> Peak | None:
     """Return the peak of activation memory in terms of the lengths; None where sizes are too diverse."""
     sizes = _sizes(cost)
     whole = lcm(*(size.den for size in sizes.values()))
-    moments = _moments(cost, {n: _scaled(p, whole) for n, p in sizes.items()})
+    moments = _moments(cost, {n: scaled_terms(p, whole) for n, p in sizes.items()})
     if not moments or len(moments) > _MOST_SHAPES:
         return None
     live = {poly({**dict(shape), UNIT: most}, whole): at for shape, (most, at) in moments.items()}
@@ -134,7 +134,8 @@ def _sizes(cost: GraphCost) -> dict[str, Poly]:
     return found
 
 
-def _scaled(form: Poly, whole: int) -> Terms:
+def scaled_terms(form: Poly, whole: int) -> Terms:
+    """Return the terms of a form times a number that all of its divisors divide."""
     factor = whole // form.den
     return {mono: coef * factor for mono, coef in form.terms.items()} if factor != 1 else form.terms
 
@@ -185,23 +186,24 @@ def _moments(cost: GraphCost, sizes: Mapping[str, Terms]) -> Moments:
     live: Terms = {}
     moments: Moments = {}
     for given in cost.model.graph.inputs:
-        _change(live, sizes.get(given.name), 1)
+        change_live(live, sizes.get(given.name), 1)
     before = dict(live)
     for n, step in enumerate(cost.model.graph.nodes):
         grown = False
         for name in step.outputs:
-            grown |= _change(live, sizes.get(name), 1)
+            grown |= change_live(live, sizes.get(name), 1)
         if grown:
-            _note(moments, live, n)
+            note_moment(moments, live, n)
         ending = {name for name in (*step.inputs, *step.free) if last.get(name) == n}
         ending |= {name for name in step.outputs if name not in last}
         for name in ending:
-            _change(live, sizes.get(name), -1)
-    _note(moments, before, 0)  # nodes may have no outputs
+            change_live(live, sizes.get(name), -1)
+    note_moment(moments, before, 0)  # nodes may have no outputs
     return moments
 
 
-def _change(live: Terms, size: Terms | None, sign: int) -> bool:
+def change_live(live: Terms, size: Terms | None, sign: int) -> bool:
+    """Add the size of a value to what is live, or take it off; the result is whether it has a size."""
     if size is None:
         return False
     for mono, coef in size.items():
@@ -209,7 +211,8 @@ def _change(live: Terms, size: Terms | None, sign: int) -> bool:
     return True
 
 
-def _note(moments: Moments, live: Terms, place: int) -> None:
+def note_moment(moments: Moments, live: Terms, place: int) -> None:
+    """Note what is live at a moment."""
     shape = frozenset(item for item in live.items() if item[1] and item[0])
     constant = live.get(UNIT, 0)
     if shape not in moments or moments[shape][0] < constant:

@@ -37,7 +37,7 @@ from tolcost.algebra import (
     the_symbol,
     to_text,
 )
-from tolcost.algebra.poly import floor_of, log2_of, power_of, relu_of, symbol_of
+from tolcost.algebra.poly import symbol_of
 from tolcost.atoms.nodes import Condition, Program
 from tolcost.catalogue.graph import GraphNode, Weight
 from tolcost.cost import Counts, Traffic
@@ -197,13 +197,13 @@ class Reader:
     def _generator(self, row: Any) -> Generator:
         match row:
             case ["/", p, q]:
-                return floor_of(self.form(p), self.form(q))
+                return Floor.make(self.form(p), self.form(q))
             case ["+", p]:
-                return relu_of(self.form(p))
+                return Relu.make(self.form(p))
             case ["log", p]:
-                return log2_of(self.form(p))
+                return Log2.make(self.form(p))
             case ["^", base, p, whole]:
-                return power_of(base, self.form(p), whole)
+                return Exponential.make(base, self.form(p), whole)
             case ["coord", name, lo, hi]:
                 return the_symbol(coordinate(name, self.form(hi), self.form(lo)))
             case [name, lo, hi]:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from msgspec import Struct
 
 from tolcost.algebra import Poly, Symbol, Witness, quoted, to_text
-from tolcost.cost.device import is_time, time_text
+from tolcost.cost.device import is_time
 from tolcost.result.claims import Claim, Relation
 from tolcost.result.judgement import FormJudgement
 from tolcost.result.metrics import LEADING
@@ -32,7 +32,7 @@ from tolcost.show.document import (
     text_of,
     write,
 )
-from tolcost.show.shorten import percent_text, short_form, si
+from tolcost.show.shorten import percent_text, short_form, si, time_texts
 
 _FORM = 40
 _MOST_PARTS = 20
@@ -237,15 +237,14 @@ def _table(
 
 
 def _cells(row: FigureDifference, key: str, most: int) -> tuple[Cell, ...]:
-    shown = time_text if is_time(row.metric) else si
-    at = "" if row.at is None else f"{shown(row.at[0])} -> {shown(row.at[1])}"
+    at = () if row.at is None else time_texts(*row.at) if is_time(row.metric) else map(si, row.at)
     name = row.metric if key == "metric" or row.part == FUNCTIONS else row.part
     return (
         Code(name),
         row.metric,
         _form(row.old),
         _form(row.new),
-        at,
+        " -> ".join(at),
         _percent(row, most if key == "part" else 0),
     )
 

@@ -383,6 +383,14 @@ class Cost(Located, dict=True, frozen=True):
             known, bound, fused, predicted, found.limits(self.point.values), self.certainty("time")
         )
 
+    def training(self, optimizer: str, **asked: object) -> Cost:
+        """Return the cost of a step of training of a model: forward, backward, and what an optimiser does.
+
+        ``loss``, ``freeze``, ``precision``, ``accumulate``, ``recompute`` and ``backward`` are those of
+        ``tolcost model --train``.
+        """
+        return replace(self, study=self.study.trained(optimizer, asked))
+
     def __getitem__(self, key: str) -> SympyExpr | None:
         """Return a figure by its key, as in ``cost["bytes"]``; None if it is not known."""
         if key not in self.forms:

@@ -24,6 +24,7 @@ from tolcost.certainty import (
     certainty_of_quotient,
     certainty_of_sum,
 )
+from tolcost.diagnostics import visible
 
 if TYPE_CHECKING:
     from tolcost.cost.count import CountKey
@@ -107,6 +108,7 @@ Place: TypeAlias = Literal[
     "program",
     "model",
     "runs",
+    "training",
     "model document",
     "runs document",
     "groups",
@@ -122,8 +124,8 @@ Place: TypeAlias = Literal[
 ]
 """The places where a metric stands.
 
-- ``program``, ``model``, ``runs``: reports on a program, a model, or all runs of a model that is run again
-  and again (``--generate``), in every format
+- ``program``, ``model``, ``runs``, ``training``: reports on a program, a model, all runs of a model that is
+  run again and again (``--generate``), or a step of its training (``--train``), in every format
 - ``model document``, ``runs document``: their JSON alone
 - ``groups``: JSON of operators, scopes and nodes
 - ``columns``: their columns in frames, pages and CSV, and what ``--columns`` takes; which columns a table has
@@ -144,7 +146,7 @@ Basis: TypeAlias = Literal[
 the depth of a program, tensors that a model holds, quotients of these, or time.
 """
 
-REPORTS: frozenset[Place] = frozenset(("program", "model", "runs"))
+REPORTS: frozenset[Place] = frozenset(("program", "model", "runs", "training"))
 PARTS: frozenset[Place] = frozenset(("groups", "columns"))
 DIFFS: frozenset[Place] = frozenset(("diff of programs", "diff of models"))
 GATED: frozenset[Place] = frozenset(("gate", "lock"))
@@ -313,6 +315,16 @@ def _peak(metric: Metric, reading: MeasuredStudy) -> Iterator[Measure]:
     yield replace(found, certainty="lower bound", said="perhaps more") if more else found
 
 
+def _train_peak(metric: Metric, reading: MeasuredStudy) -> Iterator[Measure]:
+    """Yield the memory of a step, and at which node it is the most."""
+    peak = reading.study.train_peak
+    found = metric.measure(reading, None if peak is None else peak.bytes)
+    if peak is not None:
+        found = replace(found, about=f"at {visible(peak.node)}")
+    more = peak is not None and not peak.exact
+    yield replace(found, certainty="lower bound", said="perhaps more") if more else found
+
+
 _TREES = "associative reduces as trees"
 
 
@@ -405,7 +417,7 @@ METRICS: tuple[Metric, ...] = (
         label="index functions",
         about="Functions that compute coordinates; not EOPs.",
         of=lambda figures: figures.index_ops,
-        stands=frozenset(("model", "runs", "groups")),
+        stands=frozenset(("model", "runs", "training", "groups")),
     ),
     Metric(
         key="bytes",
@@ -441,7 +453,7 @@ METRICS: tuple[Metric, ...] = (
         whole=lambda study: None if study.holdings is None else study.holdings.parameters,
         basis="held",
         column="parameters",
-        stands=frozenset(("model", "runs", "diff of models", "gate", "fleet")),
+        stands=frozenset(("model", "runs", "training", "diff of models", "gate", "fleet")),
     ),
     Metric(
         key="param_bytes",
@@ -451,7 +463,44 @@ METRICS: tuple[Metric, ...] = (
         basis="held",
         asked="params",
         amount="B",
-        stands=frozenset(("model", "runs", "gate")),
+        stands=frozenset(("model", "runs", "training", "gate")),
+    ),
+    Metric(
+        key="gradient_bytes",
+        label="gradients",
+        about="Bytes of the gradients of the parameters that a step trains.",
+        whole=lambda study: study.gradient_bytes,
+        basis="held",
+        unit="bytes",
+        stands=frozenset(("training",)),
+    ),
+    Metric(
+        key="state_bytes",
+        label="optimiser state",
+        about="Bytes that an optimiser holds from step to step, with a copy of the parameters if it has one.",
+        whole=lambda study: study.state_bytes,
+        basis="held",
+        unit="bytes",
+        stands=frozenset(("training",)),
+    ),
+    Metric(
+        key="kept",
+        label="activations kept",
+        about="Bytes of the activations that forward keeps for backward; None where they are not known.",
+        whole=lambda study: study.kept_bytes,
+        basis="held",
+        unit="bytes",
+        stands=frozenset(("training",)),
+    ),
+    Metric(
+        key="train_peak",
+        label="memory of a step",
+        about="The most memory that a step of training takes at once; None where it is not known.",
+        whole=lambda study: None if study.train_peak is None else study.train_peak.bytes,
+        measured=_train_peak,
+        basis="held",
+        unit="bytes",
+        stands=frozenset(("training",)),
     ),
     Metric(
         key="cache_bytes",
@@ -640,6 +689,7 @@ _WHERE: Mapping[Place, str] = {
     "program": "programs: tolcost analyze has it",
     "model": "models: tolcost model has it",
     "runs": "all runs of a model together: tolcost model --generate has it",
+    "training": "a step of training: tolcost model --train has it",
 }
 """The kinds of reports, and the command for each."""
 

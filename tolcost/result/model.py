@@ -235,6 +235,12 @@ class ModelStudy(Study, dict=True, frozen=True):
                 said = "bytes count the scores in between; a newer --opset keeps attention whole"
                 yield Fact("attention", f"{calls} written as several operators", said)
 
+    def trained(self, optimizer: str, asked: Mapping[str, object]) -> Study:
+        """Return a step of training of the model."""
+        from tolcost.result.training import requested, training_study  # derivatives take time to load
+
+        return training_study(self, requested(optimizer, asked))
+
     def compared_parts(self) -> Iterator[tuple[str, str, Poly]]:
         """Yield the totals by operator."""
         return compared_by_operator(self.operators)

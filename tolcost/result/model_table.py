@@ -191,7 +191,10 @@ class _Cells(Struct):
 # ---- the whole screen ------------------------------------------------------------------------
 
 
-IN_BYTES = ("bytes", "model_bytes", "param_bytes", "peak_bytes", "cache_bytes", "memory_bytes")
+IN_BYTES = (
+    "bytes", "model_bytes", "param_bytes", "peak_bytes", "cache_bytes", "memory_bytes",
+    "gradient_bytes", "state_bytes", "kept", "train_peak",
+)  # fmt: skip
 """Metrics that count bytes: their numbers have the unit B."""
 _WIDTH, _WIDEST = 78, 104
 

@@ -143,7 +143,7 @@ class ProgramStudy(Study, frozen=True):
     def steps(self, by: str) -> tuple[TimedNodes, ...]:
         """Return the program as a single step."""
         total, largest = self.total, largest_of(self.inputs)
-        work = work_of(self.name, total.traffic, total.histogram, total.macs, largest)
+        work = work_of(self.name, total.traffic, total.histogram, total.macs, largest, self.analysis.obstacle)
         return () if work is None else (TimedNodes(self.name, 1, work),)
 
     def assuming(self, texts: Sequence[str], lenient: bool = False) -> ProgramStudy:

@@ -59,9 +59,9 @@ from tolcost.result.metrics import (
 )
 from tolcost.result.point import Point, Requirement, facts_of, locate
 from tolcost.result.rows import TableRow
-from tolcost.result.time import LimitChange, TimedNodes, Times, error_of, percent
+from tolcost.result.time import LimitChange, TimedNodes, Times, error_of, not_predicted, percent
 from tolcost.result.typical import OTHER, typical_lengths
-from tolcost.show.document import Fact, Form, Json, Valuation, form_at, number, symbols_in, text_of
+from tolcost.show.document import Fact, Form, Json, Section, Valuation, form_at, number, symbols_in, text_of
 
 if TYPE_CHECKING:
     from tolcost.cost.span import Depth, Depths
@@ -278,7 +278,7 @@ class Study(_Assuming, frozen=True):
     coverage: Coverage
 
     kind: ClassVar[Literal["program", "model"]]
-    report: ClassVar[Literal["program", "model", "runs"]]
+    report: ClassVar[Literal["program", "model", "runs", "training"]]
     """The kind of its reports, which decides which metrics stand there."""
 
     @property
@@ -299,6 +299,26 @@ class Study(_Assuming, frozen=True):
     @property
     def memory(self) -> Depth | None:
         """The bytes of the parameters of a model and its peak together."""
+        return None
+
+    @property
+    def gradient_bytes(self) -> Poly | None:
+        """The bytes of the gradients in a step of training."""
+        return None
+
+    @property
+    def state_bytes(self) -> Poly | None:
+        """The bytes that an optimiser holds from step to step."""
+        return None
+
+    @property
+    def kept_bytes(self) -> Poly | None:
+        """The bytes of the activations that a step of training keeps for backward."""
+        return None
+
+    @property
+    def train_peak(self) -> Peak | None:
+        """The most memory that a step of training takes at once."""
         return None
 
     @property
@@ -366,6 +386,14 @@ class Study(_Assuming, frozen=True):
     @abstractmethod
     def remarks(self) -> Iterator[Fact]:
         """Yield facts about the way figures were computed."""
+
+    def trained(self, optimizer: str, asked: Mapping[str, object]) -> Study:
+        """Return a step of training; only a model has one."""
+        refuse("T0910", f"{quoted(self.name)} is no model that can be trained")
+
+    def extra(self, at: Located | None, exact: bool) -> Iterator[Section]:
+        """Yield tables of a report besides its figures and its parts, with numbers at a point."""
+        return iter(())
 
     @abstractmethod
     def record(self, cost: Located, metrics: frozenset[str] | None) -> dict[str, Json]:
@@ -533,6 +561,8 @@ class Located(Struct, frozen=True, eq=False, dict=True):
         """The error of such predictions where they were tested."""
         assert self.times is not None
         fitted = self.times.device.fitted
+        if self.times.unlike:
+            return f"none: {not_predicted(self.times, self.study.kind == 'model')}"
         if self.study.coverage.missing:
             return "of the nodes that are costed"
         if self.study.kind == "model":

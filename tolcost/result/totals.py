@@ -21,6 +21,7 @@ from tolcost.catalogue.graph import GraphNode
 from tolcost.certainty import Certainty, least_sure
 from tolcost.cost import Counts, Traffic, shipped, weigh
 from tolcost.cost.device import CallWork
+from tolcost.cost.kernel import carried
 from tolcost.cost.record import NamedType
 from tolcost.elaborate import Tensor
 from tolcost.models.analysis import GraphCost
@@ -251,7 +252,8 @@ def _work(adder: Adder, lowered: Lowered) -> CallWork | None:
     inputs = (NamedType(given.name, given.type) for given in lowered.program.inputs)
     found = adder.settled(lowered)
     largest = adder.settle(lowered.put(largest_of(inputs)))
-    return work_of(title_of(lowered), found.traffic, found.counts.histogram, found.counts.macs, largest)
+    counts, kept = found.counts, carried(lowered.program)
+    return work_of(title_of(lowered), found.traffic, counts.histogram, counts.macs, largest, kept)
 
 
 def fused_work(cost: GraphCost, adder: Adder, total: Figures) -> CallWork | None:

@@ -141,6 +141,7 @@ def _document(cost: Located, view: CostView, form: str) -> Iterator[Section]:
         hints = PYTHON_HINTS if form == "fragment" else COMMAND_HINTS
         yield Facts((*study.head(), *known, *status, point_fact(cost, at, hints)))
         yield from _model_blocks(cost, at, view, hints)
+        yield from study.extra(at, view.table.exact)
     else:
         yield Facts((*study.head(), *known, *status))
         yield _figures(cost, view)
@@ -493,6 +494,8 @@ def time_blocks(cost: Located, times: Times, view: CostView) -> Iterator[Section
     changes = [_change_text(change, alike[change.title]) for change in cost.limit_changes]
     more = len(changes) - _MOST_CHANGES
     yield Lines((*changes[:_MOST_CHANGES], *([f"… and {more:,} more: --format json"] if more > 0 else [])))
+    if times.unlike:
+        yield Lines((f"{times.device.name} predicted  {cost.error}",))
     if times.unbounded:
         spaces = ", ".join(times.unbounded)
         yield Lines((f"{times.device.name} has no peak for products in {spaces}: bytes alone bound them",))

@@ -197,10 +197,36 @@ def duration_text(microseconds: int | Fraction) -> str:
     >>> duration_text(999_500), duration_text(5 * 10**10), duration_text(0)
     ('1.00 s', '50,000 s', '0 µs')
     """
+    scaled, unit = _in_unit(microseconds)
+    return f"{_three(scaled)} {unit}"
+
+
+def _in_unit(microseconds: int | Fraction) -> tuple[Fraction, str]:
     power, scaled = 0, Fraction(microseconds)
     while _rounds_to_thousand(scaled) and power < len(_DURATIONS) - 1:
         power, scaled = power + 1, scaled / 1000
-    return f"{_three(scaled)} {_DURATIONS[power]}"
+    return scaled, _DURATIONS[power]
+
+
+_MOST_PLACES = 18
+"""An attosecond has as many decimal places, as a part of a second."""
+
+
+def time_texts(*attoseconds: int) -> tuple[str, ...]:
+    """Write times with three digits, or in one unit with as many digits as tell different times apart.
+
+    >>> time_texts(4_350 * 10**12, 4_354 * 10**12), time_texts(5 * 10**15, 0)
+    (('4.350 ms', '4.354 ms'), ('5.00 ms', '0 µs'))
+    """
+    times = [Fraction(value, 10**12) for value in attoseconds]
+    found = tuple(map(duration_text, times))
+    largest = max(times, key=abs)
+    scaled, unit = _in_unit(largest)
+    for places in range(3, _MOST_PLACES):
+        if len(set(found)) == len(set(times)):
+            break
+        found = tuple(f"{decimal_text(value * scaled / largest, places)} {unit}" for value in times)
+    return found
 
 
 def _rounds_to_thousand(value: Fraction) -> bool:

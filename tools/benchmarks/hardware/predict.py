@@ -17,6 +17,7 @@ from .recorded import Measured, Model, Work
 PEAK_BANDWIDTH = 4.8e6  # bytes per microsecond, by the data sheet
 MULTIPROCESSORS, CLOCK = 132, 1980.0  # cycles per microsecond, the highest that the driver reports
 L2 = 62_914_560
+MEMORY = 141_000_000_000  # bytes, by the data sheet
 MACS = {"float32": 128, "bfloat16": 2048}
 """Multiply-accumulates of a multiprocessor in a cycle: its fp32 lanes, and its tensor cores in bf16."""
 LANES = 128

@@ -1,0 +1,167 @@
+"""A step of training of a whole model: its work, what it keeps, and its memory."""
+
+from __future__ import annotations
+
+from itertools import product
+from math import prod
+
+import onnx
+import pytest
+from onnx.parser import parse_model
+
+import tolcost
+from tolcost.diagnostics import Rejected
+from tolcost.result.training import TrainingStudy
+
+HEAD = '<ir_version: 10, opset_import: ["" : 22]>'
+
+
+def weights(*shapes: tuple[str, tuple[int, ...]]) -> str:
+    """Write initializers of ones."""
+    listed = (
+        f"float[{', '.join(map(str, shape))}] {name} = {{{', '.join('1' for _ in range(prod(shape)))}}}"
+        for name, shape in shapes
+    )
+    return f"<{', '.join(listed)}>"
+
+
+def model(text: str, outputs: str, *shapes: tuple[str, tuple[int, ...]]) -> tolcost.Cost:
+    return tolcost.from_onnx(
+        parse_model(f"{HEAD} g (float[n, 8] x) => ({outputs}) {weights(*shapes)} {{ {text} }}")
+    )
+
+
+def perceptron() -> tolcost.Cost:
+    text = "a = MatMul(x, W1) b = Add(a, b1) h = Tanh(b) y = MatMul(h, W2)"
+    return model(text, "float[n, 4] y", ("W1", (8, 16)), ("b1", (16,)), ("W2", (16, 4)))
+
+
+def study(cost: tolcost.Cost) -> TrainingStudy:
+    assert isinstance(cost.study, TrainingStudy)
+    return cost.study
+
+
+def parts(cost: tolcost.Cost) -> dict[str, int]:
+    return {part.title: int(str(cost.number(part.figures.macs))) for part in study(cost).parts}
+
+
+def test_products() -> None:
+    """The first layer needs no gradient of its input: 8·16 and 2·16·4 products for each row."""
+    step = perceptron().training("sgd").subs(n=1)
+    assert parts(step) == {"forward": 8 * 16 + 16 * 4, "backward": 8 * 16 + 2 * 16 * 4, "sgd": 0}
+
+
+def test_kept_is_what_backward_reads() -> None:
+    """Tanh keeps its output, which the last product reads as well; the input of a model is there anyway."""
+    step = perceptron().training("sgd")
+    assert [one.name for one in study(step).training.memory.kept] == ["h"]
+    assert str(step.kept) == "64*n"
+
+
+def test_peak_by_brute_force() -> None:
+    """The peak of a step, by following its buffers by hand."""
+    n, size = 5, 4
+    fixed = (8 * 16 + 16 + 16 * 4) * size * 2 + n * 8 * size  # parameters, running sums, and the input
+    a = b = h = n * 16 * size
+    y = n * 4 * size
+    w1, b1, w2 = 8 * 16 * size, 16 * size, 16 * 4 * size
+    moments = [
+        a,
+        a + b,
+        b + h,
+        h + y,
+        h + y + y,  # what is to come of y is given
+        h + 2 * y + w2 + h,  # the last product: gradients of its weights and of h
+        h + 2 * y + w2 + h + b,  # tanh
+        2 * y + w2 + b + b1,  # the sum: its gradient is passed on
+        2 * y + w2 + b + b1 + w1,
+        w2 + b1 + w1,
+    ]
+    step = perceptron().training("momentum")(n=n)
+    assert step.train_peak == fixed + max(moments)
+
+
+def test_a_shared_parameter_adds_up() -> None:
+    text = "a = MatMul(x, W) y = MatMul(a, W)"
+    step = model(text, "float[n, 8] y", ("W", (8, 8))).training("sgd").subs(n=3)
+    added = next(group for group in step.groups("op") if group.title == "sum of gradients")
+    assert step.number(added.figures.eops) == 64
+    assert study(step).training.held.trained == 64
+
+
+def test_frozen_parameters_have_no_gradients() -> None:
+    step = perceptron().training("adam", freeze=("W1", "b*")).subs(n=1)
+    assert parts(step)["backward"] == 16 * 4
+    assert (step.gradient_bytes, step.state_bytes) == (256, 512)
+
+
+@pytest.mark.parametrize("precision", ["float32", "bf16-mixed", "fp16-mixed"])
+def test_bytes_of_a_parameter(precision: str) -> None:
+    """16 bytes for each parameter with Adam: in mixed precision 2 + 2 + 4 + 4 + 4."""
+    step = perceptron().training("adam", precision=precision)
+    held = study(step).training.held
+    whole = held.parameters + held.gradients + held.master + held.state
+    assert whole == 16 * (8 * 16 + 16 + 16 * 4)
+
+
+def test_accumulated_runs() -> None:
+    once, often = (perceptron().training("sgd", accumulate=k).subs(n=1) for k in (1, 4))
+    assert parts(often) == {p: 4 * m for p, m in parts(once).items()}
+    sums = {group.title: group.figures.eops for group in often.groups("op")}
+    every = 8 * 16 + 16 + 16 * 4
+    assert sums["sgd"] == 2 * every + 3 * every
+
+
+@pytest.mark.parametrize(
+    "asked, said",
+    [
+        ({"optimizer": "adamx"}, "no optimiser"),
+        ({"loss": "y"}, "no scalar"),
+        ({"loss": "z"}, "gives nothing named"),
+        ({"freeze": ("q*",)}, "no parameter and no scope"),
+        ({"freeze": ("*",)}, "nothing to differentiate"),
+        ({"recompute": "layer.*"}, "no scope"),
+        ({"recompute": "every 2"}, "no layers"),
+        ({"precision": "int8"}, "no precision"),
+        ({"accumulate": 0}, "at least 1"),
+        ({"losses": "y"}, "not asked of a step"),
+    ],
+)
+def test_what_is_refused(asked: dict[str, object], said: str) -> None:
+    with pytest.raises(Rejected, match=said):
+        perceptron().training(**{"optimizer": "sgd", **asked})  # type: ignore[arg-type]
+
+
+def test_a_node_without_a_derivative_makes_a_bound() -> None:
+    text = (
+        "a = MatMul(x, W) s = ReduceSum <keepdims = 0> (a) c = Greater(s, s)"
+        " y = If (c) <then_branch = g1 () => (float[n, 8] t) { t = Tanh(a) },"
+        " else_branch = g2 () => (float[n, 8] e) { e = Exp(a) }>"
+    )
+    step = model(text, "float[n, 8] y", ("W", (8, 8))).training("sgd")
+    assert [item.op for item in step.coverage.missing] == ["If"]
+    assert step.status == "no bound"  # data chooses the branch, and its backward is missing
+
+
+def test_recomputed_layers() -> None:
+    """Layers that are computed again keep their inputs alone, and cost their forward once more."""
+    text = "h0 = MatMul(x, V) " + " ".join(
+        f"a{k} = MatMul(h{k}, A{k}) t{k} = Tanh(a{k}) c{k} = MatMul(t{k}, C{k}) h{k + 1} = Tanh(c{k})"
+        for k in range(4)
+    )
+    shapes = [("V", (8, 8)), *((f"{letter}{k}", (8, 8)) for k, letter in product(range(4), "AC"))]
+    made = parse_model(f"{HEAD} g (float[n, 8] x) => (float[n, 8] h4) {weights(*shapes)} {{ {text} }}")
+    for place, node in enumerate(made.graph.node):
+        node.name = f"/net/layers.{(place - 1) // 4}/{node.op_type}_{place}" if place else "/net/first"
+    assert isinstance(made, onnx.ModelProto)
+    plain = tolcost.from_onnx(made)
+    whole, again, pairs = (
+        plain.training("sgd", **({"recompute": asked} if asked else {})).subs(n=10)
+        for asked in (None, "layers.*", "every 2")
+    )
+    per = 10 * 8 * 4
+    assert whole.kept == 9 * per  # h0 to h4, and t0 to t3
+    assert again.kept == 5 * per - per  # the inputs of layers
+    assert pairs.kept == 2 * per
+    products = parts(again)
+    assert products["computed again"] == 4 * 2 * 10 * 8 * 8  # Tanh reads its output, so both products

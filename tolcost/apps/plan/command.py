@@ -1,0 +1,81 @@
+"""``tolcost plan``: memory, time and tokens per second of a language model, from its configuration."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import click
+
+from tolcost.apps.plan.door import PlannedModel, model_at, shipped_model
+from tolcost.apps.plan.figures import served
+from tolcost.apps.plan.plan import Plan, Question, check
+from tolcost.apps.plan.precision import cache_names, precision_names, precision_of
+from tolcost.apps.plan.time import engine_names, engine_of
+from tolcost.apps.plan.view import view
+from tolcost.cli import options
+from tolcost.cli.output import deliver, screen
+from tolcost.cost.device import load_device
+from tolcost.show.document import document_formats, write
+
+_MOST = 1 << 31
+
+
+@click.command(
+    cls=options.Command,
+    examples=(
+        "tolcost plan config.json --device h200",
+        "tolcost plan --model llama3-8b --prompt 2000 --answer 500 --batch 8 --device h200",
+        "tolcost plan config.json --weights int4 --cache fp8",
+    ),
+)
+@click.argument("file", metavar="[CONFIG.json|DIR]", required=False)
+@click.option("--model", "name", metavar="NAME", help="A configuration that comes with tolcost.")
+@click.option("--batch", type=click.IntRange(1, _MOST), default=1, help="How many texts at once.")
+@click.option("--prompt", type=click.IntRange(1, _MOST), default=2000, help="Tokens of each that are read.")
+@click.option("--answer", type=click.IntRange(1, _MOST), default=500, help="Tokens of each that are made.")
+@click.option("--weights", default="bf16", metavar="TYPE",
+              help=f"How parameters are kept: {', '.join(precision_names())}.")  # fmt: skip
+@click.option("--cache", default="bf16", metavar="TYPE",
+              help=f"How the cache is kept: {', '.join(cache_names())}.")  # fmt: skip
+@click.option("--device", metavar="NAME|FILE", help="Where it runs: a device, by its name or as a file.")
+@click.option("--engine", type=click.Choice(engine_names()), default="transformers",
+              help="Which kernels compute it.")  # fmt: skip
+@click.option("--reserve", type=click.FloatRange(0, 1, min_open=True), default=0.9,
+              help="The share of the memory that an engine takes.")  # fmt: skip
+@click.option("--ignore", "ignored", metavar="KEY", multiple=True,
+              help="A key of the configuration that changes nothing.")  # fmt: skip
+@options.format_option(document_formats())
+@options.output_option
+def command(
+    file: str | None,
+    name: str | None,
+    batch: int,
+    prompt: int,
+    answer: int,
+    weights: str,
+    cache: str,
+    device: str | None,
+    engine: str,
+    reserve: float,
+    ignored: tuple[str, ...],
+    form: str,
+    output: str | None,
+) -> int:
+    """Plan a language model: memory, time and tokens per second.
+
+    CONFIG.json is a configuration as repositories of models have it, DIR a folder with one.
+    """
+    model = _model(file, name, ignored)
+    precision = precision_of(weights, cache)
+    question = Question(batch, prompt, answer, Fraction(str(reserve)))
+    where = None if device is None else load_device(device)
+    plan = Plan(served(model), question, precision, engine_of(engine), where)
+    check(plan)
+    deliver(write(view(plan), form, *screen(form, output)), output, form)
+    return 0
+
+
+def _model(file: str | None, name: str | None, ignored: tuple[str, ...]) -> PlannedModel:
+    if (file is None) == (name is None):
+        raise click.UsageError("either a CONFIG.json or --model NAME")
+    return shipped_model(name or "") if file is None else model_at(file, ignored)

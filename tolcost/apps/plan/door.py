@@ -1,0 +1,237 @@
+"""From a configuration, as repositories of models have it, to a program and its lengths.
+
+``specs/serving/types.toml`` says how: for each ``model_type`` the program, and for each length and attribute
+an expression over the keys of the configuration.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from tolcost.apps.plan.expressions import WrongValue, exact, keys_of, value_of
+from tolcost.diagnostics import quoted, refuse, unreadable
+from tolcost.platform import specs_root
+
+_MOST_BYTES = 1 << 20
+_MOST_LAYERS = 1 << 16
+"""Layers, above all: they are looked at one by one where they are of several kinds."""
+_MOST = 1 << 40
+"""No length of a model comes near to this."""
+
+
+class Family(Struct, frozen=True, eq=False):
+    """How a type of models is read: its program, and an expression for each length and attribute."""
+
+    name: str
+    program: str
+    lengths: Mapping[str, str]
+    attrs: Mapping[str, Any]
+    only: Mapping[str, list[Any]]
+    equal: Mapping[str, str]
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """The keys of a configuration that decide something."""
+        texts = [*self.lengths.values(), *self.equal.values(), *self.only]
+        for value in self.attrs.values():
+            texts += (
+                [value["of"]] if isinstance(value, Mapping) else [value] if isinstance(value, str) else []
+            )
+        return frozenset(self.equal).union(*map(keys_of, texts))
+
+
+class PlannedModel(Struct, frozen=True, eq=False):
+    """A model as its configuration tells it: a program, numbers for its lengths, and its attributes."""
+
+    name: str
+    family: Family
+    lengths: Mapping[str, int]
+    attrs: Mapping[str, str | bool]
+    longest: int | None
+    """The longest context that the configuration allows, if it says so."""
+    notes: tuple[str, ...] = ()
+
+
+@cache
+def _file() -> Mapping[str, Any]:
+    return tomllib.loads(specs_root().joinpath("serving", "types.toml").read_text(encoding="utf-8"))
+
+
+def type_names() -> tuple[str, ...]:
+    """Return every ``model_type`` that is known, sorted."""
+    return tuple(sorted(_file()["types"]))
+
+
+def family_of(name: str) -> Family:
+    """Return how a type of models is read.
+
+    >>> family_of("qwen3").program
+    'decoder'
+    """
+    known = _file()["types"]
+    chain = [known[name]]
+    while "like" in chain[-1]:
+        chain.append(known[chain[-1]["like"]])
+
+    def merged(part: str) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for one in reversed(chain):
+            found |= one.get(part, {})
+        return found
+
+    return Family(
+        name, chain[-1]["program"], merged("lengths"), merged("attrs"), merged("only"), merged("equal")
+    )
+
+
+def shipped_models() -> tuple[str, ...]:
+    """Return the names of the configurations that come with tolcost, sorted."""
+    folder = specs_root().joinpath("serving", "models")
+    names = (file.name for file in folder.iterdir())
+    return tuple(sorted(name.removesuffix(".json") for name in names if name.endswith(".json")))
+
+
+def shipped_model(name: str) -> PlannedModel:
+    """Return a model whose configuration comes with tolcost.
+
+    >>> shipped_model("llama3-8b").lengths["l"]
+    32
+    """
+    if name not in shipped_models():
+        near = get_close_matches(name[:60], shipped_models(), n=1)
+        hint = f"did you mean {quoted(near[0])}?" if near else f"there are {', '.join(shipped_models())}"
+        refuse("T0920", f"no model called {quoted(name)} comes with tolcost", hint=hint)
+    text = specs_root().joinpath("serving", "models", f"{name}.json").read_text(encoding="utf-8")
+    return model_in(json.loads(text), name)
+
+
+def model_at(path: str | Path, ignored: Iterable[str] = ()) -> PlannedModel:
+    """Read a configuration: a file, or a folder with a ``config.json``."""
+    file = Path(path)
+    try:
+        if file.is_dir():
+            file = file / "config.json"
+        if file.stat().st_size > _MOST_BYTES:
+            refuse("T0920", f"{quoted(str(file))}: a configuration has at most {_MOST_BYTES:,} bytes")
+        raw = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        hint = f"a file or a folder with one, or --model {shipped_models()[0]}"
+        refuse("T0920", f"cannot read the configuration {quoted(str(file))}: {unreadable(error)}", hint=hint)
+    except (ValueError, RecursionError):
+        refuse("T0920", f"{quoted(str(file))} is no JSON that can be read")
+    name = file.parent.name if file.name == "config.json" else file.stem
+    return model_in(raw, name or file.stem, ignored)
+
+
+def model_in(raw: Any, name: str, ignored: Iterable[str] = ()) -> PlannedModel:
+    """Read a configuration that is in memory."""
+    if not isinstance(raw, dict):
+        refuse("T0920", f"the configuration of {quoted(name)} is no object with keys")
+    notes: tuple[str, ...] = ()
+    kind = raw.get("model_type")
+    if isinstance(inner := raw.get("text_config"), dict) and kind not in type_names():
+        notes = (f"the part that reads text; what else `{kind}` has is left out",)
+        raw, kind = {"tie_word_embeddings": raw.get("tie_word_embeddings"), **inner}, inner.get("model_type")
+    if not isinstance(kind, str):
+        hint = 'a `config.json` of transformers has one, such as "llama"'
+        refuse("T0921", f"the configuration of {quoted(name)} has no `model_type`", hint=hint)
+    if kind not in type_names():
+        _refuse_type(kind)
+    family = family_of(kind)
+    _check_keys(family, raw, frozenset(ignored))
+    lengths = {key: _length(key, text, raw, family) for key, text in family.lengths.items()}
+    attrs = {key: _attribute(key, value, raw, family) for key, value in family.attrs.items()}
+    _check_lengths(lengths, kind)
+    longest = next((raw[key] for key in _LONGEST if type(raw.get(key)) is int and raw[key] > 0), None)
+    return PlannedModel(name, family, lengths, attrs, longest, notes)
+
+
+_LONGEST = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
+
+
+def _refuse_type(kind: str) -> None:
+    near = get_close_matches(kind[:60], type_names(), n=1, cutoff=0.3)
+    like = f"the nearest is `{near[0]}`; " if near else ""
+    hint = f"{like}`specs/serving/types.toml` says how a type is read, and `specs/serving` has the programs"
+    refuse("T0921", f"there is no family for the model type {quoted(kind)}", hint=hint)
+
+
+def _check_keys(family: Family, raw: Mapping[str, Any], ignored: frozenset[str]) -> None:
+    """Refuse keys that nothing is known about: they may change what the model costs."""
+    known = family.keys | frozenset(_file()["harmless"]) | ignored
+    strange = [key for key in raw if key not in known and raw[key] is not None]
+    if strange:
+        which = ", ".join(map(quoted, strange[:5])) + (" and more" if len(strange) > 5 else "")
+        hint = "if it changes neither sizes nor computation: --ignore KEY"
+        refuse("T0922", f"what {which} would change in `{family.name}` is not known", hint=hint)
+    for key, values in family.only.items():
+        found = value_of(key, raw)
+        if found is not None and found not in [exact(value) for value in values]:
+            allowed = " or ".join(json.dumps(value) for value in values)
+            refuse("T0922", f"`{family.name}` is known with `{key}` {allowed}, not {_short(found)}")
+    for key, text in family.equal.items():
+        if key in raw and raw[key] is not None and value_of(text, raw) != raw[key]:
+            refuse("T0922", f"`{family.name}` is known where `{key}` is `{text}`")
+
+
+def _length(key: str, text: str, raw: Mapping[str, Any], family: Family) -> int:
+    try:
+        found = value_of(text, raw)
+    except WrongValue as wrong:
+        refuse("T0923", f"`{wrong.key}` of the configuration: {wrong}")
+    if found is None:
+        lacking = sorted(one for one in keys_of(text) if raw.get(one) is None)
+        refuse("T0923", f"the configuration lacks {' or '.join(f'`{one}`' for one in lacking)}")
+    said = f"`{text}`" if text.isidentifier() else f"`{text}`, the length {key},"
+    if isinstance(found, bool) or not isinstance(found, Fraction):
+        refuse("T0923", f"{said} is {_short(found)} in the configuration, and not a number")
+    if found.denominator != 1 or not 0 <= found <= _MOST:
+        shown = int(found) if found.denominator == 1 else float(found)
+        refuse("T0923", f"{said} comes to {shown}, which is no length of a model")
+    return int(found)
+
+
+def _attribute(key: str, value: Any, raw: Mapping[str, Any], family: Family) -> str | bool:
+    try:
+        if isinstance(value, Mapping):
+            found = value_of(value["of"], raw)
+            choices = {name: meaning for name, meaning in value.items() if name != "of"}
+            if not isinstance(found, str) or found not in choices:
+                known = ", ".join(choices)
+                refuse("T0923", f"`{value['of']}` is {_short(found)}, and known are {known}")
+            return str(choices[found])
+        found = value_of(value, raw) if isinstance(value, str) else value
+    except WrongValue as wrong:
+        refuse("T0923", f"`{wrong.key}` of the configuration: {wrong}")
+    if not isinstance(found, bool | str):
+        refuse("T0923", f"`{value}` is {_short(found)} in the configuration, and decides `{key}`")
+    return found
+
+
+def _check_lengths(lengths: Mapping[str, int], kind: str) -> None:
+    """Refuse numbers that no model has: heads that are 0, more layers than can be looked at."""
+    for key, number in lengths.items():
+        if number == 0 and key not in _MAY_BE_0:
+            refuse("T0923", f"the length {key} of `{kind}` is 0")
+        if key in ("l", "m", "a") and number > _MOST_LAYERS:
+            refuse("T0923", f"{number:,} layers are more than any model has")
+    for part in ("m", "a"):
+        if lengths.get(part, 0) > lengths.get("l", _MOST_LAYERS):
+            refuse("T0923", f"{lengths[part]} of {lengths['l']} layers cannot be of one kind")
+
+
+_MAY_BE_0 = ("m", "a", "u", "t", "o")
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, default=str)
+    return quoted(text if len(text) <= 40 else f"{text[:37]}...")

@@ -1,0 +1,205 @@
+"""Sizes and work of a model at a point: all of it comes from the calls and inputs of its program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
+from functools import cached_property
+
+from msgspec import Struct
+
+from tolcost.algebra import Cond, Poly, Symbol, evaluate, evaluate_cond, symbols_of_cond
+from tolcost.apps.plan.calls import CalledProgram, ProgramCall, Scopes, called_program
+from tolcost.apps.plan.door import PlannedModel
+from tolcost.apps.plan.precision import Precision
+from tolcost.atoms.nodes import Input
+from tolcost.pipeline import read_program
+from tolcost.platform import read_spec, with_deep_stack
+from tolcost.syntax import tree
+
+BATCH, NEW, PAST, NEAR = "b", "s", "t", "u"
+"""Lengths of every program: texts, new tokens of each, tokens before them, and those that a window keeps."""
+FUNCTIONS = frozenset({"affine", "onto_rows", "attended", "chosen"})
+"""Functions of library files that one kernel computes, or a product with what stands around it."""
+SPACE, WIDTH = "bfloat16", 2
+"""In which numbers are computed, and the bytes of one."""
+
+
+class ModelRun(Struct, frozen=True):
+    """A run of the model: texts, new tokens of each, and tokens before them."""
+
+    batch: int
+    new: int
+    past: int = 0
+
+
+class CallAt(Struct, frozen=True, eq=False):
+    """Calls that are alike at a point: how many there are, and what each of them does."""
+
+    call: ProgramCall
+    times: int
+    macs: int
+    read: Fraction
+    """Bytes, with parameters as wide as they are kept."""
+    certain: Fraction
+    written: int
+    largest: int
+    kept: Fraction
+    """Bytes of parameters and of what earlier runs kept, as far as they are read whatever the data."""
+
+    @property
+    def name(self) -> str:
+        """What is called."""
+        return self.call.kind.name
+
+
+class ServedModel(Struct, frozen=True, eq=False, dict=True):
+    """A model with the calls of its program."""
+
+    model: PlannedModel
+    called: CalledProgram
+
+    @cached_property
+    def symbols(self) -> frozenset[Symbol]:
+        """All lengths that some form mentions."""
+        forms: list[Poly] = [d for given in self.called.inputs for d in given.type[0].shape]
+        found: set[Symbol] = set()
+        for call in self.called.calls:
+            moved, counts = call.kind.analysis.traffic, call.kind.analysis.counts
+            least = moved.certain
+            forms += [counts.macs, *moved.read.values(), *moved.written.values(), *least.values()]
+            forms += [d for types in (call.kind.inputs, call.kind.outputs) for t in types for d in t[0].shape]
+            for scope in call.scopes:
+                if isinstance(scope, tuple):
+                    forms.append(scope[1])
+                else:
+                    found |= symbols_of_cond(scope)
+        return frozenset(found.union(*(form.free for form in forms)))
+
+    def point(self, step: ModelRun) -> dict[Symbol, int]:
+        """Return a number for each length."""
+        told = {**self.model.lengths, BATCH: step.batch, NEW: step.new, PAST: step.past}
+        told[NEAR] = min(step.past, max(told.get("window", 1) - 1, 0))
+        return {symbol: told[symbol.name] for symbol in self.symbols if symbol.kind == "length"}
+
+    @cached_property
+    def parameters(self) -> tuple[Input, ...]:
+        """The inputs that no run changes: reals without a length of a run in their shape."""
+        own = {BATCH, NEW, PAST, NEAR}
+        return tuple(one for one in self._reals() if not own & _names(one))
+
+    @cached_property
+    def state(self) -> tuple[Input, ...]:
+        """The inputs that a run keeps for the next: reals for each text."""
+        return tuple(one for one in self._reals() if BATCH in _names(one))
+
+    def _reals(self) -> Iterator[Input]:
+        return (one for one in self.called.inputs if one.type[0].space == "R")
+
+    def elements(self, inputs: Iterable[Input], step: ModelRun) -> dict[str, int]:
+        """Return how many numbers each input has."""
+        point = self.point(step)
+        return {one.name: _volume(one.type[0].shape, point) for one in inputs}
+
+    @cached_property
+    def parameter_count(self) -> int:
+        """The number of parameters."""
+        return sum(self.elements(self.parameters, ModelRun(1, 1)).values())
+
+    def weight_bytes(self, precision: Precision) -> Fraction:
+        """Return the bytes of the parameters."""
+        found = self.elements(self.parameters, ModelRun(1, 1)).items()
+        return sum((number * precision.bytes_of(name) for name, number in found), Fraction(0))
+
+    def cache_bytes(self, batch: int, context: int, precision: Precision) -> Fraction:
+        """Return the bytes that are kept for texts of a length; a window keeps as many places as it has."""
+        point = self.point(ModelRun(batch, 1, context))
+        near = min(context, self.model.lengths.get("window", 1))
+        point |= {symbol: near for symbol in point if symbol.name == NEAR}
+        return sum(_volume(one.type[0].shape, point) for one in self.state) * precision.cache
+
+    def work(self, step: ModelRun, precision: Precision) -> tuple[CallAt, ...]:
+        """Return the work of a run, call by call."""
+        point = self.point(step)
+        known: dict[Scopes, int] = {}
+        found = []
+        for call in self.called.calls:
+            if call.scopes not in known:
+                known[call.scopes] = _times(call.scopes, point)
+            if known[call.scopes]:
+                found.append(_at(call, known[call.scopes], point, precision))
+        return tuple(found)
+
+
+def served(model: PlannedModel) -> ServedModel:
+    """Read the program of a model down to its calls."""
+    parsed = read_program(read_spec("serving", model.family.program))
+    attrs: dict[str, object] = dict(model.attrs)
+    for one in parsed.program.statements:
+        if isinstance(one, tree.InputDecl) and one.kind == "attr" and one.space in ("N", "N*"):
+            number = model.lengths.get(one.name)
+            least = "" if one.space == "N*" else ">=0"
+            if number == 0:
+                attrs[one.name] = 0
+            elif number is not None or one.name in (PAST, NEAR):
+                attrs[one.name] = f"{one.name}{least}"
+    done = with_deep_stack(lambda: called_program(parsed, attrs, FUNCTIONS, SPACE))
+    return ServedModel(model, done)
+
+
+def _names(given: Input) -> set[str]:
+    return {symbol.name for d in given.type[0].shape for symbol in d.free}
+
+
+def _volume(shape: Iterable[Poly], point: Mapping[Symbol, int]) -> int:
+    found = 1
+    for d in shape:
+        found *= evaluate(d, point)
+    return found
+
+
+def _times(scopes: Scopes, point: Mapping[Symbol, int]) -> int:
+    """Count the coordinates at which a call happens."""
+    around: list[tuple[Symbol, int]] = []
+    conditions: list[Cond] = []
+    product = 1
+    for scope in scopes:
+        if isinstance(scope, tuple):
+            around.append((scope[0], evaluate(scope[1], point)))
+            product *= around[-1][1]
+        else:
+            conditions.append(scope)
+    if not conditions:
+        return product
+    (symbol, extent) = around[0]
+    if len(around) > 1:
+        raise AssertionError("conditions on several coordinates")
+    here = dict(point)
+    found = 0
+    for k in range(1, extent + 1):
+        here[symbol] = k
+        found += all(evaluate_cond(one, here) for one in conditions)
+    return found
+
+
+def _at(call: ProgramCall, times: int, point: Mapping[Symbol, int], precision: Precision) -> CallAt:
+    kind = call.kind
+    moved = kind.analysis.traffic
+    read = Fraction(sum(evaluate(form, point) for form in moved.read.values()))
+    certain = Fraction(sum(evaluate(form, point) for form in moved.certain.values()))
+    written = sum(evaluate(form, point) for form in moved.written.values())
+    sizes = [_volume(t[0].shape, point) * WIDTH for t in kind.inputs]
+    change = kept = Fraction(0)
+    for names, size in zip(call.reads, sizes, strict=True):
+        each = {precision.width(name) for name in names}
+        if len(each) != 1:
+            continue
+        share = each.pop() / WIDTH
+        if size <= read:
+            change += size * (share - 1)
+        if size <= certain:
+            kept += size * share
+    return CallAt(
+        call, times, evaluate(kind.analysis.counts.macs, point),
+        read + change, max(certain + change, Fraction(0)), written, max(sizes, default=0), kept,
+    )  # fmt: skip

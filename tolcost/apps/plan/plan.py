@@ -1,0 +1,152 @@
+"""A plan: what a model needs and takes for some texts, on a device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import cached_property
+
+from msgspec import Struct
+
+from tolcost.algebra import Poly, atom, const, minimum, product_of, substitute, total_of
+from tolcost.algebra.poly import scale
+from tolcost.apps.plan.figures import NEAR, PAST, ModelRun, ServedModel
+from tolcost.apps.plan.precision import Precision
+from tolcost.apps.plan.time import RunTime, ServingEngine, run_time
+from tolcost.cost.device import Device
+from tolcost.diagnostics import refuse
+
+LOGIT = 2
+"""Bytes of a logit."""
+
+
+class Question(Struct, frozen=True):
+    """What is asked: how many texts at once, tokens that are read, and tokens that are made of each."""
+
+    batch: int = 1
+    prompt: int = 2000
+    answer: int = 500
+    reserve: Fraction = Fraction(9, 10)
+    """The share of the memory of a device that an engine takes for itself."""
+
+    @property
+    def context(self) -> int:
+        """The tokens of a text in the end."""
+        return self.prompt + self.answer
+
+
+class Plan(Struct, frozen=True, eq=False, dict=True):
+    """A model, what is asked of it, and where it runs."""
+
+    served: ServedModel
+    question: Question
+    precision: Precision
+    engine: ServingEngine
+    device: Device | None = None
+
+    @cached_property
+    def weights(self) -> Fraction:
+        """Bytes of the parameters."""
+        return self.served.weight_bytes(self.precision)
+
+    @cached_property
+    def cache(self) -> Fraction:
+        """Bytes that are kept for all texts, in the end."""
+        return self.served.cache_bytes(self.question.batch, self.question.context, self.precision)
+
+    @property
+    def cache_form(self) -> Poly:
+        """The bytes that are kept for b texts of t tokens, as a form."""
+        numbers = {s: const(n) for s, n in self.served.point(ModelRun(1, 1, 1)).items()}
+        kept = {s: form for s, form in numbers.items() if s.name not in ("b", "s", PAST, NEAR)}
+        past = next((s for s in numbers if s.name == PAST), None)
+        near = next((s for s in numbers if s.name == NEAR), None)
+        if near is not None:
+            window = const(self.served.model.lengths.get("window", 1))
+            kept[near] = window if past is None else minimum(atom(past), window)
+        sizes = total_of(product_of(one.type[0].shape) for one in self.served.state)
+        wide = self.precision.cache
+        return scale(substitute(sizes, kept), wide.numerator, wide.denominator)
+
+    @property
+    def logits(self) -> int:
+        """Bytes of the logits of one run."""
+        return self.question.batch * self.served.model.lengths["v"] * LOGIT
+
+    @property
+    def needed(self) -> Fraction:
+        """Bytes of parameters, what is kept, and logits."""
+        return self.weights + self.cache + self.logits
+
+    @property
+    def reserved(self) -> Fraction | None:
+        """Bytes that an engine takes, whatever is needed."""
+        memory = None if self.device is None else self.device.memory
+        return None if memory is None else memory * self.question.reserve
+
+    @property
+    def fits(self) -> bool | None:
+        """Whether what is needed fits into what an engine takes; None without a device."""
+        return None if self.reserved is None else self.needed <= self.reserved
+
+    @cached_property
+    def prefill(self) -> RunTime | None:
+        """The time to the first token."""
+        return self.run(ModelRun(self.question.batch, self.question.prompt))
+
+    @cached_property
+    def decode(self) -> RunTime | None:
+        """The time of one token, in the middle of the answer."""
+        return self.run(ModelRun(self.question.batch, 1, self.question.prompt + self.question.answer // 2))
+
+    def run(self, step: ModelRun) -> RunTime | None:
+        """Return the time of a run; None without a device."""
+        if self.device is None:
+            return None
+        return run_time(self.device, self.served.work(step, self.precision), self.engine)
+
+    def macs(self, step: ModelRun) -> int:
+        """Return the multiply-accumulates of a run."""
+        return sum(call.times * call.macs for call in self.served.work(step, self.precision))
+
+    @cached_property
+    def turns(self) -> int | None:
+        """The batch from which on decode is bound by operations; None if it is not below 65,536."""
+        if self.device is None:
+            return None
+        context = self.question.prompt + self.question.answer // 2
+
+        def by_operations(batch: int) -> bool:
+            found = self.run(ModelRun(batch, 1, context))
+            return found is not None and found.limit == "operations"
+
+        return first(by_operations, 1 << 16)
+
+
+def first(holds: object, most: int) -> int | None:
+    """Return the least number from 1 on for which something holds that, once it holds, goes on to hold."""
+    if not callable(holds) or not holds(most):
+        return None
+    low, high = 0, most
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def check(plan: Plan) -> None:
+    """Refuse what the model cannot do."""
+    longest = plan.served.model.lengths.get("p")
+    if longest is not None and plan.question.context > longest:
+        message = (
+            f"the model has places for {longest:,} tokens, and the question has {plan.question.context:,}"
+        )
+        refuse("T0925", message, hint="--prompt and --answer together are the context")
+
+
+def notes(plan: Plan) -> Iterator[str]:
+    """Yield what a reader should know about the figures."""
+    yield from plan.served.model.notes
+    longest = plan.served.model.longest
+    if longest is not None and plan.question.context > longest:
+        yield f"the configuration says {longest:,} tokens at most"

@@ -1,0 +1,144 @@
+"""How long a run takes on a device: a bound, and predictions by the kernels that an engine starts."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from functools import cache
+from math import ceil
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tolcost.algebra import const
+from tolcost.apps.plan.figures import SPACE, WIDTH, CallAt
+from tolcost.cost.device import CallWork, Device, Fitted, Habit, bound, predicted
+from tolcost.platform import specs_root
+
+
+class ServingEngine(Struct, frozen=True, eq=False):
+    """How calls become kernels, and what the host takes to start one; None if nothing is known of it."""
+
+    name: str
+    about: str
+    calls: Mapping[str, Habit]
+    host: Fraction | None
+
+
+class PartTime(Struct, frozen=True):
+    """The time of calls with one name: predicted, and what their bytes and products are."""
+
+    name: str
+    calls: int
+    time: Fraction | None
+    bytes: Fraction
+    macs: int
+
+
+class RunTime(Struct, frozen=True, eq=False):
+    """The time of a run in microseconds; predictions are None where nothing was measured."""
+
+    bound: Fraction
+    """What memory and products take at their peaks, if everything else were free."""
+    graph: Fraction | None
+    """As one graph, which starts kernels without the host."""
+    eager: Fraction | None
+    """As the host starts them."""
+    kernels: int
+    parts: tuple[PartTime, ...]
+    limit: str
+    """What the bound comes from: bytes or operations."""
+
+
+@cache
+def engine_of(name: str) -> ServingEngine:
+    """Return an engine by its name.
+
+    >>> engine_of("transformers").calls["RMSNormalization"].kernels
+    8
+    """
+    raw = tomllib.loads(specs_root().joinpath("serving", "engines.toml").read_text(encoding="utf-8"))[name]
+    calls = {call: Habit(**said) for call, said in raw["calls"].items()}
+    host = raw.get("host")
+    return ServingEngine(name, raw["about"], calls, None if host is None else Fraction(str(host)))
+
+
+def engine_names() -> tuple[str, ...]:
+    """Return the names of all engines."""
+    raw = tomllib.loads(specs_root().joinpath("serving", "engines.toml").read_text(encoding="utf-8"))
+    return tuple(raw)
+
+
+def run_time(device: Device, calls: Sequence[CallAt], engine: ServingEngine) -> RunTime:
+    """Return the time of a run, given its calls."""
+    fitted = None if device.fitted is None else replace(device.fitted, operators=engine.calls)
+    rows: dict[str, list[tuple[CallAt, Fraction | None, int]]] = {}
+    for call in calls:
+        time, kernels = (None, 0) if fitted is None else _time(fitted, call)
+        rows.setdefault(call.name, []).append((call, time, kernels))
+    parts = tuple(_part(name, found) for name, found in rows.items())
+    kernels = sum(call.times * number for found in rows.values() for call, _, number in found)
+    least, limit = _least(device, calls)
+    graph = eager = None
+    if fitted is not None:
+        graph = max(least, _wait(fitted) + sum((part.time or Fraction(0) for part in parts), Fraction(0)))
+        eager = None if engine.host is None else max(graph, engine.host * kernels)
+    ordered = sorted(parts, key=lambda part: (-(part.time or 0), -part.bytes))
+    return RunTime(least, graph, eager, kernels, tuple(ordered), limit)
+
+
+def _part(name: str, found: Iterable[tuple[CallAt, Fraction | None, int]]) -> PartTime:
+    listed = list(found)
+    times = [call.times * time for call, time, _ in listed if time is not None]
+    return PartTime(
+        name,
+        sum(call.times for call, _, _ in listed),
+        sum(times, Fraction(0)) if times else None,
+        sum((call.times * (call.read + call.written) for call, _, _ in listed), Fraction(0)),
+        sum(call.times * call.macs for call, _, _ in listed),
+    )
+
+
+def _wait(fitted: Fitted) -> Fraction:
+    """What the first kernel of a run waits besides: every later one waits for the gap alone."""
+    return fitted.stream.start - fitted.gap
+
+
+def _time(fitted: Fitted, call: CallAt) -> tuple[Fraction, int]:
+    """Return the time of one call among others, and the number of its kernels."""
+    work = _work(call)
+    start, candidates = predicted(fitted, work)
+    if not candidates:
+        return Fraction(0), 0
+    longest = max(form.at({}) for _, form in candidates)
+    return start - _wait(fitted) + longest, fitted.habit(work).kernels
+
+
+def _work(call: CallAt) -> CallWork:
+    analysis = call.call.kind.analysis
+    products = {space for function, space in analysis.counts.histogram if function == "mul"}
+    spaces = frozenset(products or {SPACE})
+    return CallWork(
+        call.name, const(ceil(call.read)), const(ceil(call.certain)), const(call.written),
+        const(call.largest), const(call.macs), spaces, WIDTH, True,
+    )  # fmt: skip
+
+
+def _least(device: Device, calls: Sequence[CallAt]) -> tuple[Fraction, str]:
+    """Return a time that no run goes below: parameters and what is kept are read, and products computed."""
+    moved = sum((call.times * call.kept for call in calls), Fraction(0))
+    macs = sum(call.times * call.macs for call in calls)
+    work = CallWork(
+        "", const(ceil(moved)), const(ceil(moved)), const(0), const(0), const(macs),
+        frozenset({SPACE}), WIDTH,
+    )  # fmt: skip
+    found = [(form.at({}), name) for name, form in bound(device, work)]
+    return max(found)
+
+
+def rate_of(device: Device) -> Fraction | None:
+    """Return the multiply-accumulates per microsecond of a device in the space of the programs."""
+    found: Any = device.macs.get(SPACE)
+    return None if found is None else Fraction(found)

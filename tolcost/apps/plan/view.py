@@ -1,0 +1,173 @@
+"""A plan as a document, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from tolcost.algebra import to_text
+from tolcost.apps.plan.figures import ModelRun
+from tolcost.apps.plan.plan import Plan, notes
+from tolcost.apps.plan.time import RunTime
+from tolcost.diagnostics import place
+from tolcost.show.document import Column, Document, Fact, Facts, Heading, Lines, ReportTable, Section
+
+_UNITS = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
+_PREFIXES = ((10**15, "P"), (10**12, "T"), (10**9, "G"), (10**6, "M"), (10**3, "k"))
+_MOST_PARTS = 6
+
+
+def size(value: Fraction | int) -> str:
+    """Write bytes with three digits.
+
+    >>> size(16_060_522_496), size(512)
+    ('16.1 GB', '512 B')
+    """
+    unit, name = next(((unit, name) for unit, name in _UNITS if value >= unit), (1, "B"))
+    return f"{digits(Fraction(value) / unit)} {name}"
+
+
+def digits(value: Fraction) -> str:
+    """Write a number with three digits.
+
+    >>> digits(Fraction(1606, 100)), digits(Fraction(12345)), digits(Fraction(1, 3))
+    ('16.1', '12,345', '0.333')
+    """
+    number = float(value)
+    if number >= 100 or number == int(number):
+        return f"{number:,.0f}"
+    return f"{number:.3g}"
+
+
+def amount(value: int) -> str:
+    """Write a count with three digits and a prefix; nothing for 0.
+
+    >>> amount(8_030_261_248), amount(0)
+    ('8.03 G', '')
+    """
+    if not value:
+        return ""
+    unit, name = next(((unit, name) for unit, name in _PREFIXES if value >= unit), (1, ""))
+    return f"{digits(Fraction(value, unit))} {name}".rstrip()
+
+
+def duration(microseconds: Fraction | None) -> str:
+    """Write a time with three digits.
+
+    >>> duration(Fraction(57067)), duration(Fraction(12)), duration(None)
+    ('57.1 ms', '12 µs', '')
+    """
+    if microseconds is None:
+        return ""
+    for unit, name in ((10**6, "s"), (10**3, "ms")):
+        if microseconds >= unit:
+            return f"{digits(microseconds / unit)} {name}"
+    return f"{digits(microseconds)} µs"
+
+
+def view(plan: Plan) -> Document:
+    """Return the document of a plan."""
+    model = plan.served.model
+    sections: list[Section] = [Heading(model.name, f"{model.family.name}, {model.family.program}.tol")]
+    sections.append(Facts(tuple(_model(plan))))
+    sections.append(Facts(tuple(_memory(plan))))
+    if plan.device is not None:
+        sections += _times(plan)
+    said = tuple(notes(plan))
+    return (*sections, Lines(said)) if said else tuple(sections)
+
+
+def _model(plan: Plan) -> Iterator[Fact]:
+    served = plan.served
+    yield Fact("parameters", f"{served.parameter_count:,}", f"{size(plan.weights)} in {plan.precision.name}")
+    one = served.cache_bytes(1, 1, plan.precision)
+    yield Fact("cache", to_text(plan.cache_form), f"bytes for b texts of t tokens; {size(one)} for one token")
+    question = plan.question
+    read = plan.macs(ModelRun(question.batch, question.prompt))
+    made = plan.macs(ModelRun(question.batch, 1, question.prompt))
+    yield Fact("MACs", f"{amount(read)} to read the prompt", f"{amount(made)} for the next token")
+
+
+def _memory(plan: Plan) -> Iterator[Fact]:
+    question = plan.question
+    many = f"{question.batch} text{'s' if question.batch > 1 else ''}"
+    yield Fact("memory", "", f"{many} of {question.prompt:,} tokens read and {question.answer:,} made")
+    yield Fact("parameters", size(plan.weights), level=1)
+    yield Fact("cache", size(plan.cache), level=1)
+    yield Fact("logits", size(plan.logits), level=1)
+    yield Fact("needed", size(plan.needed), "without activations", level=1)
+    if plan.device is None or plan.device.memory is None or plan.reserved is None:
+        return
+    share = f"{digits(question.reserve * 100)} % of {size(plan.device.memory)}"
+    yield Fact("reserved", size(plan.reserved), f"by an engine that takes {share}", level=1)
+    room = plan.reserved - plan.weights - plan.logits
+    one = plan.served.cache_bytes(1, question.context, plan.precision)
+    if plan.fits and one:
+        yield Fact("fits", "yes", f"and {int(room / one):,} such texts at once", level=1)
+    else:
+        yield Fact("fits", "yes" if plan.fits else "no", level=1)
+
+
+def _times(plan: Plan) -> list[Section]:
+    prefill, decode, device = plan.prefill, plan.decode, plan.device
+    if prefill is None or decode is None or device is None:
+        return []
+    columns = (
+        Column("phase", f"time on {device.name}"),
+        Column("bound", "at least", "number"),
+        Column("graph", "one graph", "number"),
+        Column("eager", "eager", "number"),
+        Column("rate", "tokens/s", "number"),
+        Column("limit", "bound by"),
+    )
+    question = plan.question
+    rows = (
+        ("first token", *_phase(prefill, question.batch * question.prompt)),
+        ("next token", *_phase(decode, question.batch)),
+        ("whole answer", *_whole(prefill, decode, question.answer), "", ""),
+    )
+    table = ReportTable(columns, rows)
+    if device.fitted is None:
+        lines = [f"{device.name} was not measured: a bound is all that its data sheet gives"]
+    else:
+        host = "" if plan.engine.host is None else f"; eager: {digits(plan.engine.host)} µs for each kernel"
+        lines = [f"as {plan.engine.name}: {plan.engine.about}{host}"]
+    if plan.turns is not None:
+        lines.append(f"decode is bound by operations from batch {plan.turns:,} on")
+    return [table, _parts(plan, decode), Lines(tuple(lines))]
+
+
+def _phase(run: RunTime, tokens: int) -> tuple[str, ...]:
+    best = run.bound if run.graph is None else run.graph
+    rate = digits(Fraction(tokens * 10**6) / best)
+    return duration(run.bound), duration(run.graph), duration(run.eager), rate, run.limit
+
+
+def _whole(prefill: RunTime, decode: RunTime, answer: int) -> Iterator[str]:
+    for one, other in (
+        (prefill.bound, decode.bound), (prefill.graph, decode.graph), (prefill.eager, decode.eager)
+    ):  # fmt: skip
+        yield "" if one is None or other is None else duration(one + (answer - 1) * other)
+
+
+def _parts(plan: Plan, run: RunTime) -> ReportTable:
+    """Return the parts of the time of one token, with the lines of the program that they come from."""
+    lines: dict[str, set[int]] = {}
+    for call in plan.served.called.calls:
+        lines.setdefault(call.kind.name, set()).add(place(call.span).line)
+    columns = (
+        Column("part", "of the next token"),
+        Column("calls", "calls", "number"),
+        Column("bytes", "bytes", "number"),
+        Column("macs", "MACs", "number"),
+        Column("time", "one graph", "number"),
+        Column("line", f"{plan.served.model.family.program}.tol"),
+    )
+    rows = [
+        (
+            part.name, f"{part.calls:,}", size(part.bytes), amount(part.macs),
+            duration(part.time), f"line {', '.join(map(str, sorted(lines[part.name])[:3]))}",
+        )
+        for part in run.parts[:_MOST_PARTS]
+    ]  # fmt: skip
+    return ReportTable(columns, tuple(rows))
