@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from tolcost.algebra import Poly
 from tolcost.cost import count
 from tolcost.pipeline import lower, read_program
 from tolcost.show.document import Column, Link, ReportTable
@@ -51,7 +52,7 @@ class DefinedOperator(Struct, frozen=True):
     name: str
     program: str
     onnx: tuple[str, ...]
-    eops: str
+    eops: Poly
 
 
 def defined_operators(framework: str) -> dict[str, DefinedOperator]:
@@ -66,9 +67,9 @@ def defined_operators(framework: str) -> dict[str, DefinedOperator]:
     return found
 
 
-def eops_of(name: str) -> str:
+def eops_of(name: str) -> Poly:
     """Give the closed form of a program."""
-    return str(count(lower(read_program(read_source(PROGRAMS / f"{name}.tol"))).program).eops)
+    return count(lower(read_program(read_source(PROGRAMS / f"{name}.tol"))).program).eops
 
 
 def reason(name: str) -> str:
@@ -117,9 +118,7 @@ def tables() -> tuple[list[ReportTable], ReportTable]:
     )
     title = "Operators of PyTorch and TensorFlow"
     page = [
-        ReportTable(
-            _KINDS, _by_kind(total, done), "", "Operators of TensorFlow by kind", about_kinds, COMMAND
-        ),
+        ReportTable(_KINDS, _by_kind(total, done), "", "Operators of TensorFlow", about_kinds, COMMAND),
         ReportTable(_COLUMNS, torch, "", "Operators of PyTorch: core ATen", about_torch, COMMAND),
         ReportTable(_COLUMNS[:-1], [row[:-1] for row in known], "", "Operators of TensorFlow with a program"),
     ]

@@ -182,6 +182,7 @@ _OTHERS = (
     ("theorem_one", "Theorem One, searched", "make theorem"),
     ("tpch", "TPC-H beside DuckDB", "make tpch"),
     ("haskell", "Operators of Haskell beside GHC", "make haskell"),
+    ("frameworks", "Operators of PyTorch and TensorFlow", "make frameworks"),
     ("mutants", "Definitions and code broken on purpose", "make mutants"),
     ("soak", "Random programs and other campaigns", "make soak"),
     ("fresh", "Installation in empty environments", "make fresh"),
