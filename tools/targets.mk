@@ -21,6 +21,7 @@
 #   make tpch          the queries of TPC-H beside DuckDB, on tables of three scales
 #   make lambda        terms of the lambda calculus reduced by an interpreter of PyPI: reports/data/lambda.json
 #   make haskell       operators of Haskell's base and vector beside GHC, which it needs with libghc-vector-dev
+#   make frameworks    operators of core ATen and tf.raw_ops beside PyTorch and TensorFlow
 #   make models        models of packages, exporters and pipelines beside onnxruntime (an hour or more)
 #   make mutants       definitions and code broken on purpose: changes that no test notices
 #
@@ -47,10 +48,11 @@ BENCH := $(VENV)-bench
 RELEASE := $(VENV)-release
 OTHER := $(VENV)-other-tools
 LAMBDA := $(VENV)-lambda
+TENSORFLOW := $(VENV)-tensorflow
 PIP := -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
 
 .PHONY: schemes conformance general peers other-tools flop-counter corpus
-.PHONY: theorem referee alternatives hardware sympy sql tpch lambda haskell models mutants
+.PHONY: theorem referee alternatives hardware sympy sql tpch lambda haskell frameworks models mutants
 .PHONY: soak bench fleet fresh release torch
 
 # ---- stored data ---------------------------------------------------------------------------
@@ -118,6 +120,11 @@ lambda: $(LAMBDA)/stamp
 haskell: $(VENV)/dev.stamp
 	$(BIN)/python -m tools.specs.record_haskell
 	$(BIN)/python -m tools.specs.report_haskell
+
+frameworks: $(TORCH)/stamp $(TENSORFLOW)/stamp
+	$(TORCH)/bin/python -m tools.specs.record_frameworks torch
+	$(TENSORFLOW)/bin/python -m tools.specs.record_frameworks tensorflow
+	$(BIN)/python -m tools.specs.report_frameworks
 
 # Models in build/models are neither fetched, exported nor run again: remove that folder to start over.
 models: $(ZOO)/stamp
@@ -205,6 +212,11 @@ $(LAMBDA)/stamp: constraints.txt
 	$(LAMBDA)/bin/python $(PIP) lambda-calculus
 	touch $@
 
+$(TENSORFLOW)/stamp: constraints.txt
+	$(PYTHON) -m venv $(TENSORFLOW)
+	$(TENSORFLOW)/bin/python -m pip install --disable-pip-version-check --quiet tensorflow-cpu
+	touch $@
+
 $(OTHER)/stamp: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(OTHER)
 	$(OTHER)/bin/python $(PIP) --editable '.[torch]' transformers onnx-tool calflops fvcore ptflops thop torchinfo
@@ -212,7 +224,7 @@ $(OTHER)/stamp: pyproject.toml constraints.txt
 
 $(TORCH)/stamp: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(TORCH)
-	$(TORCH)/bin/python $(PIP) --editable '.[dev,torch]'
+	$(TORCH)/bin/python $(PIP) --editable '.[dev,torch]' PyYAML
 	touch $@
 
 $(ZOO)/stamp: pyproject.toml constraints.txt

@@ -30,6 +30,7 @@ CASES: list[tuple[str, Shapes, dict[str, object], str, str]] = [
     ("Softmax", {"input": (2, 3)}, {}, "input", "output"),
     ("Softmax", {"input": (2, 3, 2)}, {"axis": 1}, "input", "output"),
     ("LogSoftmax", {"input": (2, 3)}, {}, "input", "output"),
+    ("Sigmoid", {"X": (3, 4)}, {}, "X", "Y"),
     ("Relu", {"X": (3, 4)}, {}, "X", "Y"),
     ("LayerNormalization", {"X": (2, 3, 4), "Scale": (4,), "B": (4,)}, {}, "X Scale B", "Y"),
     ("LayerNormalization", {"X": (2, 3, 4), "Scale": (3, 4), "B": (3, 4)}, {"axis": 1}, "X Scale B", "Y"),

@@ -183,6 +183,7 @@ _OTHERS = (
     ("tpch", "TPC-H beside DuckDB", "make tpch"),
     ("sql_tpch", "TPC-H in SQL, translated, beside DuckDB", "make sql"),
     ("haskell", "Operators of Haskell beside GHC", "make haskell"),
+    ("frameworks", "Operators of PyTorch and TensorFlow", "make frameworks"),
     ("mutants", "Definitions and code broken on purpose", "make mutants"),
     ("soak", "Random programs and other campaigns", "make soak"),
     ("fresh", "Installation in empty environments", "make fresh"),
