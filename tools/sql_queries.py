@@ -17,13 +17,13 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date, datetime
 from typing import Any
 
 import duckdb
-import numpy as np
 
 from tolcost.apps.sql import SqlColumn, SqlTable, read_query, translated
-from tolcost.apps.sql.command import execute_query
+from tolcost.apps.sql.answers import execute_query, result_rows
 from tolcost.diagnostics import Rejected, Source
 from tolcost.pipeline import analyze_lowered, lower, read_program
 from tolcost.result.derivation import compare_counts
@@ -355,9 +355,9 @@ class Outcome:
 
 
 def answer(sql: str, tables: Mapping[str, SqlTable], counted: bool) -> list[tuple[Any, ...]]:
-    """The rows of a query by its program; texts are their numbers."""
+    """The rows of a query by its program."""
     found = translated(read_query(Source("<sql>", sql), tables))
-    parsed = read_program(found.counting)
+    parsed = read_program(found.source)
     lowered = lower(parsed)
     if not all(column.values for column in found.inputs.values()):
         lowered = lower(parsed, possibly_empty(lowered.program))
@@ -365,14 +365,16 @@ def answer(sql: str, tables: Mapping[str, SqlTable], counted: bool) -> list[tupl
     if counted:
         text, agree = compare_counts(execution.counts, execution.bindings, analyze_lowered(lowered, "<sql>"))
         assert agree, f"{sql}\n{text}"
-    columns = [np.atleast_1d(np.asarray(value)).tolist() for value in execution.outputs.values()]
-    return list(zip(*columns, strict=True))
+    return result_rows(found, execution)
 
 
 def duckdb_rows(sql: str, connection: duckdb.DuckDBPyConnection) -> list[tuple[Any, ...]]:
-    """DuckDB's rows, with the numbers of texts."""
-    rows = connection.execute(sql).fetchall()
-    return [tuple(TEXTS.index(v) + 1 if isinstance(v, str) else v for v in row) for row in rows]
+    """DuckDB's rows; a time at midnight is a date."""
+    return [tuple(_plain(value) for value in row) for row in connection.execute(sql).fetchall()]
+
+
+def _plain(value: Any) -> Any:
+    return value.date() if isinstance(value, datetime) else value
 
 
 def hold(
@@ -389,8 +391,8 @@ def hold(
     try:
         found = answer(query.sql, tables, seed % COUNTED == 0)
     except Rejected as refused:
-        end = "refused by both" if expected is None else "NULL" if _has_null(expected) else "refused"
-        to.ends[f"{end}, refused" if end == "NULL" else end] += 1
+        end = "refused by both" if expected is None else "refused"
+        to.ends[end] += 1
         to.reasons[f"{end}: {re.sub(r'`[^`]*`', '`…`', refused.diagnostics[0].message)}"] += 1
         return
     if expected is None:
@@ -412,38 +414,49 @@ def _agree(
     expected: Sequence[tuple[Any, ...]],
     connection: duckdb.DuckDBPyConnection,
 ) -> bool:
-    if _has_null(expected):
-        return False
     if query.sorts:
-        return _same(found, expected)
+        return rows_agree(found, expected)
     if query.unlimited is None:
-        return _same(_in_order(found), _in_order(expected))
+        return same_rows(found, expected)
     whole = _in_order(duckdb_rows(query.unlimited, connection))
-    return len(found) == len(expected) and all(any(_same([row], [one]) for one in whole) for row in found)
-
-
-def _has_null(rows: Sequence[tuple[Any, ...]]) -> bool:
-    return any(value is None for row in rows for value in row)
-
-
-def _in_order(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Rows in an order of their own, in which NaN has a place, and numbers that are nearly the same too."""
-    return sorted(
-        rows, key=lambda row: [(math.isnan(v), 0.0 if math.isnan(v) else float(f"{v:.9g}")) for v in row]
+    return len(found) == len(expected) and all(
+        any(rows_agree([row], [one]) for one in whole) for row in found
     )
 
 
-def _same(found: Sequence[tuple[Any, ...]], expected: Sequence[tuple[Any, ...]]) -> bool:
+def same_rows(found: Sequence[tuple[Any, ...]], expected: Sequence[tuple[Any, ...]]) -> bool:
+    """Whether rows are the same, in any order."""
+    return rows_agree(_in_order(found), _in_order(expected))
+
+
+def _in_order(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Rows in an order of their own, in which NULL and NaN have a place, and nearly equal numbers too."""
+    return sorted(rows, key=lambda row: [_rank(value) for value in row])
+
+
+def _rank(value: Any) -> tuple[int, float | str]:
+    if value is None:
+        return (2, 0.0)
+    if isinstance(value, (str, date)):
+        return (0, str(value))
+    return (1, 0.0) if math.isnan(value) else (0, float(f"{value:.9g}"))
+
+
+def rows_agree(found: Sequence[tuple[Any, ...]], expected: Sequence[tuple[Any, ...]]) -> bool:
+    """Whether rows are the same, in their order."""
     if len(found) != len(expected):
         return False
     pairs = (
         (a, b) for one, other in zip(found, expected, strict=True) for a, b in zip(one, other, strict=True)
     )
-    return all(_near(float(a), float(b)) for a, b in pairs)
+    return all(_near(a, b) for a, b in pairs)
 
 
-def _near(one: float, other: float) -> bool:
-    return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12) or (math.isnan(one) and math.isnan(other))
+def _near(one: Any, other: Any) -> bool:
+    if one is None or other is None or isinstance(one, (str, date)) or isinstance(other, (str, date)):
+        return bool(one == other)
+    a, b = float(one), float(other)
+    return math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-12) or (math.isnan(a) and math.isnan(b))
 
 
 def campaign(seeds: Iterable[int]) -> Outcome:

@@ -46,6 +46,23 @@ COMMANDS = [
     ("derivation", ["explain", str(ROOT / "specs" / "examples" / "conv2d_exact.tol")]),
     ("libraries", ["ops", "--library", "all"]),
     ("alternatives", ["alternatives", "Sigmoid", "Gelu"]),
+    ("plan", ["plan", "--model", "llama3.2-1b", "--fit", "24GB"]),
+    (
+        "plan",
+        [
+            "plan",
+            "--model",
+            "llama3.2-1b",
+            "--device",
+            "h200",
+            "--target",
+            "90 tokens/s",
+            "--devices",
+            "h200,l4",
+            "--measured",
+            "2 ms per token",
+        ],
+    ),
 ]
 
 

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import pytest
 
+import tolcost
 from tolcost.algebra import UnboundSymbol, const, coordinate, evaluate, to_text
 from tolcost.atoms.nodes import Input, Node, Var
 from tolcost.cost import analyze_program, depths, traffic
@@ -49,6 +50,25 @@ def test_texts_have_no_size():
     found = traffic(program(Input("x", tensor("S", const(5)))))
     assert found.unsized == ("S",)
     assert found.total is None
+
+
+CHOLESKY = """tol a: R [n, n]
+below(l, row, i, j) = reduce(tol[j - 1], (s, z) => s - row[k] * l[j, k], a[i, j], [k]) / l[j, j]
+last(row, i) = sqrt(reduce(tol[i - 1], (s, z) => s - row[k] * row[k], a[i, i], [k]))
+line(l, i) = {
+  row = reduce(tol[i - 1], (r, z) => put(r, j, below(l, r, i, j)), tol[n], [j])
+  put(row, i, last(row, i))
+}
+y := reduce(tol[n], (l, z) => put(l, i, line(l, i)), tol[n, n], [i])"""
+
+
+def test_no_chain_is_longer_than_all_functions_together():
+    """The depth of a Cholesky decomposition of one number was "6 at most", at one EOP."""
+    for size, deep in ((1, 1), (2, 5), (3, 9), (6, 21)):  # the depths of its circuits
+        cost = tolcost.analyze(CHOLESKY, dims={"n": size})
+        assert deep <= cost.depth <= cost.eops
+    cost = tolcost.analyze(CHOLESKY)
+    assert all(cost.subs(n=size).parallelism >= 1 for size in range(1, 20))
 
 
 def test_depth_of_matmul():

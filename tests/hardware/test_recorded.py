@@ -114,7 +114,8 @@ def test_the_command_says_what_the_analysis_says(study, name):
     found = {
         key: float(value) for key, value in said["programs"][0]["time"]["at"].items() if value is not None
     }
-    assert found["arithmetic_bound"] == pytest.approx(predict.bound(point.work), rel=1e-3)
+    least = predict.bound(point.work)  # of bytes and products; the command adds other functions
+    assert 0.999 * least <= found["arithmetic_bound"] <= 1.01 * least
     assert found["predicted"] == pytest.approx(study.device.plain(point.work), rel=1e-3)
     assert found["arithmetic_bound"] < point.low
 

@@ -71,6 +71,9 @@ TABLES = {"t": T, "u": U}
         # truth values are counted, and have a least
         "select sum(f), min(f), max(a > 0) from t",
         "select count(*) from t group by +1, a > 0 order by 1",
+        # aggregates of no rows are NULL
+        "select sum(a) from t where a > 100",
+        "select avg(a) + 1, count(*) from t where a > 100",
     ],
 )
 def test_rows_are_those_of_duckdb(sql: str) -> None:
@@ -79,7 +82,9 @@ def test_rows_are_those_of_duckdb(sql: str) -> None:
     found = answer(sql, TABLES, counted=True)
     assert len(found) == len(expected)
     for one, other in zip(found, expected, strict=True):
-        assert [float(v) for v in one] == pytest.approx([float(v) for v in other], rel=1e-15, nan_ok=True)
+        assert [value is None for value in one] == [value is None for value in other]
+        pairs = [(a, float(b)) for a, b in zip(one, other, strict=True) if b is not None]
+        assert [a for a, _ in pairs] == pytest.approx([b for _, b in pairs], rel=1e-15, nan_ok=True)
 
 
 @pytest.mark.parametrize(
@@ -111,11 +116,9 @@ def test_rows_are_those_of_duckdb(sql: str) -> None:
         ("select a from t where f = 1", "these cannot be compared", "f = 1"),
         ("select 1.00000000000000000000000000000000000001 from t", "at most 38 digits", "1."),
         ("select k * 0.1234567890123456789 * 1.12345678901234567890 from t", "at most 38 digits behind", "k"),
-        ("select sum(a) from t where a > 100", "no row is left to aggregate", ""),
-        ("select avg(a) + 1 from t where a > 100", "no row is left to aggregate", ""),
     ],
 )
-def test_what_duckdb_refuses_or_gives_null_for_is_refused(sql: str, why: str, piece: str) -> None:
+def test_what_duckdb_refuses_is_refused(sql: str, why: str, piece: str) -> None:
     with pytest.raises(Rejected, match=why) as refused:
         answer(sql, TABLES, counted=False)
     span = refused.value.diagnostics[0].span

@@ -21,7 +21,8 @@ def written(folder: Path, name: str, text: str) -> str:
         ("t.toml", '[t]\na = "Z"\nA = "R"\n', "`t` has two columns `A`"),
         ("t.toml", '[t]\na = "Z"\n[T]\na = "R"\n', "there are two tables `T`"),
         ("t.csv", f"a\n{'x' * 200_000}\n", "field larger than"),
-        ("t.csv", "a,b\n1,2\n,4\n", "row 2 has no `a`, and there is no NULL"),
+        ("t.toml", '[t]\na = "decimal(40, 2)"\n', "the column `a` needs a space"),
+        ("t.toml", "[t]\na = { type = 'Z', nil = true }\n", "the column `a` needs a space"),
     ],
 )
 def test_what_cannot_be_told_apart_or_read_is_refused(name: str, text: str, why: str, tmp_path: Path) -> None:
@@ -48,3 +49,21 @@ def test_columns_are_what_stands_in_them(tmp_path: Path) -> None:
     assert [column.space for column in table.columns.values()] == ["B", "N*", "R"]
     assert table.columns["a"].values == (True, False)
     assert table.columns["b"].texts == ("", "x")
+
+
+def test_an_empty_entry_is_null_and_dates_are_dates(tmp_path: Path) -> None:
+    table = read_tables([written(tmp_path, "t.csv", "a,b\n1,1995-03-15\n,1970-01-02\n")])["t"]
+    assert table.columns["a"].nulls == (False, True)
+    assert (table.columns["b"].is_date, table.columns["b"].values) == (True, (9204, 1))
+
+
+def test_types_in_a_file_of_columns(tmp_path: Path) -> None:
+    text = '[t]\na = "Z?"\nb = "decimal(15, 2)"\nc = "date"\nd = { texts = ["y", "x"], null = true }\n'
+    columns = read_tables([written(tmp_path, "t.toml", text)])["t"].columns.values()
+    assert [(column.type.kind, column.nullable) for column in columns] == [
+        ("exact", True),
+        ("exact", False),
+        ("date", False),
+        ("text", True),
+    ]
+    assert [column.scale for column in columns] == [0, 2, 0, 0]

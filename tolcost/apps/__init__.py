@@ -35,7 +35,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
 )
 """The module of each command, which defines it as ``command``, and a line about it."""
 
-FUNCTIONS: Mapping[str, str] = MappingProxyType({"from_torch": "torch.api"})
+FUNCTIONS: Mapping[str, str] = MappingProxyType({"from_torch": "torch.api", "plan": "plan.api"})
 """Functions of ``import tolcost`` that an application adds, with their modules."""
 
 GATE: Mapping[str, tuple[str, str]] = MappingProxyType({"formulas": ("referee.judge", "held_formulas")})

@@ -22,6 +22,8 @@ _OPTIONS = (
                  help="Add up the gradients of K runs in a step."),
     click.option("--recompute", metavar="PATTERN",
                  help="Keep the inputs of these scopes only, and compute them again: 'layer.*', 'every 2'."),
+    click.option("--backward", metavar="KIND", type=click.Choice(("written", "derived")),
+                 help="Backward passes as frameworks run them (written), or all derived."),
 )  # fmt: skip
 
 
@@ -30,7 +32,9 @@ def training_options(function: F) -> F:
 
     @wraps(function)
     def command(*args: Any, **given: Any) -> Any:
-        asked = {name: given.pop(name) for name in ("loss", "precision", "accumulate", "recompute")}
+        asked = {
+            name: given.pop(name) for name in ("loss", "precision", "accumulate", "recompute", "backward")
+        }
         freeze = given.pop("freeze")
         told = {name: value for name, value in asked.items() if value is not None}
         if freeze:

@@ -13,6 +13,8 @@ the error measured on operators and models that were not used for the fit.  All 
     [peak.macs]                        # multiply-accumulates, by the space they are in
     float32 = 7_000_000
     float16 = 56_000_000
+    [peak.operations]                  # elementary functions, each an instruction; may be missing
+    float32 = 7_000_000
 
     [fitted]                           # may be missing: then there is a bound and no prediction
     bandwidth = 800_000                # that plain streams reach
@@ -27,6 +29,8 @@ the error measured on operators and models that were not used for the fit.  All 
     error = 0.05                       # median, on operators that it was not fitted on; may be missing
     [fitted.operators]                 # the pattern of an operator; others are products or streams
     Softmax = { pattern = "normalise", kernels = 1, passes = 1 }
+    # where a node has none of some options (inputs, outputs, attributes that are not 0), and otherwise
+    Attention = { pattern = "attention", unless = ["softcap"], otherwise = { kernels = 5 } }
 """
 
 from __future__ import annotations
@@ -39,8 +43,11 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
-from tolcost.algebra import Poly, Symbol, const, is_nonnegative, maximum, to_text
+from tolcost.algebra import ZERO, Poly, Symbol, const, is_nonnegative, maximum, relu, to_text, total_of
+from tolcost.cost.count import CountKey
+from tolcost.cost.kernel import Obstacle
 from tolcost.cost.weights import Weighed, read_toml
 from tolcost.diagnostics import Diagnostic, Rejected, quoted, refuse, unreadable
 from tolcost.platform import device_names, read_device
@@ -55,6 +62,7 @@ UNIT = "µs"
 _PICOSECOND = 10**6
 _ATTOSECOND = 10**12
 _MAX_FILE = 1 << 20
+_HABIT = ("pattern", "kernels", "passes", "note")
 
 
 class CallPattern(Struct, frozen=True):
@@ -76,11 +84,21 @@ class CallPattern(Struct, frozen=True):
 
 
 class Habit(Struct, frozen=True):
-    """How a device runs an operator: its pattern, its kernels, and how many of them read everything."""
+    """How a device runs an operator: its pattern, its kernels, and how many of them read everything.
+
+    Nodes that have one of the options ``unless`` run ``otherwise``; ``note`` says what is taken for granted.
+    """
 
     pattern: str
     kernels: int = 1
     passes: int = 1
+    note: str = ""
+    unless: tuple[str, ...] = ()
+    otherwise: Habit | None = None
+
+    def of(self, options: frozenset[str]) -> Habit:
+        """Return how a node with these options runs."""
+        return self if self.otherwise is None or options.isdisjoint(self.unless) else self.otherwise
 
 
 class Fitted(Struct, frozen=True, eq=False):
@@ -96,7 +114,7 @@ class Fitted(Struct, frozen=True, eq=False):
     def habit(self, work: CallWork) -> Habit:
         """Return how the device runs some work; unlisted operators are products or streams."""
         plain = Habit(STREAM if work.macs == 0 else PRODUCT)
-        return self.operators.get(work.op, plain)
+        return self.operators.get(work.op, plain).of(work.options)
 
     def group(self, work: CallWork) -> CallPattern | None:
         """Return the group for some work; None where it starts no kernel."""
@@ -106,6 +124,10 @@ class Fitted(Struct, frozen=True, eq=False):
         own = [group for group in self.groups if group.pattern == habit.pattern]
         fitting = [group for group in own if not group.spaces or work.spaces & set(group.spaces)]
         return next(iter((*fitting, *own)), self.stream)
+
+    def obstacle(self, work: CallWork) -> Obstacle | None:
+        """Return why some work is unlike all that was recorded; a listed operator was recorded itself."""
+        return None if work.op in self.operators else work.obstacle
 
     @property
     def stream(self) -> CallPattern:
@@ -124,6 +146,8 @@ class Device(Struct, frozen=True, eq=False):
     fitted: Fitted | None = None
     memory: int | None = None
     """The bytes that it holds, if the file says so."""
+    operations: Mapping[str, Fraction] = field(default_factory=dict)
+    """Peaks of elementary functions, by space; functions in other spaces bound nothing."""
 
 
 class CallWork(Struct, frozen=True, eq=False):
@@ -140,6 +164,12 @@ class CallWork(Struct, frozen=True, eq=False):
     width: int
     computes: bool = True
     """Whether it applies any function; work that applies none may be a mere view of its input."""
+    functions: Mapping[CountKey, Poly] = field(default_factory=dict)
+    """The number of applications of each function."""
+    obstacle: Obstacle | None = None
+    """Why it is more than one kernel."""
+    options: frozenset[str] = frozenset()
+    """The inputs that a node of a model has, its outputs, and its attributes that are not 0."""
 
 
 class Duration(Struct, frozen=True):
@@ -218,10 +248,46 @@ def bound(device: Device, work: CallWork) -> Candidates:
     left = work.certain + work.written - device.cache
     if not is_nonnegative(work.certain - left):
         moved += (("bytes", _over(left, device.bytes)),)
+    return (*moved, *operations_bound(device, work))
+
+
+def operations_bound(device: Device, work: CallWork) -> Candidates:
+    """Return the least time of products, and of all functions, at the peaks of the device."""
+    found: Candidates = ()
     peaks = [device.macs[space] for space in work.spaces if space in device.macs]
-    if work.macs == 0 or not peaks or len(peaks) < len(work.spaces):
-        return moved
-    return (*moved, ("operations", _over(work.macs, max(peaks))))
+    if work.macs != 0 and peaks and len(peaks) == len(work.spaces):
+        found = (("operations", _over(work.macs, max(peaks))),)
+    spaces = dict.fromkeys(space for _, space in work.functions if space in device.operations)
+    times = [_over(_instructions(device, work, space), device.operations[space]) for space in spaces]
+    if times:  # all of them share the places from which instructions start
+        below = lcm(*(one.denominator for one in times))
+        over = (one.numerator * (below // one.denominator) for one in times)
+        found += (("operations", Weighed(total_of(over), below, UNIT)),)
+    return found
+
+
+_TOGETHER = (
+    (("mul", "sqr"), ("add", "sub")),
+    (("lt", "gt", "eq", "le", "ge", "ineq"), ("where",)),
+)
+"""Functions of which one of each kind may make a single instruction: multiply-add, and compare-select."""
+_NO_INSTRUCTION = ("neg", "abs")
+"""Functions that instructions apply to what they read."""
+
+
+def _instructions(device: Device, work: CallWork, space: str) -> Poly:
+    """Return the fewest instructions for the functions applied in a space.
+
+    Where products have faster units of their own, those that are added up take no instruction.
+    """
+    left = {name: form for (name, found), form in work.functions.items() if found == space}
+    apart = device.macs.get(space, Fraction(0)) > device.operations[space]
+    needed = ZERO
+    for pair in _TOGETHER:
+        one, other = (total_of(left.pop(name) for name in kind if name in left) for kind in pair)
+        both = maximum(one, other)
+        needed = needed + (relu(both - work.macs) if apart and pair is _TOGETHER[0] else both)
+    return needed + total_of(form for name, form in left.items() if name not in _NO_INSTRUCTION)
 
 
 def predicted(fitted: Fitted, work: CallWork) -> tuple[Fraction, Candidates]:
@@ -324,20 +390,26 @@ class _Reader(Struct):
     def device(self, raw: Mapping[str, Any]) -> Device:
         self.known(raw, ("name", "description", "recorded", "source", "peak", "fitted"), "")
         peak = self.table(raw, "peak")
-        self.known(peak, ("bytes", "cache", "memory", "macs"), "peak.")
-        macs = self.table(peak, "macs") if "macs" in peak else {}
-        for space in macs:
-            if space not in SPACES:
-                self.complain(f"peak.macs: {quoted(space)} is no space")
+        self.known(peak, ("bytes", "cache", "memory", "macs", "operations"), "peak.")
+        macs, operations = (self.rates(peak, key) for key in ("macs", "operations"))
         return Device(
             self.line(raw, "name", self.file),
             self.line(raw, "description", ""),
             self.number(peak, "bytes", "peak."),
             self.integer(peak, "cache", "peak.", 0),
-            {space: self.number(macs, space, "peak.macs.") for space in macs},
+            macs,
             self.fitted(self.table(raw, "fitted")) if "fitted" in raw else None,
             self.integer(peak, "memory", "peak.", 0) if "memory" in peak else None,
+            operations,
         )
+
+    def rates(self, peak: Mapping[str, Any], key: str) -> dict[str, Fraction]:
+        """Read rates by space."""
+        rates, where = self.table(peak, key) if key in peak else {}, f"peak.{key}"
+        for space in rates:
+            if space not in SPACES:
+                self.complain(f"{where}: {quoted(space)} is no space")
+        return {space: self.number(rates, space, f"{where}.") for space in rates}
 
     def fitted(self, raw: Mapping[str, Any]) -> Fitted:
         keys = ("bandwidth", "gap", "prologue", "error_models", "group", "operators")
@@ -379,11 +451,27 @@ class _Reader(Struct):
 
     def habit(self, op: str, operators: Mapping[str, Any], patterns: Collection[str]) -> Habit:
         raw, where = self.table(operators, op), f"fitted.operators.{op}."
-        self.known(raw, ("pattern", "kernels", "passes"), where)
+        if "otherwise" not in raw and "unless" not in raw:
+            return self.plain_habit(raw, patterns, where)
+        self.known(raw, (*_HABIT, "unless", "otherwise"), where)
+        plain = self.plain_habit({key: raw[key] for key in _HABIT if key in raw}, patterns, where)
+        unless = raw.get("unless")
+        if not isinstance(unless, list) or not all(isinstance(one, str) for one in unless):
+            self.complain(f'{where}unless is a list of inputs, outputs and attributes, such as ["softcap"]')
+            unless = []
+        if not isinstance(raw.get("otherwise"), Mapping):
+            self.complain(f"{where}otherwise is a table, such as {{ kernels = 5 }}")
+            return plain
+        other = self.plain_habit(raw["otherwise"], patterns, f"{where}otherwise.")
+        return replace(plain, unless=tuple(unless), otherwise=other)
+
+    def plain_habit(self, raw: Mapping[str, Any], patterns: Collection[str], where: str) -> Habit:
+        self.known(raw, _HABIT, where)
         pattern = self.line(raw, "pattern", STREAM, where)
         if pattern not in patterns:
             self.complain(f"{where}pattern: no [[fitted.group]] has the pattern {quoted(pattern)}")
-        return Habit(pattern, *(self.integer(raw, key, where, 1) for key in ("kernels", "passes")))
+        kernels, passes = (self.integer(raw, key, where, 1) for key in ("kernels", "passes"))
+        return Habit(pattern, kernels, passes, self.line(raw, "note", "", where))
 
     def spaces(self, raw: Mapping[str, Any], where: str) -> tuple[str, ...]:
         listed = raw.get("spaces", [])

@@ -17,6 +17,7 @@ from tolcost.atoms.kit import Schedules, schedules
 from tolcost.atoms.nodes import Condition, Program, Type
 from tolcost.certainty import Certainty
 from tolcost.cost.count import Change, Counts, count
+from tolcost.cost.kernel import Obstacle, obstacle
 from tolcost.cost.span import ZERO_DEPTH, Depth, Depths, depths
 from tolcost.cost.traffic import Traffic, traffic
 from tolcost.cost.weights import Weights, load_weights, weigh
@@ -78,6 +79,8 @@ class Analysis(Struct, frozen=True, eq=False):
     symbols: tuple[Symbol, ...]
     idle: tuple[Symbol, ...] = ()
     """Lengths and attributes of the program that no figure of the analysis depends on."""
+    program: Program | None = None
+    """The program itself, at the lengths that it was lowered for."""
 
     def map_forms(self, change: Change) -> Analysis:
         """Return this analysis with every form changed, at places in the source too, but for conditions."""
@@ -90,6 +93,11 @@ class Analysis(Struct, frozen=True, eq=False):
             traffic=self.traffic.map_forms(change),
             span=None if self.span is None else self.span.map_forms(change),
         )
+
+    @property
+    def obstacle(self) -> Obstacle | None:
+        """Why the program is not one kernel."""
+        return None if self.program is None else obstacle(self.program)
 
     @property
     def eops(self) -> Poly:
@@ -131,7 +139,7 @@ def analyze_program(program: Program, file: str = "", depth: bool = True, moved:
     found = schedules(program)
     counts = count(program, found)
     carried = traffic(program) if moved else Traffic({}, {})
-    deep = _depths(program, found) if depth else None
+    deep = _depths(program, found, counts.eops) if depth else None
     symbols = _symbols(program, counts, carried, deep)
     return Analysis(
         name=program.name,
@@ -146,6 +154,7 @@ def analyze_program(program: Program, file: str = "", depth: bool = True, moved:
         unproved=program.unproved,
         symbols=symbols,
         idle=tuple(symbol for symbol in program.symbols if symbol not in symbols),
+        program=program,
     )
 
 
@@ -178,9 +187,9 @@ def shipped(name: str) -> Weights:
     return load_weights(name)
 
 
-def _depths(program: Program, found: Schedules) -> Depths | None:
+def _depths(program: Program, found: Schedules, eops: Poly) -> Depths | None:
     """Compute depths; None if they are too large, so that the counts can still be reported."""
     try:
-        return depths(program, found)
+        return depths(program, found, eops)
     except Rejected:
         return None

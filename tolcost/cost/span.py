@@ -97,6 +97,11 @@ class Depth(Record, frozen=True):
         texts = [to_text(candidate) for candidate in self.candidates]
         return texts[0] if len(texts) == 1 else f"Max({', '.join(texts)})"
 
+    @property
+    def form(self) -> Poly:
+        """The maximum of its candidates as one closed form."""
+        return reduce(maximum, self.candidates)
+
     def at(self, values: Mapping[Symbol, int]) -> int:
         """Evaluate exactly at a point."""
         return max(evaluate(candidate, values) for candidate in self.candidates)
@@ -113,6 +118,20 @@ class Depth(Record, frozen=True):
 
 
 ZERO_DEPTH = Depth((ZERO,))
+
+
+def at_most(depth: Depth, most: Poly) -> Depth:
+    """Limit a bound on a depth: no chain is longer than all functions together.
+
+    >>> from tolcost.algebra import length
+    >>> n = length("n")
+    >>> print(at_most(Depth((n + 1, n * n + 2), exact=False), n * n + n))
+    Max(n + 1, Min(n**2 + 2, n*(n + 1)))
+    """
+    if depth.exact and not depth.full:
+        return depth
+    found = (c if _never_less(most, c) else minimum(c, most) for c in depth.candidates)
+    return Depth(tuple(dict.fromkeys(found)), depth.exact, depth.full)
 
 
 def later(depth: Depth, by: Poly) -> Depth:
@@ -309,20 +328,26 @@ class Depths(Struct, frozen=True, eq=False):
     chain: Depth
     tree: Depth
 
+    def at_most(self, most: Poly) -> Depths:
+        """Limit both depths by the number of all functions; a tree is never deeper than its chain."""
+        chain = at_most(self.chain, most)
+        return self if chain == self.chain else Depths(chain, at_most(self.tree, most))
+
     def map_forms(self, change: Change) -> Depths:
         """Return both depths with every form changed."""
         return Depths(self.chain.map_forms(change), self.tree.map_forms(change))
 
 
-def depths(program: Program, found: Schedules | None = None) -> Depths:
-    """Return the depth of the deepest output of a program."""
+def depths(program: Program, found: Schedules | None = None, most: Poly | None = None) -> Depths:
+    """Return the depth of the deepest output of a program; ``most`` is the number of all its functions."""
     inside = found or schedules(program)
     chains = _DepthPass(program, inside, trees=False)
     try:
         with limit_effort(MOST_EFFORT):
             chain = chains.depth()
             tree = _DepthPass(program, inside, trees=True).depth() if chains.any_tree() else chain
-            return Depths(chain, tree)
+            deepest = Depths(chain, tree)
+            return deepest if most is None else deepest.at_most(most)
     except AlgebraBudget as error:
         raise Rejected(
             Diagnostic("T0601", f"the depth of {program.name} is too large to compute: {error}")

@@ -40,11 +40,12 @@ from tolcost.algebra import (
 from tolcost.algebra.poly import symbol_of
 from tolcost.atoms.nodes import Condition, Program
 from tolcost.catalogue.graph import GraphNode, Weight
+from tolcost.catalogue.specs import Spec
 from tolcost.cost import Counts, Traffic
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.values import Cast, Seq, Value, Vec
 from tolcost.models.facts import Known
-from tolcost.models.lowered import ComputedCost, Lowered, MacFlowNames
+from tolcost.models.lowered import ComputedCost, Lowered, MacFlowNames, options_of
 from tolcost.models.patterns import Cases, UndecidedInteger, UndecidedNumber
 from tolcost.models.scheme import Scheme, Share, forms_of
 
@@ -306,7 +307,7 @@ def pattern_text(node: GraphNode, since: int, inputs: Sequence[Known | None]) ->
         return None
 
 
-def read_scheme(text: str, node: GraphNode, program: Callable[[], Program]) -> Scheme:
+def read_scheme(text: str, node: GraphNode, spec: Spec, program: Callable[[], Program]) -> Scheme:
     """Decode a scheme; ``program`` lowers the operator under the symbols of its pattern."""
     data = dict(zip(PARTS, json.loads(text.partition("\t")[0]), strict=True))
     reader = Reader(data["table"])
@@ -340,6 +341,7 @@ def read_scheme(text: str, node: GraphNode, program: Callable[[], Program]) -> S
         data=frozenset(),
         lowered=program,
         titles=tuple(data["titles"]),
+        options=options_of(node, spec, data["titles"]),
     )
     return Scheme(
         general,

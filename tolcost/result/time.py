@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tolcost.algebra import ZERO, AlgebraBudget, NotInteger, Poly, Symbol, UnboundSymbol, maximum, total_of
+from tolcost.cost.count import CountKey
 from tolcost.cost.device import (
     CallPattern,
     CallWork,
@@ -20,8 +21,10 @@ from tolcost.cost.device import (
     Limit,
     added,
     bound,
+    operations_bound,
     predicted,
 )
+from tolcost.cost.kernel import Obstacle
 from tolcost.cost.record import NamedType
 from tolcost.cost.traffic import Traffic, bits_of, bytes_of
 from tolcost.cost.weights import Weighed
@@ -32,7 +35,12 @@ _FURTHEST = 1 << 20
 
 
 def work_of(
-    op: str, moved: Traffic, histogram: Mapping[tuple[str, str], Poly], macs: Poly, largest: Poly
+    op: str,
+    moved: Traffic,
+    histogram: Mapping[CountKey, Poly],
+    macs: Poly,
+    largest: Poly,
+    obstacle: Obstacle | None = None,
 ) -> CallWork | None:
     """Return the work behind some figures; None if something that moves has no size."""
     if moved.unsized:
@@ -41,7 +49,8 @@ def work_of(
     widths = [bits // 8 for space in (*moved.written, *moved.read) if (bits := bits_of(space))]
     read, certain, written = (total_of(way.values()) for way in (moved.read, moved.certain, moved.written))
     width = max(widths, default=4) or 1
-    return CallWork(op, read, certain, written, largest, macs, spaces, width, bool(histogram))
+    computes = bool(histogram)
+    return CallWork(op, read, certain, written, largest, macs, spaces, width, computes, histogram, obstacle)
 
 
 def largest_of(inputs: Iterable[NamedType]) -> Poly:
@@ -104,14 +113,14 @@ class Times(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def predicted(self) -> Duration | None:
-        """The predicted time of nodes, one after the other; None if nothing was fitted.
+        """The predicted time of nodes, one after the other; None if nothing was fitted to such nodes.
 
         Only the first kernel waits for its start; each later one waits for the gap between kernels.
         """
         fitted = self.device.fitted
-        if fitted is None or not self.sized:
+        if fitted is None or not self.sized or self.unlike:
             return None
-        parts = [(step.nodes, *predicted(fitted, step.work)) for step in self.steps]
+        parts = [(step.nodes, *self._parts(step.work)) for step in self.steps]
         busy = [(nodes, start, candidates) for nodes, start, candidates in parts if candidates]
         starts = sum((nodes * (start - self.wait) for nodes, start, _ in busy), Fraction(0))
         constant = starts + self.wait if busy else Fraction(0)
@@ -151,9 +160,23 @@ class Times(Struct, frozen=True, eq=False, dict=True):
                 found[limit] += step.nodes
         return found
 
+    @cached_property
+    def unlike(self) -> tuple[tuple[str, Obstacle], ...]:
+        """The nodes that are unlike all that was recorded, as they are no kernel: titles, and why."""
+        fitted = self.device.fitted
+        if fitted is None:
+            return ()
+        found = ((step.title, fitted.obstacle(step.work)) for step in self.steps)
+        return tuple(dict.fromkeys((title, why) for title, why in found if why is not None))
+
     def _parts(self, work: CallWork) -> tuple[Fraction, Candidates]:
         fitted = self.device.fitted
-        return (Fraction(0), bound(self.device, work)) if fitted is None else predicted(fitted, work)
+        if fitted is None or fitted.obstacle(work) is not None:
+            return Fraction(0), bound(self.device, work)
+        start, candidates = predicted(fitted, work)
+        if work.op in fitted.operators or not candidates:
+            return start, candidates
+        return start, (*candidates, *operations_bound(self.device, work))
 
     @property
     def unbounded(self) -> tuple[str, ...]:
@@ -219,16 +242,57 @@ def percent(share: Fraction) -> str:
     return f"{float(share) * 100:.0f} %"
 
 
+_WHY: Mapping[Obstacle, str] = {
+    **{
+        value: f"a fold carries a {value} from step to step"
+        for value in ("number", "list", "vector", "matrix", "ToL")
+    },
+    "loops": "a loop reads what another loop makes",
+}
+
+
+def not_predicted(times: Times, named: bool) -> str:
+    """Say why there is no prediction, with the titles of nodes if ``named``; empty where there is one."""
+    if not times.unlike:
+        return ""
+    title, why = times.unlike[0]
+    more = len(times.unlike) - 1
+    others = f" (and {more:,} more)" if more else ""
+    return f"{f'{title}: ' if named else ''}{_WHY[why]}{others}; predictions are for one kernel"
+
+
 def error_of(times: Times) -> str:
     """Describe the errors of predictions for its patterns, on operators that they were not fitted on."""
     fitted = times.device.fitted
     if fitted is None:
         return "nothing was fitted"
-    groups = dict.fromkeys(fitted.group(step.work) for step in times.steps)
-    return ", ".join(_error(group) for group in groups if group is not None) or "no kernel"
+    if times.unlike:
+        return f"none: {not_predicted(times, named=False)}"
+    groups = dict.fromkeys((fitted.group(step.work), fitted.habit(step.work).note) for step in times.steps)
+    return ", ".join(_error(group, note) for group, note in groups if group is not None) or "no kernel"
 
 
-def _error(group: CallPattern) -> str:
+def _error(group: CallPattern, note: str) -> str:
+    name = f"{group.title} ({note})" if note else group.title
     if group.error is None:
-        return f"as {group.title}, not tested on others"
-    return f"as {group.title}, off by {percent(group.error)} at the median"
+        return f"as {name}, {_UNTESTED}"
+    return f"as {name}, off by {percent(group.error)} at the median"
+
+
+_UNTESTED = "not tested on others"
+
+
+def mostly_untested(times: Times, values: Valuation) -> str:
+    """Say what has most of a predicted time though its pattern was tested on nothing else; often nothing."""
+    fitted = times.device.fitted
+    if fitted is None or times.predicted is None:
+        return ""
+    untested = [s for s in times.steps if (group := fitted.group(s.work)) and group.error is None]
+    own = replace(times, steps=tuple(untested)).predicted
+    try:
+        if own is None or 2 * own.at(values) <= times.predicted.at(values):
+            return ""
+    except (UnboundSymbol, NotInteger, AlgebraBudget):
+        return ""
+    names = dict.fromkeys(group.title for s in untested if (group := fitted.group(s.work)))
+    return f"most of it in {', '.join(names)}, {_UNTESTED}"

@@ -21,6 +21,7 @@ from tolcost.catalogue.graph import GraphNode
 from tolcost.certainty import Certainty, least_sure
 from tolcost.cost import Counts, Traffic, shipped, weigh
 from tolcost.cost.device import CallWork
+from tolcost.cost.kernel import carried
 from tolcost.cost.record import NamedType
 from tolcost.elaborate import Tensor
 from tolcost.models.analysis import GraphCost
@@ -205,12 +206,14 @@ def coverage(cost: GraphCost, general: bool) -> Coverage:
     found = [(step, item) for step, applied in cost.steps for item in applied.uncosted[:1]]
     first: dict[str, int] = {}
     behind: Counter[int] = Counter()
+    waiting: set[int] = set()
     for n, (step, item) in enumerate(found):
         root = first.get(item.waits, n)
         behind[root] += root != n
+        waiting |= {n} if root != n else set()
         first.update(dict.fromkeys(step.outputs, root))
     missing = tuple(
-        _missing_node(step, item, behind[n], item.impossible in impossible)
+        replace(_missing_node(step, item, behind[n], item.impossible in impossible), waits=n in waiting)
         for n, (step, item) in enumerate(found)
     )
     return Coverage(len(cost.nodes), missing)
@@ -251,7 +254,9 @@ def _work(adder: Adder, lowered: Lowered) -> CallWork | None:
     inputs = (NamedType(given.name, given.type) for given in lowered.program.inputs)
     found = adder.settled(lowered)
     largest = adder.settle(lowered.put(largest_of(inputs)))
-    return work_of(title_of(lowered), found.traffic, found.counts.histogram, found.counts.macs, largest)
+    counts, kept = found.counts, carried(lowered.program)
+    work = work_of(title_of(lowered), found.traffic, counts.histogram, counts.macs, largest, kept)
+    return None if work is None else replace(work, options=lowered.options)
 
 
 def fused_work(cost: GraphCost, adder: Adder, total: Figures) -> CallWork | None:

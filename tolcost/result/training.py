@@ -19,6 +19,7 @@ from tolcost.result.model import ModelStudy, compared_by_operator, group_json, m
 from tolcost.result.point import Point
 from tolcost.result.rows import TableRow, rows_added, scope_of
 from tolcost.result.study import (
+    ComparedFigure,
     Coverage,
     Figures,
     Group,
@@ -143,7 +144,16 @@ class TrainingStudy(Study, dict=True, frozen=True):
             yield Fact(
                 "frozen", f"{len(joint.frozen):,} of {len(joint.frozen) + len(joint.trained):,} tensors"
             )
+        if self.written:
+            said = "as frameworks run them; --backward derived takes derivatives alone"
+            yield Fact("written", ", ".join(self.written), said)
         yield from self.inner.head()
+
+    @cached_property
+    def written(self) -> tuple[str, ...]:
+        """The operators of which a written backward pass is taken."""
+        nodes = (one.step.node.title for one in self.training.joint.order if one.found.is_written)
+        return tuple(sorted(set(nodes)))
 
     def _is_scalar(self, name: str) -> bool:
         known = self.training.joint.cost.known(name)
@@ -206,9 +216,9 @@ class TrainingStudy(Study, dict=True, frozen=True):
         typical = self.inner.typical
         return tuple(sorted(found.values(), key=lambda kind: -kind.count * _size(kind.bytes, typical)))
 
-    def compared_parts(self) -> Iterator[tuple[str, str, Poly]]:
+    def compared_parts(self) -> Iterator[ComparedFigure]:
         """Yield the totals by operator."""
-        return compared_by_operator(self.groups("op"))
+        return compared_by_operator(self, self.groups("op"))
 
     def groups(self, by: str) -> tuple[Group, ...]:
         """Return the figures of a step by node, operator or scope."""
@@ -255,7 +265,7 @@ class TrainingStudy(Study, dict=True, frozen=True):
                         replace(row, title=f"{row.title}{end}") for row in operator_rows(cost, groups, adder)
                     )
             if title != "forward":
-                rows = tuple(map(_without_parameters, rows))
+                rows = tuple([_without_parameters(row) for row in rows if row.nodes])
             tables.append([row.map_forms(lambda form: form * k) if k > 1 else row for row in rows])
         asked, figures = self.training.asked, adder.add(self.training.update)
         amounts: dict[str, Poly | None] = {**figures.amounts, HELD: const(0)}
@@ -297,6 +307,7 @@ class TrainingStudy(Study, dict=True, frozen=True):
             "accumulate": asked.accumulate,
             "recompute": asked.recompute,
             "backward": asked.backward,
+            "written": list(self.written),
             "trained": form_json(settle(self.training.held.trained)),
             "frozen": list(joint.frozen),
             "parts": [
@@ -415,7 +426,7 @@ def _merged(groups: Sequence[Group]) -> list[Group]:
 
 def training_study(study: ModelStudy, asked: TrainingRequest) -> TrainingStudy:
     """Analyse a step of training of a model."""
-    training = training_of(study.cost, asked)
+    training = training_of(study.cost, asked, study.adder.settle)
     adder = study.adder
     parts = []
     for title, cost in training.runs:

@@ -494,6 +494,8 @@ def time_blocks(cost: Located, times: Times, view: CostView) -> Iterator[Section
     changes = [_change_text(change, alike[change.title]) for change in cost.limit_changes]
     more = len(changes) - _MOST_CHANGES
     yield Lines((*changes[:_MOST_CHANGES], *([f"… and {more:,} more: --format json"] if more > 0 else [])))
+    if times.unlike:
+        yield Lines((f"{times.device.name} predicted  {cost.error}",))
     if times.unbounded:
         spaces = ", ".join(times.unbounded)
         yield Lines((f"{times.device.name} has no peak for products in {spaces}: bytes alone bound them",))

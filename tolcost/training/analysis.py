@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,7 +13,7 @@ from tolcost.elaborate import Tensor
 from tolcost.models.analysis import GraphCost
 from tolcost.models.lowered import Applied, Lowered
 from tolcost.training.joint import JointGraph, joint_of
-from tolcost.training.memory import Recomputed, StepMemory, held_bytes, memory_of
+from tolcost.training.memory import Following, Recomputed, StepMemory, held_bytes
 from tolcost.training.passes import Passes
 from tolcost.training.programs import SUM, ShapedProgram, optimizer, rule, shape_for
 from tolcost.training.regions import regions_of
@@ -56,15 +56,18 @@ class Training(Struct, frozen=True, eq=False):
         return tuple(part for part in parts if part[1] is not self.again or self.memory.again)
 
 
-def training_of(cost: GraphCost, asked: TrainingRequest) -> Training:
-    """Analyse a step of training of a model that was walked."""
+def training_of(
+    cost: GraphCost, asked: TrainingRequest, settle: Callable[[Poly], Poly] | None = None
+) -> Training:
+    """Analyse a step of training of a model that was walked; ``settle`` rewrites forms in its lengths."""
     asked = asked.checked()
     rules = optimizer(asked.optimizer)
     passes = Passes(is_written=asked.backward == "written")
     joint = joint_of(cost, asked, passes)
     regions = regions_of(joint, asked.recompute)
     space = PRECISIONS[asked.precision]
-    memory = memory_of(joint, passes, space, asked.accumulate, regions)
+    following = Following(joint, passes, space, asked.accumulate, regions, settle or cost.settled)
+    memory = following.run()
     again = set(memory.again)
     nodes = tuple([one if n in again else _NONE for n, one in enumerate(cost.nodes)])
     return Training(

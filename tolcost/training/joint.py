@@ -8,18 +8,20 @@ from fnmatch import fnmatchcase
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from tolcost.algebra import Poly, const, product_of
+from tolcost.algebra import Poly, const, product_of, substituting
 from tolcost.catalogue.binding import input_names
 from tolcost.catalogue.graph import GraphNode
 from tolcost.catalogue.specs import Spec
+from tolcost.cost.traffic import bytes_of
 from tolcost.diagnostics import Diagnostic, quoted, refuse, visible
 from tolcost.elaborate import Tensor
 from tolcost.models.analysis import GraphCost
 from tolcost.models.facts import as_tensor
 from tolcost.models.lowered import Applied, Lowered, Uncosted
 from tolcost.spaces import kind_of
-from tolcost.training.passes import BackwardPass, Passes
+from tolcost.training.passes import BackwardPass, Passes, lengths_of
 from tolcost.training.request import TrainingRequest
+from tolcost.training.written import Definition
 
 _NONE = Applied((), ())
 
@@ -32,6 +34,7 @@ class ForwardNode(Struct, frozen=True, eq=False):
     lowered: Lowered | None
     inputs: Mapping[str, str]
     outputs: Mapping[str, str]
+    spec: Spec | None = None
     why: Diagnostic | None = None
     """Why it is not known what the node does."""
 
@@ -64,6 +67,7 @@ class JointGraph(Struct, frozen=True, eq=False):
     seeds: tuple[str, ...]
     order: tuple[BackwardNode, ...]
     backward: GraphCost
+    extra: Mapping[str, tuple[ForwardNode, Poly | None]]
     missing: tuple[tuple[ForwardNode, Diagnostic], ...]
 
 
@@ -87,13 +91,14 @@ def _step(place: int, node: GraphNode, applied: Applied, spec: Spec | None) -> F
         return ForwardNode(place, node, None, {}, {})
     if lowered is None or spec is None or node.free:
         what = "a function of the model" if spec is None else "a node with graphs inside"
-        return ForwardNode(
-            place, node, None, {}, {}, why or Diagnostic("T0900", f"{what} has no derivative yet")
-        )
+        told = Diagnostic("T0900", f"{what} has no derivative yet")
+        return ForwardNode(place, node, None, {}, {}, spec, why or told)
+
     inputs = dict(zip(input_names(spec, len(node.inputs)), node.inputs, strict=False))
     outputs = dict(zip(lowered.titles, node.outputs, strict=False))
     given = {name: tensor for name, tensor in inputs.items() if tensor}
-    return ForwardNode(place, node, lowered, given, {title: name for title, name in outputs.items() if name})
+    made = {title: name for title, name in outputs.items() if name}
+    return ForwardNode(place, node, lowered, given, made, spec)
 
 
 # ---- what is trained -----------------------------------------------------------------------------
@@ -142,7 +147,9 @@ def joint_of(cost: GraphCost, asked: TrainingRequest, passes: Passes) -> JointGr
     nodes = tuple([work.applied.get(place, _NONE) for place in range(len(steps))])
     still = {name: given[name] for name in given if name in frozen}
     backward = replace(cost, nodes=nodes)
-    return JointGraph(cost, steps, trained, still, seeds, tuple(work.order), backward, tuple(work.missing))
+    return JointGraph(
+        cost, steps, trained, still, seeds, tuple(work.order), backward, work.extra, tuple(work.missing)
+    )
 
 
 def _some(given: Mapping[str, Tensor], scopes: Mapping[str, Sequence[str]]) -> str:
@@ -225,6 +232,7 @@ class _Reversing(Struct, eq=False):
     applied: dict[int, Applied] = field(default_factory=dict)
     missing: list[tuple[ForwardNode, Diagnostic]] = field(default_factory=list)
     shared: dict[tuple[object, ...], Applied] = field(default_factory=dict)
+    extra: dict[str, tuple[ForwardNode, Poly | None]] = field(default_factory=dict)
 
     def visit(self, step: ForwardNode) -> None:
         """Pass the adjoints of a node's outputs on to its inputs."""
@@ -242,7 +250,9 @@ class _Reversing(Struct, eq=False):
         wanted = tuple([name for name in wanted if name in there])
         if not wanted:
             return
-        found = self.passes.backward(step.lowered, wanted, of)
+        assert step.spec is not None
+        definition = Definition(self.cost.session.library, step.node, step.spec)
+        found = self.passes.backward(definition, step.lowered, wanted, of)
         if isinstance(found, Diagnostic):
             self.miss(step, found)
         elif found is not None:
@@ -261,7 +271,7 @@ class _Reversing(Struct, eq=False):
         """Note what a node does in backward."""
         lowered = step.lowered
         assert lowered is not None
-        names = {**step.outputs, **step.inputs}
+        names = {**step.outputs, **step.inputs, **self.kept_for(step, lowered, found)}
         reads = tuple([names[name] for name in found.reads if name in names])
         takes = tuple([step.outputs[title] for title in of])
         gives = []
@@ -282,6 +292,16 @@ class _Reversing(Struct, eq=False):
                 parts[one] = parts.get(one, 0) + 1
             self.shared[key] = Applied((), tuple(parts.items()))
         self.applied[step.place] = self.shared[key]
+
+    def kept_for(self, step: ForwardNode, lowered: Lowered, found: BackwardPass) -> dict[str, str]:
+        """Note the tensors that forward keeps for a backward pass alone, and return their names."""
+        names = {}
+        put = substituting(lengths_of(lowered))
+        for name, (shape, space) in found.extra.items():
+            names[name] = f"{next(iter(step.outputs.values()))}.{name}"
+            size = bytes_of(tuple(map(put, shape)), space)
+            self.extra[names[name]] = (step, None if size is None else self.cost.settled(size))
+        return names
 
     def sum_of(self, name: str) -> Lowered | None:
         """Return the addition of one more contribution to the adjoint of a tensor."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec import Struct, field
 
@@ -47,19 +47,15 @@ class StepMemory(Struct, frozen=True, eq=False):
         return total_known([one.bytes for one in self.kept])
 
 
-def memory_of(
-    joint: JointGraph, passes: Passes, space: str, accumulate: int, regions: Sequence[Recomputed] = ()
-) -> StepMemory:
-    """Follow the buffers of a step of training."""
-    return _Following(joint, passes, space, accumulate, regions).run()
+class Following(Struct, eq=False):
+    """Follows the buffers of a step of training; ``space`` is that of tensors of float32, if another."""
 
-
-class _Following(Struct, eq=False):
     joint: JointGraph
     passes: Passes
     space: str
     accumulate: int
     regions: Sequence[Recomputed]
+    settle: Callable[[Poly], Poly]
     roots: dict[str, str] = field(default_factory=dict)
     makers: dict[str, ForwardNode] = field(default_factory=dict)
     line: Timeline = field(default_factory=Timeline)
@@ -70,13 +66,23 @@ class _Following(Struct, eq=False):
     copies: dict[int, dict[str, str]] = field(default_factory=dict)
     """For each region that was computed again, the buffers of its tensors."""
     region_of: dict[int, int] = field(default_factory=dict)
+    extra: dict[int, list[str]] = field(default_factory=dict)
+    """Tensors that a node keeps for its backward pass besides its outputs."""
     _sizes: dict[str, Poly | None] = field(default_factory=dict)
 
     def run(self) -> StepMemory:
+        """Return what memory holds in a step."""
         joint = self.joint
         self.region_of = {place: n for n, region in enumerate(self.regions) for place in region.places}
         for step in joint.steps:
             self.enter(step)
+        for name, (step, size) in joint.extra.items():
+            self.makers[name], self.roots[name], self._sizes[name] = (
+                step,
+                name,
+                None if size is None else self.settle(size),
+            )
+            self.extra.setdefault(step.place, []).append(name)
         kept = self.kept()
         for step in joint.steps:
             makes = {f"f:{name}": self.size(name) for name in self.made_by(step)}
@@ -133,6 +139,7 @@ class _Following(Struct, eq=False):
         return self._sizes[name]
 
     def sized(self, name: str) -> Poly | None:
+        """Find the bytes of a tensor of the graph."""
         cost = self.joint.cost
         known = cost.known(name)
         if known is None:
@@ -142,7 +149,7 @@ class _Following(Struct, eq=False):
             found = bytes_of(tensor.shape, self.space)
         else:
             found = cost.names.buffer(name)
-        return None if found is None else cost.settled(found)
+        return None if found is None else self.settle(found)
 
     def is_held(self, name: str) -> bool:
         """Whether a tensor is there throughout: a parameter, a constant, or an input of the model."""
@@ -152,6 +159,7 @@ class _Following(Struct, eq=False):
         """Yield the outputs of a node that take memory."""
         if step.node.held is None:
             yield from (n for n in dict.fromkeys(step.node.outputs) if n and self.roots.get(n, n) == n)
+            yield from self.extra.get(step.place, ())
 
     def read_by(self, step: ForwardNode) -> list[str]:
         """Return the buffers that a node of forward reads."""
@@ -195,7 +203,7 @@ class _Following(Struct, eq=False):
         outside: dict[str, None] = {}
         for place in sorted(places, reverse=True):
             step = self.joint.steps[place]
-            if wanted.isdisjoint(step.node.outputs):
+            if wanted.isdisjoint((*step.node.outputs, *self.extra.get(place, ()))):
                 continue
             steps.append(step)
             for name in (*step.node.inputs, *step.node.free):

@@ -19,6 +19,7 @@ from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.gradient import GradientRequest, derive
 from tolcost.models.lowered import ComputedCost, Lowered
 from tolcost.training.programs import SUM, rule
+from tolcost.training.written import Definition, WrittenPass, has_gradients, written_pass
 
 
 class BackwardPass(Struct, frozen=True, eq=False):
@@ -33,6 +34,8 @@ class BackwardPass(Struct, frozen=True, eq=False):
     reads: frozenset[str]
     gradients: Mapping[str, str | None]
     is_written: bool = False
+    extra: Mapping[str, tuple[tuple[Poly, ...], str]] = field(default_factory=dict)
+    """Tensors that are no outputs of the node, and that forward keeps for it: their shapes and spaces."""
 
 
 class Passes(Struct):
@@ -57,10 +60,29 @@ class Passes(Struct):
         return self.found[key]
 
     def backward(
-        self, lowered: Lowered, wanted: tuple[str, ...], of: tuple[str, ...]
+        self, definition: Definition, lowered: Lowered, inputs: tuple[str, ...], outputs: tuple[str, ...]
     ) -> BackwardPass | Diagnostic | None:
-        """Return the backward pass of an operator."""
-        return self.derived(lowered, wanted, of)
+        """Return the backward pass of an operator: a written one that fits, else its derivative.
+
+        A written one also says which inputs have gradients: the statistics of a normalisation have none.
+        """
+        parsed = definition.backward
+        if parsed is None:
+            return self.derived(lowered, inputs, outputs)
+        there = has_gradients(parsed)
+        wanted = tuple([name for name in inputs if name in there])
+        if not wanted:
+            return None
+        if self.is_written:
+            key = ("written", id(lowered.lowered), wanted, outputs)
+            if key not in self.found:
+                self.held.append(lowered.lowered)
+                made = written_pass(parsed, definition, lowered, wanted, outputs)
+                self.found[key] = None if made is None else _pass_written(made)
+            found = self.found[key]
+            if found is not None:
+                return found
+        return self.derived(lowered, wanted, outputs)
 
     def addition(self, elements: Poly, space: str) -> Lowered:
         """Return the addition of one more gradient to a sum."""
@@ -134,6 +156,10 @@ def _derived(
 def _attempt(program: Program, wanted: tuple[str, ...], of: tuple[str, ...], given: bool) -> BackwardPass:
     made = derive(program, GradientRequest(wanted, of, given=given, nonzero=True))
     return pass_of(made.program, made.gradients, made.adjoints)
+
+
+def _pass_written(made: WrittenPass) -> BackwardPass:
+    return replace(pass_of(made.program, made.gradients, made.adjoints, written=True), extra=made.extra)
 
 
 def pass_of(

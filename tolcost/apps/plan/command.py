@@ -5,17 +5,20 @@ from __future__ import annotations
 from fractions import Fraction
 
 import click
+from msgspec.structs import replace
 
 from tolcost.apps.plan.door import PlannedModel, model_at, shipped_model
 from tolcost.apps.plan.figures import served
 from tolcost.apps.plan.plan import Plan, Question, check
 from tolcost.apps.plan.precision import cache_names, precision_names, precision_of
+from tolcost.apps.plan.questions import fit, rate_in, reach, size_of, used
+from tolcost.apps.plan.record import record
 from tolcost.apps.plan.time import engine_names, engine_of
-from tolcost.apps.plan.view import view
+from tolcost.apps.plan.view import PlanAnswers, view
 from tolcost.cli import options
 from tolcost.cli.output import deliver, screen
 from tolcost.cost.device import load_device
-from tolcost.show.document import document_formats, write
+from tolcost.show.document import document, document_formats, write
 
 _MOST = 1 << 31
 
@@ -25,7 +28,10 @@ _MOST = 1 << 31
     examples=(
         "tolcost plan config.json --device h200",
         "tolcost plan --model llama3-8b --prompt 2000 --answer 500 --batch 8 --device h200",
-        "tolcost plan config.json --weights int4 --cache fp8",
+        "tolcost plan config.json --weights int4 --cache fp8 --fit 24GB",
+        "tolcost plan --model llama3-8b --device h200 --target '50 tokens/s per user'",
+        "tolcost plan --model llama3-8b --devices h100,h200,mi300x",
+        "tolcost plan --model llama3-8b --device h200 --measured '7.0 ms per token'",
     ),
 )
 @click.argument("file", metavar="[CONFIG.json|DIR]", required=False)
@@ -42,9 +48,13 @@ _MOST = 1 << 31
               help="Which kernels compute it.")  # fmt: skip
 @click.option("--reserve", type=click.FloatRange(0, 1, min_open=True), default=0.9,
               help="The share of the memory that an engine takes.")  # fmt: skip
+@click.option("--fit", "memory", metavar="SIZE", help="What fits into this memory: 80GB.")
+@click.option("--target", metavar="RATE", help="The largest batch that gives '50 tokens/s per user'.")
+@click.option("--devices", metavar="A,B,C", help="The same on several devices, side by side.")
+@click.option("--measured", metavar="TIME", help="How much of the device '12 ms per token' uses.")
 @click.option("--ignore", "ignored", metavar="KEY", multiple=True,
               help="A key of the configuration that changes nothing.")  # fmt: skip
-@options.format_option(document_formats())
+@options.format_option((*document_formats(), "json"))
 @options.output_option
 def command(
     file: str | None,
@@ -57,6 +67,10 @@ def command(
     device: str | None,
     engine: str,
     reserve: float,
+    memory: str | None,
+    target: str | None,
+    devices: str | None,
+    measured: str | None,
     ignored: tuple[str, ...],
     form: str,
     output: str | None,
@@ -71,8 +85,21 @@ def command(
     where = None if device is None else load_device(device)
     plan = Plan(served(model), question, precision, engine_of(engine), where)
     check(plan)
-    deliver(write(view(plan), form, *screen(form, output)), output, form)
+    asked = PlanAnswers(
+        None if memory is None else fit(plan, Fraction(size_of(memory))),
+        None if target is None else reach(plan, rate_in(target)),
+        None if measured is None else used(plan, measured),
+        tuple(replace(plan, device=load_device(one)) for one in _names(devices)),
+    )
+    if form == "json":
+        deliver(document("plan", record(plan, asked)), output, form)
+    else:
+        deliver(write(view(plan, asked), form, *screen(form, output)), output, form)
     return 0
+
+
+def _names(listed: str | None) -> list[str]:
+    return [] if listed is None else [name.strip() for name in listed.split(",") if name.strip()]
 
 
 def _model(file: str | None, name: str | None, ignored: tuple[str, ...]) -> PlannedModel:

@@ -212,9 +212,12 @@ def _attribute(key: str, value: Any, raw: Mapping[str, Any], family: Family) -> 
         found = value_of(value, raw) if isinstance(value, str) else value
     except WrongValue as wrong:
         refuse("T0923", f"`{wrong.key}` of the configuration: {wrong}")
-    if not isinstance(found, bool | str):
+    own = isinstance(value, str) and isinstance(found, str) and f"'{found}'" in value
+    if isinstance(found, bool):
+        return found
+    if not own:
         refuse("T0923", f"`{value}` is {_short(found)} in the configuration, and decides `{key}`")
-    return found
+    return str(found)
 
 
 def _check_lengths(lengths: Mapping[str, int], kind: str) -> None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
+from msgspec import Struct
+
 from tolcost.algebra import to_text
-from tolcost.apps.plan.figures import ModelRun
+from tolcost.apps.plan.figures import SPACE, ModelRun
 from tolcost.apps.plan.plan import Plan, notes
+from tolcost.apps.plan.questions import DeviceUse, Fit, Reached, fit
 from tolcost.apps.plan.time import RunTime
 from tolcost.diagnostics import place
 from tolcost.show.document import Column, Document, Fact, Facts, Heading, Lines, ReportTable, Section
@@ -65,7 +68,17 @@ def duration(microseconds: Fraction | None) -> str:
     return f"{digits(microseconds)} µs"
 
 
-def view(plan: Plan) -> Document:
+class PlanAnswers(Struct, frozen=True, eq=False):
+    """Answers to what was asked besides."""
+
+    fit: Fit | None = None
+    reached: Reached | None = None
+    used: DeviceUse | None = None
+    others: tuple[Plan, ...] = ()
+    """The same plan on several devices."""
+
+
+def view(plan: Plan, asked: PlanAnswers = PlanAnswers()) -> Document:  # noqa: B008 - it is frozen
     """Return the document of a plan."""
     model = plan.served.model
     sections: list[Section] = [Heading(model.name, f"{model.family.name}, {model.family.program}.tol")]
@@ -73,6 +86,11 @@ def view(plan: Plan) -> Document:
     sections.append(Facts(tuple(_memory(plan))))
     if plan.device is not None:
         sections += _times(plan)
+    answers = tuple(_answers(plan, asked))
+    if answers:
+        sections.append(Facts(answers))
+    if asked.others:
+        sections.append(_side_by_side(asked.others))
     said = tuple(notes(plan))
     return (*sections, Lines(said)) if said else tuple(sections)
 
@@ -108,6 +126,62 @@ def _memory(plan: Plan) -> Iterator[Fact]:
         yield Fact("fits", "yes" if plan.fits else "no", level=1)
 
 
+def _answers(plan: Plan, asked: PlanAnswers) -> Iterator[Fact]:
+    question = plan.question
+    if asked.fit is not None:
+        fit, how = asked.fit, "more needs no less, by proof" if asked.fit.proved else "as far as was looked"
+        yield Fact(f"fits into {size(fit.memory)}", "", f"without activations; {how}")
+        yield Fact("batch", f"{fit.batch:,}", f"of {question.context:,} tokens each", level=1)
+        yield Fact("context", f"{fit.context:,}", f"at batch {question.batch:,}", level=1)
+    if asked.reached is not None:
+        reached = asked.reached
+        at_most = "at most " if reached.as_bound else ""
+        yield Fact(f"{digits(reached.rate)} tokens/s for each text", "")
+        yield Fact("batch", f"{at_most}{reached.batch:,}", "that is fast enough and fits", level=1)
+        yield Fact("together", f"{at_most}{digits(reached.total)} tokens/s", level=1)
+    if asked.used is not None and plan.device is not None:
+        used, name = asked.used, plan.device.name
+        yield Fact(f"{duration(used.time)} per {used.what}", "", f"batch {question.batch:,} on {name}")
+        if used.of_products is not None:
+            peak = digits(plan.device.macs[SPACE] * 2 / 10**6)
+            said = f"{amount(2 * used.macs)}FLOP of the model, attention to what is seen, of {peak} TFLOP/s"
+            yield Fact("products", _percent(used.of_products), said, level=1)
+        said = f"{size(used.bytes)} of parameters and cache, of {size(plan.device.bytes * 10**6)}/s"
+        yield Fact("memory", _percent(used.of_memory), said, level=1)
+
+
+def _percent(share: Fraction) -> str:
+    return f"{float(share) * 100:.3g} %"
+
+
+def _side_by_side(plans: tuple[Plan, ...]) -> ReportTable:
+    columns = (
+        Column("device", "device"),
+        Column("memory", "memory", "number"),
+        Column("fits", "fits"),
+        Column("batch", "largest batch", "number"),
+        Column("first", "first token", "number"),
+        Column("next", "next token", "number"),
+        Column("rate", "tokens/s", "number"),
+        Column("how", ""),
+    )
+    return ReportTable(columns, tuple(_on_device(plan) for plan in plans))
+
+
+def _on_device(plan: Plan) -> tuple[str, ...]:
+    prefill, decode, device = plan.prefill, plan.decode, plan.device
+    if prefill is None or decode is None or device is None:
+        return ()
+    predicted = prefill.graph is not None
+    one, other = (prefill.graph, decode.graph) if predicted else (prefill.bound, decode.bound)
+    fits = "" if plan.fits is None else "yes" if plan.fits else "no"
+    batch = "" if plan.reserved is None else f"{fit(plan, plan.reserved).batch:,}"
+    memory = "" if device.memory is None else size(device.memory)
+    rate = "" if not other else digits(plan.question.batch * 10**6 / other)
+    how = "predicted" if predicted else "at best"
+    return device.name, memory, fits, batch, duration(one), duration(other), rate, how
+
+
 def _times(plan: Plan) -> list[Section]:
     prefill, decode, device = plan.prefill, plan.decode, plan.device
     if prefill is None or decode is None or device is None:
@@ -117,7 +191,7 @@ def _times(plan: Plan) -> list[Section]:
         Column("bound", "at least", "number"),
         Column("graph", "one graph", "number"),
         Column("eager", "eager", "number"),
-        Column("rate", "tokens/s", "number"),
+        Column("rate", "tokens/s at best" if device.fitted is None else "tokens/s", "number"),
         Column("limit", "bound by"),
     )
     question = plan.question

@@ -5,19 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import click
-from msgspec.structs import replace
 
 from tolcost.cli import options
 from tolcost.cli.analyze import warn
-from tolcost.cli.execute import compare_executed, deliver_outputs
+from tolcost.cli.execute import compare_executed
 from tolcost.cli.output import deliver, extra, screen
-from tolcost.diagnostics import Source, refuse
-from tolcost.elaborate import Elaborated
-from tolcost.execute import run_vectorised
-from tolcost.execute.inputs import nested_array
-from tolcost.execute.values import Execution
+from tolcost.diagnostics import Source
 from tolcost.pipeline import analyze_lowered, lower, read_program
-from tolcost.platform import with_deep_stack
 from tolcost.result.program import program_study
 from tolcost.result.study import Located, locate_study
 from tolcost.result.view import FORMATS, CostView, written
@@ -86,24 +80,13 @@ def command(
 
 def _run(found: Translated) -> int:
     """Run the program on the rows of the files, and show the result beside the counts."""
+    from tolcost.apps.sql.answers import execute_query, result_rows, rows_text
+
     missing = [name for name, column in found.inputs.items() if column.values is None]
     if missing:
         raise click.UsageError(f"--run needs rows: {missing[0]} is not from a .csv file")
-    program = lower(read_program(found.counting), name="query")
+    program = lower(read_program(found.source), name="query")
     warn(program)
     execution = execute_query(found, program)
-    deliver_outputs(execution, program)
+    click.echo(rows_text([one.name for one in found.outputs], result_rows(found, execution)), nl=False)
     return compare_executed(execution, program, "<sql>")
-
-
-def execute_query(found: Translated, program: Elaborated) -> Execution:
-    """Run the program of a query on the rows of its files; a result that would be NULL is refused."""
-    arrays = {name: nested_array(column.values or (), name) for name, column in found.inputs.items()}
-    execution = with_deep_stack(lambda: run_vectorised(program.program, arrays))
-    if found.aggregated is None:
-        return execution
-    outputs = {name: value for name, value in execution.outputs.items() if name != "aggregated"}
-    count = execution.outputs["aggregated"]
-    if not isinstance(count, tuple) and not count.item():
-        refuse("T0804", "no row is left to aggregate", hint="SQL gives NULL, which there is not")
-    return replace(execution, outputs=outputs)

@@ -1,34 +1,49 @@
 """Expressions of SQL as expressions of ToLang, each with its type.
 
-Numbers are those of SQL: a literal with a point is a decimal, which is exact, and stays a decimal through
-sums, differences, products and remainders with whole numbers and other decimals.  In ToLang it is a whole
-number, its value times a power of ten.  Quotients, roots, columns of R and literals with an exponent are
-real.
-
-NaN equals itself and exceeds every other number; expressions that may be NaN need a longer comparison. There
-is no NULL: every column has a value in every row.
+NaN equals itself and exceeds every other number; expressions that may be NaN need a longer comparison.  What
+may be NULL has a second expression for where it is known, and conditions have three values.
 """
 
 from __future__ import annotations
 
-import math
 import operator
-import re
-from collections.abc import Callable, Iterable, Mapping
-from typing import Literal, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
 
-from msgspec import Struct, field
 from msgspec.structs import replace
 from sqlglot import exp
 
-from tolcost.apps.sql.query import AGGREGATES, SqlQuery, refused
-from tolcost.apps.sql.tables import SqlColumn
-from tolcost.diagnostics import Rejected, quoted
-from tolcost.spaces import kind_of
+from tolcost.apps.sql.dates import (
+    PART_OF,
+    date_arithmetic,
+    date_literal,
+    interval_of,
+    part_of_date,
+    shifted,
+)
+from tolcost.apps.sql.frames import as_value
+from tolcost.apps.sql.numbers import ARITHMETIC, REAL, ROUNDED, arithmetic, cast_number, function, literal
+from tolcost.apps.sql.query import AGGREGATES, DIALECT, refused, unnested
+from tolcost.apps.sql.scopes import SqlScope
+from tolcost.apps.sql.texts import cast_text, compared_to_text, is_text, like, text_function, text_literal
+from tolcost.apps.sql.values import (
+    TRUTH,
+    TURNED,
+    SqlType,
+    SqlValue,
+    common_type,
+    comparison,
+    conjunction,
+    disjunction,
+    in_type,
+    negated,
+    negation,
+    null,
+    same,
+    truth,
+)
+from tolcost.diagnostics import quoted
 
-_ARITHMETIC: Mapping[type[exp.Expression], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*"}
-_LOGIC: Mapping[type[exp.Expression], str] = {exp.And: "and", exp.Or: "or"}
-_COMPARED: Mapping[type[exp.Expression], str] = {
+SIGNS: Mapping[type[exp.Expression], str] = {
     exp.EQ: "==",
     exp.NEQ: "!=",
     exp.GT: ">",
@@ -36,10 +51,7 @@ _COMPARED: Mapping[type[exp.Expression], str] = {
     exp.LT: "<",
     exp.LTE: "<=",
 }
-_ROUNDED: Mapping[type[exp.Expression], str] = {exp.Floor: "floor", exp.Ceil: "ceil"}
-_REAL: Mapping[type[exp.Expression], str] = {exp.Sqrt: "sqrt", exp.Exp: "exp", exp.Ln: "ln"}
-_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_TEXTS_COMPARED: Mapping[str, Callable[[str, str], bool]] = {
+_COMPUTED: Mapping[str, Callable[[str, str], bool]] = {
     "==": operator.eq,
     "!=": operator.ne,
     ">": operator.gt,
@@ -47,394 +59,343 @@ _TEXTS_COMPARED: Mapping[str, Callable[[str, str], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
 }
-_NULLS = (exp.Null, exp.Is, exp.Coalesce, exp.Nullif, exp.NullSafeEQ, exp.NullSafeNEQ)
-_NO_NULL = "there is no NULL: every column has a value in every row, and a CASE needs an ELSE"
 _HINT = (
-    "arithmetic, comparisons, AND, OR, NOT, IN, BETWEEN, CASE, abs, sqrt, exp, ln, floor, ceil, "
-    "sum, count, min, max and avg are translated"
+    "arithmetic, comparisons, AND, OR, NOT, IN, BETWEEN, LIKE, CASE, COALESCE, NULLIF, EXTRACT, "
+    "abs, sqrt, exp, ln, floor, ceil, sum, count, min, max and avg are translated"
 )
-_MOST_DIGITS = 38
-"""Limit on the digits of a decimal, including those behind the point."""
-_EXACT = re.compile(r"(\d*)\.?(\d*)")
-
-ValueKind: TypeAlias = Literal["truth", "exact", "real", "text"]
 
 
-class SqlType(Struct, frozen=True):
-    """The type of an expression.
-
-    ``exact`` numbers have ``scale`` digits behind the point; for text, ``texts`` has the texts that its
-    numbers represent; ``may_be_nan`` and ``may_be_infinite`` apply to real numbers.
-    """
-
-    kind: ValueKind
-    scale: int = 0
-    texts: tuple[str, ...] = ()
-    may_be_nan: bool = False
-    may_be_infinite: bool = False
-
-
-TRUTH = SqlType("truth")
-WHOLE = SqlType("exact")
-
-
-class SqlValue(Struct, frozen=True):
-    """An expression in ToLang and its type; ``literal`` is its number, if it is a literal."""
-
-    text: str
-    type: SqlType
-    literal: str | None = None
-
-    @property
-    def real(self) -> str:
-        """The number itself, where a decimal is a number times a power of ten."""
-        if self.type.scale == 0:
-            return self.text
-        if self.literal is None:
-            return f"div({self.text}, {10**self.type.scale})"
-        return f"({self.literal})" if self.literal.startswith("-") else self.literal
-
-    def at_scale(self, scale: int) -> str:
-        """Multiply an exact number by the power of ten for a scale."""
-        more = scale - self.type.scale
-        if not more:
-            return self.text
-        return str(int(self.text) * 10**more) if self.text.isdigit() else f"({self.text} * {10**more})"
-
-
-class ExpressionScope(Struct, frozen=True, eq=False):
-    """The context of an expression: how columns and aggregates are written.
-
-    In a ``keyed`` scope, that of groups, columns may occur only in the grouping expressions.
-    """
-
-    query: SqlQuery
-    column: Callable[[exp.Expression], str]
-    aggregate: Callable[[exp.Expression], SqlValue] | None = None
-    keyed: GroupKeys | None = None
-
-
-class GroupKeys(Struct, frozen=True, eq=False):
-    """The expressions that a query groups by, and the scope of single rows, in which they are compared."""
-
-    plain: ExpressionScope
-    keys: frozenset[SqlValue]
-    known: dict[int, SqlValue | None] = field(default_factory=dict)
-
-    def has(self, node: exp.Expression) -> bool:
-        """Whether an expression is one of the keys."""
-        if id(node) not in self.known:
-            try:
-                self.known[id(node)] = written(node, self.plain)
-            except Rejected:  # it has no text by itself, or contains an aggregate
-                self.known[id(node)] = None
-        return self.known[id(node)] in self.keys
-
-
-def column_type(column: SqlColumn) -> SqlType:
-    """Return the type of a column: values of R may be non-finite only if the file has such values."""
-    if column.texts:
-        return SqlType("text", texts=column.texts)
-    match kind_of(column.space):
-        case "B":
-            return TRUTH
-        case "Z":
-            return WHOLE
-        case _:
-            values = column.values or ()
-            nan = any(math.isnan(value) for value in values)
-            return SqlType("real", may_be_nan=nan, may_be_infinite=any(map(math.isinf, values)))
-
-
-def written(node: exp.Expression, scope: ExpressionScope) -> SqlValue:
+def written(node: exp.Expression, scope: SqlScope) -> SqlValue:
     """Write an expression in ToLang."""
     kind = type(node)
     if scope.keyed is not None and scope.keyed.has(node):
         return written(node, replace(scope, keyed=None))
-    if isinstance(node, AGGREGATES):
+    if is_aggregate(node):
         if scope.aggregate is None:
-            raise refused(scope.query.source, node, "an aggregate cannot stand here", "HAVING is for those")
-        return scope.aggregate(node)
-    if kind in _COMPARED:
-        return _comparison(node, node.this, node.expression, _COMPARED[kind], scope)
-    if kind in _LOGIC:
-        left, right = (condition_written(side, scope) for side in (node.this, node.expression))
-        return SqlValue(f"({left} {_LOGIC[kind]} {right})", TRUTH)
-    if kind in _ARITHMETIC or kind in (exp.Mod, exp.Div):
-        left_value, right_value = (number_written(side, scope) for side in (node.this, node.expression))
-        return _arithmetic(node, left_value, right_value, scope)
-    if kind in _ROUNDED or kind in _REAL or kind in (exp.Abs, exp.Neg):
-        return _function(node, number_written(node.this, scope))
+            raise refused(scope.source, node, "an aggregate cannot stand here", "HAVING is for those")
+        return scope.aggregate(node)(scope.at)
+    if isinstance(node, exp.Window):
+        if scope.window is None:
+            hint = "a query around this one may use its value"
+            raise refused(scope.source, node, "a window function cannot stand here", hint)
+        return scope.window(node)(scope.at)
+    if kind in SIGNS:
+        if isinstance(unnested(node.expression), (exp.Any, exp.All)):
+            return scope.context.subquery(node, scope)
+        return _comparison(node, node.this, node.expression, SIGNS[kind], scope)
+    if isinstance(node, (exp.And, exp.Or)):
+        left, right = (truth_written(side, scope) for side in (node.this, node.expression))
+        return (conjunction if isinstance(node, exp.And) else disjunction)(left, right)
+    if kind in ARITHMETIC or kind in (exp.Mod, exp.Div):
+        return _arithmetic(node, scope)
+    if kind in ROUNDED or kind in REAL or kind in (exp.Abs, exp.Neg):
+        return function(node, number_written(node.this, scope))
+    if isinstance(node, (exp.Exists, exp.Subquery)) or (isinstance(node, exp.In) and node.args.get("query")):
+        return scope.context.subquery(node, scope)
     return _other(node, scope)
 
 
-def _other(node: exp.Expression, scope: ExpressionScope) -> SqlValue:
+def is_aggregate(node: exp.Expression) -> bool:
+    """Whether an expression is an aggregate, perhaps with a FILTER."""
+    return isinstance(node.this if isinstance(node, exp.Filter) else node, AGGREGATES)
+
+
+def _other(node: exp.Expression, scope: SqlScope) -> SqlValue:
     match node:
         case exp.Column():
-            if scope.keyed is not None:
-                hint = "aggregate it, or group by it"
-                raise refused(scope.query.source, node, "this column is not grouped by", hint)
-            return SqlValue(scope.column(node), column_type(scope.query.column(node)[1]))
+            return scope.column(node)
         case exp.Literal(is_string=False):
-            return _literal(node, scope)
+            return literal(node, scope.source)
+        case exp.Literal():
+            return text_literal(str(node.this))
         case exp.Boolean():
-            return SqlValue("true" if node.this else "false", TRUTH)
+            return SqlValue("true" if node.this else "false", TRUTH, static=True)
+        case exp.Null():
+            return null()
         case exp.Paren():
             return written(node.this, scope)
         case exp.Not():
-            return SqlValue(f"not({condition_written(node.this, scope)})", TRUTH)
+            return negation(truth_written(node.this, scope))
+        case _:
+            return _tested(node, scope)
+
+
+def _tested(node: exp.Expression, scope: SqlScope) -> SqlValue:
+    match node:
         case exp.Between():
             low = _comparison(node, node.this, node.args["low"], ">=", scope)
             high = _comparison(node, node.this, node.args["high"], "<=", scope)
-            return SqlValue(f"({low.text} and {high.text})", TRUTH)
+            return conjunction(low, high)
         case exp.In() if node.expressions:
-            each = (_comparison(node, node.this, one, "==", scope).text for one in node.expressions)
-            return SqlValue(f"({' or '.join(each)})", TRUTH)
-        case exp.Case() if node.this is None and node.args.get("default") is not None:
+            return _one_of([_comparison(node, node.this, one, "==", scope) for one in node.expressions])
+        case exp.Case():
             return _case(node, scope)
+        case exp.Is():
+            return _is(node, scope)
+        case exp.NullSafeEQ() | exp.NullSafeNEQ():
+            found = _same(node, scope)
+            return found if isinstance(node, exp.NullSafeEQ) else negation(found)
+        case exp.Coalesce():
+            return _coalesce(node, [node.this, *node.expressions], scope)
+        case exp.Nullif():
+            return _nullif(node, scope)
+        case exp.Greatest() | exp.Least():
+            return _extreme(node, scope)
         case _:
-            what = quoted(node.sql(dialect="duckdb"))
-            hint = _NO_NULL if _is_about_null(node) else _HINT
-            raise refused(scope.query.source, node, f"{what} is outside of what is translated", hint)
+            return _converted(node, scope)
 
 
-def _is_about_null(node: exp.Expression) -> bool:
-    """Whether an expression tests for NULL or may give it, as a CASE without ELSE does."""
-    no_else = isinstance(node, exp.Case) and node.args.get("default") is None
-    return no_else or isinstance(node, _NULLS)
+def _converted(node: exp.Expression, scope: SqlScope) -> SqlValue:
+    match node:
+        case exp.Cast() if type(node) is exp.Cast:
+            return _cast(node, scope)
+        case exp.Extract():
+            return part_of_date(node, node.this.name, written(node.expression, scope), scope)
+        case exp.Year() | exp.Month() | exp.Day() | exp.Quarter():
+            return part_of_date(node, PART_OF[type(node)], written(node.this, scope), scope)
+        case exp.TsOrDsToDate():
+            return written(node.this, scope)
+        case exp.Like() | exp.ILike():
+            return like(node, None, scope, written)
+        case exp.Escape() if isinstance(node.this, (exp.Like, exp.ILike)):
+            return like(node.this, str(node.expression.this), scope, written)
+        case _:
+            found = text_function(node, scope, written)
+            if found is not None:
+                return found
+            what = quoted(node.sql(dialect=DIALECT))
+            raise refused(scope.source, node, f"{what} is outside of what is translated", _HINT)
 
 
-def number_written(node: exp.Expression, scope: ExpressionScope, or_truth: bool = False) -> SqlValue:
+def number_written(node: exp.Expression, scope: SqlScope, or_truth: bool = False) -> SqlValue:
     """Write an operand of arithmetic: not text, and no truth value unless ``or_truth``."""
-    value = written(node, scope)
+    return _number(node, written(node, scope), scope, or_truth)
+
+
+def _number(node: exp.Expression, value: SqlValue, scope: SqlScope, or_truth: bool = False) -> SqlValue:
     if value.type.kind == "text":
-        raise refused(scope.query.source, node, "text cannot be calculated with")
+        raise refused(scope.source, node, "text cannot be calculated with")
+    if value.type.kind == "date":
+        raise refused(scope.source, node, "a date cannot be calculated with like this")
     if value.type.kind == "truth" and not or_truth:
         hint = "CASE WHEN ... THEN 1 ELSE 0 END is a number"
-        raise refused(scope.query.source, node, "a truth value cannot be calculated with", hint)
+        raise refused(scope.source, node, "a truth value cannot be calculated with", hint)
     return value
 
 
-def condition_written(node: exp.Expression, scope: ExpressionScope) -> str:
+def truth_written(node: exp.Expression, scope: SqlScope) -> SqlValue:
     """Write an operand of logic, or a filter: no number, whose bits would be combined, and no text."""
     value = written(node, scope)
+    if value.type.kind == "null":
+        return truth("false", "false", static=True)
     if value.type.kind != "truth":
         hint = "compare it: a number with `<> 0`"
-        raise refused(scope.query.source, node, "a condition is needed here", hint)
-    return value.text
+        raise refused(scope.source, node, "a condition is needed here", hint)
+    return value
 
 
-# === Numbers.
+def _arithmetic(node: exp.Expression, scope: SqlScope) -> SqlValue:
+    interval = interval_of(node)
+    if interval is not None:
+        value = written(node.this, scope)
+        if value.type.kind != "date":
+            raise refused(scope.source, node, "only a date takes an interval")
+        return shifted(node, value, interval, -1 if isinstance(node, exp.Sub) else 1, scope)
+    left, right = written(node.this, scope), written(node.expression, scope)
+    if "date" in (left.type.kind, right.type.kind):
+        return date_arithmetic(node, left, right, scope)
+    left, right = _number(node.this, left, scope), _number(node.expression, right, scope)
+    return arithmetic(node, left, right, scope)
 
 
-def _literal(node: exp.Expression, scope: ExpressionScope) -> SqlValue:
-    """Write a number; one with a point and without an exponent is a decimal."""
-    text, source = str(node.this), scope.query.source
-    place = (node.meta or {}).get("end")
-    if place is not None and re.match(r"\w", source.text[place + 1 : place + 2]):
-        raise refused(source, node, "a number ends where a name begins", "a space belongs between them")
-    exact = _EXACT.fullmatch(text)
-    if exact is None:
-        return SqlValue(text, SqlType("real"))
-    digits, behind = exact.groups()
-    if len(digits + behind) > _MOST_DIGITS:
-        raise refused(source, node, f"a number has at most {_MOST_DIGITS} digits")
-    number = int(digits + behind)
-    literal = f"{int(digits or '0')}.{behind}" if behind else str(number)
-    return SqlValue(str(number), SqlType("exact", len(behind)), literal)
-
-
-def _is_zero(value: SqlValue) -> bool | None:
-    """Whether a number is 0; None if it is not a literal."""
-    return None if value.literal is None else float(value.literal) == 0
-
-
-def _arithmetic(node: exp.Expression, left: SqlValue, right: SqlValue, scope: ExpressionScope) -> SqlValue:
-    one, other = left.type, right.type
-    if isinstance(node, exp.Div) or "real" in (one.kind, other.kind):
-        return SqlValue(_real_text(node, left.real, right.real), _real_type(node, left, right))
-    if isinstance(node, exp.Mul):
-        scale = one.scale + other.scale
-        if scale > _MOST_DIGITS:
-            message = f"a decimal has at most {_MOST_DIGITS} digits behind the point"
-            raise refused(scope.query.source, node, message)
-        return SqlValue(f"({left.text} * {right.text})", SqlType("exact", scale))
-    scale = max(one.scale, other.scale)
-    return SqlValue(_real_text(node, left.at_scale(scale), right.at_scale(scale)), SqlType("exact", scale))
-
-
-def _real_text(node: exp.Expression, left: str, right: str) -> str:
-    match node:
-        case exp.Div():
-            return f"div({left}, {right})"
-        case exp.Mod():
-            return f"fmod({left}, {right})"
-        case _:
-            return f"({left} {_ARITHMETIC[type(node)]} {right})"
-
-
-def _real_type(node: exp.Expression, left: SqlValue, right: SqlValue) -> SqlType:
-    """Return the type of a real result: infinities and zeros may give NaN.
-
-    Sums and products of finite numbers are assumed to be finite, as R has no largest number.
-    """
-    one, other = left.type, right.type
-    nan, infinite = one.may_be_nan or other.may_be_nan, one.may_be_infinite or other.may_be_infinite
-    match node:
-        case exp.Div():
-            bounded = _is_zero(right) is False or (_is_zero(left) is False and not one.may_be_infinite)
-            infinite = one.may_be_infinite or _is_zero(right) is not False
-            return SqlType("real", may_be_nan=nan or not bounded, may_be_infinite=infinite)
-        case exp.Mod():
-            nan = nan or one.may_be_infinite or _is_zero(right) is not False
-            return SqlType("real", may_be_nan=nan)
-        case exp.Mul():
-            nan = nan or infinite
-        case _:
-            nan = nan or (one.may_be_infinite and other.may_be_infinite)
-    return SqlType("real", may_be_nan=nan, may_be_infinite=infinite)
-
-
-def _function(node: exp.Expression, value: SqlValue) -> SqlValue:
-    """Apply a function of one number."""
-    kind, type_ = type(node), value.type
-    if isinstance(node, exp.Neg):
-        return SqlValue(f"(-{value.text})", type_, _negated(value.literal))
-    if isinstance(node, exp.Abs):
-        return SqlValue(f"abs({value.text})", type_)
-    if kind in _ROUNDED:
-        text = f"{_ROUNDED[kind]}({value.real})"
-        if type_.scale:
-            return SqlValue(f"convert({text}, Z)", WHOLE)
-        return SqlValue(text, replace(type_, kind="real"))
-    nan = type_.may_be_nan or not isinstance(node, exp.Exp)
-    infinite = type_.may_be_infinite or not isinstance(node, exp.Sqrt)
-    return SqlValue(f"{_REAL[kind]}({value.real})", SqlType("real", may_be_nan=nan, may_be_infinite=infinite))
-
-
-def _negated(literal: str | None) -> str | None:
-    if literal is None:
-        return None
-    return literal[1:] if literal.startswith("-") else f"-{literal}"
-
-
-def _case(node: exp.Case, scope: ExpressionScope) -> SqlValue:
-    """Write a CASE: the first branch whose condition holds; all are truth values, or numbers of one type."""
-    tests = [condition_written(branch.this, scope) for branch in node.args["ifs"]]
-    nodes = [*(branch.args["true"] for branch in node.args["ifs"]), node.args["default"]]
-    values = [written(one, scope) for one in nodes]
-    if any(value.type.kind != "truth" for value in values):
-        values = [number_written(one, scope) for one in nodes]
-    joined = common_type(value.type for value in values)
-    texts = [in_type(value, joined) for value in values]
-    text = texts.pop()
-    for test, branch in reversed(list(zip(tests, texts, strict=True))):
-        text = f"where({test}, {branch}, {text})"
-    return SqlValue(text, joined)
-
-
-def common_type(types: Iterable[SqlType]) -> SqlType:
-    """Return the common type of numbers, or of truth values."""
-    found = list(types)
-    if all(one.kind == "truth" for one in found):
-        return TRUTH
-    if all(one.kind == "exact" for one in found):
-        return SqlType("exact", max(one.scale for one in found))
-    nan, infinite = any(one.may_be_nan for one in found), any(one.may_be_infinite for one in found)
-    return SqlType("real", may_be_nan=nan, may_be_infinite=infinite)
-
-
-def in_type(value: SqlValue, wanted: SqlType) -> str:
-    """Write a value in a common type."""
-    match wanted.kind:
-        case "exact":
-            return value.at_scale(wanted.scale)
-        case "real":
-            return value.real
-        case _:
-            return value.text
-
-
-# === Comparisons.
+# === Conditions.
 
 
 def _comparison(
-    node: exp.Expression, one: exp.Expression, other: exp.Expression, sign: str, scope: ExpressionScope
+    node: exp.Expression, one: exp.Expression, other: exp.Expression, sign: str, scope: SqlScope
 ) -> SqlValue:
-    """Compare numbers, truth values, texts of one column, or a text column with a literal text."""
+    """Compare numbers, truth values, dates or texts."""
     left, right = unnested(one), unnested(other)
-    if _is_text(left) and _is_text(right):
-        return SqlValue("true" if _TEXTS_COMPARED[sign](str(left.this), str(right.this)) else "false", TRUTH)
-    if _is_text(left):
-        return _comparison(node, right, left, _TURNED.get(sign, sign), scope)
+    if is_text(left) and is_text(right):
+        holds = _COMPUTED[sign](str(left.this), str(right.this))
+        return SqlValue("true" if holds else "false", TRUTH, static=True)
+    if is_text(left):
+        return _comparison(node, right, left, TURNED.get(sign, sign), scope)
     value = written(left, scope)
-    if isinstance(right, exp.Literal) and _is_text(right):
-        return SqlValue(f"({value.text} {sign} {_code(right, value.type.texts, sign, scope)})", TRUTH)
-    second = written(right, scope)
-    if _compared_as(value.type) != _compared_as(second.type):
-        hint = "columns of text are comparable if the same texts may stand in them"
-        if "text" not in (value.type.kind, second.type.kind):
-            hint = "a truth value is no number"
-        raise refused(scope.query.source, node, "these cannot be compared", hint)
-    return SqlValue(f"({compared(value, sign, second)})", TRUTH)
+    if is_text(right) and value.type.kind == "text":
+        return compared_to_text(value, sign, str(right.this))
+    if is_text(right) and value.type.kind == "date":
+        return comparison(value, sign, date_literal(right, str(right.this), scope))
+    if is_text(right) and value.type.kind != "null":
+        message = f"{quoted(str(right.this))} is no text of that column"
+        raise refused(scope.source, right, message, "only columns of text are compared with texts")
+    return compare_values(node, value, sign, written(right, scope), scope)
 
 
-def _compared_as(type_: SqlType) -> tuple[object, ...]:
-    """Return the part of a type that must agree for a comparison: all numbers are comparable."""
-    return ("number",) if type_.kind in ("exact", "real") else (type_.kind, type_.texts)
-
-
-def compared(left: SqlValue, sign: str, right: SqlValue) -> str:
-    """Compare two values of comparable types; NaN equals itself and exceeds every other number."""
-    if left.type.kind in ("text", "truth"):
-        return f"{left.text} {sign} {right.text}"
-    if sign in (">", ">="):
-        return compared(right, _TURNED[sign], left) if _has_nan(left, right) else _plainly(left, sign, right)
-    if not _has_nan(left, right):
-        return _plainly(left, sign, right)
-    one, other = left.real, right.real
-    both = left.type.may_be_nan and right.type.may_be_nan
-    match sign:
-        case "==":
-            return f"same_number({one}, {other})" if both else f"{one} == {other}"
-        case "!=":
-            return f"not(same_number({one}, {other}))" if both else f"{one} != {other}"
-        case "<" if both:
-            return f"less_number({one}, {other})"
-        case "<=" if both:
-            return f"not(less_number({other}, {one}))"
-        case _ if right.type.may_be_nan:  # a number is less than NaN, so negate the opposite comparison
-            return f"not({one} {'>=' if sign == '<' else '>'} {other})"
-        case _:
-            return f"{one} {sign} {other}"
-
-
-def _has_nan(left: SqlValue, right: SqlValue) -> bool:
-    return left.type.may_be_nan or right.type.may_be_nan
-
-
-def _plainly(left: SqlValue, sign: str, right: SqlValue) -> str:
+def compare_values(
+    node: exp.Expression, left: SqlValue, sign: str, right: SqlValue, scope: SqlScope
+) -> SqlValue:
+    """Compare two values, if they can be."""
     joined = common_type((left.type, right.type))
-    return f"{in_type(left, joined)} {sign} {in_type(right, joined)}"
+    if joined is None:
+        hint = "a text is compared with texts, a date with dates, a number with numbers"
+        raise refused(scope.source, node, "these cannot be compared", hint)
+    if "null" in (left.type.kind, right.type.kind):
+        return truth("false", "false", static=True)
+    return comparison(_in(left, joined, scope), sign, _in(right, joined, scope))
 
 
-def unnested(node: exp.Expression) -> exp.Expression:
-    """Remove the parentheses around an expression."""
-    while isinstance(node, exp.Paren):
-        node = node.this
-    return node
+def _in(value: SqlValue, wanted: SqlType, scope: SqlScope) -> SqlValue:
+    """Return a text as one of those that two columns have together; others are compared as they are."""
+    if wanted.kind != "text":
+        return value
+    return replace(value, text=in_type(value, wanted, scope.context.writer.table), type=wanted)
 
 
-def _is_text(node: exp.Expression) -> bool:
-    return isinstance(node, exp.Literal) and bool(node.is_string)
+def _one_of(tests: Sequence[SqlValue]) -> SqlValue:
+    found = tests[0]
+    if all(test.known is None for test in tests):
+        texts = " or ".join(test.text for test in tests)
+        return SqlValue(f"({texts})", TRUTH, static=all(test.static for test in tests))
+    for test in tests[1:]:
+        found = disjunction(found, test)
+    return found
 
 
-def _code(literal: exp.Literal, texts: tuple[str, ...], sign: str, scope: ExpressionScope) -> str:
-    """Return the number of a text; 0, which no text has, if an equality with a missing text suffices."""
-    text = str(literal.this)
-    if text in texts:
-        return str(texts.index(text) + 1)
-    if texts and sign in ("==", "!="):
-        return "0"
-    hint = f"texts are {', '.join(texts[:6])}" if texts else "only columns of text are compared with texts"
-    raise refused(scope.query.source, literal, f"{quoted(text)} is no text of that column", hint)
+def _is(node: exp.Is, scope: SqlScope) -> SqlValue:
+    """Write IS NULL, IS TRUE or IS FALSE."""
+    if isinstance(node.expression, exp.Null):
+        value = written(node.this, scope)
+        test = "false" if value.known is None else negated(value.known)
+        return SqlValue(test, TRUTH, static=value.static or value.known is None)
+    if isinstance(node.expression, exp.Boolean):
+        value = truth_written(node.this, scope)
+        return SqlValue(value.text if node.expression.this else value.fails, TRUTH, static=value.static)
+    raise refused(scope.source, node, "IS takes NULL, TRUE or FALSE")
+
+
+def _same(node: exp.Expression, scope: SqlScope) -> SqlValue:
+    """Write IS NOT DISTINCT FROM, by which NULL is the same as NULL."""
+    left, right = written(node.this, scope), written(node.expression, scope)
+    for side, other in ((left, right), (right, left)):
+        if side.type.kind == "null":
+            test = "false" if other.known is None else negated(other.known)
+            return SqlValue(test, TRUTH, static=other.static or other.known is None)
+    joined = common_type((left.type, right.type))
+    if joined is None:
+        raise refused(scope.source, node, "these cannot be compared")
+    test = same(_in(left, joined, scope), _in(right, joined, scope))
+    return SqlValue(f"({test})", TRUTH, static=left.static and right.static)
+
+
+# === Choices.
+
+
+def _alike(
+    node: exp.Expression, nodes: Sequence[exp.Expression], scope: SqlScope
+) -> tuple[list[SqlValue], SqlType]:
+    """Write expressions of which one is chosen, in their common type."""
+    values = [written(one, scope) for one in nodes]
+    joined = common_type(value.type for value in values)
+    if joined is None:
+        kinds = {value.type.kind for value in values} - {"null"}
+        for one, value in zip(nodes, values, strict=True):
+            if value.type.kind in ("text", "truth", "date"):
+                number_written(one, scope)
+        raise refused(scope.source, node, f"these are of different types: {', '.join(sorted(kinds))}")
+    texts = [in_type(value, joined, scope.context.writer.table) for value in values]
+    pairs = zip(values, texts, strict=True)
+    return [as_value(text, joined, value.known, value.static) for value, text in pairs], joined
+
+
+def _case(node: exp.Case, scope: SqlScope) -> SqlValue:
+    """Write a CASE: the first branch whose condition holds; without ELSE, it may be NULL."""
+    branches = node.args["ifs"]
+    if node.this is None:
+        tests = [truth_written(branch.this, scope) for branch in branches]
+    else:
+        tests = [_comparison(branch, node.this, branch.this, "==", scope) for branch in branches]
+    last = node.args.get("default") or exp.Null()
+    values, joined = _alike(node, [*(branch.args["true"] for branch in branches), last], scope)
+    return chosen([test.text for test in tests], values, joined, all(test.static for test in tests))
+
+
+def chosen(
+    tests: Sequence[str], values: Sequence[SqlValue], joined: SqlType, static: bool = False
+) -> SqlValue:
+    """Write a choice: the first value whose test holds, or else the last one."""
+    *firsts, last = values
+    static = static and all(value.static for value in values)
+    text, known = last.text, last.known or "true"
+    may_be_null = any(value.known is not None for value in values)
+    for test, value in reversed(list(zip(tests, firsts, strict=True))):
+        text = f"where({test}, {value.text}, {text})" if value.text != text else text
+        one = value.known or "true"
+        known = known if one == known else _choice(test, one, known)
+    return as_value(text, joined, known if may_be_null else None, static)
+
+
+def _choice(test: str, one: str, other: str) -> str:
+    """Write the choice between two conditions."""
+    match one, other:
+        case "true", _:
+            return f"({test} or {other})" if other != "false" else test
+        case "false", _:
+            return f"({negated(test)} and {other})" if other != "true" else negated(test)
+        case _, "false":
+            return f"({test} and {one})"
+        case _:
+            return f"where({test}, {one}, {other})"
+
+
+def _coalesce(node: exp.Expression, nodes: Sequence[exp.Expression], scope: SqlScope) -> SqlValue:
+    """Write the first value that is not NULL."""
+    values, joined = _alike(node, nodes, scope)
+    until = next((n for n, value in enumerate(values) if value.known is None), len(values) - 1)
+    values = values[: until + 1]
+    return chosen([value.known or "true" for value in values[:-1]], values, joined)
+
+
+def _nullif(node: exp.Nullif, scope: SqlScope) -> SqlValue:
+    """Write a value that is NULL where it equals another."""
+    value = written(node.this, scope)
+    equal = _comparison(node, node.this, node.expression, "==", scope).text
+    known = negated(equal) if value.known is None else f"({value.known} and {negated(equal)})"
+    return as_value(value.text, value.type, known)
+
+
+def _extreme(node: exp.Expression, scope: SqlScope) -> SqlValue:
+    """Write the greatest or least of some values that are not NULL."""
+    values, joined = _alike(node, [node.this, *node.expressions], scope)
+    if any(value.known is not None for value in values) or joined.may_be_nan or joined.kind == "truth":
+        raise refused(scope.source, node, "GREATEST and LEAST take values that cannot be NULL or NaN")
+    name = "max" if isinstance(node, exp.Greatest) else "min"
+    found = values[0]
+    for value in values[1:]:
+        found = SqlValue(f"{name}({found.text}, {value.text})", joined, static=found.static and value.static)
+    return found
+
+
+def _cast(node: exp.Cast, scope: SqlScope) -> SqlValue:
+    """Convert a value, where nothing of it can be lost."""
+    wanted = node.args["to"]
+    inner = unnested(node.this)
+    if is_text(inner) and wanted.this == exp.DType.DATE:
+        return date_literal(inner, str(inner.this), scope)
+    value = written(node.this, scope)
+    kind = value.type.kind
+    if kind == "null":
+        return value
+    if (kind, wanted.this) in (
+        ("date", exp.DType.DATE),
+        ("text", exp.DType.VARCHAR),
+        ("truth", exp.DType.BOOLEAN),
+    ):
+        return value
+    if kind == "text" and wanted.this in (exp.DType.INT, exp.DType.BIGINT):
+        return cast_text(value, node, scope)
+    found = cast_number(value, wanted) if kind in ("exact", "real") else None
+    if found is None:
+        what = f"{kind} as {wanted.sql(dialect=DIALECT)}"
+        raise refused(scope.source, node, f"this conversion is outside of what is translated: {what}")
+    return found

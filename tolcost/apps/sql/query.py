@@ -1,6 +1,6 @@
-"""Read a query: convert sqlglot's tree to the parts that a program is written from.
+"""Read a query: parse it, and refuse clauses that would not be read.
 
-Anything outside the subset is refused here or in ``expressions``, with its place.
+What is read but cannot be translated is refused later, where it stands.
 """
 
 from __future__ import annotations
@@ -9,102 +9,68 @@ from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 
 from msgspec import Struct
-from msgspec.structs import replace
 from sqlglot import exp, parse
 from sqlglot.errors import SqlglotError, TokenError
 
-from tolcost.apps.sql.tables import SqlColumn, SqlTable
+from tolcost.apps.sql.tables import SqlTable
 from tolcost.diagnostics import Diagnostic, Rejected, Source, Span, quoted, refuse
 
-_DIALECT = "duckdb"
-AGGREGATES = (exp.Sum, exp.Count, exp.Min, exp.Max, exp.Avg)
+DIALECT = "duckdb"
+AGGREGATES = (exp.Sum, exp.Count, exp.Min, exp.Max, exp.Avg, exp.LogicalAnd, exp.LogicalOr)
 _LONGEST = 100_000
+_CLAUSES: tuple[type[exp.Expression], ...] = (exp.Select, exp.Union, exp.Intersect, exp.Except)
 _OUTSIDE = {
-    "with_": "WITH",
-    "windows": "WINDOW",
-    "qualify": "QUALIFY",
-    "offset": "OFFSET",
     "laterals": "LATERAL",
     "pivots": "PIVOT",
     "sample": "a sample",
     "into": "INTO",
     "locks": "FOR",
 }
+_SET = "this expression distinct order limit offset with_"
 
 _READ: Mapping[type[exp.Expression], str] = {
-    exp.Select: "expressions from_ from joins where group having distinct order limit",
+    exp.Select: f"expressions from_ joins where group having windows qualify {_SET}",
+    exp.Union: _SET,
+    exp.Intersect: _SET,
+    exp.Except: _SET,
+    exp.Subquery: "this alias",
     exp.Table: "this alias db catalog",
-    exp.TableAlias: "this",
+    exp.TableAlias: "this columns",
+    exp.With: "expressions",
+    exp.CTE: "this alias materialized",
+    exp.Join: "this kind side on using method",
+    exp.Distinct: "expressions on",
     exp.Case: "this ifs default",
-    exp.If: "this true",
+    exp.If: "this true false",
     exp.Between: "this low high",
     exp.Group: "expressions",
+    exp.Order: "expressions",
+    exp.Ordered: "this desc nulls_first",
     exp.Limit: "expression",
+    exp.Offset: "expression",
+    exp.In: "this expressions query",
+    exp.Exists: "this",
+    exp.Filter: "this expression",
+    exp.Window: "this partition_by order spec alias over",
+    exp.WindowSpec: "kind start start_side end end_side",
+    exp.Cast: "this to _type",
+    exp.Extract: "this expression",
+    exp.Interval: "this unit",
+    exp.Like: "this expression negate",
+    exp.ILike: "this expression negate",
+    exp.Substring: "this start length",
     exp.Star: "",
     **dict.fromkeys((*AGGREGATES, exp.Floor, exp.Ceil), "this"),
 }
 """The parts of each piece of a query that are read, for pieces that may have others."""
 
 
-class TableUse(Struct, frozen=True, eq=False):
-    """A table where a query names it; one table may be used several times."""
-
-    alias: str
-    table: SqlTable
-
-
-class SelectItem(Struct, frozen=True, eq=False):
-    """A column of the result."""
-
-    name: str
-    value: exp.Expression
-
-
-class SortKey(Struct, frozen=True, eq=False):
-    """An expression that rows are sorted by."""
-
-    value: exp.Expression
-    descending: bool
-
-
 class SqlQuery(Struct, frozen=True, eq=False):
-    """A query, in its parts; ``conditions`` is a conjunction of all conditions in the query."""
+    """A query, and the tables that it may name."""
 
     source: Source
-    uses: tuple[TableUse, ...]
-    conditions: tuple[exp.Expression, ...]
-    items: tuple[SelectItem, ...]
-    distinct: bool
-    group: tuple[exp.Expression, ...]
-    having: exp.Expression | None
-    order: tuple[SortKey, ...]
-    limit: int | None
-
-    @property
-    def aggregates(self) -> bool:
-        """Whether rows are grouped or aggregated."""
-        values = (*(item.value for item in self.items), *(key.value for key in self.order))
-        return bool(self.group) or any(value.find(*AGGREGATES) for value in values)
-
-    def column(self, node: exp.Expression) -> tuple[int, SqlColumn]:
-        """Return the table of a column, by its index among the uses, and the column."""
-        name, table = node.name.lower(), node.text("table").lower()
-        near = [n for n, use in enumerate(self.uses) if table in ("", use.alias)]
-        if not near:
-            known = ", ".join(use.alias for use in self.uses)
-            raise refused(
-                self.source, node, f"there is no table {quoted(table)} here", f"there are {known}", "T0803"
-            )
-        found = [n for n in near if name in self.uses[n].table.columns]
-        if len(found) == 1:
-            return found[0], self.uses[found[0]].table.columns[name]
-        if found:
-            hint = f"write {self.uses[found[0]].alias}.{name}"
-            raise refused(self.source, node, f"several tables have a column {quoted(name)}", hint, "T0803")
-        known_columns = [column for n in near for column in self.uses[n].table.columns]
-        raise refused(
-            self.source, node, f"there is no column {quoted(name)}", nearest(name, known_columns), "T0803"
-        )
+    tree: exp.Expression
+    tables: Mapping[str, SqlTable]
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -128,65 +94,46 @@ def refused(
 
 def read_query(source: Source, tables: Mapping[str, SqlTable]) -> SqlQuery:
     """Read a query about some tables."""
-    select = _parsed(source)
-    inner = next((node for node in select.find_all(exp.Select) if node is not select), None)
-    if inner is not None:
-        raise refused(source, inner, "a subquery is outside of what is translated", "join the tables instead")
+    tree = _parsed(source)
     for part, words in _OUTSIDE.items():
-        if select.args.get(part):
-            place = _first(select.args[part], select)
-            raise refused(source, place, f"{words} is outside of what is translated")
-    uses, conditions = _sources(source, select, tables)
-    where, having, group = (select.args.get(part) for part in ("where", "having", "group"))
-    conditions += tuple(_conjuncts(where.this)) if where else ()
-    distinct = select.args.get("distinct")
-    if distinct is not None and distinct.args.get("on"):
-        raise refused(source, distinct, "DISTINCT ON is outside of what is translated")
-    draft = SqlQuery(
-        source,
-        uses,
-        conditions,
-        (),
-        distinct is not None,
-        tuple(group.expressions) if group else (),
-        having.this if having else None,
-        (),
-        _limit(source, select),
-    )
-    _refuse_unread(source, select)
-    items = tuple(_items(draft, select))
-    order = tuple(_order(draft, select, items))
-    group_by = tuple(_meant(draft, node, items, by_column=True) for node in draft.group)
-    if having is not None:
-        _refuse_hidden_columns(source, having.this, items, group_by)
-    return replace(draft, items=items, group=group_by, order=order)
+        for node in tree.find_all(*_CLAUSES):
+            if node.args.get(part):
+                place = _first(node.args[part], node)
+                raise refused(source, place, f"{words} is outside of what is translated")
+    for distinct in tree.find_all(exp.Distinct):
+        if distinct.args.get("on"):
+            raise refused(source, distinct, "DISTINCT ON is outside of what is translated")
+    _refuse_unread(source, tree)
+    return SqlQuery(source, tree, tables)
 
 
-def _refuse_unread(source: Source, select: exp.Select) -> None:
+def _refuse_unread(source: Source, tree: exp.Expression) -> None:
     """Refuse clauses that would not be read: without them, the cost would be that of another query."""
-    for node in select.find_all(*_READ):
+    for node in tree.find_all(exp.Expression):
+        if type(node) not in _READ:
+            continue
         read = _READ[type(node)].split()
         for part in (part for part, found in node.args.items() if found and part not in (*read, "big_int")):
             found = _first(node.args[part], node)
-            piece = found if isinstance(node, (exp.Select, exp.Table)) else node
-            what = quoted(piece.sql(dialect=_DIALECT).strip())
+            piece = found if isinstance(node, (exp.Query, exp.Table)) else node
+            what = quoted(piece.sql(dialect=DIALECT).strip())
             raise refused(source, piece, f"{what} is outside of what is translated")
 
 
-def _parsed(source: Source) -> exp.Select:
+def _parsed(source: Source) -> exp.Expression:
     whole = Span(source, 0, len(source.text))
     if len(source.text) > _LONGEST:
         refuse("T0800", f"a query has at most {_LONGEST:,} characters")
     try:
-        found = parse(source.text, read=_DIALECT)
+        found = parse(source.text, read=DIALECT)
     except RecursionError:
         raise Rejected(Diagnostic("T0800", "the query nests too deeply", whole)) from None
     except TokenError as error:
         raise Rejected(Diagnostic("T0800", str(error), whole)) from None
     except SqlglotError as error:
         raise _misread(source, error) from None
-    if len(found) != 1 or not isinstance(found[0], exp.Select):
-        hint = "one SELECT is translated; no UNION, no subquery, nothing that changes tables"
+    if len(found) != 1 or not isinstance(found[0], (exp.Select, exp.SetOperation, exp.Subquery)):
+        hint = "one query is translated: a SELECT, or several with UNION, INTERSECT or EXCEPT"
         refuse("T0802", "this is not a SELECT", whole, hint=hint)
     return found[0]
 
@@ -207,138 +154,29 @@ def _first(found: object, default: exp.Expression) -> exp.Expression:
     return one if isinstance(one, exp.Expression) else default
 
 
-def _sources(
-    source: Source, select: exp.Select, tables: Mapping[str, SqlTable]
-) -> tuple[tuple[TableUse, ...], tuple[exp.Expression, ...]]:
-    """Return the tables of FROM and JOIN, and the conditions of the joins."""
-    start = select.args.get("from_") or select.args.get("from")
-    if start is None:
-        raise refused(source, select, "a query needs a table", "FROM is missing")
-    uses = [_use(source, start.this, tables)]
-    conditions: list[exp.Expression] = []
-    for join in select.args.get("joins") or ():
-        plain = join.args.get("kind") in (None, "", "INNER", "CROSS")
-        if not plain or any(join.args.get(part) for part in ("side", "using", "method")):
-            hint = "JOIN ... ON and CROSS JOIN are inside"
-            raise refused(source, join.this, "this join is outside of what is translated", hint)
-        uses.append(_use(source, join.this, tables))
-        if join.args.get("on"):
-            _refuse_later_tables(source, tuple(uses), join.args["on"])
-            conditions += _conjuncts(join.args["on"])
-    return tuple(uses), tuple(conditions)
-
-
-def _refuse_later_tables(source: Source, uses: tuple[TableUse, ...], condition: exp.Expression) -> None:
-    """Refuse a condition of a join that mentions a table named after it."""
-    so_far = SqlQuery(source, uses, (), (), False, (), None, (), None)
-    for column in condition.find_all(exp.Column):
-        so_far.column(column)
-
-
-def _use(source: Source, node: exp.Expression, tables: Mapping[str, SqlTable]) -> TableUse:
-    if not isinstance(node, exp.Table) or node.args.get("joins"):
-        raise refused(source, node, "only tables can be queried here", "no subqueries in FROM")
-    name = node.name.lower()
-    if name not in tables:
-        raise refused(source, node, f"there is no table {quoted(name)}", nearest(name, tables), "T0803")
-    return TableUse(node.alias_or_name.lower(), tables[name])
-
-
-def _conjuncts(node: exp.Expression) -> Iterator[exp.Expression]:
+def conjuncts(node: exp.Expression) -> Iterator[exp.Expression]:
+    """Yield the conditions that AND joins."""
     while isinstance(node, exp.Paren):
         node = node.this
     if isinstance(node, exp.And):
-        yield from _conjuncts(node.this)
-        yield from _conjuncts(node.expression)
+        yield from conjuncts(node.this)
+        yield from conjuncts(node.expression)
     else:
         yield node
 
 
-def _limit(source: Source, select: exp.Select) -> int | None:
-    limit = select.args.get("limit")
-    if limit is None:
+def whole_number(source: Source, node: exp.Expression | None, word: str, least: int) -> int | None:
+    """Return the number of a LIMIT or an OFFSET."""
+    if node is None:
         return None
-    count = limit.args.get("expression")
-    if not isinstance(count, exp.Literal) or not count.this.isdigit() or int(count.this) < 1:
-        raise refused(source, limit, "LIMIT takes a number from 1 on")
+    count = node.args.get("expression")
+    if not isinstance(count, exp.Literal) or not count.this.isdigit() or int(count.this) < least:
+        raise refused(source, node, f"{word} takes a number from {least} on")
     return int(count.this)
 
 
-def _items(query: SqlQuery, select: exp.Select) -> Iterator[SelectItem]:
-    for node in select.expressions:
-        if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
-            table = node.text("table").lower()
-            near = [use for use in query.uses if table in ("", use.alias)]
-            if not near:
-                known = ", ".join(use.alias for use in query.uses)
-                message = f"there is no table {quoted(table)} here"
-                raise refused(query.source, node, message, f"there are {known}", "T0803")
-            for use in near:
-                for name in use.table.columns:
-                    yield SelectItem(name, exp.column(name, table=use.alias))
-        else:
-            value = node.this if isinstance(node, exp.Alias) else node
-            named = isinstance(node, (exp.Alias, exp.Column))
-            yield SelectItem(node.alias_or_name.lower() if named else node.key, value)
-
-
-def _order(query: SqlQuery, select: exp.Select, items: tuple[SelectItem, ...]) -> Iterator[SortKey]:
-    order = select.args.get("order")
-    for node in order.expressions if order else ():
-        constant = node.this.unnest()
-        constant = constant.this.unnest() if isinstance(constant, exp.Neg) else constant
-        if isinstance(constant, (exp.Literal, exp.Boolean)) and _place(query, node.this) is None:
-            raise refused(query.source, node.this, "rows are not sorted by a constant", "name a column")
-        yield SortKey(_meant(query, node.this, items), bool(node.args.get("desc")))
-
-
-def _meant(
-    query: SqlQuery, node: exp.Expression, items: tuple[SelectItem, ...], by_column: bool = False
-) -> exp.Expression:
-    """Resolve an entry of ORDER BY or GROUP BY: a position among the items, a name, or an expression.
-
-    A name that both an item and a column have means the item in ORDER BY, and the column in GROUP BY.
-    """
-    place = _place(query, node)
-    if place is not None:
-        if not 1 <= place <= len(items):
-            raise refused(query.source, node, f"there is no item {place}", f"there are {len(items)}")
-        return items[place - 1].value
-    name = node.unnest()
-    if isinstance(name, exp.Column) and not name.text("table"):
-        named = [item.value for item in items if item.name == name.name.lower()]
-        is_column = any(name.name.lower() in use.table.columns for use in query.uses)
-        if named and not (is_column and by_column):
-            if any(value != named[0] for value in named):
-                message = f"several items are called {quoted(name.name)}"
-                raise refused(query.source, node, message, "give its place")
-            return named[0]
+def unnested(node: exp.Expression) -> exp.Expression:
+    """Remove the parentheses around an expression."""
+    while isinstance(node, exp.Paren):
+        node = node.this
     return node
-
-
-def _refuse_hidden_columns(
-    source: Source, having: exp.Expression, items: tuple[SelectItem, ...], group: tuple[exp.Expression, ...]
-) -> None:
-    """Refuse a name in HAVING that both an item and a column have, unless the column is a key."""
-    for node in having.find_all(exp.Column):
-        hidden = not node.text("table") and node.find_ancestor(*AGGREGATES) is None
-        named = [item for item in items if item.name == node.name.lower() and item.value != node]
-        if (
-            hidden
-            and named
-            and not any(isinstance(key, exp.Column) and key.name == node.name for key in group)
-        ):
-            message = f"{quoted(node.name)} may be a column here, or an item"
-            raise refused(source, node, message, "give the table of the column, or the item another name")
-
-
-def _place(query: SqlQuery, node: exp.Expression) -> int | None:
-    """Return the position of an item, in parentheses or with a minus; with a plus it is a plain number."""
-    found, sign = node.unnest(), 1
-    if isinstance(found, exp.Neg):
-        found, sign = found.this.unnest(), -1
-    if not isinstance(found, exp.Literal) or not found.this.isdigit():
-        return None
-    start = (found.meta or {}).get("start", 0)
-    is_plus = query.source.text[:start].rstrip(" \t\r\n(").endswith("+")
-    return None if is_plus else sign * int(found.this)

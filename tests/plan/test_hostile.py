@@ -1,0 +1,98 @@
+"""Wrong and hostile configurations get a clear error, and nothing else."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tolcost.apps.plan.door import family_of, shipped_model, shipped_models, type_names
+from tolcost.cli import run
+
+ROOT = Path(__file__).parents[2]
+MODELS = ROOT / "specs" / "serving" / "models"
+LLAMA: dict[str, Any] = json.loads((MODELS / "llama3-8b.json").read_text("utf-8"))
+
+WRONG = {
+    "no object": ([1, 2], "T0920"),
+    "no type": ({}, "has no `model_type`"),
+    "a type that nobody knows": ({"model_type": "lama"}, "the nearest is `llama`"),
+    "a type of another kind": ({"model_type": 7}, "T0921"),
+    "a missing key": ({**LLAMA, "hidden_size": None}, "the configuration lacks `hidden_size`"),
+    "a negative length": ({**LLAMA, "hidden_size": -4096}, "T0923"),
+    "no layers": ({**LLAMA, "num_hidden_layers": 0}, "is 0"),
+    "too many layers": ({**LLAMA, "num_hidden_layers": 10**30}, "larger than any model has"),
+    "many layers": ({**LLAMA, "num_hidden_layers": 10**9}, "more than any model has"),
+    "a text": ({**LLAMA, "hidden_size": "4096"}, "not a number"),
+    "a list": ({**LLAMA, "vocab_size": [1]}, "not a number"),
+    "a truth": ({**LLAMA, "vocab_size": True}, "not a number"),
+    "heads that do not divide": ({**LLAMA, "num_key_value_heads": 7}, "T0923"),
+    "heads that are none": ({**LLAMA, "num_key_value_heads": 0}, "T0923"),
+    "a fraction": ({**LLAMA, "hidden_size": 4096.5}, "T0923"),
+    "a new key": ({**LLAMA, "mixture_of_depths": 3}, "`mixture_of_depths` would change"),
+    "another activation": ({**LLAMA, "hidden_act": "xielu"}, "known are silu"),
+    "a choice that is none": ({**LLAMA, "tie_word_embeddings": "yes"}, "T0923"),
+    "another value": ({**LLAMA, "model_type": "cohere", "use_qk_norm": True}, "T0922"),
+    "not a number": ({**LLAMA, "hidden_size": float("nan")}, "is no number"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_configuration(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    content, told = WRONG[name]
+    (tmp_path / "config.json").write_text(json.dumps(content), "utf-8")
+    assert run(["plan", str(tmp_path)]) == 2
+    said = capsys.readouterr()
+    assert told in said.err
+    assert said.out == ""
+
+
+@pytest.mark.parametrize(
+    "text, told",
+    [
+        ("", "no JSON"),
+        ("{", "no JSON"),
+        ("[" * 100_000, "no JSON"),
+        ('{"a": ' * 50_000 + "1" + "}" * 50_000, "no JSON"),
+        (" " * 2_000_000, "at most 1,048,576 bytes"),
+        ('{"model_type": "llama", "hidden_size": 1e999}', "T0923"),
+        ('{"model_type": "llama", "hidden_size": NaN}', "T0923"),
+    ],
+)
+def test_a_wrong_file(text: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "config.json"
+    file.write_text(text, "utf-8")
+    assert run(["plan", str(file)]) == 2
+    assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "more, told",
+    [
+        (["--weights", "int3"], "is no precision"),
+        (["--fit", "much"], "is no amount of memory"),
+        (["--device", "h200", "--target", "fast"], "is no speed"),
+        (["--target", "50 tokens/s"], "a speed needs a device"),
+        (["--device", "h200", "--measured", "0 s per token"], "is no time"),
+        (["--device", "nowhere"], "known by name"),
+    ],
+)
+def test_a_wrong_question(more: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["plan", "--model", "llama3.2-1b", *more]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_a_key_that_changes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({**LLAMA, "note": 3}), "utf-8")
+    assert run(["plan", str(tmp_path), "--ignore", "note"]) == 0
+
+
+def test_places_end(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["plan", "--model", "gpt2-medium"]) == 2
+    assert "has places for 1,024 tokens" in capsys.readouterr().err
+
+
+def test_what_ships() -> None:
+    assert all(shipped_model(name).lengths["l"] > 1 for name in shipped_models())
+    assert all(family_of(name).keys for name in type_names())
+    assert len(type_names()) >= 23

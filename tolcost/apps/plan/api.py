@@ -1,0 +1,51 @@
+"""``tolcost.plan``: the plan of a language model, from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from tolcost.apps.plan.door import model_at, model_in, shipped_model, shipped_models
+from tolcost.apps.plan.figures import served
+from tolcost.apps.plan.plan import Plan, Question, check
+from tolcost.apps.plan.precision import precision_of
+from tolcost.apps.plan.time import engine_of
+from tolcost.cost.device import load_device
+
+
+def plan(
+    config: str | Path | Mapping[str, Any],
+    batch: int = 1,
+    prompt: int = 2000,
+    answer: int = 500,
+    device: str | Path | None = None,
+    weights: str = "bf16",
+    cache: str = "bf16",
+    engine: str = "transformers",
+    reserve: float = 0.9,
+    ignore: Iterable[str] = (),
+) -> Plan:
+    """Return the plan of a language model: memory, and time on a device.
+
+    ``config`` is a ``config.json``, a folder with one, its content, or the name of a model that comes with
+    tolcost.  ``prompt`` tokens of each of ``batch`` texts are read, and ``answer`` tokens made.
+
+    >>> found = plan("llama3-8b", batch=8, device="h200")
+    >>> found.served.parameter_count, int(found.cache), found.fits
+    (8030261248, 2621440000, True)
+    >>> round(found.decode.graph)  # microseconds
+    8173
+    """
+    if isinstance(config, Mapping):
+        model = model_in(dict(config), "config", ignore)
+    elif str(config) in shipped_models() and not Path(config).exists():
+        model = shipped_model(str(config))
+    else:
+        model = model_at(config, ignore)
+    question = Question(batch, prompt, answer, Fraction(str(reserve)))
+    where = None if device is None else load_device(device)
+    found = Plan(served(model), question, precision_of(weights, cache), engine_of(engine), where)
+    check(found)
+    return found

@@ -1,0 +1,150 @@
+"""Questions in reverse: what fits, which batch keeps a speed, which device, how well a machine is used."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from fractions import Fraction
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tolcost.algebra import Poly, atom, is_nonnegative, substitute
+from tolcost.apps.plan.figures import SPACE, ModelRun
+from tolcost.apps.plan.plan import Plan, first
+from tolcost.diagnostics import quoted, refuse
+
+_MOST = 1 << 24
+"""Batches and contexts are looked for up to this."""
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([kMGT]i?)?B?")
+_RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*tokens/s(?: per (?:user|text))?")
+_TIME = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(s|ms|us|µs) per (token|prompt)")
+_UNITS = {"s": 10**6, "ms": 10**3, "us": 1, "µs": 1}
+
+
+def size_of(text: str) -> int:
+    """Read an amount of memory.
+
+    >>> size_of("80GB"), size_of("1.5 GiB")
+    (80000000000, 1610612736)
+    """
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        refuse("T0926", f"{quoted(text)} is no amount of memory", hint="such as 80GB or 24GiB")
+    prefix = match[2] or ""
+    base = 1024 if prefix.endswith("i") else 1000
+    return int(Fraction(match[1]) * base ** (" kMGT".index(prefix[0]) if prefix else 0))
+
+
+def rate_in(text: str) -> Fraction:
+    """Read how many tokens a second each text is to get.
+
+    >>> rate_in("50 tokens/s per user")
+    Fraction(50, 1)
+    """
+    match = _RATE.fullmatch(text.strip())
+    if match is None or not Fraction(match[1]):
+        refuse("T0926", f"{quoted(text)} is no speed", hint="such as '50 tokens/s per user'")
+    return Fraction(match[1])
+
+
+class Fit(Struct, frozen=True):
+    """What fits into some memory: the largest batch at the context, and the largest context at the batch."""
+
+    memory: Fraction
+    batch: int
+    context: int
+    proved: bool
+    """Whether more texts and longer ones are proved to need no less."""
+
+
+def fit(plan: Plan, memory: Fraction) -> Fit:
+    """Find what fits into some memory; 0 where nothing does."""
+    question = plan.question
+
+    def too_many(batch: int) -> bool:
+        return replace(plan, question=replace(question, batch=batch)).needed > memory
+
+    def too_long(context: int) -> bool:
+        kept = plan.served.cache_bytes(question.batch, context, plan.precision)
+        return plan.weights + plan.logits + kept > memory
+
+    return Fit(memory, _last(too_many), _last(too_long), grows(plan.cache_form))
+
+
+def _last(over: Callable[[int], bool]) -> int:
+    """Return the last number that is not over, at most the largest that is looked at."""
+    found = first(over, _MOST)
+    return _MOST if found is None else found - 1
+
+
+def grows(form: Poly) -> bool:
+    """Prove that a form is nowhere less when a length in it is more by 1."""
+    return all(
+        is_nonnegative(substitute(form, {symbol: atom(symbol) + 1}) - form) for symbol in form.free
+    )  # fmt: skip
+
+
+class Reached(Struct, frozen=True):
+    """The largest batch at which each text gets its tokens in time."""
+
+    rate: Fraction
+    batch: int
+    total: Fraction
+    """Tokens a second of all texts together."""
+    as_bound: bool
+    """Whether times are bounds, so that no more than this is possible."""
+
+
+def reach(plan: Plan, rate: Fraction) -> Reached:
+    """Find the largest batch that keeps a speed, and fits into the memory of the device."""
+    longest = 10**6 / rate
+
+    def too_slow(batch: int) -> bool:
+        other = replace(plan, question=replace(plan.question, batch=batch))
+        return other.fits is False or _time(other) > longest
+
+    batch = _last(too_slow)
+    at = replace(plan, question=replace(plan.question, batch=max(batch, 1)))
+    total = batch * 10**6 / _time(at) if batch else Fraction(0)
+    return Reached(rate, batch, total, plan.device is not None and plan.device.fitted is None)
+
+
+def _time(plan: Plan) -> Fraction:
+    """The time of one token: as predicted, or else its bound."""
+    found = plan.decode
+    if found is None:
+        refuse("T0926", "a speed needs a device", hint="--device h200")
+    return found.bound if found.graph is None else found.graph
+
+
+class DeviceUse(Struct, frozen=True):
+    """How much of a device some time uses: products and bytes of the model, over its peaks."""
+
+    what: str
+    time: Fraction
+    macs: int
+    bytes: Fraction
+    of_products: Fraction | None
+    of_memory: Fraction
+
+
+def used(plan: Plan, text: str) -> DeviceUse:
+    """Return how much of the device a measured time uses."""
+    match = _TIME.fullmatch(text.strip())
+    if match is None or not Fraction(match[1]):
+        hint = "such as '12 ms per token' or '1.9 s per prompt'"
+        refuse("T0926", f"{quoted(text)} is no time that was measured", hint=hint)
+    device, question = plan.device, plan.question
+    if device is None:
+        refuse("T0926", "how well a machine is used needs a device", hint="--device h200")
+    middle = question.prompt + question.answer // 2
+    read = ModelRun(question.batch, question.prompt)
+    run = ModelRun(question.batch, 1, middle) if match[3] == "token" else read
+    calls = plan.served.work(run, plan.precision)
+    macs = sum(call.times * call.macs for call in calls)
+    moved = sum((call.times * call.kept for call in calls), Fraction(0))
+    time = Fraction(match[1]) * _UNITS[match[2]]
+    peak = device.macs.get(SPACE)
+    share = None if peak is None else macs / (time * peak)
+    return DeviceUse(match[3], time, macs, moved, share, moved / (time * device.bytes))
