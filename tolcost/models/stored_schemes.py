@@ -26,12 +26,12 @@ from tolcost.algebra import (
     Ge,
     Generator,
     Log2,
+    Logic,
     Not,
     Or,
     Poly,
     Relu,
     Symbol,
-    Truth,
     const,
     coordinate,
     the_symbol,
@@ -68,6 +68,16 @@ text_of: Callable[[object], str] = json.JSONEncoder(separators=(",", ":")).encod
 
 
 # ---- writing -------------------------------------------------------------------------------------
+
+
+_CONDITIONS: Logic[object, object] = Logic(
+    lambda form: [">", form],
+    lambda form: ["=", form],
+    lambda form: ["not", ["=", form]],
+    bool,
+    lambda parts: [_AND, *parts],
+    lambda parts: [_OR, *parts],
+)
 
 
 class Writer(Struct):
@@ -117,19 +127,7 @@ class Writer(Struct):
 
     def condition(self, condition: Cond) -> object:
         """Encode a condition."""
-        match condition:
-            case Truth(value=value):
-                return value
-            case Ge(p=p):
-                return [">", self.form(p)]
-            case Eq(p=p):
-                return ["=", self.form(p)]
-            case Not(part=part):
-                return ["not", self.condition(part)]
-            case And(parts=parts):
-                return [_AND, *map(self.condition, parts)]
-            case Or(parts=parts):
-                return [_OR, *map(self.condition, parts)]
+        return _CONDITIONS.of(condition, self.form)
 
     def known(self, known: object) -> object:
         """Encode a fact."""
@@ -240,7 +238,7 @@ class Reader:
             case ["=", p]:
                 return Eq(self.form(p))
             case ["not", part]:
-                return Not(self.condition(part))
+                return Not(Eq(self.form(part[1])))
             case ["and" | "or" as kind, *parts]:
                 return (And if kind == _AND else Or)(tuple(map(self.condition, parts)))
             case _:
