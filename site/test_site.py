@@ -519,3 +519,28 @@ def test_pages_are_for_everyone(page: Browser, site: str, scheme: str) -> None:
         page.click("[data-tab=derivation]")
     finally:
         page.devtools("Emulation.setEmulatedMedia", features=[])
+
+
+WRITTEN = {
+    "model": ("model", "tests/models/exported/decoder.onnx", "--device", "h200"),
+    "program": ("analyze", "specs/examples/attention.tol"),
+    "comparison": ("diff", "specs/examples/attention.tol", "specs/examples/causal_attention.tol"),
+}
+"""Pages that commands write, as they are opened from a folder."""
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_written_pages_are_for_everyone(page: Browser, tmp_path: Path, name: str) -> None:
+    rules = (ROOT / "site" / "node_modules" / "axe-core" / "axe.min.js").read_text("utf-8")
+    file = tmp_path / f"{name}.html"
+    command = [sys.executable, "-m", "tolcost", *WRITTEN[name], "--format", "html", "--output", str(file)]
+    subprocess.run(command, cwd=ROOT, check=True)
+    try:
+        for scheme in ("light", "dark"):
+            media = [{"name": "prefers-color-scheme", "value": scheme}]
+            page.devtools("Emulation.setEmulatedMedia", features=media)
+            page.open(file.as_uri())
+            page.run(f"{rules}; window.axe = axe")
+            assert (scheme, page.run(AXE)) == (scheme, [])
+    finally:
+        page.devtools("Emulation.setEmulatedMedia", features=[])

@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tolcost.api import analyze, diff, from_onnx, generate, load_model, operator, sweep
+    from tolcost.api import analyze, diff, from_onnx, generate, load_model, operator, sweep, symbols
     from tolcost.diagnostics import Diagnostic, Rejected
     from tolcost.result.comparison import CostComparison
     from tolcost.result.cost import Cost, ExactNumbers, NumberColumns
@@ -35,6 +35,7 @@ __all__ = [
     "load_model",
     "operator",
     "sweep",
+    "symbols",
 ]
 
 _ELSEWHERE = {

@@ -10,7 +10,7 @@ from itertools import product
 from operator import index
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tolcost.atoms.verify import verify
 from tolcost.catalogue.listing import Entry, entries
@@ -136,6 +136,22 @@ def from_onnx(
     raw = model if isinstance(model, bytes) else as_bytes(model)
     session, wanted = Session(open_library(specs)), _wanted(dims, shapes, assume)
     return with_deep_stack(lambda: model_cost(model_in(raw, name, name), name, session, wanted))
+
+
+def symbols(names: str) -> Any:
+    r"""Return sympy symbols with the assumptions of lengths: a single one, or a tuple of several.
+
+    A length is ``Symbol(name, integer=True, positive=True)``.  To sympy, a symbol without these assumptions
+    is another one, which occurs in no closed form: limits and derivatives in it ignore the length.
+
+    >>> n, k = symbols("n k")
+    >>> cost = analyze("tol a: R [n, k]\ny := map(a, exp(*))")
+    >>> cost.eops.diff(n), cost.eops.diff("n")
+    (k, 0)
+    """
+    from tolcost.algebra.sympy_form import length_symbols
+
+    return length_symbols(names)
 
 
 def generate(

@@ -415,16 +415,18 @@ def _agree(
     connection: duckdb.DuckDBPyConnection,
 ) -> bool:
     if query.sorts:
-        return _same(found, expected)
+        return rows_agree(found, expected)
     if query.unlimited is None:
         return same_rows(found, expected)
     whole = _in_order(duckdb_rows(query.unlimited, connection))
-    return len(found) == len(expected) and all(any(_same([row], [one]) for one in whole) for row in found)
+    return len(found) == len(expected) and all(
+        any(rows_agree([row], [one]) for one in whole) for row in found
+    )
 
 
 def same_rows(found: Sequence[tuple[Any, ...]], expected: Sequence[tuple[Any, ...]]) -> bool:
     """Whether rows are the same, in any order."""
-    return _same(_in_order(found), _in_order(expected))
+    return rows_agree(_in_order(found), _in_order(expected))
 
 
 def _in_order(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
@@ -440,7 +442,8 @@ def _rank(value: Any) -> tuple[int, float | str]:
     return (1, 0.0) if math.isnan(value) else (0, float(f"{value:.9g}"))
 
 
-def _same(found: Sequence[tuple[Any, ...]], expected: Sequence[tuple[Any, ...]]) -> bool:
+def rows_agree(found: Sequence[tuple[Any, ...]], expected: Sequence[tuple[Any, ...]]) -> bool:
+    """Whether rows are the same, in their order."""
     if len(found) != len(expected):
         return False
     pairs = (

@@ -17,9 +17,11 @@
 #   make alternatives  other algorithms for operators, and the lengths at which their costs cross
 #   make hardware      EOPs beside what a GPU executes, from the recorded data; writes specs/devices/ and weights, too
 #   make sympy         closed forms derived a second time by sympy, over specs/ and random programs (long)
+#   make sql           the queries of TPC-H and random ones as `tolcost sql` translates them, beside DuckDB
 #   make tpch          the queries of TPC-H beside DuckDB, on tables of three scales
 #   make lambda        terms of the lambda calculus reduced by an interpreter of PyPI: reports/data/lambda.json
 #   make haskell       operators of Haskell's base and vector beside GHC, which it needs with libghc-vector-dev
+#   make frameworks    operators of core ATen and tf.raw_ops beside PyTorch and TensorFlow
 #   make models        models of packages, exporters and pipelines beside onnxruntime (an hour or more)
 #   make mutants       definitions and code broken on purpose: changes that no test notices
 #
@@ -46,10 +48,11 @@ BENCH := $(VENV)-bench
 RELEASE := $(VENV)-release
 OTHER := $(VENV)-other-tools
 LAMBDA := $(VENV)-lambda
+TENSORFLOW := $(VENV)-tensorflow
 PIP := -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
 
 .PHONY: schemes conformance general peers other-tools flop-counter corpus
-.PHONY: theorem referee alternatives hardware sympy tpch lambda haskell models mutants
+.PHONY: theorem referee alternatives hardware sympy sql tpch lambda haskell frameworks models mutants
 .PHONY: soak bench fleet fresh release torch
 
 # ---- stored data ---------------------------------------------------------------------------
@@ -103,6 +106,10 @@ hardware: $(VENV)/run.stamp
 sympy: $(VENV)/dev.stamp
 	$(BIN)/python -m tools.cost.opinions 10000 --jobs $(JOBS)
 
+sql: $(VENV)/dev.stamp
+	$(BIN)/python -m tools.sql_tpch
+	$(BIN)/python -m tools.sql_queries 5000
+
 tpch: $(VENV)/dev.stamp
 	$(INSTALL) tpchgen-cli
 	$(BIN)/python -m tools.specs.tpch.campaign
@@ -113,6 +120,11 @@ lambda: $(LAMBDA)/stamp
 haskell: $(VENV)/dev.stamp
 	$(BIN)/python -m tools.specs.record_haskell
 	$(BIN)/python -m tools.specs.report_haskell
+
+frameworks: $(TORCH)/stamp $(TENSORFLOW)/stamp
+	$(TORCH)/bin/python -m tools.specs.record_frameworks torch
+	$(TENSORFLOW)/bin/python -m tools.specs.record_frameworks tensorflow
+	$(BIN)/python -m tools.specs.report_frameworks
 
 # Models in build/models are neither fetched, exported nor run again: remove that folder to start over.
 models: $(ZOO)/stamp
@@ -200,6 +212,11 @@ $(LAMBDA)/stamp: constraints.txt
 	$(LAMBDA)/bin/python $(PIP) lambda-calculus
 	touch $@
 
+$(TENSORFLOW)/stamp: constraints.txt
+	$(PYTHON) -m venv $(TENSORFLOW)
+	$(TENSORFLOW)/bin/python -m pip install --disable-pip-version-check --quiet tensorflow-cpu
+	touch $@
+
 $(OTHER)/stamp: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(OTHER)
 	$(OTHER)/bin/python $(PIP) --editable '.[torch]' transformers onnx-tool calflops fvcore ptflops thop torchinfo
@@ -207,7 +224,7 @@ $(OTHER)/stamp: pyproject.toml constraints.txt
 
 $(TORCH)/stamp: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(TORCH)
-	$(TORCH)/bin/python $(PIP) --editable '.[dev,torch]'
+	$(TORCH)/bin/python $(PIP) --editable '.[dev,torch]' PyYAML
 	touch $@
 
 $(ZOO)/stamp: pyproject.toml constraints.txt

@@ -247,7 +247,53 @@ def test_what_is_not_known_of_one_is_not_compared() -> None:
     ):
         found = tolcost.diff(old, new)
         assert "bytes" not in [row.metric for row in found.rows]
-        assert found.notes == (f"bytes of the {which} one: not known",)
+        assert found.notes == (f"not compared: bytes, which is not known of the {which} one",)
+
+
+TWO_ORDERS = """<ir_version: 10, opset_import: ["" : 18]> g
+    (float[n, 64] x, float[64, 4096] w, float[4096, 1] s) => (float[n, 1] y) { %s y = Add(c, d) }"""
+WIDE, NARROW = ("a = MatMul(x, w)", "b = MatMul(x, w)"), ("c = MatMul(a, s)", "d = MatMul(b, s)")
+
+
+def test_an_order_of_nodes_that_takes_more_memory_is_told() -> None:
+    """Both wide values are there at once: EOPs are the same, and nothing may say that all figures are."""
+    first = "\n".join((WIDE[0], NARROW[0], WIDE[1], NARROW[1]))
+    both = "\n".join((*WIDE, *NARROW))
+    old, new = (tolcost.from_onnx(parse_model(TWO_ORDERS % body)) for body in (first, both))
+    found = tolcost.diff(old, new)
+    assert found.verdict == "same"
+    (peak,) = (row for row in found.rows if row.metric == "peak_bytes")
+    given = 4 * (64 * 4096 + 4096)
+    assert str(peak.old) == f"{4 * (64 + 4096 + 1)}*n + {given}"
+    assert str(peak.new) == f"{4 * (64 + 2 * 4096)}*n + {given}"
+    assert found.said == "the same EOPs; peak activations costlier for all lengths (+1.5 %)"
+    assert "the same: eops, flops, macs, params, param_bytes, bytes, " in str(found)
+    assert "the same upper bound: depth" in str(found)
+    assert tolcost.diff(old, old).said == "the same EOPs for all lengths"
+
+
+UNCOSTED = """<ir_version: 10, opset_import: ["" : 18, "my" : 1]> g (float[n, 8] x) => (float[n, 3] y)
+    <float[8, 8] w = {%s}, float[8, 3] v = {%s}>
+    { a = MatMul(x, w) b = %s(a) c = MatMul(b, v) y = Relu(c) }"""
+
+
+def test_what_is_not_costed_is_no_gain() -> None:
+    """The operators behind a node without a definition were shown as 0 and -100 %, in green."""
+    texts = [UNCOSTED % (", ".join(["1"] * 64), ", ".join(["1"] * 24), op) for op in ("Exp", "my.Fancy")]
+    old, new = (tolcost.from_onnx(parse_model(text)) for text in texts)
+    found = tolcost.diff(old, new)
+    rows = {(row.part, row.metric): row for row in found.rows}
+    assert rows["", "params"].verdict == "same"
+    assert rows["Relu", "eops"].unknown == (False, True)
+    assert rows["", "eops"].sure == ("exact", "lower bound")
+    assert not [row for row in found.rows if row.verdict in ("cheaper", "not costlier")]
+    assert found.missing == ("", "my.Fancy (b), and 2 nodes after it")
+    for form in ("text", "md", "html"):
+        text = found.written(form).replace("\\", "")
+        assert "not costed" in text
+        assert "my.Fancy (b), and 2 nodes after it" in text
+        assert "100.0 %" not in text
+    assert "1 of 4 nodes costed (25 %)" in str(new)
 
 
 def test_a_program_is_not_compared_with_a_model() -> None:

@@ -327,6 +327,32 @@ def test_assumptions_are_made_at_once() -> None:
         cost.assume("k = 4")
 
 
+def test_a_length_is_a_symbol_with_assumptions() -> None:
+    """``Symbol("n")`` is another symbol to sympy: a limit in it was 0, without a word."""
+    cost = tolcost.analyze("tol x: R [n, n]\ny := map(x, exp(*) * 3)")
+    n = tolcost.symbols("n")
+    assert sympy.limit(cost.eops / n**2, n, sympy.oo) == 2
+    assert cost.symbol("n") == n in cost.eops.free_symbols
+    empty = tolcost.analyze("attr m: N\ntol x: R [m]\ny := map(x, exp(*))")
+    assert empty.symbol("m") in empty.eops.free_symbols
+    assert empty.symbol("m") != tolcost.symbols("m")  # it may be 0
+    with pytest.raises(tolcost.Rejected, match="there is no length `k`"):
+        cost.symbol("k")
+
+
+def test_what_was_meant_is_hinted() -> None:
+    with pytest.raises(tolcost.Rejected, match=r"`\*\*` is a power"):
+        assert_cost(MATMUL, eops="2*n^3")
+    with pytest.raises(TypeError, match=r"`cost.assume\('n = s'\)` puts a formula in its place"):
+        tolcost.analyze(MATMUL).subs(n="s")  # type: ignore[arg-type]
+
+
+def test_a_frame_has_the_names_of_python() -> None:
+    metrics = set(tolcost.analyze(MATMUL).to_frame().metric)
+    assert "depth" in metrics
+    assert "span" not in metrics
+
+
 MATRIX = "tol x: R [n, k]\nattr s: N* = 2\ny := map(x, * * s)"
 
 

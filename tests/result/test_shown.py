@@ -88,7 +88,7 @@ def test_bounds_data_and_conditions_are_told_in_every_format() -> None:
             assert said in text, (form, said)
     assert "by data: 0 \\<= z1 \\<= n" in shown["md"]
     rows = {tuple(row[:2]): row[5] for row in cost.to_frame().to_numpy().tolist()}
-    assert (rows["span", ""], rows["parallelism", ""], rows["bytes", ""]) == ("at most", "at least", "exact")
+    assert (rows["depth", ""], rows["parallelism", ""], rows["bytes", ""]) == ("at most", "at least", "exact")
     assert rows["eops", ""] == "depends on data"
 
 

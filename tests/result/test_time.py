@@ -239,7 +239,7 @@ def test_the_gate_tells_times_in_microseconds(tmp_path, monkeypatch, capsys):
     (tmp_path / "old.tol").write_text("tol x: R [n]\ny := map(x, exp(*))", encoding="utf-8")
     (tmp_path / "new.tol").write_text(twice, encoding="utf-8")
     run(["diff", "old.tol", "new.tol", "--device", "h200", "--dim", "n=1000000"])
-    assert " 6.41497" in (said := capsys.readouterr().out)  # 4.68 + 10**6/576375, rates rounded down
+    assert "6.41 µs -> " in (said := capsys.readouterr().out)  # 4.68 + 10**6/576375
     assert "closed forms of time_h200" in said
 
 

@@ -17,7 +17,7 @@ from tolcost.elaborate.values import Missing
 from tolcost.execute import run_vectorised
 from tolcost.gradient import Derivative, GradientRequest, derive
 from tolcost.platform import specs_root
-from tolcost.training.written import Definition, WrittenPass, lower_written, written_file
+from tolcost.training.written import DefinedNode, WrittenPass, lower_written, written_file
 
 Shapes = dict[str, tuple[int, ...]]
 
@@ -30,6 +30,7 @@ CASES: list[tuple[str, Shapes, dict[str, object], str, str]] = [
     ("Softmax", {"input": (2, 3)}, {}, "input", "output"),
     ("Softmax", {"input": (2, 3, 2)}, {"axis": 1}, "input", "output"),
     ("LogSoftmax", {"input": (2, 3)}, {}, "input", "output"),
+    ("Sigmoid", {"X": (3, 4)}, {}, "X", "Y"),
     ("Relu", {"X": (3, 4)}, {}, "X", "Y"),
     ("LayerNormalization", {"X": (2, 3, 4), "Scale": (4,), "B": (4,)}, {}, "X Scale B", "Y"),
     ("LayerNormalization", {"X": (2, 3, 4), "Scale": (3, 4), "B": (3, 4)}, {"axis": 1}, "X Scale B", "Y"),
@@ -81,7 +82,7 @@ def passes(
     )
     parsed = written_file("", op)
     assert parsed is not None
-    written = lower_written(parsed, Definition(library, node, spec), one, wanted, (of,))
+    written = lower_written(parsed, DefinedNode(library, node, spec), one, wanted, (of,))
     assert written is not None
     return every, derive(one, GradientRequest(wanted, (of,))), written
 

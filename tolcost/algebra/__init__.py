@@ -16,6 +16,7 @@ from tolcost.algebra.conditions import (
     Cond,
     Eq,
     Ge,
+    Logic,
     Not,
     Or,
     Truth,

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from math import gcd, prod
-from typing import Self, TypeAlias
+from typing import Generic, Self, TypeAlias, TypeVar, assert_never
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from tolcost.algebra.floors import divided, generator_range, leading_coefficient, numerator_range
 from tolcost.algebra.poly import (
@@ -29,6 +29,9 @@ from tolcost.algebra.poly import (
     const,
     scale,
 )
+
+_F = TypeVar("_F")
+_R = TypeVar("_R")
 
 
 class Truth(Struct, frozen=True, eq=False):
@@ -72,10 +75,44 @@ class Or(Struct, frozen=True):
 class Not(Struct, frozen=True):
     """The negation of an equality."""
 
-    part: Cond = field()
+    part: Eq
 
 
 Cond: TypeAlias = Truth | Ge | Eq | And | Or | Not
+
+
+class Logic(Struct, Generic[_F, _R], frozen=True):
+    """The one walk over conditions: a pass says what it makes of forms compared with 0, and of joined parts.
+
+    ``every`` and ``some`` get the parts one by one, and need not take all of them.
+    """
+
+    ge: Callable[[_F], _R]
+    eq: Callable[[_F], _R]
+    ne: Callable[[_F], _R]
+    truth: Callable[[bool], _R]
+    every: Callable[[Iterable[_R]], _R]
+    some: Callable[[Iterable[_R]], _R]
+
+    def of(self, cond: Cond, form: Callable[[Poly], _F]) -> _R:
+        """Return what is made of a condition; ``form`` says what is made of its forms."""
+        match cond:
+            case Ge(p=p):
+                return self.ge(form(p))
+            case Eq(p=p):
+                return self.eq(form(p))
+            case Not(part=part):
+                return self.ne(form(part.p))
+            case And(parts=parts):
+                return self.every(self.of(part, form) for part in parts)
+            case Or(parts=parts):
+                return self.some(self.of(part, form) for part in parts)
+            case Truth(value=value):
+                return self.truth(value)
+        # any other type, such as a node of a program, would return None, which counts as false
+        assert_never(cond)
+
+
 TRUE = Truth(True)
 FALSE = Truth(False)
 
@@ -375,23 +412,28 @@ def map_cond(cond: Cond, change: Callable[[Poly], Poly]) -> Cond:
 
 def polys_of(cond: Cond) -> tuple[Poly, ...]:
     """Return the polynomials of a condition."""
-    match cond:
-        case Truth():
-            return ()
-        case Ge(p=p) | Eq(p=p):
-            return (p,)
-        case Not(part=part):
-            return polys_of(part)
-        case And(parts=parts) | Or(parts=parts):
-            return tuple(p for part in parts for p in polys_of(part))
+    return _POLYS.of(cond, lambda p: (p,))
 
 
 def symbols_of_cond(cond: Cond) -> frozenset[Symbol]:
     """Return the symbols that occur free in a condition."""
-    if isinstance(cond, (Ge, Eq)):
-        return cond.p.free
-    parts = cond.parts if isinstance(cond, (And, Or)) else (cond.part,) if isinstance(cond, Not) else ()
-    return frozenset().union(*map(symbols_of_cond, parts))
+    return cond.p.free if isinstance(cond, (Ge, Eq)) else _SYMBOLS.of(cond, lambda p: p.free)
+
+
+def _polys_of_all(parts: Iterable[tuple[Poly, ...]]) -> tuple[Poly, ...]:
+    return tuple(p for part in parts for p in part)
+
+
+def _symbols_of_all(parts: Iterable[frozenset[Symbol]]) -> frozenset[Symbol]:
+    return frozenset[Symbol]().union(*parts)
+
+
+_POLYS: Logic[tuple[Poly, ...], tuple[Poly, ...]] = Logic(
+    tuple, tuple, tuple, lambda _: (), _polys_of_all, _polys_of_all
+)
+_SYMBOLS: Logic[frozenset[Symbol], frozenset[Symbol]] = Logic(
+    frozenset, frozenset, frozenset, lambda _: frozenset(), _symbols_of_all, _symbols_of_all
+)
 
 
 def signed_cases(cond: Cond) -> SignedCases:
@@ -401,17 +443,7 @@ def signed_cases(cond: Cond) -> SignedCases:
     >>> signed_cases(negate(eq(length("n") - 3)))
     {frozenset(): 1, frozenset({Eq(p=n - 3)}): -1}
     """
-    match cond:
-        case Truth(value=value):
-            return dict(_ALWAYS) if value else {}
-        case Ge() | Eq():
-            return {frozenset((cond,)): 1}
-        case Not(part=part):
-            return _complement(signed_cases(part))
-        case And(parts=parts):
-            return _product([signed_cases(part) for part in parts])
-        case Or(parts=parts):
-            return _complement(_product([_complement(signed_cases(part)) for part in parts]))
+    return _SIGNED.of(cond, lambda p: p)
 
 
 def _complement(cases: SignedCases) -> SignedCases:
@@ -421,7 +453,7 @@ def _complement(cases: SignedCases) -> SignedCases:
     return {atoms: times for atoms, times in result.items() if times}
 
 
-def _product(factors: list[SignedCases]) -> SignedCases:
+def _product(factors: Iterable[SignedCases]) -> SignedCases:
     result = dict(_ALWAYS)
     for factor in factors:
         grown: SignedCases = {}
@@ -433,3 +465,13 @@ def _product(factors: list[SignedCases]) -> SignedCases:
         if len(result) > _MAX_CASES:
             raise AlgebraBudget(f"a condition splits into more than {_MAX_CASES} cases")
     return result
+
+
+_SIGNED: Logic[Poly, SignedCases] = Logic(
+    lambda p: {frozenset((Ge(p),)): 1},
+    lambda p: {frozenset((Eq(p),)): 1},
+    lambda p: _complement({frozenset((Eq(p),)): 1}),
+    lambda value: dict(_ALWAYS) if value else {},
+    _product,
+    lambda parts: _complement(_product(map(_complement, parts))),
+)

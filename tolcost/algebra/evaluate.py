@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct, field
 
-from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth
+from tolcost.algebra.conditions import Cond, Logic
 from tolcost.algebra.floors import MEANING
 from tolcost.algebra.poly import (
     UNIT,
@@ -183,21 +183,13 @@ def _generator_at(generator: Generator, values: Mapping[Symbol, int]) -> int:
 
 def evaluate_cond(cond: Cond, values: Mapping[Symbol, int]) -> bool:
     """Decide a condition at a point."""
-    match cond:
-        case Truth(value=value):
-            return value
-        case Ge(p=p):
-            return evaluate(p, values) >= 0
-        case Eq(p=p):
-            return evaluate(p, values) == 0
-        case Not(part=part):
-            return not evaluate_cond(part, values)
-        case And(parts=parts):
-            return all(evaluate_cond(part, values) for part in parts)
-        case Or(parts=parts):
-            return any(evaluate_cond(part, values) for part in parts)
-    # any other type, such as a node of a program, would return None, which counts as false
-    assert_never(cond)
+    return NUMBERS.of(cond, lambda p: evaluate(p, values))
+
+
+NUMBERS: Logic[int, bool] = Logic(
+    lambda value: value >= 0, lambda value: value == 0, lambda value: value != 0, bool, all, any
+)
+"""Conditions on numbers."""
 
 
 def floor_sum(count: int, slope: int, offset: int, divisor: int) -> int:
@@ -377,33 +369,41 @@ def prepared_cond(cond: Cond) -> PointCondition:
     >>> prepared_cond(ge(n - 3))({the_symbol(n): 2})
     False
     """
-    match cond:
-        case Truth(value=value):
-            return lambda values: value
-        case Ge(p=p):
-            amount = prepared(p)
-            return lambda values: amount(values) >= 0
-        case Eq(p=p):
-            difference = prepared(p)
-            return lambda values: difference(values) == 0
-        case Not(part=part):
-            holds = prepared_cond(part)
-            return lambda values: not holds(values)
-        case And(parts=parts):
-            return _prepare_conjunction(tuple(map(prepared_cond, parts)))
-        case Or(parts=parts):
-            none = _prepare_conjunction(tuple(prepared_cond(Not(part)) for part in parts))
-            return lambda values: not none(values)
+    return _PREPARED.of(cond, prepared)
 
 
-def _prepare_conjunction(parts: tuple[PointCondition, ...]) -> PointCondition:
+def _prepare_all(parts: Iterable[PointCondition]) -> PointCondition:
+    listed = tuple(parts)
+
     def value(values: Mapping[Symbol, int]) -> bool:
-        for holds in parts:  # noqa: SIM110 - a loop is quicker than a generator
+        for holds in listed:  # noqa: SIM110 - a loop is quicker than a generator
             if not holds(values):
                 return False
         return True
 
     return value
+
+
+def _prepare_any(parts: Iterable[PointCondition]) -> PointCondition:
+    listed = tuple(parts)
+
+    def value(values: Mapping[Symbol, int]) -> bool:
+        for holds in listed:  # noqa: SIM110 - a loop is quicker than a generator
+            if holds(values):
+                return True
+        return False
+
+    return value
+
+
+_PREPARED: Logic[PointFunction, PointCondition] = Logic(
+    lambda amount: lambda values: amount(values) >= 0,
+    lambda amount: lambda values: amount(values) == 0,
+    lambda amount: lambda values: amount(values) != 0,
+    lambda value: lambda _: value,
+    _prepare_all,
+    _prepare_any,
+)
 
 
 # === Several forms and conditions compiled into one function, for evaluation at very many points.
@@ -427,7 +427,7 @@ def compiled(asked: Sequence[Poly | Cond]) -> Compiled:
     [9, False]
     """
     writer = _Writer()
-    found = [writer.form(one) if isinstance(one, Poly) else writer.condition(one) for one in asked]
+    found = [writer.form(one) if isinstance(one, Poly) else _SOURCE.of(one, writer.form) for one in asked]
     text = "\n  ".join(("def function(values):", *writer.lines, f"return [{', '.join(found)}]"))
     exec(text, writer.names)  # noqa: S102  # the text has only numbers and generated names
     function: Compiled = writer.names["function"]
@@ -487,17 +487,12 @@ class _Writer(FormWalk[str, str]):
         self.names[name] = thing
         return name
 
-    def condition(self, condition: Cond) -> str:
-        match condition:
-            case Truth(value=value):
-                return repr(value)
-            case Ge(p=p):
-                return f"({self.form(p)}>=0)"
-            case Eq(p=p):
-                return f"({self.form(p)}==0)"
-            case Not(part=part):
-                return f"(not {self.condition(part)})"
-            case And(parts=parts):
-                return f"({' and '.join(map(self.condition, parts))})"
-            case Or(parts=parts):
-                return f"({' or '.join(map(self.condition, parts))})"
+
+_SOURCE: Logic[str, str] = Logic(
+    "({}>=0)".format,
+    "({}==0)".format,
+    "({}!=0)".format,
+    repr,
+    lambda parts: f"({' and '.join(parts)})",
+    lambda parts: f"({' or '.join(parts)})",
+)

@@ -151,7 +151,8 @@ def _tokens(source: Source) -> tuple[FormToken, ...]:
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None or match.lastgroup is None:
-            reject("this is not part of an expression", source, at, at + 1)
+            hint = "`**` is a power" if text[at] == "^" else None
+            reject("this is not part of an expression", source, at, at + 1, hint)
         kind = match.lastgroup
         if kind == "number" and len(match[kind]) > MAX_DIGITS:
             reject(f"a number has more than {MAX_DIGITS} digits", source, match.start(kind), match.end())

@@ -7,10 +7,19 @@ does, one clip is enough: ``[p >= 0] * p * q == relu(p) * q``.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import TypeAlias
 
-from tolcost.algebra.conditions import And, Cond, Constraints, Eq, Ge, Not, Or, Truth, negate, symbols_of_cond
+from tolcost.algebra.conditions import (
+    Cond,
+    Constraints,
+    Eq,
+    Ge,
+    Logic,
+    negate,
+    symbols_of_cond,
+)
 from tolcost.algebra.floors import canonical_relu, exact_quotient, known_quotient, quick_floordiv, range_of
 from tolcost.algebra.poly import (
     ONE,
@@ -145,19 +154,19 @@ def indicator(cond: Cond, facts: tuple[Cond, ...] = ()) -> Poly:
     >>> indicator(ge(length("n") - 3))
     Max(n - 2, 0) - Max(n - 3, 0)
     """
-    match cond:
-        case Truth(value=value):
-            return ONE if value else ZERO
-        case Ge(p=p):
-            return relu(p + 1, facts) - relu(p, facts)
-        case Eq(p=p):
-            return relu(p + 1, facts) - 2 * relu(p, facts) + relu(p - 1, facts)
-        case Not(part=part):
-            return 1 - indicator(part, facts)
-        case And(parts=parts):
-            return product_of(indicator(part, facts) for part in parts)
-        case Or(parts=parts):
-            return 1 - product_of(1 - indicator(part, facts) for part in parts)
+
+    def ge_0(p: Poly) -> Poly:
+        return relu(p + 1, facts) - relu(p, facts)
+
+    def eq_0(p: Poly) -> Poly:
+        return relu(p + 1, facts) - 2 * relu(p, facts) + relu(p - 1, facts)
+
+    def some(parts: Iterable[Poly]) -> Poly:
+        return 1 - product_of(1 - part for part in parts)
+
+    return Logic(
+        ge_0, eq_0, lambda p: 1 - eq_0(p), lambda value: ONE if value else ZERO, product_of, some
+    ).of(cond, lambda p: p)
 
 
 def either(cond: Cond, a: Poly, b: Poly) -> Poly:

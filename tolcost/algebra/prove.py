@@ -557,7 +557,7 @@ def _holds(cond: Cond, facts: tuple[Cond, ...]) -> bool:
         case Eq(p=p):
             return _holds(Ge(p), facts) and _holds(Ge(-p), facts)
         case Not(part=part):
-            return isinstance(part, Eq) and _nonzero(part.p, facts)
+            return _nonzero(part.p, facts)
         case And(parts=parts):
             return all(_holds(part, facts) for part in parts)
         case Or(parts=parts):

@@ -8,12 +8,12 @@ symbol and the point, so it is kept with the symbol.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache, partial
 from operator import add, mul
 from zlib import crc32
 
-from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth, polys_of
+from tolcost.algebra.conditions import And, Cond, Eq, Ge, Logic, Or, polys_of
 from tolcost.algebra.floors import MEANING, at_least_zero, generator_range, numerator_range
 from tolcost.algebra.poly import (
     UNIT,
@@ -304,26 +304,32 @@ def _truth(cond: Cond, index: int, moved: tuple[Symbol, int] | None = None) -> b
     ``moved`` is a symbol and its distance from its value at the point; it occurs only linearly and bounds no
     other symbol.
     """
-    match cond:
-        case Ge(p=p) | Eq(p=p):
-            top = None if len(p.terms) > _MOST_TERMS else _numerator(p, index)
-            if top is not None and moved is not None:
-                top += p.terms.get((moved[0],), 0) * moved[1]
-            return None if top is None else top >= 0 if isinstance(cond, Ge) else top == 0
-        case Truth(value=value):
-            return value
-        case Not(part=part):
-            found = _truth(part, index, moved)
-            return None if found is None else not found
-        case And(parts=parts) | Or(parts=parts):
-            decisive = isinstance(cond, Or)
-            whole: bool | None = not decisive
-            for part in parts:
-                one = _truth(part, index, moved)
-                if one is decisive:
-                    return decisive
-                whole = None if one is None else whole
-            return whole
+
+    def top(p: Poly) -> int | None:
+        found = None if len(p.terms) > _MOST_TERMS else _numerator(p, index)
+        return found if found is None or moved is None else found + p.terms.get((moved[0],), 0) * moved[1]
+
+    return _THREE_VALUED.of(cond, top)
+
+
+def _joined(parts: Iterable[bool | None], decisive: bool) -> bool | None:
+    """Join truth values; one that is decisive decides, and otherwise an unknown one leaves all unknown."""
+    whole: bool | None = not decisive
+    for part in parts:
+        if part is decisive:
+            return decisive
+        whole = None if part is None else whole
+    return whole
+
+
+_THREE_VALUED: Logic[int | None, bool | None] = Logic(
+    lambda top: None if top is None else top >= 0,
+    lambda top: None if top is None else top == 0,
+    lambda top: None if top is None else top != 0,
+    bool,
+    partial(_joined, decisive=False),
+    partial(_joined, decisive=True),
+)
 
 
 def _all_hold(known: tuple[Poly, ...], index: int) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, count
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import sympy
 from sympy.printing.latex import LatexPrinter
@@ -101,6 +101,11 @@ def _assumptions(symbol: Symbol) -> dict[str, bool]:
     if low is None or low < 0:
         return {}
     return {"positive": True} if low else {"nonnegative": True}
+
+
+def length_symbols(names: str) -> Any:
+    """Return the sympy symbols of lengths that are at least 1: a single one, or a tuple of several."""
+    return sympy.symbols(names, integer=True, positive=True)
 
 
 def safe_name(name: str) -> str:

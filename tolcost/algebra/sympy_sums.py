@@ -14,7 +14,7 @@ from typing import TypeAlias
 import sympy
 from msgspec import Struct, field
 
-from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth, conjuncts
+from tolcost.algebra.conditions import Cond, Eq, Ge, Logic, conjuncts
 from tolcost.algebra.poly import Floor, Poly, Relu, Sum, Symbol
 from tolcost.algebra.sympy_form import IN_SYMPY, InSympy, SympyExpr, sympy_symbols
 from tolcost.algebra.walk import Rule, RuleTable
@@ -53,6 +53,16 @@ PLAIN_SYMPY: RuleTable[Rule[SympyExpr]] = RuleTable(
 
 class _WithSympysFunctions(InSympy):
     rules = PLAIN_SYMPY
+
+
+_IN_SYMPY: Logic[SympyExpr, sympy.Basic] = Logic(
+    lambda form: sympy.Ge(form, 0),
+    lambda form: sympy.Eq(form, 0),
+    lambda form: sympy.Not(sympy.Eq(form, 0)),
+    lambda value: sympy.true if value else sympy.false,
+    lambda parts: sympy.And(*parts),
+    lambda parts: sympy.Or(*parts),
+)
 
 
 class SympySums(Struct):
@@ -162,19 +172,7 @@ class SympySums(Struct):
 
     def cond(self, condition: Cond) -> sympy.Basic:
         """Convert a condition."""
-        match condition:
-            case Truth(value=value):
-                return sympy.true if value else sympy.false
-            case Ge(p=p):
-                return sympy.Ge(self.poly(p), 0)
-            case Eq(p=p):
-                return sympy.Eq(self.poly(p), 0)
-            case And(parts=parts):
-                return sympy.And(*map(self.cond, parts))
-            case Or(parts=parts):
-                return sympy.Or(*map(self.cond, parts))
-            case Not(part=part):
-                return sympy.Not(self.cond(part))
+        return _IN_SYMPY.of(condition, self.poly)
 
     def at(self, expr: SympyExpr, values: Mapping[Symbol, int]) -> int | str:
         """Evaluate at a point, all symbols simultaneously.

@@ -8,14 +8,14 @@ Nothing overflows silently.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import reduce
+from functools import partial, reduce
 from operator import index
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth
+from tolcost.algebra.conditions import Cond, Logic
 from tolcost.algebra.floors import MEANING
 from tolcost.algebra.poly import (
     Composite,
@@ -64,19 +64,17 @@ def evaluate_columns(p: Poly, values: Mapping[Symbol, Sequence[int] | Ints], at_
 
 def decide_columns(cond: Cond, values: Mapping[Symbol, Sequence[int] | Ints], at_point: AtPoint) -> Ints:
     """Decide a condition at all points: an array of truth values, or one value for all of them."""
-    match cond:
-        case Truth(value=value):
-            return np.array(value)
-        case Ge(p=p):
-            return np.array(evaluate_columns(p, values, at_point) >= 0)
-        case Eq(p=p):
-            return np.array(evaluate_columns(p, values, at_point) == 0)
-        case Not(part=part):
-            return np.logical_not(decide_columns(part, values, at_point))
-        case And(parts=parts):
-            return reduce(np.logical_and, (decide_columns(part, values, at_point) for part in parts))
-        case Or(parts=parts):
-            return reduce(np.logical_or, (decide_columns(part, values, at_point) for part in parts))
+    return _TRUTHS.of(cond, lambda p: evaluate_columns(p, values, at_point))
+
+
+_TRUTHS: Logic[Ints, Ints] = Logic(
+    lambda column: np.array(column >= 0),
+    lambda column: np.array(column == 0),
+    lambda column: np.array(column != 0),
+    np.array,
+    partial(reduce, np.logical_and),
+    partial(reduce, np.logical_or),
+)
 
 
 def broadcast(values: Mapping[_K, int | Sequence[int] | Ints]) -> tuple[dict[_K, Ints], tuple[int, ...]]:

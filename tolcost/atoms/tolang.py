@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from fractions import Fraction
+from functools import partial
 from math import isinf, isnan
 from typing import Any
 
@@ -25,6 +26,7 @@ from tolcost.algebra import (
     Ge,
     Generator,
     Log2,
+    Logic,
     Not,
     Or,
     Poly,
@@ -39,7 +41,7 @@ from tolcost.algebra.walk import Rule, RuleTable
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import program_symbols
 from tolcost.atoms.nodes import Block, Condition, Constant, Node, Program, Type, Var
-from tolcost.diagnostics import InternalError, Source, refuse
+from tolcost.diagnostics import Source, refuse
 from tolcost.elementary import FUNCTIONS, INFIX
 from tolcost.spaces import SPACES
 from tolcost.syntax import parse
@@ -402,21 +404,7 @@ class _Writer(Struct):
 
     def condition(self, condition: Cond) -> Printed:
         """Return a condition on lengths and coordinates."""
-        match condition:
-            case Truth(value=value):
-                return Printed("true" if value else "false")
-            case Ge(p=p):
-                return self.compared(p, ">=")
-            case Eq(p=p):
-                return self.compared(p, "==")
-            case Not(part=Eq(p=p)):
-                return self.compared(p, "!=")
-            case And(parts=parts):
-                return Printed(" and ".join(self.condition(part).at(3) for part in parts), 2)
-            case Or(parts=parts):
-                return Printed(" or ".join(self.condition(part).at(2) for part in parts), 1)
-            case _:
-                raise InternalError(f"a condition of an unknown form: {condition}")
+        return _CONDITIONS.of(condition, lambda p: partial(self.compared, p))
 
     def compared(self, p: Poly, sign: str) -> Printed:
         """Return a comparison with 0, with no minus sign."""
@@ -468,6 +456,17 @@ def _join(writer: _Writer, node: ir.Join) -> Printed:
 
 def _filter(writer: _Writer, node: ir.Filter) -> Printed:
     refuse("T0904", "a filter by data is not printed as ToLang", node.span)
+
+
+_CONDITIONS: Logic[Callable[[str], Printed], Printed] = Logic(
+    lambda compared: compared(">="),
+    lambda compared: compared("=="),
+    lambda compared: compared("!="),
+    lambda value: Printed("true" if value else "false"),
+    lambda parts: Printed(" and ".join(part.at(3) for part in parts), 2),
+    lambda parts: Printed(" or ".join(part.at(2) for part in parts), 1),
+)
+"""The text of conditions on lengths and coordinates."""
 
 
 def _no_formula(_: _Writer, generator: Generator) -> Printed:

@@ -9,7 +9,6 @@ cannot be written so is left out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import reduce
 from itertools import chain, product
 from math import prod
 from typing import TYPE_CHECKING, TypeAlias
@@ -28,7 +27,6 @@ from tolcost.algebra import (
     disj,
     display_names,
     length,
-    maximum,
     reach,
     symbols_of_cond,
     the_symbol,
@@ -61,7 +59,7 @@ from tolcost.cost import NamedType, Term, analyze_program
 from tolcost.cost.device import load_device
 from tolcost.cost.span import Depth
 from tolcost.platform import read_device
-from tolcost.result.metrics import GATE, MeasuredStudy, Metric, certainty_of, metrics_in
+from tolcost.result.metrics import GATE, Metric, certainty_of, metrics_in
 from tolcost.result.program import ProgramStudy, counted_study, program_study
 
 if TYPE_CHECKING:  # a check of programs alone does without what reads models
@@ -75,7 +73,7 @@ _STATUS: Mapping[Certainty, FigureStatus] = {
     "invalid": "unknown",
 }
 
-_HELD = frozenset(key for key, metric in GATE.items() if metric.basis == "held")
+_HELD = frozenset(key for key, metric in GATE.items() if metric.basis in ("stored", "held", "peak"))
 """Metrics of the memory that a model holds, such as its peak; a program has none of them."""
 _FEW_CLAUSES = 16
 """A disjunction of conjunctions becomes as many clauses as the product of their sizes, so it needs a limit.
@@ -134,11 +132,8 @@ def _figure(study: Study, key: str) -> SureForm:
 
 def _sureness(study: Study, metric: Metric) -> Certainty:
     """Return the certainty of a metric; a metric that is exact in itself is only as certain as the counts."""
-    if metric.basis == "held":  # a peak may be a lower bound for reasons of its own, which its measure knows
-        found = next(iter(metric.measures(MeasuredStudy(study)))).certainty
-    else:
-        found = certainty_of(metric.basis, study, study.total, study.reaches)
-    return study.total.status if found == "exact" else found
+    found = certainty_of(metric.basis, study, study.total, study.reaches)
+    return study.total.status if found == "exact" and metric.basis != "stored" else found
 
 
 def _duration(study: Study, metric: str) -> SureForm:
@@ -222,7 +217,7 @@ def entry_from(
 
 def _as_poly(form: Poly | Depth | None) -> Poly | None:
     """Write a depth as one closed form, the maximum of its candidates."""
-    return reduce(maximum, form.candidates) if isinstance(form, Depth) else form
+    return form.form if isinstance(form, Depth) else form
 
 
 # ---- inputs, bounds and conditions ------------------------------------------------------------

@@ -124,7 +124,8 @@ def command(
         _refuse_other_figures(metrics, "training" if train else "runs" if generate else "model")
     if train is not None and (generate or annotate or form == "html"):
         raise click.UsageError("--generate, --annotate and --format html are not for --train")
-    table = TableView(by or ("scope" if depth else "op"), columns, sort, top, depth or DEPTH, exact)
+    by = by or ("scope" if depth else "op")
+    table = TableView(by, columns, sort, top, depth or DEPTH, exact, metrics=metrics or ())
     session, on = Session(open_library(specs)), options.read_device(device)
     weights = options.read_weights(models)
     with closing(ProgressLine()) as progress:

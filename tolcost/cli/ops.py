@@ -37,6 +37,7 @@ from tolcost.show.document import Document, write
         "tolcost ops",
         "tolcost ops Conv",
         "tolcost ops Conv Gemm --verify",
+        "tolcost ops Softmax --grad",
         "tolcost ops --format json",
         "tolcost ops --library relational",
         "tolcost ops --library relational HashJoin",
@@ -46,6 +47,9 @@ from tolcost.show.document import Document, write
 @click.option(
     "--verify", "is_verified", is_flag=True, help="Run ONNX's tests now, instead of reading stored results."
 )
+@click.option(
+    "--grad", "is_gradient", is_flag=True, help="Show the gradients: derived, written, and what they keep."
+)
 @options.jobs_option
 @options.specs_option
 @click.option("--library", metavar="NAME", help="Show the programs of a library; all lists the libraries.")
@@ -54,6 +58,7 @@ from tolcost.show.document import Document, write
 def command(
     names: tuple[str, ...],
     is_verified: bool,
+    is_gradient: bool,
     jobs: int | None,
     specs: tuple[str, ...],
     library: str | None,
@@ -71,10 +76,18 @@ def command(
         seen = screen(form, output)
         deliver(with_deep_stack(lambda: _of_library(library, names, form, *seen)), output, form)
         return 0
+    if is_gradient and (is_verified or not names or form != "text"):
+        raise click.UsageError("--grad is for the names of operators, as text, without --verify")
     operators = open_library(specs)
     found = entries(operators, names)  # unknown names are refused before the tests start
     record = _fresh(found, names, jobs, specs) if is_verified else _stored()
     listing = with_deep_stack(lambda: _listing(found, operators, record))
+    if is_gradient:
+        from tolcost.result.gradient_page import gradients_of  # derivatives take time to load
+
+        texts = with_deep_stack(lambda: [gradients_of(one, operators) for one in listing])
+        deliver("\n".join(texts), output, "tol")
+        return 0
     seen = screen(form, output)
     if names:
         pages = with_deep_stack(lambda: [page_of(one, operators) for one in listing])

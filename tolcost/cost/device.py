@@ -29,6 +29,8 @@ the error measured on operators and models that were not used for the fit.  All 
     error = 0.05                       # median, on operators that it was not fitted on; may be missing
     [fitted.operators]                 # the pattern of an operator; others are products or streams
     Softmax = { pattern = "normalise", kernels = 1, passes = 1 }
+    # where a node has none of some options (inputs, outputs, attributes that are not 0), and otherwise
+    Attention = { pattern = "attention", unless = ["softcap"], otherwise = { kernels = 5 } }
 """
 
 from __future__ import annotations
@@ -41,6 +43,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tolcost.algebra import ZERO, Poly, Symbol, const, is_nonnegative, maximum, relu, to_text, total_of
 from tolcost.cost.count import CountKey
@@ -59,6 +62,7 @@ UNIT = "µs"
 _PICOSECOND = 10**6
 _ATTOSECOND = 10**12
 _MAX_FILE = 1 << 20
+_HABIT = ("pattern", "kernels", "passes", "note")
 
 
 class CallPattern(Struct, frozen=True):
@@ -80,11 +84,21 @@ class CallPattern(Struct, frozen=True):
 
 
 class Habit(Struct, frozen=True):
-    """How a device runs an operator: its pattern, its kernels, and how many of them read everything."""
+    """How a device runs an operator: its pattern, its kernels, and how many of them read everything.
+
+    Nodes that have one of the options ``unless`` run ``otherwise``; ``note`` says what is taken for granted.
+    """
 
     pattern: str
     kernels: int = 1
     passes: int = 1
+    note: str = ""
+    unless: tuple[str, ...] = ()
+    otherwise: Habit | None = None
+
+    def of(self, options: frozenset[str]) -> Habit:
+        """Return how a node with these options runs."""
+        return self if self.otherwise is None or options.isdisjoint(self.unless) else self.otherwise
 
 
 class Fitted(Struct, frozen=True, eq=False):
@@ -100,7 +114,7 @@ class Fitted(Struct, frozen=True, eq=False):
     def habit(self, work: CallWork) -> Habit:
         """Return how the device runs some work; unlisted operators are products or streams."""
         plain = Habit(STREAM if work.macs == 0 else PRODUCT)
-        return self.operators.get(work.op, plain)
+        return self.operators.get(work.op, plain).of(work.options)
 
     def group(self, work: CallWork) -> CallPattern | None:
         """Return the group for some work; None where it starts no kernel."""
@@ -154,6 +168,8 @@ class CallWork(Struct, frozen=True, eq=False):
     """The number of applications of each function."""
     obstacle: Obstacle | None = None
     """Why it is more than one kernel."""
+    options: frozenset[str] = frozenset()
+    """The inputs that a node of a model has, its outputs, and its attributes that are not 0."""
 
 
 class Duration(Struct, frozen=True):
@@ -435,11 +451,27 @@ class _Reader(Struct):
 
     def habit(self, op: str, operators: Mapping[str, Any], patterns: Collection[str]) -> Habit:
         raw, where = self.table(operators, op), f"fitted.operators.{op}."
-        self.known(raw, ("pattern", "kernels", "passes"), where)
+        if "otherwise" not in raw and "unless" not in raw:
+            return self.plain_habit(raw, patterns, where)
+        self.known(raw, (*_HABIT, "unless", "otherwise"), where)
+        plain = self.plain_habit({key: raw[key] for key in _HABIT if key in raw}, patterns, where)
+        unless = raw.get("unless")
+        if not isinstance(unless, list) or not all(isinstance(one, str) for one in unless):
+            self.complain(f'{where}unless is a list of inputs, outputs and attributes, such as ["softcap"]')
+            unless = []
+        if not isinstance(raw.get("otherwise"), Mapping):
+            self.complain(f"{where}otherwise is a table, such as {{ kernels = 5 }}")
+            return plain
+        other = self.plain_habit(raw["otherwise"], patterns, f"{where}otherwise.")
+        return replace(plain, unless=tuple(unless), otherwise=other)
+
+    def plain_habit(self, raw: Mapping[str, Any], patterns: Collection[str], where: str) -> Habit:
+        self.known(raw, _HABIT, where)
         pattern = self.line(raw, "pattern", STREAM, where)
         if pattern not in patterns:
             self.complain(f"{where}pattern: no [[fitted.group]] has the pattern {quoted(pattern)}")
-        return Habit(pattern, *(self.integer(raw, key, where, 1) for key in ("kernels", "passes")))
+        kernels, passes = (self.integer(raw, key, where, 1) for key in ("kernels", "passes"))
+        return Habit(pattern, kernels, passes, self.line(raw, "note", "", where))
 
     def spaces(self, raw: Mapping[str, Any], where: str) -> tuple[str, ...]:
         listed = raw.get("spaces", [])

@@ -97,6 +97,11 @@ class Depth(Record, frozen=True):
         texts = [to_text(candidate) for candidate in self.candidates]
         return texts[0] if len(texts) == 1 else f"Max({', '.join(texts)})"
 
+    @property
+    def form(self) -> Poly:
+        """The maximum of its candidates as one closed form."""
+        return reduce(maximum, self.candidates)
+
     def at(self, values: Mapping[Symbol, int]) -> int:
         """Evaluate exactly at a point."""
         return max(evaluate(candidate, values) for candidate in self.candidates)

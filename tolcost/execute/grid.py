@@ -11,8 +11,9 @@ where a bound on the size shows that int64 could overflow, it is an array of Pyt
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from math import prod
 from types import MappingProxyType
 
@@ -20,18 +21,13 @@ import numpy as np
 from msgspec import Struct
 
 from tolcost.algebra import (
-    And,
     Cond,
-    Eq,
     Floor,
-    Ge,
     Generator,
-    Not,
-    Or,
+    Logic,
     Poly,
     Relu,
     Symbol,
-    Truth,
     atom,
     evaluate,
 )
@@ -270,20 +266,7 @@ class _OnGrid(FormWalk[int | Array, int | Array]):
 
 def cond_on_grid(cond: Cond, grid: Grid, env: Mapping[Symbol, int]) -> bool | Array:
     """Evaluate a condition at every point of a grid."""
-    match cond:
-        case Truth(value=value):
-            return value
-        case Ge(p=p):
-            return poly_on_grid(p, grid, env) >= 0
-        case Eq(p=p):
-            return poly_on_grid(p, grid, env) == 0
-        case Not(part=part):
-            inner = cond_on_grid(part, grid, env)
-            return not inner if isinstance(inner, bool) else ~inner
-        case And(parts=parts):
-            return _joint([cond_on_grid(part, grid, env) for part in parts], decisive=False)
-        case Or(parts=parts):
-            return _joint([cond_on_grid(part, grid, env) for part in parts], decisive=True)
+    return _TRUTHS_ON_GRID.of(cond, lambda p: poly_on_grid(p, grid, env))
 
 
 def constant_on_grid(value: Constant, space: str, grid: Grid, env: Mapping[Symbol, int]) -> Array:
@@ -304,7 +287,7 @@ def constant_on_grid(value: Constant, space: str, grid: Grid, env: Mapping[Symbo
     return convert(found, space)
 
 
-def _joint(parts: list[bool | Array], decisive: bool) -> bool | Array:
+def _joint(parts: Iterable[bool | Array], decisive: bool) -> bool | Array:
     """Return the conjunction of conditions, or, if ``decisive``, their disjunction."""
     result: bool | Array = not decisive
     for part in parts:
@@ -380,3 +363,13 @@ def count_copying(
 def count_volume(part: Part, own: Sequence[int], grid: Grid, env: Mapping[Symbol, int]) -> int:
     """Return the number of elements of a component over all points of a grid."""
     return count_copying(part, own, grid, env)[0] if part.shape else grid.points
+
+
+_TRUTHS_ON_GRID: Logic[int | Array, bool | Array] = Logic(
+    lambda value: value >= 0,
+    lambda value: value == 0,
+    lambda value: value != 0,
+    bool,
+    partial(_joint, decisive=False),
+    partial(_joint, decisive=True),
+)

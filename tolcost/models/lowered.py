@@ -103,6 +103,8 @@ class Lowered(Struct, frozen=True, eq=False):
     """Conditions at every coordinate that only a run can check; empty for an instance of a scheme."""
     unlisted: tuple[str, ...] = ()
     """Inputs, also those of nested nodes, in types that ONNX does not list for the operator."""
+    options: frozenset[str] = frozenset()
+    """The inputs and outputs that the node has, and its attributes that are not 0, by name."""
 
     @property
     def is_instance(self) -> bool:
@@ -177,6 +179,16 @@ def arguments(spec: Spec, given: Given, graphs: bool) -> list[Known | None]:
         else:
             found.append(known if graphs or is_handed(known, together) else as_tensor(known))
     return found
+
+
+def options_of(node: GraphNode, spec: Spec, titles: Sequence[str]) -> frozenset[str]:
+    """Return the inputs and outputs that a node has, and its attributes that are not 0, by name."""
+    inputs = (
+        name for name, given in zip(input_names(spec, len(node.inputs)), node.inputs, strict=False) if given
+    )
+    outputs = (title for title, given in zip(titles, node.outputs, strict=False) if given)
+    attributes = (name for name, value in node.attributes.items() if value not in (ZERO, 0))
+    return frozenset((*inputs, *outputs, *attributes))
 
 
 def shapes_of(outputs: Sequence[Known]) -> Iterator[tuple[Poly, ...]]:

@@ -59,7 +59,7 @@ from tolcost.models.facts import (
     space_of,
     symbols_in,
 )
-from tolcost.models.lowered import ComputedCost, Given, Lowered, Setting, arguments
+from tolcost.models.lowered import ComputedCost, Given, Lowered, Setting, arguments, options_of
 from tolcost.spaces import kind_of
 
 _OTHERWISE = "the branch for all other lengths does not fit what follows"
@@ -162,6 +162,7 @@ def _lower(setting: Setting, choices: Choices, node: GraphNode, spec: Spec, give
         lowered.open,
         unproved=lowered.program.unproved,
         unlisted=tuple(around.unlisted),
+        options=options_of(node, spec, tuple(titled)),
     )
 
 

@@ -300,6 +300,7 @@ class Scheme(Struct, eq=False):
             self.chain if level is None else (),
             level,
             self.mac_flow,
+            options=general.options,
         )
 
 

@@ -148,7 +148,7 @@ class Schemes(Struct):
 
         bare = Setting(setting.library, setting.opsets)  # without anything of the model
         program = _program(bare, node, spec, Given(pattern.inputs, node.inputs))
-        self.found[key] = None if text == NO_SCHEME else read_scheme(text, node, program)
+        self.found[key] = None if text == NO_SCHEME else read_scheme(text, node, spec, program)
         return True
 
 

@@ -26,12 +26,12 @@ from tolcost.algebra import (
     Ge,
     Generator,
     Log2,
+    Logic,
     Not,
     Or,
     Poly,
     Relu,
     Symbol,
-    Truth,
     const,
     coordinate,
     the_symbol,
@@ -40,11 +40,12 @@ from tolcost.algebra import (
 from tolcost.algebra.poly import symbol_of
 from tolcost.atoms.nodes import Condition, Program
 from tolcost.catalogue.graph import GraphNode, Weight
+from tolcost.catalogue.specs import Spec
 from tolcost.cost import Counts, Traffic
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.values import Cast, Seq, Value, Vec
 from tolcost.models.facts import Known
-from tolcost.models.lowered import ComputedCost, Lowered, MacFlowNames
+from tolcost.models.lowered import ComputedCost, Lowered, MacFlowNames, options_of
 from tolcost.models.patterns import Cases, UndecidedInteger, UndecidedNumber
 from tolcost.models.scheme import Scheme, Share, forms_of
 
@@ -67,6 +68,16 @@ text_of: Callable[[object], str] = json.JSONEncoder(separators=(",", ":")).encod
 
 
 # ---- writing -------------------------------------------------------------------------------------
+
+
+_CONDITIONS: Logic[object, object] = Logic(
+    lambda form: [">", form],
+    lambda form: ["=", form],
+    lambda form: ["not", ["=", form]],
+    bool,
+    lambda parts: [_AND, *parts],
+    lambda parts: [_OR, *parts],
+)
 
 
 class Writer(Struct):
@@ -116,19 +127,7 @@ class Writer(Struct):
 
     def condition(self, condition: Cond) -> object:
         """Encode a condition."""
-        match condition:
-            case Truth(value=value):
-                return value
-            case Ge(p=p):
-                return [">", self.form(p)]
-            case Eq(p=p):
-                return ["=", self.form(p)]
-            case Not(part=part):
-                return ["not", self.condition(part)]
-            case And(parts=parts):
-                return [_AND, *map(self.condition, parts)]
-            case Or(parts=parts):
-                return [_OR, *map(self.condition, parts)]
+        return _CONDITIONS.of(condition, self.form)
 
     def known(self, known: object) -> object:
         """Encode a fact."""
@@ -239,7 +238,7 @@ class Reader:
             case ["=", p]:
                 return Eq(self.form(p))
             case ["not", part]:
-                return Not(self.condition(part))
+                return Not(Eq(self.form(part[1])))
             case ["and" | "or" as kind, *parts]:
                 return (And if kind == _AND else Or)(tuple(map(self.condition, parts)))
             case _:
@@ -308,7 +307,7 @@ def pattern_text(node: GraphNode, since: int, inputs: Sequence[Known | None]) ->
         return None
 
 
-def read_scheme(text: str, node: GraphNode, program: Callable[[], Program]) -> Scheme:
+def read_scheme(text: str, node: GraphNode, spec: Spec, program: Callable[[], Program]) -> Scheme:
     """Decode a scheme; ``program`` lowers the operator under the symbols of its pattern."""
     data = dict(zip(PARTS, json.loads(text.partition("\t")[0]), strict=True))
     reader = Reader(data["table"])
@@ -342,6 +341,7 @@ def read_scheme(text: str, node: GraphNode, program: Callable[[], Program]) -> S
         data=frozenset(),
         lowered=program,
         titles=tuple(data["titles"]),
+        options=options_of(node, spec, data["titles"]),
     )
     return Scheme(
         general,

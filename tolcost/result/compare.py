@@ -39,14 +39,14 @@ from tolcost.certainty import INCOMPLETE, Certainty
 from tolcost.cost.record import NamedType
 from tolcost.diagnostics import quoted, refuse
 from tolcost.result.claims import NOTHING, SAME, Claim
-from tolcost.result.comparison import CostComparison, FigureDifference
+from tolcost.result.comparison import CostComparison, FigureDifference, shown_name
 from tolcost.result.judgement import FormJudgement, judge_forms, telling, unmet
 from tolcost.result.lengths import InputPair, match_lengths, pairs_by_name, shaped
-from tolcost.result.metrics import AMOUNTS
+from tolcost.result.metrics import AMOUNTS, BASES, LEADING
 from tolcost.result.point import MOST_FACTS, facts_of
 from tolcost.result.regions import EVERYWHERE, essential, sure_from, try_shapes, where_positive
 from tolcost.result.rows import TableRow, costs_nothing, gathered
-from tolcost.result.study import Located, at_example
+from tolcost.result.study import ComparedFigure, Located, at_example
 from tolcost.show.document import lengths_text
 
 # ---- one figure -------------------------------------------------------------------------------
@@ -188,13 +188,20 @@ class _Comparing(Struct, frozen=True):
         was, now = self.before(self.old.total.eops), self.after(self.new.total.eops)
         return any(any(try_shapes(*forms, facts)) for forms in ((now, now), (was, now)))
 
-    def difference(self, part: str, metric: str, old: Poly | None, new: Poly | None) -> FigureDifference:
-        """Compare one figure and judge the difference."""
-        was = ZERO if old is None else self.before(old)
-        now = ZERO if new is None else self.after(new)
+    def difference(
+        self, part: str, metric: str, old: ComparedFigure | None, new: ComparedFigure | None
+    ) -> FigureDifference:
+        """Compare one figure and judge the difference; a part that one of the two has not costs nothing."""
+        was = ZERO if old is None or old.form is None else self.before(old.form)
+        now = ZERO if new is None or new.form is None else self.after(new.form)
         row = self._at_allowed(difference(metric, part, was, now, self.facts))
-        statuses = (self.old.certainty(metric), self.new.certainty(metric))
-        return replace(_judged(row, statuses, self), at=self._values(was, now))
+        statuses = (
+            self.old.certainty(metric) if old is None else old.certainty,
+            self.new.certainty(metric) if new is None else new.certainty,
+        )
+        unknown = (old is not None and old.form is None, new is not None and new.form is None)
+        at = self._values(was, now)
+        return replace(_judged(row, statuses, self), sure=statuses, unknown=unknown, at=at)
 
     def _at_allowed(self, row: FigureDifference) -> FigureDifference:
         """Replace witnesses by telling ones; where none fulfils all conditions, the claim becomes unknown."""
@@ -228,14 +235,21 @@ class _Comparing(Struct, frozen=True):
 
     def layer(self, old: TableRow | None, new: TableRow | None) -> FigureDifference:
         """Compare the EOPs of a part that both have, or only one of them."""
-        was, now = (None if row is None else row.amounts["eops"] for row in (old, new))
-        return self.difference(next(row.shown for row in (new, old) if row is not None), "eops", was, now)
+        title = next(row.title if row.times == 1 else row.shown for row in (new, old) if row is not None)
+        was, now = (None if row is None else _of_row(title, row) for row in (old, new))
+        return self.difference(title, "eops", was, now)
 
     def _values(self, was: Poly, now: Poly) -> tuple[int, int] | None:
         try:
             return None if self.at is None else (evaluate(was, self.at), evaluate(now, self.at))
         except (UnboundSymbol, NotInteger, AlgebraBudget):
             return None
+
+
+def _of_row(title: str, row: TableRow) -> ComparedFigure:
+    form = row.amounts[LEADING]
+    told = None if row.partly and form == 0 else form
+    return ComparedFigure(title, LEADING, told, row.status)
 
 
 def compare(old: Located, new: Located, identical: bool = False) -> CostComparison:
@@ -258,22 +272,35 @@ def compare(old: Located, new: Located, identical: bool = False) -> CostComparis
     held = values if values is not None and _holds(old, matching, values) else None
     now = replace(now, facts=facts, relied=relied, at=held)
     now = replace(now, empty=not now.meet(facts))
-    before = {(part, metric): form for part, metric, form in old.compared()}
-    after = {(part, metric): form for part, metric, form in new.compared()}
-    sides = {"old": after.keys() - before.keys(), "new": before.keys() - after.keys()}
-    unknown = {(part, metric): side for side, keys in sides.items() for part, metric in keys if not part}
+    before = {(one.part, one.metric): one for one in old.compared()}
+    after = {(one.part, one.metric): one for one in new.compared()}
+    unknown = dict(_unknown(before, after))
     keys = [key for key in dict.fromkeys((*before, *after)) if key not in unknown]
     rows = [now.difference(p, m, before.get((p, m)), after.get((p, m))) for p, m in keys]
     pairs = paired(_layers(old), _layers(new))
     layers = [now.layer(a, b) for a, b in pairs]
     unit = (f"closed forms of {' and '.join(new.durations)} are in attoseconds",) if new.durations else ()
-    lacking = (f"{metric} of the {side} one: not known" for (_, metric), side in sorted(unknown.items()))
+    lacking = [f"not compared: {text}" for text in unknown.values()]
     notes = (*matching.notes, *lacking, *_needs(now), *renamed(pairs), *unit)
     complete = not old.coverage.missing and not new.coverage.missing
     point = None if held is None or there is None else _words(there)
     settled = bool(new.point.values) and old.point.complete and new.point.complete
     files = (old.study.file, new.study.file)
-    return CostComparison(*files, tuple(rows), notes, complete, tuple(layers), point, settled)
+    missing = (old.coverage.said, new.coverage.said)
+    return CostComparison(*files, tuple(rows), notes, complete, tuple(layers), point, settled, missing)
+
+
+def _unknown(
+    before: Mapping[tuple[str, str], ComparedFigure], after: Mapping[tuple[str, str], ComparedFigure]
+) -> Iterator[tuple[tuple[str, str], str]]:
+    """Yield the figures of the whole that are not known of both, with a remark."""
+    for key in dict.fromkeys((*before, *after)):
+        part, metric = key
+        sides = {"old": before.get(key), "new": after.get(key)}
+        lacking = [side for side, one in sides.items() if one is None or one.form is None]
+        if not part and lacking:
+            which = "either" if len(lacking) == 2 else f"the {lacking[0]} one"
+            yield key, f"{shown_name(metric)}, which is not known of {which}"
 
 
 _NO_LENGTHS = "no lengths were found that both allow"
@@ -386,6 +413,10 @@ _BY_DATA = ", as data decides; a run counts what it is"
 _BY_LENGTHS = ": lengths may leave ranges empty, or tell apart what is read; --assume a bound may decide it"
 
 
+_BY_CHAINS = ": the longest chains of its parts may not meet"
+_BOUND_BY: Mapping[str, str] = {"bytes": _BY_LENGTHS, "depth": _BY_CHAINS}
+
+
 def _why(metric: str, forms: Claim, statuses: tuple[Certainty, Certainty], loose: Sequence[str]) -> str:
     """Explain why a figure is undecided, and what would decide it."""
     if loose:
@@ -396,7 +427,7 @@ def _why(metric: str, forms: Claim, statuses: tuple[Certainty, Certainty], loose
         if status in INCOMPLETE:
             return f"the {which} figure lacks nodes that are not costed; --specs defines their operators"
         if status == "upper bound" and None not in (forms.more, forms.less):
-            return f"the {which} figure is an upper bound{_BY_LENGTHS if metric == 'bytes' else _BY_DATA}"
+            return f"the {which} figure is an upper bound{_BOUND_BY.get(BASES.get(metric, ''), _BY_DATA)}"
     return "not proved for all lengths; --assume a bound, or --dim for some of them, may decide it"
 
 

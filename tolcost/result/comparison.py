@@ -8,10 +8,11 @@ from fractions import Fraction
 from msgspec import Struct
 
 from tolcost.algebra import Poly, Symbol, Witness, quoted, to_text
+from tolcost.certainty import INCOMPLETE, Certainty
 from tolcost.cost.device import is_time
 from tolcost.result.claims import Claim, Relation
 from tolcost.result.judgement import FormJudgement
-from tolcost.result.metrics import LEADING
+from tolcost.result.metrics import LABELS, LEADING, NAMES
 from tolcost.result.regions import EVERYWHERE
 from tolcost.result.study import FUNCTIONS
 from tolcost.show.document import (
@@ -25,6 +26,7 @@ from tolcost.show.document import (
     Lines,
     ReportTable,
     Section,
+    ShortForm,
     Verdict,
     document,
     lengths_text,
@@ -32,10 +34,12 @@ from tolcost.show.document import (
     text_of,
     write,
 )
-from tolcost.show.shorten import percent_text, short_form, si, time_texts
+from tolcost.show.shorten import percent_text, short_form, shortened, si, time_texts
 
 _FORM = 40
 _MOST_PARTS = 20
+_SMALL = Fraction(1, 2000)
+"""Below it, a change is 0.0 % when it is rounded."""
 _THERE = "at these lengths"
 _VERDICTS = {
     (False, False): f"the same EOPs {EVERYWHERE}",
@@ -66,6 +70,10 @@ class FigureDifference(Struct, frozen=True):
     """A length and its value from which on it is less, or more, whatever the other lengths are."""
     turns: tuple[Symbol, int] | None = None
     """The length, and its value nearest to that shown, at which the verdict is another, if all decide it."""
+    sure: tuple[Certainty, Certainty] = ("exact", "exact")
+    """How certain the two forms are."""
+    unknown: tuple[bool, bool] = (False, False)
+    """Whether nothing of the old, or of the new figure is known, since no node of the part is costed."""
     at: tuple[int, int] | None = None
     """Its old and new values at the point that the comparison shows."""
     why: str = ""
@@ -123,6 +131,8 @@ class CostComparison(Struct, frozen=True):
     point: str | None = None
     settled: bool = False
     """Whether all lengths of both are given, so that the verdict is about these lengths only."""
+    missing: tuple[str, str] = ("", "")
+    """What is not costed of the old one, and of the new one, in words."""
 
     def written(self, form: str, colour: bool = False, width: int | None = None) -> str:
         """Write the comparison as ``text``, ``md``, ``json``, ``html`` or a ``fragment`` of a page."""
@@ -152,9 +162,44 @@ class CostComparison(Struct, frozen=True):
 
     @property
     def said(self) -> str:
-        """The verdict on the whole, in a sentence."""
-        said = said_of(self.whole.claim, *self.whole.regions)
+        """The verdict on the EOPs of the whole, in a sentence, and on figures of which it tells nothing."""
+        said, others = said_of(self.whole.claim, *self.whole.regions), self.others
+        if others and self.verdict == "same":
+            said = said.removesuffix(f" {EVERYWHERE}")
+        texts = [f"{LABELS.get(row.metric, row.metric)} {_told(row)}" for row in others[:_MOST_OTHERS]]
+        texts += [f"{len(others) - len(texts)} more figures differ"] if len(others) > len(texts) else []
+        said = "; ".join((said, *texts))
         return said.replace(EVERYWHERE, _THERE) if self.settled else said
+
+    @property
+    def others(self) -> tuple[FigureDifference, ...]:
+        """The figures of the whole that differ although EOPs do not, or are more although EOPs are not."""
+        if self.verdict not in _NOT_MORE:
+            return ()
+        apart = ("same", "undecided", *(_NOT_MORE if self.verdict != "same" else ()))
+        return tuple(row for row in self.rows if not row.part and row.verdict not in apart)
+
+
+_NOT_MORE = ("same", "cheaper", "not costlier")
+_MOST_OTHERS = 3
+_BOUNDS: tuple[Certainty, Certainty] = ("upper bound", "upper bound")
+
+
+def shown_name(metric: str) -> str:
+    """Return the name under which a table shows a metric.
+
+    >>> shown_name("span"), shown_name("peak_bytes")
+    ('depth', 'peak_bytes')
+    """
+    return NAMES.get(metric, metric)
+
+
+def _told(row: FigureDifference) -> str:
+    """Return the verdict on a figure as part of a heading, with its change in percent."""
+    everywhere = EVERYWHERE in row.regions and row.verdict in ("cheaper", "costlier")
+    change = _percent(row, 0)
+    said = f"{row.verdict} {EVERYWHERE}" if everywhere else str(explained(row))
+    return f"{said} ({change})" if change else said
 
 
 def _from(line: tuple[Symbol, int]) -> str:
@@ -195,21 +240,38 @@ def said_of(claim: Claim, less_where: str = "", more_where: str = "") -> str:
 
 def _blocks(found: CostComparison) -> Iterator[Section]:
     """Yield the verdict, then the figures that differ; equal figures are only counted."""
-    yield Lines((news(f"{found.old} -> {found.new}: {found.said}", found.verdict),))
-    differing = [row for row in found.rows if row.verdict != "same"]
+    relation: Relation = "crosses" if found.others else found.verdict
+    yield Lines((news(f"{found.old} -> {found.new}: {found.said}", relation),))
+    differing = [row for row in found.rows if row.verdict != "same" and not _is_same_bound(row)]
     figures = [row for row in differing if not row.part]
     parts = [row for row in differing if row.part and row.metric != "macs"]
     yield from _table("figure", "metric", figures, found.point, forms=True)
     yield from _table("part", "part", parts, found.point, forms=found.point is None or not found.layers)
     changed = [row for row in found.layers if row.verdict != "same"]
     yield from _table("layer", "part", changed, found.point, forms=found.point is None)
-    same = len(found.rows) - len(differing)
-    if same:
-        counted = f"{same} {'figure is' if same == 1 else 'figures are'} the same"
-        yield Lines((counted if differing else f"all {counted}",))
+    yield from _same(found)
     reasons = dict.fromkeys(row.why for row in (found.whole, *figures) if row.why)
     undecided = (Fact("undecided", Caution(why)) for why in reasons)
-    yield Facts((*undecided, *(Fact("note", note) for note in found.notes)))
+    sides = zip((found.old, found.new), found.missing, strict=True)
+    lacking = (Fact("not costed", Caution(said), f"in {file}") for file, said in sides if said)
+    yield Facts((*lacking, *undecided, *(Fact("note", note) for note in found.notes)))
+
+
+def _same(found: CostComparison) -> Iterator[Section]:
+    """Name the figures of the whole that are the same, and count those of parts."""
+    same = [row for row in found.rows if row.verdict == "same"]
+    names = [shown_name(row.metric) for row in same if not row.part]
+    parts = sum(bool(row.part) for row in same)
+    names += [f"{parts:,} figure{'s' if parts > 1 else ''} of parts"] if parts else []
+    bounds = [shown_name(row.metric) for row in found.rows if _is_same_bound(row)]
+    lines = (("the same", names), ("the same upper bound", bounds))
+    yield Lines(tuple(f"{title}: {', '.join(listed)}" for title, listed in lines if listed))
+
+
+def _is_same_bound(row: FigureDifference) -> bool:
+    """Whether nothing is known of a figure but the same upper bound; EOPs are told in any case."""
+    plain = not row.part and row.metric != LEADING and not any(row.unknown)
+    return plain and row.verdict == "undecided" and row.old == row.new and row.sure == _BOUNDS
 
 
 def _table(
@@ -237,32 +299,48 @@ def _table(
 
 
 def _cells(row: FigureDifference, key: str, most: int) -> tuple[Cell, ...]:
-    at = () if row.at is None else time_texts(*row.at) if is_time(row.metric) else map(si, row.at)
-    name = row.metric if key == "metric" or row.part == FUNCTIONS else row.part
+    values = () if row.at is None else time_texts(*row.at) if is_time(row.metric) else map(si, row.at)
+    name = shown_name(row.metric) if key == "metric" or row.part == FUNCTIONS else row.part
+    at = [_bounded(text, *side) for text, side in zip(values, _certain(row), strict=False)]
+    forms = [_form(form, *side) for form, side in zip((row.old, row.new), _certain(row), strict=True)]
     return (
         Code(name),
         row.metric,
-        _form(row.old),
-        _form(row.new),
+        *forms,
         " -> ".join(at),
         _percent(row, most if key == "part" else 0),
     )
 
 
-def _form(form: Poly) -> Cell:
+def _certain(row: FigureDifference) -> Iterator[tuple[Certainty, bool]]:
+    return zip(row.sure, row.unknown, strict=True)
+
+
+def _bounded(text: str, sure: Certainty, unknown: bool) -> str:
+    """Write a number so that it does not look like the cost if parts are not costed."""
+    return "not costed" if unknown else f"at least {text}" if sure == "lower bound" else text
+
+
+def _form(form: Poly, sure: Certainty, unknown: bool) -> Cell:
+    if unknown or sure == "lower bound":
+        return "not costed" if unknown else ShortForm(_bounded(shortened(form, _FORM), sure, unknown), form)
     known = form.constant
     return Code(text_of(form, grouped=True)) if known is not None else short_form(form, _FORM)
 
 
 def _percent(row: FigureDifference, most: int) -> Cell:
-    """Return the change as a percentage of the old figure, with its share of the largest change beside it."""
-    if row.at is None or not any(row.at):
+    """Return the change as a percentage of the old figure, with its share of the largest change beside it.
+
+    What is not costed, or only in part, has none.
+    """
+    if row.at is None or not any(row.at) or any(row.unknown) or not INCOMPLETE.isdisjoint(row.sure):
         return ""
     share = float(Fraction(abs(row.at[1] - row.at[0]), most)) if most else None
     if not row.at[0]:
         return Verdict("new", False, share)
     part = Fraction(row.at[1] - row.at[0], row.at[0])
-    text = f"{'-' if part < 0 else '+'}{percent_text(abs(part))}"
+    small = 0 < abs(part) < _SMALL
+    text = "under 0.1 %" if small else f"{'-' if part < 0 else '+'}{percent_text(abs(part))}"
     return Verdict(text, None if not part else part < 0, share)
 
 
@@ -301,6 +379,9 @@ def _record(found: CostComparison) -> dict[str, Json]:
     changes: list[Json] = [_row_json(row) for row in found.rows]
     layers: list[Json] = [_row_json(row) for row in found.layers]
     notes: list[Json] = [*found.notes]
+    missing: dict[str, Json] = dict(
+        zip(("old", "new"), (said or None for said in found.missing), strict=True)
+    )
     return {
         "old": found.old,
         "new": found.new,
@@ -309,6 +390,8 @@ def _record(found: CostComparison) -> dict[str, Json]:
         "changes": changes,
         "layers": layers,
         "notes": notes,
+        "said": found.said,
+        "not_costed": missing,
     }
 
 
@@ -316,15 +399,17 @@ def _row_json(row: FigureDifference) -> Json:
     return {
         "metric": row.metric,
         "part": row.part,
-        "old": to_text(row.old),
-        "new": to_text(row.new),
+        "old": None if row.unknown[0] else to_text(row.old),
+        "new": None if row.unknown[1] else to_text(row.new),
+        "old_certainty": row.sure[0],
+        "new_certainty": row.sure[1],
         "verdict": row.verdict,
         "less_at": _point(row.less),
         "more_at": _point(row.more),
         "less_where": row.less_where or None,
         "more_where": row.more_where or None,
-        "old_value": None if row.at is None else number(row.at[0]),
-        "new_value": None if row.at is None else number(row.at[1]),
+        "old_value": None if row.at is None or row.unknown[0] else number(row.at[0]),
+        "new_value": None if row.at is None or row.unknown[1] else number(row.at[1]),
         "why": row.why or None,
     }
 

@@ -312,6 +312,20 @@ class Cost(Located, dict=True, frozen=True):
         """The names of the lengths, data-dependent ones included."""
         return tuple(symbol.name for symbol in self.study.symbols)
 
+    def symbol(self, name: str) -> SympyExpr:
+        r"""Return the symbol of a length, as it stands in the closed forms.
+
+        >>> import sympy, tolcost
+        >>> cost = tolcost.analyze("tol x: R [n]\ny := map(x, exp(*))")
+        >>> cost.eops.coeff(cost.symbol("n")), cost.eops.coeff(sympy.Symbol("n"))
+        (1, 0)
+        """
+        self.study.check_names((name,))
+        from tolcost.algebra.sympy_form import sympy_symbols
+
+        known = {**{symbol.name: symbol for symbol in self.study.may_be_given}, **self.study.general}
+        return sympy_symbols(known.values())[known[name]]
+
     @property
     def inputs(self) -> tuple[NamedType, ...]:
         """The inputs, with their spaces and shapes."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tolcost.diagnostics import Diagnostic, Rejected, quoted, refuse
 from tolcost.result.cost import FigureValue, Points
-from tolcost.result.metrics import TITLES, keys_in
+from tolcost.result.metrics import NAMES, TITLES, keys_in
 from tolcost.result.study import Figures, Located, broken_condition, locate_study
 from tolcost.result.view import CostView, figure_data
 from tolcost.show.document import Form, text_of
@@ -31,7 +31,7 @@ def frame_of(cost: Located) -> pandas.DataFrame:
     import pandas
 
     rows = [
-        (metric, item, space, None if form is None else text_of(form), _exact(value), said)
+        (NAMES.get(metric, metric), item, space, None if form is None else text_of(form), _exact(value), said)
         for metric, item, space, form, value, said in figure_data(cost, CostView())
     ]
     columns = ["metric", "item", "space", "form", "value", "status"]

@@ -58,6 +58,7 @@ from tolcost.result.model import (
 from tolcost.result.point import Requirement
 from tolcost.result.rows import TableRow, rows_added
 from tolcost.result.study import (
+    ComparedFigure,
     Coverage,
     Group,
     Located,
@@ -177,9 +178,9 @@ class GenerationStudy(Study, dict=True, frozen=True):
             return None
         return Depth(tuple(weights + one for one in peak.bytes.candidates), peak.bytes.exact)
 
-    def compared_parts(self) -> Iterator[tuple[str, str, Poly]]:
+    def compared_parts(self) -> Iterator[ComparedFigure]:
         """Yield the totals by operator."""
-        return compared_by_operator(self.groups("op"))
+        return compared_by_operator(self, self.groups("op"))
 
     def groups(self, by: str) -> tuple[Group, ...]:
         """Return the figures of all runs by node, operator or scope."""

@@ -140,10 +140,11 @@ Place: TypeAlias = Literal[
 """
 
 Basis: TypeAlias = Literal[
-    "counts", "bytes", "depth", "held", "counts over bytes", "counts over depth", "time"
+    "counts", "bytes", "depth", "stored", "held", "peak", "counts over bytes", "counts over depth", "time"
 ]
 """The basis of a metric, which decides how certain it is: counts of functions, the distinct bytes that move,
-the depth of a program, tensors that a model holds, quotients of these, or time.
+the depth of a program, tensors that the file of a model stores, all tensors that it holds, those of them that
+it holds at once, quotients of these, or time.  Stored tensors are known whether or not nodes are costed.
 """
 
 REPORTS: frozenset[Place] = frozenset(("program", "model", "runs", "training"))
@@ -237,6 +238,7 @@ _SAID: Mapping[Basis, Mapping[Certainty, str]] = {
     "counts": _LACKING,
     "bytes": {"upper bound": "at most", **_LACKING},
     "depth": {"upper bound": "at most"},
+    "peak": {"lower bound": "perhaps more"},
     "counts over bytes": _QUOTIENT,
     "counts over depth": _QUOTIENT,
 }
@@ -254,8 +256,13 @@ def certainty_of(basis: Basis, study: Study, figures: Figures, reaches: Reaches)
         case "depth":
             deep = study.depth
             return certainty_of_sum(deep is not None and not (deep.exact and reaches(deep.full)), False)
+        case "stored":
+            return "exact"
         case "held":
             return certainty_of_sum(False, lacking)
+        case "peak":
+            peak = study.peak
+            return certainty_of_sum(False, lacking or (peak is not None and not peak.exact))
         case "counts over bytes":
             return certainty_of_quotient(status, certainty_of("bytes", study, figures, reaches))
         case "counts over depth":
@@ -307,12 +314,8 @@ def _intensity(metric: Metric, reading: MeasuredStudy) -> Iterator[Measure]:
 
 def _peak(metric: Metric, reading: MeasuredStudy) -> Iterator[Measure]:
     """Yield the peak, which is a lower bound if the sizes of some values are not known."""
-    peak = reading.study.peak
-    found = metric.measure(reading, None if peak is None else peak.bytes)
-    if reading.study.report == "runs":
-        found = replace(found, unit=f"{metric.unit}, with the cache")
-    more = peak is not None and not peak.exact
-    yield replace(found, certainty="lower bound", said="perhaps more") if more else found
+    found = metric.measure(reading, metric.form(reading.study))
+    yield replace(found, unit=f"{metric.unit}, with the cache") if reading.study.report == "runs" else found
 
 
 def _train_peak(metric: Metric, reading: MeasuredStudy) -> Iterator[Measure]:
@@ -401,7 +404,7 @@ METRICS: tuple[Metric, ...] = (
         about="Floating-point operations.",
         of=lambda figures: figures.flops,
         amount="FLOP",
-        stands=REPORTS | PARTS | GATED | {"lines", "diff of programs"},
+        stands=REPORTS | PARTS | GATED | DIFFS | {"lines"},
     ),
     Metric(
         key="macs",
@@ -451,7 +454,7 @@ METRICS: tuple[Metric, ...] = (
         label="parameters",
         about="Parameters of a model, however they are stored.",
         whole=lambda study: None if study.holdings is None else study.holdings.parameters,
-        basis="held",
+        basis="stored",
         column="parameters",
         stands=frozenset(("model", "runs", "training", "diff of models", "gate", "fleet")),
     ),
@@ -460,10 +463,10 @@ METRICS: tuple[Metric, ...] = (
         label="parameter bytes",
         about="Bytes of the parameters of a model.",
         whole=lambda study: None if study.holdings is None else study.holdings.parameter_bytes,
-        basis="held",
+        basis="stored",
         asked="params",
         amount="B",
-        stands=frozenset(("model", "runs", "training", "gate")),
+        stands=frozenset(("model", "runs", "training", "diff of models", "gate")),
     ),
     Metric(
         key="gradient_bytes",
@@ -517,19 +520,19 @@ METRICS: tuple[Metric, ...] = (
         about="The most memory that activations of a model take at once; None where it is not known.",
         whole=lambda study: None if study.peak is None else study.peak.bytes,
         measured=_peak,
-        basis="held",
+        basis="peak",
         asked="peak",
         short="peak",
         unit="bytes",
         amount="B",
-        stands=frozenset(("model", "runs", "sweep", "gate")),
+        stands=frozenset(("model", "runs", "sweep", "diff of models", "gate")),
     ),
     Metric(
         key="memory_bytes",
         label="memory at most",
         about="Bytes of the parameters of a model and its peak together, in any run.",
         whole=lambda study: study.memory,
-        basis="held",
+        basis="peak",
         unit="bytes: parameters and peak",
         stands=frozenset(("runs",)),
     ),
@@ -539,7 +542,7 @@ METRICS: tuple[Metric, ...] = (
         about="The longest chain of functions; None where it is not known.",
         whole=lambda study: study.depth,
         basis="depth",
-        stands=frozenset(("model",)),
+        stands=frozenset(("model", "diff of models")),
     ),
     Metric(
         key="intensity",
@@ -560,7 +563,7 @@ METRICS: tuple[Metric, ...] = (
         measured=_span,
         basis="depth",
         python="depth",
-        stands=frozenset(("program", "gate")),
+        stands=frozenset(("program", "diff of programs", "gate")),
         details=(
             MetricDetail(
                 key="span_tree",
@@ -635,6 +638,8 @@ BASES: Mapping[str, Basis] = {metric.key: metric.basis for metric in METRICS}
 """The basis of each metric, by key."""
 NAMES: Mapping[str, str] = {metric.key: metric.python for metric in METRICS if metric.python}
 """The Python names of metrics, if they are not their keys."""
+LABELS: Mapping[str, str] = {metric.key: metric.label for metric in reversed(METRICS)}
+"""The label of each metric for people, by key."""
 PYTHON: frozenset[str] = frozenset(metric.python or metric.key for metric in METRICS)
 """All names that a figure may have in Python, whether or not a study has the figure."""
 _BELONGS: Mapping[str, str] = {
@@ -705,7 +710,7 @@ GATE: Mapping[str, Metric] = {metric.key: metric for metric in METRICS if "gate"
 
 def gated() -> tuple[Metric, ...]:
     """Return the metrics that the gate checks: counts first, and metrics of held tensors last."""
-    order: tuple[Basis, ...] = ("counts", "bytes", "depth", "held")
+    order: tuple[Basis, ...] = ("counts", "bytes", "depth", "stored", "held", "peak")
     return tuple(sorted(GATE.values(), key=lambda metric: order.index(metric.basis)))
 
 

@@ -38,10 +38,11 @@ from tolcost.models.walking import Session
 from tolcost.platform import with_deep_stack
 from tolcost.result.assumptions import NOTHING, Assumed, assumed, equation
 from tolcost.result.cost import Cost
-from tolcost.result.metrics import metrics_in, part_json, whole_json
+from tolcost.result.metrics import certainty_of, metrics_in, part_json, whole_json
 from tolcost.result.point import Point, Requirement, locate
 from tolcost.result.rows import TableRow, path_of, scope_of
 from tolcost.result.study import (
+    ComparedFigure,
     Figures,
     Group,
     Located,
@@ -241,9 +242,9 @@ class ModelStudy(Study, dict=True, frozen=True):
 
         return training_study(self, requested(optimizer, asked))
 
-    def compared_parts(self) -> Iterator[tuple[str, str, Poly]]:
+    def compared_parts(self) -> Iterator[ComparedFigure]:
         """Yield the totals by operator."""
-        return compared_by_operator(self.operators)
+        return compared_by_operator(self, self.operators)
 
     def groups(self, by: str) -> tuple[Group, ...]:
         """Return figures by node, operator or scope, in order of appearance."""
@@ -389,13 +390,12 @@ def _first_of(names: Sequence[str]) -> str:
     return ", ".join(names[:_MOST_NAMED]) + more
 
 
-def compared_by_operator(operators: Iterable[Group]) -> Iterator[tuple[str, str, Poly]]:
-    """Yield the figures by operator that a comparison of models lists, as far as they are known."""
+def compared_by_operator(study: Study, operators: Iterable[Group]) -> Iterator[ComparedFigure]:
+    """Yield the figures by operator that a comparison of models lists; None if they are not costed."""
     for group in operators:
         for metric in metrics_in("diff of operators"):
-            form = group.figures.told_of(metric)
-            if form is not None:
-                yield group.title, metric.key, form
+            sure = certainty_of(metric.basis, study, group.figures, study.reaches)
+            yield ComparedFigure(group.title, metric.key, group.figures.told_of(metric), sure)
 
 
 def _numbers_tried(named: Mapping[str, int], solved: Mapping[str, int]) -> Iterator[Mapping[str, int]]:

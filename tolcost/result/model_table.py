@@ -13,7 +13,7 @@ from msgspec import Struct
 from tolcost.algebra import Poly
 from tolcost.cost.device import Duration
 from tolcost.cost.record import FormRatio
-from tolcost.result.metrics import AMOUNTS, LEADING, TITLES, Measure, keys_in
+from tolcost.result.metrics import AMOUNTS, HELD, LEADING, TITLES, Measure, keys_in
 from tolcost.result.rows import TableRow, chosen, flat
 from tolcost.result.study import Located, size
 from tolcost.show.document import (
@@ -38,7 +38,7 @@ from tolcost.show.shorten import MORE, Subterms, duration_text, percent_text, sh
 BY = ("node", "op", "scope")
 COLUMNS = ("op", "type", "shape", "nodes", *AMOUNTS, "intensity", "share", "cumulative", "form")
 SORTS = ("name", "nodes", *AMOUNTS)
-_TITLES = {**TITLES, "intensity": "FLOPs/byte", "form": "EOPs in closed form"}
+_TITLES = {**TITLES, "intensity": "FLOPs/byte"}
 _FIRST = {"op": ("operator", "operators"), "node": ("node", "nodes"), "scope": ("scope", "scopes")}
 _OF = {
     "op": ("nodes", "eops", "share", "macs", "bytes", "parameters", "intensity"),
@@ -53,7 +53,11 @@ DEPTH = 2
 
 
 class TableView(Struct, frozen=True):
-    """The settings of a table: parts, columns, order and depth; ``columns`` None selects those that fit."""
+    """The settings of a table: parts, columns, order and depth; ``columns`` None selects those that fit.
+
+    ``metrics`` are those that were asked for.  If parts have any of them, the first decides the order and the
+    share, and others have no column.
+    """
 
     by: str = "op"
     columns: tuple[str, ...] | None = None
@@ -62,12 +66,24 @@ class TableView(Struct, frozen=True):
     depth: int = DEPTH
     exact: bool = False
     symbolic: bool = False
+    metrics: tuple[str, ...] = ()
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The metrics of parts that were asked for; all if there are none."""
+        asked = (HELD if name == "params" else name for name in self.metrics)
+        return tuple(name for name in asked if name in AMOUNTS) or AMOUNTS
+
+    @property
+    def measure(self) -> str:
+        """The metric of the share, the closed form and the usual order."""
+        return self.sort if self.sort in AMOUNTS else self.asked[0]
 
 
 def shown_rows(cost: Located, at: Located | None, view: TableView) -> list[TableRow]:
     """Return the rows of a model's table: sorted, cut to the top, with those that cost nothing in one row."""
     rows = cost.study.rows(view.by, view.depth)
-    sort = view.sort or (LEADING if view.by == "op" or view.top is not None else None)
+    sort = view.sort or (view.measure if view.by == "op" or view.top is not None else None)
     return chosen(rows, sort, view.top, _sizes(rows, sort, at or cost), _FIRST[view.by][1])
 
 
@@ -75,7 +91,7 @@ def model_table(
     cost: Located, at: Located | None, view: TableView, rows: Sequence[TableRow], named: Subterms
 ) -> ReportTable:
     """Return the table of a model: numbers at a point; closed forms without a point, or if ``symbolic``."""
-    measure = view.sort if view.sort in AMOUNTS else LEADING
+    measure = view.measure
     names = columns_of(cost, at, view)
     cells = _Cells(at, view, measure, _total(rows, measure, at), named)
     columns = (Column(view.by, _FIRST[view.by][0], "code"), *(cells.column(name) for name in names))
@@ -98,9 +114,14 @@ def columns_of(cost: Located, at: Located | None, view: TableView) -> tuple[str,
     if view.columns is not None:
         return tuple(name for name in view.columns if name != view.by)
     if at is None or view.symbolic:
-        return ("nodes", *keys_in("diff of operators"))
+        return ("nodes", *(keys_in("diff of operators") if view.asked == AMOUNTS else view.asked))
     names = _OF[view.by]
-    return names if cost.point.complete or view.by == "node" else (*names[:-1], "form")
+    names = names if cost.point.complete or view.by == "node" else (*names[:-1], "form")
+    if view.asked == AMOUNTS:
+        return names
+    others = [name for name in names if name not in (*AMOUNTS, "share", "intensity")]
+    place = next((k for k, name in enumerate(names) if name in AMOUNTS))
+    return (*others[:place], view.asked[0], "share", *view.asked[1:], *others[place:])
 
 
 def _sizes(rows: Sequence[TableRow], sort: str | None, at: Located) -> Mapping[int, int]:
@@ -140,6 +161,7 @@ class _Cells(Struct):
         kind: CellKind = "text" if name in ("op", "type", "shape", "form") or not numbers else "number"
         of = f" of {_TITLES.get(self.measure, self.measure)}" if self.measure != LEADING else ""
         title = f"{name}{of}" if name in ("share", "cumulative") else _TITLES.get(name, name)
+        title = f"{_TITLES.get(self.measure, self.measure)} in closed form" if name == "form" else title
         drop = _DROPPED.get(name, 0) if self.view.columns is None else 0
         is_name = name in ("op", "type")
         return Column(name, title, "number" if name == "nodes" else kind, drop=drop, is_name=is_name)
@@ -156,7 +178,7 @@ class _Cells(Struct):
             case "nodes":
                 return row.nodes
             case "form":
-                return self._form(row.amounts[LEADING])
+                return self._form(row.amounts[self.measure])
             case "share":
                 return self._percent(self.amount(row, self.measure), is_drawn=True)
             case "cumulative":
@@ -230,7 +252,7 @@ def model_blocks(
     rows = shown_rows(cost, at, view)
     forms = [measure.form for measure in measures]
     if "form" in columns_of(cost, at, view):
-        forms += [row.amounts[LEADING] for _, row in flat(rows)]
+        forms += [row.amounts[view.measure] for _, row in flat(rows)]
     named = subterms([form for form in forms if isinstance(form, Poly)])
     figures = _figures(cost, at, measures, named, view.exact)
     table = model_table(cost, at, view, rows, named)

@@ -162,6 +162,9 @@ def whole_lengths(dims: Mapping[str, int] | None) -> dict[str, int]:
             found[name] = index(value)
         except TypeError:
             message = f"the length {quoted(name)} is an integer, not {visible(repr(value))[:60]}"
+            other: object = value
+            if isinstance(other, str) and other.isidentifier():
+                message += f"; `cost.assume('{name} = {other}')` puts a formula in its place"
             raise TypeError(message) from None
     return found
 

@@ -20,6 +20,7 @@ from tolcost.result.point import line_in, requirements
 from tolcost.result.rows import TableRow
 from tolcost.result.study import (
     FUNCTIONS,
+    ComparedFigure,
     Coverage,
     Figures,
     Group,
@@ -82,10 +83,10 @@ class ProgramStudy(Study, frozen=True):
             code = Code(f"{line_in(span, self.file)}: {visible(text)}")
             yield Fact("bounded by", code, "data decides what it computes")
 
-    def compared_parts(self) -> Iterator[tuple[str, str, Poly]]:
+    def compared_parts(self) -> Iterator[ComparedFigure]:
         """Yield the counts by function and space."""
         for (name, space), form in self.total.histogram.items():
-            yield FUNCTIONS, f"{name}:{space}", form
+            yield ComparedFigure(FUNCTIONS, f"{name}:{space}", form, self.total.status)
 
     def groups(self, by: str) -> tuple[Group, ...]:
         """Return EOPs and FLOPs by source line, in order; or everything as one group.

@@ -37,8 +37,9 @@ from tolcost.cost import Analysis, FormRatio, Traffic
 from tolcost.cost.count import Change, CountKey, Counts
 from tolcost.cost.device import UNIT, CallWork, Device
 from tolcost.cost.record import NamedType
+from tolcost.cost.span import Depth
 from tolcost.cost.weights import Weighed, Weights, weigh
-from tolcost.diagnostics import Diagnostic, Rejected, UnknownLength, quoted, refuse
+from tolcost.diagnostics import Diagnostic, Rejected, UnknownLength, quoted, refuse, visible
 from tolcost.records import AbstractMeta
 from tolcost.result.assumptions import NOTHING, Assumed
 from tolcost.result.example import fitted
@@ -59,12 +60,20 @@ from tolcost.result.metrics import (
 )
 from tolcost.result.point import Point, Requirement, facts_of, locate
 from tolcost.result.rows import TableRow
-from tolcost.result.time import LimitChange, TimedNodes, Times, error_of, not_predicted, percent
+from tolcost.result.time import (
+    LimitChange,
+    TimedNodes,
+    Times,
+    error_of,
+    mostly_untested,
+    not_predicted,
+    percent,
+)
 from tolcost.result.typical import OTHER, typical_lengths
 from tolcost.show.document import Fact, Form, Json, Section, Valuation, form_at, number, symbols_in, text_of
 
 if TYPE_CHECKING:
-    from tolcost.cost.span import Depth, Depths
+    from tolcost.cost.span import Depths
     from tolcost.models.memory import Holdings, Peak
 
 
@@ -177,6 +186,7 @@ class MissingNode(Struct, frozen=True):
     ``behind`` is the number of nodes that are not costed because the outputs of this one are not known.
     ``start`` is the beginning of a definition of its operator, if there is none; ``gives`` are its outputs.
     ``invalid`` states that the node is wrong at all lengths: the model is at fault, not a missing definition.
+    ``waits`` states that it is itself behind such a node.
     """
 
     name: str
@@ -186,6 +196,10 @@ class MissingNode(Struct, frozen=True):
     start: str = ""
     gives: tuple[str, ...] = ()
     invalid: bool = False
+    waits: bool = False
+
+
+_MOST_NAMED = 3
 
 
 class Coverage(Struct, frozen=True):
@@ -202,8 +216,24 @@ class Coverage(Struct, frozen=True):
     @property
     def text(self) -> str:
         """The share of costed nodes, in words."""
-        whole = 100 * self.costed // self.nodes if self.nodes else 100
+        whole = round(Fraction(100 * self.costed, self.nodes)) if self.nodes else 100
+        whole = min(whole, 99) if self.missing else whole  # all is said only of all
         return f"{self.costed:,} of {self.nodes:,} nodes costed ({whole} %)"
+
+    @property
+    def said(self) -> str:
+        """The operators without a cost, each with its node, and how many nodes wait for them; else empty.
+
+        >>> first = MissingNode("relu1", "com.mine.FancyAct", "it has no definition", behind=1)
+        >>> Coverage(3, (first, MissingNode("conv2", "Conv", "its input is not known", waits=True))).said
+        'com.mine.FancyAct (relu1), and 1 node after it'
+        """
+        roots = [item for item in self.missing if not item.waits]
+        named = [f"{visible(item.op)} ({visible(item.name)})" for item in roots[:_MOST_NAMED]]
+        named += [f"{len(roots) - _MOST_NAMED:,} more"] if len(roots) > _MOST_NAMED else []
+        behind = len(self.missing) - len(roots)
+        nodes = f"{behind:,} node{'s' if behind > 1 else ''} after {'it' if len(roots) == 1 else 'them'}"
+        return ", ".join(named) + (f", and {nodes}" if behind else "")
 
     @property
     def invalid(self) -> MissingNode | None:
@@ -249,6 +279,15 @@ class Growth(Struct, frozen=True):
     rows: tuple[SweepRow, ...]
     crossings: tuple[Crossing, ...]
     fixed: Mapping[str, int] = field(default_factory=dict)
+
+
+class ComparedFigure(Struct, frozen=True, eq=False):
+    """A figure that a comparison compares: of a part (empty for the whole), None if it is not known."""
+
+    part: str
+    metric: str
+    form: Poly | None
+    certainty: Certainty
 
 
 # ---- studies ---------------------------------------------------------------------------------
@@ -404,18 +443,18 @@ class Study(_Assuming, frozen=True):
         reading = MeasuredStudy(self, weighed, reaches)
         return tuple(one for metric in metrics_in(self.report) for one in metric.measures(reading))
 
-    def compared(self) -> Iterator[tuple[str, str, Poly]]:
-        """Yield what a comparison compares: a part (empty for the whole), a metric, and its form."""
+    def compared(self, certainty: Callable[[str], Certainty]) -> Iterator[ComparedFigure]:
+        """Yield what a comparison compares: the figures of the whole, then those of its parts."""
         place: Place = "diff of programs" if self.kind == "program" else "diff of models"
         # bytes come last, since they may not be known
         for metric in sorted(metrics_in(place), key=lambda metric: metric.basis == "bytes"):
             form = metric.form(self)
-            if isinstance(form, Poly):
-                yield "", metric.key, form
+            known = form.form if isinstance(form, Depth) else form if isinstance(form, Poly) else None
+            yield ComparedFigure("", metric.key, known, certainty(metric.key))
         yield from self.compared_parts()
 
     @abstractmethod
-    def compared_parts(self) -> Iterator[tuple[str, str, Poly]]:
+    def compared_parts(self) -> Iterator[ComparedFigure]:
         """Yield what a comparison compares besides the whole."""
 
     @abstractmethod
@@ -514,10 +553,11 @@ class Located(Struct, frozen=True, eq=False, dict=True):
         name = self.times.device.name
         return {f"{kind}_{name}": form.attoseconds for kind, form in found.items() if form is not None}
 
-    def compared(self) -> Iterator[tuple[str, str, Poly]]:
-        """Yield what a comparison compares: a part (empty for the whole), a metric, and its form."""
-        yield from self.study.compared()
-        yield from (("", metric, form) for metric, form in self.durations.items())
+    def compared(self) -> Iterator[ComparedFigure]:
+        """Yield what a comparison compares; times on the device come last."""
+        yield from self.study.compared(self.certainty)
+        for metric, form in self.durations.items():
+            yield ComparedFigure("", metric, form, self.certainty(metric))
 
     def _durations(self) -> Iterator[Measure]:
         if self.times is None:
@@ -567,7 +607,9 @@ class Located(Struct, frozen=True, eq=False, dict=True):
             return "of the nodes that are costed"
         if self.study.kind == "model":
             error = None if fitted is None else fitted.error_models
-            return "" if error is None else f"whole models were off by {percent(error)} at the median"
+            whole = "" if error is None else f"whole models were off by {percent(error)} at the median"
+            there = self.example.point.values if self.example else self.point.values
+            return "; ".join(filter(None, (whole, mostly_untested(self.times, there))))
         return error_of(self.times)
 
     @property

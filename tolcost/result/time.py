@@ -268,11 +268,31 @@ def error_of(times: Times) -> str:
         return "nothing was fitted"
     if times.unlike:
         return f"none: {not_predicted(times, named=False)}"
-    groups = dict.fromkeys(fitted.group(step.work) for step in times.steps)
-    return ", ".join(_error(group) for group in groups if group is not None) or "no kernel"
+    groups = dict.fromkeys((fitted.group(step.work), fitted.habit(step.work).note) for step in times.steps)
+    return ", ".join(_error(group, note) for group, note in groups if group is not None) or "no kernel"
 
 
-def _error(group: CallPattern) -> str:
+def _error(group: CallPattern, note: str) -> str:
+    name = f"{group.title} ({note})" if note else group.title
     if group.error is None:
-        return f"as {group.title}, not tested on others"
-    return f"as {group.title}, off by {percent(group.error)} at the median"
+        return f"as {name}, {_UNTESTED}"
+    return f"as {name}, off by {percent(group.error)} at the median"
+
+
+_UNTESTED = "not tested on others"
+
+
+def mostly_untested(times: Times, values: Valuation) -> str:
+    """Say what has most of a predicted time though its pattern was tested on nothing else; often nothing."""
+    fitted = times.device.fitted
+    if fitted is None or times.predicted is None:
+        return ""
+    untested = [s for s in times.steps if (group := fitted.group(s.work)) and group.error is None]
+    own = replace(times, steps=tuple(untested)).predicted
+    try:
+        if own is None or 2 * own.at(values) <= times.predicted.at(values):
+            return ""
+    except (UnboundSymbol, NotInteger, AlgebraBudget):
+        return ""
+    names = dict.fromkeys(group.title for s in untested if (group := fitted.group(s.work)))
+    return f"most of it in {', '.join(names)}, {_UNTESTED}"

@@ -206,12 +206,14 @@ def coverage(cost: GraphCost, general: bool) -> Coverage:
     found = [(step, item) for step, applied in cost.steps for item in applied.uncosted[:1]]
     first: dict[str, int] = {}
     behind: Counter[int] = Counter()
+    waiting: set[int] = set()
     for n, (step, item) in enumerate(found):
         root = first.get(item.waits, n)
         behind[root] += root != n
+        waiting |= {n} if root != n else set()
         first.update(dict.fromkeys(step.outputs, root))
     missing = tuple(
-        _missing_node(step, item, behind[n], item.impossible in impossible)
+        replace(_missing_node(step, item, behind[n], item.impossible in impossible), waits=n in waiting)
         for n, (step, item) in enumerate(found)
     )
     return Coverage(len(cost.nodes), missing)
@@ -253,7 +255,8 @@ def _work(adder: Adder, lowered: Lowered) -> CallWork | None:
     found = adder.settled(lowered)
     largest = adder.settle(lowered.put(largest_of(inputs)))
     counts, kept = found.counts, carried(lowered.program)
-    return work_of(title_of(lowered), found.traffic, counts.histogram, counts.macs, largest, kept)
+    work = work_of(title_of(lowered), found.traffic, counts.histogram, counts.macs, largest, kept)
+    return None if work is None else replace(work, options=lowered.options)
 
 
 def fused_work(cost: GraphCost, adder: Adder, total: Figures) -> CallWork | None:

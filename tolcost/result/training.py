@@ -19,6 +19,7 @@ from tolcost.result.model import ModelStudy, compared_by_operator, group_json, m
 from tolcost.result.point import Point
 from tolcost.result.rows import TableRow, rows_added, scope_of
 from tolcost.result.study import (
+    ComparedFigure,
     Coverage,
     Figures,
     Group,
@@ -215,9 +216,9 @@ class TrainingStudy(Study, dict=True, frozen=True):
         typical = self.inner.typical
         return tuple(sorted(found.values(), key=lambda kind: -kind.count * _size(kind.bytes, typical)))
 
-    def compared_parts(self) -> Iterator[tuple[str, str, Poly]]:
+    def compared_parts(self) -> Iterator[ComparedFigure]:
         """Yield the totals by operator."""
-        return compared_by_operator(self.groups("op"))
+        return compared_by_operator(self, self.groups("op"))
 
     def groups(self, by: str) -> tuple[Group, ...]:
         """Return the figures of a step by node, operator or scope."""

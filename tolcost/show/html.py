@@ -13,7 +13,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 from msgspec import Struct
 
-from tolcost.algebra import And, Cond, Eq, Ge, Not, Or, Poly, atom, cond_text, display_names, to_browser
+from tolcost.algebra import Cond, Ge, Logic, Poly, atom, cond_text, display_names, to_browser
 from tolcost.cost import FormRatio
 from tolcost.diagnostics import visible
 from tolcost.show.document import (
@@ -159,19 +159,17 @@ def _needed(form: LiveForm) -> Iterator[Cond]:
 
 def condition_tree(condition: Cond, form: Callable[[Poly], Json]) -> Json:
     """Write a condition for the browser: a comparison of a form with 0, or a combination of conditions."""
-    match condition:
-        case Ge(p=p):
-            return [">=", form(p)]
-        case Eq(p=p):
-            return ["==", form(p)]
-        case Not(part=part):
-            return ["not", condition_tree(part, form)]
-        case And(parts=parts):
-            return ["and", *(condition_tree(one, form) for one in parts)]
-        case Or(parts=parts):
-            return ["or", *(condition_tree(one, form) for one in parts)]
-        case _:
-            return condition.value
+    return _BROWSER.of(condition, form)
+
+
+_BROWSER: Logic[Json, Json] = Logic(
+    lambda form: [">=", form],
+    lambda form: ["==", form],
+    lambda form: ["not", ["==", form]],
+    bool,
+    lambda parts: ["and", *parts],
+    lambda parts: ["or", *parts],
+)
 
 
 def _table_data(table: ReportTable) -> Mapping[str, object]:

@@ -21,7 +21,7 @@ from tolcost.models.lowered import Applied, Lowered, Uncosted
 from tolcost.spaces import kind_of
 from tolcost.training.passes import BackwardPass, Passes, lengths_of
 from tolcost.training.request import TrainingRequest
-from tolcost.training.written import Definition
+from tolcost.training.written import DefinedNode
 
 _NONE = Applied((), ())
 
@@ -251,7 +251,7 @@ class _Reversing(Struct, eq=False):
         if not wanted:
             return
         assert step.spec is not None
-        definition = Definition(self.cost.session.library, step.node, step.spec)
+        definition = DefinedNode(self.cost.session.library, step.node, step.spec)
         found = self.passes.backward(definition, step.lowered, wanted, of)
         if isinstance(found, Diagnostic):
             self.miss(step, found)

@@ -19,7 +19,7 @@ from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.gradient import GradientRequest, derive
 from tolcost.models.lowered import ComputedCost, Lowered
 from tolcost.training.programs import SUM, rule
-from tolcost.training.written import Definition, WrittenPass, has_gradients, written_pass
+from tolcost.training.written import DefinedNode, WrittenPass, has_gradients, written_pass
 
 
 class BackwardPass(Struct, frozen=True, eq=False):
@@ -56,11 +56,11 @@ class Passes(Struct):
         key = (id(lowered.lowered), wanted, of)
         if key not in self.found:
             self.held.append(lowered.lowered)
-            self.found[key] = _derived(lowered, wanted, of)
+            self.found[key] = derived_pass(lowered, lowered.op, wanted, of)
         return self.found[key]
 
     def backward(
-        self, definition: Definition, lowered: Lowered, inputs: tuple[str, ...], outputs: tuple[str, ...]
+        self, definition: DefinedNode, lowered: Lowered, inputs: tuple[str, ...], outputs: tuple[str, ...]
     ) -> BackwardPass | Diagnostic | None:
         """Return the backward pass of an operator: a written one that fits, else its derivative.
 
@@ -78,7 +78,7 @@ class Passes(Struct):
             if key not in self.found:
                 self.held.append(lowered.lowered)
                 made = written_pass(parsed, definition, lowered, wanted, outputs)
-                self.found[key] = None if made is None else _pass_written(made)
+                self.found[key] = None if made is None else pass_written(made)
             found = self.found[key]
             if found is not None:
                 return found
@@ -131,11 +131,15 @@ def lengths_of(lowered: Lowered) -> dict[Symbol, Poly]:
     return {**lowered.lengths, **{symbol: const(value) for symbol, value in lowered.point.items()}}
 
 
-def _derived(
-    lowered: Lowered, wanted: tuple[str, ...], of: tuple[str, ...]
+def derived_pass(
+    operator: Lowered | Program, name: str, wanted: tuple[str, ...], of: tuple[str, ...]
 ) -> BackwardPass | Diagnostic | None:
+    """Return the derivative of an operator; a diagnostic if there is none, None if it is 0.
+
+    Where it could read outputs alone instead of inputs, it does.
+    """
     try:
-        program = lowered.program
+        program = operator if isinstance(operator, Program) else operator.program
         first = _attempt(program, wanted, of, given=True)
         kept = first.reads
         outputs = {output.name for output in program.outputs}
@@ -145,11 +149,9 @@ def _derived(
         told = rejected.diagnostics[0]
         return None if told.code == "T0901" else told
     except AlgebraBudget as budget:
-        return Diagnostic(
-            "T0504", f"the derivative of {lowered.op} takes more algebra than allowed: {budget}"
-        )
+        return Diagnostic("T0504", f"the derivative of {name} takes more algebra than allowed: {budget}")
     except RecursionError:
-        return Diagnostic("T0505", f"the derivative of {lowered.op} nests too deeply")
+        return Diagnostic("T0505", f"the derivative of {name} nests too deeply")
     return first
 
 
@@ -158,7 +160,8 @@ def _attempt(program: Program, wanted: tuple[str, ...], of: tuple[str, ...], giv
     return pass_of(made.program, made.gradients, made.adjoints)
 
 
-def _pass_written(made: WrittenPass) -> BackwardPass:
+def pass_written(made: WrittenPass) -> BackwardPass:
+    """Return a written backward pass with its cost."""
     return replace(pass_of(made.program, made.gradients, made.adjoints, written=True), extra=made.extra)
 
 

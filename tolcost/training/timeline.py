@@ -9,17 +9,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from math import lcm
+from operator import ge as ge_
 
 from msgspec import Struct, field
 
-from tolcost.algebra import ZERO, AlgebraBudget, Poly, is_nonnegative
+from tolcost.algebra import (
+    ZERO,
+    AlgebraBudget,
+    Monomial,
+    NotInteger,
+    Poly,
+    Symbol,
+    atom,
+    evaluate,
+    is_nonnegative,
+    substitute,
+)
 from tolcost.algebra.poly import UNIT, Terms, poly
 from tolcost.cost.span import Depth
 from tolcost.models.memory import (
     Moments,
     Peak,
     change_live,
-    dominating,
     note_moment,
     scaled_terms,
 )
@@ -30,6 +41,12 @@ _MOST_SHAPES = 4_000
 
 _MOST_ENDS = 12
 """Forms that are shown for a peak; if more are needed, it is marked as inexact."""
+
+
+_SAMPLES = (1, 7, 1_000, 100_000)
+"""Lengths from tiny to large, so that different forms are the largest."""
+_MOST_TURNS = 40
+"""Attempts to find the ends between which all forms lie."""
 
 
 class Moment(Struct, frozen=True):
@@ -102,46 +119,95 @@ def largest_of(forms: tuple[Poly, ...]) -> tuple[tuple[Poly, ...], bool]:
     >>> largest_of((4 * n, 3 * n + 9, 2 * n + 18, n + 27, 0 * n + 36))
     ((4*n, 36), True)
     """
-    kept, exact = dominating(forms)
-    if exact and len(kept) <= 2:
-        return kept, exact
-    ends = list(kept)
-    for form in kept:
-        others = [one for one in ends if one is not form]
-        if len(ends) > 1 and _is_below(form, others):
-            ends = others
-    for form in forms:
-        if form not in ends and not _is_below(form, ends):
-            if len(ends) == _MOST_ENDS:
-                return tuple(ends), False
-            ends.append(form)
-    return tuple(ends), True
+    at = _Sampled(forms)
+    ends = at.without_between(at.largest())
+    left = at.not_below(forms, ends)
+    for turn in range(_MOST_TURNS if left else 0):
+        ends = at.without_between([*ends, left[-(turn % 2)]])  # from both sides: others lie between
+        left = at.not_below(left, ends)
+        if not left or len(ends) > _MOST_ENDS:
+            break
+    return tuple(ends), not left
 
 
-def _is_below(form: Poly, others: Sequence[Poly]) -> bool:
-    """Whether a form is nowhere more than the larger of two others, or than one."""
-    pairs = ((one, other) for n, one in enumerate(others) for other in others[n:])
-    return any(_is_between(form, *pair) for pair in pairs) or any(_is_above(one, form) for one in others)
+class _Sampled:
+    """Forms with their values at points, which refute most of what is asked before any proof."""
+
+    def __init__(self, forms: Sequence[Poly]) -> None:
+        symbols = sorted(frozenset[Symbol]().union(*(form.free for form in forms)), key=lambda s: s.key)
+        points = [dict.fromkeys(symbols, value) for value in (64, *_SAMPLES)]
+        points += [{**dict.fromkeys(symbols, 1), symbol: 10_000} for symbol in symbols]
+        self.values = {form: [_value(form, point) for point in points] for form in forms}
+        self.signs: dict[Monomial, bool] = {}
+
+    def largest(self) -> list[Poly]:
+        """Return the largest form at each point."""
+        found = dict.fromkeys(
+            max(self.values, key=lambda form: row[n] if (row := self.values[form]) else 0)
+            for n in range(len(next(iter(self.values.values()), ())))
+        )
+        return list(found) or list(self.values)[:1]
+
+    def without_between(self, forms: Sequence[Poly]) -> list[Poly]:
+        """Leave out forms that lie between others."""
+        ends = list(dict.fromkeys(forms))
+        for form in forms:
+            others = [one for one in ends if one is not form]
+            if others and self.is_below(form, others):
+                ends = others
+        return ends
+
+    def not_below(self, forms: Iterable[Poly], ends: Sequence[Poly]) -> list[Poly]:
+        """Return the forms of which it is not proved that none is more than the largest of others."""
+        return [form for form in forms if form not in ends and not self.is_below(form, ends)]
+
+    def is_below(self, form: Poly, others: Sequence[Poly]) -> bool:
+        """Whether a form is nowhere more than one of others, or than the larger of two of them."""
+        own, values = self.values[form], self.values
+        above = [one for one in others if all(map(ge_, values[one], own))]
+        if any(_is_above(one, form) for one in above):
+            return True
+        for n, one in enumerate(others):
+            for other in others[n:]:
+                if all(map(ge_, map(max, values[one], values[other]), own)) and self.is_between(
+                    form, one, other
+                ):
+                    return True
+        return False
+
+    def is_between(self, form: Poly, one: Poly, other: Poly) -> bool:
+        """Whether a weighted mean of two forms has no smaller coefficient than a form."""
+        low, high = Fraction(0), Fraction(1)
+        for mono in {*form.terms, *one.terms, *other.terms}:
+            own, first, second = (Fraction(p.terms.get(mono, 0), p.den) for p in (form, one, other))
+            slope, needed = first - second, own - second
+            if slope == 0 and needed <= 0 and self.is_no_less(mono):
+                continue
+            if slope == 0 or not self.is_no_less(mono):
+                return False
+            low, high = (max(low, needed / slope), high) if slope > 0 else (low, min(high, needed / slope))
+            if low > high:
+                return False
+        return True
+
+    def is_no_less(self, mono: Monomial) -> bool:
+        """Whether a monomial is proved to be at least 0."""
+        if mono not in self.signs:
+            self.signs[mono] = is_nonnegative(poly({mono: 1}))
+        return self.signs[mono]
+
+
+def _value(form: Poly, point: Mapping[Symbol, int]) -> int:
+    try:
+        return evaluate(form, point)
+    except (NotInteger, AlgebraBudget, KeyError):
+        return 0
 
 
 def _is_above(one: Poly, other: Poly) -> bool:
-    try:
-        return is_nonnegative(one - other)
-    except AlgebraBudget:
+    """Whether the gap of two forms has no negative coefficient in how far lengths are above their least."""
+    gap = one - other
+    if gap.height or any(s.lo is None or s.lo.constant is None for s in gap.free):
         return False
-
-
-def _is_between(form: Poly, one: Poly, other: Poly) -> bool:
-    """Whether a weighted mean of two forms has no smaller coefficient than a form."""
-    low, high = Fraction(0), Fraction(1)
-    for mono in {*form.terms, *one.terms, *other.terms}:
-        own, first, second = (Fraction(p.terms.get(mono, 0), p.den) for p in (form, one, other))
-        slope, needed = first - second, own - second
-        if slope == 0 and needed <= 0:
-            continue
-        if slope == 0 or not is_nonnegative(poly({mono: 1})):
-            return False
-        low, high = (max(low, needed / slope), high) if slope > 0 else (low, min(high, needed / slope))
-        if low > high:
-            return False
-    return True
+    above = {s: atom(s) + s.lo for s in gap.free if s.lo is not None}
+    return all(coef >= 0 for coef in substitute(gap, above).terms.values())

@@ -41,7 +41,7 @@ class WrittenPass(Struct, frozen=True, eq=False):
     extra: Mapping[str, tuple[tuple[Poly, ...], str]]
 
 
-class Definition(Struct, frozen=True, eq=False):
+class DefinedNode(Struct, frozen=True, eq=False):
     """A node with the definition of its operator, and where this was found."""
 
     library: Library
@@ -73,7 +73,7 @@ def has_gradients(parsed: Parsed) -> frozenset[str]:
 
 def written_pass(
     parsed: Parsed,
-    definition: Definition,
+    definition: DefinedNode,
     lowered: Lowered,
     wanted: tuple[str, ...],
     of: tuple[str, ...],
@@ -87,7 +87,7 @@ def written_pass(
 
 def lower_written(
     parsed: Parsed,
-    definition: Definition,
+    definition: DefinedNode,
     forward: Program,
     wanted: tuple[str, ...],
     of: tuple[str, ...],
@@ -140,7 +140,7 @@ def _tensor(node: ir.Node) -> Tensor:
     return Tensor(part.shape, part.space)
 
 
-def _all_outputs(definition: Definition, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def _all_outputs(definition: DefinedNode, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return the types of all outputs that an operator can give."""
     spec = definition.spec
     arguments: dict[str, Argument] = {s.name: inputs.get(s.name, Missing(s.name)) for s in spec.inputs}

@@ -21,6 +21,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from tools.specs.declared import Declared, read_declared
+
 ROOT = Path(__file__).parents[2]
 PROGRAMS = ROOT / "specs" / "haskell"
 RECORD = ROOT / "reports" / "data" / "haskell.json"
@@ -104,21 +106,6 @@ run text = do
 """
 
 
-class Declared(Struct, frozen=True):
-    """An input of a program: its space and the names of its lengths, or an attribute."""
-
-    name: str
-    space: str
-    shape: tuple[str, ...]
-    attribute: bool
-
-    @property
-    def type(self) -> str:
-        """The type in Haskell."""
-        element = {"Z": "C", "B": "Bool"}.get(self.space, "Int")
-        return "[" * len(self.shape) + element + "]" * len(self.shape)
-
-
 class HaskellProgram(Struct, frozen=True):
     """A program of ``specs/haskell``: its path in the folder, what it is in Haskell, and its inputs."""
 
@@ -139,10 +126,7 @@ def read_programs() -> Iterator[HaskellProgram]:
         text = path.read_text("utf-8")
         haskell = re.search(r"^# Haskell: (.*)$", text, re.M)
         assert haskell is not None, f"{path} names no expression"
-        inputs = [
-            Declared(name, space, tuple(filter(None, re.split(r", *", shape or ""))), kind == "attr")
-            for kind, name, space, shape in re.findall(r"^(tol|attr) (\w+): (\S+)(?: \[(.*)\])?$", text, re.M)
-        ]
+        inputs = read_declared(text)
         named = {length for one in inputs for length in one.shape}
         lengths = {one.name: one.space for one in inputs if one.name in named}
         given = tuple(one for one in inputs if one.name not in named)
@@ -185,6 +169,12 @@ def draw(program: HaskellProgram, number: int, rng: random.Random) -> Inputs:
     return given
 
 
+def haskell_type(one: Declared) -> str:
+    """Give the type of an input in Haskell."""
+    element = {"Z": "C", "B": "Bool"}.get(one.space, "Int")
+    return "[" * len(one.shape) + element + "]" * len(one.shape)
+
+
 def literal(value: Any, element: str) -> str:
     """Write a value in Haskell; a number by its constructor, since the sign of a literal is an operation."""
     if isinstance(value, list):
@@ -197,7 +187,7 @@ def haskell_source(drawn: list[tuple[HaskellProgram, list[Inputs]]]) -> str:
     parts = [_PRELUDE]
     runs = []
     for program, cases in drawn:
-        types = " -> ".join(one.type for one in program.inputs)
+        types = " -> ".join(haskell_type(one) for one in program.inputs)
         names = " ".join(one.name for one in program.inputs)
         parts.append(f"{program.function} :: {types} -> String")
         parts.append(f"{program.function} {names} = shown ({program.haskell})\n")

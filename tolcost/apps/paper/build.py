@@ -318,7 +318,10 @@ def _models(libraries: Sequence[ProgramLibrary]) -> ReportTable:
 
 def _model(row: dict[str, Any], shown: Sequence[ProgramLibrary]) -> tuple[Cell, ...]:
     programs = [program for library in shown for program in library.programs]
-    here = ", ".join(f"specs/{library.name}" for library in shown) or row.get("here", "not shown")
+    here = ", ".join(
+        [*(f"specs/{library.name}" for library in shown), *([row["also"]] if "also" in row else [])]
+    )
+    here = here or row.get("here", "not shown")
     return (
         row["model"],
         row.get("language", ""),

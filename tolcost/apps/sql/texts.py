@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from tolcost.apps.sql.query import refused, unnested
 from tolcost.apps.sql.scopes import SqlScope
-from tolcost.apps.sql.values import WHOLE, SqlType, SqlValue, every, known_truth, looked_up
+from tolcost.apps.sql.values import WHOLE, SqlType, SqlValue, every, known_truth, looked_up, negation
 from tolcost.diagnostics import quoted
 
 WrittenBy = Callable[[exp.Expression, SqlScope], SqlValue]
@@ -63,7 +63,8 @@ def like(node: exp.Expression, escape: str | None, scope: SqlScope, written: Wri
     matcher = re.compile(_pattern(str(pattern.this), escape), flags)
     entries = [matcher.fullmatch(text) is not None for text in value.type.texts]
     test = looked_up(value, entries, scope.context.writer.table)
-    return known_truth(test, value.known, static=value.static)
+    found = known_truth(test, value.known, static=value.static)
+    return negation(found) if node.args.get("negate") else found
 
 
 def _pattern(text: str, escape: str | None) -> str:

@@ -107,6 +107,10 @@ def _groups(study: Study) -> Iterator[str]:
             yield f"points = {found.count // HALVES or 1}"
 
 
+def _habit(work: Work) -> str:
+    return f'pattern = "{work.case.pattern}", kernels = {work.kernels}, passes = {work.passes}'
+
+
 def _operators(study: Study) -> Iterator[str]:
     """Of each operator its first recorded variant, in float32 where there is one."""
     first: dict[str, Work] = {}
@@ -114,6 +118,10 @@ def _operators(study: Study) -> Iterator[str]:
         first.setdefault(point.work.case.op, point.work)
     for op, work in sorted(first.items()):
         if op not in VIEWS:
-            habit = f'pattern = "{work.case.pattern}", kernels = {work.kernels}, passes = {work.passes}'
+            habit = _habit(work)
+            own = next((p.work for p in study.points if p.work.case.op == op and p.work.case.unless), None)
+            if own is not None:  # what PyTorch takes by itself, and otherwise the first
+                note = f'note = "{own.case.note}", unless = {json.dumps(list(own.case.unless))}'
+                habit = f"{_habit(own)}, {note}, otherwise = {{ {habit} }}"
             yield f"{op} = {{ {habit} }}"
     yield from (f"{op} = {{ kernels = 0 }}" for op in VIEWS)

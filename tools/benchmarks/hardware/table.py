@@ -33,6 +33,9 @@ class Case:
     columns: str = "1"
     rows: str = "0"
     counters: bool = True
+    unless: tuple[str, ...] = ()
+    """Of the variant that PyTorch takes by itself: options of a node that make it take the first."""
+    note: str = ""
 
     @property
     def op(self) -> str:

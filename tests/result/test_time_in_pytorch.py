@@ -1,0 +1,70 @@
+"""Times follow what PyTorch does by itself: which kernels run, what is a view, what is done once."""
+
+import csv
+from pathlib import Path
+
+import pytest
+from onnx.parser import parse_model
+
+import tolcost
+from tests.result.test_model_command import output
+from tolcost.cost.device import parse_device
+from tolcost.diagnostics import Rejected
+
+TIMES = Path(__file__).parents[2] / "reports" / "data" / "h200" / "times.csv"
+RECORDED = [
+    row
+    for row in csv.DictReader(TIMES.read_text(encoding="utf-8").splitlines())
+    if row["name"] in ("Attention flash", "Attention fused", "Attention causal")
+]
+
+
+def attention(type_: str, shape: str, options: str = "", outputs: str = "y", last: str = "") -> str:
+    """Return a model of one Attention node on queries, keys and values of one shape."""
+    given = ", ".join(f"{type_}[{shape}] {name}" for name in "qkv")
+    return (
+        f'<ir_version: 10, opset_import: ["" : 23]> g ({given}) => ({type_}[{shape}] y{last}) '
+        f"{{ {outputs} = Attention {options} (q, k, v) }}"
+    )
+
+
+@pytest.mark.parametrize("row", RECORDED, ids=lambda row: f"{row['name']} {row['size']}")
+def test_attention_goes_by_the_fused_kernel_that_pytorch_takes_by_itself(row):
+    """It was predicted in parts, nineteen times the recorded time, which turned a comparison round."""
+    at = dict(part.split("=") for part in row["size"].split())
+    options = "<is_causal = 1>" if row["name"].endswith("causal") else ""
+    shape = ", ".join(at[name] for name in "bgtd")
+    cost = tolcost.from_onnx(parse_model(attention(row["type"].replace("float32", "float"), shape, options)))
+    assert float(cost.time("h200").predicted) == pytest.approx(float(row["us_1"]), rel=0.75)
+
+
+def test_attention_runs_in_parts_where_no_fused_kernel_does_it(tmp_path, capsys):
+    def tested(text: str) -> str:
+        (tmp_path / "a.onnx").write_bytes(parse_model(text).SerializeToString())
+        return output(capsys, "model", str(tmp_path / "a.onnx"), "--device", "h200")
+
+    shape = "2, 8, 4096, 64"
+    last = ", bfloat16[2, 8, 4096, 4096] qk"
+    for text in (
+        attention("bfloat16", shape, "<softcap = 30.0>"),
+        attention("bfloat16", shape, outputs="y, , , qk", last=last),
+    ):
+        assert "as attention in parts bfloat16, not tested on others" in tested(text)
+    for text in (attention("bfloat16", shape), attention("bfloat16", shape, "<softcap = 0.0>")):
+        said = tested(text)
+        assert "as attention bfloat16 (fused, assumed), not tested on others" in said
+        assert "most of it in attention bfloat16, not tested on others" in said
+
+
+def test_mistakes_in_what_an_operator_does_otherwise_are_told():
+    start = (
+        'name = "d"\n[peak]\nbytes = 1\n[peak.macs]\n[fitted]\nbandwidth = 1\n[[fitted.group]]\n'
+        'pattern = "stream"\nquantity = "bytes"\nstart = 1\nrate = 1\n[fitted.operators]\nA = '
+    )
+    for habit, said in (
+        ('{ unless = "softcap", otherwise = { kernels = 2 } }', "unless is a list of inputs"),
+        ('{ unless = ["softcap"] }', "otherwise is a table"),
+        ('{ unless = ["softcap"], otherwise = { kernel = 2 } }', "fitted.operators.A.otherwise.kernel"),
+    ):
+        with pytest.raises(Rejected, match=said):
+            parse_device(start + habit)
