@@ -10,6 +10,7 @@ import pytest
 from tests.check.support import Project, lock_line
 from tests.check.texts import APART, SQUARE, SUM, SUM_OF_EXP
 from tolcost.check.budgets import read_budget
+from tolcost.check.records import devices_known
 from tolcost.diagnostics import Rejected
 
 
@@ -82,8 +83,8 @@ def test_budgets_that_are_none(text: str) -> None:
         ("eops <= 3 zEOP", "a number alone, or with k M G T P or Ki Mi Gi Ti before EOP"),
         ("eops >= 3", "`eops <= LIMIT`, or `<`"),
         ("EOPs <= 3", "did you mean `eops`?"),
-        ("time <= 3 ms", "known are time_h200"),
-        ("time_abacus <= 3 ms", "known are time_h200"),
+        ("time <= 3 ms", f"`time_DEVICE <= 3 ms`; {devices_known()}"),
+        ("time_abacus <= 3 ms", f"`time_DEVICE <= 3 ms`; {devices_known()}"),
         ("time_h200 <= 3", "such as `3 ms`"),
     ],
 )

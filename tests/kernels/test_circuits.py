@@ -31,7 +31,7 @@ NO_CIRCUIT = {
     *(f"motifs/set/{name}" for name in ("difference", "distinct", "intersection", "union", "union_find")),
     *(f"motifs/sort/{name}" for name in ("counting", "merge")),
     *(f"motifs/statistics/{name}" for name in ("histogram", "kmeans")),
-    *("turing/machine", "turing/busy_beaver", "lambda/ski"),
+    *("turing/machine", "turing/busy_beaver", "lambda/ski", "lambda/normal_order"),
 }
 # a step of a fold waits for less than all that the one before gives: the closed form is more than the depth
 LESS_DEEP = {

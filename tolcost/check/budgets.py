@@ -46,6 +46,7 @@ from tolcost.check.records import (
     Example,
     HeldBudget,
     LockEntry,
+    devices_known,
     file_of,
     metric_named,
     metrics_known,
@@ -53,7 +54,6 @@ from tolcost.check.records import (
 )
 from tolcost.check.verdicts import concluded, outcome_of, typical_of
 from tolcost.diagnostics import Diagnostic, Rejected, Span, quoted, refuse
-from tolcost.platform import device_names
 from tolcost.result.claims import Relation
 from tolcost.result.metrics import GATE, METRICS
 from tolcost.result.regions import try_shapes
@@ -206,9 +206,8 @@ def _metric(name: str, text: str) -> str:
         return found
     kind, _, device = name.partition("_")
     if kind in ("time", "latency"):
-        known = ", ".join(f"time_{one}" for one in device_names())
         reason = f"there is no device {quoted(device)}" if device else "a time is the time on a device"
-        raise _wrong(text, reason, f"known are {known}")
+        raise _wrong(text, reason, f"`time_DEVICE <= 3 ms`; {devices_known()}")
     near = get_close_matches(name.lower(), METRIC_NAMES, n=1)
     hint = f"did you mean `{near[0]}`?" if near else metrics_known()
     raise _wrong(text, f"there is no metric {quoted(name)}", hint)

@@ -59,8 +59,12 @@ def is_metric(name: str) -> bool:
 
 def metrics_known() -> str:
     """Return the names of all metrics, those of devices included, as a hint."""
-    timings = (f"{kind}_{device}" for device in device_names() for kind in TIMED)
-    return f"known are {', '.join((*METRICS, *timings))}"
+    return f"known are {', '.join((*METRICS, *(f'{kind}_DEVICE' for kind in TIMED)))}; {devices_known()}"
+
+
+def devices_known() -> str:
+    """Return the names of all devices, as a part of a hint."""
+    return f"a DEVICE is one of {', '.join(device_names())}"
 
 
 def timed(metric: str) -> tuple[str, str] | None:

@@ -84,14 +84,15 @@ class Analysis(Struct, frozen=True, eq=False):
 
     def map_forms(self, change: Change) -> Analysis:
         """Return this analysis with every form changed, at places in the source too, but for conditions."""
+        counts = self.counts.map_forms(change, places=True)
         return replace(
             self,
             inputs=tuple(one.map_forms(change) for one in self.inputs),
             outputs=tuple(one.map_forms(change) for one in self.outputs),
-            counts=self.counts.map_forms(change, places=True),
+            counts=counts,
             flops=change(self.flops),
             traffic=self.traffic.map_forms(change),
-            span=None if self.span is None else self.span.map_forms(change),
+            span=None if self.span is None else self.span.map_forms(change).at_most(counts.eops),
         )
 
     @property

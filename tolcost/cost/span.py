@@ -32,6 +32,7 @@ from tolcost.algebra import (
     Poly,
     Relu,
     Symbol,
+    UnboundSymbol,
     atom,
     ceil_log2,
     const,
@@ -78,6 +79,8 @@ _MOST_CANDIDATES = 6
 """With more candidates, those with equal markers are merged, as every node compares all pairs."""
 _MOST_TERMS = 12
 """Terms up to which a comparison is proved; for longer forms, only their ranges are compared."""
+_SMALL = 4
+"""A length at which a bound on the depth should not be more than all functions."""
 _FEW_CLIPS = 4
 """Clips that are resolved into their two sides before an expression is bounded by its sum."""
 
@@ -123,15 +126,31 @@ ZERO_DEPTH = Depth((ZERO,))
 def at_most(depth: Depth, most: Poly) -> Depth:
     """Limit a bound on a depth: no chain is longer than all functions together.
 
+    A bound that is larger at the fewest lengths only stays as it is: a minimum of both is longer to read.
+
     >>> from tolcost.algebra import length
     >>> n = length("n")
-    >>> print(at_most(Depth((n + 1, n * n + 2), exact=False), n * n + n))
-    Max(n + 1, Min(n**2 + 2, n*(n + 1)))
+    >>> print(at_most(Depth((n * n + 2,), exact=False), n * n + n))
+    n**2 + 2
+    >>> print(at_most(Depth((n**3,), exact=False), n * n + n))
+    n*Min(n**2, n + 1)
     """
     if depth.exact and not depth.full:
         return depth
-    found = (c if _never_less(most, c) else minimum(c, most) for c in depth.candidates)
+    found = (
+        most if _never_less(c, most) else minimum(c, most) if _larger(c, most) else c
+        for c in depth.candidates
+    )
     return Depth(tuple(dict.fromkeys(found)), depth.exact, depth.full)
+
+
+def _larger(a: Poly, b: Poly) -> bool:
+    """Whether ``a > b`` where every length is small, but not the smallest."""
+    difference = a - b
+    try:
+        return evaluate(difference, dict.fromkeys(difference.free, _SMALL)) > 0
+    except (AlgebraBudget, UnboundSymbol):
+        return False
 
 
 def later(depth: Depth, by: Poly) -> Depth:

@@ -128,7 +128,7 @@ def tol(rng: Random, scope: Scope, fuel: int) -> Node:
         pair = Pack((scalar(rng, inner, fuel - 1), number(1)), (*R0, *R0))
         return build(coords, extents, pair)
     made = build(coords, extents, body(rng, inner, fuel))
-    return flattened(made) if kind > 0.9 else made
+    return flattened(made) if kind > 0.9 and len(made.type) == 1 else made
 
 
 def flattened(made: Build) -> Node:
