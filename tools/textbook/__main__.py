@@ -1,4 +1,4 @@
-"""Hold every program of `specs/textbook` to its other implementation on as many inputs as the library says."""
+"""Hold the programs of `specs/textbook` to other implementations, on as many inputs as the library says."""
 
 from __future__ import annotations
 

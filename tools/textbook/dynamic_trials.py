@@ -28,9 +28,7 @@ def longest_common_subsequence(rng: Rng, size: int) -> Trial:
             tuple(b[list(at)]) for k in range(j + 1) for at in combinations(range(j), k)
         }
 
-    table = [
-        [max(map(len, common(i, j))) for j in range(1, len(b) + 1)] for i in range(1, len(a) + 1)
-    ]
+    table = [[max(map(len, common(i, j))) for j in range(1, len(b) + 1)] for i in range(1, len(a) + 1)]
     return Trial({"a": a, "b": b}, (table,))
 
 
@@ -106,9 +104,7 @@ def viterbi(rng: Rng, size: int) -> Trial:
     start, a, seen = rng.normal(size=n), rng.normal(size=(n, n)), rng.normal(size=(t + 1, n))
     ways = product(range(n), repeat=t + 1)
     best = max(
-        start[way[0]]
-        + sum(a[i, j] for i, j in pairwise(way))
-        + sum(seen[k, i] for k, i in enumerate(way))
+        start[way[0]] + sum(a[i, j] for i, j in pairwise(way)) + sum(seen[k, i] for k, i in enumerate(way))
         for way in ways
     )
     return Trial({"start": start, "a": a, "seen": seen}, (best,))

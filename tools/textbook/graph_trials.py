@@ -26,9 +26,7 @@ def floyd(rng: Rng, size: int) -> Trial:
     graph.add_nodes_from(range(size))
     graph.add_weighted_edges_from((i, j, length[i, j]) for i, j in np.argwhere(np.isfinite(length)))
     found = dict(nx.all_pairs_dijkstra_path_length(graph))
-    return Trial(
-        {"length": length}, ([[found[i].get(j, np.inf) for j in range(size)] for i in range(size)],)
-    )
+    return Trial({"length": length}, ([[found[i].get(j, np.inf) for j in range(size)] for i in range(size)],))
 
 
 def triangles(rng: Rng, size: int) -> Trial:
