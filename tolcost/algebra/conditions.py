@@ -451,8 +451,8 @@ def open_clips(cond: Cond) -> Cond:
         case Ge(p=p):
             return _open_clip(p) or cond
         case Eq(p=p):
-            sides = _open_clip(p), _open_clip(-p)
-            return cond if None in sides else conj(*filter(None, sides))
+            least, most = _open_clip(p), _open_clip(-p)
+            return cond if least is None or most is None else conj(least, most)
         case And(parts=parts):
             return conj(*map(open_clips, parts))
         case Or(parts=parts):
