@@ -291,8 +291,8 @@ def model_of(proto: ModelProto, name: str, held: Mapping[int, memoryview] = _NON
 
 
 MODULE_PARAMETERS, MODULE_BUFFERS = "module_parameters", "module_buffers"
-MODULE_UNFUSED = "module_unfused_attention"
-"""Entries of a model's metadata: the size of the exported module, and its attentions split into operators."""
+MODULE_UNFUSED, MODULE_TRAINS = "module_unfused_attention", "module_training"
+"""Entries of a model's metadata about the exported module: size, attentions split into operators, mode."""
 _MOST_DIGITS = 18
 """Digits of a recorded size, which is read from an untrusted file."""
 
@@ -303,7 +303,7 @@ def _module_size(proto: ModelProto) -> ModuleSize | None:
         return None
     noted = {entry.key: entry.value for entry in proto.metadata_props}
     sizes = [noted.get(key, "") for key in (MODULE_PARAMETERS, MODULE_BUFFERS)]
-    sizes.append(noted.get(MODULE_UNFUSED, "0"))
+    sizes += [noted.get(key, "0") for key in (MODULE_UNFUSED, MODULE_TRAINS)]
     if not all(
         isinstance(n, str) and n.isascii() and n.isdecimal() and len(n) <= _MOST_DIGITS for n in sizes
     ):

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from tolcost.apps.plan.door import PlannedModel, model_at, shipped_model
 from tolcost.apps.plan.figures import served
-from tolcost.apps.plan.plan import Plan, Question, check
+from tolcost.apps.plan.plan import Plan, check, question_of
 from tolcost.apps.plan.precision import cache_names, precision_names, precision_of
 from tolcost.apps.plan.questions import fit, rate_in, reach, size_of, used
 from tolcost.apps.plan.record import record
@@ -37,8 +37,10 @@ _MOST = 1 << 31
 @click.argument("file", metavar="[CONFIG.json|DIR]", required=False)
 @click.option("--model", "name", metavar="NAME", help="A configuration that comes with tolcost.")
 @click.option("--batch", type=click.IntRange(1, _MOST), default=1, help="How many texts at once.")
-@click.option("--prompt", type=click.IntRange(1, _MOST), default=2000, help="Tokens of each that are read.")
-@click.option("--answer", type=click.IntRange(1, _MOST), default=500, help="Tokens of each that are made.")
+@click.option("--prompt", type=click.IntRange(1, _MOST),
+              help="Tokens of each that are read: 2,000, or what fits the model.")  # fmt: skip
+@click.option("--answer", type=click.IntRange(0, _MOST),
+              help="Tokens of each that are made: 500, or what fits the model.")  # fmt: skip
 @click.option("--weights", default="bf16", metavar="TYPE",
               help=f"How parameters are kept: {', '.join(precision_names())}.")  # fmt: skip
 @click.option("--cache", default="bf16", metavar="TYPE",
@@ -60,8 +62,8 @@ def command(
     file: str | None,
     name: str | None,
     batch: int,
-    prompt: int,
-    answer: int,
+    prompt: int | None,
+    answer: int | None,
     weights: str,
     cache: str,
     device: str | None,
@@ -81,7 +83,7 @@ def command(
     """
     model = _model(file, name, ignored)
     precision = precision_of(weights, cache)
-    question = Question(batch, prompt, answer, Fraction(str(reserve)))
+    question = question_of(model, batch, prompt, answer, Fraction(str(reserve)))
     where = None if device is None else load_device(device)
     plan = Plan(served(model), question, precision, engine_of(engine), where)
     check(plan)

@@ -19,8 +19,19 @@ from tolcost.syntax import tree
 
 BATCH, NEW, PAST, NEAR = "b", "s", "t", "u"
 """Lengths of every program: texts, new tokens of each, tokens before them, and those that a window keeps."""
+SOURCE = "x"
+"""The length of what an encoder reads, where the prompt is that."""
 FUNCTIONS = frozenset(
-    {"affine", "onto_rows", "attended", "attended_latents", "chosen", "scanned", "scanned_heads"}
+    {
+        "affine",
+        "onto_rows",
+        "attended",
+        "attended_latents",
+        "chosen",
+        "scanned",
+        "scanned_heads",
+        "remembered",
+    }
 )
 """Functions of library files that one kernel computes, or a product with what stands around it."""
 SPACE, WIDTH = "bfloat16", 2
@@ -28,11 +39,17 @@ SPACE, WIDTH = "bfloat16", 2
 
 
 class ModelRun(Struct, frozen=True):
-    """A run of the model: texts, new tokens of each, and tokens before them."""
+    """A run of the model: texts, new tokens of each, tokens before them, and those an encoder has read."""
 
     batch: int
     new: int
     past: int = 0
+    source: int = 0
+
+    @property
+    def first(self) -> bool:
+        """Whether it reads the prompt."""
+        return self.past == 0
 
 
 class CallAt(Struct, frozen=True, eq=False):
@@ -71,7 +88,7 @@ class ServedModel(Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def symbols(self) -> frozenset[Symbol]:
         """All lengths that some form mentions."""
-        forms: list[Poly] = [d for given in self.called.inputs for d in given.type[0].shape]
+        forms: list[Poly] = [d for given in self.inputs for d in given.type[0].shape]
         found: set[Symbol] = set()
         calls = self.called.calls
         for call in calls if self.reading is self.called else (*calls, *self.reading.calls):
@@ -90,21 +107,26 @@ class ServedModel(Struct, frozen=True, eq=False, dict=True):
         """Return a number for each length."""
         told = {**self.model.lengths, BATCH: run.batch, NEW: run.new, PAST: run.past}
         told[NEAR] = min(run.past, max(told.get("window", 1) - 1, 0))
+        if self.model.family.source:
+            told[SOURCE] = run.source
         return {symbol: told[symbol.name] for symbol in self.symbols if symbol.kind == "length"}
+
+    @cached_property
+    def inputs(self) -> tuple[Input, ...]:
+        """All inputs that something is computed from, when a prompt is read or a token made."""
+        found = {one.name: one for called in (self.reading, self.called) for one in called.inputs}
+        return tuple(found.values())
 
     @cached_property
     def parameters(self) -> tuple[Input, ...]:
         """The inputs that no run changes: reals without a length of a run in their shape."""
-        own = {BATCH, NEW, PAST, NEAR}
-        return tuple(one for one in self._reals() if not own & _names(one))
+        own = {BATCH, NEW, PAST, NEAR, *((SOURCE,) if self.model.family.source else ())}
+        return tuple(one for one in _reals(self.inputs) if not own & _names(one))
 
     @cached_property
     def state(self) -> tuple[Input, ...]:
         """The inputs that a run keeps for the next: reals for each text."""
-        return tuple(one for one in self._reals() if BATCH in _names(one))
-
-    def _reals(self) -> Iterator[Input]:
-        return (one for one in self.called.inputs if one.type[0].space == "R")
+        return tuple(one for one in _reals(self.called.inputs) if BATCH in _names(one))
 
     def elements(self, inputs: Iterable[Input], run: ModelRun) -> dict[str, int]:
         """Return how many numbers each input has."""
@@ -121,9 +143,15 @@ class ServedModel(Struct, frozen=True, eq=False, dict=True):
         found = self.elements(self.parameters, ModelRun(1, 1)).items()
         return sum((number * precision.bytes_of(name) for name, number in found), Fraction(0))
 
-    def cache_bytes(self, batch: int, context: int, precision: Precision) -> Fraction:
+    def step(self, batch: int, prompt: int, made: int) -> ModelRun:
+        """Return the run that makes a token of each text after some others; the first reads the prompt."""
+        if self.model.family.source:
+            return ModelRun(batch, 1, made, prompt)
+        return ModelRun(batch, 1, prompt + made) if made else ModelRun(batch, prompt)
+
+    def cache_bytes(self, batch: int, context: int, precision: Precision, source: int = 0) -> Fraction:
         """Return the bytes that are kept for texts of a length; a window keeps as many places as it has."""
-        point = self.point(ModelRun(batch, 1, context))
+        point = self.point(ModelRun(batch, 1, context, source))
         near = min(context, self.model.lengths.get("window", 1))
         point |= {symbol: near for symbol in point if symbol.name == NEAR}
         return sum(_volume(one.type[0].shape, point) for one in self.state) * precision.cache
@@ -133,7 +161,7 @@ class ServedModel(Struct, frozen=True, eq=False, dict=True):
         point = self.point(run)
         known: dict[Scopes, int] = {}
         found = []
-        called = self.reading if run.new > 1 else self.called
+        called = self.reading if run.first else self.called
         for call in called.calls:
             if call.scopes not in known:
                 known[call.scopes] = _times(call.scopes, point)
@@ -160,6 +188,10 @@ def called_of(model: PlannedModel, chosen: Mapping[str, object]) -> CalledProgra
             elif number is not None or one.name in (PAST, NEAR):
                 attrs[one.name] = f"{one.name}{least}"
     return with_deep_stack(lambda: called_program(parsed, attrs, FUNCTIONS, SPACE))
+
+
+def _reals(inputs: Iterable[Input]) -> Iterator[Input]:
+    return (one for one in inputs if one.type[0].space == "R")
 
 
 def _names(given: Input) -> set[str]:

@@ -10,7 +10,8 @@ from msgspec import Struct
 
 from tolcost.algebra import Poly, atom, const, minimum, product_of, substitute, total_of
 from tolcost.algebra.poly import scale
-from tolcost.apps.plan.figures import NEAR, PAST, ModelRun, ServedModel
+from tolcost.apps.plan.door import PlannedModel
+from tolcost.apps.plan.figures import BATCH, NEAR, NEW, PAST, SOURCE, ModelRun, ServedModel
 from tolcost.apps.plan.precision import Precision
 from tolcost.apps.plan.time import RunTime, ServingEngine, run_time
 from tolcost.cost.device import Device
@@ -52,13 +53,20 @@ class Plan(Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def cache(self) -> Fraction:
         """Bytes that are kept for all texts, in the end."""
-        return self.served.cache_bytes(self.question.batch, self.question.context, self.precision)
+        return self.kept(self.question.batch, self.question.prompt, self.question.answer)
+
+    def kept(self, batch: int, prompt: int, answer: int) -> Fraction:
+        """Bytes that are kept for texts, after a prompt and an answer."""
+        if self.served.model.family.source:
+            return self.served.cache_bytes(batch, answer, self.precision, prompt)
+        return self.served.cache_bytes(batch, prompt + answer, self.precision)
 
     @property
     def cache_form(self) -> Poly:
-        """The bytes that are kept for b texts of t tokens, as a form."""
+        """The bytes that are kept for b texts of t tokens (of x that an encoder read), as a form."""
         numbers = {s: const(n) for s, n in self.served.point(ModelRun(1, 1, 1)).items()}
-        kept = {s: form for s, form in numbers.items() if s.name not in ("b", "s", PAST, NEAR)}
+        runs = (BATCH, NEW, PAST, NEAR, *((SOURCE,) if self.served.model.family.source else ()))
+        kept = {s: form for s, form in numbers.items() if s.name not in runs}
         past = next((s for s in numbers if s.name == PAST), None)
         near = next((s for s in numbers if s.name == NEAR), None)
         if near is not None:
@@ -71,7 +79,8 @@ class Plan(Struct, frozen=True, eq=False, dict=True):
     @property
     def logits(self) -> int:
         """Bytes of the logits of one run."""
-        return self.question.batch * self.served.model.lengths["v"] * LOGIT
+        places = 1 if self.served.model.family.answers else self.question.prompt
+        return self.question.batch * places * self.served.model.lengths["v"] * LOGIT
 
     @property
     def needed(self) -> Fraction:
@@ -92,12 +101,21 @@ class Plan(Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def prefill(self) -> RunTime | None:
         """The time to the first token."""
-        return self.run(ModelRun(self.question.batch, self.question.prompt))
+        return self.run(self.read)
+
+    @property
+    def read(self) -> ModelRun:
+        """The run that reads the prompt."""
+        return self.served.step(self.question.batch, self.question.prompt, 0)
+
+    def made(self, batch: int) -> ModelRun:
+        """The run that makes the token in the middle of the answer."""
+        return self.served.step(batch, self.question.prompt, max(self.question.answer // 2, 1))
 
     @cached_property
     def decode(self) -> RunTime | None:
-        """The time of one token, in the middle of the answer."""
-        return self.run(ModelRun(self.question.batch, 1, self.question.prompt + self.question.answer // 2))
+        """The time of one token, in the middle of the answer; None where there is no answer."""
+        return self.run(self.made(self.question.batch)) if self.question.answer else None
 
     def run(self, step: ModelRun) -> RunTime | None:
         """Return the time of a run; None without a device."""
@@ -112,12 +130,11 @@ class Plan(Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def turns(self) -> int | None:
         """The batch from which on decode is bound by operations; None if it is not below 65,536."""
-        if self.device is None:
+        if self.device is None or not self.question.answer:
             return None
-        context = self.question.prompt + self.question.answer // 2
 
         def by_operations(batch: int) -> bool:
-            found = self.run(ModelRun(batch, 1, context))
+            found = self.run(self.made(batch))
             return found is not None and found.limit == "operations"
 
         return first(by_operations, 1 << 16)
@@ -142,6 +159,23 @@ def check(plan: Plan) -> None:
             f"the model has places for {longest:,} tokens, and the question has {plan.question.context:,}"
         )
         refuse("T0925", message, hint="--prompt and --answer together are the context")
+
+
+PROMPT, ANSWER = 2000, 500
+"""What is asked where a question does not say it, if the model has so many places."""
+
+
+def question_of(
+    model: PlannedModel, batch: int, prompt: int | None, answer: int | None, reserve: Fraction
+) -> Question:
+    """Return the question to a model: where nothing is said, as many tokens as it has places for, at most."""
+    made = (ANSWER if answer is None else answer) if model.family.answers else 0
+    known = [number for number in (model.lengths.get("p"), model.longest) if number is not None]
+    room = min(known, default=PROMPT + ANSWER)
+    if answer is None and made >= room // 2:
+        made = room // 5
+    read = max(min(PROMPT, room - made), 1) if prompt is None else prompt
+    return Question(batch, read, made, reserve)
 
 
 def notes(plan: Plan) -> Iterator[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from fractions import Fraction
 
 from tolcost.algebra import to_text
-from tolcost.apps.plan.figures import ModelRun
 from tolcost.apps.plan.plan import Plan, notes
 from tolcost.apps.plan.questions import fit
 from tolcost.apps.plan.time import RunTime
@@ -19,7 +18,7 @@ _PARTS = 1000
 def record(plan: Plan, asked: PlanAnswers) -> dict[str, Json]:
     """Return the content of the document of a plan."""
     model, question, served = plan.served.model, plan.question, plan.served
-    read, made = ModelRun(question.batch, question.prompt), ModelRun(question.batch, 1, question.prompt)
+    made = plan.macs(plan.served.step(question.batch, question.prompt, 1)) if question.answer else 0
     lengths: dict[str, Json] = {name: number(value) for name, value in sorted(model.lengths.items())}
     attributes: dict[str, Json] = dict(sorted(model.attrs.items()))
     return {
@@ -34,7 +33,7 @@ def record(plan: Plan, asked: PlanAnswers) -> dict[str, Json]:
         "precision": plan.precision.name,
         "parameters": number(served.parameter_count),
         "cache": to_text(plan.cache_form),
-        "macs": {"prefill": number(plan.macs(read)), "decode": number(plan.macs(made))},
+        "macs": {"prefill": number(plan.macs(plan.read)), "decode": number(made)},
         "memory": _memory(plan),
         "notes": list(notes(plan)),
         **({} if plan.device is None else {"time": _time(plan)}),
