@@ -50,6 +50,10 @@ _MOST = 1 << 31
               help="Which kernels compute it.")  # fmt: skip
 @click.option("--reserve", type=click.FloatRange(0, 1, min_open=True), default=0.9,
               help="The share of the memory that an engine takes.")  # fmt: skip
+@click.option("--chunk", type=click.IntRange(1, _MOST), metavar="TOKENS",
+              help="How many tokens of prompts are read at once.")  # fmt: skip
+@click.option("--block", type=click.IntRange(1, _MOST), default=1, metavar="TOKENS",
+              help="The cache is given out in blocks of so many.")  # fmt: skip
 @click.option("--fit", "memory", metavar="SIZE", help="What fits into this memory: 80GB.")
 @click.option("--target", metavar="RATE", help="The largest batch that gives '50 tokens/s per user'.")
 @click.option("--devices", metavar="A,B,C", help="The same on several devices, side by side.")
@@ -69,6 +73,8 @@ def command(
     device: str | None,
     engine: str,
     reserve: float,
+    chunk: int | None,
+    block: int,
     memory: str | None,
     target: str | None,
     devices: str | None,
@@ -83,7 +89,7 @@ def command(
     """
     model = _model(file, name, ignored)
     precision = precision_of(weights, cache)
-    question = question_of(model, batch, prompt, answer, Fraction(str(reserve)))
+    question = question_of(model, batch, prompt, answer, Fraction(str(reserve)), chunk, block)
     where = None if device is None else load_device(device)
     plan = Plan(served(model), question, precision, engine_of(engine), where)
     check(plan)
