@@ -55,6 +55,8 @@ class Weight(Struct, frozen=True, eq=False):
     nonzero: int | None = None
     """The number of stored elements, for a sparse tensor."""
     key: str = ""
+    trained: bool | None = None
+    """Whether it is a parameter of the exported module, if the exporter noted that."""
 
 
 class Reference(Struct, frozen=True):

@@ -16,6 +16,7 @@ from os import PathLike
 from pathlib import Path
 
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+from msgspec.structs import replace
 
 from tolcost.catalogue.graph import (
     HOLDS_A_TENSOR,
@@ -52,6 +53,7 @@ from tolcost.catalogue.protobuf import (
     checked_shape,
     declared_of,
     dense,
+    is_parameter,
     scope_in,
     shown,
     small_value,
@@ -393,6 +395,10 @@ class ModelReader:
             if weight.name in weights:
                 refuse("T0675", f"two initializers are called {shown(weight.name)}")
             weights[weight.name] = weight
+        for info in proto.value_info if outermost else ():
+            if info.name in weights and info.metadata_props:
+                weight = weights[info.name]
+                weights[info.name] = replace(weight, trained=is_parameter(info.metadata_props))
         # An initializer may be listed among the inputs, too, as their default value.
         inputs = tuple(declared_of(given) for given in proto.input if given.name not in weights)
         names = [given.name for given in inputs]

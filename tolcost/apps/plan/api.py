@@ -25,6 +25,8 @@ def plan(
     cache: str = "bf16",
     engine: str = "transformers",
     reserve: float = 0.9,
+    chunk: int | None = None,
+    block: int = 1,
     ignore: Iterable[str] = (),
 ) -> Plan:
     """Return the plan of a language model: memory, and time on a device.
@@ -44,7 +46,7 @@ def plan(
         model = shipped_model(str(config))
     else:
         model = model_at(config, ignore)
-    question = question_of(model, batch, prompt, answer, Fraction(str(reserve)))
+    question = question_of(model, batch, prompt, answer, Fraction(str(reserve)), chunk, block)
     where = None if device is None else load_device(device)
     found = Plan(served(model), question, precision_of(weights, cache), engine_of(engine), where)
     check(found)

@@ -48,6 +48,11 @@ class Family(Struct, frozen=True, eq=False):
     """What a reader should know about the figures."""
 
     @property
+    def whole(self) -> bool:
+        """Whether a prompt is read at once, and not in pieces: attention goes both ways."""
+        return self.source or not self.answers or "encoding" in self.reading
+
+    @property
     def keys(self) -> frozenset[str]:
         """The keys of a configuration that decide something."""
         texts = [*self.lengths.values(), *self.equal.values(), *self.only]

@@ -9,6 +9,7 @@ from functools import cached_property
 from msgspec import Struct
 
 from tolcost.algebra import Cond, Poly, Symbol, evaluate, evaluate_cond, symbols_of_cond
+from tolcost.apps.plan.activations import CallMoment, moments
 from tolcost.apps.plan.calls import CalledProgram, ProgramCall, Scopes, called_program
 from tolcost.apps.plan.door import PlannedModel
 from tolcost.apps.plan.precision import Precision
@@ -48,8 +49,8 @@ class ModelRun(Struct, frozen=True):
 
     @property
     def first(self) -> bool:
-        """Whether it reads the prompt."""
-        return self.past == 0
+        """Whether it reads a prompt."""
+        return self.new > 1 or self.past == 0
 
 
 class CallAt(Struct, frozen=True, eq=False):
@@ -101,6 +102,7 @@ class ServedModel(Struct, frozen=True, eq=False, dict=True):
                     forms.append(scope[1])
                 else:
                     found |= symbols_of_cond(scope)
+        forms += [one.bytes for told in self.moments for one in told]
         return frozenset(found.union(*(form.free for form in forms)))
 
     def point(self, run: ModelRun) -> dict[Symbol, int]:
@@ -155,6 +157,20 @@ class ServedModel(Struct, frozen=True, eq=False, dict=True):
         near = min(context, self.model.lengths.get("window", 1))
         point |= {symbol: near for symbol in point if symbol.name == NEAR}
         return sum(_volume(one.type[0].shape, point) for one in self.state) * precision.cache
+
+    @cached_property
+    def moments(self) -> tuple[tuple[CallMoment, ...], tuple[CallMoment, ...]]:
+        """What is in memory at each call: when a prompt is read, and when a token is made."""
+        first = moments(self.reading)
+        return first, first if self.reading is self.called else moments(self.called)
+
+    def fullest(self, run: ModelRun) -> tuple[int, CallMoment]:
+        """Return the bytes of results that are there at once, at most, and the moment at which they are."""
+        point = self.point(run)
+        told = [one for one in self.moments[0 if run.first else 1] if _times(one.scopes, point)]
+        sizes = [evaluate(one.bytes, point) for one in told]
+        most = max(range(len(told)), key=sizes.__getitem__)
+        return sizes[most], told[most]
 
     def work(self, run: ModelRun, precision: Precision) -> tuple[CallAt, ...]:
         """Return the work of a run, call by call."""

@@ -10,10 +10,11 @@ from msgspec import Struct
 
 from tolcost.algebra import Poly, atom, const, minimum, product_of, substitute, total_of
 from tolcost.algebra.poly import scale
+from tolcost.apps.plan.activations import CallMoment
 from tolcost.apps.plan.door import PlannedModel
 from tolcost.apps.plan.figures import BATCH, NEAR, NEW, PAST, SOURCE, ModelRun, ServedModel
 from tolcost.apps.plan.precision import Precision
-from tolcost.apps.plan.time import RunTime, ServingEngine, run_time
+from tolcost.apps.plan.time import RunTime, ServingEngine, run_time, together
 from tolcost.cost.device import Device
 from tolcost.diagnostics import refuse
 
@@ -29,6 +30,10 @@ class Question(Struct, frozen=True):
     answer: int = 500
     reserve: Fraction = Fraction(9, 10)
     """The share of the memory of a device that an engine takes for itself."""
+    chunk: int | None = None
+    """How many tokens of prompts are read at once; None for all of them."""
+    block: int = 1
+    """The places of a cache are given out in blocks of so many."""
 
     @property
     def context(self) -> int:
@@ -57,9 +62,12 @@ class Plan(Struct, frozen=True, eq=False, dict=True):
 
     def kept(self, batch: int, prompt: int, answer: int) -> Fraction:
         """Bytes that are kept for texts, after a prompt and an answer."""
+        block = self.question.block
         if self.served.model.family.source:
-            return self.served.cache_bytes(batch, answer, self.precision, prompt)
-        return self.served.cache_bytes(batch, prompt + answer, self.precision)
+            return self.served.cache_bytes(
+                batch, _whole(answer, block), self.precision, _whole(prompt, block)
+            )
+        return self.served.cache_bytes(batch, _whole(prompt + answer, block), self.precision)
 
     @property
     def cache_form(self) -> Poly:
@@ -84,8 +92,19 @@ class Plan(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def needed(self) -> Fraction:
-        """Bytes of parameters, what is kept, and logits."""
-        return self.weights + self.cache + self.logits
+        """Bytes of parameters, of what is kept, of results that are there at once, and of logits."""
+        return self.weights + self.cache + self.activations[0] + self.logits
+
+    @cached_property
+    def activations(self) -> tuple[int, CallMoment]:
+        """The most bytes of results at once, and when; what kernels hold inside is not known."""
+        chunk, question = self.question.chunk, self.question
+        read = self.read
+        if chunk is not None and not self.served.model.family.whole:
+            tokens = min(question.batch * question.prompt, chunk)
+            read = ModelRun(1, tokens, max(question.prompt - chunk, 0))
+        runs = [read, self.made(question.batch)] if question.answer else [read]
+        return max((self.served.fullest(run) for run in runs), key=lambda found: found[0])
 
     @property
     def reserved(self) -> Fraction | None:
@@ -101,7 +120,23 @@ class Plan(Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def prefill(self) -> RunTime | None:
         """The time to the first token."""
-        return self.run(self.read)
+        if self.device is None:
+            return None
+        calls = [(self.served.work(run, self.precision), times) for run, times in self.pieces()]
+        found = [(run_time(self.device, done, self.engine), times) for done, times in calls]
+        return found[0][0] if found[1:] == [] and found[0][1] == 1 else together(found)
+
+    def pieces(self) -> list[tuple[ModelRun, int]]:
+        """Return the runs that read the prompts, and how often there is each of them."""
+        question, chunk = self.question, self.question.chunk
+        if chunk is None or self.served.model.family.whole or question.batch * question.prompt <= chunk:
+            return [(self.read, 1)]
+        if question.prompt <= chunk:
+            many, rest = divmod(question.batch, chunk // question.prompt)
+            whole = [(ModelRun(chunk // question.prompt, question.prompt), many)]
+            return [*whole, (ModelRun(rest, question.prompt), 1)] if rest else whole
+        starts = range(0, question.prompt, chunk)
+        return [(ModelRun(1, min(chunk, question.prompt - k), k), question.batch) for k in starts]
 
     @property
     def read(self) -> ModelRun:
@@ -140,6 +175,10 @@ class Plan(Struct, frozen=True, eq=False, dict=True):
         return first(by_operations, 1 << 16)
 
 
+def _whole(places: int, block: int) -> int:
+    return -(-places // block) * block
+
+
 def first(holds: object, most: int) -> int | None:
     """Return the least number from 1 on for which something holds that, once it holds, goes on to hold."""
     if not callable(holds) or not holds(most):
@@ -166,7 +205,13 @@ PROMPT, ANSWER = 2000, 500
 
 
 def question_of(
-    model: PlannedModel, batch: int, prompt: int | None, answer: int | None, reserve: Fraction
+    model: PlannedModel,
+    batch: int,
+    prompt: int | None,
+    answer: int | None,
+    reserve: Fraction,
+    chunk: int | None = None,
+    block: int = 1,
 ) -> Question:
     """Return the question to a model: where nothing is said, as many tokens as it has places for, at most."""
     made = (ANSWER if answer is None else answer) if model.family.answers else 0
@@ -175,7 +220,7 @@ def question_of(
     if answer is None and made >= room // 2:
         made = room // 5
     read = max(min(PROMPT, room - made), 1) if prompt is None else prompt
-    return Question(batch, read, made, reserve)
+    return Question(batch, read, made, reserve, chunk, block)
 
 
 def notes(plan: Plan) -> Iterator[str]:

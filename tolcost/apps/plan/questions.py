@@ -71,7 +71,8 @@ def fit(plan: Plan, memory: Fraction) -> Fit:
         return replace(plan, question=other).needed > memory
 
     longest = plan.served.model.lengths.get("p", _MOST)
-    return Fit(memory, _last(too_many), _last(too_long, longest), grows(plan.cache_form))
+    forms = [plan.cache_form, *(one.bytes for told in plan.served.moments for one in told)]
+    return Fit(memory, _last(too_many), _last(too_long, longest), all(map(grows, forms)))
 
 
 def _last(over: Callable[[int], bool], most: int = _MOST) -> int:

@@ -9,6 +9,7 @@ from tolcost.apps.plan.plan import Plan, notes
 from tolcost.apps.plan.questions import fit
 from tolcost.apps.plan.time import RunTime
 from tolcost.apps.plan.view import PlanAnswers, lines_of
+from tolcost.diagnostics import place
 from tolcost.show.document import Json, number
 
 _PARTS = 1000
@@ -42,9 +43,12 @@ def record(plan: Plan, asked: PlanAnswers) -> dict[str, Json]:
 
 
 def _memory(plan: Plan) -> dict[str, Json]:
+    most, moment = plan.activations
     return {
         "parameters": _whole(plan.weights),
         "cache": _whole(plan.cache),
+        "activations": number(most),
+        "line": number(place(moment.span).line),
         "logits": number(plan.logits),
         "needed": _whole(plan.needed),
         "reserved": None if plan.reserved is None else _whole(plan.reserved),

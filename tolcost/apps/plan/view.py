@@ -101,7 +101,7 @@ def _model(plan: Plan) -> Iterator[Fact]:
     question, read = plan.question, plan.macs(plan.read)
     if served.state:
         two = served.model.family.source
-        one = size(plan.kept(1, 1, 1) if two else plan.kept(1, 1, 0))
+        one = size(served.cache_bytes(1, 1, plan.precision, int(two)))
         what = "t tokens made of x read" if two else "t tokens"
         of = "one of each" if two else "one token"
         yield Fact("cache", to_text(plan.cache_form), f"bytes for b texts of {what}; {one} for {of}")
@@ -119,25 +119,27 @@ def _memory(plan: Plan) -> Iterator[Fact]:
     yield Fact("memory", "", f"{many} of {question.prompt:,} tokens read{made}")
     yield Fact("parameters", size(plan.weights), level=1)
     yield Fact("cache", size(plan.cache), level=1)
+    most, moment = plan.activations
+    at = f"{plan.served.model.family.program}.tol, line {place(moment.span).line}"
+    yield Fact("activations", size(most), f"results, the most at once in {at}", level=1)
     yield Fact("logits", size(plan.logits), level=1)
-    yield Fact("needed", size(plan.needed), "without activations", level=1)
+    yield Fact("needed", size(plan.needed), level=1)
     if plan.device is None or plan.device.memory is None or plan.reserved is None:
         return
     share = f"{digits(question.reserve * 100)} % of {size(plan.device.memory)}"
     yield Fact("reserved", size(plan.reserved), f"by an engine that takes {share}", level=1)
-    room = plan.reserved - plan.weights - plan.logits
-    one = plan.kept(1, question.prompt, question.answer)
-    if plan.fits and one:
-        yield Fact("fits", "yes", f"and {int(room / one):,} such texts at once", level=1)
+    if plan.fits:
+        most_texts = fit(plan, plan.reserved).batch
+        yield Fact("fits", "yes", f"and {most_texts:,} such texts at once, at most", level=1)
     else:
-        yield Fact("fits", "yes" if plan.fits else "no", level=1)
+        yield Fact("fits", "no", level=1)
 
 
 def _answers(plan: Plan, asked: PlanAnswers) -> Iterator[Fact]:
     question = plan.question
     if asked.fit is not None:
         fit, how = asked.fit, "more needs no less, by proof" if asked.fit.proved else "as far as was looked"
-        yield Fact(f"fits into {size(fit.memory)}", "", f"without activations; {how}")
+        yield Fact(f"fits into {size(fit.memory)}", "", how)
         yield Fact("batch", f"{fit.batch:,}", f"of {question.context:,} tokens each", level=1)
         yield Fact("context", f"{fit.context:,}", f"at batch {question.batch:,}", level=1)
     if asked.reached is not None:

@@ -18,6 +18,7 @@ from typing import Any
 
 from tolcost.algebra import length, symbols_of_cond, the_symbol
 from tolcost.algebra.points import hold_at
+from tolcost.catalogue.protobuf import FOLDED, KIND, PARAMETER
 from tolcost.catalogue.reading import MODULE_BUFFERS, MODULE_PARAMETERS, MODULE_TRAINS, MODULE_UNFUSED
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.result.assumptions import assumed
@@ -25,6 +26,7 @@ from tolcost.result.assumptions import assumed
 _KEPT = 1 << 12
 """Constants of at most this many bytes are kept, since they may decide shapes."""
 _LONGEST = 400
+_QUOTED = re.compile(r"'([^']+)'")
 _OLDEST = 18
 """torch writes older opsets by converting the model back, which often fails."""
 _ATTENTION = re.compile(r"call_function\[target=[^\]]*scaled_dot_product_attention")
@@ -131,6 +133,11 @@ def _note_module(program: Any, module: Any) -> None:
     noted[MODULE_BUFFERS] = str(sum(tensor.numel() for tensor in module.buffers()))
     noted[MODULE_TRAINS] = str(int(module.training))
     noted[MODULE_UNFUSED] = str(_unfused_attentions(program))
+    parameters = dict(module.named_parameters())
+    for value in program.model.graph.initializers.values():
+        source = value.metadata_props.get(FOLDED, "")
+        if any(name in parameters for name in _QUOTED.findall(source)):
+            value.metadata_props[KIND] = PARAMETER  # such as a weight that was transposed
 
 
 def _unfused_attentions(program: Any) -> int:
