@@ -21,6 +21,9 @@ from tolcost.algebra import (
     total,
     total_of,
 )
+from tolcost.algebra.conditions import eq
+from tolcost.algebra.points import admissible
+from tolcost.algebra.powers import powers
 
 n, m, k, h = length("n"), length("m"), length("k"), length("H")
 i = coordinate("i", n)
@@ -126,3 +129,10 @@ def test_one_shape_of_common_lengths_is_enough_to_be_seen(size: int) -> None:
         assert found is not None
         assert dict(found.point) == {the_symbol(symbol): at for symbol, at in sizes.items()}
         assert (found.left, found.right) == (0, 1)
+
+
+def test_lengths_whose_power_is_too_large_to_compute_are_no_points() -> None:
+    p = length("p")
+    points = admissible(n.free | p.free, (eq(powers(2, p) - n - 1),))
+    assert points.at((2,), 2) is not None
+    assert points.at((10**6,), 10**6) is None

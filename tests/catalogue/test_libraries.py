@@ -24,7 +24,7 @@ def test_a_library_says_what_it_is_and_its_tests_exist(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["circuits", "lambda", "matlang", "motifs", "polybench", "relational", "turing"]
+    "name", ["circuits", "lambda", "matlang", "motifs", "polybench", "relational", "textbook", "turing"]
 )
 def test_programs_of_other_domains_are_held_to_something_on_a_hundred_inputs(name: str) -> None:
     """The tests that are named hold to these numbers themselves."""

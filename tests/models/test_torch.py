@@ -107,6 +107,11 @@ def test_the_command_costs_a_module(tmp_path: Path) -> None:
     "module, shape, said",
     [
         ("Narrow", "input=n,5", "RuntimeError: a and b must have same reduction dim"),
+        ("Narrow", "input=n,5", "hint: a length of --shape does not fit"),
+        ("Positions", "ids=n", "hint: indices are integers: --shape INPUT:int64"),
+        ("Positions", "ids:int64=n,seq", "hint: a length has a limit: --assume 'NAME <= 16'"),
+        ("Branching", "x=n", "hint: data decides a branch"),
+        ("needing", "x=n", "hint: write a function without arguments"),
         ("Narrow", "y=n,4", "TypeError: missing a required argument: 'input'"),
         ("Narrow", "y=n,4", "the arguments are forward(input: "),
         ("Branching", "x=n", "Could not guard on data-dependent expression"),
@@ -123,6 +128,28 @@ def test_what_is_wrong_with_a_module_is_told(
     out, err = capfd.readouterr()
     assert said in err
     assert "Traceback" not in out + err
+
+
+def test_lengths_to_trace_with_are_within_assumptions(capsys: pytest.CaptureFixture[str]) -> None:
+    """A slice of 16 learned positions does not fit longer ones; an image has a multiple of 8 pixels."""
+    pytest.importorskip("torch")
+    target = "tests.models.torch_mistakes:Positions"
+    shape = ["--shape", "ids:int64=batch,seq", "--assume", "seq <= 16"]
+    assert run(["torch", target, *shape]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith(f"Positions  {target}\n")
+    assert "seq <= 16" in said
+    assert "seq = 16" in said
+    assert run(["torch", "tests.models.torch_mistakes:Narrow", "--shape", "input=8*h,4"]) == 0
+    assert "float32 [8*h, 3]" in capsys.readouterr().out
+
+
+def test_a_module_in_training_mode_is_told() -> None:
+    torch = pytest.importorskip("torch")
+    module = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Dropout(0.5))
+    for training in (True, False):
+        cost = tolcost.from_torch(module.train(training), (torch.zeros(2, 4),))
+        assert ("training mode" in str(cost)) is training
 
 
 @pytest.mark.parametrize("text", ["def f(:", "raise ValueError('no')", "import sys\nsys.exit(0)"])

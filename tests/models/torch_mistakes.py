@@ -16,6 +16,17 @@ class Branching(nn.Module):
         return x * 2 if x.sum() > 0 else x - 1
 
 
+class Positions(nn.Module):
+    """Learned positions, sliced to the length of a sequence."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tokens, self.positions = nn.Embedding(10, 4), nn.Parameter(torch.zeros(1, 16, 4))
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        return self.tokens(ids) + self.positions[:, : ids.shape[1]]
+
+
 class Attending(nn.Module):
     """Attention as torch has it in one function, which older opsets have not."""
 

@@ -26,6 +26,10 @@ PUBLISHED = {
     "gemma2-9b": 9_241_705_984,
     "qwen3-30b-a3b": 30_532_122_624,
     "mamba-2.8b": 2_768_345_600,
+    "bert-base": 109_514_298,
+    "t5-base": 222_903_552,
+    "whisper-large-v3": 1_543_490_560,
+    "rwkv-169m": 169_342_464,
 }
 """Parameters of models as their repositories state them; DeepSeek's without the layer for a second token."""
 
@@ -50,7 +54,11 @@ def model_of(config: dict[str, Any]) -> ServedModel:
 
 
 def model_of_type(model: PlannedModel) -> ServedModel:
-    attrs = {**model.attrs, **model.family.reading}
+    own = model.family.reading
+    attrs = {
+        **model.attrs,
+        **({} if "encoding" in own else own),
+    }  # to encode is done once, and not for a token
     zeros = tuple(sorted((name, n == 0) for name, n in model.lengths.items() if name in ("m", "a")))
     key = (model.family.program, (*sorted(attrs.items()), *zeros))
     if key not in KNOWN:
@@ -64,12 +72,13 @@ def test_a_type(row: dict[str, Any]) -> None:
     found, config = model_of(row["config"]), row["config"]
     assert found.parameter_count == row["parameters"]
     for run in row["runs"]:
-        step = ModelRun(run["batch"], 1, run["past"])
+        step = ModelRun(run["batch"], run.get("new", 1), run["past"], run.get("source", 0))
         work = found.work(step, precision_of())
         macs = sum(call.times * call.macs for call in work)
-        twice = sum(call.times * call.macs for call in work if call.name == "Conv")
-        assert macs - shares(found, run["batch"]) + unused(found, run["batch"]) + twice == run["macs"]
-        own = kept(found, run["batch"], run["past"] + 1)
+        twice = sum(call.times * call.macs for call in work if call.name == "Conv" and step.past)
+        more = unused(found, run["batch"]) + unseen(found, step)
+        assert macs - shares(found, run["batch"]) + more + twice == run["macs"]
+        own = kept(found, run["batch"], run["past"] + step.new, step.source)
         assert own * repeated(config) + last_entries(found, run["batch"]) == run["kept"]
 
 
@@ -104,16 +113,26 @@ def unused(found: ServedModel, batch: int) -> int:
     return batch * each * (lengths["y"] - lengths["taken"]) * (lengths["l"] - lengths["a"])
 
 
+def unseen(found: ServedModel, step: ModelRun) -> int:
+    """What transformers' Whisper multiplies besides as it reads: places by later ones, and all logits."""
+    lengths, later = found.model.lengths, step.new - 1
+    if found.model.family.name != "whisper":
+        return 0
+    d = lengths["h"] * lengths["e"]
+    attention = lengths["l"] * d * step.new * later
+    return step.batch * (attention + d * lengths["v"] * later)
+
+
 def repeated(config: dict[str, Any]) -> int:
     """How often transformers keeps a head: its newer Falcon repeats them first, as engines do not."""
     new = config.get("new_decoder_architecture")
     return int(config["num_attention_heads"] // config["num_kv_heads"]) if new else 1
 
 
-def kept(found: ServedModel, batch: int, context: int) -> int:
+def kept(found: ServedModel, batch: int, context: int, source: int) -> int:
     """The numbers that transformers keeps: of a window, all but the place of the next token."""
     window = found.model.lengths.get("window", 1)
-    point = found.point(ModelRun(batch, 1, context))
+    point = found.point(ModelRun(batch, 1, context, source))
     point |= {symbol: min(context, window - 1) for symbol in point if symbol.name == NEAR}
     total = 0
     for given in found.state:

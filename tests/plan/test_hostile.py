@@ -88,7 +88,7 @@ def test_a_key_that_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_places_end(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["plan", "--model", "gpt2-medium"]) == 2
+    assert run(["plan", "--model", "gpt2-medium", "--prompt", "2000"]) == 2
     assert "has places for 1,024 tokens" in capsys.readouterr().err
 
 

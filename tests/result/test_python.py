@@ -237,9 +237,19 @@ def test_notebooks_see_a_comparison_as_the_command_tells_it() -> None:
 
 def test_times_are_shown_without_all_that_is_known_of_the_device(bert: tolcost.Cost) -> None:
     shown = repr(bert.time("h200"))
-    assert shown.startswith("<CostTime h200: arithmetic_bound=Max(seq/4800000, ")
+    assert shown.startswith("<CostTime h200: ")
     assert "Fitted" not in shown
     assert "Max(seq - 512, 0)" not in shown
+
+
+def test_times_are_printed_with_their_units(bert: tolcost.Cost) -> None:
+    time = bert.subs(**dict.fromkeys(bert.symbols, 8)).time("h200")
+    microseconds = float(time.predicted)
+    assert "/" not in repr(time) + str(time)
+    (line,) = [line for line in str(time).splitlines() if line.startswith("predicted")]
+    value, unit = line.split()[1:]
+    assert float(value) * {"µs": 1, "ms": 1000}[unit] == pytest.approx(microseconds, rel=0.01)
+    assert f"{value} {unit} predicted" in repr(time)
 
 
 def test_pictures_show_the_numbers() -> None:

@@ -165,3 +165,51 @@ def test_recomputed_layers() -> None:
     assert pairs.kept == 2 * per
     products = parts(again)
     assert products["computed again"] == 4 * 2 * 10 * 8 * 8  # Tanh reads its output, so both products
+
+
+KIND = "pkg.torch.export.graph_signature.InputSpec.kind"
+
+
+def scaled(noted: dict[str, str], text: str = "a = MatMul(x, W) y = Mul(a, f)") -> tolcost.Cost:
+    """A product whose result is scaled by a buffer ``f``, with what an exporter notes of stored tensors."""
+    made = parse_model(
+        f"{HEAD} g (float[n, 8] x) => (float[n, 8] y) {weights(('W', (8, 8)), ('f', (8,)))} {{ {text} }}"
+    )
+    for name, kind in noted.items():
+        info = onnx.ValueInfoProto(name=name)
+        info.metadata_props.add(key=KIND, value=kind)
+        made.graph.value_info.append(info)
+    return tolcost.from_onnx(made).training("sgd")
+
+
+@pytest.mark.parametrize(
+    "noted, trained",
+    [
+        ({}, ["W", "f"]),
+        ({"W": "PARAMETER", "f": "BUFFER"}, ["W"]),
+        ({"W": "PARAMETER", "f": "CONSTANT_TENSOR"}, ["W"]),
+        ({"W": "PARAMETER", "f": "PARAMETER"}, ["W", "f"]),
+        ({"W": "PARAMETER"}, ["W", "f"]),
+        ({"f": "BUFFER"}, ["W"]),
+    ],
+)
+def test_buffers_are_not_trained(noted: dict[str, str], trained: list[str]) -> None:
+    """What the exporter notes as a buffer or a constant is held, and not trained."""
+    step = scaled(noted)
+    assert list(study(step).training.joint.trained) == trained
+    assert study(step).training.held.frozen == (0 if "f" in trained else 32)
+    told = study(step)._trained()[1]
+    assert ("exporter notes" in told) == bool(noted)
+
+
+def test_constants_of_nodes_are_not_trained() -> None:
+    """A constant beside stored parameters is none, but a file may hold all its parameters as constants."""
+    constant = "c = Constant <value = float[8] {1, 1, 1, 1, 1, 1, 1, 1}> ()"
+    single = "<float q = {1}>"
+    beside = scaled({}, f"{constant} a = MatMul(x, W) b = Mul(a, f) y = Mul(b, c)")
+    assert list(study(beside).training.joint.trained) == ["W", "f"]
+    text = (
+        f"{HEAD} g (float[n, 8] x) => (float[n, 8] y) {single} {{ {constant} z = Mul(x, c) y = Mul(z, q) }}"
+    )
+    alone = tolcost.from_onnx(parse_model(text)).training("sgd")
+    assert list(study(alone).training.joint.trained) == ["c"]

@@ -436,6 +436,43 @@ _SYMBOLS: Logic[frozenset[Symbol], frozenset[Symbol]] = Logic(
 )
 
 
+def open_clips(cond: Cond) -> Cond:
+    """Write a comparison with a clip of a coordinate as comparisons of its two sides.
+
+    ``abs(i - j) <= w`` becomes ``i - j <= w and j - i <= w``, which are bounds of the coordinates.
+
+    >>> from tolcost.algebra.piecewise import relu
+    >>> from tolcost.algebra.poly import coordinate, length
+    >>> n = length("n"); i = coordinate("i", n)
+    >>> open_clips(Ge(n - 3 - relu(2 * i - n)))
+    And(parts=(Ge(p=n - 3), Ge(p=n - i - 2)))
+    """
+    match cond:
+        case Ge(p=p):
+            return _open_clip(p) or cond
+        case Eq(p=p):
+            least, most = _open_clip(p), _open_clip(-p)
+            return cond if least is None or most is None else conj(least, most)
+        case And(parts=parts):
+            return conj(*map(open_clips, parts))
+        case Or(parts=parts):
+            return disj(*map(open_clips, parts))
+        case _:
+            return cond
+
+
+def _open_clip(p: Poly) -> Cond | None:
+    """Write ``idle + times * relu(u) >= 0`` by its sides: the lesser one if ``times < 0``, else either."""
+    clips = [g for mono in p.terms for g in mono if isinstance(g, Relu)] if p.height else []
+    if len(clips) != 1 or (clips[0],) not in p.terms or not any(s.kind == "coord" for s in clips[0].free):
+        return None
+    (clip,) = clips
+    times = p.terms[clip,]
+    idle = p - scale(atom(clip), times, p.den)
+    sides = ge(idle), ge(idle + scale(clip.p, times, p.den))
+    return conj(*sides) if times < 0 else disj(*sides)
+
+
 def signed_cases(cond: Cond) -> SignedCases:
     """Write the indicator of a condition as integer multiples of indicators of conjunctions.
 

@@ -56,7 +56,7 @@ from tolcost.algebra.poly import (
 )
 from tolcost.algebra.powers import powers
 from tolcost.algebra.prove import is_nonnegative, prove
-from tolcost.algebra.rebuild import Rules, generators_in, opaque_sum, rebuild, replace_generator
+from tolcost.algebra.rebuild import Rules, generators_in, opaque_sum, rebuild, replace_generator, size_of
 
 # === A pending sum: its ranges and conditions, how to transform it, and which bound of a range is tightest.
 #
@@ -514,7 +514,11 @@ def _by_blocks(body: Poly, floor: Floor, x: Symbol, lo: Poly, hi: Poly) -> Poly 
         tail = antidifference(in_y, y, end - 1) - antidifference(in_y, y, start - 1)
         return before + replace_generator(tail, block, blocks, PROVED)
 
-    return up_to(last + 1) - up_to(first)
+    found = up_to(last + 1) - up_to(first)
+    if first != ONE:
+        return found
+    at_zero = _value_at_zero(replace_generator(in_y, block, ZERO, PROVED), y)  # where every floor is 0
+    return min(found, up_to(last + 1) - at_zero, key=size_of)
 
 
 def _value_at_zero(p: Poly, generator: Generator) -> Poly:
@@ -587,7 +591,7 @@ def eliminate(problem: Problem, work: Work) -> Poly:
     if short is not None:
         return _write_out(left, short, work)
     chosen = _choose_range(left)
-    for way in (_by_equality, _by_congruence, _by_condition_residues, _by_clip):
+    for way in (_by_equality, _by_congruence, _by_symbolic_congruence, _by_condition_residues, _by_clip):
         done = way(left, chosen, work)
         if done is not None:
             return done
@@ -680,14 +684,57 @@ def _by_congruence(problem: Problem, r: SummedRange, work: Work) -> Poly | None:
     step, residue = let_through.modulus, let_through.residue
     known = residue.constant
     first = residue if start is None or known is None else as_poly(start + (known - start) % step)
+    return _by_steps(problem, r, work, cond, as_poly(step), first)
+
+
+def _by_steps(
+    problem: Problem, r: SummedRange, work: Work, cond: Cond, step: Poly, first: Poly, *fits: Cond
+) -> Poly:
+    """Visit every step-th coordinate, counted from a first one, instead of asking a condition of each."""
     low = floordiv(r.lo - first + step - 1, step)
     high = floordiv(r.hi - first, step)
     turn = coordinate("t", high, low)
     others = tuple(a for a in problem.constraints if a != cond)
     left = Problem(problem.body, problem.ranges, others, problem.facts)
-    there = substitute_range(left, x, turn * step + first, work.rules)
+    there = substitute_range(left, r.symbol, turn * step + first, work.rules, fits)
     ranges = (*there.ranges, SummedRange(the_symbol(turn), low, high))
     return eliminate(Problem(there.body, ranges, there.constraints, there.facts), work)
+
+
+def _by_symbolic_congruence(problem: Problem, r: SummedRange, work: Work) -> Poly | None:
+    """Visit only the coordinates that leave a residue of a division by an expression."""
+    for cond in problem.constraints:
+        found = _symbolic_congruence(cond, r.symbol) if r.symbol in cond.p.free else None
+        if found is not None:
+            step, residue, first = found
+            return _by_steps(problem, r, work, cond, step, first, ge(residue), ge(step - residue - 1))
+    return None
+
+
+def _symbolic_congruence(cond: Ge | Eq, x: Symbol) -> tuple[Poly, Poly, Poly] | None:
+    """Read a condition as ``u % step == residue`` where u moves with x: step, residue, and some such x.
+
+    A divisor is at least 1. That a remainder is at most 0 says that it is 0.
+
+    >>> from tolcost.algebra.poly import coordinate, length
+    >>> n, m = length("n"), length("m"); i = coordinate("i", n)
+    >>> _symbolic_congruence(Eq(mod(i + 1, m) - 3), the_symbol(i))
+    (m, 3, 2)
+    >>> _symbolic_congruence(Ge(-mod(i - 1, m)), the_symbol(i))
+    (m, 0, 1)
+    """
+    floors = [g for mono in cond.p.terms for g in mono if isinstance(g, Floor)]
+    for floor in dict.fromkeys(floors):
+        parts = affine_parts(floor.p, x)
+        slope = None if parts is None else parts[0].constant
+        if parts is None or slope not in (1, -1) or x in floor.q.free or floor.q.constant is not None:
+            continue
+        remainder = floor.p - floor.q * atom(floor)
+        for way in (-1, 1) if isinstance(cond, Eq) else (-1,):
+            residue = scale(cond.p - scale(remainder, way), -way)
+            if x not in residue.free and (isinstance(cond, Eq) or residue == 0):
+                return floor.q, residue, scale(residue - parts[1], slope)
+    return None
 
 
 def _by_condition_residues(problem: Problem, r: SummedRange, work: Work) -> Poly | None:

@@ -51,6 +51,8 @@ Decided: TypeAlias = dict[tuple[Relu, Relu], bool]
 _MOST_TERMS = 120
 _MOST_CLIPS = 8
 """Clips are removed only from forms with at most this many terms and clips: each removal takes divisions."""
+_FEW_TERMS = 4
+"""Longer forms are not compared beside each other."""
 _FEW_BELOW = 4
 """A form with more possible values below 0 than this is not checked value by value."""
 _MOST_DECIDED = 16
@@ -257,7 +259,7 @@ def clips_in(p: Poly) -> set[Relu]:
     return {g for mono in p.terms for g in mono if isinstance(g, Relu)} if p.height else set()
 
 
-def fewer_clips(p: Poly) -> Poly:
+def fewer_clips(p: Poly, facts: tuple[Cond, ...] = ()) -> Poly:
     """Remove clips that change nothing where their factors are non-zero, and merge neighbouring clips.
 
     >>> from tolcost.algebra.poly import length
@@ -273,16 +275,19 @@ def fewer_clips(p: Poly) -> Poly:
         parts = powers_of(p, clip)
         if set(parts) - {0, 1}:
             continue
-        instead = _remove_clip(clip, parts[1], ordered)
+        instead = _remove_clip(clip, parts[1], ordered, facts)
         if instead is not None:
-            return fewer_clips(normalise_clips(total_of((parts.get(0, ZERO), instead))))
+            return fewer_clips(normalise_clips(total_of((parts.get(0, ZERO), instead))), facts)
     return p
 
 
-def _remove_clip(clip: Relu, factor: Poly, clips: list[Relu]) -> Poly | None:
+def _remove_clip(clip: Relu, factor: Poly, clips: list[Relu], facts: tuple[Cond, ...]) -> Poly | None:
     """Rewrite a clip times a factor without the clip, or with another clip; None if neither is possible."""
     if _vanishes_below(clip.p, factor):
         return multiply(factor, clip.p)
+    decided = _decided_beside(clip, factor, facts)
+    if decided is not None:
+        return decided
     for other in clips:
         gap = (clip.p - other.p).constant
         if gap in (1, -1):  # the factor is 0 where only one of the two clips is positive
@@ -290,6 +295,26 @@ def _remove_clip(clip: Relu, factor: Poly, clips: list[Relu]) -> Poly | None:
             if share is not None:
                 return multiply(multiply(share, clip.p), atom(other))
     return None
+
+
+def _decided_beside(clip: Relu, factor: Poly, facts: tuple[Cond, ...]) -> Poly | None:
+    """Return a clip times a factor where facts give the clip one value wherever the factor is not 0.
+
+    >>> from tolcost.algebra.conditions import ge
+    >>> from tolcost.algebra.poly import length
+    >>> n, m = length("n"), length("m")
+    >>> fewer_clips((m - n) * relu(n - m + 1), (ge(m - n),))
+    0
+    """
+    if not clip.free <= factor.free or len(factor.terms) > _FEW_TERMS or len(clip.p.terms) > _FEW_TERMS:
+        return None
+    if not any(factor.free & symbols_of_cond(fact) for fact in facts):
+        return None
+    times = Poly(factor.terms)
+    sides = tuple((*facts, Ge(scale(times, way) - 1)) for way in (1, -1))
+    if all(is_nonnegative(-clip.p, side) for side in sides):
+        return ZERO
+    return multiply(factor, clip.p) if all(is_nonnegative(clip.p, side) for side in sides) else None
 
 
 def _vanishes_below(p: Poly, factor: Poly) -> bool:

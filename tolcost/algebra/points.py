@@ -40,7 +40,12 @@ class Admissible(Struct, frozen=True):
         ``others`` is the offset of symbols that are neither chosen nor determined by an equation. Without
         ``low``, a symbol that may be negative is counted from 0 instead of its least value.
         """
-        point = dict(known or {})
+        try:
+            return self._at(offsets, others, dict(known or {}), low)
+        except AlgebraBudget:  # a power that decides a length is too large to compute
+            return None
+
+    def _at(self, offsets: Iterable[int], others: int, point: Assignment, low: bool) -> Assignment | None:
         if not all(_choose(point, *one, low) for one in zip(self.chosen, offsets, strict=False)):
             return None
         told = self._add_determined(point)

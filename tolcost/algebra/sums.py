@@ -16,6 +16,7 @@ from tolcost.algebra.conditions import (
     conj,
     conjuncts,
     map_cond,
+    open_clips,
     signed_cases,
     symbols_of_cond,
 )
@@ -184,11 +185,11 @@ def _sum_renamed(body: Poly, ranges: tuple[SummedRange, ...], guard: Cond, facts
 def _in_closed_form(problem: Problem, guard: Cond) -> Poly:
     """Sum each case of the guard separately."""
     parts = []
-    for constraints, times in signed_cases(guard).items():
+    for constraints, times in signed_cases(open_clips(guard)).items():
         ordered = tuple(sorted(constraints, key=lambda a: (isinstance(a, Ge), a.p.key)))
         case = Problem(problem.body, problem.ranges, ordered, problem.facts)
         parts.append(scale(_by_components(case), times))
-    return fewer_clips(normalise_clips(total_of(parts), problem.facts))
+    return fewer_clips(normalise_clips(total_of(parts), problem.facts), problem.facts)
 
 
 def _leave_open(problem: Problem, guard: Cond) -> Poly:

@@ -55,6 +55,8 @@ class Weight(Struct, frozen=True, eq=False):
     nonzero: int | None = None
     """The number of stored elements, for a sparse tensor."""
     key: str = ""
+    trained: bool | None = None
+    """Whether it is a parameter of the exported module, if the exporter noted that."""
 
 
 class Reference(Struct, frozen=True):
@@ -298,12 +300,14 @@ class ModelFunction(Struct, frozen=True, eq=False):
 class ModuleSize(NamedTuple):
     """The module that a model was exported from: the elements of its parameters and of its buffers.
 
-    ``unfused`` counts the calls of an attention function that the exporter wrote as several operators.
+    ``unfused`` counts the calls of an attention function that the exporter wrote as several operators;
+    ``trains`` is 1 for a module in training mode.
     """
 
     parameters: int
     buffers: int
     unfused: int = 0
+    trains: int = 0
 
 
 class Model(Struct, frozen=True, eq=False):

@@ -250,6 +250,16 @@ class MetadataEntry(Protocol):
     """Bytes if it is not text."""
 
 
+KIND, PARAMETER = "pkg.torch.export.graph_signature.InputSpec.kind", "PARAMETER"
+FOLDED = "pkg.onnxscript.optimizer.folded_from"
+
+
+def is_parameter(entries: Iterable[MetadataEntry]) -> bool | None:
+    """Whether newer exporters of PyTorch note a stored tensor as a parameter; None if they note nothing."""
+    noted = {entry.key: entry.value for entry in entries if entry.key in (KIND, FOLDED)}
+    return noted.get(KIND) == PARAMETER if noted else None
+
+
 def scope_in(entries: Iterable[MetadataEntry]) -> tuple[str, ...]:
     """Return the modules around a node, outermost first, as newer exporters of PyTorch write them, if any.
 

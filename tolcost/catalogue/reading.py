@@ -16,6 +16,7 @@ from os import PathLike
 from pathlib import Path
 
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+from msgspec.structs import replace
 
 from tolcost.catalogue.graph import (
     HOLDS_A_TENSOR,
@@ -52,6 +53,7 @@ from tolcost.catalogue.protobuf import (
     checked_shape,
     declared_of,
     dense,
+    is_parameter,
     scope_in,
     shown,
     small_value,
@@ -289,8 +291,8 @@ def model_of(proto: ModelProto, name: str, held: Mapping[int, memoryview] = _NON
 
 
 MODULE_PARAMETERS, MODULE_BUFFERS = "module_parameters", "module_buffers"
-MODULE_UNFUSED = "module_unfused_attention"
-"""Entries of a model's metadata: the size of the exported module, and its attentions split into operators."""
+MODULE_UNFUSED, MODULE_TRAINS = "module_unfused_attention", "module_training"
+"""Entries of a model's metadata about the exported module: size, attentions split into operators, mode."""
 _MOST_DIGITS = 18
 """Digits of a recorded size, which is read from an untrusted file."""
 
@@ -301,7 +303,7 @@ def _module_size(proto: ModelProto) -> ModuleSize | None:
         return None
     noted = {entry.key: entry.value for entry in proto.metadata_props}
     sizes = [noted.get(key, "") for key in (MODULE_PARAMETERS, MODULE_BUFFERS)]
-    sizes.append(noted.get(MODULE_UNFUSED, "0"))
+    sizes += [noted.get(key, "0") for key in (MODULE_UNFUSED, MODULE_TRAINS)]
     if not all(
         isinstance(n, str) and n.isascii() and n.isdecimal() and len(n) <= _MOST_DIGITS for n in sizes
     ):
@@ -393,6 +395,10 @@ class ModelReader:
             if weight.name in weights:
                 refuse("T0675", f"two initializers are called {shown(weight.name)}")
             weights[weight.name] = weight
+        for info in proto.value_info if outermost else ():
+            if info.name in weights and info.metadata_props:
+                weight = weights[info.name]
+                weights[info.name] = replace(weight, trained=is_parameter(info.metadata_props))
         # An initializer may be listed among the inputs, too, as their default value.
         inputs = tuple(declared_of(given) for given in proto.input if given.name not in weights)
         names = [given.name for given in inputs]

@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import click
+from msgspec import Struct
 from msgspec.structs import replace
 
 from tolcost.catalogue.specs import open_library
@@ -33,6 +34,12 @@ _NOT_FOR = {
     "csv": frozenset({"columns", "sort", "top", "metrics"}),
 }
 """The parameters without effect in a format, which are refused there."""
+
+
+class ShownFile(Struct, frozen=True):
+    """The name under which a model is shown that another command made, if its file is not the user's."""
+
+    title: str
 
 
 @click.command(
@@ -138,6 +145,9 @@ def command(
             runs = generate  # a type checker knows that this name stays a text inside of the lambda
             cost = with_deep_stack(lambda: generated_file(path, session, wanted, runs, prefill))
         session.on_node = None
+    given = click.get_current_context().obj
+    if isinstance(given, ShownFile):
+        cost = replace(cost, study=replace(cost.study, file=given.title))
     if train is not None:
         study, (optimizer, asked_of) = cost.study, train
         cost = replace(cost, study=with_deep_stack(lambda: study.trained(optimizer, asked_of)))

@@ -34,6 +34,7 @@ from tolcost.algebra import (
     const,
     eq,
     exact_div,
+    fewer_clips,
     ge,
     generators_in,
     length,
@@ -71,7 +72,7 @@ class Assumed(Struct, frozen=True):
     def change(self, form: Poly) -> Poly:
         """Substitute the assumptions into a form, and simplify it under the facts."""
         found = substitute(form, self.put)
-        return simplify(found, self.facts) if self.facts else found
+        return fewer_clips(simplify(found, self.facts), self.facts) if self.facts else found
 
     def conditions(self, found: Iterable[Requirement]) -> tuple[Requirement, ...]:
         """Return the remaining conditions and the assumed facts; ``Rejected`` if these contradict one."""

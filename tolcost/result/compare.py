@@ -7,6 +7,7 @@ are matched by their positions in the inputs, whatever their names.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -277,7 +278,7 @@ def compare(old: Located, new: Located, identical: bool = False) -> CostComparis
     unknown = dict(_unknown(before, after))
     keys = [key for key in dict.fromkeys((*before, *after)) if key not in unknown]
     rows = [now.difference(p, m, before.get((p, m)), after.get((p, m))) for p, m in keys]
-    pairs = paired(_layers(old), _layers(new))
+    pairs = paired(*folded_alike(_layers(old), _layers(new)))
     layers = [now.layer(a, b) for a, b in pairs]
     unit = (f"closed forms of {' and '.join(new.durations)} are in attoseconds",) if new.durations else ()
     lacking = [f"not compared: {text}" for text in unknown.values()]
@@ -438,6 +439,55 @@ _ALIKE = Fraction(1, 2)
 """Parts that share no more of their operators than this are not paired."""
 
 Pair = tuple[TableRow | None, TableRow | None]
+
+
+_Rows = Sequence[TableRow]
+
+
+def folded_alike(old: _Rows, new: _Rows) -> tuple[_Rows, _Rows]:
+    """Return the parts of two models with layers folded in the same groups on both sides.
+
+    Equal layers share a row, and a model may have other equal ones than before.  Where the groups of a kind
+    differ, all its layers are added up on both sides.
+
+    >>> def rows(*titles: str) -> list[TableRow]:
+    ...     return [TableRow(title, 1, dict.fromkeys(AMOUNTS, ZERO)) for title in titles]
+    >>> before, after = folded_alike(rows("layer.*/fc"), rows("layer.*/fc", "layer.3/fc", "head2"))
+    >>> [row.title for row in after]
+    ['layer.*/fc', 'head2']
+    """
+    folded = {row.title for row in (*old, *new) if "*" in row.title}
+    groups = sorted(folded, key=lambda title: (-title.count("*"), title))
+    kinds = [(title, re.compile(re.escape(title).replace(r"\*", r"([0-9]+|\*)"))) for title in groups]
+    sides = _by_kind(old, kinds), _by_kind(new, kinds)
+    apart = {kind for kind in (*sides[0], *sides[1]) if _titles(sides[0], kind) != _titles(sides[1], kind)}
+    first, second = (
+        [row for kind, rows in side.items() for row in _folded(kind, rows, apart)] for side in sides
+    )
+    return first, second
+
+
+def _by_kind(rows: _Rows, kinds: Sequence[tuple[str, re.Pattern[str]]]) -> dict[str, list[TableRow]]:
+    """Group parts by the widest group of layers that has them, or else by their own titles."""
+    found: dict[str, list[TableRow]] = {}
+    for row in rows:
+        kind = next((title for title, pattern in kinds if pattern.fullmatch(row.title)), row.title)
+        found.setdefault(kind, []).append(row)
+    return found
+
+
+def _titles(side: Mapping[str, _Rows], kind: str) -> list[str]:
+    return [row.title for row in side.get(kind, ())]
+
+
+def _folded(kind: str, rows: _Rows, apart: set[str]) -> Iterator[TableRow]:
+    if kind not in apart or "*" not in kind:
+        yield from rows
+        return
+    ops: Counter[str] = Counter()
+    for row in rows:
+        ops.update(row.ops)
+    yield replace(gathered(kind, rows), ops=ops, times=max(row.times for row in rows))
 
 
 def paired(old: Sequence[TableRow], new: Sequence[TableRow]) -> tuple[Pair, ...]:

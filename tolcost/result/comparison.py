@@ -12,7 +12,7 @@ from tolcost.certainty import INCOMPLETE, Certainty
 from tolcost.cost.device import is_time
 from tolcost.result.claims import Claim, Relation
 from tolcost.result.judgement import FormJudgement
-from tolcost.result.metrics import LABELS, LEADING, NAMES
+from tolcost.result.metrics import IN_BYTES, LABELS, LEADING, NAMES
 from tolcost.result.regions import EVERYWHERE
 from tolcost.result.study import FUNCTIONS
 from tolcost.show.document import (
@@ -299,7 +299,7 @@ def _table(
 
 
 def _cells(row: FigureDifference, key: str, most: int) -> tuple[Cell, ...]:
-    values = () if row.at is None else time_texts(*row.at) if is_time(row.metric) else map(si, row.at)
+    values = () if row.at is None else time_texts(*row.at) if is_time(row.metric) else _amounts(row)
     name = shown_name(row.metric) if key == "metric" or row.part == FUNCTIONS else row.part
     at = [_bounded(text, *side) for text, side in zip(values, _certain(row), strict=False)]
     forms = [_form(form, *side) for form, side in zip((row.old, row.new), _certain(row), strict=True)]
@@ -310,6 +310,11 @@ def _cells(row: FigureDifference, key: str, most: int) -> tuple[Cell, ...]:
         " -> ".join(at),
         _percent(row, most if key == "part" else 0),
     )
+
+
+def _amounts(row: FigureDifference) -> Iterator[str]:
+    unit = "B" if row.metric in IN_BYTES else ""
+    return (si(value, unit) for value in row.at or ())
 
 
 def _certain(row: FigureDifference) -> Iterator[tuple[Certainty, bool]]:

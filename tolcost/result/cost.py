@@ -31,10 +31,13 @@ from tolcost.show.document import (
     Form,
     Lines,
     ReportTable,
+    Section,
     cut,
     form_at,
     latex_of,
+    plain,
     text_of,
+    write,
 )
 from tolcost.show.shorten import duration_text
 
@@ -246,23 +249,32 @@ class CostTime(Struct, frozen=True, dict=True):
     status: Certainty = "exact"
 
     def __repr__(self) -> str:
-        """The name of the device, and the times."""
-        names = ("arithmetic_bound", "fused_arithmetic_bound", "predicted")
-        times = ", ".join(f"{name}={getattr(self, name)}" for name in names)
-        return f"<CostTime {self.device.name}: {times}, limits={dict(self.limits)}, {self.status}>"
+        """The name of the device, and the times in words; closed forms are cut."""
+        known = [f"{plain(cell)} {title}" for title, cell in self._cells() if cell != UNKNOWN]
+        said = "" if self.status == "exact" else f"; counts and bytes are {self.status}"
+        return f"<CostTime {self.device.name}: {', '.join(known) or 'not known'}{said}>"
+
+    def __str__(self) -> str:
+        """The times with their units, as a table."""
+        return write(self._blocks(), "text")
 
     def _repr_html_(self) -> str:
         """The times with their units, for notebooks; closed forms while lengths are open."""
         from tolcost.show.fragment import fragment
 
-        rows = [
+        return fragment(self._blocks())
+
+    def _cells(self) -> tuple[tuple[str, Cell], ...]:
+        return (
             ("at least, node by node", _time_cell(self.arithmetic_bound)),
             ("at least, fused as a whole", _time_cell(self.fused_arithmetic_bound)),
             ("predicted", _time_cell(self.predicted)),
-        ]
+        )
+
+    def _blocks(self) -> tuple[Section, ...]:
         columns = (Column("time", "time"), Column("value", f"on {self.device.name}", "number"))
         said = f"counts and bytes are {self.status}" if self.status != "exact" else ""
-        return fragment((ReportTable(columns, rows), *([Lines((said,))] if said else [])))
+        return (ReportTable(columns, list(self._cells())), *([Lines((said,))] if said else []))
 
 
 def _time_cell(microseconds: SympyExpr | None) -> Cell:

@@ -632,6 +632,11 @@ COLUMNS = metrics_in("columns")
 """The metrics of every part of the work, which add up over parts."""
 HELD = next(metric.column for metric in METRICS if metric.key == "params")
 """The column of the parameters that parts hold: it adds up as well, but is not work."""
+IN_BYTES = (
+    "bytes", "model_bytes", "param_bytes", "peak_bytes", "cache_bytes", "memory_bytes",
+    "gradient_bytes", "state_bytes", "kept", "train_peak",
+)  # fmt: skip
+"""Metrics that count bytes: their numbers have the unit B."""
 AMOUNTS: tuple[str, ...] = (*(metric.key for metric in COLUMNS), HELD)
 TITLES: Mapping[str, str] = {metric.key: metric.label for metric in COLUMNS}
 BASES: Mapping[str, Basis] = {metric.key: metric.basis for metric in METRICS}

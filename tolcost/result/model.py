@@ -235,6 +235,9 @@ class ModelStudy(Study, dict=True, frozen=True):
                 calls = "1 call is" if module.unfused == 1 else f"{module.unfused:,} calls are"
                 said = "bytes count the scores in between; a newer --opset keeps attention whole"
                 yield Fact("attention", f"{calls} written as several operators", said)
+            if module.trains:
+                said = "dropout and the statistics of norms count; module.eval() leaves them out"
+                yield Fact("mode", "exported in training mode", said)
 
     def trained(self, optimizer: str, asked: Mapping[str, object]) -> Study:
         """Return a step of training of the model."""

@@ -13,7 +13,7 @@ from msgspec import Struct
 from tolcost.algebra import Poly
 from tolcost.cost.device import Duration
 from tolcost.cost.record import FormRatio
-from tolcost.result.metrics import AMOUNTS, HELD, LEADING, TITLES, Measure, keys_in
+from tolcost.result.metrics import AMOUNTS, HELD, IN_BYTES, LEADING, TITLES, Measure, keys_in
 from tolcost.result.rows import TableRow, chosen, flat
 from tolcost.result.study import Located, size
 from tolcost.show.document import (
@@ -213,11 +213,6 @@ class _Cells(Struct):
 # ---- the whole screen ------------------------------------------------------------------------
 
 
-IN_BYTES = (
-    "bytes", "model_bytes", "param_bytes", "peak_bytes", "cache_bytes", "memory_bytes",
-    "gradient_bytes", "state_bytes", "kept", "train_peak",
-)  # fmt: skip
-"""Metrics that count bytes: their numbers have the unit B."""
 _WIDTH, _WIDEST = 78, 104
 
 

@@ -29,9 +29,8 @@ from tolcost.models.lowered import Applied, Lowered
 from tolcost.models.memory import lifetimes
 from tolcost.result.compare import match
 from tolcost.result.comparison import CostComparison, FigureDifference, explained
-from tolcost.result.metrics import AMOUNTS, HELD, LEADING, TITLES
+from tolcost.result.metrics import AMOUNTS, HELD, IN_BYTES, LEADING, TITLES
 from tolcost.result.model import ModelStudy, of_model
-from tolcost.result.model_table import IN_BYTES
 from tolcost.result.page_forms import PageForms
 from tolcost.result.program import ProgramStudy
 from tolcost.result.program_page import function_title, program_parts

@@ -140,6 +140,7 @@ class TrainingStudy(Study, dict=True, frozen=True):
             f" and {len(joint.seeds) - 3:,} more" if len(joint.seeds) > 3 else ""
         )
         yield Fact("differentiated", shown, given)
+        yield Fact("trained", *self._trained())
         if joint.frozen:
             yield Fact(
                 "frozen", f"{len(joint.frozen):,} of {len(joint.frozen) + len(joint.trained):,} tensors"
@@ -148,6 +149,15 @@ class TrainingStudy(Study, dict=True, frozen=True):
             said = "as frameworks run them; --backward derived takes derivatives alone"
             yield Fact("written", ", ".join(self.written), said)
         yield from self.inner.head()
+
+    def _trained(self) -> tuple[str, str]:
+        """Tell how much is trained, and how this is known."""
+        joint, many = self.training.joint, self.training.held.trained
+        numbers = f"{many.constant:,}" if many.constant is not None else str(many)
+        said = "the file does not say which tensors are buffers: --freeze leaves some out"
+        if joint.stored.noted:
+            said = "without what the exporter notes as buffers and constants"
+        return f"{len(joint.trained):,} tensors of {numbers} numbers", said
 
     @cached_property
     def written(self) -> tuple[str, ...]:
@@ -309,6 +319,7 @@ class TrainingStudy(Study, dict=True, frozen=True):
             "backward": asked.backward,
             "written": list(self.written),
             "trained": form_json(settle(self.training.held.trained)),
+            "noted": joint.stored.noted,
             "frozen": list(joint.frozen),
             "parts": [
                 {

@@ -107,7 +107,9 @@ def _shapes(rules: Mapping[int, ShapedProgram], tensors: Sequence[Tensor]) -> di
 
 def _held(rules: Mapping[int, ShapedProgram], joint: JointGraph, asked: TrainingRequest) -> HeldBytes:
     space = PRECISIONS[asked.precision]
-    trained, frozen = list(joint.trained.values()), list(joint.frozen.values())
+    trained = list(joint.trained.values())
+    every = {**joint.stored.parameters, **joint.stored.others}
+    others = [tensor for name, tensor in every.items() if name not in joint.trained]
     shapes = _shapes(rules, trained)
     state = [rules[len(s)].held(s, ("p", "g")) * times for s, times in shapes.items()]
     gradients = held_bytes(trained, space)
@@ -117,13 +119,5 @@ def _held(rules: Mapping[int, ShapedProgram], joint: JointGraph, asked: Training
         held_bytes(trained, "") if space else const(0),
         gradients,
         total_of(state),
-        held_bytes(_others(joint, frozen), space),
+        held_bytes(others, space),
     )
-
-
-def _others(joint: JointGraph, frozen: list[Tensor]) -> list[Tensor]:
-    """Return all stored tensors of real numbers that are not trained."""
-    from tolcost.training.joint import parameters
-
-    every = parameters(joint.cost)
-    return [tensor for name, tensor in every.items() if name not in joint.trained]

@@ -53,6 +53,17 @@ class BackwardNode(Struct, frozen=True, eq=False):
     gives: tuple[tuple[str, str | None], ...]
 
 
+class StoredTensors(Struct, frozen=True):
+    """The tensors of real numbers that a graph stores, by name: those that can be trained, and others.
+
+    ``noted`` tells that the exporter noted which are parameters.
+    """
+
+    parameters: Mapping[str, Tensor]
+    others: Mapping[str, Tensor]
+    noted: bool
+
+
 class JointGraph(Struct, frozen=True, eq=False):
     """Forward and backward of a model.
 
@@ -62,6 +73,7 @@ class JointGraph(Struct, frozen=True, eq=False):
 
     cost: GraphCost
     steps: tuple[ForwardNode, ...]
+    stored: StoredTensors
     trained: Mapping[str, Tensor]
     frozen: Mapping[str, Tensor]
     seeds: tuple[str, ...]
@@ -104,18 +116,31 @@ def _step(place: int, node: GraphNode, applied: Applied, spec: Spec | None) -> F
 # ---- what is trained -----------------------------------------------------------------------------
 
 
-def parameters(cost: GraphCost) -> dict[str, Tensor]:
-    """Return the tensors of real numbers that are stored in a graph, by name, without single numbers."""
+def stored_in(cost: GraphCost) -> StoredTensors:
+    """Return what a graph stores.
+
+    An initialiser can be trained if it has a shape, unless its exporter notes that it is no parameter.
+    Constants of nodes can in a graph that stores nothing else.
+    """
     graph = cost.model.graph
-    held = {
-        weight.name: Tensor(tuple(map(const, weight.shape)), weight.space)
-        for weight in graph.weights.values()
+    real = {name: one for name, one in graph.weights.items() if kind_of(one.space) == "R"}
+    inner = {
+        node.outputs[0]: node.held
+        for node in graph.nodes
+        if node.held is not None and node.outputs and kind_of(node.held.space) == "R"
     }
-    for node in graph.nodes:
-        if node.held is not None and node.outputs:
-            shape = tuple(map(const, node.held.shape))
-            held[node.outputs[0]] = Tensor(shape, node.held.space)
-    return {name: tensor for name, tensor in held.items() if tensor.shape and kind_of(tensor.space) == "R"}
+    there = [name for name, one in real.items() if one.trained or (one.shape and one.trained is None)]
+    trained = frozenset(there or (inner if not any(one.shape for one in real.values()) else ()))
+    every = {
+        name: Tensor(tuple(map(const, one.shape)), one.space)
+        for name, one in (*real.items(), *inner.items())
+        if one.shape or one.trained
+    }
+    return StoredTensors(
+        {name: tensor for name, tensor in every.items() if name in trained},
+        {name: tensor for name, tensor in every.items() if name not in trained},
+        any(one.trained is not None for one in real.values()),
+    )
 
 
 def is_frozen(name: str, scopes: Iterable[str], patterns: Iterable[str]) -> bool:
@@ -129,7 +154,8 @@ def is_frozen(name: str, scopes: Iterable[str], patterns: Iterable[str]) -> bool
 def joint_of(cost: GraphCost, asked: TrainingRequest, passes: Passes) -> JointGraph:
     """Derive the backward pass of every node that the loss depends on, from the last node to the first."""
     steps = steps_of(cost)
-    given = parameters(cost)
+    stored = stored_in(cost)
+    given = stored.parameters
     scopes = _scopes(steps, given)
     frozen = {name for name in given if is_frozen(name, scopes[name], asked.freeze)}
     for pattern in asked.freeze:
@@ -148,7 +174,16 @@ def joint_of(cost: GraphCost, asked: TrainingRequest, passes: Passes) -> JointGr
     still = {name: given[name] for name in given if name in frozen}
     backward = replace(cost, nodes=nodes)
     return JointGraph(
-        cost, steps, trained, still, seeds, tuple(work.order), backward, work.extra, tuple(work.missing)
+        cost,
+        steps,
+        stored,
+        trained,
+        still,
+        seeds,
+        tuple(work.order),
+        backward,
+        work.extra,
+        tuple(work.missing),
     )
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -45,49 +46,82 @@ LANGUAGE: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
+VISION: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "resnet50": ("resnet", "ResNet", {}),
+    "convnext-tiny": ("convnext", "ConvNext", {}),
+    "mobilenet-v2": ("mobilenet_v2", "MobileNetV2", {}),
+    "vit-base": ("vit", "ViT", HIDDEN),
+    "deit-base": ("deit", "DeiT", HIDDEN),
+    "swin-tiny": ("swin", "Swin", {"drop_path_rate": 0.0}),
+}
+"""Models of transformers: kind, family and options."""
+ORDER = ("perceptron", *LANGUAGE, *VISION)
+
+
 class Whole(nn.Module):
-    """A language model that returns what it was recorded with alone: logits, or the last states."""
+    """A model that returns what it was recorded with alone: logits, or the last states."""
 
     def __init__(self, module: nn.Module) -> None:
         super().__init__()
         self.module = module
 
-    def forward(self, input_ids: torch.Tensor) -> torch.Tensor:
-        result = self.module(input_ids=input_ids)
+    def forward(self, given: torch.Tensor) -> torch.Tensor:
+        result = self.module(given)
         found = getattr(result, "logits", None)
         return result.last_hidden_state if found is None else found
 
 
-def export_of(name: str, attention: str, batch: int, size: int) -> bytes:
+@lru_cache(1)
+def export_of(name: str, attention: str) -> bytes:
     if name == "perceptron":
         with torch.device("meta"):
             module: nn.Module = nn.Sequential(
                 nn.Linear(4096, 16384), nn.ReLU(), nn.Linear(16384, 16384), nn.Tanh(), nn.Linear(16384, 4096)
             )
-        return exported(module, (torch.zeros(batch, size, device="meta"),), {}, None, 22)
+        return exported(module, (torch.zeros(32, 4096, device="meta"),), {}, ({0: "batch"},), 22)
+    opset = 23 if attention == "sdpa" else 22
+    if name in VISION:
+        kind, family, options = VISION[name]
+        config = transformers.AutoConfig.for_model(kind, num_labels=1000, **options)
+        if attention != "none":
+            config._attn_implementation = attention
+        module = different(getattr(transformers, f"{family}ForImageClassification")(config).train())
+        return exported(Whole(module), (torch.zeros(2, 3, 224, 224),), {}, ({0: "batch"},), opset)
     kind, options = LANGUAGE[name]
     config = transformers.AutoConfig.for_model(kind, **options)
     family = transformers.AutoModel if kind == "bert" else transformers.AutoModelForCausalLM
     module = family.from_config(config, attn_implementation=attention).train()
+    different(module)
     if hasattr(module.config, "use_cache"):
         module.config.use_cache = False
-    ids = torch.zeros((batch, size), dtype=torch.int64)
-    return exported(Whole(module), (ids,), {}, None, 22 if attention == "eager" else 23)
+    ids = torch.zeros((2, 64), dtype=torch.int64)
+    return exported(Whole(module), (ids,), {}, ({0: "batch", 1: "tokens"},), opset)
+
+
+def different(module: Any) -> Any:
+    """Give all parameters other values: an exporter stores equal tensors once."""
+    with torch.no_grad():
+        for tensor in module.parameters():
+            tensor.uniform_(0.5, 1)
+    return module
 
 
 def compared(row: dict[str, Any], recompute: bool) -> dict[str, Any]:
-    model = export_of(row["model"], row["attention"], row["batch"], row["size"])
-    frozen = ("*inv_freq",) if b"inv_freq" in model else ()
-    asked = {"freeze": frozen} | ({"recompute": "every 1"} if recompute else {})
+    model = export_of(row["model"], row["attention"])
+    asked = {"recompute": "every 1"} if recompute else {}
     step = from_onnx(model).training("adamw", **asked)
-    found = step()
-    besides = row["before_bytes"] - 12 * row["parameters"]
+    given = {"batch": row["batch"], "tokens": row["size"]}
+    at = step.subs({name: given[name] for name in given if name in step.symbols})
+    found = at()
     peak = max(row[f"{part}_peak_bytes"] for part in ("forward", "backward", "optimiser"))
     ours = found.train_peak
-    parameters = int(str(step.param_bytes)) // 4
+    training = at.study.training
+    held = training.held.parameters + training.held.frozen + training.held.state
+    inputs = at.study.holdings.input_bytes
+    besides = row["before_bytes"] - int(str(at.number(held))) - int(str(at.number(inputs)))
     return {
         **{key: row[key] for key in ("model", "attention", "recompute", "batch", "size")},
-        "parameters": parameters,
+        "parameters": int(str(training.held.trained)),
         "recorded_parameters": row["parameters"],
         "kept": found.kept,
         "recorded_kept": row.get("kept_bytes"),
@@ -95,21 +129,21 @@ def compared(row: dict[str, Any], recompute: bool) -> dict[str, Any]:
         "besides": besides,
         "recorded_peak": peak,
         "off": round((ours + besides) / peak - 1, 4),
+        "at": step.study.train_peak.node,
         "status": step.status,
     }
 
 
 def main() -> None:
     rows = json.loads(RECORDED.read_text("utf-8"))["rows"]
+    rows.sort(key=lambda row: (ORDER.index(row["model"]), row["attention"], row["batch"], row["recompute"]))
     names = sys.argv[2:]
     done = []
     for row in rows:
         wanted = row["model"] in names or not names
-        known = row["model"] in LANGUAGE or row["model"] == "perceptron"
+        known = row["model"] in LANGUAGE or row["model"] in VISION or row["model"] == "perceptron"
         if not wanted or not known or row["type"] != "float32" or "error" in row:
             continue
-        if row["attention"] == "sdpa" and row["model"] not in ("gpt2", "bert-base", "opt-125m"):
-            continue  # rotations at opset 23 read a cache that only one sentence has
         try:
             done.append(compared(row, row["recompute"]))
             print(done[-1], flush=True)

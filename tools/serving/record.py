@@ -15,7 +15,14 @@ from typing import Any
 import torch
 import transformers
 from torch.utils.flop_counter import FlopCounterMode
-from transformers import AutoConfig, AutoModelForCausalLM
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    AutoModelForSpeechSeq2Seq,
+    T5ForConditionalGeneration,
+)
+from transformers.cache_utils import EncoderDecoderCache
 
 SMALL = {
     "hidden_size": 48,
@@ -159,6 +166,30 @@ CASES += [
     ("falcon_h1", H1),
     ("falcon_h1", OTHER | {**H1, "num_hidden_layers": 5, "hidden_size": 96}),
 ]
+BERT = {k: v for k, v in SMALL.items() if k != "num_key_value_heads"}
+CASES += [
+    ("rwkv", {"hidden_size": 48, "num_hidden_layers": 3, "vocab_size": 101}),
+    ("rwkv", {"hidden_size": 96, "num_hidden_layers": 5, "vocab_size": 150, "intermediate_size": 130}),
+    ("bert", BERT),
+    ("bert", {k: v for k, v in OTHER.items() if k != "num_key_value_heads"} | {"type_vocab_size": 3}),
+]
+WHISPER = {
+    "vocab_size": 101, "d_model": 48, "encoder_layers": 2, "decoder_layers": 3, "encoder_attention_heads": 4,
+    "decoder_attention_heads": 4, "encoder_ffn_dim": 56, "decoder_ffn_dim": 72, "num_mel_bins": 10,
+    "max_source_positions": 14, "max_target_positions": 30, "pad_token_id": 0,
+}  # fmt: skip
+T5 = {"vocab_size": 101, "d_model": 48, "d_kv": 12, "d_ff": 80, "num_layers": 3, "num_heads": 4}
+CASES += [
+    ("whisper", WHISPER),
+    ("whisper", WHISPER | {"d_model": 96, "encoder_layers": 4, "decoder_layers": 2, "num_mel_bins": 12}),
+    ("t5", T5),
+    ("t5", T5 | {"d_model": 60, "num_decoder_layers": 2, "feed_forward_proj": "gated-gelu"}),
+]
+OF_TYPE = {
+    "bert": AutoModelForMaskedLM,
+    "whisper": AutoModelForSpeechSeq2Seq,
+    "t5": T5ForConditionalGeneration,
+}
 BATCH, PROMPTS = 2, (5, 11)
 
 
@@ -178,11 +209,16 @@ def recorded(kind: str, said: dict[str, Any]) -> dict[str, Any]:
     config._attn_implementation = "eager"
     config._experts_implementation = "eager"  # grouped products are not counted
     torch.manual_seed(0)
-    model = AutoModelForCausalLM.from_config(config, attn_implementation="eager").eval()
+    if kind == "t5":
+        model = T5ForConditionalGeneration(config).eval()
+    else:
+        of_type = OF_TYPE.get(kind, AutoModelForCausalLM)
+        model = of_type.from_config(config, attn_implementation="eager").eval()
     whole = {k: v for k, v in config.to_dict().items() if v is not None}
     row: dict[str, Any] = {"config": json.loads(json.dumps(whole, default=str))}
     row["parameters"] = sum(tensor.numel() for tensor in model.parameters())
-    row["runs"] = [run(model, config, prompt) for prompt in PROMPTS]
+    take = {"bert": run_encoder, "whisper": run_pair, "t5": run_pair}.get(kind, run)
+    row["runs"] = [found for prompt in PROMPTS for found in take(model, config, prompt)]
     return row
 
 
@@ -196,13 +232,59 @@ def _tensors(values: Any) -> list[torch.Tensor]:
     return found
 
 
-def run(model: Any, config: Any, prompt: int) -> dict[str, Any]:
+def counted(call: Any) -> tuple[Any, int]:
+    counter = FlopCounterMode(display=False)
+    with torch.no_grad(), counter:
+        found = call()
+    return found, counter.get_total_flops() // 2
+
+
+def run_encoder(model: Any, config: Any, prompt: int) -> list[dict[str, Any]]:
+    """Read a prompt, of which nothing is kept."""
+    ids = torch.randint(0, config.vocab_size, (BATCH, prompt))
+    _, macs = counted(lambda: model(ids))
+    return [{"batch": BATCH, "new": prompt, "past": 0, "macs": macs, "kept": 0}]
+
+
+def run_pair(model: Any, config: Any, prompt: int) -> list[dict[str, Any]]:
+    """Read a prompt by an encoder, and make two tokens; Whisper's prompt is the decoder's, after a sound."""
+    ids = torch.randint(0, config.vocab_size, (BATCH, prompt))
+    hears = config.model_type == "whisper"
+    if hears:
+        given = {"input_features": torch.randn(BATCH, config.num_mel_bins, 2 * config.max_source_positions)}
+        start = ids
+    else:
+        given, start = {"input_ids": ids}, torch.zeros((BATCH, 1), dtype=torch.long)
+    first, macs = counted(lambda: model(**given, decoder_input_ids=start, use_cache=True))
+    source = {} if hears else {"source": prompt}
+    begun = prompt if hears else 1
+    rows = [{"batch": BATCH, "new": begun, "past": 0, **source, "macs": macs, "kept": kept_in(first)}]
+    states, cache = (first.encoder_last_hidden_state,), first.past_key_values
+    for made in (0, 1):
+        given = {"encoder_outputs": states, "decoder_input_ids": ids[:, :1], "past_key_values": cache}
+        later, macs = counted(lambda given=given: model(**given, use_cache=True))
+        cache, past = later.past_key_values, begun + made
+        rows.append({"batch": BATCH, "past": past, **source, "macs": macs, "kept": kept_in(later)})
+    return rows
+
+
+def kept_in(found: Any) -> int:
+    cache = found.past_key_values
+    assert isinstance(cache, EncoderDecoderCache)
+    layers = [*cache.self_attention_cache.layers, *cache.cross_attention_cache.layers]
+    return sum(value.numel() for layer in layers for value in _tensors(vars(layer).values()))
+
+
+def run(model: Any, config: Any, prompt: int) -> list[dict[str, Any]]:
     """Read a prompt, then count one more token: its products, and what is kept after it."""
-    ids = torch.randint(0, config.vocab_size, (BATCH, prompt + 1))
+    batch = 1 if config.model_type == "rwkv" else BATCH  # transformers' RWKV mixes the texts of a batch
+    ids = torch.randint(0, config.vocab_size, (batch, prompt + 1))
     with torch.no_grad():
         first = model(ids[:, :prompt], use_cache=True)
         key = next(
-            key for key in ("past_key_values", "cache_params") if getattr(first, key, None) is not None
+            key
+            for key in ("past_key_values", "cache_params", "state")
+            if getattr(first, key, None) is not None
         )
         cache = getattr(first, key)
         counter = FlopCounterMode(display=False)
@@ -211,9 +293,11 @@ def run(model: Any, config: Any, prompt: int) -> dict[str, Any]:
     counts = counter.get_flop_counts()
     places = [name for name in counts if name.rpartition(".")[2] in ("rotary_emb", "rotary_embedding")]
     angles = sum(sum(counts[name].values()) for name in places)
-    kept = getattr(found, key).layers
-    held = sum(value.numel() for layer in kept for value in _tensors(vars(layer).values()))
-    return {"batch": BATCH, "past": prompt, "macs": (counter.get_total_flops() - angles) // 2, "kept": held}
+    kept = getattr(found, key)
+    layers = [{"all": one} for one in kept] if key == "state" else [vars(layer) for layer in kept.layers]
+    held = sum(value.numel() for layer in layers for value in _tensors(layer.values()))
+    macs = (counter.get_total_flops() - angles) // 2
+    return [{"batch": batch, "past": prompt, "macs": macs, "kept": held}]
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from typing import Any
 
 from tolcost.apps.plan.door import model_at, model_in, shipped_model, shipped_models
 from tolcost.apps.plan.figures import served
-from tolcost.apps.plan.plan import Plan, Question, check
+from tolcost.apps.plan.plan import Plan, check, question_of
 from tolcost.apps.plan.precision import precision_of
 from tolcost.apps.plan.time import engine_of
 from tolcost.cost.device import load_device
@@ -18,13 +18,15 @@ from tolcost.cost.device import load_device
 def plan(
     config: str | Path | Mapping[str, Any],
     batch: int = 1,
-    prompt: int = 2000,
-    answer: int = 500,
+    prompt: int | None = None,
+    answer: int | None = None,
     device: str | Path | None = None,
     weights: str = "bf16",
     cache: str = "bf16",
     engine: str = "transformers",
     reserve: float = 0.9,
+    chunk: int | None = None,
+    block: int = 1,
     ignore: Iterable[str] = (),
 ) -> Plan:
     """Return the plan of a language model: memory, and time on a device.
@@ -44,7 +46,7 @@ def plan(
         model = shipped_model(str(config))
     else:
         model = model_at(config, ignore)
-    question = Question(batch, prompt, answer, Fraction(str(reserve)))
+    question = question_of(model, batch, prompt, answer, Fraction(str(reserve)), chunk, block)
     where = None if device is None else load_device(device)
     found = Plan(served(model), question, precision_of(weights, cache), engine_of(engine), where)
     check(found)

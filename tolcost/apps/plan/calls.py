@@ -33,7 +33,7 @@ from tolcost.elaborate.values import (
 from tolcost.pipeline import Parsed, read_program
 from tolcost.syntax import tree
 
-_MARK = "call "
+MARK = "call "
 """What the nodes of calls are named, before their numbers: no elementary function has a blank in its name."""
 
 Scopes = tuple[tuple[Symbol, Poly] | Cond, ...]
@@ -164,7 +164,7 @@ class _Kinds(Struct, eq=False):
             self.known[key_of] = kind
         self.made.append(kind)
         parts = tuple(Part(part.shape, self._outside(part.space)) for t in kind.outputs for part in t)
-        whole = ir.Lambda(f"{_MARK}{len(self.made) - 1}", tuple(nodes), "R", parts, "static", span)
+        whole = ir.Lambda(f"{MARK}{len(self.made) - 1}", tuple(nodes), "R", parts, "static", span)
         bound = env.scope.bind(whole, name)
         if len(parts) == 1:
             return Data(bound)
@@ -198,8 +198,8 @@ def _walked(program: Program, made: Sequence[CallKind]) -> CalledProgram:
     for scopes, node in _nodes(program):
         if isinstance(node, ir.Input):
             used[node.name] = node
-        elif isinstance(node, ir.Lambda) and node.function.startswith(_MARK):
-            kind = made[int(node.function.removeprefix(_MARK))]
+        elif isinstance(node, ir.Lambda) and node.function.startswith(MARK):
+            kind = made[int(node.function.removeprefix(MARK))]
             reads = tuple(tuple(sorted(_origins(arg, bound))) for arg in node.args)
             calls.append(ProgramCall(kind, node.span, scopes, reads))
     told = tuple(used[given.name] for given in program.inputs if given.name in used)
@@ -221,10 +221,11 @@ def _nodes(program: Program) -> Iterator[tuple[Scopes, Node]]:
             seen.add(node)
             yield scopes, node
             waiting += children(node)
-            pending += [((*scopes, *around), _roots(block)) for around, block in _entered(node)]
+            pending += [((*scopes, *around), _roots(block)) for around, block in entered(node)]
 
 
-def _entered(node: Node) -> Iterator[tuple[Scopes, Block]]:
+def entered(node: Node) -> Iterator[tuple[Scopes, Block]]:
+    """Yield the blocks in a node, each with what is around it."""
     match node:
         case ir.Build(body=body) | ir.Fold(body=body):
             yield tuple(zip(node.coords, node.extents, strict=True)), body

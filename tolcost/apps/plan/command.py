@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from tolcost.apps.plan.door import PlannedModel, model_at, shipped_model
 from tolcost.apps.plan.figures import served
-from tolcost.apps.plan.plan import Plan, Question, check
+from tolcost.apps.plan.plan import Plan, check, question_of
 from tolcost.apps.plan.precision import cache_names, precision_names, precision_of
 from tolcost.apps.plan.questions import fit, rate_in, reach, size_of, used
 from tolcost.apps.plan.record import record
@@ -31,14 +31,17 @@ _MOST = 1 << 31
         "tolcost plan config.json --weights int4 --cache fp8 --fit 24GB",
         "tolcost plan --model llama3-8b --device h200 --target '50 tokens/s per user'",
         "tolcost plan --model llama3-8b --devices h100,h200,mi300x",
+        "tolcost plan config.json --devices h100,h200 --format html -o plan.html",
         "tolcost plan --model llama3-8b --device h200 --measured '7.0 ms per token'",
     ),
 )
 @click.argument("file", metavar="[CONFIG.json|DIR]", required=False)
 @click.option("--model", "name", metavar="NAME", help="A configuration that comes with tolcost.")
 @click.option("--batch", type=click.IntRange(1, _MOST), default=1, help="How many texts at once.")
-@click.option("--prompt", type=click.IntRange(1, _MOST), default=2000, help="Tokens of each that are read.")
-@click.option("--answer", type=click.IntRange(1, _MOST), default=500, help="Tokens of each that are made.")
+@click.option("--prompt", type=click.IntRange(1, _MOST),
+              help="Tokens of each that are read: 2,000, or what fits the model.")  # fmt: skip
+@click.option("--answer", type=click.IntRange(0, _MOST),
+              help="Tokens of each that are made: 500, or what fits the model.")  # fmt: skip
 @click.option("--weights", default="bf16", metavar="TYPE",
               help=f"How parameters are kept: {', '.join(precision_names())}.")  # fmt: skip
 @click.option("--cache", default="bf16", metavar="TYPE",
@@ -48,25 +51,31 @@ _MOST = 1 << 31
               help="Which kernels compute it.")  # fmt: skip
 @click.option("--reserve", type=click.FloatRange(0, 1, min_open=True), default=0.9,
               help="The share of the memory that an engine takes.")  # fmt: skip
+@click.option("--chunk", type=click.IntRange(1, _MOST), metavar="TOKENS",
+              help="How many tokens of prompts are read at once.")  # fmt: skip
+@click.option("--block", type=click.IntRange(1, _MOST), default=1, metavar="TOKENS",
+              help="The cache is given out in blocks of so many.")  # fmt: skip
 @click.option("--fit", "memory", metavar="SIZE", help="What fits into this memory: 80GB.")
 @click.option("--target", metavar="RATE", help="The largest batch that gives '50 tokens/s per user'.")
 @click.option("--devices", metavar="A,B,C", help="The same on several devices, side by side.")
 @click.option("--measured", metavar="TIME", help="How much of the device '12 ms per token' uses.")
 @click.option("--ignore", "ignored", metavar="KEY", multiple=True,
               help="A key of the configuration that changes nothing.")  # fmt: skip
-@options.format_option((*document_formats(), "json"))
+@options.format_option((*document_formats(), "html", "json"))
 @options.output_option
 def command(
     file: str | None,
     name: str | None,
     batch: int,
-    prompt: int,
-    answer: int,
+    prompt: int | None,
+    answer: int | None,
     weights: str,
     cache: str,
     device: str | None,
     engine: str,
     reserve: float,
+    chunk: int | None,
+    block: int,
     memory: str | None,
     target: str | None,
     devices: str | None,
@@ -81,7 +90,7 @@ def command(
     """
     model = _model(file, name, ignored)
     precision = precision_of(weights, cache)
-    question = Question(batch, prompt, answer, Fraction(str(reserve)))
+    question = question_of(model, batch, prompt, answer, Fraction(str(reserve)), chunk, block)
     where = None if device is None else load_device(device)
     plan = Plan(served(model), question, precision, engine_of(engine), where)
     check(plan)
@@ -91,7 +100,12 @@ def command(
         None if measured is None else used(plan, measured),
         tuple(replace(plan, device=load_device(one)) for one in _names(devices)),
     )
-    if form == "json":
+    if form == "html":
+        from tolcost.apps.plan.page import page
+
+        found = {one.device.name: one.device for one in (plan, *asked.others) if one.device is not None}
+        deliver(page(plan, tuple(found.values())), output, form)
+    elif form == "json":
         deliver(document("plan", record(plan, asked)), output, form)
     else:
         deliver(write(view(plan, asked), form, *screen(form, output)), output, form)

@@ -40,8 +40,17 @@ class Family(Struct, frozen=True, eq=False):
     harmless: frozenset[str]
     reading: Mapping[str, Any]
     """The attributes that differ where a prompt is read."""
+    answers: bool = True
+    """Whether it makes tokens; an encoder by itself reads only."""
+    source: bool = False
+    """Whether an encoder reads the prompt, and another part makes the answer."""
     note: str = ""
     """What a reader should know about the figures."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether a prompt is read at once, and not in pieces: attention goes both ways."""
+        return self.source or not self.answers or "encoding" in self.reading
 
     @property
     def keys(self) -> frozenset[str]:
@@ -95,7 +104,8 @@ def family_of(name: str) -> Family:
 
     return Family(
         name, chain[-1]["program"], merged("lengths"), merged("attrs"), merged("only"), merged("equal"),
-        frozenset(merged("harmless").get("keys", ())), merged("reading"), merged("note").get("text", ""),
+        frozenset(merged("harmless").get("keys", ())), merged("reading"),
+        chain[-1].get("answers", True), chain[-1].get("source", False), merged("note").get("text", ""),
     )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from functools import cached_property
 from msgspec import Struct
 
 from tolcost.algebra import Cond, Poly, Symbol, evaluate, evaluate_cond, symbols_of_cond
+from tolcost.apps.plan.activations import CallMoment, moments
 from tolcost.apps.plan.calls import CalledProgram, ProgramCall, Scopes, called_program
 from tolcost.apps.plan.door import PlannedModel
 from tolcost.apps.plan.precision import Precision
@@ -19,8 +20,19 @@ from tolcost.syntax import tree
 
 BATCH, NEW, PAST, NEAR = "b", "s", "t", "u"
 """Lengths of every program: texts, new tokens of each, tokens before them, and those that a window keeps."""
+SOURCE = "x"
+"""The length of what an encoder reads, where the prompt is that."""
 FUNCTIONS = frozenset(
-    {"affine", "onto_rows", "attended", "attended_latents", "chosen", "scanned", "scanned_heads"}
+    {
+        "affine",
+        "onto_rows",
+        "attended",
+        "attended_latents",
+        "chosen",
+        "scanned",
+        "scanned_heads",
+        "remembered",
+    }
 )
 """Functions of library files that one kernel computes, or a product with what stands around it."""
 SPACE, WIDTH = "bfloat16", 2
@@ -28,11 +40,17 @@ SPACE, WIDTH = "bfloat16", 2
 
 
 class ModelRun(Struct, frozen=True):
-    """A run of the model: texts, new tokens of each, and tokens before them."""
+    """A run of the model: texts, new tokens of each, tokens before them, and those an encoder has read."""
 
     batch: int
     new: int
     past: int = 0
+    source: int = 0
+
+    @property
+    def first(self) -> bool:
+        """Whether it reads a prompt."""
+        return self.new > 1 or self.past == 0
 
 
 class CallAt(Struct, frozen=True, eq=False):
@@ -71,7 +89,7 @@ class ServedModel(Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def symbols(self) -> frozenset[Symbol]:
         """All lengths that some form mentions."""
-        forms: list[Poly] = [d for given in self.called.inputs for d in given.type[0].shape]
+        forms: list[Poly] = [d for given in self.inputs for d in given.type[0].shape]
         found: set[Symbol] = set()
         calls = self.called.calls
         for call in calls if self.reading is self.called else (*calls, *self.reading.calls):
@@ -84,27 +102,33 @@ class ServedModel(Struct, frozen=True, eq=False, dict=True):
                     forms.append(scope[1])
                 else:
                     found |= symbols_of_cond(scope)
+        forms += [one.bytes for told in self.moments for one in told]
         return frozenset(found.union(*(form.free for form in forms)))
 
     def point(self, run: ModelRun) -> dict[Symbol, int]:
         """Return a number for each length."""
         told = {**self.model.lengths, BATCH: run.batch, NEW: run.new, PAST: run.past}
         told[NEAR] = min(run.past, max(told.get("window", 1) - 1, 0))
+        if self.model.family.source:
+            told[SOURCE] = run.source
         return {symbol: told[symbol.name] for symbol in self.symbols if symbol.kind == "length"}
+
+    @cached_property
+    def inputs(self) -> tuple[Input, ...]:
+        """All inputs that something is computed from, when a prompt is read or a token made."""
+        found = {one.name: one for called in (self.reading, self.called) for one in called.inputs}
+        return tuple(found.values())
 
     @cached_property
     def parameters(self) -> tuple[Input, ...]:
         """The inputs that no run changes: reals without a length of a run in their shape."""
-        own = {BATCH, NEW, PAST, NEAR}
-        return tuple(one for one in self._reals() if not own & _names(one))
+        own = {BATCH, NEW, PAST, NEAR, *((SOURCE,) if self.model.family.source else ())}
+        return tuple(one for one in _reals(self.inputs) if not own & _names(one))
 
     @cached_property
     def state(self) -> tuple[Input, ...]:
         """The inputs that a run keeps for the next: reals for each text."""
-        return tuple(one for one in self._reals() if BATCH in _names(one))
-
-    def _reals(self) -> Iterator[Input]:
-        return (one for one in self.called.inputs if one.type[0].space == "R")
+        return tuple(one for one in _reals(self.called.inputs) if BATCH in _names(one))
 
     def elements(self, inputs: Iterable[Input], run: ModelRun) -> dict[str, int]:
         """Return how many numbers each input has."""
@@ -121,19 +145,39 @@ class ServedModel(Struct, frozen=True, eq=False, dict=True):
         found = self.elements(self.parameters, ModelRun(1, 1)).items()
         return sum((number * precision.bytes_of(name) for name, number in found), Fraction(0))
 
-    def cache_bytes(self, batch: int, context: int, precision: Precision) -> Fraction:
+    def step(self, batch: int, prompt: int, made: int) -> ModelRun:
+        """Return the run that makes a token of each text after some others; the first reads the prompt."""
+        if self.model.family.source:
+            return ModelRun(batch, 1, made, prompt)
+        return ModelRun(batch, 1, prompt + made) if made else ModelRun(batch, prompt)
+
+    def cache_bytes(self, batch: int, context: int, precision: Precision, source: int = 0) -> Fraction:
         """Return the bytes that are kept for texts of a length; a window keeps as many places as it has."""
-        point = self.point(ModelRun(batch, 1, context))
+        point = self.point(ModelRun(batch, 1, context, source))
         near = min(context, self.model.lengths.get("window", 1))
         point |= {symbol: near for symbol in point if symbol.name == NEAR}
         return sum(_volume(one.type[0].shape, point) for one in self.state) * precision.cache
+
+    @cached_property
+    def moments(self) -> tuple[tuple[CallMoment, ...], tuple[CallMoment, ...]]:
+        """What is in memory at each call: when a prompt is read, and when a token is made."""
+        first = moments(self.reading)
+        return first, first if self.reading is self.called else moments(self.called)
+
+    def fullest(self, run: ModelRun) -> tuple[int, CallMoment]:
+        """Return the bytes of results that are there at once, at most, and the moment at which they are."""
+        point = self.point(run)
+        told = [one for one in self.moments[0 if run.first else 1] if _times(one.scopes, point)]
+        sizes = [evaluate(one.bytes, point) for one in told]
+        most = max(range(len(told)), key=sizes.__getitem__)
+        return sizes[most], told[most]
 
     def work(self, run: ModelRun, precision: Precision) -> tuple[CallAt, ...]:
         """Return the work of a run, call by call."""
         point = self.point(run)
         known: dict[Scopes, int] = {}
         found = []
-        called = self.reading if run.new > 1 else self.called
+        called = self.reading if run.first else self.called
         for call in called.calls:
             if call.scopes not in known:
                 known[call.scopes] = _times(call.scopes, point)
@@ -160,6 +204,10 @@ def called_of(model: PlannedModel, chosen: Mapping[str, object]) -> CalledProgra
             elif number is not None or one.name in (PAST, NEAR):
                 attrs[one.name] = f"{one.name}{least}"
     return with_deep_stack(lambda: called_program(parsed, attrs, FUNCTIONS, SPACE))
+
+
+def _reals(inputs: Iterable[Input]) -> Iterator[Input]:
+    return (one for one in inputs if one.type[0].space == "R")
 
 
 def _names(given: Input) -> set[str]:

@@ -10,9 +10,11 @@ from msgspec import Struct
 
 from tolcost.algebra import Poly, atom, const, minimum, product_of, substitute, total_of
 from tolcost.algebra.poly import scale
-from tolcost.apps.plan.figures import NEAR, PAST, ModelRun, ServedModel
+from tolcost.apps.plan.activations import CallMoment
+from tolcost.apps.plan.door import PlannedModel
+from tolcost.apps.plan.figures import BATCH, NEAR, NEW, PAST, SOURCE, ModelRun, ServedModel
 from tolcost.apps.plan.precision import Precision
-from tolcost.apps.plan.time import RunTime, ServingEngine, run_time
+from tolcost.apps.plan.time import RunTime, ServingEngine, run_time, together
 from tolcost.cost.device import Device
 from tolcost.diagnostics import refuse
 
@@ -28,6 +30,10 @@ class Question(Struct, frozen=True):
     answer: int = 500
     reserve: Fraction = Fraction(9, 10)
     """The share of the memory of a device that an engine takes for itself."""
+    chunk: int | None = None
+    """How many tokens of prompts are read at once; None for all of them."""
+    block: int = 1
+    """The places of a cache are given out in blocks of so many."""
 
     @property
     def context(self) -> int:
@@ -52,13 +58,23 @@ class Plan(Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def cache(self) -> Fraction:
         """Bytes that are kept for all texts, in the end."""
-        return self.served.cache_bytes(self.question.batch, self.question.context, self.precision)
+        return self.kept(self.question.batch, self.question.prompt, self.question.answer)
+
+    def kept(self, batch: int, prompt: int, answer: int) -> Fraction:
+        """Bytes that are kept for texts, after a prompt and an answer."""
+        block = self.question.block
+        if self.served.model.family.source:
+            return self.served.cache_bytes(
+                batch, _whole(answer, block), self.precision, _whole(prompt, block)
+            )
+        return self.served.cache_bytes(batch, _whole(prompt + answer, block), self.precision)
 
     @property
     def cache_form(self) -> Poly:
-        """The bytes that are kept for b texts of t tokens, as a form."""
+        """The bytes that are kept for b texts of t tokens (of x that an encoder read), as a form."""
         numbers = {s: const(n) for s, n in self.served.point(ModelRun(1, 1, 1)).items()}
-        kept = {s: form for s, form in numbers.items() if s.name not in ("b", "s", PAST, NEAR)}
+        runs = (BATCH, NEW, PAST, NEAR, *((SOURCE,) if self.served.model.family.source else ()))
+        kept = {s: form for s, form in numbers.items() if s.name not in runs}
         past = next((s for s in numbers if s.name == PAST), None)
         near = next((s for s in numbers if s.name == NEAR), None)
         if near is not None:
@@ -71,12 +87,24 @@ class Plan(Struct, frozen=True, eq=False, dict=True):
     @property
     def logits(self) -> int:
         """Bytes of the logits of one run."""
-        return self.question.batch * self.served.model.lengths["v"] * LOGIT
+        places = 1 if self.served.model.family.answers else self.question.prompt
+        return self.question.batch * places * self.served.model.lengths["v"] * LOGIT
 
     @property
     def needed(self) -> Fraction:
-        """Bytes of parameters, what is kept, and logits."""
-        return self.weights + self.cache + self.logits
+        """Bytes of parameters, of what is kept, of results that are there at once, and of logits."""
+        return self.weights + self.cache + self.activations[0] + self.logits
+
+    @cached_property
+    def activations(self) -> tuple[int, CallMoment]:
+        """The most bytes of results at once, and when; what kernels hold inside is not known."""
+        chunk, question = self.question.chunk, self.question
+        read = self.read
+        if chunk is not None and not self.served.model.family.whole:
+            tokens = min(question.batch * question.prompt, chunk)
+            read = ModelRun(1, tokens, max(question.prompt - chunk, 0))
+        runs = [read, self.made(question.batch)] if question.answer else [read]
+        return max((self.served.fullest(run) for run in runs), key=lambda found: found[0])
 
     @property
     def reserved(self) -> Fraction | None:
@@ -92,12 +120,37 @@ class Plan(Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def prefill(self) -> RunTime | None:
         """The time to the first token."""
-        return self.run(ModelRun(self.question.batch, self.question.prompt))
+        if self.device is None:
+            return None
+        calls = [(self.served.work(run, self.precision), times) for run, times in self.pieces()]
+        found = [(run_time(self.device, done, self.engine), times) for done, times in calls]
+        return found[0][0] if found[1:] == [] and found[0][1] == 1 else together(found)
+
+    def pieces(self) -> list[tuple[ModelRun, int]]:
+        """Return the runs that read the prompts, and how often there is each of them."""
+        question, chunk = self.question, self.question.chunk
+        if chunk is None or self.served.model.family.whole or question.batch * question.prompt <= chunk:
+            return [(self.read, 1)]
+        if question.prompt <= chunk:
+            many, rest = divmod(question.batch, chunk // question.prompt)
+            whole = [(ModelRun(chunk // question.prompt, question.prompt), many)]
+            return [*whole, (ModelRun(rest, question.prompt), 1)] if rest else whole
+        starts = range(0, question.prompt, chunk)
+        return [(ModelRun(1, min(chunk, question.prompt - k), k), question.batch) for k in starts]
+
+    @property
+    def read(self) -> ModelRun:
+        """The run that reads the prompt."""
+        return self.served.step(self.question.batch, self.question.prompt, 0)
+
+    def made(self, batch: int) -> ModelRun:
+        """The run that makes the token in the middle of the answer."""
+        return self.served.step(batch, self.question.prompt, max(self.question.answer // 2, 1))
 
     @cached_property
     def decode(self) -> RunTime | None:
-        """The time of one token, in the middle of the answer."""
-        return self.run(ModelRun(self.question.batch, 1, self.question.prompt + self.question.answer // 2))
+        """The time of one token, in the middle of the answer; None where there is no answer."""
+        return self.run(self.made(self.question.batch)) if self.question.answer else None
 
     def run(self, step: ModelRun) -> RunTime | None:
         """Return the time of a run; None without a device."""
@@ -112,15 +165,18 @@ class Plan(Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def turns(self) -> int | None:
         """The batch from which on decode is bound by operations; None if it is not below 65,536."""
-        if self.device is None:
+        if self.device is None or not self.question.answer:
             return None
-        context = self.question.prompt + self.question.answer // 2
 
         def by_operations(batch: int) -> bool:
-            found = self.run(ModelRun(batch, 1, context))
+            found = self.run(self.made(batch))
             return found is not None and found.limit == "operations"
 
         return first(by_operations, 1 << 16)
+
+
+def _whole(places: int, block: int) -> int:
+    return -(-places // block) * block
 
 
 def first(holds: object, most: int) -> int | None:
@@ -142,6 +198,29 @@ def check(plan: Plan) -> None:
             f"the model has places for {longest:,} tokens, and the question has {plan.question.context:,}"
         )
         refuse("T0925", message, hint="--prompt and --answer together are the context")
+
+
+PROMPT, ANSWER = 2000, 500
+"""What is asked where a question does not say it, if the model has so many places."""
+
+
+def question_of(
+    model: PlannedModel,
+    batch: int,
+    prompt: int | None,
+    answer: int | None,
+    reserve: Fraction,
+    chunk: int | None = None,
+    block: int = 1,
+) -> Question:
+    """Return the question to a model: where nothing is said, as many tokens as it has places for, at most."""
+    made = (ANSWER if answer is None else answer) if model.family.answers else 0
+    known = [number for number in (model.lengths.get("p"), model.longest) if number is not None]
+    room = min(known, default=PROMPT + ANSWER)
+    if answer is None and made >= room // 2:
+        made = room // 5
+    read = max(min(PROMPT, room - made), 1) if prompt is None else prompt
+    return Question(batch, read, made, reserve, chunk, block)
 
 
 def notes(plan: Plan) -> Iterator[str]:

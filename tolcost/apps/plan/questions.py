@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tolcost.algebra import Poly, atom, is_nonnegative, substitute
-from tolcost.apps.plan.figures import SPACE, ModelRun
+from tolcost.apps.plan.figures import SPACE
 from tolcost.apps.plan.plan import Plan, first
 from tolcost.diagnostics import quoted, refuse
 
@@ -66,16 +66,19 @@ def fit(plan: Plan, memory: Fraction) -> Fit:
         return replace(plan, question=replace(question, batch=batch)).needed > memory
 
     def too_long(context: int) -> bool:
-        kept = plan.served.cache_bytes(question.batch, context, plan.precision)
-        return plan.weights + plan.logits + kept > memory
+        made = min(question.answer, context - 1)
+        other = replace(question, prompt=context - made, answer=made)
+        return replace(plan, question=other).needed > memory
 
-    return Fit(memory, _last(too_many), _last(too_long), grows(plan.cache_form))
+    longest = plan.served.model.lengths.get("p", _MOST)
+    forms = [plan.cache_form, *(one.bytes for told in plan.served.moments for one in told)]
+    return Fit(memory, _last(too_many), _last(too_long, longest), all(map(grows, forms)))
 
 
-def _last(over: Callable[[int], bool]) -> int:
+def _last(over: Callable[[int], bool], most: int = _MOST) -> int:
     """Return the last number that is not over, at most the largest that is looked at."""
-    found = first(over, _MOST)
-    return _MOST if found is None else found - 1
+    found = first(over, most)
+    return most if found is None else found - 1
 
 
 def grows(form: Poly) -> bool:
@@ -113,8 +116,10 @@ def reach(plan: Plan, rate: Fraction) -> Reached:
 def _time(plan: Plan) -> Fraction:
     """The time of one token: as predicted, or else its bound."""
     found = plan.decode
-    if found is None:
+    if plan.device is None:
         refuse("T0926", "a speed needs a device", hint="--device h200")
+    if found is None:
+        refuse("T0926", "nothing is answered that could be fast", hint="--answer 500, where a model answers")
     return found.bound if found.graph is None else found.graph
 
 
@@ -138,9 +143,9 @@ def used(plan: Plan, text: str) -> DeviceUse:
     device, question = plan.device, plan.question
     if device is None:
         refuse("T0926", "how well a machine is used needs a device", hint="--device h200")
-    middle = question.prompt + question.answer // 2
-    read = ModelRun(question.batch, question.prompt)
-    run = ModelRun(question.batch, 1, middle) if match[3] == "token" else read
+    if match[3] == "token" and not question.answer:
+        refuse("T0926", "nothing is answered that has a time per token", hint="such as '1.9 s per prompt'")
+    run = plan.made(question.batch) if match[3] == "token" else plan.read
     calls = plan.served.work(run, plan.precision)
     macs = sum(call.times * call.macs for call in calls)
     moved = sum((call.times * call.kept for call in calls), Fraction(0))

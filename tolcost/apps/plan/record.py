@@ -5,11 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 
 from tolcost.algebra import to_text
-from tolcost.apps.plan.figures import ModelRun
 from tolcost.apps.plan.plan import Plan, notes
 from tolcost.apps.plan.questions import fit
 from tolcost.apps.plan.time import RunTime
 from tolcost.apps.plan.view import PlanAnswers, lines_of
+from tolcost.diagnostics import place
 from tolcost.show.document import Json, number
 
 _PARTS = 1000
@@ -19,7 +19,7 @@ _PARTS = 1000
 def record(plan: Plan, asked: PlanAnswers) -> dict[str, Json]:
     """Return the content of the document of a plan."""
     model, question, served = plan.served.model, plan.question, plan.served
-    read, made = ModelRun(question.batch, question.prompt), ModelRun(question.batch, 1, question.prompt)
+    made = plan.macs(plan.served.step(question.batch, question.prompt, 1)) if question.answer else 0
     lengths: dict[str, Json] = {name: number(value) for name, value in sorted(model.lengths.items())}
     attributes: dict[str, Json] = dict(sorted(model.attrs.items()))
     return {
@@ -34,7 +34,7 @@ def record(plan: Plan, asked: PlanAnswers) -> dict[str, Json]:
         "precision": plan.precision.name,
         "parameters": number(served.parameter_count),
         "cache": to_text(plan.cache_form),
-        "macs": {"prefill": number(plan.macs(read)), "decode": number(plan.macs(made))},
+        "macs": {"prefill": number(plan.macs(plan.read)), "decode": number(made)},
         "memory": _memory(plan),
         "notes": list(notes(plan)),
         **({} if plan.device is None else {"time": _time(plan)}),
@@ -43,9 +43,12 @@ def record(plan: Plan, asked: PlanAnswers) -> dict[str, Json]:
 
 
 def _memory(plan: Plan) -> dict[str, Json]:
+    most, moment = plan.activations
     return {
         "parameters": _whole(plan.weights),
         "cache": _whole(plan.cache),
+        "activations": number(most),
+        "line": number(place(moment.span).line),
         "logits": number(plan.logits),
         "needed": _whole(plan.needed),
         "reserved": None if plan.reserved is None else _whole(plan.reserved),

@@ -89,6 +89,37 @@ def run_time(device: Device, calls: Sequence[CallAt], engine: ServingEngine) -> 
     return RunTime(least, graph, eager, kernels, tuple(ordered), limit)
 
 
+def together(runs: Sequence[tuple[RunTime, int]]) -> RunTime:
+    """Return the time of runs one after the other, each so many times."""
+    rows: dict[str, list[tuple[PartTime, int]]] = {}
+    for run, times in runs:
+        for part in run.parts:
+            rows.setdefault(part.name, []).append((part, times))
+    parts = [
+        PartTime(
+            name,
+            sum(part.calls * times for part, times in found),
+            _added((part.time, times) for part, times in found),
+            sum((part.bytes * times for part, times in found), Fraction(0)),
+            sum(part.macs * times for part, times in found),
+        )
+        for name, found in rows.items()
+    ]
+    return RunTime(
+        sum((run.bound * times for run, times in runs), Fraction(0)),
+        _added((run.graph, times) for run, times in runs),
+        _added((run.eager, times) for run, times in runs),
+        sum(run.kernels * times for run, times in runs),
+        tuple(sorted(parts, key=lambda part: (-(part.time or 0), -part.bytes))),
+        max(runs, key=lambda row: row[0].bound * row[1])[0].limit,
+    )
+
+
+def _added(found: Iterable[tuple[Fraction | None, int]]) -> Fraction | None:
+    listed = [(time, times) for time, times in found if time is not None]
+    return sum((time * times for time, times in listed), Fraction(0)) if listed else None
+
+
 def _part(name: str, found: Iterable[tuple[CallAt, Fraction | None, int]]) -> PartTime:
     listed = list(found)
     times = [call.times * time for call, time, _ in listed if time is not None]

@@ -8,7 +8,7 @@ from fractions import Fraction
 from msgspec import Struct
 
 from tolcost.algebra import to_text
-from tolcost.apps.plan.figures import SPACE, ModelRun
+from tolcost.apps.plan.figures import SPACE
 from tolcost.apps.plan.plan import Plan, notes
 from tolcost.apps.plan.questions import DeviceUse, Fit, Reached, fit
 from tolcost.apps.plan.time import RunTime
@@ -98,39 +98,48 @@ def view(plan: Plan, asked: PlanAnswers = PlanAnswers()) -> Document:  # noqa: B
 def _model(plan: Plan) -> Iterator[Fact]:
     served = plan.served
     yield Fact("parameters", f"{served.parameter_count:,}", f"{size(plan.weights)} in {plan.precision.name}")
-    one = served.cache_bytes(1, 1, plan.precision)
-    yield Fact("cache", to_text(plan.cache_form), f"bytes for b texts of t tokens; {size(one)} for one token")
-    question = plan.question
-    read = plan.macs(ModelRun(question.batch, question.prompt))
-    made = plan.macs(ModelRun(question.batch, 1, question.prompt))
+    question, read = plan.question, plan.macs(plan.read)
+    if served.state:
+        two = served.model.family.source
+        one = size(served.cache_bytes(1, 1, plan.precision, int(two)))
+        what = "t tokens made of x read" if two else "t tokens"
+        of = "one of each" if two else "one token"
+        yield Fact("cache", to_text(plan.cache_form), f"bytes for b texts of {what}; {one} for {of}")
+    if not question.answer:
+        yield Fact("MACs", f"{amount(read)} to read the prompt")
+        return
+    made = plan.macs(served.step(question.batch, question.prompt, 1))
     yield Fact("MACs", f"{amount(read)} to read the prompt", f"{amount(made)} for the next token")
 
 
 def _memory(plan: Plan) -> Iterator[Fact]:
     question = plan.question
     many = f"{question.batch} text{'s' if question.batch > 1 else ''}"
-    yield Fact("memory", "", f"{many} of {question.prompt:,} tokens read and {question.answer:,} made")
+    made = f" and {question.answer:,} made" if question.answer else ""
+    yield Fact("memory", "", f"{many} of {question.prompt:,} tokens read{made}")
     yield Fact("parameters", size(plan.weights), level=1)
     yield Fact("cache", size(plan.cache), level=1)
+    most, moment = plan.activations
+    at = f"{plan.served.model.family.program}.tol, line {place(moment.span).line}"
+    yield Fact("activations", size(most), f"results, the most at once in {at}", level=1)
     yield Fact("logits", size(plan.logits), level=1)
-    yield Fact("needed", size(plan.needed), "without activations", level=1)
+    yield Fact("needed", size(plan.needed), level=1)
     if plan.device is None or plan.device.memory is None or plan.reserved is None:
         return
     share = f"{digits(question.reserve * 100)} % of {size(plan.device.memory)}"
     yield Fact("reserved", size(plan.reserved), f"by an engine that takes {share}", level=1)
-    room = plan.reserved - plan.weights - plan.logits
-    one = plan.served.cache_bytes(1, question.context, plan.precision)
-    if plan.fits and one:
-        yield Fact("fits", "yes", f"and {int(room / one):,} such texts at once", level=1)
+    if plan.fits:
+        most_texts = fit(plan, plan.reserved).batch
+        yield Fact("fits", "yes", f"and {most_texts:,} such texts at once, at most", level=1)
     else:
-        yield Fact("fits", "yes" if plan.fits else "no", level=1)
+        yield Fact("fits", "no", level=1)
 
 
 def _answers(plan: Plan, asked: PlanAnswers) -> Iterator[Fact]:
     question = plan.question
     if asked.fit is not None:
         fit, how = asked.fit, "more needs no less, by proof" if asked.fit.proved else "as far as was looked"
-        yield Fact(f"fits into {size(fit.memory)}", "", f"without activations; {how}")
+        yield Fact(f"fits into {size(fit.memory)}", "", how)
         yield Fact("batch", f"{fit.batch:,}", f"of {question.context:,} tokens each", level=1)
         yield Fact("context", f"{fit.context:,}", f"at batch {question.batch:,}", level=1)
     if asked.reached is not None:
@@ -170,10 +179,11 @@ def _side_by_side(plans: tuple[Plan, ...]) -> ReportTable:
 
 def _on_device(plan: Plan) -> tuple[str, ...]:
     prefill, decode, device = plan.prefill, plan.decode, plan.device
-    if prefill is None or decode is None or device is None:
+    if prefill is None or device is None:
         return ()
     predicted = prefill.graph is not None
-    one, other = (prefill.graph, decode.graph) if predicted else (prefill.bound, decode.bound)
+    one = prefill.graph if predicted else prefill.bound
+    other = None if decode is None else decode.graph if predicted else decode.bound
     fits = "" if plan.fits is None else "yes" if plan.fits else "no"
     batch = "" if plan.reserved is None else f"{fit(plan, plan.reserved).batch:,}"
     memory = "" if device.memory is None else size(device.memory)
@@ -184,7 +194,7 @@ def _on_device(plan: Plan) -> tuple[str, ...]:
 
 def _times(plan: Plan) -> list[Section]:
     prefill, decode, device = plan.prefill, plan.decode, plan.device
-    if prefill is None or decode is None or device is None:
+    if prefill is None or device is None:
         return []
     columns = (
         Column("phase", f"time on {device.name}"),
@@ -195,12 +205,11 @@ def _times(plan: Plan) -> list[Section]:
         Column("limit", "bound by"),
     )
     question = plan.question
-    rows = (
-        ("first token", *_phase(prefill, question.batch * question.prompt)),
-        ("next token", *_phase(decode, question.batch)),
-        ("whole answer", *_whole(prefill, decode, question.answer), "", ""),
-    )
-    table = ReportTable(columns, rows)
+    rows = [("first token" if decode else "all tokens", *_phase(prefill, question.batch * question.prompt))]
+    if decode is not None:
+        rows.append(("next token", *_phase(decode, question.batch)))
+        rows.append(("whole answer", *_whole(prefill, decode, question.answer), "", ""))
+    table = ReportTable(columns, tuple(rows))
     if device.fitted is None:
         lines = [f"{device.name} was not measured: a bound is all that its data sheet gives"]
     else:
@@ -208,7 +217,7 @@ def _times(plan: Plan) -> list[Section]:
         lines = [f"as {plan.engine.name}: {plan.engine.about}{host}"]
     if plan.turns is not None:
         lines.append(f"decode is bound by operations from batch {plan.turns:,} on")
-    return [table, _parts(plan, decode), Lines(tuple(lines))]
+    return [table, _parts(plan, decode or prefill), Lines(tuple(lines))]
 
 
 def _phase(run: RunTime, tokens: int) -> tuple[str, ...]:
@@ -236,7 +245,7 @@ def _parts(plan: Plan, run: RunTime) -> ReportTable:
     """Return the parts of the time of one token, with the lines of the program that they come from."""
     lines = lines_of(plan)
     columns = (
-        Column("part", "of the next token"),
+        Column("part", "of the next token" if plan.question.answer else "of all tokens"),
         Column("calls", "calls", "number"),
         Column("bytes", "bytes", "number"),
         Column("macs", "MACs", "number"),

@@ -11,11 +11,20 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from tolcost.apps.torch.export import SPACES, check_opset, example, exported, found, installed
+from tolcost.apps.torch.export import (
+    MULTIPLE,
+    SPACES,
+    arguments_of,
+    check_opset,
+    example,
+    exported,
+    found,
+    installed,
+)
 from tolcost.cli import model, options
 from tolcost.cli.output import write_whole
 
-_SHAPE = re.compile(r"\s*([A-Za-z_]\w*)\s*(?::\s*([a-z]+[0-9]*)\s*)?=\s*\[?([^\]]*)\]?\s*")
+_SHAPE = re.compile(r"\s*([A-Za-z_]\w*)\s*(?::\s*([a-z]+[0-9]*)\s*)?=\s*[\[(]?([^\])]*)[\])]?\s*")
 _LENGTH = re.compile(r"[0-9]{1,10}")
 
 
@@ -30,7 +39,7 @@ _LENGTH = re.compile(r"[0-9]{1,10}")
 )
 @click.argument("target", metavar="MODULE:FUNCTION")
 @click.argument("rest", metavar="[OPTIONS OF tolcost model]", nargs=-1, type=click.UNPROCESSED)
-@click.option("--shape", "shapes", metavar="INPUT[:TYPE]=LENGTHS", multiple=True, required=True,
+@click.option("--shape", "shapes", metavar="INPUT[:TYPE]=LENGTHS", multiple=True,
               help="An input of `forward`, in names and numbers: ids:int64=batch,seq.")  # fmt: skip
 @click.option("--opset", type=click.IntRange(1), metavar="N", show_default="the newest that torch writes",
               help="ONNX's opset to export for; attention is one operator from 23 on.")  # fmt: skip
@@ -56,19 +65,22 @@ def command(
         raise click.UsageError(
             f"MODULE:FUNCTION is needed, such as torchvision.models:resnet18, not {target[:60]!r}"
         )
-    model.command.make_context("tolcost model", [target, *rest])  # mistakes are found before the export
+    options_of = model.command.make_context("tolcost model", [target, *rest])  # before the export
     installed()
     check_opset(opset)
     device = "meta" if no_weights else None
     sys.path.insert(0, "")
     with installed().device(device) if device else nullcontext():
         module = found(target)
-        tensors, open_ = example(asked)
+        if not asked:
+            raise click.UsageError(f"--shape is needed for each input: {arguments_of(module)}")
+        tensors, open_ = example(asked, options_of.params["assume"])
     raw = exported(module, (), tensors, open_, opset)
     with TemporaryDirectory() as folder:
         path = Path(save or f"{folder}/{target.rpartition(':')[2]}.onnx")
         write_whole(path, raw)
-        code: int = model.command.main([str(path), *rest], "tolcost model", standalone_mode=False)
+        shown = model.ShownFile(save or target)
+        code: int = model.command.main([str(path), *rest], "tolcost model", standalone_mode=False, obj=shown)
     return code
 
 
@@ -83,14 +95,14 @@ def read_inputs(texts: Iterable[str]) -> dict[str, tuple[str, tuple[int | str, .
         match = _SHAPE.fullmatch(text)
         if match is None or match[1] in shapes or (match[2] or "float32") not in SPACES:
             raise click.UsageError(
-                f"--shape needs INPUT[:TYPE]=LENGTHS once for each input, not {text[:60]!r}"
+                f"--shape needs INPUT[:TYPE]=LENGTHS once for each input, not {text[:60]!r}; "
+                f"types: {', '.join(SPACES)}"
             )
         entries = [entry.strip() for entry in match[3].split(",") if entry.strip()]
-        wrong = next(
-            (entry for entry in entries if not entry.isidentifier() and not _LENGTH.fullmatch(entry)), None
-        )
+        wrong = next((e for e in entries if not _LENGTH.fullmatch(e) and not MULTIPLE.fullmatch(e)), None)
         if wrong is not None:
-            raise click.UsageError(f"--shape {match[1]}: {wrong[:60]!r} is neither a number nor a name")
-        lengths = tuple(int(entry) if _LENGTH.fullmatch(entry) else entry for entry in entries)
+            said = f"--shape {match[1]}: {wrong[:60]!r} is neither a number, a name nor a multiple like 32*h"
+            raise click.UsageError(said)
+        lengths = tuple(int(e) if _LENGTH.fullmatch(e) else e.replace(" ", "") for e in entries)
         shapes[match[1]] = (match[2] or "float32", lengths)
     return shapes

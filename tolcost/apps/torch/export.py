@@ -16,17 +16,24 @@ from inspect import signature
 from io import StringIO
 from typing import Any
 
-from tolcost.catalogue.reading import MODULE_BUFFERS, MODULE_PARAMETERS, MODULE_UNFUSED
+from tolcost.algebra import length, symbols_of_cond, the_symbol
+from tolcost.algebra.points import hold_at
+from tolcost.catalogue.protobuf import FOLDED, KIND, PARAMETER
+from tolcost.catalogue.reading import MODULE_BUFFERS, MODULE_PARAMETERS, MODULE_TRAINS, MODULE_UNFUSED
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
+from tolcost.result.assumptions import assumed
 
 _KEPT = 1 << 12
 """Constants of at most this many bytes are kept, since they may decide shapes."""
 _LONGEST = 400
+_QUOTED = re.compile(r"'([^']+)'")
 _OLDEST = 18
 """torch writes older opsets by converting the model back, which often fails."""
 _ATTENTION = re.compile(r"call_function\[target=[^\]]*scaled_dot_product_attention")
 SPACES = ("float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
 """The types of inputs to trace with."""
+MULTIPLE = re.compile(r"(?:[1-9][0-9]{0,8} *\* *)?[^\W\d]\w*")
+"""A name of a length, or a multiple of one."""
 _EXAMPLE = 32
 """Lengths while tracing are different multiples of this."""
 
@@ -55,9 +62,9 @@ def exported(
                 verbose=False,
             )
     except Exception as error:  # foreign code may raise anything
-        message = f"torch cannot export this: {told(_cause(error))}"
-        hint = f"{_signature(module)}; torch.onnx.export(..., dynamo=True) says more"
-        raise Rejected(Diagnostic("T0682", message, hint=hint)) from error
+        said = told(_cause(error))
+        hint = remedy(said) or f"{arguments_of(module)}; torch.onnx.export(..., dynamo=True) says more"
+        raise Rejected(Diagnostic("T0682", f"torch cannot export this: {said}", hint=hint)) from error
     if isinstance(module, torch.nn.Module):
         _note_module(program, module)
     return _without_weights(program)
@@ -84,7 +91,30 @@ def check_opset(opset: int | None) -> None:
         raise Rejected(Diagnostic("T0682", message, hint=f"opsets {_OLDEST} to {newest} are known"))
 
 
-def _signature(module: object) -> str:
+_REMEDIES = (
+    (r"to have one of the following scalar types: Long, Int", "indices are integers: --shape {}:int64=..."),
+    (r"Min\((\d+), s\d+\)\) is inconsistent", "a length has a limit: --assume 'NAME <= {}', with its name"),
+    (r"not in VR\[(\d+), \1\]", "the module fixes a length: write {} for it in --shape"),
+    (r"specialized it to be a constant \((\d+)\)", "the module fixes a length: write {} for it in --shape"),
+    (r"GuardOnDataDependent|data-dependent", "data decides a branch: torch.where computes both sides"),
+    (r"same reduction dim|cannot be multiplied", "a length of --shape does not fit the weights of a layer"),
+    (r"expected input\S* to have (\d+) channels", "write {} for the channels in --shape"),
+)  # fmt: skip
+"""Messages of torch about common mistakes, and what to do; a number of the message stands in place of {}."""
+
+
+def remedy(said: str) -> str:
+    """Return what to do about a message of torch; empty if it is none of the common ones.
+
+    >>> remedy("ValueError: Eq(s27, Min(16, s27)) is inconsistent!")
+    "a length has a limit: --assume 'NAME <= 16', with its name"
+    """
+    found = ((re.search(pattern, said), hint) for pattern, hint in _REMEDIES)
+    match, hint = next(((match, hint) for match, hint in found if match is not None), (None, ""))
+    return hint.format(match[1] if match is not None and match.re.groups else "INPUT")
+
+
+def arguments_of(module: object) -> str:
     """Return the arguments of a module's ``forward``, for a hint when others were given."""
     forward = getattr(module, "forward", module)
     try:
@@ -101,7 +131,13 @@ def _note_module(program: Any, module: Any) -> None:
     noted = program.model.metadata_props
     noted[MODULE_PARAMETERS] = str(sum(tensor.numel() for tensor in module.parameters()))
     noted[MODULE_BUFFERS] = str(sum(tensor.numel() for tensor in module.buffers()))
+    noted[MODULE_TRAINS] = str(int(module.training))
     noted[MODULE_UNFUSED] = str(_unfused_attentions(program))
+    parameters = dict(module.named_parameters())
+    for value in program.model.graph.initializers.values():
+        source = value.metadata_props.get(FOLDED, "")
+        if any(name in parameters for name in _QUOTED.findall(source)):
+            value.metadata_props[KIND] = PARAMETER  # such as a weight that was transposed
 
 
 def _unfused_attentions(program: Any) -> int:
@@ -181,22 +217,56 @@ def _without_weights(program: Any) -> bytes:
 
 
 def example(
-    shapes: Mapping[str, tuple[str, Sequence[int | str]]],
+    shapes: Mapping[str, tuple[str, Sequence[int | str]]], assume: Sequence[str] = ()
 ) -> tuple[dict[str, object], dict[str, object]]:
     """Return tensors to trace with, by the name of the input, and their open lengths.
 
-    A shape is a type such as ``int64`` with names and numbers; each name is an independent length.
+    A shape is a type such as ``int64`` with numbers, names, and multiples of names such as ``16*h``; each
+    name is an independent length.  Lengths to trace with are within what is assumed.
     """
     torch = installed()
-    names = list(dict.fromkeys(d for _, shape in shapes.values() for d in shape if isinstance(d, str)))
-    sizes = {name: _EXAMPLE * (n + 1) for n, name in enumerate(names)}
+    read = {name: [split_length(d) for d in shape] for name, (_, shape) in shapes.items()}
+    names = list(dict.fromkeys(d for entries in read.values() for _, d in entries if d))
+    multiplied = {d for entries in read.values() for times, d in entries if d and times != 1}
+    sizes = _sizes(names, assume)
     tensors: dict[str, object] = {}
     open_: dict[str, object] = {}
-    for name, (space, shape) in shapes.items():
-        lengths = [sizes[d] if isinstance(d, str) else d for d in shape]
+    for name, (space, _) in shapes.items():
+        lengths = [times * sizes[d] if d else times for times, d in read[name]]
         tensors[name] = torch.zeros(lengths, dtype=getattr(torch, space))
-        open_[name] = {axis: d for axis, d in enumerate(shape) if isinstance(d, str)}
+        open_[name] = {
+            axis: times * torch.export.Dim(d) if d in multiplied else d
+            for axis, (times, d) in enumerate(read[name])
+            if d
+        }
     return tensors, open_
+
+
+def split_length(entry: int | str) -> tuple[int, str]:
+    """Split a length of a shape into its factor and its name; the name of a number is empty.
+
+    >>> split_length("16*h"), split_length("n"), split_length(3)
+    ((16, 'h'), (1, 'n'), (3, ''))
+    """
+    if isinstance(entry, int):
+        return entry, ""
+    factor, _, name = entry.rpartition("*")
+    return int(factor or 1), name.strip()
+
+
+def _sizes(names: Sequence[str], assume: Sequence[str]) -> dict[str, int]:
+    """Return different lengths to trace with, small where an assumption limits a length."""
+    known = {name: length(name) for name in names}
+    facts = assumed(assume, known, lenient=True).facts
+    sizes: dict[str, int] = {}
+    for n, (name, form) in enumerate(known.items(), start=1):
+        own = [fact for fact in facts if symbols_of_cond(fact) == form.free]
+        usual = _EXAMPLE * n
+        fits = (
+            size for size in (usual, *range(_EXAMPLE - n, 1, -1)) if hold_at(own, {the_symbol(form): size})
+        )
+        sizes[name] = next(fits, usual)
+    return sizes
 
 
 # === Modules by name.
@@ -210,13 +280,16 @@ def found(target: str) -> Any:
         for part in name.split("."):
             subject = getattr(subject, part)
     except (ImportError, AttributeError) as error:
-        raise _unfound(f"{quoted(target[:60])} is not found: {told(error)}") from error
+        hint = f"a name to import, without a path: {_as_module(where)}:{name}" if _is_file(where) else None
+        raise _unfound(f"{quoted(target[:60])} is not found: {told(error)}", hint) from error
     except (Exception, SystemExit) as error:  # foreign code may raise anything
-        raise _unfound(f"{quoted(where[:60])} cannot be imported: {told(error)}") from error
+        hint = f"a name to import, without a path: {_as_module(where)}:{name}" if _is_file(where) else None
+        raise _unfound(f"{quoted(where[:60])} cannot be imported: {told(error)}", hint) from error
     nn = installed().nn
     made = subject if isinstance(subject, nn.Module) else _called(target, subject)
     if not isinstance(made, nn.Module):
-        raise _unfound(f"{quoted(target[:60])} gives no torch.nn.Module, but {type(made).__name__}")
+        said = f"{quoted(target[:60])} gives no torch.nn.Module, but {type(made).__name__}"
+        raise _unfound(said, "name the module itself, or a function that returns it")
     return made.eval()
 
 
@@ -227,8 +300,18 @@ def _called(target: str, subject: Any) -> Any:
         return subject()
     except (Exception, SystemExit) as error:
         message = f"{quoted(target[:60])} fails when it is called without arguments: {told(error)}"
-        raise _unfound(message) from error
+        hint = "write a function without arguments that returns the module, and name that"
+        raise _unfound(message, hint if isinstance(error, TypeError) else None) from error
 
 
-def _unfound(message: str) -> Rejected:
-    return Rejected(Diagnostic("T0682", message))
+def _is_file(where: str) -> bool:
+    return where.endswith(".py") or "/" in where or "\\" in where
+
+
+def _as_module(where: str) -> str:
+    """Write the path of a file as the name under which Python imports it."""
+    return ".".join(part for part in re.split(r"[/\\]", where.removesuffix(".py")) if part not in ("", "."))
+
+
+def _unfound(message: str, hint: str | None = None) -> Rejected:
+    return Rejected(Diagnostic("T0682", message, hint=hint))

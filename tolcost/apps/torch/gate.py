@@ -19,7 +19,16 @@ from pathlib import Path
 
 from msgspec import Struct, convert, json
 
-from tolcost.apps.torch.export import SPACES, check_opset, example, exported, found, installed, needs
+from tolcost.apps.torch.export import (
+    MULTIPLE,
+    SPACES,
+    check_opset,
+    example,
+    exported,
+    found,
+    installed,
+    needs,
+)
 from tolcost.check.config import Config
 from tolcost.check.targets import Target, repository_of
 from tolcost.diagnostics import Diagnostic, Rejected, quoted, refuse
@@ -45,6 +54,7 @@ class ExportTask(Struct, frozen=True):
     inputs: dict[str, tuple[str, tuple[int | str, ...]]]
     opset: int | None
     weights: bool
+    assume: list[str]
     packages: list[str]
     code: list[str]
     top: str
@@ -77,6 +87,7 @@ def exported_target(config: Config, target: Target) -> bytes:
             inputs=inputs,
             opset=opset if isinstance(opset, int) else None,
             weights=bool(target.case.attrs.get("weights", True)),
+            assume=list(target.case.assume),
             packages=packages,
             code=[os.path.abspath(config.root), *code],
             top=top,
@@ -102,9 +113,9 @@ def _inputs(target: Target) -> Iterator[tuple[str, tuple[str, tuple[int | str, .
                 "T0711", f"{quoted(key)} is not an argument with a type", hint=f"types: {', '.join(SPACES)}"
             )
         lengths = tuple(length for length in shape if isinstance(length, int | str))
-        wrong = [n for n in lengths if not (n >= 0 if isinstance(n, int) else n.isidentifier())]
+        wrong = [n for n in lengths if not (n >= 0 if isinstance(n, int) else MULTIPLE.fullmatch(n))]
         if wrong or len(lengths) != len(shape):
-            refuse("T0711", f"the shape of {quoted(name)} is a list of names and numbers")
+            refuse("T0711", f"the shape of {quoted(name)} is a list of names, multiples and numbers")
         yield name, (space or SPACES[1], lengths)
 
 
@@ -158,7 +169,7 @@ def _export(task: ExportTask) -> bytes:
     check_opset(task.opset)
     with nullcontext() if task.weights else installed().device("meta"):
         module = found(task.name)
-        tensors, open_ = example(task.inputs)
+        tensors, open_ = example(task.inputs, task.assume)
     return exported(module, (), tensors, open_, task.opset)
 
 

@@ -1,0 +1,124 @@
+"""Figures that others published, each by its own convention, from the programs here."""
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.plan.test_families import model_of, model_of_type
+from tolcost.apps.plan.door import PlannedModel, shipped_model
+from tolcost.apps.plan.figures import ModelRun, ServedModel, called_of
+from tolcost.apps.plan.precision import precision_of
+
+GIB = 1 << 30
+HELD: dict[str, Any] = json.loads((Path(__file__).parent / "activations.json").read_text("utf-8"))
+GEMMA = {
+    "model_type": "gemma3_text", "hidden_size": 5376, "num_hidden_layers": 62, "num_attention_heads": 32,
+    "num_key_value_heads": 16, "head_dim": 128, "intermediate_size": 21504, "vocab_size": 262208,
+    "sliding_window": 1024, "sliding_window_pattern": 6, "hidden_activation": "gelu_pytorch_tanh",
+}  # fmt: skip
+QWEN = {
+    "model_type": "qwen3", "hidden_size": 1024, "num_hidden_layers": 28, "num_attention_heads": 16,
+    "num_key_value_heads": 8, "head_dim": 128, "intermediate_size": 3072, "vocab_size": 151936,
+    "hidden_act": "silu",
+}  # fmt: skip
+LATENT = {
+    "model_type": "kimi_k2", "hidden_size": 7168, "num_hidden_layers": 61, "num_attention_heads": 64,
+    "q_lora_rank": 1536, "kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64,
+    "v_head_dim": 128, "intermediate_size": 18432, "first_k_dense_replace": 1, "n_routed_experts": 384,
+    "num_experts_per_tok": 8, "moe_intermediate_size": 2048, "n_shared_experts": 1, "vocab_size": 163840,
+    "hidden_act": "silu",
+}  # fmt: skip
+CACHES = {
+    "Gemma-3 27B": (GEMMA, 131072, "10.41"),
+    # of its 64 layers, those with attention have a cache that grows, and they alone are counted
+    "Qwen3.5 27B": (
+        QWEN | {"num_hidden_layers": 16, "num_key_value_heads": 4, "head_dim": 256},
+        262144,
+        "16.00",
+    ),
+    "DeepSeek-V3.1": ({**LATENT, "model_type": "deepseek_v3"}, 163840, "10.72"),
+    # with the layer for a second token, and without the keys that choose what is looked at
+    "GLM-5": ({**LATENT, "num_hidden_layers": 79}, 202752, "17.18"),
+    "Kimi-K2.5": (LATENT, 262144, "17.16"),
+    "Qwen3-0.6B": (QWEN, 40960, "4.38"),
+}
+"""The six caches of unslothai/unsloth pull request 4757, at the longest context, in GiB."""
+
+
+@pytest.mark.parametrize("name", CACHES)
+def test_caches_of_unsloth(name: str) -> None:
+    config, context, told = CACHES[name]
+    found = model_of(config).cache_bytes(1, context, precision_of())
+    assert f"{float(found / GIB):.2f}" == told
+
+
+def test_a_token_of_hf_mem() -> None:
+    """73,728 bytes for a token, as alvarobartt/hf-mem issue 60 has them: all 36 layers of gpt-oss-120b."""
+    model = model_of_type(shipped_model("gpt-oss-120b"))
+    assert model.cache_bytes(1, 1, precision_of()) == 73_728
+    assert model.cache_bytes(1, 8192, precision_of()) == 36_864 * (8192 + 128)
+
+
+def test_states_of_megatron_bridge() -> None:
+    """The first case of NVIDIA's test_theoretical_memory_utils.py: 13088, 3400 and 30600.
+
+    Two stages share the layers and the last norm, and two ranks of each stage all matrices and vectors; the
+    first stage has the embedding besides. Nine bytes are those of a parameter in 16 bits and its gradient in
+    32, and of 12 bytes of the optimizer a fourth, as it is spread over four ranks.
+    """
+    config = {
+        "model_type": "starcoder2", "hidden_size": 16, "num_hidden_layers": 4, "num_attention_heads": 4,
+        "num_key_value_heads": 4, "intermediate_size": 64, "vocab_size": 32, "use_bias": False,
+        "hidden_act": "gelu_pytorch_tanh",
+    }  # fmt: skip
+    model = model_of(config)
+    counts = model.elements(model.parameters, ModelRun(1, 1))
+    assert model.parameter_count == 13_088
+    layers = model.parameter_count - counts["tokens"]
+    rank = (layers // 2 + counts["tokens"]) // 2
+    assert rank == 3_400
+    assert rank * (2 + 4 + Fraction(12, 4)) == 30_600
+
+
+def of_all_places(model: PlannedModel) -> ServedModel:
+    return ServedModel(model, called_of(model, {**model.attrs, "all_logits": True}))
+
+
+def test_operations_of_torchtitan() -> None:
+    """34,534,221,696 for a token in training, as pytorch/torchtitan pull request 4300 has them, and ours.
+
+    Six for each parameter that a token uses, but the embedding's, and of attention what a full window or text
+    of 4,096 takes. Here vectors multiply nothing, and a place sees those before it.
+    """
+    model, length = of_all_places(shipped_model("gpt-oss-120b")), 4096
+    counts, n = model.elements(model.parameters, ModelRun(1, 1)), model.model.lengths
+    experts = ("gates", "ups", "downs", "gate_biases", "up_biases", "down_biases")
+    routed = sum(counts[name] for name in experts)
+    active = model.parameter_count - counts["tokens"] - routed + routed * n["taken"] // n["y"]
+    one = 2 * n["g"] * n["r"] * n["e"]  # a place, by another one
+    half = n["l"] // 2
+    theirs = 6 * (active + half * one * (length + n["window"]))
+    assert theirs == 34_534_221_696
+
+    ours = 6 * sum(call.times * call.macs for call in model.work(ModelRun(1, length), precision_of()))
+    vectors = sum(
+        counts[name]
+        for name in counts
+        if name.endswith(("norm", "norms", "_bias", "sinks")) or name == "last"
+    )
+    vectors += sum(counts[name] for name in experts[3:]) * n["taken"] // n["y"]
+    seen = length * (length + 1) // 2
+    near = seen - (length - n["window"]) * (length - n["window"] + 1) // 2
+    unseen = half * one * (length * (length + n["window"]) - seen - near)
+    shares = n["l"] * n["d"] * n["taken"]  # by which the results of experts are multiplied
+    assert theirs * length - ours == 6 * (length * (vectors - shares) + unseen)
+
+
+@pytest.mark.parametrize("row", HELD["rows"], ids=lambda row: row["config"]["model_type"])
+def test_activations(row: dict[str, Any]) -> None:
+    """What transformers holds at once is no less, and at most 1.7 times as much."""
+    found, _ = model_of(row["config"]).fullest(ModelRun(row["batch"], row["prompt"]))
+    assert found <= row["held"] <= Fraction(17, 10) * found
