@@ -32,6 +32,7 @@ from tolcost.algebra import (
 from tolcost.atoms.kit import program_nodes
 from tolcost.atoms.lengths import check_conditions, given_lengths, lengths_of, line_of, named, out_of_bounds
 from tolcost.atoms.nodes import Input, Part, Program
+from tolcost.atoms.totals import totals
 from tolcost.diagnostics import Diagnostic, Rejected, quoted, refuse, visible
 from tolcost.execute.dtypes import Array, Arrays, convert, dtype_of, shortened
 from tolcost.execute.values import Execution, Lengths, OutputValue, Tally, as_output, beyond, check_size
@@ -228,6 +229,8 @@ def execute(
             raise unknown_length(missing) from None
     final = _found_lengths(machine)
     check_conditions(program.conditions, final)
+    for symbol, found in totals(program).items():
+        final.update(found.values(machine.tally.lengths.get(symbol, {})))
     return Execution(_in_element_types(program, outputs), machine.tally.counts(), final)
 
 
