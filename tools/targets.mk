@@ -2,7 +2,7 @@
 #
 # Stored data, read by tests, reports and tolcost itself:
 #
-#   make schemes      specs/schemes and specs/types, made from the definitions and from onnx; MODELS=... adds their patterns
+#   make schemes      specs/schemes.tsv and specs/types, made from the definitions and from onnx; MODELS=... adds their patterns
 #   make conformance  reports/data/conformance.json, recorded.json: node tests of ONNX and cases of onnxruntime (minutes)
 #   make general      reports/data/general.json: general forms of all operators (minutes)
 #   make peers        reports/data/peers.csv and witnesses.csv: counts of XLA, onnx-tool and onnxsim

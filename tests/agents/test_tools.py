@@ -158,6 +158,19 @@ def test_the_referee_answers_by_its_schema() -> None:
     assert answer.structured_content["verdicts"] == {"too high": 1}
 
 
+def test_a_plan_answers_by_its_schema() -> None:
+    lengths = {"vocab_size": 101, "n_embd": 48, "n_layer": 2, "n_head": 4, "n_positions": 64}
+    config = {"model_type": "gpt2", "activation_function": "gelu_new", **lengths}
+    answer = _called("plan", {"config": config, "batch": 2, "device": "h200", "fit": "1GB"})
+    tool = next(tool for tool in TOOLS if tool.name == "plan")
+    jsonschema.validate(answer.structured_content, tool.output_schema or {})
+    assert answer.structured_content["cache"] == "384*b*t"
+    wrong = _called("plan", {"config": config | {"n_layer": -1}})
+    assert wrong.is_error
+    assert "T0923" in _text(wrong)
+    assert "give either `config` or `model`" in _text(_called("plan", {}))
+
+
 def _called(name: str, given: dict[str, Any]) -> types.CallToolResult:
     """The answer of a tool, without a client."""
     return anyio.run(answered, name, given, CallLimits(30.0))

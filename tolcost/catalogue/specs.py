@@ -31,20 +31,20 @@ if TYPE_CHECKING:
     from tolcost.syntax import tree
     from tolcost.syntax.parser import Definitions
 
-# === The stored schemes of operators: ``specs/schemes``, a file for each operator.
+# === The stored schemes of operators: ``specs/schemes.tsv``.
 #
-# A file has a line about itself and a line for each pattern: the pattern, a tab, and its scheme.
-# The first line has a digest of every file of ``specs/`` that the schemes were made from; if one of them
-# differs, nothing is used.  Every line ends with a digest of itself, so that only the lines that a node
-# needs are read and checked.  ``models.stored_schemes`` decodes the schemes.
+# Sorted lines of a name, a text and a digest of both, with tabs between them; only the lines that a node
+# needs are decoded and checked.  A line with the name of an operator is about its definitions: it has a
+# digest of every file of ``specs/`` that the schemes were made from, and if one of them differs, nothing is
+# used.  The other lines have the name of an operator and a pattern; ``models.stored_schemes`` decodes them.
 
 
-FOLDER = "schemes"
-FORMAT = 8
-"""The version of the stored format: files of another version are made again, not read."""
+FILE = "schemes.tsv"
+FORMAT = 9
+"""The version of the stored format: a file of another version is made again, not read."""
 
 _MOST_BYTES = 1 << 24
-"""Bytes of a file of stored schemes; the shipped ones are far smaller."""
+"""Bytes of the stored schemes; the shipped ones are far fewer."""
 
 
 class NamedText(NamedTuple):
@@ -114,10 +114,11 @@ class CheckedTexts(StoredTexts):
             text, _, line_digest = (super().get(name) or "").rpartition("\t")
         except ValueError:  # the file is damaged
             return None
-        return text if line_digest == _line_digest(name, text) else None
+        return text if line_digest == line_digest_of(name, text) else None
 
 
-def _line_digest(name: str, text: str) -> str:
+def line_digest_of(name: str, text: str) -> str:
+    """Return the digest at the end of a stored line."""
     return digest_of(f"{name}\t{text}".encode())
 
 
@@ -125,29 +126,43 @@ class Stored(NamedTuple):
     """Stored data of an operator: heads of its definitions by version, and texts of schemes by pattern."""
 
     heads: Mapping[int, Head]
-    schemes: CheckedTexts
+    texts: CheckedTexts
+    operator: str
+    any_scheme: bool
+
+    def scheme(self, pattern: str) -> str | None:
+        """Return the text of the scheme of a pattern; None if there is none."""
+        return self.texts.get(f"{self.operator} {pattern}")
 
 
-NOTHING_STORED = Stored({}, CheckedTexts(b""))
+NOTHING_STORED = Stored({}, CheckedTexts(b""), "", any_scheme=False)
 
 
-def stored_at(root: Traversable, folder: str, name: str, digests: dict[str, str | None]) -> Stored:
-    """Read the stored data of an operator, if it was made from the current definitions."""
+def stored_texts(root: Traversable) -> CheckedTexts:
+    """Read all stored schemes; there are none if the file is of another version."""
     try:
-        raw = root.joinpath(FOLDER, folder, f"{name}.tsv").read_bytes()
-        end = raw.index(b"\n")
-        first, _, line_digest = raw[:end].decode().rpartition("\t")
-        about = json.loads(first)
-        if len(raw) > _MOST_BYTES or about["format"] != FORMAT or line_digest != _line_digest("", first):
-            return NOTHING_STORED
+        raw = root.joinpath(FILE).read_bytes()
+    except OSError:
+        return NOTHING_STORED.texts
+    end = raw.find(b"\n")
+    known = len(raw) <= _MOST_BYTES and raw[:end] == f"format {FORMAT}".encode()
+    return CheckedTexts(raw, end) if known else NOTHING_STORED.texts
+
+
+def stored_at(
+    root: Traversable, texts: CheckedTexts, operator: str, digests: dict[str, str | None]
+) -> Stored:
+    """Return the stored data of an operator, if it was made from the current definitions."""
+    try:
+        about = json.loads(texts.get(operator) or "")
         if any(_digest(root, file, digests) != digest for file, digest in about["from"].items()):
             return NOTHING_STORED
         heads = {
             int(since): Head(tuple(Formal(*formal) for formal in takes), branches)
             for since, (takes, branches) in about["heads"].items()
         }
-        return Stored(heads, CheckedTexts(raw, end))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return Stored(heads, texts, operator, about["schemes"] > 0)
+    except (ValueError, KeyError, TypeError, AttributeError):
         return NOTHING_STORED  # the definition is read instead
 
 
@@ -289,7 +304,7 @@ class Library(Struct, frozen=True, eq=False, dict=True):
     _files: dict[str, dict[str, list[_File]]] = field(default_factory=dict)
     _names: dict[str, list[tuple[Traversable, list[str]]]] = field(default_factory=dict)
     _specs: dict[tuple[str, str], tuple[Spec, ...]] = field(default_factory=dict)
-    _stored: dict[tuple[str, str], Stored] = field(default_factory=dict)
+    _stored: dict[str, Stored] = field(default_factory=dict)
     _digests: dict[str, str | None] = field(default_factory=dict)
     _outside: dict[str, dict[str, str]] = field(default_factory=dict)
 
@@ -319,11 +334,16 @@ class Library(Struct, frozen=True, eq=False, dict=True):
 
     def stored(self, domain: str, name: str) -> Stored:
         """Return the shipped stored data of an operator; with a user's own folders there is none."""
-        key = (folder_of(domain), name)
-        if key not in self._stored:
-            alone = len(self.roots) == 1
-            self._stored[key] = stored_at(self.roots[0], *key, self._digests) if alone else NOTHING_STORED
-        return self._stored[key]
+        if len(self.roots) > 1:
+            return NOTHING_STORED
+        operator = f"{folder_of(domain)}/{name}"
+        if operator not in self._stored:
+            self._stored[operator] = stored_at(self.roots[0], self._schemes, operator, self._digests)
+        return self._stored[operator]
+
+    @cached_property
+    def _schemes(self) -> CheckedTexts:
+        return stored_texts(self.roots[0])
 
     def domains(self) -> tuple[str, ...]:
         """Return every domain that has a folder: the shipped ones, then those of a user, sorted."""

@@ -13,6 +13,8 @@ from itertools import chain, product
 from math import prod
 from typing import TYPE_CHECKING, TypeAlias
 
+from msgspec.structs import replace
+
 from tolcost.algebra import (
     TRUE,
     And,
@@ -195,6 +197,13 @@ def _rules(case: ProgramCase, metrics: Iterable[str], texts: Iterable[NamedText]
     said["train"] = dict(case.train)
     given = given_text({key: value for key, value in said.items() if value})
     return CostRules(given, tuple(sorted(uses, key=lambda used: used.name)), costs_version())
+
+
+def files_rules(entry: LockEntry, case: ProgramCase, texts: Mapping[str, str]) -> LockEntry:
+    """Add the rules of an entry that some files of tolcost decide, by their names."""
+    uses = tuple(UsedDefinition(name, text_digest(text)) for name, text in sorted(texts.items()))
+    given = given_text({"attrs": dict(case.attrs)} if case.attrs else {})
+    return replace(entry, rules=CostRules(given, uses, costs_version()))
 
 
 # ---- the entry ------------------------------------------------------------------------------------

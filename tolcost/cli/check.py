@@ -257,6 +257,8 @@ def costing_for() -> Costing:
     def cost(config: Config, target: Target) -> Costed:
         folders = config.libraries
         try:
+            if (other := elsewhere(target)) is not None:
+                return other(config, target)
             if target.is_model:
                 raw = model(config, target)
                 return _cost_model(config.root, target, session(folders), config.metrics, raw)
@@ -271,6 +273,16 @@ def costing_for() -> Costing:
             raise found from error
 
     return cost
+
+
+def elsewhere(target: Target) -> Costing | None:
+    """Return the function of an application that costs a file in another form; None for any other target."""
+    apps = import_module("tolcost.apps")
+    module, function = apps.ENTRIES.get(Path(target.file).suffix.lower(), ("", ""))
+    if not module or target.setting or not apps.is_there(module):
+        return None
+    found: Costing = getattr(apps.load(module), function)
+    return found
 
 
 def declared_model(config: Config, target: Target) -> bytes:

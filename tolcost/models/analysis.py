@@ -35,11 +35,13 @@ from tolcost.algebra import (
 from tolcost.algebra.poly import poly
 from tolcost.atoms.nodes import Program
 from tolcost.catalogue.graph import GraphNode, Model, first_output
+from tolcost.catalogue.specs import Spec
 from tolcost.cost.span import Depth, later, latest, peak
 from tolcost.diagnostics import visible
 from tolcost.models.facts import Known, ValueTable, bytes_known, enlarged, is_version
 from tolcost.models.functions import Functions
 from tolcost.models.lowered import Applied, Lowered
+from tolcost.models.reach import index_conditions
 from tolcost.models.scheme import chain_of
 from tolcost.models.walking import Session, walk_of
 
@@ -86,6 +88,15 @@ class GraphCost(Struct, frozen=True, eq=False, dict=True):
     def known(self, name: str) -> Known | None:
         """Return the knowledge about a value of the graph."""
         return self.names.known(name)
+
+    def spec_of(self, step: GraphNode) -> Spec | None:
+        """Return the definition of a node's operator; None if a function of the model computes it."""
+        called = step.held is not None or self.functions.called(step) is not None
+        return (
+            None
+            if called
+            else self.session.library.find(step.domain, step.op, self.model.opsets.get(step.domain))
+        )
 
     def within(self, form: Poly) -> Poly:
         """Rewrite a form in the remaining lengths, each with the range that all nodes require."""
@@ -199,6 +210,10 @@ def conditions_of(cost: GraphCost) -> tuple[Relied, ...]:
             for one in lowered.unproved:  # by text, as coordinates differ from node to node
                 checked = Relied(one.condition, one.reason, step.name or step.title, checked=True)
                 left.setdefault((cond_text(one.condition), checked.node), checked)
+    for needed in index_conditions(cost.steps, cost.names.known, cost.spec_of):
+        now, step = _rewrite_condition(needed.condition, cost), needed.node
+        if now != TRUE:
+            found.setdefault(now, Relied(now, needed.reason, step.name or step.title))
     found |= {one.condition: one for one in _ranges_of_equals(cost) if one.condition not in found}
     for weaker in weaker_bounds(found):
         del found[weaker]

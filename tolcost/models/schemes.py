@@ -140,9 +140,10 @@ class Schemes(Struct):
         self, key: PatternKey, setting: Setting, node: GraphNode, spec: Spec, pattern: Pattern
     ) -> bool:
         """Read the scheme of a pattern from the shipped ones; the result is whether it is among them."""
-        stored = setting.library.stored(spec.domain, spec.name).schemes if self.stored else None
-        named = pattern_text(node, spec.since, pattern.inputs) if stored else None
-        text = None if stored is None or named is None else stored.get(named)
+        stored = setting.library.stored(spec.domain, spec.name)
+        looks = self.stored and stored.any_scheme
+        named = pattern_text(node, spec.since, pattern.inputs) if looks else None
+        text = None if named is None else stored.scheme(named)
         if text is None:
             return False
 

@@ -1,4 +1,4 @@
-"""Schemes as text, from ``specs/schemes``: read when a node needs one.
+"""Schemes as text, from ``specs/schemes.tsv``: read when a node needs one.
 
 They are written when the package is built (``tools/models/scheme_texts.py``).  A pattern contains everything
 needed to lower its operator again.  After a tab follow the lengths of the nodes that the scheme's cases were

@@ -441,10 +441,10 @@ _ALIKE = Fraction(1, 2)
 Pair = tuple[TableRow | None, TableRow | None]
 
 
-Rows = Sequence[TableRow]
+_Rows = Sequence[TableRow]
 
 
-def folded_alike(old: Rows, new: Rows) -> tuple[Rows, Rows]:
+def folded_alike(old: _Rows, new: _Rows) -> tuple[_Rows, _Rows]:
     """Return the parts of two models with layers folded in the same groups on both sides.
 
     Equal layers share a row, and a model may have other equal ones than before.  Where the groups of a kind
@@ -467,7 +467,7 @@ def folded_alike(old: Rows, new: Rows) -> tuple[Rows, Rows]:
     return first, second
 
 
-def _by_kind(rows: Rows, kinds: Sequence[tuple[str, re.Pattern[str]]]) -> dict[str, list[TableRow]]:
+def _by_kind(rows: _Rows, kinds: Sequence[tuple[str, re.Pattern[str]]]) -> dict[str, list[TableRow]]:
     """Group parts by the widest group of layers that has them, or else by their own titles."""
     found: dict[str, list[TableRow]] = {}
     for row in rows:
@@ -476,11 +476,11 @@ def _by_kind(rows: Rows, kinds: Sequence[tuple[str, re.Pattern[str]]]) -> dict[s
     return found
 
 
-def _titles(side: Mapping[str, Rows], kind: str) -> list[str]:
+def _titles(side: Mapping[str, _Rows], kind: str) -> list[str]:
     return [row.title for row in side.get(kind, ())]
 
 
-def _folded(kind: str, rows: Rows, apart: set[str]) -> Iterator[TableRow]:
+def _folded(kind: str, rows: _Rows, apart: set[str]) -> Iterator[TableRow]:
     if kind not in apart or "*" not in kind:
         yield from rows
         return

@@ -41,6 +41,7 @@ _MODEL = (
 )
 _PARTS = {
     "model": (("parts.css", "model.css"), tuple(f"{name}.js" for name in _MODEL)),
+    "plan": (("parts.css", "plan.css"), ("parts.js", "plan.js")),
     "document": (("parts.css", "document.css"), ("document.js",)),
     "report": (("parts.css", "report.css"), ("parts.js", "report.js")),
 }

@@ -1,16 +1,16 @@
-"""Schemes as text, for ``specs/schemes``: written when the package is made, and read to make it again."""
+"""Schemes as text, for ``specs/schemes.tsv``: written when the package is made, and read to make it again."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.resources.abc import Traversable
 from typing import Any
 
 from tolcost.algebra import AlgebraBudget, Poly, Symbol
 from tolcost.atoms.nodes import Program
 from tolcost.catalogue.graph import Attribute, GraphNode, Weight
-from tolcost.catalogue.specs import FORMAT, Head, digest_of
+from tolcost.catalogue.specs import FORMAT, Head, digest_of, line_digest_of
 from tolcost.catalogue.types import array_of
 from tolcost.cost import depths
 from tolcost.cost.count import CountKey, find_mac_flow
@@ -22,22 +22,27 @@ from tolcost.models.scheme import Scheme
 from tolcost.models.stored_schemes import PARTS, NotStored, Reader, Writer, text_of
 
 
-def stored_text(
-    root: Traversable, files: Iterable[str], heads: Mapping[int, Head], schemes: Mapping[str, str]
-) -> str:
-    """The text of a file: a line about itself, and one for each pattern, all with their digests."""
+def stored_lines(
+    root: Traversable,
+    operator: str,
+    files: Iterable[str],
+    heads: Mapping[int, Head],
+    schemes: Mapping[str, str],
+) -> Iterator[tuple[str, str]]:
+    """The names and texts of an operator: one about its definitions, and one for each pattern."""
     about = {
-        "format": FORMAT,
         "from": {file: digest_of(root.joinpath(*file.split("/")).read_bytes()) for file in files},
         "heads": {str(since): head for since, head in heads.items()},
+        "schemes": len(schemes),
     }
-    first = json.dumps(about, separators=(",", ":"))
-    lines = [f"{name}\t{text}\t{_seal(name, text)}" for name, text in sorted(schemes.items())]
-    return "\n".join([f"{first}\t{_seal('', first)}", *lines, ""])
+    yield operator, json.dumps(about, separators=(",", ":"))
+    yield from ((f"{operator} {pattern}", text) for pattern, text in schemes.items())
 
 
-def _seal(name: str, text: str) -> str:
-    return digest_of(f"{name}\t{text}".encode())
+def stored_file(lines: Iterable[tuple[str, str]]) -> str:
+    """The text of the file: sorted lines, each with its digest."""
+    sealed = (f"{name}\t{text}\t{line_digest_of(name, text)}" for name, text in sorted(lines))
+    return "\n".join((f"format {FORMAT}", *sealed, ""))
 
 
 def node_of_pattern(text: str, op: str, domain: str) -> tuple[int, GraphNode, tuple[Known | None, ...]]:

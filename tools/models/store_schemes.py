@@ -1,4 +1,4 @@
-"""Make ``specs/schemes`` again: the schemes that come with tolcost.
+"""Make ``specs/schemes.tsv`` again: the schemes that come with tolcost.
 
     python -m tools.models.store_schemes [MODEL.onnx ...]
 
@@ -22,7 +22,7 @@ from onnx import defs
 
 from tolcost.algebra import Poly, Symbol, const
 from tolcost.catalogue.graph import GraphNode
-from tolcost.catalogue.specs import FOLDER, Library, Spec, folder_of, open_library
+from tolcost.catalogue.specs import FILE, Library, Spec, folder_of, open_library
 from tolcost.diagnostics import Rejected
 from tolcost.models.facts import replaced, symbols_in
 from tolcost.models.lowered import Given, Lowered, Setting
@@ -35,7 +35,7 @@ from tolcost.models.stored_schemes import NO_SCHEME, pattern_text
 from tolcost.models.walking import Session
 from tolcost.platform import specs_root, with_deep_stack
 from tolcost.result.model import study_file
-from tools.models.scheme_texts import examples_of, node_of_pattern, scheme_text, stored_text
+from tools.models.scheme_texts import examples_of, node_of_pattern, scheme_text, stored_file, stored_lines
 
 Operator = tuple[str, str]
 
@@ -77,13 +77,17 @@ class Recording(Schemes):
         return found
 
 
-def stored_operators() -> Iterator[Operator]:
-    """The operators that something is stored of."""
-    library = open_library()
-    for domain in library.domains():
-        folder = specs_root().joinpath(FOLDER, folder_of(domain))
-        if folder.is_dir():
-            yield from ((domain, Path(file.name).stem) for file in folder.iterdir())
+def stored_before(root: Path) -> dict[Operator, dict[str, str]]:
+    """What is stored of each operator, by pattern, whether or not it fits the definitions of now."""
+    domains = {folder_of(domain): domain for domain in open_library().domains()}
+    found: dict[Operator, dict[str, str]] = defaultdict(dict)
+    for line in (root / FILE).read_text("utf-8").splitlines()[1:]:
+        name, _, text = line.partition("\t")
+        place, _, pattern = name.partition(" ")
+        folder, _, operator = place.partition("/")
+        if pattern:
+            found[domains[folder], operator][pattern] = text.rpartition("\t")[0]
+    return found
 
 
 def anew(library: Library, operator: Operator, pattern: str, stored: str) -> Scheme | None:
@@ -166,9 +170,8 @@ def main(arguments: list[str]) -> None:
     library, root = open_library(), specs_root()
     assert isinstance(root, Path)
     found: dict[Operator, dict[str, Scheme | None]] = defaultdict(dict)
-    for operator in stored_operators():
-        lines = lines_of(root, operator).items()
-        found[operator] = {pattern: anew(library, operator, pattern, stored) for pattern, stored in lines}
+    for operator, lines in stored_before(root).items():
+        found[operator] = {pattern: anew(library, operator, pattern, text) for pattern, text in lines.items()}
     recording = recorded(list(map(Path, arguments)))
     least = SEVERAL if len(arguments) >= MANY else 1
     for domain in library.domains():
@@ -185,32 +188,24 @@ def main(arguments: list[str]) -> None:
         for other in schemes:
             if scheme is not None and other is not scheme:
                 held(library, operator, pattern, scheme, other.examples.values())
-    for operator, named in found.items():
-        store(root, library, operator, named)
+    lines = (line for operator, named in found.items() for line in lines_of(root, library, operator, named))
+    (root / FILE).write_text(stored_file(lines), "utf-8")
 
 
-def store(root: Path, library: Library, operator: Operator, schemes: Mapping[str, Scheme | None]) -> None:
-    """Write what is stored of an operator."""
+def lines_of(
+    root: Path, library: Library, operator: Operator, schemes: Mapping[str, Scheme | None]
+) -> Iterator[tuple[str, str]]:
+    """What is to be stored of an operator."""
     domain, name = operator
-    place = root / FOLDER / folder_of(domain) / f"{name}.tsv"
-    place.parent.mkdir(parents=True, exist_ok=True)
     heads = {spec.since: spec.head for spec in library.versions(domain, name)}
     texts = {pattern: text for pattern, scheme in schemes.items() if (text := text_of_scheme(scheme))}
-    place.write_text(stored_text(root, library.made_from(domain, name), heads, texts), "utf-8")
+    return stored_lines(root, f"{folder_of(domain)}/{name}", library.made_from(domain, name), heads, texts)
 
 
 def text_of_scheme(scheme: Scheme | None) -> str | None:
     """The text of a scheme; one that holds at none of its nodes is as good as none."""
     useless = scheme is None or not any(scheme.held.values())
     return NO_SCHEME if scheme is None or useless else scheme_text(scheme)
-
-
-def lines_of(root: Path, operator: Operator) -> Mapping[str, str]:
-    """What is stored of an operator, whether or not it fits the definitions of now."""
-    lines = (root / FOLDER / folder_of(operator[0]) / f"{operator[1]}.tsv").read_text("utf-8").splitlines()
-    return {
-        pattern: text.rpartition("\t")[0] for pattern, _, text in (line.partition("\t") for line in lines[1:])
-    }
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
     python tools/serving/activations.py tests/plan/activations.json
 
-It needs torch and transformers; a test reads the file, and needs neither. Runs are in bfloat16, with attention
-that keeps no scores, and without a cache.
+It needs torch and transformers; a test reads the file, and needs neither. Runs are in bfloat16; they keep no
+scores of attention, and no cache.
 """
 
 from __future__ import annotations

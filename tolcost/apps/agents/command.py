@@ -13,7 +13,7 @@ from tolcost.cli.output import extra
 @click.option("--max-memory", default="4G", show_default=True, metavar="SIZE",
               help="The most memory of a call.")  # fmt: skip
 def command(timeout: float, max_memory: str) -> int:
-    """Serve analyze, diff, explain, model, referee and operator as tools, over standard input and output.
+    """Serve analyze, diff, explain, model, referee, operator and plan as tools, on standard streams.
 
     Needs the extra `mcp`: pip install 'tolcost[mcp]'.
     """

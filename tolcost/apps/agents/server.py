@@ -161,6 +161,24 @@ def _operator(given: Arguments, folder: Path) -> list[str]:
     return ["ops", "--format=json", "--", str(given["name"])]
 
 
+_PLAN_TEXTS = ("device", "weights", "cache", "fit", "target", "measured")
+_PLAN_NUMBERS = ("batch", "prompt", "answer", "chunk", "block")
+
+
+def _plan(given: Arguments, folder: Path) -> list[str]:
+    if ("config" in given) == ("model" in given):
+        raise BadArguments("give either `config` or `model`")
+    if "model" in given:
+        subject = [f"--model={given['model']}"]
+    else:
+        (folder / "config.json").write_text(json.dumps(given["config"]), encoding="utf-8")
+        subject = ["config.json"]
+    told = [f"--{name}={given[name]}" for name in _PLAN_TEXTS if name in given]
+    return ["plan", *subject, "--format=json", *told, *(
+        f"--{name}={_length(given[name])}" for name in _PLAN_NUMBERS if name in given
+    )]  # fmt: skip
+
+
 TOOLS = (
     Tool(
         "analyze",
@@ -246,6 +264,29 @@ TOOLS = (
         ("name",),
         _operator,
         "ops",
+    ),
+    Tool(
+        "plan",
+        "A language model from its config.json: parameters, cache and activations in bytes, whether it fits "
+        "a device, the time of the first and of each next token, and the largest batch or context.",
+        {
+            "config": {"type": "object", "description": "The content of a `config.json` of transformers."},
+            "model": {**_TEXT, "description": "Or a model that comes with tolcost: llama3-8b."},
+            "batch": {"type": "integer", "minimum": 1, "description": "How many texts at once."},
+            "prompt": {"type": "integer", "minimum": 1, "description": "Tokens of each that are read."},
+            "answer": {"type": "integer", "minimum": 0, "description": "Tokens of each that are made."},
+            "chunk": {"type": "integer", "minimum": 1, "description": "Tokens of prompts read at once."},
+            "block": {"type": "integer", "minimum": 1, "description": "Places of the cache in a block."},
+            "device": {**_TEXT, "pattern": "^[a-z0-9_]+$", "description": "A device: h200, h100, l4."},
+            "weights": {**_TEXT, "description": "How parameters are kept: bf16, fp8, int8, int4."},
+            "cache": {**_TEXT, "description": "How the cache is kept: bf16, fp8."},
+            "fit": {**_TEXT, "description": "What fits into this memory: 80GB."},
+            "target": {**_TEXT, "description": "The largest batch for a speed: 50 tokens/s per user."},
+            "measured": {**_TEXT, "description": "How much of the device this uses: 12 ms per token."},
+        },
+        (),
+        _plan,
+        "plan",
     ),
 )
 

@@ -31,6 +31,7 @@ _MOST = 1 << 31
         "tolcost plan config.json --weights int4 --cache fp8 --fit 24GB",
         "tolcost plan --model llama3-8b --device h200 --target '50 tokens/s per user'",
         "tolcost plan --model llama3-8b --devices h100,h200,mi300x",
+        "tolcost plan config.json --devices h100,h200 --format html -o plan.html",
         "tolcost plan --model llama3-8b --device h200 --measured '7.0 ms per token'",
     ),
 )
@@ -60,7 +61,7 @@ _MOST = 1 << 31
 @click.option("--measured", metavar="TIME", help="How much of the device '12 ms per token' uses.")
 @click.option("--ignore", "ignored", metavar="KEY", multiple=True,
               help="A key of the configuration that changes nothing.")  # fmt: skip
-@options.format_option((*document_formats(), "json"))
+@options.format_option((*document_formats(), "html", "json"))
 @options.output_option
 def command(
     file: str | None,
@@ -99,7 +100,12 @@ def command(
         None if measured is None else used(plan, measured),
         tuple(replace(plan, device=load_device(one)) for one in _names(devices)),
     )
-    if form == "json":
+    if form == "html":
+        from tolcost.apps.plan.page import page
+
+        found = {one.device.name: one.device for one in (plan, *asked.others) if one.device is not None}
+        deliver(page(plan, tuple(found.values())), output, form)
+    elif form == "json":
         deliver(document("plan", record(plan, asked)), output, form)
     else:
         deliver(write(view(plan, asked), form, *screen(form, output)), output, form)

@@ -121,7 +121,7 @@ def _memory(plan: Plan) -> Iterator[Fact]:
     yield Fact("cache", size(plan.cache), level=1)
     most, moment = plan.activations
     at = f"{plan.served.model.family.program}.tol, line {place(moment.span).line}"
-    yield Fact("activations", size(most), f"results of calls, most of them at once in {at}", level=1)
+    yield Fact("activations", size(most), f"results, the most at once in {at}", level=1)
     yield Fact("logits", size(plan.logits), level=1)
     yield Fact("needed", size(plan.needed), level=1)
     if plan.device is None or plan.device.memory is None or plan.reserved is None:

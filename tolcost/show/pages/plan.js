@@ -1,0 +1,210 @@
+// The page of a plan: it shows numbers that are in the page, for the batch and context that its sliders say.
+
+const data = JSON.parse(document.getElementById("data").textContent);
+const byName = (id) => document.getElementById(id);
+const PARTS = ["parameters", "cache", "activations", "logits"];
+const COLOURS = ["var(--c0)", "var(--c1)", "var(--c2)", "var(--c6)"];
+const bytes = (value) => short(BigInt(value), "B");
+
+// A time in microseconds, with three digits.
+function time(value) {
+  const [scale, unit] = value >= 1e6 ? [1e6, "s"] : value >= 1e3 ? [1e3, "ms"] : [1, "µs"];
+  return `${Number((value / scale).toPrecision(3))} ${unit}`;
+}
+
+function picture(tag, attributes, ...inside) {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+  node.append(...inside);
+  return node;
+}
+
+// What is chosen: places in the lists of the page.
+const chosen = { batch: data.batch, context: data.context, scheme: 0, device: 0 };
+const scheme = () => data.schemes[chosen.scheme];
+const device = () => data.devices[chosen.device];
+
+function memoryAt(context, batch) {
+  const { weights, cache } = scheme();
+  return [weights, cache[context][batch], data.activations[context][batch], data.logits[context][batch]];
+}
+
+// What an engine takes of the card, in bytes; null where no device is chosen, or its memory is not known.
+function room() {
+  const memory = data.devices.length ? device().memory : null;
+  return memory === null ? null : Math.floor((memory * data.reserve[0]) / data.reserve[1]);
+}
+
+const total = (parts) => parts.reduce((sum, part) => sum + part, 0);
+const timeOf = (run) => run[2][chosen.device][1] ?? run[2][chosen.device][0];
+
+// An axis for powers: from the places of values to those of a picture.
+function scale(low, high, from, to) {
+  const a = Math.log(low),
+    b = Math.log(high) - a || 1;
+  return (value) => from + ((Math.log(value) - a) / b) * (to - from);
+}
+
+const LEFT = 62,
+  RIGHT = 450,
+  TOP = 12,
+  BOTTOM = 235;
+
+function frame(svg, x, y, xs, ys) {
+  svg.replaceChildren(
+    picture("path", { class: "axis", d: `M${LEFT} ${TOP}V${BOTTOM}H${RIGHT}` }),
+    ...xs.map(([value, text]) => picture("text", { x: x(value), y: BOTTOM + 16, "text-anchor": "middle" }, text)),
+    ...ys.map(([value, text]) => picture("text", { x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, text)),
+  );
+}
+
+function drawMemory() {
+  const { contexts } = data,
+    limit = room();
+  const stacks = contexts.map((_, n) => memoryAt(n, chosen.batch));
+  const most = 1.08 * Math.max(...stacks.map(total), limit ?? 0);
+  const x = scale(contexts[0], contexts.at(-1), LEFT, RIGHT - 8);
+  const y = (value) => BOTTOM - (value / most) * (BOTTOM - TOP);
+  const few = contexts.filter((_, n) => n % 2 === 0);
+  const svg = byName("memory");
+  frame(svg, x, y, few.map((one) => [one, one >= 1024 ? `${one / 1024} Ki` : one]), [
+    [0, "0"],
+    [most / 2, bytes(Math.round(most / 2))],
+    [most / 1.08, bytes(Math.round(most / 1.08))],
+  ]);
+  const under = contexts.map(() => 0);
+  PARTS.forEach((_, part) => {
+    const low = contexts.map((one, n) => `${x(one)} ${y(under[n])}`);
+    stacks.forEach((stack, n) => (under[n] += stack[part]));
+    const high = contexts.map((one, n) => `${x(one)} ${y(under[n])}`);
+    svg.append(picture("path", { fill: COLOURS[part], d: `M${high.join("L")}L${low.reverse().join("L")}Z` }));
+  });
+  if (limit !== null) svg.append(picture("path", { class: "limit", d: `M${LEFT} ${y(limit)}H${RIGHT}` }));
+  const now = x(contexts[chosen.context]);
+  svg.append(picture("path", { class: "here", d: `M${now} ${TOP}V${BOTTOM}` }));
+}
+
+function drawSpeed() {
+  const runs = scheme().made[chosen.context];
+  const points = runs.map((run, n) => [timeOf(run), (data.batches[n] * 1e6) / timeOf(run)]);
+  const [times, rates] = [0, 1].map((k) => points.map((point) => point[k]));
+  const x = scale(Math.min(...times) * 0.8, Math.max(...times) * 1.25, LEFT, RIGHT);
+  const y = scale(Math.min(...rates) * 0.7, Math.max(...rates) * 1.4, BOTTOM, TOP);
+  const svg = byName("speed");
+  const ends = (list) => (list.at(-1) > 1.3 * list[0] ? [list[0], list.at(-1)] : [list.at(-1)]);
+  frame(
+    svg,
+    x,
+    y,
+    ends(times).map((one) => [one, time(one)]),
+    ends(rates).map((one) => [one, short(BigInt(Math.round(one)))]),
+  );
+  svg.append(picture("path", { class: "line", d: `M${points.map(([a, b]) => `${x(a)} ${y(b)}`).join("L")}` }));
+  points.forEach(([a, b], n) => {
+    const text = `batch ${data.batches[n]}: ${time(a)} for each token, ${Math.round(b)} tokens a second`;
+    const dot = picture("circle", { cx: x(a), cy: y(b), r: 4, class: n === chosen.batch ? "now" : "" });
+    dot.append(picture("title", {}, text));
+    svg.append(dot);
+  });
+}
+
+function drawRoof() {
+  const card = device(),
+    roof = (intensity) => Math.min(card.macs * 2, intensity * card.bytes);
+  const ridge = (card.macs * 2) / card.bytes;
+  const phases = [["prompt", scheme().read], ...(data.answers ? [["token", scheme().made]] : [])];
+  const points = phases.map(([name, runs]) => {
+    const run = runs[chosen.context][chosen.batch];
+    return [name, (2 * run[0]) / Math.max(run[1], 1), (2 * run[0]) / timeOf(run)];
+  });
+  const found = points.map((point) => point[1]);
+  const x = scale(Math.min(ridge / 50, ...found) / 2, Math.max(ridge * 20, ...found) * 2, LEFT, RIGHT);
+  const least = Math.min(...points.map((point) => point[2]), roof(Math.min(ridge / 50, ...found) / 2)) / 2;
+  const y = scale(least, card.macs * 3, BOTTOM, TOP);
+  const svg = byName("roof");
+  const rate = (value) => `${short(BigInt(Math.round(value * 1e6)), "FLOP")}/s`;
+  frame(svg, x, y, [[ridge, Math.round(ridge).toString()]], [[card.macs * 2, short(BigInt(Math.round(card.macs * 2e6)))]]);
+  const low = Math.min(ridge / 50, ...found) / 2;
+  svg.append(picture("path", { class: "line", d: `M${x(low)} ${y(roof(low))}L${x(ridge)} ${y(roof(ridge))}H${RIGHT}` }));
+  for (const [name, a, b] of points)
+    svg.append(
+      picture("circle", { cx: x(a), cy: y(b), r: 4, class: "now" }, picture("title", {}, `${a.toPrecision(3)} FLOP a byte, ${rate(b)}`)),
+      picture("text", { x: x(a) - 8, y: y(b) + 4, "text-anchor": "end" }, name),
+    );
+}
+
+function row(name, value, remark = "") {
+  const line = document.createElement("tr");
+  for (const text of [name, value, remark]) line.append(Object.assign(document.createElement("td"), { textContent: text }));
+  line.dataset.name = name;
+  return line;
+}
+
+function facts() {
+  const parts = memoryAt(chosen.context, chosen.batch),
+    needed = total(parts);
+  const rows = PARTS.map((name, n) => row(name, bytes(parts[n])));
+  rows[2].lastChild.textContent = `most at once: line ${data.lines[chosen.context][chosen.batch]}`;
+  rows.push(row("needed", bytes(needed)));
+  let verdict = "";
+  if (data.devices.length) {
+    const card = device(),
+      how = card.measured ? "as one graph, predicted" : "at least";
+    const read = scheme().read[chosen.context][chosen.batch],
+      made = scheme().made[chosen.context][chosen.batch];
+    rows.push(row(data.answers ? "first token" : "all tokens", time(timeOf(read)), how));
+    if (made) {
+      rows.push(row("next token", time(timeOf(made)), how));
+      const rate = Math.round((data.batches[chosen.batch] * 1e6) / timeOf(made));
+      rows.push(row("tokens a second", grouped(BigInt(rate)), card.measured ? "predicted" : "at most"));
+    }
+    const taken = room();
+    if (taken !== null) {
+      const fits = needed <= taken;
+      verdict = fits
+        ? `It fits ${card.name}: of ${bytes(taken)} that an engine takes, ${bytes(taken - needed)} are left`
+        : `It does not fit ${card.name}: an engine takes ${bytes(taken)}, and ${bytes(needed)} are needed`;
+      byName("verdict").className = fits ? "good" : "bad";
+    }
+  }
+  byName("facts").replaceChildren(...rows);
+  byName("verdict").textContent = verdict;
+}
+
+function show() {
+  byName("batch-now").textContent = data.batches[chosen.batch];
+  byName("context-now").textContent = `${grouped(BigInt(data.contexts[chosen.context]))} tokens`;
+  facts();
+  drawMemory();
+  if (data.devices.length && data.answers) drawSpeed();
+  if (data.devices.length && device().macs !== null) drawRoof();
+  byName("speed-box").hidden = !data.devices.length || !data.answers;
+  byName("roof-box").hidden = !data.devices.length || device().macs === null;
+}
+
+for (const [name, list] of [["batch", data.batches], ["context", data.contexts]]) {
+  const slider = byName(name);
+  slider.max = list.length - 1;
+  slider.value = chosen[name];
+  slider.addEventListener("input", () => {
+    chosen[name] = Number(slider.value);
+    show();
+  });
+}
+for (const [name, list] of [["scheme", data.schemes], ["device", data.devices]]) {
+  const choice = byName(name);
+  choice.append(...list.map((one, n) => new Option(one.name, n)));
+  choice.addEventListener("change", () => {
+    chosen[name] = Number(choice.value);
+    show();
+  });
+}
+byName("device-label").hidden = !data.devices.length;
+PARTS.forEach((part, n) => {
+  const mark = document.createElement("i");
+  mark.style.background = COLOURS[n];
+  const label = document.createElement("span");
+  label.append(mark, part);
+  byName("memory-key").append(label);
+});
+show();
