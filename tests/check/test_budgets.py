@@ -78,7 +78,11 @@ def test_budgets_that_are_none(text: str) -> None:
     "text, hint",
     [
         ("eops < 1 GFLOP", "`eops < 1 GEOP`, or a budget of flops"),
-        ("params <= 14 GB", "`params <= 14 G`, or a budget of bytes or param_bytes or peak_bytes"),
+        (
+            "params <= 14 GB",
+            "`params <= 14 G`, or a budget of bytes or param_bytes or gradient_bytes or state_bytes"
+            " or kept or train_peak or peak_bytes",
+        ),
         ("peak <= 80 gb", "did you mean `80 GB`?"),
         ("macs <= 10 m", "did you mean `10 M`?"),
         ("eops <= 3 zEOP", "a number alone, or with k M G T P or Ki Mi Gi Ti before EOP"),

@@ -5,8 +5,22 @@ from __future__ import annotations
 from random import Random
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
-from tolcost.algebra import Cond, Poly, conj, const, coordinate, disj, eq, ge, length, product_of
+from tolcost.algebra import (
+    Cond,
+    Poly,
+    conj,
+    const,
+    coordinate,
+    data_symbol,
+    disj,
+    eq,
+    ge,
+    length,
+    product_of,
+    the_symbol,
+)
 from tolcost.atoms.nodes import Block, Node, Part, Program, Type, Var
 from tools.execute.builders import (
     as_block,
@@ -24,6 +38,7 @@ from tools.execute.builders import (
     pack,
     program,
     put,
+    ranged,
     ref,
     reshape,
     scalar,
@@ -121,6 +136,7 @@ class Gen(Struct):
         if fuel <= 0 or self.rng.random() < 0.1:
             return self.leaf(scope, space)
         kinds = ["apply", "apply", "shared", "fold", "fold", "reduce", "reduce", "select", "where", "member"]
+        kinds += ["ragged", "until"]
         match self.rng.choice(kinds):
             case "apply":
                 return self.apply(scope, space, fuel)
@@ -131,6 +147,10 @@ class Gen(Struct):
                 return self.stepwise(scope, space, fuel)
             case "reduce":
                 return self.reduce(scope, space, fuel)
+            case "ragged":
+                return self.ragged(scope, space, fuel)
+            case "until":
+                return self.until(scope, space, fuel)
             case "select":
                 return select(
                     self.condition(scope), self.body(scope, space, fuel), self.body(scope, space, fuel)
@@ -212,6 +232,31 @@ class Gen(Struct):
         self.rng.shuffle(guarded)
         start = self.scalar(scope, space, fuel - 2)
         return fold(coords, extents, acc, start, select(self.condition(inner), *guarded))
+
+    def ragged(self, scope: Scope, space: str, fuel: int) -> Node:
+        """A fold over a range whose length data decides."""
+        size = lam("mod", self.scalar(scope, "Z", fuel - 2), num(3, "Z"), charge="index")
+        count = data_symbol("r", 0, self.rng.choice((None, const(2))), "range")
+        length_ = (Var("r", size.type), ranged(size, count))
+        p, acc = coordinate("p", count), Var("acc", scalar(space))
+        inner = scope.inside([p], [count])
+        inner.vars.append(acc)
+        start = self.scalar(scope, space, fuel - 2)
+        walked = fold([p], [count], acc, start, self.body(inner, space, fuel - 1))
+        return build([], [], block(length_, walked))
+
+    def until(self, scope: Scope, space: str, fuel: int) -> Node:
+        """A fold that ends when a condition on data fails, after three steps at the latest."""
+        turns = data_symbol("turns", 0, const(3), "turns")
+        p, acc = coordinate("p", turns), Var("state", (Part((), "B"), Part((), space)))
+        inner, carried = scope.inside([p], [turns]), Var("carried", scalar(space))
+        inner.vars.append(carried)
+        start = pack(self.scalar(scope, "B", fuel - 2), self.scalar(scope, space, fuel - 2))
+        step = pack(self.scalar(inner, "B", fuel - 2), self.scalar(inner, space, fuel - 1))
+        body = block((carried, component(ref(acc), 2)), step)
+        walked = replace(fold([p], [turns], acc, start, body), ends=the_symbol(turns))
+        named = Var("walked", walked.type)
+        return build([], [], block((named, walked), component(ref(named), 2)))
 
     def stepwise(self, scope: Scope, space: str, fuel: int) -> Node:
         coords, extents = self.loop(scope)

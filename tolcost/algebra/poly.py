@@ -46,11 +46,15 @@ MAX_EXPONENT = 4096
 """The largest exponent for which a power of a number is computed."""
 
 SymbolKind: TypeAlias = Literal["length", "coord", "data"]
-Role: TypeAlias = Literal["length", "coord", "data", "kept", "turns", "entry"]
+Role: TypeAlias = Literal[
+    "length", "coord", "data", "kept", "turns", "range", "total", "some", "squares", "most", "entry"
+]
 """What a symbol stands for.
 
 A length, a coordinate, or an integer that only data decides: the number of elements a filter keeps ("kept"),
-the trip count of a loop ("turns"), a number in a tensor ("entry"), or any other ("data").
+the trip count of a loop ("turns"), the length of a range ("range"), what one of these amounts to over all
+steps of a loop (its sum, how often it is not 0, the sum of its squares, the largest), a number in a tensor
+("entry"), or any other ("data").
 """
 Interval: TypeAlias = tuple[int | None, int | None]
 OrderKey: TypeAlias = tuple[object, ...]

@@ -100,9 +100,11 @@ def with_index_nodes(at: Indices, computed: Iterable[Node]) -> Indices:
 LEAVES = {ir.Input, ir.Number, ir.Table, ir.Ref}
 """The kinds of nodes without operands and blocks."""
 
+_COPIES = (ir.Component, ir.Embed, ir.Reshape, ir.Convert, ir.Length)
+
 _CHILDREN: Mapping[type, Callable[[Any], tuple[Node, ...]]] = {
     **dict.fromkeys((*LEAVES, ir.Build), lambda node: ()),
-    **dict.fromkeys((ir.Component, ir.Embed, ir.Reshape, ir.Convert), lambda node: (node.value,)),
+    **dict.fromkeys(_COPIES, lambda node: (node.value,)),
     ir.Lambda: attrgetter("args"),
     ir.Where: attrgetter("condition", "then", "other"),
     ir.Member: lambda node: (node.tol, *index_nodes(node.at)),
@@ -116,7 +118,7 @@ _CHILDREN: Mapping[type, Callable[[Any], tuple[Node, ...]]] = {
 
 _OPERAND_FIELDS: Mapping[type, Callable[[Any, Sequence[Node]], dict[str, Any]]] = {
     **dict.fromkeys((*LEAVES, ir.Build), lambda node, new: {}),
-    **dict.fromkeys((ir.Component, ir.Embed, ir.Reshape, ir.Convert), lambda node, new: {"value": new[0]}),
+    **dict.fromkeys(_COPIES, lambda node, new: {"value": new[0]}),
     ir.Lambda: lambda node, new: {"args": tuple(new)},
     ir.Where: lambda node, new: {"condition": new[0], "then": new[1], "other": new[2]},
     ir.Member: lambda node, new: {"tol": new[0], "at": with_index_nodes(node.at, new[1:])},
@@ -425,13 +427,13 @@ def own_symbols(node: Node) -> Iterator[Symbol]:
         yield from constant_symbols(part)
     if isinstance(node, (ir.Build, ir.Fold)):
         yield from node.coords
-    elif isinstance(node, ir.Filter):
+    elif isinstance(node, (ir.Filter, ir.Length)):
         yield node.length
 
 
 def defined_length(node: Node) -> Symbol | None:
     """Return the length that evaluating a node defines, if there is one."""
-    if isinstance(node, ir.Filter):
+    if isinstance(node, (ir.Filter, ir.Length)):
         return node.length
     return node.ends if isinstance(node, ir.Fold) else None
 

@@ -114,7 +114,7 @@ def decided_by_data(program: Program) -> tuple[str, ...]:
     found: set[str] = set()
     for node in inner_nodes(roots(program)):
         match node:
-            case ir.Filter() | ir.Fold(ends=Symbol()):
+            case ir.Filter() | ir.Length() | ir.Fold(ends=Symbol()):
                 found.add("length")
             case ir.Select(condition=condition) if isinstance(condition, Node):
                 found.add("choice")

@@ -20,15 +20,16 @@
              | Convert(node)                  the same values, or bits, in other spaces
              | Put(node, index*, node)        a member, or members, replaced
              | Filter(node, node, length)     the entries that a mask on data keeps
+             | Length(node, length)           a number on data, as the length of a range
     index    = a static integer | node        1-based
     condition = a static condition | node
 
 There is no node for Norm: shapes are known at compile time. The length of a Filter is a symbol that the
-Filter itself defines, and so is the number of steps of a Fold that ends by a condition on data. Where a
-length is used as a number, unrolling adds a norm atom. The last four nodes are compositions of Π, ⋈ and Ξ
-that are kept whole; their cost is that of the composition. Every node has the type of its value. Nodes are
-compared by identity and shared freely: a node that is reachable twice is evaluated (and counted) twice unless
-it is bound in a block. ``kit`` has the traversals.
+Filter itself defines, as a Length does, and so is the number of steps of a Fold that ends by a condition on
+data. Where a length is used as a number, unrolling adds a norm atom. Reshape, Convert, Put and Filter are
+compositions of Π, ⋈ and Ξ that are kept whole; their cost is that of the composition. A Length costs nothing.
+Every node has the type of its value. Nodes are compared by identity and shared freely: a node that is
+reachable twice is evaluated (and counted) twice unless it is bound in a block. ``kit`` has the traversals.
 """
 
 from __future__ import annotations
@@ -276,6 +277,18 @@ class Filter(Struct, frozen=True, eq=False):
     repeats: bool = False
 
 
+class Length(Struct, frozen=True, eq=False):
+    """A whole number, not below 0, that data decides and that is the ``length`` of a range.
+
+    Evaluation defines the length. The value of the node is the number.
+    """
+
+    value: Node
+    length: Symbol
+    type: Type
+    span: Span = NOWHERE
+
+
 Node: TypeAlias = (
     Input
     | Number
@@ -295,6 +308,7 @@ Node: TypeAlias = (
     | Convert
     | Put
     | Filter
+    | Length
 )
 KINDS: tuple[type, ...] = get_args(Node)
 """The kinds of nodes: the keys of a complete table of rules."""

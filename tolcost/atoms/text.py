@@ -193,6 +193,7 @@ _FORMS: Mapping[type, Callable[[_ProgramWriter, Any, list[str]], str]] = {
     ir.Filter: lambda w, node, args: (
         f"{'repeat' if node.repeats else 'filter'}({args[0]}; {args[1]}; {quoted(w.names[node.length])})"
     ),
+    ir.Length: lambda w, node, args: f"length({args[0]}; {quoted(w.names[node.length])})",
 }
 """The printer of each kind of node, given the texts of its operands."""
 

@@ -458,6 +458,10 @@ def _filter(writer: _Writer, node: ir.Filter) -> Printed:
     refuse("T0904", "a filter by data is not printed as ToLang", node.span)
 
 
+def _length(writer: _Writer, node: ir.Length) -> Printed:
+    refuse("T0904", "a range whose ends data decides is not printed as ToLang", node.span)
+
+
 _CONDITIONS: Logic[Callable[[str], Printed], Printed] = Logic(
     lambda compared: compared(">="),
     lambda compared: compared("=="),
@@ -505,6 +509,7 @@ _FORMS: Mapping[type, Callable[[_Writer, Any], Printed]] = {
     ir.Convert: _Writer.convert,
     ir.Put: _put,
     ir.Filter: _filter,
+    ir.Length: _length,
 }
 """The text of each kind of node."""
 

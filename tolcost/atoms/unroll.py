@@ -95,12 +95,12 @@ class Atom(Struct, frozen=True):
 class Unrolled(Struct, frozen=True):
     """The atoms in order, and for each output its operand and the shapes of its components.
 
-    ``lengths`` are those that only data decided.
+    ``lengths`` are those that only data decided, with the value of every visit.
     """
 
     atoms: tuple[Atom, ...]
     outputs: tuple[tuple[str, Operand, tuple[tuple[int, ...], ...]], ...]
-    lengths: Mapping[Symbol, int]
+    lengths: Mapping[Symbol, Sequence[int]]
 
 
 Look: TypeAlias = Callable[[Sequence[Atom], Operand], Sequence[int]]
@@ -173,7 +173,9 @@ class _Unroller:
         self.norms = norms
         self.asked: dict[Symbol | str, Operand] = {}
         self.look = look
-        self.lengths: dict[Symbol, int] = {}
+        self.lengths: dict[Symbol, list[int]] = {}
+        self.copies = 0
+        """How many of the nodes around are copies of one that was unrolled: a run evaluates them once."""
         self.atoms: list[Atom] = []
         self.left = max_atoms
         self.vars: dict[Var, _Value] = {}
@@ -186,9 +188,11 @@ class _Unroller:
         for step in plan.steps:
             self.spend(step.times - 1)
             self.left += step.times - 1
-            made = [
-                self.evaluate(step.node, [values[k].pop() for k in step.operands]) for _ in range(step.times)
-            ]
+            made = []
+            for _ in range(step.times):
+                made.append(self.evaluate(step.node, [values[k].pop() for k in step.operands]))
+                self.copies += 1
+            self.copies -= step.times
             for var in step.binds:
                 self.vars[var] = made[0]
             values.append(made)
@@ -295,6 +299,12 @@ class _Unroller:
         parts = tuple(((*shape, 1), space) for shape, space in value.parts)
         return _Value(self.emit(Atom("embed", (value.operand,), value.spaces, shape=parts[0][0])), parts)
 
+    def define(self, symbol: Symbol, value: int) -> None:
+        """Give a length that data decides its value."""
+        self.env[symbol] = value
+        if not self.copies:
+            self.lengths.setdefault(symbol, []).append(value)
+
     def filter(self, node: ir.Filter, args: list[_Value]) -> _Value:
         """Keep the rows that a mask selects, each as often as the mask says."""
         tol, mask = args
@@ -303,9 +313,18 @@ class _Unroller:
         if node.repeats:
             self.check_counts(node, marks)
         rows = [k for k, n in enumerate(marks, start=1) for _ in range(n)]
-        self.env[node.length] = self.lengths[node.length] = len(rows)
+        self.define(node.length, len(rows))
         self.emit(Atom("norm", (mask.operand,), ("N",)))
         return self.pack([self.kept(tol, j, rows) for j in range(len(tol.parts))])
+
+    def range_length(self, node: ir.Length, args: list[_Value]) -> _Value:
+        """Let a number on data be the length of a range."""
+        (size,) = self.seen(args[0], "a range whose ends data decides cannot be unrolled", node.span)
+        most = node.length.hi
+        if size < 0 or (most is not None and size > self.integer(most)):
+            refuse("T0346", f"a range of length {size} is not inside of what it is taken from", node.span)
+        self.define(node.length, size)
+        return args[0]
 
     def check_counts(self, node: ir.Filter, counts: Sequence[int]) -> None:
         """Reject negative repetitions of a row, and more rows in total than the program states."""
@@ -413,12 +432,28 @@ class _Unroller:
             yield from self.over(coords[1:], extents[1:])
 
     def fold(self, node: ir.Fold, start: _Value) -> _Value:
-        if node.ends is not None:
-            refuse("T0510", "a loop that ends by data cannot be unrolled", node.span)
         accumulator = self.cast(start, node.accumulator.type)
+        if node.ends is not None:
+            return self.fold_while(node, node.ends, accumulator)
         for _ in self.over(node.coords, node.extents):
             self.vars[node.accumulator] = accumulator
             accumulator = self.cast(self.visit(node.body), node.type)
+        return accumulator
+
+    def fold_while(self, node: ir.Fold, turns: Symbol, accumulator: _Value) -> _Value:
+        """Take steps while the first component of the accumulator, a condition, holds."""
+        (coordinate,), done = node.coords, 0
+        most = None if turns.hi is None else self.integer(turns.hi)
+        while most is None or done < most:
+            why_not = "a loop that ends by data cannot be unrolled"
+            if not self.seen(_as_truth_values(accumulator), why_not, node.span)[0]:
+                break
+            self.spend(1)
+            done += 1
+            self.env[coordinate] = done
+            self.vars[node.accumulator] = accumulator
+            accumulator = self.cast(self.visit(node.body), node.type)
+        self.define(turns, done)
         return accumulator
 
     def build(self, node: ir.Build) -> _Value:
@@ -546,5 +581,6 @@ _RULES: Mapping[type, Callable[[_Unroller, Any, list[_Value]], _Value]] = {
     ir.Convert: lambda m, node, args: m.convert(args[0], node),
     ir.Put: _Unroller.put,
     ir.Filter: _Unroller.filter,
+    ir.Length: _Unroller.range_length,
 }
 """The rule that unrolls each kind of node, given its unrolled operands."""

@@ -339,6 +339,11 @@ def _check_filter(node: ir.Filter) -> None:
         broken("filtering changes the first length only", node)
 
 
+def _check_length(node: ir.Length) -> None:
+    if not is_numeric(node.value.type) or node.type != node.value.type:
+        broken("a length is a number", node)
+
+
 def _check_build(node: ir.Build) -> None:
     if len(node.coords) != len(node.extents):
         broken("every coordinate has an extent", node)
@@ -389,6 +394,7 @@ _RULES: Mapping[type, Callable[[Any], None] | None] = {
     ir.Convert: _check_convert,
     ir.Put: _check_put,
     ir.Filter: _check_filter,
+    ir.Length: _check_length,
 }
 """How each kind of node must fit its operands; for inputs and variables only the scope is checked."""
 

@@ -69,7 +69,6 @@ from tolcost.atoms.nodes import (
     Component,
     Convert,
     Embed,
-    Filter,
     Fold,
     Input,
     Join,
@@ -87,6 +86,7 @@ from tolcost.atoms.nodes import (
     Type,
     Var,
 )
+from tolcost.atoms.totals import Totals, in_totals, totals, upper_limit
 from tolcost.certainty import FROM_ABOVE, Certainty
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span, refuse
 
@@ -98,9 +98,11 @@ from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span, refuse
 # does not occur only multiplies, and a term without outer coordinates is summed at once, so the
 # stored terms stay small.
 #
-# Outside loops, the length of a filter is one number, and remains a symbol.  Inside a loop it is
-# a different number at every step, and no closed form can name them all; its upper bound takes
-# its place, and the result is an upper bound.
+# Outside loops, a length that data decides is one number, and remains a symbol.  Inside a loop it is
+# a different number at every step, and no closed form can name them all.  Where a count follows it
+# linearly, the sum over all steps takes its place (``atoms.totals``): such a term is gathered, and
+# loops and choices around it no longer change it.  Elsewhere its upper bound takes its place, and the
+# result is an upper bound.
 
 
 CountedKind = Literal["data", "index", "atom", "mac"]
@@ -120,15 +122,18 @@ class SumDomain(Struct, frozen=True, cache_hash=True):
     """The ranges that a term is summed over, outermost first, and the guards under which it counts.
 
     ``factor`` multiplies the sum.  It is stored separately because multiplying a long expression once, at the
-    end, is cheaper than multiplying it by one length at every level of a nest.
+    end, is cheaper than multiplying it by one length at every level of a nest.  A ``gathered`` term holds the
+    sum over all visits already.
     """
 
     ranges: tuple[SumRange, ...] = ()
     guards: tuple[Cond, ...] = ()
     factor: Poly = ONE
+    gathered: bool = False
 
 
 EVERYWHERE = SumDomain()
+GATHERED = SumDomain(gathered=True)
 _FEW_GUARDS = 2
 """Guards up to which a choice is counted as a difference, if its bound has floors or steps other than 1.
 
@@ -223,6 +228,8 @@ def quantify(terms: Unsummed, coords: Iterable[Symbol], extents: Iterable[Poly],
 def _bind(
     poly: Poly, domain: SumDomain, around: tuple[tuple[Symbol, Poly], ...], sums: TakenSums
 ) -> tuple[SumDomain, Poly]:
+    if domain.gathered:
+        return domain, poly
     free = free_in(poly, domain)
     ranges, factor = domain.ranges, domain.factor
     for symbol, extent in reversed(around):
@@ -252,6 +259,9 @@ def choose(condition: Cond, then: Unsummed, other: Unsummed) -> Unsummed:
     """
     if isinstance(condition, (Or, Not)):
         return choose(negate(condition), other, then)
+    then, other, gathered = _without_gathered(then, other)
+    if gathered:
+        return sum_terms(choose(condition, then, other), gathered)
     opposite = negate(condition) if isinstance(condition, Ge) else None
     result: Unsummed = {}
     difference = dict(then)
@@ -284,11 +294,52 @@ def _is_chained(domain: SumDomain, bound: Ge) -> bool:
 
 def choose_disjoint(condition: Cond, then: Unsummed, other: Unsummed) -> Unsummed:
     """Count like ``choose``, but guard both sides, so that no term is negative."""
-    result: Unsummed = {}
+    then, other, result = _without_gathered(then, other)
     for guard, side in ((condition, then), (negate(condition), other)):
         for (item, domain), poly in side.items():
             guarded = add_guard(domain, guard)
             accumulate(result, {(item, guarded): poly})
+    return result
+
+
+def _without_gathered(then: Unsummed, other: Unsummed) -> tuple[Unsummed, Unsummed, Unsummed]:
+    """Return two sides of a choice without gathered terms, which count their own visits, and the latter."""
+    sides = (then, other)
+    if not any(domain.gathered for side in sides for _, domain in side):  # the usual case
+        return then, other, {}
+    gathered: Unsummed = {}
+    for side in sides:
+        accumulate(gathered, {key: poly for key, poly in side.items() if key[1].gathered})
+    left, right = ({key: poly for key, poly in side.items() if not key[1].gathered} for side in sides)
+    return left, right, gathered
+
+
+def gather(terms: Unsummed, symbol: Symbol, sums: Totals, varying: Set[Symbol]) -> Unsummed:
+    """Replace a length by its totals over all visits in the counts of one visit that allow it.
+
+    A count allows it if, in all of its terms, the other factors are the same at every visit; ``varying`` are
+    the lengths that are not.
+    """
+    parts: dict[tuple[Counted, SumDomain], tuple[Poly, Poly]] = {}
+    mixed: set[Counted] = set()
+    for (item, domain), poly in terms.items():
+        if domain.gathered or symbol not in free_in(poly, domain):
+            continue
+        is_plain = not domain.ranges and not domain.guards
+        found = in_totals(domain.factor * poly, symbol, sums, varying) if is_plain else None
+        if found is None:
+            mixed.add(item)
+        else:
+            parts[item, domain] = found
+    result: Unsummed = {}
+    for key, poly in terms.items():
+        item = key[0]
+        if item in mixed or key not in parts:
+            accumulate(result, {key: poly})
+            continue
+        gathered, rest = parts[key]
+        accumulate(result, {(item, GATHERED): gathered})
+        accumulate(result, {(item, EVERYWHERE): rest} if rest != ZERO else {})
     return result
 
 
@@ -347,27 +398,13 @@ def filter_lengths(found: Schedules) -> dict[Block, tuple[tuple[Symbol, Poly], .
     for block, plan in found.blocks:
         lengths: dict[Symbol, Poly] = {}
         for node in plan.nodes:
-            if isinstance(node, Filter):
-                lengths[node.length] = _upper_bound(node)
-            else:
-                lengths.update(_trip_limits(node))
-                for inner in blocks(node):
-                    lengths.update(result[inner])
+            symbol = defined_length(node)
+            if symbol is not None:
+                lengths[symbol] = upper_limit(node)
+            for inner in blocks(node):
+                lengths.update(result[inner])
         result[block] = tuple(lengths.items())
     return result
-
-
-def _trip_limits(node: Node) -> dict[Symbol, Poly]:
-    """Return the trip count of a loop that data ends, with its limit."""
-    symbol = node.ends if isinstance(node, Fold) else None
-    if symbol is None:
-        return {}
-    return {symbol: const(LARGEST_LENGTH) if symbol.hi is None else symbol.hi}
-
-
-def _upper_bound(node: Filter) -> Poly:
-    """Return the largest length of a filter's result: that of its input, unless a smaller bound is known."""
-    return node.length.hi if node.length.hi is not None else node.tol.type[0].shape[0]
 
 
 def mentions_data(terms: Unsummed) -> bool:
@@ -410,7 +447,7 @@ def _bound_domain(domain: SumDomain, symbol: Symbol, most: Poly) -> SumDomain:
     """Extend ranges to the upper bound of the symbol, and drop guards that mention it."""
     ranges = tuple((s, low, substitute(high, {symbol: most})) for s, low, high in domain.ranges)
     guards = tuple(guard for guard in domain.guards if symbol not in symbols_of_cond(guard))
-    return SumDomain(ranges, guards, substitute(domain.factor, {symbol: most}))
+    return SumDomain(ranges, guards, substitute(domain.factor, {symbol: most}), domain.gathered)
 
 
 # === Multiply–accumulate: multiplications whose product a fold adds up, found in the IR's structure.
@@ -888,8 +925,14 @@ class ProgramCounter:
         self._blocks: dict[Block, Unsummed] = {}
         self._done: dict[Node, Unsummed] = {}
         self._filters = filter_lengths(self.schedules)
+        varying = {symbol for lengths in self._filters.values() for symbol, _ in lengths}
+        self._totals = totals(program) if varying else {}
         for block, plan in self.schedules.blocks:
-            self._blocks[block] = self._visit(plan)
+            terms = self._visit(plan)
+            for symbol in filter(None, map(defined_length, plan.nodes if varying else ())):
+                if symbol in self._totals:
+                    terms = gather(terms, symbol, self._totals[symbol], varying)
+            self._blocks[block] = terms
 
     def program(self) -> dict[Counted, Poly]:
         """Return the closed forms of all counts of the program."""
@@ -995,12 +1038,14 @@ class ProgramCounter:
         """Count a choice that no condition on lengths decides: the common count, or the larger per item."""
         if then == other:
             return then
+        then, other, gathered = _without_gathered(then, other)
         self.bounded[span] = None
         sides = [collapse(side, self._sums, span) for side in (then, other)]
         items = dict.fromkeys((*sides[0], *sides[1]))
-        return {
+        larger = {
             (item, EVERYWHERE): maximum(sides[0].get(item, ZERO), sides[1].get(item, ZERO)) for item in items
         }
+        return sum_terms(larger, gathered)
 
 
 @lru_cache(maxsize=1 << 10)  # there are few distinct functions, and every node looks one up

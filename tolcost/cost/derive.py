@@ -315,6 +315,8 @@ class _Explainer:
     def _poly(self, node: Node | Block) -> Poly | None:
         """Return the cost of a term, or None where it depends on conditions on enclosing coordinates."""
         terms = self.terms(node)
+        if isinstance(node, Block) and self._is_gathered(node):
+            return None
         loose = (s for (_, domain), _ in terms.items() for s in free_in(ZERO, domain))
         loose_coordinate = any(symbol.kind == "coord" for symbol in loose)
         return None if loose_coordinate else self._put(self._counter.closed(terms))
@@ -354,12 +356,18 @@ class _Explainer:
         """Multiply a body by the extents that it does not depend on, and sum it over other coordinates."""
         mentioned = {s for (_, domain), poly in self.terms(node.body).items() for s in free_in(poly, domain)}
         mentioned |= self._condition_symbols(node.body)
+        if self._is_gathered(node.body):  # a length in it is another one at every step
+            mentioned |= set(node.coords)
         ranges = tuple(zip(node.coords, node.extents, strict=True))
         apart = product_of(extent for symbol, extent in ranges if symbol not in mentioned)
         inner = tuple((symbol, extent) for symbol, extent in ranges if symbol in mentioned)
         body = self._inside(node.body)
         summed: DerivedFormula = Over(inner, (body,)) if inner else body
         return summed if apart == ONE else Multiple(apart, (summed,))
+
+    def _is_gathered(self, body: Block) -> bool:
+        """Whether the terms of a body hold the sum over all visits."""
+        return any(domain.gathered for _, domain in self.terms(body))
 
     def _condition_symbols(self, body: Block) -> set[Symbol]:
         """Return the symbols of the static conditions in a body.

@@ -7,6 +7,7 @@ unfilled by the others.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import gcd
 from typing import TypeAlias
 
@@ -40,6 +41,7 @@ from tolcost.algebra import (
 from tolcost.algebra import replace as replace_generator
 from tolcost.algebra.floors import divided
 from tolcost.algebra.poly import affine_parts
+from tolcost.atoms.totals import Totals
 
 Ranges: TypeAlias = tuple[tuple[Symbol, Poly], ...]
 FEW_TERMS = 8
@@ -62,6 +64,8 @@ class ReadAnalysis(Struct):
     """The conditions of the program; they may prove that a range is never empty."""
     full: dict[Poly, None] = field(default_factory=dict)
     """Forms that are nonnegative if ranges have an element, which was assumed."""
+    totals: Mapping[Symbol, Totals] = field(default_factory=dict)
+    """The lengths that data decides at every step of a loop, with what they amount to."""
 
     def proved(self, p: Poly) -> bool:
         """Whether a form is proved nonnegative; records it as undecided otherwise."""

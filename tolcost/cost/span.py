@@ -21,6 +21,7 @@ from typing import ClassVar
 from msgspec import Struct
 
 from tolcost.algebra import (
+    LARGEST_LENGTH,
     ONE,
     ZERO,
     AlgebraBudget,
@@ -70,6 +71,7 @@ from tolcost.atoms.kit import (
     static_condition,
 )
 from tolcost.atoms.nodes import Block, Build, Fold, Lambda, Node, Program, Ref, Select, Var, Where
+from tolcost.atoms.totals import totals
 from tolcost.cost.count import MOST_EFFORT, Change, filter_lengths, resolve_name, total_on_empty
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.elementary import FUNCTIONS
@@ -380,6 +382,7 @@ class _DepthPass:
         self._program = program
         self._bound = bound_nodes(program, found)
         self._filters = filter_lengths(found)
+        self._totals = totals(program) if any(self._filters.values()) else {}
         self._granted = tuple(noted.condition for noted in program.conditions)
         self._trees = trees
         self._full: dict[Poly, None] = {}
@@ -453,7 +456,9 @@ class _DepthPass:
 
     def _over(self, depth: Depth, node: Build | Fold) -> Depth:
         """Return the maximum of a depth over the coordinates of a loop."""
-        for symbol, most in reversed(self._filters[node.body]):
+        for symbol, limit in reversed(self._filters[node.body]):
+            endless = limit == LARGEST_LENGTH and symbol in self._totals
+            most = atom(self._totals[symbol].most) if endless else limit
             widened = peak(depth, symbol, most)
             depth = Depth(widened.candidates, depth.exact and widened.candidates == depth.candidates)
         for symbol, extent in reversed(tuple(zip(node.coords, node.extents, strict=True))):

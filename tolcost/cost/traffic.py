@@ -74,6 +74,7 @@ from tolcost.atoms.kit import (
     Bindings,
     blocks,
     children,
+    defined_length,
     index_nodes,
     inner_nodes,
     is_ref,
@@ -82,6 +83,7 @@ from tolcost.atoms.kit import (
     with_operands,
 )
 from tolcost.atoms.nodes import Block, Input, Node, Program, Var
+from tolcost.atoms.totals import in_totals, totals
 from tolcost.cost.count import Change, map_values
 from tolcost.cost.indices import (
     FEW_TERMS,
@@ -156,10 +158,22 @@ def different_elements(volume: Poly, reads: list[Read], analysis: ReadAnalysis) 
     if any(read == Read(read.shape) for read in reads):
         return volume
     try:
-        return _count_distinct(volume, reads, analysis)
+        return _at_its_most(_count_distinct(volume, reads, analysis), analysis)
     except AlgebraBudget:
         analysis.mark_inexact(True)
         return volume
+
+
+def _at_its_most(elements: Poly, analysis: ReadAnalysis) -> Poly:
+    """Replace lengths that differ from step to step by their largest, or by 0 for a lower bound."""
+    varying = {symbol for symbol in elements.free if symbol in analysis.totals}
+    if not varying:
+        return elements
+    analysis.mark_inexact(True)
+    return substitute(
+        elements,
+        {s: ZERO if analysis.least else atom(analysis.totals[s].most) for s in varying},
+    )
 
 
 def _count_distinct(volume: Poly, reads: list[Read], analysis: ReadAnalysis) -> Poly:
@@ -402,10 +416,27 @@ def _count_points(ranges: Ranges, guards: tuple[Cond, ...], analysis: ReadAnalys
     }
     if any(symbol.kind == "coord" and symbol not in names for symbol in mentioned):
         return None
-    found = total(ONE, [(symbol, ONE, extent) for symbol, extent in ranges], guards)
+    found = _count_in_totals(ranges, guards, analysis)
+    if found is None:
+        found = total(ONE, [(symbol, ONE, extent) for symbol, extent in ranges], guards)
     involved = found.height > 1 or any(isinstance(generator, Sum) for generator in generators_in(found))
     analysis.mark_inexact(involved)
     return None if involved else found
+
+
+def _count_in_totals(ranges: Ranges, guards: tuple[Cond, ...], analysis: ReadAnalysis) -> Poly | None:
+    """Return at how many points of ranges conditions hold by the total of a length that data decides.
+
+    None if there is no such length, or more than one.
+    """
+    varying = {symbol for _, extent in ranges for symbol in extent.free if symbol in analysis.totals}
+    if len(varying) != 1 or guards:
+        return None
+    (symbol,) = varying
+    sums = analysis.totals[symbol]
+    inner = [(coordinate, ONE, extent) for coordinate, extent in ranges if coordinate not in sums.around]
+    parts = in_totals(total(ONE, inner), symbol, sums, varying)
+    return parts[0] if parts is not None and parts[1] == ZERO else None
 
 
 class _Image(Struct, frozen=True):
@@ -552,11 +583,7 @@ def _separate_elements(read: Read, indices: tuple[Poly | Node, ...], analysis: R
     ranges = _used_coordinates(read)
     axes = [tuple((s, e) for s, e in ranges if s in index.free) for index in at]
     asked = [guard for guard in read.place.guards if _asks_coordinates(guard)]
-    tried = (
-        analysis
-        if not asked
-        else ReadAnalysis(analysis.facts, least=analysis.least, granted=analysis.granted)
-    )
+    tried = analysis if not asked else replace(analysis, inexact=False, undecided={}, vague=False, full={})
     sides = _sides(at, axes, ranges, lengths, tried)
     told = tuple(side for side in sides if side is not None)
     box = told if len(told) == len(at) else None
@@ -860,18 +887,13 @@ class _Walk(Struct):
     computed: dict[Var, bool] = field(default_factory=dict)
     seen: set[tuple[Node, ReadPlace]] = field(default_factory=set)
     pending: list[tuple[Node, ReadPlace]] = field(default_factory=list)
+    measures: bool = False
+    """Whether data decides a length."""
 
     def run(self, program: Program) -> bool:
         """Find all reads; False if the traversal exceeds its limit."""
         self._bind(program.bindings, ReadPlace())
         self.pending.extend((out.node, ReadPlace()) for out in program.outputs)
-        # a data-dependent length is read off the mask, even if no entry is used
-        self.pending.extend(
-            (node.mask, ReadPlace()) for _, node in program.bindings if isinstance(node, ir.Filter)
-        )
-        self.pending.extend(
-            (node, ReadPlace()) for _, node in program.bindings if isinstance(node, ir.Fold) and node.ends
-        )
         while self.pending:
             step = self.pending.pop()
             if step not in self.seen:
@@ -999,6 +1021,10 @@ class _Walk(Struct):
         self.bound.update({var: (node, place) for var, node in bindings})
         self.named.update(bindings)
         self.pending.extend((node, place) for var, node in bindings if var.work is not None)
+        # a length that data decides is found even if nothing else of its node is used
+        measuring = [node for _, node in bindings if defined_length(node)]
+        self.pending.extend((_measured(node), place) for node in measuring)
+        self.measures |= bool(measuring)
 
     def _input(self, node: Node) -> Input | None:
         """Return the input whose elements a value has, perhaps converted or under another shape."""
@@ -1053,6 +1079,11 @@ def _put(fold: ir.Fold) -> ir.Put:
     return put
 
 
+def _measured(node: Node) -> Node:
+    """Return the value that a node reads to find the length that it defines."""
+    return node.mask if isinstance(node, ir.Filter) else node.value if isinstance(node, ir.Length) else node
+
+
 def elements_read(
     program: Program, analysis: ReadAnalysis | None = None, same: Mapping[str, str] = _NONE
 ) -> dict[str, tuple[tuple[str, Poly], ...]]:
@@ -1063,6 +1094,7 @@ def elements_read(
     analysis = analysis or ReadAnalysis()
     walk = _Walk()
     complete = walk.run(program)
+    analysis.totals = totals(program) if walk.measures else {}
     analysis.granted = (*analysis.facts, *(noted.condition for noted in program.conditions))
     for name in walk.found.keys() & same.keys():
         walk.found.setdefault(same[name], []).extend(walk.found.pop(name))

@@ -22,6 +22,7 @@ from tolcost.elaborate.layout import (
     pick_result,
     spread,
 )
+from tolcost.elaborate.ranges import bind_length, end_of, shifted
 from tolcost.elaborate.shapes import (
     capacity,
     components,
@@ -64,6 +65,7 @@ from tolcost.elaborate.values import (
     force_results,
     form,
     is_function,
+    is_static,
     plain,
     recast,
     results,
@@ -295,7 +297,9 @@ def _capacity(env: Env, expr: tree.CapacityOf) -> Value:
 
 @evaluates(tree.RangeExpr)
 def _range(env: Env, expr: tree.RangeExpr) -> Value:
-    low, high = (_integer(env, e) for e in (expr.low, expr.high))
+    low, high = (end_of(env, evaluate(env, e), e.span) for e in (expr.low, expr.high))
+    if not (isinstance(low, Poly) and isinstance(high, Poly)):
+        return _range_by_data(env, low, high, expr.span)
     a, b = low.constant, high.constant
     if a is not None and b is not None and b - a < 100_000:
         return Vec((max(b - a + 1, 0),), tuple(const(n) for n in range(a, b + 1)))
@@ -303,11 +307,9 @@ def _range(env: Env, expr: tree.RangeExpr) -> Value:
     return View((size,), lambda here, at: apply(here, "add", (low - 1, at[0]), expr.span), True)
 
 
-def _integer(env: Env, expr: tree.Expr) -> Poly:
-    value = _unwrap_number(evaluate(env, expr))
-    if not isinstance(value, Poly):
-        fail("T0310", "the end of a range must be an integer known while compiling", expr.span)
-    return value
+def _range_by_data(env: Env, low: Value, high: Value, span: Span) -> Value:
+    size, before = bind_length(env, low, high, None, span), shifted(env, low, const(-1), span)
+    return View((size,), lambda here, at: shifted(here, at[0], before, span), is_static(before))
 
 
 @evaluates(tree.ZeroTol)

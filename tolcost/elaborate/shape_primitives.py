@@ -154,7 +154,7 @@ _RULES: Mapping[type, Callable[[_Whole, Any], bool]] = {
     ir.Join: lambda w, node: w.node(node.left) and w.node(node.right),
     ir.Put: lambda w, node: w.node(node.tol) and w.node(node.value),
     **dict.fromkeys((ir.Member, ir.Filter), lambda w, node: w.node(node.tol)),
-    **dict.fromkeys((ir.Component, ir.Embed, ir.Reshape), lambda w, node: w.node(node.value)),
+    **dict.fromkeys((ir.Component, ir.Embed, ir.Reshape, ir.Length), lambda w, node: w.node(node.value)),
     ir.Convert: lambda w, node: not node.bits and w.node(node.value),
 }
 """The rule for each kind of node; a list is integral only if all components are."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import NoReturn, TypeAlias
 
 from tolcost.algebra import (
     FALSE,
@@ -22,9 +22,8 @@ from tolcost.algebra import (
 )
 from tolcost.atoms.nodes import Filter, Part, Put, Reshape
 from tolcost.diagnostics import Span
-from tolcost.elaborate.apply import check_condition, number_in, static_node
+from tolcost.elaborate.apply import check_condition, number_in
 from tolcost.elaborate.layout import (
-    as_integers,
     check_components,
     check_indices,
     check_rank,
@@ -39,10 +38,10 @@ from tolcost.elaborate.layout import (
     join_nodes,
     joined_spaces,
     made_of,
-    number,
     one_entry,
     spread,
 )
+from tolcost.elaborate.ranges import bind_length, end_of, shifted
 from tolcost.elaborate.shapes import (
     Shape,
     capacity,
@@ -81,6 +80,9 @@ from tolcost.elaborate.values import (
     plain,
 )
 from tolcost.spaces import join_spaces
+
+Ends: TypeAlias = tuple[Value, ...]
+"""The first or the last coordinate of a part: integers, or numbers that data decides."""
 
 
 def as_entry(env: Env, value: Value, span: Span) -> Value:
@@ -161,13 +163,16 @@ def reshape_value(env: Env, value: Value, shape: tuple[Poly, ...], span: Span) -
     return made_of(env, reshaped, value)
 
 
-@primitive("part", tol, vector, integers, elements=(0,), place=1)
-def _part(env: Env, span: Span, value: Value, at: tuple[Value, ...], to: Shape | None = None) -> Value:
+@primitive("part", tol, vector, vector, elements=(0,), place=1)
+def _part(env: Env, span: Span, value: Value, at: Ends, to: Ends | None = None) -> Value:
     value = bind_data(env, value)
-    return element(env, value, at, span) if to is None else _box(env, value, as_integers(at, span), to, span)
+    if to is None:
+        return element(env, value, at, span)
+    low, high = (tuple([end_of(env, end, span) for end in ends]) for ends in (at, to))
+    return _box(env, value, low, high, span)
 
 
-def _box(env: Env, value: Value, low: Shape, high: Shape, span: Span) -> Value:
+def _box(env: Env, value: Value, low: Ends, high: Ends, span: Span) -> Value:
     """Return the box between two corners."""
     shape = shape_of(env, value, span)
     if not len(low) == len(high) == len(shape):
@@ -180,37 +185,25 @@ def _box(env: Env, value: Value, low: Shape, high: Shape, span: Span) -> Value:
     if isinstance(value, ValueList):
         return each(value, lambda item: _box_of_component(env, item, low, high, span))
     if isinstance(value, (Seq, Vec)) and len(shape) == 1:
-        a, b = low[0].constant, high[0].constant
+        a, b = (end.constant if isinstance(end, Poly) else None for end in (low[0], high[0]))
         if a is not None and b is not None:
             return _cut_vector(env, value, a, b, span)
     size = tuple([_box_length(env, a, b, d, span) for a, b, d in zip(low, high, shape, strict=True)])
 
+    before = [shifted(env, a, const(-1), span) for a in low]
+
     def get(env: Env, at: tuple[Value, ...]) -> Value:
-        moved = tuple([_shift_index(env, k, a - 1, span) for a, k in zip(low, at, strict=True)])
+        moved = tuple([shifted(env, k, by, span) for by, k in zip(before, at, strict=True)])
         return element(env, value, moved, span, checked=True)
 
-    return View(size, get, is_static(value), space_of(value), capacity=capacity(value))
+    static = is_static(value) and all(map(is_static, low))
+    return View(size, get, static, space_of(value), capacity=capacity(value))
 
 
-def _box_of_component(env: Env, item: Value, low: Shape, high: Shape, span: Span) -> Value:
+def _box_of_component(env: Env, item: Value, low: Ends, high: Ends, span: Span) -> Value:
     """Box a component of a list; its further dimensions are kept whole."""
     own = shape_of(env, item, span)[len(low) :]
     return _box(env, item, (*low, *(const(1) for _ in own)), (*high, *own), span)
-
-
-def _shift_index(env: Env, index: Value, by: Poly, span: Span) -> Value:
-    """Shift an index into a part to an index into the whole.
-
-    The addition is free even if the index is data.
-    """
-    if isinstance(index, Poly):
-        return index + by
-    if by == const(0):
-        return index
-    node = emit(env, index, span)
-    space = node.type[0].space
-    moved = static_node("add", (node, number(by, space, span)), space, span)
-    return StaticNode(moved, space) if is_static(index) else Data(moved)
 
 
 def _cut_vector(env: Env, value: Seq | Vec, a: int, b: int, span: Span) -> Value:
@@ -221,7 +214,9 @@ def _cut_vector(env: Env, value: Seq | Vec, a: int, b: int, span: Span) -> Value
     return Seq(items) if isinstance(value, Seq) else Vec((len(items),), items, value.loose)
 
 
-def _box_length(env: Env, a: Poly, b: Poly, extent: Poly, span: Span) -> Poly:
+def _box_length(env: Env, a: Value, b: Value, extent: Poly, span: Span) -> Poly:
+    if not (isinstance(a, Poly) and isinstance(b, Poly)):
+        return bind_length(env, a, b, extent, span)
     size = b - a + 1
 
     def message() -> str:

@@ -341,7 +341,7 @@ def _while_it_holds(
             machine.env[coordinate] = done
             machine.vars[node.accumulator] = accumulator
             accumulator = in_spaces(machine.visit(node.body, grid, times), node.type)
-    machine.env[turns] = done
+    machine.define(turns, done, grid)
     return accumulator
 
 

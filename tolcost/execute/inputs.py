@@ -32,11 +32,12 @@ from tolcost.algebra import (
 from tolcost.atoms.kit import program_nodes
 from tolcost.atoms.lengths import check_conditions, given_lengths, lengths_of, line_of, named, out_of_bounds
 from tolcost.atoms.nodes import Input, Part, Program
+from tolcost.atoms.totals import totals
 from tolcost.diagnostics import Diagnostic, Rejected, quoted, refuse, visible
 from tolcost.execute.dtypes import Array, Arrays, convert, dtype_of, shortened
 from tolcost.execute.values import Execution, Lengths, OutputValue, Tally, as_output, beyond, check_size
 from tolcost.execute.whole_numbers import ENDLESS, TOO_LARGE, unheld, verdict
-from tolcost.spaces import ALL, SPACES, Bounds, bounded_text, bounds_of, narrowed
+from tolcost.spaces import ALL, SPACES, Bounds, Space, bounded_text, bounds_of, narrowed
 
 # === Values of inputs: given ones are checked against their bounds, random ones are drawn within them.
 
@@ -135,29 +136,38 @@ def _ends(limits: Bounds, few: float) -> tuple[float, float]:
 def plain_arrays(program: Program, dims: Mapping[str, int], seed: int) -> Arrays:
     """Draw random reals and truth values; seeds other than 1 set some to 0, as data may require zeros.
 
-    Texts are empty.  Whole numbers are all 0: they may be positions in a table, whose first entry always
-    exists.
+    Texts are empty.  Whole numbers are all 0, or 1 where their space has no 0: they may be positions in a
+    table, whose first entry always exists.
     """
-    kinds = {needed.name: SPACES[needed.type[0].space].kind for needed in program.inputs}
+    spaces = {needed.name: SPACES[needed.type[0].space] for needed in program.inputs}
     lengths = {symbol: dims[symbol.name] for symbol in lengths_of(program)}
 
     def empty(part: Part) -> Array:
         return np.full([value_of(entry, lengths) for entry in part.shape], "", np.object_)
 
     texts = {
-        needed.name: tuple(map(empty, needed.type)) for needed in program.inputs if kinds[needed.name] == "S"
+        needed.name: tuple(map(empty, needed.type))
+        for needed in program.inputs
+        if spaces[needed.name].kind == "S"
     }
     rng = np.random.default_rng(seed)
     share = 1.0 if seed == 1 else rng.random()
 
-    def thinned(array: Array, kind: str) -> Array:
-        kept = rng.random(array.shape) < (0 if kind == "Z" else share)
-        return np.asarray(np.where(kept, array, array.dtype.type(0)), array.dtype)
+    def thinned(array: Array, space: Space) -> Array:
+        kept = rng.random(array.shape) < (0 if space.kind == "Z" else share)
+        return np.asarray(np.where(kept, array, array.dtype.type(_first_of(space))), array.dtype)
 
     drawn = random_arrays(program, texts, dims, seed)
     return texts | {
-        name: tuple(thinned(part, kinds[name]) for part in parts) for name, parts in drawn.items()
+        name: tuple(thinned(part, spaces[name]) for part in parts) for name, parts in drawn.items()
     }
+
+
+def _first_of(space: Space) -> int:
+    """Return 0, or the whole number next to it in a space that leaves 0 out."""
+    if space.hi is not None and space.hi < 0:
+        return -1
+    return 0 if space.zero and (space.lo is None or space.lo <= 0) else 1
 
 
 # === Inputs of a run.
@@ -219,6 +229,8 @@ def execute(
             raise unknown_length(missing) from None
     final = _found_lengths(machine)
     check_conditions(program.conditions, final)
+    for symbol, found in totals(program).items():
+        final.update(found.values(machine.tally.lengths.get(symbol, {})))
     return Execution(_in_element_types(program, outputs), machine.tally.counts(), final)
 
 

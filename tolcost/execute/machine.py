@@ -158,6 +158,11 @@ class Machine:
         for j, part in enumerate(types):
             self.tally.copy(*count_copying(part, value.own(j), grid, self.env), times)
 
+    def define(self, length: Symbol, value: int, grid: Grid) -> None:
+        """Give a length that data decides its value, which is the same at all points."""
+        self.env[length] = value
+        self.tally.define(length, value, grid.points)
+
     def demand_fixed(self, lengths: Sequence[Poly], grid: Grid) -> None:
         """Request a loop over the coordinates that lengths vary with, if there are any."""
         moving = frozenset(symbol for length in lengths for symbol in length.free if symbol in grid.places)

@@ -55,6 +55,7 @@ from tolcost.execute.values import (
     in_spaces,
     joined,
     kept_rows,
+    range_length,
     replaced,
     reshaped,
     scalar,
@@ -259,6 +260,11 @@ class _Reference:
             for k in done:
                 values[k] = ()
         return values
+
+    def define(self, length: Symbol, value: int) -> None:
+        """Give a length that data decides its value."""
+        self.env[length] = value
+        self.tally.define(length, value)
 
     # ---- static values ---------------------------------------------------------------------
 
@@ -547,11 +553,16 @@ class _Reference:
         self.faults.check(args[1])
         rows = (len(piece.data) for piece in args[0])
         chosen = kept_rows(self.faults, node, args[1][0].data, rows, self.env)
-        self.env[node.length] = chosen.size
+        self.define(node.length, chosen.size)
         self.tally.atoms["norm"] += times
         kept = tuple(selected(piece, chosen) for piece in args[0])
         self.tally.reassemble(kept, times)
         return kept
+
+    def range_length(self, node: ir.Length, args: list[RunValue], times: int) -> RunValue:
+        self.faults.check(args[0])
+        self.define(node.length, range_length(self.faults, node, args[0][0].data, self.env))
+        return args[0]
 
     # ---- whole values ----------------------------------------------------------------------
 
@@ -655,7 +666,7 @@ class _Reference:
                 self.vars[var] = accumulator
                 accumulator = fitted(self.visit(plan, times))
                 self.coordinates.pop()
-            self.env[turns] = done
+            self.define(turns, done)
             return accumulator
 
         return run
@@ -714,5 +725,6 @@ _RULES: Mapping[type, _Rule] = {
     ir.Convert: _plain_rule(_Reference.convert),
     ir.Put: _Reference.put,
     ir.Filter: _plain_rule(_Reference.filter),
+    ir.Length: _plain_rule(_Reference.range_length),
 }
 """The rule that translates each kind of node."""

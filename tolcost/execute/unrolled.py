@@ -79,7 +79,10 @@ class _Unrolling:
     def outputs(self) -> dict[str, OutputValue]:
         dims = {symbol.name: value for symbol, value in self.env.items()}
         unrolled = unroll(self.program, dims, self.max_atoms, AtomByAtom(self.arrays).look)
-        self.env.update(unrolled.lengths)
+        for symbol, values in unrolled.lengths.items():
+            self.env[symbol] = values[-1]
+            for value in values:
+                self.tally.define(symbol, value)
         for atom in unrolled.atoms:
             if atom.operation == "lambda":
                 self.tally.apply(atom.function, atom.space, atom.charge, 1)

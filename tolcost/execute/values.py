@@ -19,7 +19,7 @@ import numpy as np
 from msgspec import Struct
 
 from tolcost.algebra import Poly, Symbol, prepared, solve
-from tolcost.atoms.nodes import ATOMS, Charge, Convert, Filter, Part, Type
+from tolcost.atoms.nodes import ATOMS, Charge, Convert, Filter, Length, Part, Type
 from tolcost.atoms.unroll import CastOperand
 from tolcost.diagnostics import Diagnostic, Rejected, Span, refuse
 from tolcost.execute.dtypes import KEPT, Array, as_places, same_bits
@@ -252,6 +252,16 @@ def kept_rows(
     return np.repeat(np.arange(marks.size), counts)
 
 
+def range_length(faults: Faults, node: Length, data: Array, env: Mapping[Symbol, int]) -> int:
+    """Return the length of a range that data decides; it is not below 0, and not above its limit."""
+    size = int(as_places(np.asarray(data).reshape(-1))[0])
+    most = None if node.length.hi is None else prepared(node.length.hi)(env)
+    if size < 0 or (most is not None and size > most):
+        wrong = faults.number(node.span, f"a range of length {size} is not inside of what it is taken from")
+        raise Rejected(faults.diagnostic(wrong))
+    return size
+
+
 def reshaped(piece: Piece, shape: tuple[int, ...]) -> Piece:
     """Reshape elements, in the same order."""
     return Piece(piece.data.reshape(shape), None if piece.fault is None else piece.fault.reshape(shape))
@@ -311,16 +321,26 @@ class Execution(Struct, frozen=True):
     bindings: dict[Symbol, int]
 
 
+SeenLengths: TypeAlias = dict[Symbol, dict[int, int]]
+"""How often each length that data decides had which value."""
+
+
 class Tally:
     """Counts that a run accumulates."""
 
-    __slots__ = ("atoms", "histogram", "index")
+    __slots__ = ("atoms", "histogram", "index", "lengths")
 
     def __init__(self) -> None:
         """Start with zero counts."""
         self.histogram: Histogram = {}
         self.index: Histogram = {}
         self.atoms: dict[str, int] = dict.fromkeys(ATOMS, 0)
+        self.lengths: SeenLengths = {}
+
+    def define(self, symbol: Symbol, value: int, visits: int = 1) -> None:
+        """Note the value that a length has at some visits of the node that defines it."""
+        seen = self.lengths.get(symbol, {})
+        self.lengths[symbol] = {**seen, value: seen.get(value, 0) + visits}
 
     def apply(self, function: str, space: str, charge: Charge, times: int) -> None:
         """Count applications of a function."""
@@ -357,14 +377,15 @@ class Tally:
         self.atoms["join"] += join * times
         self.atoms["embed"] += embed * times
 
-    def snapshot(self) -> tuple[Histogram, Histogram, dict[str, int]]:
+    def snapshot(self) -> tuple[Histogram, Histogram, dict[str, int], SeenLengths]:
         """Return a copy of the state for ``restore``."""
-        return dict(self.histogram), dict(self.index), dict(self.atoms)
+        return dict(self.histogram), dict(self.index), dict(self.atoms), dict(self.lengths)
 
-    def restore(self, saved: tuple[Histogram, Histogram, dict[str, int]]) -> None:
+    def restore(self, saved: tuple[Histogram, Histogram, dict[str, int], SeenLengths]) -> None:
         """Discard what was counted since a snapshot."""
-        histogram, index, atoms = saved
+        histogram, index, atoms, lengths = saved
         self.histogram, self.index, self.atoms = dict(histogram), dict(index), dict(atoms)
+        self.lengths = dict(lengths)
 
     def counts(self) -> RunCounts:
         """Return the final counts."""

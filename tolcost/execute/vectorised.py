@@ -50,7 +50,7 @@ from tolcost.execute.grid import (
 )
 from tolcost.execute.inputs import DEFAULT_STEPS, InputArrays, Met, execute, length_of
 from tolcost.execute.machine import GridRules, Machine, build
-from tolcost.execute.values import Execution, Piece, first_fault, kept_rows, tidy, within
+from tolcost.execute.values import Execution, Piece, first_fault, kept_rows, range_length, tidy, within
 
 
 def run_vectorised(
@@ -256,11 +256,23 @@ def filtered(machine: Machine, node: ir.Filter, args: list[Batch], grid: Grid, t
     machine.faults.check(mask.pieces)
     marks, rows = mask.pieces[0].data.reshape(-1), (piece.data.shape[grid.depth] for piece in tol.pieces)
     chosen = kept_rows(machine.faults, node, marks, rows, machine.env)
-    machine.env[node.length] = chosen.size
+    machine.define(node.length, chosen.size, grid)
     machine.tally.atoms["norm"] += times * grid.points
     kept = each(tol, lambda array: np.take(array, chosen, axis=grid.depth))
     machine.reassemble(node.type, kept, grid, times)
     return kept
+
+
+def ranged(machine: Machine, node: ir.Length, args: list[Batch], grid: Grid, times: int) -> Batch:
+    """Define the length of a range; it must be the same at all points."""
+    moving = varying(args[0].pieces[0].data.shape[: grid.depth], grid)
+    if moving:
+        raise NeedsLoop(moving)
+    machine.demand_fixed([] if node.length.hi is None else [node.length.hi], grid)
+    machine.faults.check(args[0].pieces)
+    size = range_length(machine.faults, node, args[0].pieces[0].data, machine.env)
+    machine.define(node.length, size, grid)
+    return args[0]
 
 
 def _indices(
@@ -308,5 +320,6 @@ RULES: GridRules = {
     ir.Convert: convert_node,
     ir.Put: put,
     ir.Filter: filtered,
+    ir.Length: ranged,
 }
 """The rule that evaluates each kind of node at every point of a grid."""

@@ -586,6 +586,10 @@ def _filter(work: _Flattening, node: ir.Filter, operands: Sequence[Views], aroun
     refuse(UNKNOWN, f"a `{what}` by data has no derivative yet", node.span)
 
 
+def _length(work: _Flattening, node: ir.Length, operands: Sequence[Views], around: Nest) -> Views:
+    refuse(UNKNOWN, "a range whose ends data decides has no derivative yet", node.span)
+
+
 def _embed(work: _Flattening, node: ir.Embed, operands: Sequence[Views], around: Nest) -> Views:
     def embedded(view: ElementView, part: ir.Part) -> ElementView:
         return ElementView(part.shape, part.space, lambda at: view.element(at[:-1]), around)
@@ -614,5 +618,6 @@ _RULES: Mapping[type, _Rule] = {
     ir.Convert: _Flattening.convert,
     ir.Put: _Flattening.put,
     ir.Filter: _filter,
+    ir.Length: _length,
 }
 """What each kind of node does to views: the complete table of kinds."""

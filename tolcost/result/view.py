@@ -77,6 +77,11 @@ _MOST_MISSING, _MOST_CONDITIONS, _MOST_GIVEN = 20, 12, 4
 _MEANINGS = {
     "turns": "the turns of that loop",
     "kept": "how many entries are kept",
+    "range": "how long a range is",
+    "total": "that length, summed over all steps",
+    "some": "the steps at which that length is not 0",
+    "squares": "the square of that length, summed over all steps",
+    "most": "the largest of that length at any step",
     "entry": "a number that is given",
 }
 _LONG, _LONGEST_REASON, _LONGEST_CONDITION = 96, 60, 160

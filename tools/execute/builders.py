@@ -17,6 +17,7 @@ from tolcost.atoms.nodes import (
     Input,
     Join,
     Lambda,
+    Length,
     Member,
     Node,
     Number,
@@ -163,6 +164,10 @@ def filtered(value: Node, mask: Node, name: str = "z") -> Filter:
     count = data_symbol(name)
     types = tuple(Part((count, *part.shape[1:]), part.space) for part in value.type)
     return Filter(value, mask, the_symbol(count), types)
+
+
+def ranged(size: Node, count: Poly) -> Length:
+    return Length(size, the_symbol(count), size.type)
 
 
 def program(

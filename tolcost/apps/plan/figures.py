@@ -167,7 +167,7 @@ class ServedModel(Struct, frozen=True, eq=False, dict=True):
     def fullest(self, run: ModelRun) -> tuple[int, CallMoment]:
         """Return the bytes of results that are there at once, at most, and the moment at which they are."""
         point = self.point(run)
-        told = [one for one in self.moments[0 if run.first else 1] if _times(one.scopes, point)]
+        told = [one for one in self.moments[0 if run.first else 1] if called_times(one.scopes, point)]
         sizes = [evaluate(one.bytes, point) for one in told]
         most = max(range(len(told)), key=sizes.__getitem__)
         return sizes[most], told[most]
@@ -180,7 +180,7 @@ class ServedModel(Struct, frozen=True, eq=False, dict=True):
         called = self.reading if run.first else self.called
         for call in called.calls:
             if call.scopes not in known:
-                known[call.scopes] = _times(call.scopes, point)
+                known[call.scopes] = called_times(call.scopes, point)
             if known[call.scopes]:
                 found.append(_at(call, known[call.scopes], point, precision))
         return tuple(found)
@@ -221,8 +221,8 @@ def _volume(shape: Iterable[Poly], point: Mapping[Symbol, int]) -> int:
     return found
 
 
-def _times(scopes: Scopes, point: Mapping[Symbol, int]) -> int:
-    """Count the coordinates at which a call happens."""
+def called_times(scopes: Scopes, point: Mapping[Symbol, int]) -> int:
+    """Return at how many coordinates a call happens."""
     around: list[tuple[Symbol, int]] = []
     conditions: list[Cond] = []
     product = 1
