@@ -12,9 +12,10 @@ from tolcost.algebra import Poly, atom, const, minimum, product_of, substitute, 
 from tolcost.algebra.poly import scale
 from tolcost.apps.plan.activations import CallMoment
 from tolcost.apps.plan.door import PlannedModel
-from tolcost.apps.plan.figures import BATCH, NEAR, NEW, PAST, SOURCE, ModelRun, ServedModel
+from tolcost.apps.plan.figures import BATCH, NEAR, NEW, PAST, SOURCE, ModelRun, ServedModel, volume
 from tolcost.apps.plan.precision import Precision
 from tolcost.apps.plan.time import RunTime, ServingEngine, run_time, together
+from tolcost.atoms.nodes import Input
 from tolcost.cost.device import Device
 from tolcost.diagnostics import refuse
 
@@ -39,6 +40,15 @@ class Question(Struct, frozen=True):
     def context(self) -> int:
         """The tokens of a text in the end."""
         return self.prompt + self.answer
+
+
+class Holding(Struct, frozen=True, eq=False):
+    """An input of the program that stays in memory: its numbers and bytes, and whether it is a parameter."""
+
+    given: Input
+    elements: int
+    bytes: Fraction
+    parameter: bool
 
 
 class Plan(Struct, frozen=True, eq=False, dict=True):
@@ -68,6 +78,23 @@ class Plan(Struct, frozen=True, eq=False, dict=True):
                 batch, _whole(answer, block), self.precision, _whole(prompt, block)
             )
         return self.served.cache_bytes(batch, _whole(prompt + answer, block), self.precision)
+
+    def holdings(self) -> Iterator[Holding]:
+        """Yield what each parameter, and each part of the cache, comes to in the end."""
+        served, question = self.served, self.question
+        found = served.elements(served.parameters, ModelRun(1, 1))
+        for one in served.parameters:
+            number = found[one.name]
+            yield Holding(one, number, number * self.precision.bytes_of(one.name), True)
+        places = _whole(question.context, question.block)
+        if served.model.family.source:
+            made = _whole(question.answer, question.block)
+            point = served.kept_at(question.batch, made, _whole(question.prompt, question.block))
+        else:
+            point = served.kept_at(question.batch, places)
+        for one in served.state:
+            number = volume(one.type[0].shape, point)
+            yield Holding(one, number, number * self.precision.cache, False)
 
     @property
     def cache_form(self) -> Poly:
