@@ -12,6 +12,7 @@ X = np.array([1.5, -2.0, 0.25, 8.0])
 ROWS = np.arange(6.0).reshape(3, 2)
 
 GCD = {"a": np.array(84), "b": np.array(36)}
+EACH = "tol x: R [n]\ny := map(x, (v) =>"
 ENDS = np.array([1, 4])
 
 DOUBLED = "tol x: R [n]\ntol v: R [k]\ny := x[max(min(reduce(tol[k], (a, e) => a * 2, {start}), n), 1)]"
@@ -42,7 +43,7 @@ VALUES = [
     ),
     ("tol x: R [n]\ny := while((v) => reduce(v, max, 0) > 2, (v, k) => map(v, * - k), x)", {"x": X}, X - 6),
     (
-        "tol x: R [n]\ny := map(x, (v) => while((z) => z > 1, (z) => while((w) => w > 1, (w) => w - 3, z), v))",
+        f"{EACH} while((z) => z > 1, (z) => while((w) => w > 1, (w) => w - 3, z), v))",
         {"x": X},
         [-1.5, -2, 0.25, -1],
     ),
@@ -50,7 +51,7 @@ VALUES = [
     # ranges whose ends data decides
     ("tol a: N\ntol b: N\ny := b..a", GCD, range(36, 85)),
     ("tol a: N\ntol b: N\ny := reduce(a..b, add, 0)", GCD, 0),
-    ("tol x: R [n]\ntol b: N\ny := part(x, b / 18, 3)", {"x": X, "b": np.array(36)}, X[1:3]),
+    ("tol x: R [n]\ntol b: N\ny := part(x, b - 34, 3)", {"x": X, "b": np.array(36)}, X[1:3]),
     (
         "tol x: R [n]\ntol b: N [2]\ny := map(b, (k) => reduce(part(x, k, n), add, 0))",
         {"x": X, "b": ENDS},

@@ -57,6 +57,8 @@ def while_form(env: Env, expr: tree.Call) -> Value:
     names: dict[str, Value] = {"holds": holds, "next": step, "begin": begin, "most": most}
     inner = Env(outer.context, outer.scope, dict(names))
     loop = written_loop(inner, replace(turns, span=expr.span))
+    if loop.go is FALSE:
+        return begin
     return _run(inner, loop, replace(value, span=expr.span), expr.span)
 
 
@@ -84,8 +86,6 @@ def _texts(counted: bool) -> tuple[tree.Call, tree.Call]:
 
 def _run(env: Env, loop: WrittenLoop, value: tree.Call, span: Span) -> Value:
     """Return what a loop carries in the end: of turns whose number is known, or of turns that end by data."""
-    if loop.go is FALSE:
-        return entry(env.names["begin"])
     names: list[str] = []
 
     def name() -> str:
