@@ -127,6 +127,17 @@ def test_activations(row: dict[str, Any]) -> None:
     assert found <= row["held"] <= Fraction(17, 10) * found
 
 
+@pytest.mark.parametrize("name", ["llama3-8b", "deepseek-v3", "mamba-2.8b", "rwkv-169m", "bert-base"])
+def test_schemes_leave_what_is_no_matrix(name: str) -> None:
+    """Only matrices are made narrower, and of what is kept, only keys and values."""
+    narrow, model = precision_of("int4", "fp8"), model_of_type(shipped_model(name))
+    for one in model.parameters:
+        if len(one.type[0].shape) < 3 or one.name.endswith(("norm", "norms", "bias", "biases")):
+            assert narrow.width(one.name) == 2, one.name
+    wide = {narrow.width(one.name) for one in model.state}
+    assert wide <= ({2} if model.model.family.name in ("mamba", "rwkv") else {1})
+
+
 def test_every_figure_has_its_line() -> None:
     """What is in memory adds up to the parameters and the cache, and each line declares it."""
     found = tolcost.plan("gemma3-1b", batch=3, weights="int4", cache="fp8", block=16)

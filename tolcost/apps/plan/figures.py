@@ -160,7 +160,8 @@ class ServedModel(Struct, frozen=True, eq=False, dict=True):
     def cache_bytes(self, batch: int, context: int, precision: Precision, source: int = 0) -> Fraction:
         """Return the bytes that are kept for texts of a length; a window keeps as many places as it has."""
         point = self.kept_at(batch, context, source)
-        return sum(volume(one.type[0].shape, point) for one in self.state) * precision.cache
+        sizes = ((volume(one.type[0].shape, point), precision.width(one.name)) for one in self.state)
+        return sum((number * wide for number, wide in sizes), Fraction(0))
 
     @cached_property
     def moments(self) -> tuple[tuple[CallMoment, ...], tuple[CallMoment, ...]]:

@@ -94,7 +94,7 @@ class Plan(Struct, frozen=True, eq=False, dict=True):
             point = served.kept_at(question.batch, places)
         for one in served.state:
             number = volume(one.type[0].shape, point)
-            yield Holding(one, number, number * self.precision.cache, False)
+            yield Holding(one, number, number * self.precision.width(one.name), False)
 
     @property
     def cache_form(self) -> Poly:
@@ -107,9 +107,8 @@ class Plan(Struct, frozen=True, eq=False, dict=True):
         if near is not None:
             window = const(self.served.model.lengths.get("window", 1))
             kept[near] = window if past is None else minimum(atom(past), window)
-        sizes = total_of(product_of(one.type[0].shape) for one in self.served.state)
-        wide = self.precision.cache
-        return scale(substitute(sizes, kept), wide.numerator, wide.denominator)
+        sizes = ((product_of(one.type[0].shape), self.precision.width(one.name)) for one in self.served.state)
+        return substitute(total_of(scale(n, wide.numerator, wide.denominator) for n, wide in sizes), kept)
 
     @property
     def logits(self) -> int:
