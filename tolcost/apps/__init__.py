@@ -44,6 +44,9 @@ GATE: Mapping[str, tuple[str, str]] = MappingProxyType({"formulas": ("referee.ju
 TARGETS: Mapping[str, tuple[str, str]] = MappingProxyType({"modules": ("torch.gate", "exported_target")})
 """Settings of ``tolcost.toml`` that declare models in other forms, with the function for one."""
 
+ENTRIES: Mapping[str, tuple[str, str]] = MappingProxyType({".json": ("plan.gate", "costed_config")})
+"""Files of the gate's settings in other forms, by how their names end, with the function that costs one."""
+
 
 def is_there(module: str) -> bool:
     """Whether the application of a module is installed."""

@@ -257,6 +257,8 @@ def costing_for() -> Costing:
     def cost(config: Config, target: Target) -> Costed:
         folders = config.libraries
         try:
+            if (other := elsewhere(target)) is not None:
+                return other(config, target)
             if target.is_model:
                 raw = model(config, target)
                 return _cost_model(config.root, target, session(folders), config.metrics, raw)
@@ -271,6 +273,16 @@ def costing_for() -> Costing:
             raise found from error
 
     return cost
+
+
+def elsewhere(target: Target) -> Costing | None:
+    """Return the function of an application that costs a file in another form; None for any other target."""
+    apps = import_module("tolcost.apps")
+    module, function = apps.ENTRIES.get(Path(target.file).suffix.lower(), ("", ""))
+    if not module or target.setting or not apps.is_there(module):
+        return None
+    found: Costing = getattr(apps.load(module), function)
+    return found
 
 
 def declared_model(config: Config, target: Target) -> bytes:
@@ -289,6 +301,8 @@ def _cost_program(root: Path, target: Target, specs: Library, metrics: tuple[str
     from tolcost.pipeline import lower, read_program
     from tolcost.syntax import read_source
 
+    if target.case.train:
+        refuse("T0711", "`train` is of a model: a program has no step of training", hint="tolcost grad")
     source = replace(read_source(root / target.file), name=target.file)
     parsed = read_program(source, specs)
     given = arguments(parsed.program, target.case.shapes, target.case.attrs)
@@ -317,7 +331,9 @@ def _cost_model(
             study = of_model(
                 model_cost(model_in(raw, target.file, target.file), target.file, session, wanted)
             )
-        found = costed_model(target.name, study, metrics)
+        train = dict(target.case.train)
+        step = study.trained(str(train.pop("optimizer")), train) if train else None
+        found = costed_model(target.name, study, metrics, step)
         rules = model_rules(target.case, metrics, study)
         source = "" if raw is None else sha256(raw).hexdigest()[:32]
         return replace(found, entry=replace(found.entry, rules=rules, source=source))
