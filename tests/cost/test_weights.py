@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tolcost.cli import run
 from tolcost.cost import count, load_weights, parse_weights, weigh, weights
 from tolcost.cost.weights import SHIPPED, lacking, stored_weights, weight_of
 from tolcost.diagnostics import Rejected
@@ -113,9 +114,22 @@ def test_decimals_are_exact():
 def test_what_the_model_does_not_cover_is_refused():
     counts = count(program(apply("erf", apply("exp", mem(X, n))), inputs=(X,)))
     with pytest.raises(Rejected) as caught:
-        weigh(counts, load_weights("energy-45nm"))
+        weigh(counts, parse_weights(HEAD + ADD_IS_1))
     assert [d.code for d in caught.value.diagnostics] == ["T0614", "T0614"]
     assert "erf on R" in caught.value.diagnostics[0].message
+
+
+def test_what_a_partial_model_does_not_cover_is_left_out_and_named(tmp_path, capsys):
+    """Every real model was refused, as a norm has a root."""
+    counts = count(program(apply("add", apply("exp", mem(X, n)), number(1)), inputs=(X,)))
+    found = weigh(counts, load_weights("energy-45nm"))
+    assert (found.at({}), found.left_out) == (Fraction("0.9"), ("exp R",))
+    file = tmp_path / "bump.tol"
+    file.write_text("tol x: R [n]\ny := map(x, exp(*) + 1)\n")
+    assert run(["analyze", str(file), "--weights", "energy-45nm", "--metric", "eops"]) == 0
+    said = capsys.readouterr()
+    assert "energy-45nm  9*n/10  pJ, at least: no weight for `exp`\n" in said.out
+    assert "what applies another function has only a lower bound" in said.err
 
 
 def test_a_default_on_purpose():

@@ -211,7 +211,8 @@ def read_weights(given: Iterable[str]) -> tuple[Weights, ...]:
             few = len(known) < len(missing)
             says = f"weighs only {', '.join(known)}" if few else f"has no weight for {', '.join(missing)}"
             which = "another function" if few else "one of them"
-            told = f"warning: the cost model {model.name} {says}: what applies {which} is refused"
+            then = "has only a lower bound" if model.partial else "is refused"
+            told = f"warning: the cost model {model.name} {says}: what applies {which} {then}"
             click.echo(told, err=True)
     return found
 

@@ -4,7 +4,7 @@ A weight file is TOML: a name, a unit, the weight of a function without a rule, 
 
     name = "energy"
     unit = "pJ"
-    default = "error"                 # or a number, on purpose
+    default = "error"                 # or "at least", or a number, on purpose
 
     [[rule]]
     functions = ["add", "sub"]        # or "*"
@@ -15,8 +15,9 @@ A weight file is TOML: a name, a unit, the weight of a function without a rule, 
 
 The narrowest rule wins: a named function before ``*``, then a named space before its family
 before ``*``.  Two rules of one width for one pair are an error, and so is a pair without a
-rule unless the file gives a default: nothing unknown weighs 0 by accident.  All mistakes in
-the form of a file are reported at once.
+rule unless the file gives a default: nothing unknown weighs 0 by accident.  With ``"at least"``
+what has no rule is left out and named, and the total is a lower bound.  All mistakes in the
+form of a file are reported at once.
 """
 
 from __future__ import annotations
@@ -117,12 +118,17 @@ def _text(
     return ""
 
 
+AT_LEAST = "at least"
+
+
 def _default(reader: _WeightReader, raw: Mapping[str, object]) -> Fraction | None:
     match raw.get("default"):
-        case "error":
+        case "error" | "at least":
             return None
         case None:
-            reader.complain('"default" is missing', 'default = "error", or the number that is meant')
+            reader.complain(
+                '"default" is missing', 'default = "error", "at least", or the number that is meant'
+            )
             return None
         case value:
             return _number(reader, value, "default")
@@ -191,7 +197,11 @@ WeightTable: TypeAlias = Mapping[tuple[str, str], Fraction]
 
 
 class Weights(Struct, frozen=True, eq=False):
-    """A cost model.  ``default`` is None where a function and space without a rule are an error."""
+    """A cost model.
+
+    ``default`` is None where a function and space without a rule have no weight: they are left out of the
+    total of a ``partial`` model, and an error in any other.
+    """
 
     name: str
     unit: str
@@ -200,14 +210,17 @@ class Weights(Struct, frozen=True, eq=False):
     table: WeightTable
     sources: tuple[str, ...] = ()
     description: str = ""
+    partial: bool = False
 
 
 class Weighed(Struct, frozen=True):
-    """A weighted count: exactly ``numerator / denominator`` units."""
+    """A weighted count: exactly ``numerator / denominator`` units, and no less with what is left out."""
 
     numerator: Poly
     denominator: int
     unit: str
+    left_out: tuple[str, ...] = ()
+    """Functions that the model has no weight for, each with its space, as ``exp R``."""
 
     @property
     def poly(self) -> Poly:
@@ -299,6 +312,7 @@ def parse_weights(text: str, name: str = "<weights>") -> Weights:
         table=MappingProxyType(table),
         sources=tuple(dict.fromkeys(rule.source for rule in rules if rule.source)),
         description=_text(reader, raw, "description", "", required=False),
+        partial=raw.get("default") == AT_LEAST,
     )
     if reader.mistakes or clashes:
         raise Rejected(*(reader.mistakes or clashes))
@@ -323,18 +337,18 @@ def lacking(weights: Weights) -> tuple[str, ...]:
 
 
 def weigh(counts: Counts, weights: Weights) -> Weighed:
-    """Weigh a histogram exactly; a function and space that the model does not cover are a diagnostic."""
+    """Weigh a histogram exactly; a function and space without a weight are an error, or are left out."""
     pairs = {key: weight_of(weights, *key) for key in counts.histogram}
-    missing = tuple(_uncovered(weights, *key) for key, weight in pairs.items() if weight is None)
-    if missing:
-        raise Rejected(*missing)
+    missing = sorted(key for key, weight in pairs.items() if weight is None)
+    if missing and not weights.partial:
+        raise Rejected(*(_uncovered(weights, *key) for key in missing))
     parts = [(counts.histogram[key], weight) for key, weight in pairs.items() if weight is not None]
     parts.append((counts.macs, weights.per_mac))
     denominator = lcm(*(weight.denominator for _, weight in parts))
     numerator = ZERO
     for poly, weight in parts:
         numerator = numerator + poly * int(weight * denominator)
-    return Weighed(numerator, denominator, weights.unit)
+    return Weighed(numerator, denominator, weights.unit, tuple(map(" ".join, missing)))
 
 
 def _uncovered(weights: Weights, function: str, space: str) -> Diagnostic:
@@ -342,5 +356,5 @@ def _uncovered(weights: Weights, function: str, space: str) -> Diagnostic:
     return Diagnostic(
         "T0614",
         f"the cost model {weights.name} has no weight for {function} on {space} ({known})",
-        hint='add a [[rule]] for it, or set "default" to a number',
+        hint='add a [[rule]] for it, or set "default" to "at least" or a number',
     )

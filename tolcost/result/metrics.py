@@ -24,7 +24,7 @@ from tolcost.certainty import (
     certainty_of_quotient,
     certainty_of_sum,
 )
-from tolcost.diagnostics import visible
+from tolcost.diagnostics import quoted, visible
 
 if TYPE_CHECKING:
     from tolcost.cost.count import CountKey
@@ -286,12 +286,23 @@ def _eops(metric: Metric, reading: MeasuredStudy) -> Iterator[Measure]:
     yield metric.measure(reading, total.eops, parts)
 
 
+_MOST_LEFT_OUT = 3
+"""The most functions without a weight that are named beside a total."""
+
+
 def _macs(metric: Metric, reading: MeasuredStudy) -> Iterator[Measure]:
     """Yield the MACs, and the totals of cost models."""
     macs = metric.measure(reading, reading.study.total.macs)
     yield macs
     for name, value in reading.weighed:
-        yield Measure("weights", name, value, value.unit, certainty=macs.certainty, said=macs.said)
+        sure, said = macs.certainty, macs.said
+        if value.left_out:
+            sure = certainty_of_sum(sure in FROM_ABOVE, lacking=True)
+            names = list(dict.fromkeys(quoted(name.split()[0]) for name in value.left_out))
+            more = len(names) - _MOST_LEFT_OUT
+            few = ", ".join((*names[:_MOST_LEFT_OUT], *([f"{more:,} more"] if more > 0 else [])))
+            said = f"{_LACKING[sure]}: no weight for {few}"
+        yield Measure("weights", name, value, value.unit, certainty=sure, said=said)
 
 
 def _bytes(metric: Metric, reading: MeasuredStudy) -> Iterator[Measure]:

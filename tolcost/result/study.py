@@ -788,8 +788,9 @@ def symbol_json(symbol: Symbol) -> dict[str, Json]:
 
 def weighed_json(cost: Located, show: Show) -> dict[str, Json]:
     """Return the total by each cost model that was asked for."""
-    weighed: dict[str, Json] = {
-        model.name: {"value": show(one := cost.study.weighed(model)), "unit": one.unit}
-        for model in cost.weights
-    }
+    weighed: dict[str, Json] = {}
+    for model in cost.weights:
+        one = cost.study.weighed(model)
+        lacks: dict[str, Json] = {"left_out": list(one.left_out)} if one.left_out else {}
+        weighed[model.name] = {"value": show(one), "unit": one.unit, **lacks}
     return {"weighed": weighed} if weighed else {}

@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import Literal, Self, TypeAlias, TypeGuard
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tolcost.algebra import (
     ONE,
@@ -108,7 +109,7 @@ def form_in(form: Form, values: Mapping[Symbol, int] | Mapping[Symbol, Poly]) ->
 
 
 def _weighed(form: Weighed, values: Mapping[Symbol, int] | Mapping[Symbol, Poly]) -> Weighed:
-    return Weighed(substitute(form.numerator, values), form.denominator, form.unit)
+    return replace(form, numerator=substitute(form.numerator, values))
 
 
 def _depth(form: Depth, values: Mapping[Symbol, int] | Mapping[Symbol, Poly]) -> Depth:
