@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from pathlib import Path
 
@@ -77,7 +78,11 @@ def test_budgets_that_are_none(text: str) -> None:
     "text, hint",
     [
         ("eops < 1 GFLOP", "`eops < 1 GEOP`, or a budget of flops"),
-        ("params <= 14 GB", "`params <= 14 G`, or a budget of bytes or param_bytes or peak_bytes"),
+        (
+            "params <= 14 GB",
+            "`params <= 14 G`, or a budget of bytes or param_bytes or gradient_bytes or state_bytes"
+            " or kept or train_peak or peak_bytes",
+        ),
         ("peak <= 80 gb", "did you mean `80 GB`?"),
         ("macs <= 10 m", "did you mean `10 M`?"),
         ("eops <= 3 zEOP", "a number alone, or with k M G T P or Ki Mi Gi Ti before EOP"),
@@ -195,8 +200,50 @@ def test_budgets_that_do_not_fit(project: Project, name: str, text: str, code: s
     project.locked(sum=SUM)
     budget(project, text, name=name)
     said = project.check()
-    assert (said.code, said.out) == (2, "")
+    assert said.code == 2
     assert said.err.startswith(f"error[{code}]: ")
+
+
+def test_a_budget_that_does_not_fit_hides_no_other_finding(project: Project) -> None:
+    """It stands at its line of the settings, in every format, beside what became costlier."""
+    project.locked(sum=SUM, other=SUM)
+    project.file("sum.tol", SUM_OF_EXP)
+    project.file("tolcost.toml", '[budgets]\n"sum.tol" = "eops <= k"\n"other.tol" = "eops <= 0*n"\n')
+    said = project.check("--format github")
+    assert said.code == 2
+    assert "error[T0714]" in said.err
+    found = [line for line in said.out.splitlines() if line.startswith("::error")]
+    assert [line.partition(",")[0] for line in found[:2]] == [
+        "::error file=tolcost.toml",
+        "::error file=sum.tol",
+    ]
+    assert "line=2" in found[0]
+    assert "hint: it has n" in found[0]
+    assert any("other.tol" in line and "budget" in line for line in found)
+    for form in ("md", "junit"):
+        assert "hint: it has n" in project.check(f"--format {form}").out
+
+
+def test_the_budget_of_a_renamed_program_names_the_new_one(project: Project) -> None:
+    project.file("tolcost.toml", '[budgets]\n"sum.tol" = "eops <= n"\n')
+    project.locked(sum=SUM)
+    (project.root / "sum.tol").rename(project.root / "total.tol")
+    said = project.check()
+    assert said.code == 2
+    assert "`sum.tol` is now `total.tol`" in said.err
+    assert "renamed from sum.tol" in said.out
+
+
+@pytest.mark.parametrize("base", ["", "--base HEAD"])
+def test_the_command_that_agrees_works_as_it_is_printed(project: Project, base: str) -> None:
+    project.locked(sum=SUM)
+    project.file("sum.tol", SUM_OF_EXP)
+    said = project.check(base)
+    line = next(line for line in said.out.splitlines() if line.startswith("to agree to it: "))
+    command = shlex.split(line.partition(": tolcost ")[2])
+    assert command == ["accept", "sum.tol", "-m", "why", *base.split()]
+    assert project.run(*command).code == 0
+    assert project.check(base).code == 0
 
 
 def test_budgets_hold_against_a_revision_too(project: Project) -> None:

@@ -24,7 +24,7 @@ sum.tol
       | y := reduce(map(x, exp(*)), add, 0)
     flops at n=1024: 1,024 before, 2,048 now (+100 %)
 
-to agree to it: tolcost accept NAME -m "why"
+to agree to it: tolcost accept sum.tol -m "why"{base}
 """
 
 
@@ -39,7 +39,7 @@ def test_costlier(project: Project) -> None:
     project.locked(sum=SUM, loop=SQUARE)
     project.write(sum=SUM_OF_EXP)
     said = project.check()
-    assert said.out == COSTLIER.format(against="tolcost.lock")
+    assert said.out == COSTLIER.format(against="tolcost.lock", base="")
     assert (said.code, said.err) == (1, "")
 
 
@@ -49,7 +49,7 @@ def test_costlier_than_a_revision(project: Project) -> None:
     project.check("--update")
     assert project.check().code == 0
     said = project.check("--base HEAD")
-    assert said.out == COSTLIER.format(against="git HEAD")
+    assert said.out == COSTLIER.format(against="git HEAD", base=" --base HEAD")
     assert (said.code, said.err) == (1, "")
 
 
@@ -99,7 +99,7 @@ def test_crossing(project: Project) -> None:
         "      | y := map(tol[s], reduce(x, add, 0), [i])\n"
         "    flops at s=1024: 65,536 before, 1,048,576 now (+1,500 %)\n"
         "    flops at s=63: 4,032 before, 3,969 now (-2 %)\n\n"
-        'to agree to it: tolcost accept NAME -m "why"\n'
+        'to agree to it: tolcost accept loop.tol -m "why"\n'
     )
     assert said.code == 1
 
@@ -150,9 +150,9 @@ def test_renamed(project: Project) -> None:
     (project.root / "sum.tol").rename(project.root / "total.tol")
     said = project.check()
     hint = "\nto keep what is new: tolcost check --update\n"
-    assert (said.code, said.out) == (0, RENAMED.format(word="ok", against="tolcost.lock") + hint)
+    assert (said.code, said.out) == (0, RENAMED.format(word="ok", against="tolcost.lock", base="") + hint)
     said = project.check("--base HEAD")
-    assert (said.code, said.out) == (0, RENAMED.format(word="ok", against="git HEAD"))
+    assert (said.code, said.out) == (0, RENAMED.format(word="ok", against="git HEAD", base=" --base HEAD"))
     project.check("--update")
     assert "sum.tol" not in project.lock
     assert project.check().out == "ok: 1 unchanged (1 program against tolcost.lock)\n"
@@ -260,7 +260,7 @@ def test_undecided(project: Project) -> None:
         "    the new figure is only an upper bound\n"
         "    eops at k=1025, m=1024, n=1024: 1,023 before, 0 now (-100 %)\n"
         "    flops at k=1025, m=1024, n=1024: 1,023 before, 0 now (-100 %)\n\n"
-        'to agree to it: tolcost accept NAME -m "why"\n'
+        'to agree to it: tolcost accept pool.tol -m "why"\n'
     )
     assert (said.code, said.err) == (3, "")
 
@@ -288,7 +288,7 @@ def test_a_file_that_was_broken_before(project: Project) -> None:
     assert said.out == (
         "undecided: 1 undecided, 0 unchanged (1 program against git HEAD)\n\n"
         "sum.tol\n  undecided\n    git HEAD: it could not be read: `(` is never closed\n\n"
-        'to agree to it: tolcost accept NAME -m "why"\n'
+        'to agree to it: tolcost accept sum.tol -m "why" --base HEAD\n'
     )
     assert said.code == 3  # whether it costs more than what was meant, nobody can tell
     assert project.run("accept", "sum.tol", "-m", "it is whole again", "--base", "HEAD").code == 0

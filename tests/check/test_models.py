@@ -129,3 +129,50 @@ def test_a_budget_at_lengths_that_the_model_does_not_allow(where: str, project: 
     project.file("tolcost.toml", f'[budgets]\n"net.onnx" = ["{where}: 1 TFLOP"]\n')
     said = project.check()
     assert said.code != 0, said.out
+
+
+STEP = """metrics = ["eops", "peak", "kept", "train_peak", "state_bytes", "gradient_bytes"]
+[cases."net.onnx"]
+run = {}
+step = { train = "adamw" }
+half = { train = { optimizer = "sgd", precision = "bf16-mixed" } }
+[budgets]
+"net.onnx#step" = ["train_peak <= 1 MB at batch=4"]
+"""
+
+
+def test_a_step_of_training(project: Project) -> None:
+    """A case with `train` has the figures of a step, which fails when more is kept."""
+    tanh = ("Tanh", ("y",), "z")
+    model(project, LINEAR, tanh)
+    project.file("tolcost.toml", STEP)
+    assert project.check("--update").code == 0
+    assert lock_line("net.onnx#step", "kept", "exact", "12*batch") in project.lock
+    assert lock_line("net.onnx#step", "state_bytes", "exact", "96") in project.lock
+    assert lock_line("net.onnx#half", "kept", "exact", "6*batch") in project.lock
+    assert not [line for line in project.lock.splitlines() if '"net.onnx#run", "kept"' in line]
+    assert not [line for line in project.lock.splitlines() if '"net.onnx#step", "peak_bytes"' in line]
+    model(project, LINEAR, tanh, ("Exp", ("z",), "q"))
+    said = project.check()
+    assert said.code == 1
+    assert "kept" in said.out
+    project.file("tolcost.toml", STEP.replace("1 MB", "100 B"))
+    assert "train_peak" in project.check().out
+
+
+@pytest.mark.parametrize(
+    "train, told",
+    [
+        ('"adamx"', "no optimiser"),
+        ("3", "`train` is an optimiser"),
+        ('{ optimizer = "sgd", accumulate = 0 }', "at least 1 run"),
+        ('{ optimizer = "sgd", speed = 1 }', "speed"),
+        ("{ accumulate = 2 }", "`train` is an optimiser"),
+    ],
+)
+def test_no_step_of_training(train: str, told: str, project: Project) -> None:
+    model(project, LINEAR)
+    project.file("tolcost.toml", f'[cases."net.onnx"]\nstep = {{ train = {train} }}\n')
+    said = project.check("--update")
+    assert said.code == 2
+    assert told in said.out + said.err

@@ -7,10 +7,13 @@ from typing import Any
 
 import pytest
 
+import tolcost
 from tests.plan.test_families import model_of, model_of_type
 from tolcost.apps.plan.door import PlannedModel, shipped_model
 from tolcost.apps.plan.figures import ModelRun, ServedModel, called_of
 from tolcost.apps.plan.precision import precision_of
+from tolcost.apps.plan.view import line_of
+from tolcost.platform import read_spec
 
 GIB = 1 << 30
 HELD: dict[str, Any] = json.loads((Path(__file__).parent / "activations.json").read_text("utf-8"))
@@ -122,3 +125,25 @@ def test_activations(row: dict[str, Any]) -> None:
     """What transformers holds at once is no less, and at most 1.7 times as much."""
     found, _ = model_of(row["config"]).fullest(ModelRun(row["batch"], row["prompt"]))
     assert found <= row["held"] <= Fraction(17, 10) * found
+
+
+@pytest.mark.parametrize("name", ["llama3-8b", "deepseek-v3", "mamba-2.8b", "rwkv-169m", "bert-base"])
+def test_schemes_leave_what_is_no_matrix(name: str) -> None:
+    """Only matrices are made narrower, and of what is kept, only keys and values."""
+    narrow, model = precision_of("int4", "fp8"), model_of_type(shipped_model(name))
+    for one in model.parameters:
+        if len(one.type[0].shape) < 3 or one.name.endswith(("norm", "norms", "bias", "biases")):
+            assert narrow.width(one.name) == 2, one.name
+    wide = {narrow.width(one.name) for one in model.state}
+    assert wide <= ({2} if model.model.family.name in ("mamba", "rwkv") else {1})
+
+
+def test_every_figure_has_its_line() -> None:
+    """What is in memory adds up to the parameters and the cache, and each line declares it."""
+    found = tolcost.plan("gemma3-1b", batch=3, weights="int4", cache="fp8", block=16)
+    held = list(found.holdings())
+    assert sum(one.bytes for one in held if one.parameter) == found.weights
+    assert sum(one.bytes for one in held if not one.parameter) == found.cache
+    text = read_spec("serving", "decoder").text.splitlines()
+    for one in held:
+        assert text[line_of(found, one.given.name) - 1].startswith(f"tol {one.given.name}: R [")

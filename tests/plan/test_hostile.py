@@ -33,6 +33,7 @@ WRONG = {
     "another activation": ({**LLAMA, "hidden_act": "xielu"}, "known are silu"),
     "a choice that is none": ({**LLAMA, "tie_word_embeddings": "yes"}, "T0923"),
     "another value": ({**LLAMA, "model_type": "cohere", "use_qk_norm": True}, "T0922"),
+    "another number": ({**LLAMA, "model_type": "cohere", "use_qk_norm": 10**30}, "larger than any model"),
     "not a number": ({**LLAMA, "hidden_size": float("nan")}, "is no number"),
 }
 

@@ -55,3 +55,4 @@ def assert_close(ratios: list[float]) -> None:
     errors = sorted(abs(ratio - 1) for ratio in ratios)
     assert statistics.median(errors) <= 0.12
     assert errors[int(0.9 * len(errors))] <= 0.30
+    assert sum(error <= 0.35 for error in errors) >= 0.97 * len(errors)

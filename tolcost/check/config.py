@@ -17,6 +17,9 @@
     attrs = { axis = 2 }
     assume = ["n = 32*k", "m <= 512"]            # assumptions about its lengths
 
+    [cases."models/net.onnx".step]               # a step of training of a model
+    train = { optimizer = "adamw", recompute = "every 2" }
+
     [modules."my.models:encoder"]                # a module of PyTorch, exported when it is checked
     shapes = { "ids:int64" = ["batch", "seq"] }  # or tables like this one, each under the name of a case
 
@@ -45,7 +48,7 @@ FILE, PYPROJECT = "tolcost.toml", "pyproject.toml"
 MAX_BYTES = 1 << 20
 """Settings are untrusted input; a megabyte is far more than any project writes by hand."""
 _KEYS = ("paths", "exclude", "metrics", "specs", "seal", "budgets", "points", "cases", "modules", "formulas")
-_CASE_KEYS = ("shapes", "attrs", "assume")
+_CASE_KEYS = ("shapes", "attrs", "assume", "train")
 _MODULE_KEYS = ("shapes", "opset", "weights", "assume")
 _LABEL = re.compile(r"[A-Za-z0-9_.+-]{1,100}")
 _MOST_ENTRIES = 10_000
@@ -64,6 +67,8 @@ class ProgramCase(Struct, frozen=True):
     shapes: Mapping[str, GivenShape] = field(default_factory=dict)
     attrs: Mapping[str, GivenValue] = field(default_factory=dict)
     assume: Texts = ()
+    train: Mapping[str, GivenValue] = field(default_factory=dict)
+    """What is asked of a step of training of a model; empty if its figures are those of a run."""
 
 
 class Config(Struct, frozen=True):
@@ -345,7 +350,19 @@ def _case(mistakes: _Mistakes, file: str, label: str, given: object) -> ProgramC
         {name: _shape(mistakes, name, value, where) for name, value in shapes.items()},
         {name: _value(mistakes, name, value, where) for name, value in attrs.items()},
         _texts(mistakes, given, "assume", ()),
+        _train(mistakes, given.get("train", {}), where),
     )
+
+
+def _train(mistakes: _Mistakes, given: object, where: str) -> Mapping[str, GivenValue]:
+    """Read what is asked of a step of training, or the name of its optimiser alone."""
+    asked = {"optimizer": given} if isinstance(given, str) else given
+    if isinstance(asked, dict) and (not asked or isinstance(asked.get("optimizer"), str)):
+        lists = {key: tuple(value) if isinstance(value, list) else value for key, value in asked.items()}
+        if all(isinstance(value, str | int | tuple) for value in lists.values()):
+            return lists
+    mistakes.add("train", f'`train` is an optimiser, or a table with `optimizer = "adamw"`{where}')
+    return {}
 
 
 def _modules(mistakes: _Mistakes, table: object) -> Mapping[str, tuple[ProgramCase, ...]]:

@@ -61,7 +61,7 @@ from tolcost.cost import NamedType, Term, analyze_program
 from tolcost.cost.device import load_device
 from tolcost.cost.span import Depth
 from tolcost.platform import read_device
-from tolcost.result.metrics import GATE, Metric, certainty_of, metrics_in
+from tolcost.result.metrics import GATE, REPORTS, Metric, certainty_of, metrics_in
 from tolcost.result.program import ProgramStudy, counted_study, program_study
 
 if TYPE_CHECKING:  # a check of programs alone does without what reads models
@@ -116,11 +116,21 @@ def _part(study: ProgramStudy, term: Term) -> Contribution:
 # ---- models ---------------------------------------------------------------------------------------
 
 
-def costed_model(name: str, study: ModelStudy, metrics: Iterable[str]) -> Costed:
-    """Return the entry of a model; a total that lacks a node has the status ``incomplete``."""
-    figures = {key: _figure(study, key) for key in metrics}
+def costed_model(name: str, study: ModelStudy, metrics: Iterable[str], step: Study | None = None) -> Costed:
+    """Return the entry of a model, or of a step of its training, with the metrics that it has.
+
+    A total that lacks a node has the status ``incomplete``.
+    """
+    whole: Study = study if step is None else step
+    figures = {key: _figure(whole, key) for key in metrics if key not in GATE or _has(whole, GATE[key])}
     entry = entry_from(name, study.inputs, study.granted, figures)
-    return Costed(entry, tuple(_parts(study)))
+    return Costed(entry, tuple(_parts(whole)))
+
+
+def _has(study: Study, metric: Metric) -> bool:
+    """Whether a metric is one of a step of training, or of anything else, as the study is."""
+    reports = metric.stands & REPORTS
+    return "training" in reports if study.report == "training" else reports != {"training"}
 
 
 def _figure(study: Study, key: str) -> SureForm:
@@ -151,8 +161,8 @@ def _duration(study: Study, metric: str) -> SureForm:
     return sure, None if found is None else found.attoseconds
 
 
-def _parts(study: ModelStudy) -> Iterator[Contribution]:
-    for group in study.operators:
+def _parts(study: Study) -> Iterator[Contribution]:
+    for group in study.groups("op"):
         found = group.figures.amounts.items()
         yield Contribution(group.title, {metric: form for metric, form in found if form is not None})
 
@@ -184,6 +194,7 @@ def _rules(case: ProgramCase, metrics: Iterable[str], texts: Iterable[NamedText]
     tables = ((device, read_device(device) or "") for device in devices)
     uses += [UsedDefinition(f"devices/{device}", text_digest(text)) for device, text in tables]
     said = {"shapes": dict(case.shapes), "attrs": dict(case.attrs), "assume": list(case.assume)}
+    said["train"] = dict(case.train)
     given = given_text({key: value for key, value in said.items() if value})
     return CostRules(given, tuple(sorted(uses, key=lambda used: used.name)), costs_version())
 

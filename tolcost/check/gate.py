@@ -62,7 +62,7 @@ from tolcost.check.records import (
 from tolcost.check.rules import changed_rules
 from tolcost.check.targets import Analysed, Target, astray, covers, excluded_by, outside, targets
 from tolcost.check.verdicts import Sizes, at_points, judge, narrowed, new_figures
-from tolcost.diagnostics import NOWHERE, Diagnostic, place, quoted, refuse
+from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, place, quoted, refuse
 
 
 class Checked(Struct, frozen=True):
@@ -175,7 +175,8 @@ def _checked(
     left_out = [*(_missing(gate.config, name) for name in pairs.gone), *_of_settings(gate.config, base)]
     changes += [replace(c, why=_why_left_out(lock, c)) for c in left_out]
     known: Sequence[str] = [] if not gate.asked else [*lock.entries, *(t.name for t in targets(gate.config))]
-    found = hold(budgets, entries, [*known, *by_target])
+    found, mistakes = _held(comparing, entries, [*known, *by_target])
+    changes += [_mistaken(gate.config, mistake) for mistake in mistakes]
     check_points(own_points, entries, [*known, *by_target])
     report = GateReport(
         against=base.label,
@@ -186,8 +187,33 @@ def _checked(
         new_fails=not base.is_revision,
         strict=gate.strict,
     )
-    problems = tuple(problem for outcome in outcomes.values() for problem in outcome.problems)
+    problems = (*mistakes, *(problem for outcome in outcomes.values() for problem in outcome.problems))
     return Checked(report, tuple(asked), entries, problems, pairs.gone)
+
+
+def _held(
+    comparing: _Comparing, entries: Mapping[str, LockEntry], known: Sequence[str]
+) -> tuple[list[HeldBudget], list[Diagnostic]]:
+    """Check programs against budgets; one that fits no program is a mistake, and the others are checked."""
+    config = comparing.gate.config
+    found: list[HeldBudget] = []
+    mistakes: list[Diagnostic] = []
+    names = {was: name for name, was in comparing.pairs.renamed.items() if was != name}
+    for budget in comparing.budgets:
+        try:
+            found += hold((budget,), entries, known)
+        except Rejected as rejected:
+            at = config.span_of("budgets", budget.pattern, budget.text)
+            now = names.get(budget.pattern)
+            hint = None if now is None else f"{quoted(budget.pattern)} is now {quoted(now)}"
+            mistakes += [Diagnostic(d.code, d.message, at, hint=hint or d.hint) for d in rejected.diagnostics]
+    return sorted(found, key=lambda held: held.name), mistakes
+
+
+def _mistaken(config: Config, mistake: Diagnostic) -> CostChange:
+    """Report a mistake in the settings, at its line."""
+    name = _settings_name(config)
+    return _unread(CostChange(name, "broken", file=name), mistake)
 
 
 def _located(config: Config, target: Target, change: CostChange) -> CostChange:
@@ -334,11 +360,16 @@ def _unmatched(comparing: _Comparing, target: Target) -> CostChange:
 
 
 def _broken(target: Target, problems: Sequence[Diagnostic]) -> CostChange:
-    first = problems[0]
-    at = None
+    return _unread(CostChange(target.name, "broken", file=target.file), *problems)
+
+
+def _unread(change: CostChange, first: Diagnostic, *others: Diagnostic) -> CostChange:
+    """Say what cannot be read: the first mistake with its place and hint, and the number of others."""
+    at, notes = None, [] if first.hint is None else [f"hint: {first.hint}"]
     if first.span.source is not NOWHERE.source:
         at = BlamedLine(first.span.source.name, place(first.span).line if first.span.source.text else 1)
-    return CostChange(target.name, "broken", file=target.file, new=f"{first.code} {first.message}", place=at)
+    notes += [f"and {len(others)} more mistake{'s' if len(others) > 1 else ''}"] if others else []
+    return replace(change, new=f"{first.code} {first.message}", place=at, notes=tuple(notes))
 
 
 def _judged(

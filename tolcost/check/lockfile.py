@@ -556,7 +556,8 @@ class Origins(Struct, frozen=True, dict=True):
         if self.libraries is None:
             return None
         told = _REMARK.sub(b"", text) if plain and not target.is_model else text
-        said = repr((dict(target.case.shapes), dict(target.case.attrs), *target.case.assume))
+        case = target.case
+        said = repr((dict(case.shapes), dict(case.attrs), *case.assume, *sorted(case.train.items())))
         kind = target.file.lower().rpartition(".")[2]
         return _digest(self.libraries, kind, sha256(told).hexdigest(), said)
 

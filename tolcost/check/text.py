@@ -6,6 +6,7 @@ the strictest host.
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -237,9 +238,25 @@ def hints(report: GateReport) -> list[str]:
     }:
         prune = " --prune" if found & {"gone", "excluded"} else ""
         lines.append(f"to keep what is new: tolcost check --update{prune}")
-    if found & {"costlier", "crosses", "rules", "undecided", "excluded"}:
-        lines.append('to agree to it: tolcost accept NAME -m "why"')
+    if found & _AGREED:
+        lines.append(f'to agree to it: tolcost accept {_to_accept(report)} -m "why"{_base(report)}')
     return lines
+
+
+_AGREED = frozenset(("costlier", "crosses", "rules", "undecided", "excluded"))
+"""The changes that somebody can agree to."""
+
+
+def _to_accept(report: GateReport) -> str:
+    """Return the name of the only program that there is something to agree to, for a shell; else NAME."""
+    names = {change.name for change in report.changes if change.kind in _AGREED and change.why is None}
+    (name,) = names if len(names) == 1 else ("NAME",)
+    return shlex.quote(name) if name == visible(name) else "NAME"
+
+
+def _base(report: GateReport) -> str:
+    """Return the option by which another command compares with the same revision."""
+    return "" if report.new_fails else f" --base {shlex.quote(report.against.removeprefix('git '))}"
 
 
 def growth(change: CostChange) -> Fraction:
@@ -286,7 +303,14 @@ class Finding(Struct, frozen=True):
 
 
 def findings(report: GateReport) -> Iterator[Finding]:
-    """Give the problems of a check, the worst first; accepted changes become notes."""
+    """Give the problems of a check, errors before warnings and notes; accepted changes become notes."""
+    return iter(sorted(_findings(report), key=lambda one: _ORDER.index(one.level)))
+
+
+_ORDER: tuple[MessageLevel, ...] = ("error", "warning", "note")
+
+
+def _findings(report: GateReport) -> Iterator[Finding]:
     for change in report.changes:
         code = severity(change, report.new_fails, report.strict)
         if code != FINE or change.why is not None or change.kind == "narrower":
@@ -560,7 +584,7 @@ def _reason(change: CostChange) -> str:
         found += [markdown_code(place.text)] if place.text else []
     if not found:
         lines = (line.text for line in details(change) if line.kind == "remark")
-        found = [markdown_text(line) for line in lines][:1]
+        found = [markdown_text(line) for line in lines][: 3 if change.kind == "broken" else 1]
     return "<br>".join(found)
 
 

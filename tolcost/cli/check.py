@@ -301,6 +301,8 @@ def _cost_program(root: Path, target: Target, specs: Library, metrics: tuple[str
     from tolcost.pipeline import lower, read_program
     from tolcost.syntax import read_source
 
+    if target.case.train:
+        refuse("T0711", "`train` is of a model: a program has no step of training", hint="tolcost grad")
     source = replace(read_source(root / target.file), name=target.file)
     parsed = read_program(source, specs)
     given = arguments(parsed.program, target.case.shapes, target.case.attrs)
@@ -329,7 +331,9 @@ def _cost_model(
             study = of_model(
                 model_cost(model_in(raw, target.file, target.file), target.file, session, wanted)
             )
-        found = costed_model(target.name, study, metrics)
+        train = dict(target.case.train)
+        step = study.trained(str(train.pop("optimizer")), train) if train else None
+        found = costed_model(target.name, study, metrics, step)
         rules = model_rules(target.case, metrics, study)
         source = "" if raw is None else sha256(raw).hexdigest()[:32]
         return replace(found, entry=replace(found.entry, rules=rules, source=source))

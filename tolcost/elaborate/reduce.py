@@ -59,7 +59,9 @@ from tolcost.elaborate.values import (
     cast_of,
     entry,
     evaluate,
+    fail,
     form,
+    is_function,
     is_static,
     plain,
     recast,
@@ -105,6 +107,9 @@ def written_fold(env: Env, expr: tree.Call) -> tuple[WrittenStep, Value, tuple[P
     outer = env.indexing(False)
     over = split_if_uneven(outer, bind_data(outer, evaluate(outer, expr.args[0])))
     start = entry(evaluate(outer, expr.args[2]))
+    if is_function(start):
+        hint = "the function comes second, and then what it begins with: `reduce(t, add, 0)`"
+        fail("T0402", "a function stands where a `reduce` begins", expr.args[2].span, hint=hint)
     pattern = pattern_of(expr.args[3] if len(expr.args) == 4 else None)
     step = WrittenStep(outer, over, expr.args[1], pattern, expr.span)
     return step, bind_data(outer, start), domain_shape(outer, over, expr.span)

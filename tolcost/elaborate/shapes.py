@@ -436,13 +436,32 @@ def check_index(env: Env, index: Poly, extent: Poly, span: Span, where: LazyMess
 
     hint = "counting starts at 1" if index.constant == 0 else None
     from_1 = required(env, ge(index - 1), AT_LEAST_1, span, message, hint=hint)
-    to_end = required(env, ge(extent - index), INSIDE, span, message)
+    to_end = required(env, ge(extent - index), INSIDE, span, message, hint=_shorter(index))
     notes = env.context.notes
     if (
         from_1 is TRUE and to_end is TRUE and not notes.equal and not notes.data_equations
     ):  # these equations may be discarded with a trial
         env.scope.in_range.add((index, extent))
     return conj(*filter(is_local, (from_1, to_end)))
+
+
+def _shorter(index: Poly) -> str | None:
+    """Return a hint for an index such as ``i + 1``, which leaves a dimension at the last coordinates.
+
+    >>> from tolcost.algebra import coordinate
+    >>> _shorter(coordinate("i", 8) + 1)
+    '`i` runs up to 8; let it run over a shorter range, such as tol[7]'
+    """
+    moving = [symbol for symbol in index.free if symbol.kind == "coord"]
+    if len(moving) != 1 or moving[0].hi is None:
+        return None
+    (symbol,) = moving
+    steps = (index - atom(symbol)).constant
+    if steps is None or steps <= 0:
+        return None
+    last = moving[0].hi
+    said = f"`{symbol.name}` runs up to {to_text(last)}"
+    return f"{said}; let it run over a shorter range, such as tol[{to_text(last - steps)}]"
 
 
 def is_seen_inside(env: Env, index: Poly, extent: Poly) -> bool:

@@ -475,7 +475,8 @@ METRICS: tuple[Metric, ...] = (
         whole=lambda study: study.gradient_bytes,
         basis="held",
         unit="bytes",
-        stands=frozenset(("training",)),
+        amount="B",
+        stands=frozenset(("training", "gate")),
     ),
     Metric(
         key="state_bytes",
@@ -484,7 +485,8 @@ METRICS: tuple[Metric, ...] = (
         whole=lambda study: study.state_bytes,
         basis="held",
         unit="bytes",
-        stands=frozenset(("training",)),
+        amount="B",
+        stands=frozenset(("training", "gate")),
     ),
     Metric(
         key="kept",
@@ -493,7 +495,8 @@ METRICS: tuple[Metric, ...] = (
         whole=lambda study: study.kept_bytes,
         basis="held",
         unit="bytes",
-        stands=frozenset(("training",)),
+        amount="B",
+        stands=frozenset(("training", "gate")),
     ),
     Metric(
         key="train_peak",
@@ -501,9 +504,10 @@ METRICS: tuple[Metric, ...] = (
         about="The most memory that a step of training takes at once; None where it is not known.",
         whole=lambda study: None if study.train_peak is None else study.train_peak.bytes,
         measured=_train_peak,
-        basis="held",
+        basis="peak",
         unit="bytes",
-        stands=frozenset(("training",)),
+        amount="B",
+        stands=frozenset(("training", "gate")),
     ),
     Metric(
         key="cache_bytes",

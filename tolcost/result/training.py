@@ -116,6 +116,11 @@ class TrainingStudy(Study, dict=True, frozen=True):
         sure = found.exact and not self.coverage.missing
         return Peak(found.bytes.map_forms(self.inner.adder.settle), found.node, sure)
 
+    @property
+    def peak(self) -> Peak | None:
+        """The memory of a step, which is what can be a bound of all figures of memory."""
+        return self.train_peak
+
     # ---- what a report says ------------------------------------------------------------------------
 
     def types(self, put: Callable[[Form], Form | None]) -> Iterator[tuple[str, str, str]]:

@@ -55,6 +55,8 @@ VISION: dict[str, tuple[str, str, dict[str, Any]]] = {
     "swin-tiny": ("swin", "Swin", {"drop_path_rate": 0.0}),
 }
 """Models of transformers: kind, family and options."""
+FIXED = ("opt-125m", "swin-tiny")
+"""Models that torch exports at given lengths alone."""
 ORDER = ("perceptron", *LANGUAGE, *VISION)
 
 
@@ -72,7 +74,7 @@ class Whole(nn.Module):
 
 
 @lru_cache(1)
-def export_of(name: str, attention: str) -> bytes:
+def export_of(name: str, attention: str, batch: int = 2, size: int = 0) -> bytes:
     if name == "perceptron":
         with torch.device("meta"):
             module: nn.Module = nn.Sequential(
@@ -80,13 +82,14 @@ def export_of(name: str, attention: str) -> bytes:
             )
         return exported(module, (torch.zeros(32, 4096, device="meta"),), {}, ({0: "batch"},), 22)
     opset = 23 if attention == "sdpa" else 22
+    lengths = ({0: "batch"} if name in VISION else {0: "batch", 1: "tokens"},) if not size else None
     if name in VISION:
         kind, family, options = VISION[name]
         config = transformers.AutoConfig.for_model(kind, num_labels=1000, **options)
         if attention != "none":
             config._attn_implementation = attention
         module = different(getattr(transformers, f"{family}ForImageClassification")(config).train())
-        return exported(Whole(module), (torch.zeros(2, 3, 224, 224),), {}, ({0: "batch"},), opset)
+        return exported(Whole(module), (torch.zeros(batch, 3, 224, 224),), {}, lengths, opset)
     kind, options = LANGUAGE[name]
     config = transformers.AutoConfig.for_model(kind, **options)
     family = transformers.AutoModel if kind == "bert" else transformers.AutoModelForCausalLM
@@ -94,8 +97,8 @@ def export_of(name: str, attention: str) -> bytes:
     different(module)
     if hasattr(module.config, "use_cache"):
         module.config.use_cache = False
-    ids = torch.zeros((2, 64), dtype=torch.int64)
-    return exported(Whole(module), (ids,), {}, ({0: "batch", 1: "tokens"},), opset)
+    ids = torch.zeros((batch, size or 64), dtype=torch.int64)
+    return exported(Whole(module), (ids,), {}, lengths, opset)
 
 
 def different(module: Any) -> Any:
@@ -107,7 +110,8 @@ def different(module: Any) -> Any:
 
 
 def compared(row: dict[str, Any], recompute: bool) -> dict[str, Any]:
-    model = export_of(row["model"], row["attention"])
+    fixed = (row["batch"], row["size"]) if row["model"] in FIXED else ()
+    model = export_of(row["model"], row["attention"], *fixed)
     asked = {"recompute": "every 1"} if recompute else {}
     step = from_onnx(model).training("adamw", **asked)
     given = {"batch": row["batch"], "tokens": row["size"]}

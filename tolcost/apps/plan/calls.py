@@ -66,6 +66,8 @@ class CalledProgram(Struct, frozen=True, eq=False):
     calls: tuple[ProgramCall, ...]
     inputs: tuple[ir.Input, ...]
     """The inputs that something is computed from."""
+    declared: Mapping[str, Span]
+    """Where each input is declared."""
 
 
 def called_program(
@@ -86,7 +88,9 @@ def called_program(
         operators=parsed.specs.operators(),
         apart=kinds,
     )
-    return _walked(done.program, kinds.made)
+    stated = parsed.program.statements
+    declared = {one.name: one.span for one in stated if isinstance(one, tree.InputDecl)}
+    return _walked(done.program, kinds.made, declared)
 
 
 class _Kinds(Struct, eq=False):
@@ -189,7 +193,7 @@ def _declared(name: str, value: Argument) -> str:
             return f"attr {name}: B"
 
 
-def _walked(program: Program, made: Sequence[CallKind]) -> CalledProgram:
+def _walked(program: Program, made: Sequence[CallKind], declared: Mapping[str, Span]) -> CalledProgram:
     """Find the calls of a lowered program, with what is around each."""
     plan = schedules(program)
     bound = bound_nodes(program, plan)
@@ -203,7 +207,7 @@ def _walked(program: Program, made: Sequence[CallKind]) -> CalledProgram:
             reads = tuple(tuple(sorted(_origins(arg, bound))) for arg in node.args)
             calls.append(ProgramCall(kind, node.span, scopes, reads))
     told = tuple(used[given.name] for given in program.inputs if given.name in used)
-    return CalledProgram(program, tuple(calls), told)
+    return CalledProgram(program, tuple(calls), told, declared)
 
 
 def _nodes(program: Program) -> Iterator[tuple[Scopes, Node]]:

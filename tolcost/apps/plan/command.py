@@ -59,6 +59,8 @@ _MOST = 1 << 31
 @click.option("--target", metavar="RATE", help="The largest batch that gives '50 tokens/s per user'.")
 @click.option("--devices", metavar="A,B,C", help="The same on several devices, side by side.")
 @click.option("--measured", metavar="TIME", help="How much of the device '12 ms per token' uses.")
+@click.option("--explain", "explained", is_flag=True,
+              help="Also the lines of the program behind every figure.")  # fmt: skip
 @click.option("--ignore", "ignored", metavar="KEY", multiple=True,
               help="A key of the configuration that changes nothing.")  # fmt: skip
 @options.format_option((*document_formats(), "html", "json"))
@@ -80,6 +82,7 @@ def command(
     target: str | None,
     devices: str | None,
     measured: str | None,
+    explained: bool,
     ignored: tuple[str, ...],
     form: str,
     output: str | None,
@@ -99,6 +102,7 @@ def command(
         None if target is None else reach(plan, rate_in(target)),
         None if measured is None else used(plan, measured),
         tuple(replace(plan, device=load_device(one)) for one in _names(devices)),
+        explained,
     )
     if form == "html":
         from tolcost.apps.plan.page import page

@@ -191,20 +191,25 @@ def _check_keys(family: Family, raw: Mapping[str, Any], ignored: frozenset[str])
         hint = "if it changes neither sizes nor computation: --ignore KEY"
         refuse("T0922", f"what {which} would change in `{family.name}` is not known", hint=hint)
     for key, values in family.only.items():
-        found = value_of(key, raw)
+        found = _told(key, raw)
         if found is not None and found not in [exact(value) for value in values]:
             allowed = " or ".join(json.dumps(value) for value in values)
             refuse("T0922", f"`{family.name}` is known with `{key}` {allowed}, not {_short(found)}")
     for key, text in family.equal.items():
-        if key in raw and raw[key] is not None and value_of(text, raw) != raw[key]:
+        if key in raw and raw[key] is not None and _told(text, raw) != raw[key]:
             refuse("T0922", f"`{family.name}` is known where `{key}` is `{text}`")
 
 
-def _length(key: str, text: str, raw: Mapping[str, Any], family: Family) -> int:
+def _told(text: str, raw: Mapping[str, Any]) -> Any:
+    """Evaluate an expression over a configuration; a key that it cannot use is refused."""
     try:
-        found = value_of(text, raw)
+        return value_of(text, raw)
     except WrongValue as wrong:
         refuse("T0923", f"`{wrong.key}` of the configuration: {wrong}")
+
+
+def _length(key: str, text: str, raw: Mapping[str, Any], family: Family) -> int:
+    found = _told(text, raw)
     if found is None:
         lacking = sorted(one for one in keys_of(text) if raw.get(one) is None)
         refuse("T0923", f"the configuration lacks {' or '.join(f'`{one}`' for one in lacking)}")
@@ -218,17 +223,14 @@ def _length(key: str, text: str, raw: Mapping[str, Any], family: Family) -> int:
 
 
 def _attribute(key: str, value: Any, raw: Mapping[str, Any], family: Family) -> str | bool:
-    try:
-        if isinstance(value, Mapping):
-            found = value_of(value["of"], raw)
-            choices = {name: meaning for name, meaning in value.items() if name != "of"}
-            if not isinstance(found, str) or found not in choices:
-                known = ", ".join(choices)
-                refuse("T0923", f"`{value['of']}` is {_short(found)}, and known are {known}")
-            return str(choices[found])
-        found = value_of(value, raw) if isinstance(value, str) else value
-    except WrongValue as wrong:
-        refuse("T0923", f"`{wrong.key}` of the configuration: {wrong}")
+    if isinstance(value, Mapping):
+        found = _told(value["of"], raw)
+        choices = {name: meaning for name, meaning in value.items() if name != "of"}
+        if not isinstance(found, str) or found not in choices:
+            known = ", ".join(choices)
+            refuse("T0923", f"`{value['of']}` is {_short(found)}, and known are {known}")
+        return str(choices[found])
+    found = _told(value, raw) if isinstance(value, str) else value
     own = isinstance(value, str) and isinstance(found, str) and f"'{found}'" in value
     if isinstance(found, bool):
         return found

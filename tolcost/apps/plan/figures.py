@@ -133,7 +133,7 @@ class ServedModel(Struct, frozen=True, eq=False, dict=True):
     def elements(self, inputs: Iterable[Input], run: ModelRun) -> dict[str, int]:
         """Return how many numbers each input has."""
         point = self.point(run)
-        return {one.name: _volume(one.type[0].shape, point) for one in inputs}
+        return {one.name: volume(one.type[0].shape, point) for one in inputs}
 
     @cached_property
     def parameter_count(self) -> int:
@@ -151,12 +151,17 @@ class ServedModel(Struct, frozen=True, eq=False, dict=True):
             return ModelRun(batch, 1, made, prompt)
         return ModelRun(batch, 1, prompt + made) if made else ModelRun(batch, prompt)
 
-    def cache_bytes(self, batch: int, context: int, precision: Precision, source: int = 0) -> Fraction:
-        """Return the bytes that are kept for texts of a length; a window keeps as many places as it has."""
+    def kept_at(self, batch: int, context: int, source: int = 0) -> dict[Symbol, int]:
+        """Return a number for each length, of what is kept for texts of a length."""
         point = self.point(ModelRun(batch, 1, context, source))
         near = min(context, self.model.lengths.get("window", 1))
-        point |= {symbol: near for symbol in point if symbol.name == NEAR}
-        return sum(_volume(one.type[0].shape, point) for one in self.state) * precision.cache
+        return point | {symbol: near for symbol in point if symbol.name == NEAR}
+
+    def cache_bytes(self, batch: int, context: int, precision: Precision, source: int = 0) -> Fraction:
+        """Return the bytes that are kept for texts of a length; a window keeps as many places as it has."""
+        point = self.kept_at(batch, context, source)
+        sizes = ((volume(one.type[0].shape, point), precision.width(one.name)) for one in self.state)
+        return sum((number * wide for number, wide in sizes), Fraction(0))
 
     @cached_property
     def moments(self) -> tuple[tuple[CallMoment, ...], tuple[CallMoment, ...]]:
@@ -214,7 +219,8 @@ def _names(given: Input) -> set[str]:
     return {symbol.name for d in given.type[0].shape for symbol in d.free}
 
 
-def _volume(shape: Iterable[Poly], point: Mapping[Symbol, int]) -> int:
+def volume(shape: Iterable[Poly], point: Mapping[Symbol, int]) -> int:
+    """Return the number of elements of a shape."""
     found = 1
     for d in shape:
         found *= evaluate(d, point)
@@ -251,7 +257,7 @@ def _at(call: ProgramCall, times: int, point: Mapping[Symbol, int], precision: P
     read = Fraction(sum(evaluate(form, point) for form in moved.read.values()))
     certain = Fraction(sum(evaluate(form, point) for form in moved.certain.values()))
     written = sum(evaluate(form, point) for form in moved.written.values())
-    sizes = [_volume(t[0].shape, point) * WIDTH for t in kind.inputs]
+    sizes = [volume(t[0].shape, point) * WIDTH for t in kind.inputs]
     change = kept = Fraction(0)
     for names, size in zip(call.reads, sizes, strict=True):
         each = {precision.width(name) for name in names}

@@ -74,7 +74,8 @@ def _forms(model: ServedModel, weights: str, cache: str) -> Mapping[str, Callabl
     held = _up(model.weight_bytes(precision))
 
     def peak() -> Poly:
-        kept = total_of(_volume(one.type[0].shape, past) for one in model.state)
+        sizes = ((_volume(one.type[0].shape, past), precision.width(one.name)) for one in model.state)
+        kept = total_of(number * int(wide) for number, wide in sizes)
         reading, making = model.moments
         rows = [(one, first) for one in reading]
         if model.model.family.answers:
@@ -83,7 +84,7 @@ def _forms(model: ServedModel, weights: str, cache: str) -> Mapping[str, Callabl
         told = [substitute(one.bytes, at) for one, at in rows if called_times(one.scopes, point)]
         places = batch if model.model.family.answers else batch * context
         logits = places * (model.model.lengths["v"] * LOGIT)
-        return kept * int(precision.cache) + _largest(told) + logits + held
+        return kept + _largest(told) + logits + held
 
     def macs() -> Poly:
         answers = model.model.family.answers

@@ -12,9 +12,10 @@ from tolcost.algebra import Poly, atom, const, minimum, product_of, substitute, 
 from tolcost.algebra.poly import scale
 from tolcost.apps.plan.activations import CallMoment
 from tolcost.apps.plan.door import PlannedModel
-from tolcost.apps.plan.figures import BATCH, NEAR, NEW, PAST, SOURCE, ModelRun, ServedModel
+from tolcost.apps.plan.figures import BATCH, NEAR, NEW, PAST, SOURCE, ModelRun, ServedModel, volume
 from tolcost.apps.plan.precision import Precision
 from tolcost.apps.plan.time import RunTime, ServingEngine, run_time, together
+from tolcost.atoms.nodes import Input
 from tolcost.cost.device import Device
 from tolcost.diagnostics import refuse
 
@@ -39,6 +40,15 @@ class Question(Struct, frozen=True):
     def context(self) -> int:
         """The tokens of a text in the end."""
         return self.prompt + self.answer
+
+
+class Holding(Struct, frozen=True, eq=False):
+    """An input of the program that stays in memory: its numbers and bytes, and whether it is a parameter."""
+
+    given: Input
+    elements: int
+    bytes: Fraction
+    parameter: bool
 
 
 class Plan(Struct, frozen=True, eq=False, dict=True):
@@ -69,6 +79,23 @@ class Plan(Struct, frozen=True, eq=False, dict=True):
             )
         return self.served.cache_bytes(batch, _whole(prompt + answer, block), self.precision)
 
+    def holdings(self) -> Iterator[Holding]:
+        """Yield what each parameter, and each part of the cache, comes to in the end."""
+        served, question = self.served, self.question
+        found = served.elements(served.parameters, ModelRun(1, 1))
+        for one in served.parameters:
+            number = found[one.name]
+            yield Holding(one, number, number * self.precision.bytes_of(one.name), True)
+        places = _whole(question.context, question.block)
+        if served.model.family.source:
+            made = _whole(question.answer, question.block)
+            point = served.kept_at(question.batch, made, _whole(question.prompt, question.block))
+        else:
+            point = served.kept_at(question.batch, places)
+        for one in served.state:
+            number = volume(one.type[0].shape, point)
+            yield Holding(one, number, number * self.precision.width(one.name), False)
+
     @property
     def cache_form(self) -> Poly:
         """The bytes that are kept for b texts of t tokens (of x that an encoder read), as a form."""
@@ -80,9 +107,8 @@ class Plan(Struct, frozen=True, eq=False, dict=True):
         if near is not None:
             window = const(self.served.model.lengths.get("window", 1))
             kept[near] = window if past is None else minimum(atom(past), window)
-        sizes = total_of(product_of(one.type[0].shape) for one in self.served.state)
-        wide = self.precision.cache
-        return scale(substitute(sizes, kept), wide.numerator, wide.denominator)
+        sizes = ((product_of(one.type[0].shape), self.precision.width(one.name)) for one in self.served.state)
+        return substitute(total_of(scale(n, wide.numerator, wide.denominator) for n, wide in sizes), kept)
 
     @property
     def logits(self) -> int:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 
 from tolcost.algebra import to_text
-from tolcost.apps.plan.plan import Plan, notes
+from tolcost.apps.plan.plan import Holding, Plan, notes
 from tolcost.apps.plan.questions import fit
 from tolcost.apps.plan.time import RunTime
-from tolcost.apps.plan.view import PlanAnswers, lines_of
+from tolcost.apps.plan.view import PlanAnswers, line_of, lines_of
 from tolcost.diagnostics import place
 from tolcost.show.document import Json, number
 
@@ -36,6 +36,7 @@ def record(plan: Plan, asked: PlanAnswers) -> dict[str, Json]:
         "cache": to_text(plan.cache_form),
         "macs": {"prefill": number(plan.macs(plan.read)), "decode": number(made)},
         "memory": _memory(plan),
+        "inputs": [_input(plan, one) for one in plan.holdings()],
         "notes": list(notes(plan)),
         **({} if plan.device is None else {"time": _time(plan)}),
         **_answers(asked),
@@ -53,6 +54,17 @@ def _memory(plan: Plan) -> dict[str, Json]:
         "needed": _whole(plan.needed),
         "reserved": None if plan.reserved is None else _whole(plan.reserved),
         "fits": plan.fits,
+    }
+
+
+def _input(plan: Plan, one: Holding) -> Json:
+    return {
+        "name": one.given.name,
+        "kind": "parameter" if one.parameter else "cache",
+        "shape": [to_text(d) for d in one.given.type[0].shape],
+        "elements": number(one.elements),
+        "bytes": _whole(one.bytes),
+        "line": line_of(plan, one.given.name),
     }
 
 

@@ -76,6 +76,8 @@ class PlanAnswers(Struct, frozen=True, eq=False):
     used: DeviceUse | None = None
     others: tuple[Plan, ...] = ()
     """The same plan on several devices."""
+    explained: bool = False
+    """Whether the lines of the program behind every figure are asked for."""
 
 
 def view(plan: Plan, asked: PlanAnswers = PlanAnswers()) -> Document:  # noqa: B008 - it is frozen
@@ -91,6 +93,8 @@ def view(plan: Plan, asked: PlanAnswers = PlanAnswers()) -> Document:  # noqa: B
         sections.append(Facts(answers))
     if asked.others:
         sections.append(_side_by_side(asked.others))
+    if asked.explained:
+        sections += _explained(plan)
     said = tuple(notes(plan))
     return (*sections, Lines(said)) if said else tuple(sections)
 
@@ -217,7 +221,8 @@ def _times(plan: Plan) -> list[Section]:
         lines = [f"as {plan.engine.name}: {plan.engine.about}{host}"]
     if plan.turns is not None:
         lines.append(f"decode is bound by operations from batch {plan.turns:,} on")
-    return [table, _parts(plan, decode or prefill), Lines(tuple(lines))]
+    title = "of the next token" if plan.question.answer else "of all tokens"
+    return [table, _parts(plan, decode or prefill, title), Lines(tuple(lines))]
 
 
 def _phase(run: RunTime, tokens: int) -> tuple[str, ...]:
@@ -241,11 +246,41 @@ def lines_of(plan: Plan) -> dict[str, set[int]]:
     return lines
 
 
-def _parts(plan: Plan, run: RunTime) -> ReportTable:
-    """Return the parts of the time of one token, with the lines of the program that they come from."""
+def line_of(plan: Plan, name: str) -> int:
+    """Return the line of the program that declares an input."""
+    return place(plan.served.called.declared[name]).line
+
+
+def _explained(plan: Plan) -> Iterator[ReportTable]:
+    """Yield what is in memory and what runs, all of it with the lines that it comes from."""
+    file = f"{plan.served.model.family.program}.tol"
+    columns = (
+        Column("name", "in memory"),
+        Column("shape", "shape"),
+        Column("elements", "numbers", "number"),
+        Column("bytes", "bytes", "number"),
+        Column("line", file),
+    )
+    rows = [
+        (
+            one.given.name, f"[{', '.join(to_text(d) for d in one.given.type[0].shape)}]",
+            f"{one.elements:,}", size(one.bytes), f"line {line_of(plan, one.given.name)}",
+        )
+        for one in plan.holdings()
+    ]  # fmt: skip
+    yield ReportTable(columns, tuple(rows))
+    if plan.prefill is not None:
+        title = "of the prompt" if plan.question.answer else "of all tokens"
+        yield _parts(plan, plan.prefill, title, len(plan.prefill.parts))
+    if plan.decode is not None:
+        yield _parts(plan, plan.decode, "of the next token", len(plan.decode.parts))
+
+
+def _parts(plan: Plan, run: RunTime, title: str, most: int = _MOST_PARTS) -> ReportTable:
+    """Return the parts of the time of a run, with the lines of the program that they come from."""
     lines = lines_of(plan)
     columns = (
-        Column("part", "of the next token" if plan.question.answer else "of all tokens"),
+        Column("part", title),
         Column("calls", "calls", "number"),
         Column("bytes", "bytes", "number"),
         Column("macs", "MACs", "number"),
@@ -255,8 +290,8 @@ def _parts(plan: Plan, run: RunTime) -> ReportTable:
     rows = [
         (
             part.name, f"{part.calls:,}", size(part.bytes), amount(part.macs),
-            duration(part.time), f"line {', '.join(map(str, sorted(lines[part.name])[:3]))}",
+            duration(part.time), f"line {', '.join(map(str, sorted(lines[part.name])[: most // 2]))}",
         )
-        for part in run.parts[:_MOST_PARTS]
+        for part in run.parts[:most]
     ]  # fmt: skip
     return ReportTable(columns, tuple(rows))

@@ -58,7 +58,8 @@ def command(
 
     MODULE:FUNCTION is a module, or something that makes one when it is called without arguments, found as
     Python finds it from here.  It is exported by torch itself, and then costed as `tolcost model` does,
-    whose options are taken too.  Needs the extra `torch`: pip install 'tolcost[torch]'.
+    whose options are taken too; with --train it is exported in training mode.  Needs the
+    extra `torch`: pip install 'tolcost[torch]'.
     """
     asked = read_inputs(shapes)
     if not target.partition(":")[2]:
@@ -71,7 +72,7 @@ def command(
     device = "meta" if no_weights else None
     sys.path.insert(0, "")
     with installed().device(device) if device else nullcontext():
-        module = found(target)
+        module = found(target).train(options_of.params["train"] is not None)
         if not asked:
             raise click.UsageError(f"--shape is needed for each input: {arguments_of(module)}")
         tensors, open_ = example(asked, options_of.params["assume"])

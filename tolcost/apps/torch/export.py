@@ -49,6 +49,7 @@ def exported(
     torch = installed()
     held = [*module.parameters(), *module.buffers()] if isinstance(module, torch.nn.Module) else []
     meta = any(tensor.is_meta for tensor in held)
+    batches = _batch_norms(module)
     try:
         with warnings.catch_warnings(action="ignore"), _silence():
             program = torch.onnx.export(
@@ -58,13 +59,15 @@ def exported(
                 dynamic_shapes=dynamic_shapes,
                 dynamo=True,
                 opset_version=opset or newest_opset(),
-                optimize=not meta,  # optimisation computes with weights
+                optimize=not meta and not batches,  # optimisation computes with weights
                 verbose=False,
             )
     except Exception as error:  # foreign code may raise anything
         said = told(_cause(error))
         hint = remedy(said) or f"{arguments_of(module)}; torch.onnx.export(..., dynamo=True) says more"
         raise Rejected(Diagnostic("T0682", f"torch cannot export this: {said}", hint=hint)) from error
+    if batches:
+        _put_into_training(program)
     if isinstance(module, torch.nn.Module):
         _note_module(program, module)
     return _without_weights(program)
@@ -121,6 +124,27 @@ def arguments_of(module: object) -> str:
         return f"the arguments are forward{signature(forward)}"[:_LONGEST]  # type: ignore[arg-type]
     except (TypeError, ValueError):
         return "its arguments are not known"
+
+
+def _batch_norms(module: object) -> bool:
+    """Whether a module normalises by the statistics of a batch.
+
+    torch's exporter writes this as if statistics were given, and its optimisation takes it into weights.
+    """
+    torch = installed()
+    kind = torch.nn.modules.batchnorm._BatchNorm
+    return isinstance(module, torch.nn.Module) and any(
+        isinstance(one, kind) and one.training for one in module.modules()
+    )
+
+
+def _put_into_training(program: Any) -> None:
+    """Let batch normalisations take the statistics of the batch."""
+    import onnx_ir
+
+    for node in program.model.graph.all_nodes():
+        if "momentum" in node.attributes:  # of running statistics
+            node.attributes.add(onnx_ir.AttrInt64("training_mode", 1))
 
 
 def _note_module(program: Any, module: Any) -> None:
