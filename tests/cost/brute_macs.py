@@ -267,11 +267,9 @@ class _Walk(Struct):
 def _sum(one: Element, other: Element) -> Element:
     products = one.products | other.products
     accumulators = one.accumulators | other.accumulators
-    scaled = [side for side in (one, other) if side.scaled]
-    if accumulators or len(scaled) != 1:
+    if accumulators:
         return Element(products, accumulators, True)
-    scales = scaled[0].scales
-    return Element(products, is_sum=True, scaled=scaled[0].scaled, scales=scales)
+    return Element(products, is_sum=True, scaled=one.scaled | other.scaled, scales=one.scales | other.scales)
 
 
 def _settled(array: Any) -> Any:

@@ -9,7 +9,7 @@ Copying a ToL reads every member and joins them again; the number of atoms depen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from functools import lru_cache
 from operator import attrgetter
 from types import MappingProxyType
@@ -606,7 +606,7 @@ class _Added(NamedTuple):
 def _added_terms(result: Node, bound: dict[Var, Node], accumulator: Var | JointWork) -> list[_Added]:
     """Return the terms that a step adds to its accumulator, or to members of it, looking through names.
 
-    Terms beside the accumulator itself come first, then those beside a multiple of it.
+    Terms beside the accumulator itself come first, then those beside multiples of it.
     """
     order = _additions(result, bound)
     reaching: set[Node] = set()
@@ -620,11 +620,8 @@ def _added_terms(result: Node, bound: dict[Var, Node], accumulator: Var | JointW
     for node, summands in order:
         if node not in below and not (isinstance(node, Lambda) and node in reaching):
             is_first = isinstance(node, Lambda) and _is_scaled(node, bound, accumulator, coords)
-            many = sum(summand in scaled for summand in summands)
-            if is_first or many == 1 or (many and not isinstance(node, Lambda)):
+            if is_first or any(summand in scaled for summand in summands):
                 scaled.add(node)
-    tree = {node: [one for one in summands if one in scaled] for node, summands in order if node in scaled}
-    scaled = _all_summands((result,) if result in scaled else (), tree)
     return plain + _terms_beside(scaled, order, bound)
 
 
@@ -641,7 +638,7 @@ def _terms_beside(
     ]
 
 
-def _all_summands(tops: Iterable[Node], summands: Mapping[Node, Sequence[Node]]) -> set[Node]:
+def _all_summands(tops: Iterable[Node], summands: Mapping[Node, tuple[Node, ...]]) -> set[Node]:
     found: set[Node] = set()
     pending = list(tops)
     while pending:
