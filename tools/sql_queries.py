@@ -2,8 +2,8 @@
 
 ``python -m tools.sql_queries 10000 --start 1`` draws tables and queries: aliases that hide columns, places
 and constants that only look like one, decimals, NaN and infinities, tables and results without rows, groups
-of expressions, and queries that DuckDB refuses.  A query that DuckDB refuses, or answers with NULL, has to be
-refused here.
+of expressions, and queries that DuckDB refuses, which have to be refused here.  Every other group of seeds
+has NULL in its tables, and queries inside of queries, outer joins, WITH, windows and set operations.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from datetime import date, datetime
 from typing import Any
 
 import duckdb
+from msgspec.structs import replace
 
 from tolcost.apps.sql import SqlColumn, SqlTable, read_query, translated
 from tolcost.apps.sql.answers import execute_query, result_rows
@@ -48,6 +49,7 @@ _ALIASES = ("a", "k", "b", "d", "f", "z", "y", "s", "A")
 def draw_tables(seed: int) -> dict[str, SqlTable]:
     """Tables of few rows, or none, and few different numbers; NaN and infinities in some."""
     draw = random.Random(seed)
+    wide = is_wide(seed)
     reals = [-1.5, -1.0, 0.0, 0.5, 1.0, 2.5, 3.0]
     if seed % 2:
         reals += [math.nan, math.nan, math.inf, -math.inf, -0.0]
@@ -55,8 +57,26 @@ def draw_tables(seed: int) -> dict[str, SqlTable]:
     for name, columns in COLUMNS.items():
         size = draw.choice((0, 1, 2, 4, 5, 6) if seed % 3 == 0 else (1, 2, 4, 5, 6))
         made = {column: _drawn_column(draw, column, kind, size, reals) for column, kind in columns.items()}
+        if wide:
+            made = {name: _with_nulls(draw, column) for name, column in made.items()}
         found[name] = SqlTable(name, made)
     return found
+
+
+def is_wide(group: int) -> bool:
+    """Whether the tables of a group of seeds have NULL, and its queries more than the first select."""
+    return group % 2 == 1
+
+
+def _with_nulls(draw: random.Random, column: SqlColumn) -> SqlColumn:
+    """The column, perhaps with NULL at some places."""
+    if draw.random() < 0.5:
+        return column
+    values = column.values or ()
+    nulls = tuple(draw.random() < 0.3 for _ in values)
+    if column.space == "B":
+        values = tuple(bool(value) and not missing for value, missing in zip(values, nulls, strict=True))
+    return replace(column, nullable=True, nulls=nulls, values=values)
 
 
 def _drawn_column(draw: random.Random, name: str, kind: str, size: int, reals: Sequence[float]) -> SqlColumn:
@@ -78,11 +98,19 @@ def store(tables: Mapping[str, SqlTable]) -> duckdb.DuckDBPyConnection:
         columns = table.columns.values()
         typed = ", ".join(f"{column.name} {_KINDS[column.space]}" for column in columns)
         connection.execute(f"create table {table.name} ({typed})")
-        values = [[c.texts[int(v) - 1] for v in c.values or ()] if c.texts else c.values for c in columns]
+        values = [_told(column) for column in columns]
         for row in zip(*values, strict=True):
             marks = ", ".join("?" for _ in row)
             connection.execute(f"insert into {table.name} values ({marks})", list(row))
     return connection
+
+
+def _told(column: SqlColumn) -> list[Any]:
+    """The values of a column as DuckDB takes them."""
+    values = column.values or ()
+    plain = [column.texts[int(v) - 1] for v in values] if column.texts else list(values)
+    nulls = column.nulls or (False,) * len(plain)
+    return [None if missing else value for missing, value in zip(nulls, plain, strict=True)]
 
 
 # === Queries.
@@ -311,6 +339,119 @@ class _Drawing:
         )
 
 
+class _Wide(_Drawing):
+    """A query with NULL, queries inside, outer joins, WITH, windows or set operations."""
+
+    inside: int = 0
+
+    def number(self, depth: int = 1) -> str:
+        if depth and self.flip(0.2):
+            one = super().number(depth - 1)
+            return self.draw.choice(
+                (f"coalesce({one}, {self.literal()})", f"nullif({one}, {self.literal()})", self.scalar())
+            )
+        return super().number(depth)
+
+    def truth(self, depth: int = 1) -> str:
+        if not self.flip(0.35):
+            return super().truth(depth)
+        one, other = super().number(0), super().number(0)
+        return self.draw.choice(
+            (
+                f"{one} is {self.draw.choice(('', 'not '))}null",
+                f"{one} is distinct from {other}",
+                f"({super().truth(0)}) is {self.draw.choice(('true', 'not true', 'false', 'not false'))}",
+                self.member(one),
+                self.exists(),
+                f"{one} {self.draw.choice(('<', '>=', '='))} {self.scalar()}",
+            )
+        )
+
+    def inner(self) -> tuple[str, str, str]:
+        """A table for a query inside, a condition that may be about the rows around it, and a column of Z."""
+        if self.inside > 1:
+            return "t q9", "true", "q9.a"
+        alias, table = f"q{self.inside}", self.draw.choice(sorted(COLUMNS))
+        column = self.draw.choice([name for name, kind in COLUMNS[table].items() if kind == "Z"])
+        around = self.column("Z") if self.flip(0.5) else None
+        test = f"{alias}.{column} {self.draw.choice(('=', '=', '<', '<>'))} {around or self.literal()}"
+        return f"{table} {alias}", test if self.flip(0.7) else "true", f"{alias}.{column}"
+
+    def scalar(self) -> str:
+        """A query that gives one value."""
+        named, test, column = self.inner()
+        aggregate = self.draw.choice(("max({})", "min({})", "sum({})", "count({})", "count(*)", "avg({})"))
+        return f"(select {aggregate.format(column)} from {named} where {test})"
+
+    def member(self, one: str) -> str:
+        named, test, column = self.inner()
+        way = self.draw.choice(("in", "not in", "= any", "> all", "<> all", "< any"))
+        return f"{one} {way} (select {column} from {named} where {test})"
+
+    def exists(self) -> str:
+        named, test, _ = self.inner()
+        return f"{self.draw.choice(('', 'not '))}exists (select 1 from {named} where {test})"
+
+    def joining(self, alias: str) -> str:
+        last = [pair for pair in self.names if pair[0] == alias]
+        return f"{self.column('Z', self.names[:1])} = {self.column('Z', last)}"
+
+    def tables(self) -> str:
+        text = super().tables()
+        ways = ("join", "left join", "right join", "full join", "left join")
+        return re.sub(r"(?<!cross )\bjoin\b", lambda _: self.draw.choice(ways), text)
+
+    def window(self) -> str:
+        """A function of the rows around a row, which does not hang on how equal rows are ordered."""
+        name = self.draw.choice(("rank()", "dense_rank()", "percent_rank()", "cume_dist()", "count(*)"))
+        if self.flip(0.5):
+            name = f"{self.draw.choice(('sum', 'min', 'max', 'avg', 'count'))}({self.column('Z') or '1'})"
+        by = f"partition by {self.number(0)} " if self.flip(0.5) else ""
+        ranks = name.endswith("()")
+        order = self.draw.choice(("", " desc", " nulls first", " desc nulls last"))
+        ordered = f"order by {super().number(0)}{order}" if ranks or self.flip(0.6) else ""
+        return f"{name} over ({by}{ordered})"
+
+    def value(self) -> str:
+        return self.window() if not self.inside and self.flip(0.15) else super().value()
+
+    def query(self) -> Query:
+        way = self.draw.random()
+        if way < 0.12:
+            return self.set_operation()
+        if way < 0.24:
+            return self.named()
+        return super().query()
+
+    def set_operation(self) -> Query:
+        """Two queries of two numbers, as one."""
+        word = self.draw.choice(("union", "union all", "intersect", "except", "except all", "intersect all"))
+        one, other = (_Wide(self.draw).pair() for _ in range(2))
+        order = " order by 1, 2" if self.flip(0.5) else ""
+        return Query(f"{one} {word} {other}{order}", bool(order))
+
+    def pair(self) -> str:
+        """A query of two whole numbers without order, perhaps grouped."""
+        text = self.tables()
+        one, other = self.column("Z"), self.column("Z")
+        test = f" where {self.truth(0)}" if self.flip(0.6) else ""
+        if self.flip(0.3):
+            return f"select {one} as i, count(*) as j {text}{test} group by {one}"
+        return f"select {one} as i, {other} as j {text}{test}"
+
+    def named(self) -> Query:
+        """A query of one that WITH names, or that stands in FROM."""
+        inner, key = _Wide(self.draw).pair(), self.draw.choice(("i", "j"))
+        test = self.draw.choice(("", " where i > 0", " where j is not null", f" where {key} <> 1"))
+        if self.flip(0.5):
+            items, rest = f"{key}, count(*), sum(i)", f" group by {key} order by 1, 2, 3"
+        else:
+            items, rest = "i, j", " order by 1, 2"
+        if self.flip(0.5):
+            return Query(f"with c as ({inner}) select {items} from c{test}{rest}", True)
+        return Query(f"select {items} from ({inner}) c{test}{rest}", True)
+
+
 _BROKEN = (
     (r"count\(\*\)", "count(zzz)"),
     (r"count\(\*\)", "count(sum(k))"),
@@ -329,7 +470,7 @@ _BROKEN = (
 def draw_query(seed: int) -> Query:
     """A query; one in twenty is broken on purpose."""
     draw = random.Random(seed)
-    found = _Drawing(draw).query()
+    found = (_Wide if is_wide(seed // PER_TABLES) else _Drawing)(draw).query()
     if draw.random() < 0.05:
         pattern, text = draw.choice(_BROKEN)
         sql = re.sub(pattern, text, found.sql, count=1)
@@ -396,12 +537,18 @@ def hold(
         to.reasons[f"{end}: {re.sub(r'`[^`]*`', '`…`', refused.diagnostics[0].message)}"] += 1
         return
     if expected is None:
-        is_run = stopped.startswith(("OutOfRangeException", "ConversionException", "InvalidInputException"))
+        # a constant that DuckDB computes, such as -(-(0)), is a place for it
+        is_run = stopped.startswith(("OutOfRange", "Conversion", "InvalidInput")) or "out of range" in stopped
         to.ends["DuckDB stops, with rows here" if is_run else "refused by DuckDB alone"] += 1
         if not is_run:
             to.differing.append(f"{seed}: {query.sql}\n  {stopped}, but there are rows here: {found[:4]}")
         return
     if not _agree(query, found, expected, connection):
+        with store(tables) as afresh:  # DuckDB was seen to leave out a group, and not to when asked again
+            again = duckdb_rows(query.sql, afresh)
+        if not same_rows(again, expected) and _agree(query, found, again, connection):
+            to.ends["DuckDB says otherwise when it is asked again"] += 1
+            return
         to.ends["different"] += 1
         to.differing.append(f"{seed}: {query.sql}\n  {found[:6]} is not DuckDB's {expected[:6]}")
         return

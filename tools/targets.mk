@@ -22,6 +22,7 @@
 #   make lambda        terms of the lambda calculus reduced by an interpreter of PyPI: reports/data/lambda.json
 #   make haskell       operators of Haskell's base and vector beside GHC, which it needs with libghc-vector-dev
 #   make frameworks    operators of core ATen and tf.raw_ops beside PyTorch and TensorFlow
+#   make training      steps of training beside what a GPU measured, and the corpus' models: reports/training.md (an hour)
 #   make models        models of packages, exporters and pipelines beside onnxruntime (an hour or more)
 #   make mutants       definitions and code broken on purpose: changes that no test notices
 #
@@ -52,7 +53,7 @@ TENSORFLOW := $(VENV)-tensorflow
 PIP := -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
 
 .PHONY: schemes conformance general peers other-tools flop-counter corpus
-.PHONY: theorem referee alternatives hardware sympy sql tpch lambda haskell frameworks models mutants
+.PHONY: theorem referee alternatives hardware sympy sql tpch lambda haskell frameworks training models mutants
 .PHONY: soak bench fleet fresh release torch
 
 # ---- stored data ---------------------------------------------------------------------------
@@ -125,6 +126,11 @@ frameworks: $(TORCH)/stamp $(TENSORFLOW)/stamp
 	$(TORCH)/bin/python -m tools.specs.record_frameworks torch
 	$(TENSORFLOW)/bin/python -m tools.specs.record_frameworks tensorflow
 	$(BIN)/python -m tools.specs.report_frameworks
+
+training: $(ZOO)/stamp $(VENV)/dev.stamp
+	$(ZOO)/bin/python -m tools.gradient.peaks reports/data/training_peaks.json
+	$(BIN)/python -m tools.gradient.models reports/data/training_models.json
+	$(BIN)/python -m tools.gradient.report_training
 
 # Models in build/models are neither fetched, exported nor run again: remove that folder to start over.
 models: $(ZOO)/stamp

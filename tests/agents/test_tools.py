@@ -82,6 +82,14 @@ def test_a_client_calls_the_tools() -> None:
         jsonschema.validate(answer.structured_content, tool.output_schema or {})
 
 
+def test_a_formula_is_judged_with_names_and_letters_of_a_paper() -> None:
+    given = {"operator": "Relu", "counts": "eops", "shapes": {"X": ["m", "n"]}}
+    for formula, names in (("T", {"where": {"T": "m*n"}}), ("h*n", {"let": {"h": "m"}})):
+        answer = _called("referee", {**given, "formula": formula, **names})
+        assert '"verdict": "equal"' in _text(answer)
+    assert '"verdict": "equal"' not in _text(_called("referee", {**given, "formula": "T"}))
+
+
 def test_what_cannot_be_answered_says_why() -> None:
     for name, given, why in REFUSED:
         answer = _called(name, given)

@@ -65,6 +65,12 @@ def test_a_token_of_hf_mem() -> None:
     assert model.cache_bytes(1, 8192, precision_of()) == 36_864 * (8192 + 128)
 
 
+def test_weights_of_hf_mem() -> None:
+    """65,248,815,744 bytes of gpt-oss-120b as published, in the same issue: experts are in mxfp4."""
+    model = model_of_type(shipped_model("gpt-oss-120b"))
+    assert model.weight_bytes(precision_of("mxfp4")) == 65_248_815_744
+
+
 def test_states_of_megatron_bridge() -> None:
     """The first case of NVIDIA's test_theoretical_memory_utils.py: 13088, 3400 and 30600.
 

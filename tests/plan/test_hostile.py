@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tolcost.apps.plan.door import family_of, shipped_model, shipped_models, type_names
+from tolcost.apps.plan.door import family_of, model_in, shipped_model, shipped_models, type_names
 from tolcost.cli import run
 
 ROOT = Path(__file__).parents[2]
@@ -86,6 +86,28 @@ def test_a_wrong_question(more: list[str], told: str, capsys: pytest.CaptureFixt
 def test_a_key_that_changes_nothing(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps({**LLAMA, "note": 3}), "utf-8")
     assert run(["plan", str(tmp_path), "--ignore", "note"]) == 0
+
+
+@pytest.mark.parametrize(
+    "told, weights",
+    [
+        ({"quant_method": "fp8", "weight_block_size": [128, 128]}, "fp8"),
+        ({"quant_method": "mxfp4"}, "mxfp4"),
+        ({"quant_method": "awq", "bits": 4, "group_size": 128}, "int4"),
+        ({"quant_method": "gptq", "bits": 8, "group_size": 128}, "int8"),
+    ],
+)
+def test_a_configuration_says_how_parameters_are_kept(told: dict[str, Any], weights: str) -> None:
+    assert model_in({**LLAMA, "quantization_config": told}, "small").weights == weights
+
+
+@pytest.mark.parametrize("told", [{"quant_method": "awq", "bits": 3, "group_size": 128}, {"bits": 4}, 7, [1]])
+def test_another_quantisation(told: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = {**LLAMA, "quantization_config": told}
+    (tmp_path / "config.json").write_text(json.dumps(config), "utf-8")
+    assert run(["plan", str(tmp_path)]) == 2
+    assert "what `quantization_config` would change" in capsys.readouterr().err
+    assert run(["plan", str(tmp_path), "--ignore", "quantization_config", "--weights", "int8"]) == 0
 
 
 def test_places_end(capsys: pytest.CaptureFixture[str]) -> None:

@@ -38,11 +38,13 @@ def _holds(study: Study) -> dict[str, int]:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_the_example_of_a_model_fulfils_its_conditions(name: str) -> None:
-    at = _holds(corpus.study(name))
+    study = corpus.study(name)
+    at = _holds(study)
     assert at.get("batch", 1) == 1
     assert at.get("x[0]", 1) == 1
     if "past" in at:
-        assert (at["past"], at["seq"]) == (1024, 1)
+        learned = any("past + seq <= 1024" in one.text for one in study.needed)
+        assert (at["past"], at["seq"]) == (1023 if learned else 1024, 1)
     assert {at.get(side, 224) for side in ("height", "width")} == {224}
 
 

@@ -82,3 +82,17 @@ def test_what_one_row_would_do_is_refused_where_it_stands(sql: str, why: str, pi
         program(sql)
     assert refused.value.diagnostics[0].span.text in piece
     assert "key2" in program("select count(*) from t group by k, 1 + 1")
+
+
+def test_a_column_that_nobody_reads_is_right_too() -> None:
+    with pytest.raises(Rejected, match="several tables have a column"):
+        program("with c as (select x.a as i, k as j from t x, t y) select i from c")
+
+
+@pytest.mark.parametrize("side", ["right", "full"])
+def test_a_join_after_a_comma_begins_there(side: str) -> None:
+    """Its left side is `y` alone; the product of `x` and `y` was taken instead."""
+    with pytest.raises(Rejected, match="this join comes after a comma"):
+        program(f"select x.a from t x, t y {side} join t z on y.k = z.k")
+    assert program(f"select x.a from t x cross join t y {side} join t z on y.k = z.k")
+    assert program(f"select x.a from t y {side} join t z on y.k = z.k, t x")

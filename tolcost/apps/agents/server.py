@@ -53,6 +53,7 @@ _ATTRS = {
     "additionalProperties": {"type": ["integer", "number", "string", "boolean", "array"]},
     "description": "Values of attributes and static inputs by name.",
 }
+_MEANINGS = {"type": "object", "additionalProperties": {"type": ["integer", "string"]}}
 _PROGRAM = {**_TEXT, "description": "A ToLang program, as text; or give `path`."}
 _PROGRAMS, _MODELS = (".tol",), (".onnx",)
 """Suffixes of the files that tools read."""
@@ -154,7 +155,8 @@ def _model(given: Arguments, folder: Path) -> list[str]:
 
 def _referee(given: Arguments, folder: Path) -> list[str]:
     subject = [f"--op={given['operator']}", f"--formula={given['formula']}", "--format=json"]
-    return ["referee", *subject, f"--counts={given.get('counts', 'flops')}", *_inputs(given)]
+    meanings = (f"--{key}={n}={form}" for key in ("where", "let") for n, form in given.get(key, {}).items())
+    return ["referee", *subject, f"--counts={given.get('counts', 'flops')}", *meanings, *_inputs(given)]
 
 
 def _operator(given: Arguments, folder: Path) -> list[str]:
@@ -249,6 +251,11 @@ TOOLS = (
             "operator": {**_TEXT, "description": "The operator: LayerNormalization."},
             "formula": {**_TEXT, "description": "The formula, in the lengths of `shapes`: 5*m*n."},
             "counts": {"enum": ["eops", "flops", "macs", "bytes"], "description": "What it counts: flops."},
+            "where": {**_MEANINGS, "description": "What a name in it, or a length, is: {'T': 'b*s'}."},
+            "let": {
+                **_MEANINGS,
+                "description": "What a letter of it is in our lengths: {'h': '4*d'}.",
+            },
             "shapes": _SHAPES,
             "attrs": _ATTRS,
         },

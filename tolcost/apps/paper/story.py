@@ -184,6 +184,7 @@ _OTHERS = (
     ("sql_tpch", "TPC-H in SQL, translated, beside DuckDB", "make sql"),
     ("haskell", "Operators of Haskell beside GHC", "make haskell"),
     ("frameworks", "Operators of PyTorch and TensorFlow", "make frameworks"),
+    ("training", "Steps of training beside a GPU", "make training"),
     ("mutants", "Definitions and code broken on purpose", "make mutants"),
     ("soak", "Random programs and other campaigns", "make soak"),
     ("fresh", "Installation in empty environments", "make fresh"),

@@ -21,7 +21,7 @@ def plan(
     prompt: int | None = None,
     answer: int | None = None,
     device: str | Path | None = None,
-    weights: str = "bf16",
+    weights: str | None = None,
     cache: str = "bf16",
     engine: str = "transformers",
     reserve: float = 0.9,
@@ -48,6 +48,12 @@ def plan(
         model = model_at(config, ignore)
     question = question_of(model, batch, prompt, answer, Fraction(str(reserve)), chunk, block)
     where = None if device is None else load_device(device)
-    found = Plan(served(model), question, precision_of(weights, cache), engine_of(engine), where)
+    found = Plan(
+        served(model),
+        question,
+        precision_of(weights or model.weights or "bf16", cache),
+        engine_of(engine),
+        where,
+    )
     check(found)
     return found

@@ -42,7 +42,7 @@ _MOST = 1 << 31
               help="Tokens of each that are read: 2,000, or what fits the model.")  # fmt: skip
 @click.option("--answer", type=click.IntRange(0, _MOST),
               help="Tokens of each that are made: 500, or what fits the model.")  # fmt: skip
-@click.option("--weights", default="bf16", metavar="TYPE",
+@click.option("--weights", metavar="TYPE",
               help=f"How parameters are kept: {', '.join(precision_names())}.")  # fmt: skip
 @click.option("--cache", default="bf16", metavar="TYPE",
               help=f"How the cache is kept: {', '.join(cache_names())}.")  # fmt: skip
@@ -71,7 +71,7 @@ def command(
     batch: int,
     prompt: int | None,
     answer: int | None,
-    weights: str,
+    weights: str | None,
     cache: str,
     device: str | None,
     engine: str,
@@ -92,7 +92,7 @@ def command(
     CONFIG.json is a configuration as repositories of models have it, DIR a folder with one.
     """
     model = _model(file, name, ignored)
-    precision = precision_of(weights, cache)
+    precision = precision_of(weights or model.weights or "bf16", cache)
     question = question_of(model, batch, prompt, answer, Fraction(str(reserve)), chunk, block)
     where = None if device is None else load_device(device)
     plan = Plan(served(model), question, precision, engine_of(engine), where)

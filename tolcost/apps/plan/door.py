@@ -73,6 +73,8 @@ class PlannedModel(Struct, frozen=True, eq=False):
     longest: int | None
     """The longest context that the configuration allows, if it says so."""
     notes: tuple[str, ...] = ()
+    weights: str | None = None
+    """How its parameters are kept, as a scheme, if the configuration says so."""
 
 
 @cache
@@ -168,8 +170,11 @@ def model_in(raw: Any, name: str, ignored: Iterable[str] = ()) -> PlannedModel:
     attrs = {key: _attribute(key, value, raw, family) for key, value in family.attrs.items()}
     _check_lengths(lengths, kind)
     longest = next((raw[key] for key in _LONGEST if type(raw.get(key)) is int and raw[key] > 0), None)
+    weights = _told(_file()["quantised"], raw)
     said = (*notes, family.note) if family.note else notes
-    return PlannedModel(name, family, lengths, attrs, longest, said)
+    if weights is not None:
+        said = (*said, f"the configuration says that parameters are in {weights}")
+    return PlannedModel(name, family, lengths, attrs, longest, said, weights)
 
 
 _LONGEST = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
@@ -185,6 +190,8 @@ def _refuse_type(kind: str) -> None:
 def _check_keys(family: Family, raw: Mapping[str, Any], ignored: frozenset[str]) -> None:
     """Refuse keys that nothing is known about: they may change what the model costs."""
     known = family.keys | family.harmless | frozenset(_file()["harmless"]) | ignored
+    if _told(_file()["quantised"], raw) is not None:
+        known |= {"quantization_config"}
     strange = [key for key in raw if key not in known and raw[key] is not None]
     if strange:
         which = ", ".join(map(quoted, strange[:5])) + (" and more" if len(strange) > 5 else "")

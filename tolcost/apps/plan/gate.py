@@ -53,7 +53,8 @@ def costed_config(config: Config, target: Target) -> Costed:
             "T0924", f"a case of a configuration has no `{strange[0]}`", hint=f"it has {', '.join(_ATTRS)}"
         )
     model = served(model_at(config.root / target.file))
-    forms = _forms(model, given.get("weights", "bf16"), given.get("cache", "bf16"))
+    weights = given.get("weights") or model.model.weights or "bf16"
+    forms = _forms(model, weights, given.get("cache", "bf16"))
     figures = {key: ("exact", forms[key]()) for key in config.metrics if key in forms}
     program = f"{model.model.family.program}.tol"
     texts = {

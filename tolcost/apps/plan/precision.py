@@ -26,10 +26,13 @@ class Precision(Struct, frozen=True):
     stay: frozenset[str]
     """The parameters that are not made narrower."""
     state: frozenset[str] = frozenset()
+    only: frozenset[str] | None = None
+    """The parameters that alone are made narrower, if a scheme says so."""
 
     def bytes_of(self, parameter: str) -> Fraction:
         """Return the bytes of an element of a parameter."""
-        return self.plain if parameter in self.stay else self.narrow
+        stays = parameter in self.stay if self.only is None else parameter not in self.only
+        return self.plain if stays else self.narrow
 
     def width(self, given: str) -> Fraction:
         """Return the bytes of an element of an input: of a parameter, or of what is kept between runs."""
@@ -68,6 +71,7 @@ def precision_of(weights: str = "bf16", cache: str = "bf16") -> Precision:
     return Precision(
         name, bits / 8, Fraction(2), Fraction(kept["bits"], 8),
         frozenset(file["stay"]), frozenset(file["state"]),
+        frozenset(scheme["only"]) if "only" in scheme else None,
     )  # fmt: skip
 
 

@@ -75,11 +75,21 @@ def _sources(select: exp.Select, context: SqlContext, query: QueryRows) -> tuple
     if start is None:
         raise refused(context.source, select, "a query needs a table", "FROM is missing")
     frames = [_source(start.this, context, query)]
-    joins = []
+    joins: list[_Join] = []
+    listed = False
     for node in select.args.get("joins") or ():
         frames.append(_source(node.this, context, query))
         joins.append(_join(node, frames, context))
+        listed = listed or _is_comma(node)
+        if listed and joins[-1].side in ("RIGHT", "FULL"):  # its left side begins after the comma
+            hint = "CROSS JOIN in place of the comma, if all tables before are meant"
+            raise refused(context.source, node.this, "this join comes after a comma", hint)
     return frames, joins
+
+
+def _is_comma(node: exp.Join) -> bool:
+    """Whether two tables are only listed, which binds less than any JOIN does."""
+    return not any(node.args.get(part) for part in ("side", "kind", "method", "on", "using"))
 
 
 def _source(node: exp.Expression, context: SqlContext, query: QueryRows) -> Frame:

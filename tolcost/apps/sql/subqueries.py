@@ -38,8 +38,11 @@ class InnerQueries(Struct, frozen=True, eq=False):
     # ---- whole queries -----------------------------------------------------------------------
 
     def frame(self, query: exp.Expression, context: SqlContext) -> Frame:
-        """Return the rows of a query that is about no row around it."""
-        return self.result(query, context).frame
+        """Return the rows of a query that is about no row around it; columns nobody reads are right, too."""
+        frame = self.result(query, context).frame
+        for column in frame.columns:
+            column.read("q")
+        return frame
 
     def result(self, query: exp.Expression, context: SqlContext) -> QueryResult:
         """Write a query that is about no row around it."""

@@ -39,7 +39,8 @@ class SqlColumn(Struct, frozen=True):
     """A column; for text, ``texts`` has the texts that its numbers represent, counted from 1.
 
     A decimal has ``scale`` digits behind the point, and its numbers are whole, as are those of a date.  In
-    a column that is ``nullable``, ``nulls`` says which of its values are NULL; any number stands there.
+    a column that is ``nullable``, ``nulls`` says which of its values are NULL; any number stands there, and
+    false in a column of B.
     """
 
     name: str
