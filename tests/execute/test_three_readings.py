@@ -11,6 +11,10 @@ RUNS = (run_vectorised, run_reference, run_unrolled)
 X = np.array([1.5, -2.0, 0.25, 8.0])
 ROWS = np.arange(6.0).reshape(3, 2)
 
+GCD = {"a": np.array(84), "b": np.array(36)}
+EACH = "tol x: R [n]\ny := map(x, (v) =>"
+ENDS = np.array([1, 4])
+
 DOUBLED = "tol x: R [n]\ntol v: R [k]\ny := x[max(min(reduce(tol[k], (a, e) => a * 2, {start}), n), 1)]"
 
 VALUES = [
@@ -30,6 +34,29 @@ VALUES = [
     (DOUBLED.format(start="1"), {"x": X, "v": np.zeros(40)}, X[3]),
     (DOUBLED.format(start="convert(1, uint8)"), {"x": X, "v": np.zeros(9)}, X[0]),
     (DOUBLED.format(start="convert(1, int32)"), {"x": X, "v": np.zeros(1)}, X[1]),
+    # loops that run until a condition fails, one for each entry, in one another, and with a limit
+    ("tol x: R [n]\ny := map(x, (v) => while((z) => z > 1, (z) => z / 2, v))", {"x": X}, [0.75, -2, 0.25, 1]),
+    (
+        "tol x: R [n]\ny := map(x, (v) => while((z) => z > 1, (z) => z / 2, v, 2))",
+        {"x": X},
+        [0.75, -2, 0.25, 2],
+    ),
+    ("tol x: R [n]\ny := while((v) => reduce(v, max, 0) > 2, (v, k) => map(v, * - k), x)", {"x": X}, X - 6),
+    (
+        f"{EACH} while((z) => z > 1, (z) => while((w) => w > 1, (w) => w - 3, z), v))",
+        {"x": X},
+        [-1.5, -2, 0.25, -1],
+    ),
+    ("tol a: N\ntol b: N\ny := while((s) => s[2] > 0, (s) => [s[2], s[1] % s[2]], [a, b])[1]", GCD, 12),
+    # ranges whose ends data decides
+    ("tol a: N\ntol b: N\ny := b..a", GCD, range(36, 85)),
+    ("tol a: N\ntol b: N\ny := reduce(a..b, add, 0)", GCD, 0),
+    ("tol x: R [n]\ntol b: N\ny := part(x, b - 34, 3)", {"x": X, "b": np.array(36)}, X[1:3]),
+    (
+        "tol x: R [n]\ntol b: N [2]\ny := map(b, (k) => reduce(part(x, k, n), add, 0))",
+        {"x": X, "b": ENDS},
+        [7.75, 8],
+    ),
     # a case that holds everywhere, though nothing says so
     (
         "tol x: R [n]\ntol v: R [k]\ny := map(v, where(i * i - 5 * i + n + 3 >= 0, 2 * i, [1, 2][0]), [i])",

@@ -27,6 +27,7 @@ from tolcost.elaborate.values import (
     Quotient,
     Seq,
     StaticNode,
+    Unknown,
     Value,
     ValueList,
     Vec,
@@ -54,6 +55,8 @@ def apply(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value:
             return found
     elif all(map(_is_plain_number, args)):  # the usual case
         return Data(_lambda(env, name, args, span))
+    elif Unknown in kinds:
+        return Unknown()  # no more is known of it with data than without
     space = None
     if Cast in kinds and all(is_static(a) and not isinstance(a, StaticNode) for a in args):
         space, args = _space_of_casts(name, args), tuple(map(plain, args))  # nodes have spaces themselves

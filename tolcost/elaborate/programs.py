@@ -36,6 +36,7 @@ from tolcost.elaborate import (  # noqa: F401 - importing them registers their r
     shape_primitives,
     tol_primitives,
     trip_count,
+    whiles,
 )
 from tolcost.elaborate.expressions import define_all, delay, dimensions, mentioned, zeros
 from tolcost.elaborate.inputs import InputBinder, declared_spaces

@@ -96,7 +96,7 @@ def trips_form(env: Env, expr: tree.Call) -> Value:
     A turn is written like a step of ``reduce``; the first entry of ``init``, and of the result of a turn, is
     the condition of the next turn. If data decides the trip count, finding it computes the conditions.
     """
-    loop = _written_loop(env, expr)
+    loop = written_loop(env, expr)
     turns, exact = loop.counted(env, env.context.turns_name)
     symbol = only_symbol(turns)
     if symbol is not None and symbol.kind == "data" and symbol.role == "turns":
@@ -107,11 +107,11 @@ def trips_form(env: Env, expr: tree.Call) -> Value:
 @form("tripcount")
 def tripcount_form(env: Env, expr: tree.Call) -> Value:
     """Evaluate ``tripcount(t, f, init, iter)``: ``trips`` for a loop whose steps compute the condition."""
-    loop = _written_loop(env, expr)
+    loop = written_loop(env, expr)
     return loop.result(*loop.counted(env, lambda: "turns"))
 
 
-class _Loop(Struct, frozen=True, eq=False):
+class WrittenLoop(Struct, frozen=True, eq=False):
     """A loop: its turn with the first condition, the loop-carried values, and its limit."""
 
     turn: _Turn
@@ -141,7 +141,8 @@ class _Loop(Struct, frozen=True, eq=False):
         return ValueList((turns * indicator(self.go), TRUE if exact else FALSE))
 
 
-def _written_loop(env: Env, expr: tree.Call) -> _Loop:
+def written_loop(env: Env, expr: tree.Call) -> WrittenLoop:
+    """Return the loop that the arguments of ``trips`` describe."""
     step, start, shape = written_fold(env, expr)
     if not isinstance(start, Seq) or not start.items or len(shape) != 1:
         message = "`trips` needs a vector, and a sequence that starts with a condition"
@@ -149,7 +150,7 @@ def _written_loop(env: Env, expr: tree.Call) -> _Loop:
         fail("T0403", message, expr.span, hint=hint)
     go, *carried = start.items
     sizes = tuple(map(capacity, carried))
-    return _Loop(_Turn(step, go, sizes), _components_of(env, carried, sizes, expr.span), shape)
+    return WrittenLoop(_Turn(step, go, sizes), _components_of(env, carried, sizes, expr.span), shape)
 
 
 def _components_of(env: Env, items: Sequence[Value], sizes: Sequence[int], span: Span) -> tuple[Value, ...]:
@@ -191,7 +192,7 @@ def _trip_count(env: Env, limit: Poly, held: HeldTurns, name: Callable[[], str])
 # ---- the work of finding the trip count --------------------------------------------------------
 
 
-class _TurnWithCondition(WrappedStep, frozen=True, eq=False):
+class TurnWithCondition(WrappedStep, frozen=True, eq=False):
     """A turn as a step on a list: the condition, and the loop-carried values."""
 
     turn: _Turn
@@ -203,12 +204,12 @@ class _TurnWithCondition(WrappedStep, frozen=True, eq=False):
         return as_list((*self.turn.said, *components(carried)))
 
 
-def compute_conditions(env: Env, loop: _Loop, turns: Symbol) -> None:
+def compute_conditions(env: Env, loop: WrittenLoop, turns: Symbol) -> None:
     """Bind the fold that computes the conditions of a loop whose trip count data decides.
 
     It contains only the loop-carried values that the conditions depend on. Static conditions are no work.
     """
-    step = _TurnWithCondition(loop.turn.step, loop.turn)
+    step = TurnWithCondition(loop.turn.step, loop.turn)
     start = (loop.turn.go, *loop.carried)
     try:
         found = fold_list(env, step, start, (atom(turns),), maybe_static=True)
@@ -217,10 +218,10 @@ def compute_conditions(env: Env, loop: _Loop, turns: Symbol) -> None:
         found = fold_list(env.in_mode(mode), step, start, (atom(turns),), maybe_static=True)
     condition = pick_component(env, bind_data(env, found), 1, step.span)
     if not is_static(condition):
-        env.scope.bind(_restrict_to_condition(_fold_of(env, condition, step.span), turns))
+        env.scope.bind(_restrict_to_condition(fold_of(env, condition, step.span), turns))
 
 
-def _fold_of(env: Env, condition: Value, span: Span) -> Fold:
+def fold_of(env: Env, condition: Value, span: Span) -> Fold:
     """Return the fold whose first component a value is."""
     node = condition.node if isinstance(condition, Data) else None
     while node is not None and not isinstance(node, Fold):

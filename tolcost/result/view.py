@@ -78,10 +78,10 @@ _MEANINGS = {
     "turns": "the turns of that loop",
     "kept": "how many entries are kept",
     "range": "how long a range is",
-    "total": "that length, summed over all steps",
-    "some": "the steps at which that length is not 0",
-    "squares": "the square of that length, summed over all steps",
-    "most": "the largest of that length at any step",
+    "total": "its sum over all steps",
+    "some": "the steps at which it is not 0",
+    "squares": "the sum of its squares over all steps",
+    "most": "its largest at any step",
     "entry": "a number that is given",
 }
 _LONG, _LONGEST_REASON, _LONGEST_CONDITION = 96, 60, 160

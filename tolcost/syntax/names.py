@@ -63,6 +63,7 @@ _PRIMITIVES = {
     "repeat": (3, 3), "given": (1, 1), "exact": (2, 2), "same": (2, 2), "bdim": (2, 2), "kind": (1, 1),
     "lo": (1, 1), "hi": (1, 1), "chars": (1, 1), "known": (1, 1), "isseq": (1, 1), "bitcast": (2, 2),
     "apart": (2, 2), "outside": (1, 1), "choose": (3, 3), "trips": (3, 4), "tripcount": (3, 4),
+    "while": (3, 4),
     "agree": (2, 2), "halvings": (1, 1), "oneof": (2, 2), "different": (1, 1),
 }  # fmt: skip
 

@@ -97,7 +97,8 @@ THIRTEEN = (
     "function", "shape", "dim", "capacity", "vol", "space", "convert", "part", "swap", "reshape", "tile",
     "map", "reduce",
 )  # fmt: skip
-BESIDE = ("join", "embed", "put", "filter", "seq", "repeat", "bitcast", "choose", "trips", "tripcount")
+BESIDE = ("join", "embed", "put", "filter", "seq", "repeat", "bitcast", "choose", "trips", "tripcount",
+          "while")  # fmt: skip
 """Atoms with their own name, native compositions of member, join and embed, and branches."""
 
 _COMMAND = "tolcost report"

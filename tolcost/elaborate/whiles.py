@@ -1,0 +1,130 @@
+"""Loops until: ``while``, whose condition is asked before every turn, of what the loop carries."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from msgspec.structs import replace
+
+from tolcost.algebra import FALSE, TRUE, Poly, const, data_symbol, indicator, the_symbol
+from tolcost.diagnostics import Source, Span
+from tolcost.elaborate.expressions import as_length, function_of, is_functional, signature
+from tolcost.elaborate.induction import fold_list
+from tolcost.elaborate.reduce import fold_value, written_fold
+from tolcost.elaborate.shapes import pick_component
+from tolcost.elaborate.trip_count import (
+    NO_LIMIT,
+    TurnWithCondition,
+    WrittenLoop,
+    fold_of,
+    written_loop,
+)
+from tolcost.elaborate.values import (
+    Applicable,
+    Env,
+    NeedsUnrolling,
+    Seq,
+    Value,
+    ValueList,
+    bind_data,
+    entry,
+    evaluate,
+    fail,
+    form,
+    is_static,
+)
+from tolcost.syntax import parse, tree
+
+_LIBRARY = """
+turns = trips(tol[most], (s, e, k) => {{ n = next({carried}); seq(holds(n), n) }}, seq(holds(begin), begin))
+value = reduce(tol[most], (carried, e, k) => next({alone}), begin)
+"""
+"""A loop as a fold whose first entry is the condition of the next turn, and one whose turns are known."""
+
+
+@form("while")
+def while_form(env: Env, expr: tree.Call) -> Value:
+    """Evaluate ``while(holds, next, start)``, perhaps with the most turns there may be."""
+    outer = env.indexing(False)
+    holds, step = (_function(outer, argument) for argument in expr.args[:2])
+    begin = bind_data(outer, entry(evaluate(outer, expr.args[2])))
+    if isinstance(begin, Seq):
+        hint = "a list carries several values: `(a, b)`, with `s[1]'` and `s[2]'`"
+        fail("T0403", "what a `while` carries is not a sequence", expr.args[2].span, hint=hint)
+    limit = expr.args[3] if len(expr.args) == 4 else None
+    most = const(NO_LIMIT) if limit is None else as_length(outer, evaluate(outer, limit), limit.span)
+    turns, value = _texts(signature(step).low == 2)
+    names: dict[str, Value] = {"holds": holds, "next": step, "begin": begin, "most": most}
+    inner = Env(outer.context, outer.scope, dict(names))
+    loop = written_loop(inner, replace(turns, span=expr.span))
+    if loop.go is FALSE:
+        return begin
+    return _run(inner, loop, replace(value, span=expr.span), expr.span)
+
+
+def _function(env: Env, expr: tree.Expr) -> Applicable:
+    if not is_functional(env, expr):
+        hint = (
+            "`while((x) => x > 1, (x) => x / 2, start)`: whether to go on, the next value, and the first one"
+        )
+        fail("T0406", "`while` needs functions of what it carries", expr.span, hint=hint)
+    return function_of(env, expr)
+
+
+@cache
+def _texts(counted: bool) -> tuple[tree.Call, tree.Call]:
+    """Return the loop and the fold as expressions; ``counted`` steps are given the number of the turn."""
+    number = ", k" if counted else ""
+    text = _LIBRARY.format(carried=f"s[2]{number}", alone=f"carried{number}")
+    first, second = parse(Source("while", text)).statements
+    assert isinstance(first, tree.Define)
+    assert isinstance(second, tree.Define)
+    assert isinstance(first.value, tree.Call)
+    assert isinstance(second.value, tree.Call)
+    return first.value, second.value
+
+
+def _run(env: Env, loop: WrittenLoop, value: tree.Call, span: Span) -> Value:
+    """Return what a loop carries in the end: of turns whose number is known, or of turns that end by data."""
+    names: list[str] = []
+
+    def name() -> str:
+        names.append(env.context.turns_name())
+        return names[-1]
+
+    turns, exact = loop.counted(env, name)
+    if exact and not names:
+        many = turns if loop.go is TRUE or loop.go is None else turns * indicator(loop.go)
+        if loop.go is not None:
+            known = Env(env.context, env.scope, {**env.names, "most": many})
+            return fold_value(known, *written_fold(known, value))
+    if not names:
+        base = name()
+        full = env.context.own_name(f"{env.context.title or 'loop'}_{base}")
+        turns = data_symbol(full, 0, turns, "turns", base)
+    return _until(env, loop, turns, span)
+
+
+def _until(env: Env, loop: WrittenLoop, turns: Poly, span: Span) -> Value:
+    """Bind the fold that runs until the condition fails, and return what it carries."""
+    step = TurnWithCondition(loop.turn.step, loop.turn)
+    start = (loop.turn.go, *loop.carried)
+    try:
+        found = fold_list(env, step, start, (turns,), maybe_static=True)
+    except NeedsUnrolling:
+        tables = env.in_mode(replace(env.scope.mode, tables=True))
+        found = fold_list(tables, step, start, (turns,), maybe_static=True)
+    ended = bind_data(env, found)
+    condition = pick_component(env, ended, 1, span)
+    if is_static(condition):
+        message = "lengths decide when this loop ends, but no formula for its turns is found"
+        fail("T0403", message, span, hint="give the most turns there may be: `while(p, f, start, n)`")
+    fold = fold_of(env, condition, span)
+    for place, (var, node) in enumerate(env.scope.bindings):
+        if node is fold:
+            env.scope.bindings[place] = (var, replace(fold, ends=the_symbol(turns)))
+            break
+    else:
+        fail("T0403", "the condition of this loop cannot be followed from turn to turn", span)
+    carried = [pick_component(env, ended, j, span) for j in range(2, len(start) + 1)]
+    return carried[0] if len(carried) == 1 else ValueList(tuple(carried))
