@@ -51,11 +51,16 @@ Traced = tuple[Any, ...]
 
 
 class Element(Struct, frozen=True):
-    """The products that a number is the sum of, whatever else it is; and the accumulators."""
+    """The products that a number is the sum of, whatever else it is; and the accumulators.
+
+    Those that are scaled take part where no other does; the product that scales them is none then.
+    """
 
     products: frozenset[int] = frozenset()
     accumulators: frozenset[int] = frozenset()
     is_sum: bool = False
+    scaled: frozenset[int] = frozenset()
+    scales: frozenset[int] = frozenset()
 
     @property
     def settled(self) -> Element:
@@ -106,6 +111,8 @@ class _Walk(Struct):
     places: dict[int, Node] = field(default_factory=dict)
     named: dict[Var, Node] = field(default_factory=dict)
     numbers: Iterator[int] = field(default_factory=count)
+    inside: frozenset[Symbol] = frozenset()
+    """Coordinates of what the step of a fold builds."""
 
     def bound(self, bindings: tuple[tuple[Var, Node], ...], lengths: Lengths, names: Names) -> Names:
         inner = dict(names)
@@ -179,19 +186,32 @@ class _Walk(Struct):
         if node.charge != "data":
             return NOTHING
         if node.function == "mul":
-            return self.multiplied(node)
+            return self.multiplied(node, args)
         if node.function in ("add", "sub"):
-            return Element(*(one | other for one, other in zip(*map(_parts, args), strict=True)), True)
+            return _sum(*args)
         return NOTHING
 
-    def multiplied(self, node: Lambda) -> Element:
+    def multiplied(self, node: Lambda, args: list[Element]) -> Element:
         one, other = (self.spelled(arg) for arg in node.args)
         if one == other:
             return NOTHING
         number = next(self.numbers)
         self.places[number] = node
         self.done[node] += 1
-        return Element(frozenset([number]))
+        product = frozenset([number])
+        carried = [arg.accumulators for arg in args if arg.accumulators and not arg.is_sum]
+        factors = [arg for arg, element in zip(node.args, args, strict=True) if not element.accumulators]
+        if len(carried) == len(factors) == 1 and not self.inside & self.symbols(factors[0]):
+            return Element(product, scaled=carried[0], scales=product)
+        return Element(product)
+
+    def symbols(self, node: Node) -> set[Symbol]:
+        """The symbols of the static numbers and indices that a value is computed from."""
+        found: set[Symbol] = set()
+        for one in inner_nodes((node,), self.named):
+            forms = one.at if isinstance(one, Member) else (one.value,) if isinstance(one, Number) else ()
+            found.update(symbol for form in forms if isinstance(form, Poly) for symbol in form.free)
+        return found
 
     def spelled(self, node: Node | Poly) -> object:
         """A value as it is written, with what names stand for."""
@@ -218,7 +238,9 @@ class _Walk(Struct):
 
     def build(self, node: Build, lengths: Lengths, names: Names) -> Traced:
         extents = tuple(evaluate(d, lengths) for d in node.extents)
+        around, self.inside = self.inside, self.inside | set(node.coords)
         found = [self.block(node.body, inner, names) for inner in _steps(node, lengths)]
+        self.inside = around
         if not found:
             return self.plain(node.type, lengths)
         return tuple(_stacked(extents, column) for column in zip(*found, strict=True))
@@ -226,20 +248,28 @@ class _Walk(Struct):
     def fold(self, node: Fold, lengths: Lengths, names: Names) -> Traced:
         carried = self.of(node.start, lengths, names)
         outside = {var: tuple(map(_settled, found)) for var, found in names.items()}
+        around, self.inside = self.inside, frozenset()
         for inner in _steps(node, lengths):
             mark = Element(accumulators=frozenset([next(self.numbers)]))
             carried = self.block(node.body, inner, {**outside, node.accumulator: _all_of(carried, mark)})
             self.reached(carried, mark)
+        self.inside = around
         return _all_of(carried, NOTHING)
 
     def reached(self, found: Traced, mark: Element) -> None:
         """Take the products that are added to what is marked."""
-        elements = (e for one in found for e in one.flat if e.accumulators & mark.accumulators)
-        self.added.update(*(element.products for element in elements))
+        elements = [element for one in found for element in one.flat]
+        plain = (e.products for e in elements if e.accumulators & mark.accumulators)
+        scaled = (e.products - e.scales for e in elements if e.is_sum and e.scaled & mark.accumulators)
+        self.added.update(*plain, *scaled)
 
 
-def _parts(element: Element) -> tuple[frozenset[int], frozenset[int]]:
-    return element.products, element.accumulators
+def _sum(one: Element, other: Element) -> Element:
+    products = one.products | other.products
+    accumulators = one.accumulators | other.accumulators
+    if accumulators:
+        return Element(products, accumulators, True)
+    return Element(products, is_sum=True, scaled=one.scaled | other.scaled, scales=one.scales | other.scales)
 
 
 def _settled(array: Any) -> Any:

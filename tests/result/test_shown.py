@@ -233,7 +233,7 @@ def test_bytes_of_nodes_and_operators_say_whether_they_are_bounds(tmp_path: Path
 def test_a_derivation_says_what_its_coordinates_are_and_that_it_is_a_bound() -> None:
     text = """tol x: R [n]
 y := map(tol[n], where(2 * i <= n, x[i] + 1, x[1] * 2), [i])
-z := map(tol[n], reduce(filter(x, map(x, (v) => v > 0)), add, 0), [i])
+z := map(tol[n], choose(x[i] > 0, exp(x[i]), x[i]), [i])
 """
     derivation = derive(lower(read_program(Source("case.tol", text))).program)
     told = json.loads(derivation_json(derivation, "case", "case.tol"))

@@ -58,6 +58,7 @@ from tolcost.atoms.kit import (
     bound_nodes,
     children,
     defined_length,
+    inner_nodes,
     schedule,
     schedules,
     static_condition,
@@ -457,8 +458,9 @@ def _bound_domain(domain: SumDomain, symbol: Symbol, most: Poly) -> SumDomain:
 # (``reduce(map(..., mul), add, 0)``).  Names, static choices, and the copies of reshape and convert
 # may lie between.  The accumulator may be a list or a ToL whose members are added up, as in a transposed
 # convolution that puts ``t[p] + x*w`` back into ``t``.  A fold over few entries may have been unrolled:
-# its accumulators are then variables of one ``JointWork``.  A product that data selects, or that
-# is added outside a fold, does not count, and neither does a square.
+# its accumulators are then variables of one ``JointWork``.  The step may first scale the accumulator by
+# one number for all its members (``acc*f + x*w``); a number for each, as a gate is, ends the sum.
+# A product that data selects, or that is added outside a fold, does not count, and neither does a square.
 #
 # The sum may be in another node of a model.  For that case ``find_mac_flow`` finds the inputs that the folds
 # of a program add up directly, and the products and inputs that its outputs consist of.  Across nodes, a
@@ -602,12 +604,31 @@ class _Added(NamedTuple):
 
 
 def _added_terms(result: Node, bound: dict[Var, Node], accumulator: Var | JointWork) -> list[_Added]:
-    """Return the terms that a step adds to its accumulator, or to members of it, looking through names."""
+    """Return the terms that a step adds to its accumulator, or to members of it, looking through names.
+
+    Terms beside the accumulator itself come first, then those beside multiples of it.
+    """
     order = _additions(result, bound)
     reaching: set[Node] = set()
     for node, summands in order:
         if _is_carried(node, accumulator) or any(summand in reaching for summand in summands):
             reaching.add(node)
+    plain = _terms_beside(reaching, order, bound)
+    below = _all_summands((one.term for one in plain), dict(order))
+    coords = {coord for node, _ in order if isinstance(node, Build) for coord in node.coords}
+    scaled: set[Node] = set()
+    for node, summands in order:
+        if node not in below and not (isinstance(node, Lambda) and node in reaching):
+            is_first = isinstance(node, Lambda) and _is_scaled(node, bound, accumulator, coords)
+            if is_first or any(summand in scaled for summand in summands):
+                scaled.add(node)
+    return plain + _terms_beside(scaled, order, bound)
+
+
+def _terms_beside(
+    reaching: set[Node], order: list[tuple[Node, tuple[Node, ...]]], bound: dict[Var, Node]
+) -> list[_Added]:
+    """Return the terms of sums of which exactly one other term contains the accumulator."""
     return [
         _Added(arg, bound, node.of)
         for node, _ in order
@@ -615,6 +636,52 @@ def _added_terms(result: Node, bound: dict[Var, Node], accumulator: Var | JointW
         for arg in node.args
         if arg not in reaching
     ]
+
+
+def _all_summands(tops: Iterable[Node], summands: Mapping[Node, tuple[Node, ...]]) -> set[Node]:
+    found: set[Node] = set()
+    pending = list(tops)
+    while pending:
+        node = pending.pop()
+        if node not in found:
+            found.add(node)
+            pending += summands.get(node, ())
+    return found
+
+
+def _is_scaled(
+    node: Lambda, bound: Mapping[Var, Node], accumulator: Var | JointWork, coords: Set[Symbol]
+) -> bool:
+    """Whether a product is the accumulator, or a member of it, times one number for all its members."""
+    if (node.function, node.charge) != _PRODUCT:
+        return False
+    factors = [factor for factor in node.args if not _is_part_of(factor, bound, accumulator)]
+    return len(factors) == 1 and not coords & _symbols_under(factors[0], bound)
+
+
+def _is_part_of(node: Node, bound: Mapping[Var, Node], accumulator: Var | JointWork) -> bool:
+    """Whether a value is the accumulator, or taken out of it, under any name."""
+    while not _is_carried(node, accumulator):
+        match node:
+            case Ref(var=var) if var in bound and var.work is None:
+                node = bound[var]
+            case Member(tol=value) | Component(value=value) | Reshape(value=value) | Convert(value=value):
+                node = value
+            case _:
+                return False
+    return True
+
+
+def _symbols_under(top: Node, bound: Mapping[Var, Node]) -> set[Symbol]:
+    """Return the symbols of the static numbers and indices that a value is computed from."""
+    forms = [
+        form
+        for node in inner_nodes((top,), bound)
+        for form in (
+            node.at if isinstance(node, Member) else (node.value,) if isinstance(node, Number) else ()
+        )
+    ]
+    return {symbol for form in forms if isinstance(form, Poly) for symbol in form.free}
 
 
 def _is_carried(node: Node, accumulator: Var | JointWork) -> bool:
