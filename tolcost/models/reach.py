@@ -7,8 +7,8 @@ index needs n <= 16.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
 
 from tolcost.algebra import (
     AlgebraBudget,
@@ -77,17 +77,13 @@ def index_conditions(
 ) -> Iterator[Needed]:
     """Yield the conditions under which indices that lengths decide are inside of what they index."""
     reached: dict[str, Entries] = {}
-    for step, applied in steps:
-        given = {name: reached[name] for name in step.inputs if name in reached}
-        makes = _makes_indices(step, known, reached)
-        if not (given or makes) or len(applied.parts) != 1 or step.graphs:
-            continue
-        lowered, spec = applied.parts[0][0], spec_of(step)
+    for step, lowered, makes in _asked_for(list(_candidates(steps, known)), known):
+        spec = spec_of(step)
         if spec is None:
             continue
         names = dict(zip(input_names(spec, len(step.inputs)), step.inputs, strict=False))
-        program = lowered.program
-        reading = _Reading(program, {title: given[name] for title, name in names.items() if name in given})
+        given = {title: reached[name] for title, name in names.items() if name in reached}
+        reading = _Reading(lowered.program, given)
         try:
             if given:
                 yield from _needed(reading, lowered, step)
@@ -101,9 +97,43 @@ def index_conditions(
         }
 
 
-def _makes_indices(
-    step: GraphNode, known: Callable[[str], Known | None], reached: Mapping[str, Entries]
-) -> bool:
+_Candidate: TypeAlias = tuple[GraphNode, Lowered, bool]
+"""A node that may have to do with whole numbers that reach somewhere, and whether it makes some."""
+
+
+def _candidates(
+    steps: Iterable[tuple[GraphNode, Applied]], known: Callable[[str], Known | None]
+) -> Iterator[_Candidate]:
+    perhaps: set[str] = set()
+    for step, applied in steps:
+        makes = _makes_indices(step, known, perhaps)
+        if (makes or not perhaps.isdisjoint(step.inputs)) and len(applied.parts) == 1 and not step.graphs:
+            yield step, applied.parts[0][0], makes
+            perhaps.update(step.outputs if makes else ())
+
+
+def _asked_for(candidates: Sequence[_Candidate], known: Callable[[str], Known | None]) -> list[_Candidate]:
+    """Return the nodes that bring indices inside of a table of so many entries, and those that make these.
+
+    No other program is needed: making those that common models have would take a third of their time.
+    """
+    asked: list[_Candidate] = []
+    wanted: set[str] = set()
+    for step, lowered, makes in reversed(candidates):
+        indexes = any(function == "mod" for function, _ in lowered.counts.index)
+        brings = indexes and any(_is_table(known(name)) for name in step.inputs if name)
+        if brings or (makes and not wanted.isdisjoint(step.outputs)):
+            wanted.update(step.inputs)
+            asked.append((step, lowered, makes))
+    return asked[::-1]
+
+
+def _is_table(one: Known | None) -> bool:
+    """Whether this is a tensor whose lengths are all numbers, as those of parameters are."""
+    return isinstance(one, Tensor) and all(d.constant is not None for d in one.shape)
+
+
+def _makes_indices(step: GraphNode, known: Callable[[str], Known | None], reached: Container[str]) -> bool:
     """Whether a node makes whole numbers, too many to be known one by one, from what is known or reaches."""
     made = (known(name) for name in step.outputs if name)
     whole = any(isinstance(one, Tensor) and one.space in INDICES for one in made)

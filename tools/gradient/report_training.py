@@ -20,6 +20,8 @@ RECORDED = ROOT / "tools" / "benchmarks" / "hardware" / "training_peaks.json"
 
 HEAD = """# Training: derived beside measured
 
+Made by `make training`; do not edit.
+
 ## The memory of a step
 
 {modules} modules were trained on one {device} with PyTorch {torch} in float32: forward, backward from a
