@@ -168,7 +168,7 @@ soak: $(VENV)/dev.stamp $(BENCH)/stamp
 	-$(BIN)/tolcost verify --thorough
 	$(BIN)/tolcost verify --domain com.microsoft
 	$(BIN)/tolcost alternatives --verify
-	TOLCOST_SOAK=1 $(BIN)/pytest -q tests/elaborate/test_lists.py tests/models/test_stored_schemes.py tests/programs/test_limits.py tests/result/test_example.py
+	TOLCOST_SOAK=1 $(BIN)/pytest -q tests/elaborate/test_lists.py tests/models/test_stored_schemes.py tests/programs/test_limits.py tests/result/test_example.py tests/cost/test_second_opinion.py
 	TOLCOST_SOAK=1 $(BIN)/pytest -q tests/referee
 	TOLCOST_SOAK=$(N) $(BIN)/pytest -n auto -m hypothesis --hypothesis-profile=soak tests
 
