@@ -584,6 +584,7 @@ def cut(text: str, longest: int = LONGEST, mark: str = " …") -> str:
 WRITERS = {
     "text": "tolcost.show.text:text",
     "md": "tolcost.show.tables:markdown",
+    "latex": "tolcost.show.latex:latex",
     "fragment": "tolcost.show.fragment:fragment",
 }
 """The function that writes a document in each format; ``analyze`` and ``model`` offer every row."""
