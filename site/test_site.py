@@ -325,7 +325,7 @@ def test_what_takes_too_long_is_stopped_and_said(page: Browser) -> None:
     page.run(PUT, "a", MILLIONS)
     until(page, "return !document.getElementById('stopped').hidden")
     assert "was stopped" in str(page.run("return document.getElementById('stopped').textContent"))
-    page.run("playground.engine.patience = undefined")
+    page.run("playground.engine.patience = 15_000")
     until(page, "return playground.engine.ready")
     assert page.run("return playground.engine.busy || playground.engine.queue.length") == 0
     page.run(PUT, "a", MATMUL.replace("reduse", "reduce"))
