@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from tolcost.apps.plan.door import family_of, model_in, shipped_model, shipped_models, type_names
+from tolcost.apps.plan.door import family_of, model_at, model_in, shipped_model, shipped_models, type_names
 from tolcost.cli import run
+from tolcost.diagnostics import Rejected
 
 ROOT = Path(__file__).parents[2]
 MODELS = ROOT / "specs" / "serving" / "models"
@@ -119,3 +120,21 @@ def test_what_ships() -> None:
     assert all(shipped_model(name).lengths["l"] > 1 for name in shipped_models())
     assert all(family_of(name).keys for name in type_names())
     assert len(type_names()) >= 28
+
+
+@pytest.mark.parametrize(
+    "text, place",
+    [
+        (json.dumps(LLAMA | {"hidden_size": -1}, indent=1), '"hidden_size"'),
+        ('{"model_type": "llama",\n hidden}', "h"),
+        ('{"model_type": "llama"}', "{"),
+    ],
+)
+def test_a_mistake_has_its_place(tmp_path: Path, text: str, place: str) -> None:
+    """A missing key stands nowhere: the beginning of the file is shown."""
+    file = tmp_path / "config.json"
+    file.write_text(text, "utf-8")
+    with pytest.raises(Rejected) as caught:
+        model_at(file)
+    (one,) = caught.value.diagnostics
+    assert (one.span.source.name, one.span.text) == (str(file), place)

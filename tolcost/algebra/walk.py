@@ -6,6 +6,7 @@ kind of generator. So a new kind is a class in ``poly`` and a row in each table;
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
@@ -52,9 +53,9 @@ class FormWalk(Struct, Generic[_F, _R], kw_only=True):
     rules: ClassVar[RuleTable[Rule[Any]]]
     done: dict[Generator, _R] = field(default_factory=dict)
 
+    @abstractmethod
     def form(self, p: Poly) -> _F:
         """Put together what is made of a form's generators."""
-        raise NotImplementedError
 
     def generator(self, generator: Generator) -> _R:
         """Return what the rules make of a generator."""

@@ -7,6 +7,7 @@ an expression over the keys of the configuration.
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
@@ -16,9 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tolcost.apps.plan.expressions import WrongValue, exact, keys_of, value_of
-from tolcost.diagnostics import quoted, refuse, unreadable
+from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Source, Span, quoted, refuse, unreadable
 from tolcost.platform import specs_root
 
 _MOST_BYTES = 1 << 20
@@ -140,14 +142,35 @@ def model_at(path: str | Path, ignored: Iterable[str] = ()) -> PlannedModel:
             file = file / "config.json"
         if file.stat().st_size > _MOST_BYTES:
             refuse("T0920", f"{quoted(str(file))}: a configuration has at most {_MOST_BYTES:,} bytes")
-        raw = json.loads(file.read_text(encoding="utf-8"))
+        source = Source(str(file), file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         hint = f"a file or a folder with one, or --model {shipped_models()[0]}"
         refuse("T0920", f"cannot read the configuration {quoted(str(file))}: {unreadable(error)}", hint=hint)
-    except (ValueError, RecursionError):
-        refuse("T0920", f"{quoted(str(file))} is no JSON that can be read")
     name = file.parent.name if file.name == "config.json" else file.stem
-    return model_in(raw, name or file.stem, ignored)
+    try:
+        return model_in(_json(source), name or file.stem, ignored)
+    except Rejected as rejected:
+        raise Rejected(*(_placed(one, source) for one in rejected.diagnostics)) from None
+
+
+def _json(source: Source) -> Any:
+    try:
+        return json.loads(source.text)
+    except json.JSONDecodeError as error:
+        at = Span(source, error.pos, error.pos + 1)
+        raise Rejected(Diagnostic("T0920", f"this is no JSON: {error.msg}", at)) from error
+    except (ValueError, RecursionError) as error:
+        raise Rejected(Diagnostic("T0920", "this is no JSON that can be read")) from error
+
+
+def _placed(one: Diagnostic, source: Source) -> Diagnostic:
+    """Return a diagnostic with its place: the key that it names first, or the beginning of the file."""
+    if one.span is not NOWHERE:
+        return one
+    places = (source.text.find(f'"{key}"') for key in re.findall(r"`([^`]+)`", one.message))
+    at = next((place for place in places if place >= 0), None)
+    end = 1 if at is None else source.text.index('"', at + 1) + 1
+    return replace(one, span=Span(source, at or 0, end))
 
 
 def model_in(raw: Any, name: str, ignored: Iterable[str] = ()) -> PlannedModel:
