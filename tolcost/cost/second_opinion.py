@@ -84,7 +84,7 @@ class _Judge(Struct, frozen=True):
     def opinion(self, ours: Poly, summands: tuple[Summand, ...]) -> Opinion:
         """Compare both derivations of one count, independently of its function."""
         if not self.bounded.isdisjoint(symbols_in(summands)):
-            reason = "a length that data decides at every step of a loop: ours is an upper bound"
+            reason = "a length that data decides at every step of a loop: ours is by totals, or a bound"
             return Opinion(_ANY, ours, None, "no exact count", reason)
         theirs: SympyExpr | None = None
         try:
