@@ -1,4 +1,4 @@
-"""Functions that apply themselves: values held to NumPy in three ways to run them, and counts to closed forms."""
+"""Functions that apply themselves: their values in three ways to run them, and what these count."""
 
 from __future__ import annotations
 

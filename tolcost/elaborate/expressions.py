@@ -23,7 +23,6 @@ from tolcost.elaborate.layout import (
     spread,
 )
 from tolcost.elaborate.ranges import bind_length, end_of, shifted
-from tolcost.elaborate.recursion import enter
 from tolcost.elaborate.shapes import (
     capacity,
     components,
@@ -39,6 +38,7 @@ from tolcost.elaborate.values import (
     CALL_DEPTH,
     FORMS,
     PRIMITIVES,
+    Activation,
     Applicable,
     Builtin,
     Closure,
@@ -637,7 +637,7 @@ def _call_closure(env: Env, function: Closure, args: tuple[Lazy | Value, ...], s
     if context.depth >= CALL_DEPTH:
         fail("T0503", f"functions call one another more than {CALL_DEPTH} deep", span)
     inner = function.env.child(dict(zip(function.params, args, strict=True)), scope=env.scope)
-    inner.calls = enter(env, function, args, span) if function.name else env.calls
+    inner.calls = _enter(env, function, args, span) if function.name else env.calls
     context.depth += 1
     try:
         return results(inner, function.body)
@@ -647,6 +647,17 @@ def _call_closure(env: Env, function: Closure, args: tuple[Lazy | Value, ...], s
         raise
     finally:
         context.depth -= 1
+
+
+def _enter(env: Env, function: Closure, args: tuple[Lazy | Value, ...], span: Span) -> Activation:
+    """Begin an application of a function; inside of another of the same function, something is smaller."""
+    inner = Activation(function, args, span, env.calls, env.context.cases)
+    outer = inner.same_around()
+    if outer is not None:
+        from tolcost.elaborate.recursion import check_smaller  # few programs need it
+
+        check_smaller(env, inner, outer)
+    return inner
 
 
 @evaluates(tree.Compose)

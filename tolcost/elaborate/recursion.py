@@ -9,14 +9,13 @@ from collections.abc import Iterator
 from itertools import permutations
 from typing import NoReturn
 
-from msgspec import Struct
-
 from tolcost.algebra import Cond, Poly, bounds, ge, to_text
 from tolcost.diagnostics import Rejected, Span, quoted
 from tolcost.elaborate.shapes import component_shapes, facts_here, try_prove
 from tolcost.elaborate.values import (
     CALL_DEPTH,
-    Closure,
+    Activation,
+    ArgumentSizes,
     Env,
     Lazy,
     Missing,
@@ -36,37 +35,13 @@ _MOST_TOLD = 3
 _FEW = 8
 """The longest static vector whose entries may be what gets smaller."""
 
-ArgumentSizes = dict[str, Poly]
-"""What may get smaller, by how a message names it: numbers, lengths, and differences of two numbers."""
 
+def check_smaller(env: Env, inner: Activation, outer: Activation) -> None:
+    """Reject an application inside of one of the same function unless something gets smaller.
 
-class Activation(Struct, eq=False):
-    """An application of a function of the program under way, and the application that it stands in."""
-
-    function: Closure
-    args: tuple[Lazy | Value, ...]
-    span: Span
-    around: Activation | None
-    cases: int
-    """The number of choices around it that lengths leave open."""
-    sizes: ArgumentSizes | None = None
-
-
-def enter(env: Env, function: Closure, args: tuple[Lazy | Value, ...], span: Span) -> Activation:
-    """Begin an application of a function.
-
-    If the function is being applied around this place, something has to be smaller than there.
+    It must have been 0 or more. Where lengths leave open whether there is this application at all, a number
+    has to bound it, or all of them could never be written out.
     """
-    inner = Activation(function, args, span, env.calls, env.context.cases)
-    outer = env.calls
-    while outer is not None and outer.function.body is not function.body:
-        outer = outer.around
-    if outer is not None:
-        _check_smaller(env, inner, outer)
-    return inner
-
-
-def _check_smaller(env: Env, inner: Activation, outer: Activation) -> None:
     before, now, facts = _sizes(outer), _sizes(inner), facts_here(env)
     smaller = [
         size

@@ -49,7 +49,6 @@ from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span
 from tolcost.spaces import Bounds
 
 if TYPE_CHECKING:  # values also describe the contents of model files, which need no syntax
-    from tolcost.elaborate.recursion import Activation
     from tolcost.syntax import tree
     from tolcost.syntax.names import Signature
     from tolcost.syntax.tree import Expr, Module
@@ -882,6 +881,32 @@ def _naming_env(lazy: Lazy) -> Env:
     if not lazy.name or lazy.expr is None or env.scope.naming:
         return env
     return env.building(env.scope.same(naming=True))
+
+
+ArgumentSizes = dict[str, Poly]
+"""What may get smaller, by how a message names it: numbers, lengths, and differences of two numbers."""
+
+
+class Activation(Struct, eq=False):
+    """An application of a function of the program under way, and the application that it stands in.
+
+    ``cases`` is the number of choices around it that lengths leave open; the sizes of its arguments are kept
+    once they were asked for.
+    """
+
+    function: Closure
+    args: tuple[Lazy | Value, ...]
+    span: Span
+    around: Activation | None
+    cases: int
+    sizes: ArgumentSizes | None = None
+
+    def same_around(self) -> Activation | None:
+        """Return the innermost application of the same function around this one."""
+        outer = self.around
+        while outer is not None and outer.function.body is not self.function.body:
+            outer = outer.around
+        return outer
 
 
 class Element(Struct, frozen=True, eq=False):
