@@ -149,8 +149,9 @@ def command(
     if isinstance(given, ShownFile):
         cost = replace(cost, study=replace(cost.study, file=given.title))
     if train is not None:
-        study, (optimizer, asked_of) = cost.study, train
-        cost = replace(cost, study=with_deep_stack(lambda: study.trained(optimizer, asked_of)))
+        plain, (optimizer, asked_of) = cost, train
+        study = with_deep_stack(lambda: plain.study.trained(optimizer, asked_of, plain.point))
+        cost = replace(cost, study=study)
     cost = replace(cost, device=on, weights=weights)
     grown = with_deep_stack(lambda: options.grown(cost, sweeps, metrics))
     asked = None if metrics is None else frozenset(metrics)

@@ -6,7 +6,7 @@ moment that makes it to the last that reads it.  What is a view of a tensor take
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from math import lcm
 from operator import ge as ge_
@@ -106,6 +106,23 @@ class Timeline(Struct):
         forms = {poly({**dict(shape), UNIT: most}, whole): at for shape, (most, at) in moments.items()}
         kept, exact = largest_of(tuple(forms))
         return Peak(Depth(kept, exact), self.moments[forms[kept[0]]].title, exact and not self.unsized)
+
+    def peak_at(self, number: Callable[[Poly], int], besides: int) -> tuple[int, int]:
+        """Return the most bytes that are live at a moment, and the first such moment, at given lengths."""
+        found = self.live_at(number, besides)
+        most = max(found, default=besides)
+        return most, found.index(most) if found else 0
+
+    def live_at(self, number: Callable[[Poly], int], besides: int) -> list[int]:
+        """Return the bytes that are live at each moment, at given lengths."""
+        sizes = {name: number(size) for name, size in self.sizes.items()}
+        last, now, found = self.ends(), besides, []
+        for n, moment in enumerate(self.moments):
+            now += sum(sizes[name] for name in moment.makes)
+            found.append(now)
+            ended = dict.fromkeys((*moment.makes, *moment.reads))
+            now -= sum(sizes.get(name, 0) for name in ended if last[name] == n)
+        return found
 
 
 def largest_of(forms: tuple[Poly, ...]) -> tuple[tuple[Poly, ...], bool]:
