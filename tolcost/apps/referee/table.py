@@ -238,7 +238,7 @@ def _formula(one: Judgement) -> dict[str, Json]:
         "about": formula.about,
         "subject": title_of(formula.subject),
         "counts": formula.counts,
-        "times": formula.times,
+        "train": formula.train,
         "where": dict(formula.where),
         "let": dict(formula.let),
         "published": text_of(one.published),
