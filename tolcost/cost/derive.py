@@ -53,6 +53,8 @@ _MAX_STEPS = 100
 """A derivation is for people; longer ones end with the closed form."""
 _MAX_PARTS = 24
 """With more parts, a sum stays one leaf, since its line would be unreadable."""
+_LONGEST_TERM = 480
+"""Characters of a term's source, which is whole in any program that people write."""
 _MOST_SAID = 3
 """Conditions named in the reason of a step."""
 _SPOKEN = Lambda | Where | Build | Fold | Select
@@ -185,8 +187,8 @@ def substituted(formula: DerivedFormula, leaf: Eops, by: DerivedFormula) -> Deri
 class DerivationStep(Struct, frozen=True):
     """One equality of a derivation: the whole right-hand side before and after, and the reason.
 
-    ``poly`` is the cost of the term that this step derives, None where it depends on conditions on enclosing
-    coordinates; ``span`` is the place of that term.
+    ``term_before`` and ``term_after`` are the term that the step derives, and what it becomes.  ``poly`` is
+    its cost, None where it depends on conditions on enclosing coordinates; ``span`` is its place.
     """
 
     text_before: str
@@ -194,6 +196,8 @@ class DerivationStep(Struct, frozen=True):
     span: Span
     poly: Poly | None
     reason: str
+    term_before: str = ""
+    term_after: str = ""
 
 
 class ValueDerivation(Struct, frozen=True):
@@ -273,14 +277,15 @@ class _Explainer:
     def chain(self, name: str, node: Node) -> ValueDerivation:
         """Derive the cost of a value from its name, or from its source text, to its closed form."""
         total = self.total(node)
-        source = name or on_one_line(_span(node)) or self._text(node)
+        source = name or _quoted(node) or self._text(node)
         formula: DerivedFormula = Eops(source, node)
         steps: list[DerivationStep] = []
         while (leaf := first_open(formula)) is not None and len(steps) < _MAX_STEPS:
             by, reason = self._expand(leaf)
             after = substituted(formula, leaf, by)
             texts = (self._show(formula), self._show(after))
-            steps.append(DerivationStep(*texts, _span(leaf.node), self._poly(leaf.node), reason))
+            term = (self._show(leaf), self._show(by))
+            steps.append(DerivationStep(*texts, _span(leaf.node), self._poly(leaf.node), reason, *term))
             formula = after
         if self._show(formula) != self._show(ClosedForm(total)):
             steps.append(self._last(formula, node, total, leaf is None))
@@ -401,7 +406,7 @@ class _Explainer:
         """Return the cost of one visit of a block, as one leaf where its result's source text covers it."""
         result = block.result
         if self._named(block) and isinstance(result, _SPOKEN) and self.costs(result):
-            return Eops(on_one_line(_span(result)) or self._text(result), block)
+            return Eops(_quoted(result) or self._text(result), block)
         return _plus((*self._named(block), *self._parts(result)))
 
     def _named(self, block: Block) -> tuple[DerivedFormula, ...]:
@@ -431,7 +436,7 @@ class _Explainer:
         name = node.function if isinstance(node, Lambda) else "where" if isinstance(node, Where) else ""
         if name and not any(map(self.costs, children(node))):
             return name
-        return on_one_line(_span(node)) or name or type(node).__name__.lower()
+        return _quoted(node) or name or type(node).__name__.lower()
 
 
 def _applying(found: Schedules) -> set[Node | Block]:
@@ -467,7 +472,7 @@ def _argument(var: Var, result: Node) -> str:
     """Return the first argument of a reduce, as written, if the variable is the value it runs over."""
     if not isinstance(result, Fold) or not _runs_over(result, var):
         return ""
-    return first_argument(on_one_line(result.span))
+    return first_argument(_quoted(result))
 
 
 def _runs_over(node: Fold, var: Var) -> bool:
@@ -477,6 +482,11 @@ def _runs_over(node: Fold, var: Var) -> bool:
         isinstance(found, Member) and isinstance(found.tol, Ref) and found.tol.var is var and found.at == at
         for found in schedule_block(node.body).nodes
     )
+
+
+def _quoted(node: Node | Block) -> str:
+    """Return the source of a node on one line."""
+    return on_one_line(_span(node), _LONGEST_TERM)
 
 
 def _span(node: Node | Block) -> Span:
