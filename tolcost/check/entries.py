@@ -9,6 +9,7 @@ cannot be written so is left out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain, product
 from math import prod
 from typing import TYPE_CHECKING, TypeAlias
@@ -67,7 +68,7 @@ from tolcost.result.program import ProgramStudy, counted_study, program_study
 if TYPE_CHECKING:  # a check of programs alone does without what reads models
     from tolcost.catalogue.specs import NamedText
     from tolcost.result.model import ModelStudy
-    from tolcost.result.study import Study
+    from tolcost.result.study import Group, Study
 
 _STATUS: Mapping[Certainty, FigureStatus] = {
     **{certainty: status for status, certainty in CERTAINTY.items()},
@@ -163,8 +164,21 @@ def _duration(study: Study, metric: str) -> SureForm:
 
 def _parts(study: Study) -> Iterator[Contribution]:
     for group in study.groups("op"):
-        found = group.figures.amounts.items()
-        yield Contribution(group.title, {metric: form for metric, form in found if form is not None})
+        yield Contribution(group.title, _known(group), nodes=partial(_nodes, study, group.title))
+
+
+def _known(group: Group) -> dict[str, Poly]:
+    return {metric: form for metric, form in group.figures.amounts.items() if form is not None}
+
+
+def _nodes(study: Study, op: str) -> list[Contribution]:
+    """Return the contributions of a model's nodes of one operator, in the order of the model."""
+    from tolcost.result.model import ModelStudy
+
+    if not isinstance(study, ModelStudy):  # a step of training has nodes that no file names
+        return []
+    named = zip(study.cost.steps, study.groups("node"), strict=True)
+    return [Contribution(group.title, _known(group)) for (step, _), group in named if step.title == op]
 
 
 # ---- the rules that figures are counted by ----------------------------------------------------------

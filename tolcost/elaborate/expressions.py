@@ -38,6 +38,7 @@ from tolcost.elaborate.values import (
     CALL_DEPTH,
     FORMS,
     PRIMITIVES,
+    Activation,
     Applicable,
     Builtin,
     Closure,
@@ -508,15 +509,18 @@ def argument(env: Env, expr: tree.Expr) -> Lazy | Value:
     return delay(env, expr.name if isinstance(expr, tree.Name) else "", expr)
 
 
-def is_functional(env: Env, expr: tree.Expr | None) -> bool:
-    """Whether an expression, as written, is a function rather than a value."""
+def is_functional(env: Env, expr: tree.Expr | None, inside: tuple[tree.Expr, ...] = ()) -> bool:
+    """Whether an expression, as written, is a function rather than a value.
+
+    ``inside`` are the bodies of functions that led here: one that ends in itself gives no function.
+    """
     if isinstance(expr, tree.Name):
         found = env.nearest(expr.name)
         return is_callable_name(env, expr.name) if found is None else _names_function(found)
     if isinstance(expr, tree.Call):
         written = expr.function
         found = env.nearest(written.name) if isinstance(written, tree.Name) else None
-        if isinstance(found, Closure) and _returns_function(found):
+        if isinstance(found, Closure) and _returns_function(found, inside):
             return True
         is_form = isinstance(written, tree.Name) and written.name in FORMS
         return not is_form and env.star is None and _takes_star(expr)
@@ -528,11 +532,13 @@ def is_functional(env: Env, expr: tree.Expr | None) -> bool:
 _FUNCTIONS_AS_WRITTEN = (tree.Arrow, tree.OperatorName, tree.Compose)
 
 
-def _returns_function(found: Closure) -> bool:
+def _returns_function(found: Closure, inside: tuple[tree.Expr, ...]) -> bool:
     """Whether the body of a function is a function, as written: ``scale(c) = (v) => v * c``."""
     head = found.body.function if isinstance(found.body, tree.Call) else found.body
     passed = isinstance(head, tree.Name) and head.name in found.params
-    return not passed and is_functional(found.env, found.body)
+    if passed or any(body is found.body for body in inside):
+        return False
+    return is_functional(found.env, found.body, (*inside, found.body))
 
 
 def _takes_star(expr: tree.Call) -> bool:
@@ -631,6 +637,7 @@ def _call_closure(env: Env, function: Closure, args: tuple[Lazy | Value, ...], s
     if context.depth >= CALL_DEPTH:
         fail("T0503", f"functions call one another more than {CALL_DEPTH} deep", span)
     inner = function.env.child(dict(zip(function.params, args, strict=True)), scope=env.scope)
+    inner.calls = _enter(env, function, args, span) if function.name else env.calls
     context.depth += 1
     try:
         return results(inner, function.body)
@@ -640,6 +647,17 @@ def _call_closure(env: Env, function: Closure, args: tuple[Lazy | Value, ...], s
         raise
     finally:
         context.depth -= 1
+
+
+def _enter(env: Env, function: Closure, args: tuple[Lazy | Value, ...], span: Span) -> Activation:
+    """Begin an application of a function; inside of another of the same function, something is smaller."""
+    inner = Activation(function, args, span, env.calls, env.context.cases)
+    outer = inner.same_around()
+    if outer is not None:
+        from tolcost.elaborate.recursion import check_smaller  # few programs need it
+
+        check_smaller(env, inner, outer)
+    return inner
 
 
 @evaluates(tree.Compose)

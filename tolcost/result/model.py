@@ -239,11 +239,11 @@ class ModelStudy(Study, dict=True, frozen=True):
                 said = "dropout and the statistics of norms count; module.eval() leaves them out"
                 yield Fact("mode", "exported in training mode", said)
 
-    def trained(self, optimizer: str, asked: Mapping[str, object]) -> Study:
+    def trained(self, optimizer: str, asked: Mapping[str, object], at: Point | None = None) -> Study:
         """Return a step of training of the model."""
         from tolcost.result.training import requested, training_study  # derivatives take time to load
 
-        return training_study(self, requested(optimizer, asked))
+        return training_study(self, requested(optimizer, asked), at)
 
     def compared_parts(self) -> Iterator[ComparedFigure]:
         """Yield the totals by operator."""

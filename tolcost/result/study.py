@@ -426,8 +426,8 @@ class Study(_Assuming, frozen=True):
     def remarks(self) -> Iterator[Fact]:
         """Yield facts about the way figures were computed."""
 
-    def trained(self, optimizer: str, asked: Mapping[str, object]) -> Study:
-        """Return a step of training; only a model has one."""
+    def trained(self, optimizer: str, asked: Mapping[str, object], at: Point | None = None) -> Study:
+        """Return a step of training, with what is to be chosen at a point; only a model has one."""
         refuse("T0910", f"{quoted(self.name)} is no model that can be trained")
 
     def extra(self, at: Located | None, exact: bool) -> Iterator[Section]:
