@@ -218,16 +218,17 @@ class _Timed(Struct):
         times = cost.times
         if times is None:
             return _Timed()
-        known: dict[int, Duration | None] = {}
+        known: dict[object, Duration | None] = {}
         nodes = []
         if isinstance(cost.study, ModelStudy):
             study = cost.study
-            steps = steps_by_node(study.cost, study.adder)
+            steps = steps_by_node(study.cost, study.adder, study.loaded)
             for (_, applied), own in zip(study.cost.steps, steps, strict=True):
-                if id(applied) not in known:
+                key = (id(applied), own == ())
+                if key not in known:
                     alone = None if own is None else replace(times, steps=own, sized=True)
-                    known[id(applied)] = None if alone is None else alone.added_up()
-                nodes.append(known[id(applied)])
+                    known[key] = None if alone is None else alone.added_up()
+                nodes.append(known[key])
         operators = {title: own.added_up() for title, own in times.by_title().items()}
         measures = (*cost.measures, *(() if older is None else older[0].measures))
         forms = [one.form for one in measures if isinstance(one.form, Duration)]
