@@ -6,6 +6,7 @@ from itertools import combinations, product
 from random import Random
 
 import pytest
+from onnx import ModelProto
 from onnx.parser import parse_model
 
 import tolcost
@@ -20,7 +21,7 @@ from tolcost.training.regions import scopes_to_choose
 N = 100
 
 
-def layered(widths: list[int]) -> tolcost.Cost:
+def layered_model(widths: list[int]) -> ModelProto:
     """Layers of two parts each, of different widths."""
     parts, shapes, names = [], [], []
     for k, width in enumerate(widths):
@@ -34,7 +35,12 @@ def layered(widths: list[int]) -> tolcost.Cost:
     )
     for node, name in zip(made.graph.node, ["/net/first", *names], strict=True):
         node.name = name
-    return tolcost.from_onnx(made).subs(n=N)
+    return made
+
+
+def layered(widths: list[int]) -> tolcost.Cost:
+    """The cost of layers."""
+    return tolcost.from_onnx(layered_model(widths)).subs(n=N)
 
 
 def every_choice(cost: tolcost.Cost) -> list[tuple[int, int]]:
@@ -49,7 +55,7 @@ def every_choice(cost: tolcost.Cost) -> list[tuple[int, int]]:
     for some in (some for many in range(len(scopes) + 1) for some in combinations(scopes, many)):
         if any(a.places & b.places for a, b in combinations(some, 2)):
             continue
-        followed = Following(training.joint, Passes(is_written=True), "", 1, some, settle).run()
+        followed = Following(training.joint, Passes(is_written=True), "", 1, "sgd", some, settle).run()
         nodes = [training.joint.cost.nodes[place] for place in followed.again]
         work = sum(evaluate(part.counts.eops, values) * k for node in nodes for part, k in node.parts)
         live = followed.timeline.live_at(lambda form: evaluate(form, values), held)
@@ -59,9 +65,9 @@ def every_choice(cost: tolcost.Cost) -> list[tuple[int, int]]:
 
 def test_beside_every_choice() -> None:
     """The bound is at most the least work of all choices that fit, and what is found fits."""
-    cost = layered([16, 24, 16, 24])
+    cost = layered([16, 24, 16])
     choices = every_choice(cost)
-    assert len(choices) == 5**4
+    assert len(choices) == 5**3
     peaks = sorted({peak for peak, _ in choices})
     proved = 0
     for memory in peaks:
@@ -72,7 +78,7 @@ def test_beside_every_choice() -> None:
         assert int(str(step(n=N).train_peak)) <= memory
         assert chosen.least <= least <= chosen.work
         proved += chosen.least == chosen.work
-    assert proved >= 10
+    assert proved >= 6
     with pytest.raises(Rejected, match="no choice of scopes"):
         cost.training("sgd", recompute="best", memory=f"{peaks[0] - 1}B")
 

@@ -55,7 +55,7 @@ def while_form(env: Env, expr: tree.Call) -> Value:
     most = const(NO_LIMIT) if limit is None else as_length(outer, evaluate(outer, limit), limit.span)
     turns, value = _texts(signature(step).low == 2)
     names: dict[str, Value] = {"holds": holds, "next": step, "begin": begin, "most": most}
-    inner = Env(outer.context, outer.scope, dict(names))
+    inner = Env(outer.context, outer.scope, dict(names), calls=outer.calls)
     loop = written_loop(inner, replace(turns, span=expr.span))
     if loop.go is FALSE:
         return begin
@@ -96,7 +96,7 @@ def _run(env: Env, loop: WrittenLoop, value: tree.Call, span: Span) -> Value:
     if exact and not names:
         many = turns if loop.go is TRUE or loop.go is None else fewer_clips(turns * indicator(loop.go))
         if loop.go is not None:
-            known = Env(env.context, env.scope, {**env.names, "most": many})
+            known = Env(env.context, env.scope, {**env.names, "most": many}, calls=env.calls)
             return fold_value(known, *written_fold(known, value))
     if not names:
         base = name()

@@ -382,7 +382,7 @@ def _is_function(value: tree.Expr) -> bool:
 
 
 def cycles(definitions: Iterable[Definition]) -> list[Diagnostic]:
-    """Return one diagnostic for each cycle of definitions; walks without recursion."""
+    """Return one diagnostic for each value that needs itself; walks without recursion."""
     done: set[Definition] = set()
     found = []
     for definition in definitions:
@@ -396,8 +396,10 @@ def cycles(definitions: Iterable[Definition]) -> list[Diagnostic]:
                 del open_[path.pop()]
                 rest.pop()
             elif needed in open_:
-                found.append(_cycle_diagnostic(path[open_[needed] :]))
-                done.update(path[open_[needed] :])
+                cycle = path[open_[needed] :]
+                if any(one.sort != "function" for one in cycle):  # functions may apply themselves
+                    found.append(_cycle_diagnostic(cycle))
+                    done.update(cycle)
             else:
                 open_[needed] = len(path)
                 path.append(needed)
@@ -416,7 +418,7 @@ def _cycle_diagnostic(cycle: list[Definition]) -> Diagnostic:
     )
     message = f"{quoted(first.name)} is defined in terms of itself"
     message += f": {way}" if len(cycle) > 1 else ""
-    hint = "there is no recursion; a repeated step is written with `reduce`"
+    hint = "only functions may need themselves; a repeated step is written with `reduce`"
     return Diagnostic("T0204", message, first.needs[following[0]], labels, hint)
 
 

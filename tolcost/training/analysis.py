@@ -14,7 +14,7 @@ from tolcost.models.analysis import GraphCost
 from tolcost.models.lowered import Applied, Lowered
 from tolcost.training.choice import ChosenScopes, MemoryLimit, chosen_scopes
 from tolcost.training.joint import JointGraph, joint_of
-from tolcost.training.memory import Following, Recomputed, StepMemory, held_bytes
+from tolcost.training.memory import AGAIN, BACKWARD, FORWARD, Following, Recomputed, StepMemory, held_bytes
 from tolcost.training.passes import Passes
 from tolcost.training.programs import SUM, ShapedProgram, optimizer, rule, shape_for
 from tolcost.training.regions import regions_of
@@ -57,9 +57,9 @@ class Training(Struct, frozen=True, eq=False):
     def runs(self) -> tuple[tuple[str, GraphCost], ...]:
         """The parts of a step that are done once for each run of forward and backward."""
         parts = (
-            ("forward", self.joint.cost),
-            ("computed again", self.again),
-            ("backward", self.joint.backward),
+            (FORWARD, self.joint.cost),
+            (AGAIN, self.again),
+            (BACKWARD, self.joint.backward),
         )
         return tuple(part for part in parts if part[1] is not self.again or self.memory.again)
 
@@ -81,7 +81,9 @@ def training_of(
     held, space = _held(rules, joint, asked), PRECISIONS[asked.precision]
 
     def following(regions: Sequence[Recomputed]) -> Following:
-        return Following(joint, passes, space, asked.accumulate, regions, settle or cost.settled)
+        return Following(
+            joint, passes, space, asked.accumulate, asked.optimizer, regions, settle or cost.settled
+        )
 
     chosen = None
     if limit is not None:

@@ -50,11 +50,16 @@ _MOST_TURNS = 40
 
 
 class Moment(Struct, frozen=True):
-    """A moment: the buffers that it makes, those that it reads, and its title."""
+    """A moment: the buffers that it makes, those that it reads, and its title.
+
+    ``part`` is the part of the step, and ``place`` that of the node of the model, if it belongs to one.
+    """
 
     title: str
     makes: tuple[str, ...]
     reads: tuple[str, ...]
+    part: str
+    place: int | None
 
 
 class Timeline(Struct):
@@ -64,12 +69,19 @@ class Timeline(Struct):
     sizes: dict[str, Poly] = field(default_factory=dict)
     unsized: bool = False
 
-    def add(self, title: str, makes: Mapping[str, Poly | None], reads: Iterable[str]) -> None:
+    def add(
+        self,
+        title: str,
+        makes: Mapping[str, Poly | None],
+        reads: Iterable[str],
+        part: str,
+        place: int | None = None,
+    ) -> None:
         """Add a moment; buffers that it makes have sizes, None if one is not known."""
         for name, size in makes.items():
             self.unsized |= size is None
             self.sizes[name] = ZERO if size is None else size
-        self.moments.append(Moment(title, tuple(makes), tuple(reads)))
+        self.moments.append(Moment(title, tuple(makes), tuple(reads), part, place))
 
     def ends(self) -> dict[str, int]:
         """Return the last moment at which each buffer is read, or made."""

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tolcost.apps.plan.expressions import WrongValue, exact, keys_of, value_of
@@ -77,6 +77,8 @@ class PlannedModel(Struct, frozen=True, eq=False):
     notes: tuple[str, ...] = ()
     weights: str | None = None
     """How its parameters are kept, as a scheme, if the configuration says so."""
+    config: Mapping[str, Any] = field(default_factory=dict)
+    """The configuration itself."""
 
 
 @cache
@@ -197,7 +199,7 @@ def model_in(raw: Any, name: str, ignored: Iterable[str] = ()) -> PlannedModel:
     said = (*notes, family.note) if family.note else notes
     if weights is not None:
         said = (*said, f"the configuration says that parameters are in {weights}")
-    return PlannedModel(name, family, lengths, attrs, longest, said, weights)
+    return PlannedModel(name, family, lengths, attrs, longest, said, weights, raw)
 
 
 _LONGEST = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
