@@ -54,7 +54,7 @@ def check_smaller(env: Env, inner: Activation, outer: Activation) -> None:
     if env.context.cases > outer.cases and all(map(_is_open, smaller)):
         lengths = sorted({symbol.name for size in smaller for symbol in size.free})
         names = " and ".join(map(quoted, lengths[:_MOST_TOLD]))
-        hint = f"give {'it' if len(lengths) == 1 else 'them'} as a number: --shape, --attr"
+        hint = "give lengths as numbers, or as powers where they are halved: --shape x=8, --shape x=2**p"
         told = f"how often {name} applies itself depends on {names}"
         fail("T0425", told, inner.span, hint, kind=OpenRecursion)
 
