@@ -245,7 +245,9 @@ class _Builder(FormWalk[ShownFormula, ShownOperand]):
         times = Counter(g for mono in p.terms for g in set(mono) if _is_call(g))
         longest = _SHARE_OF_LENGTH * len(self.printer.total(self.total(p)))
         best: Factors | None = None
-        for generator in sorted((g for g, many in times.items() if many > 1), key=lambda g: g.key)[:_MAX_CLIPS]:
+        for generator in sorted((g for g, many in times.items() if many > 1), key=lambda g: g.key)[
+            :_MAX_CLIPS
+        ]:
             parts = powers_of(p, generator)
             if parts.keys() == {0, 1} and len(parts[1].terms) > 1:
                 found = self._product_beside(generator, parts[1], parts[0])
@@ -356,7 +358,7 @@ def _with_generator(generator: Generator, factor: Poly) -> Factored:
 
 
 def _positive_where_active(generator: Generator, split: Factored) -> Factored:
-    """Negate a factor that falls where the argument of a clip rises: it is negative where the clip is not 0."""
+    """Negate a factor that falls where the argument of a clip rises, and so is negative where the clip counts."""
     if not isinstance(generator, Relu):
         return for_reading(split)
     number, rising = split.number, generator.p.terms
