@@ -245,9 +245,8 @@ class _Builder(FormWalk[ShownFormula, ShownOperand]):
         times = Counter(g for mono in p.terms for g in set(mono) if _is_call(g))
         longest = _SHARE_OF_LENGTH * len(self.printer.total(self.total(p)))
         best: Factors | None = None
-        for generator in sorted((g for g, many in times.items() if many > 1), key=lambda g: g.key)[
-            :_MAX_CLIPS
-        ]:
+        several = sorted((g for g, many in times.items() if many > 1), key=lambda g: g.key)
+        for generator in several[:_MAX_CLIPS]:
             parts = powers_of(p, generator)
             if parts.keys() == {0, 1} and len(parts[1].terms) > 1:
                 found = self._product_beside(generator, parts[1], parts[0])
@@ -341,7 +340,7 @@ class _Builder(FormWalk[ShownFormula, ShownOperand]):
 
 
 def _is_call(generator: Generator) -> bool:
-    """Whether a generator is printed as a call; the name of a symbol that stands for one starts with ``~``."""
+    """Whether a generator is printed as a call; a symbol that stands for one starts with ``~``."""
     return not isinstance(generator, Symbol) or generator.name.startswith("~")
 
 
@@ -358,7 +357,7 @@ def _with_generator(generator: Generator, factor: Poly) -> Factored:
 
 
 def _positive_where_active(generator: Generator, split: Factored) -> Factored:
-    """Negate a factor that falls where the argument of a clip rises, and so is negative where the clip counts."""
+    """Negate a factor that falls as the argument of a clip rises: it is negative beside the clip."""
     if not isinstance(generator, Relu):
         return for_reading(split)
     number, rising = split.number, generator.p.terms
