@@ -51,6 +51,7 @@ FORMATS = ("text", "md", "csv", "json")
         "tolcost referee --op LayerNormalization --formula '5*m*n' --shape X=m,n --shape Scale=n --shape B=n",
         "tolcost referee --op LayerNormalization --formula '5*M*N' --where M=X_1 --where N=X_2",
         "tolcost referee --op MatMul --shape A=m,k --shape B=k,n --formula '2mnk - mn'",
+        "tolcost referee --op MatMul --shape A=m,k --shape B=k,n --formula '2n^3' --assume m=n --assume k=n",
         "tolcost referee --program families/gpt2 --formula '6*N*b*s' --where 'N=12*l*(h*e)**2' --times 3",
         "tolcost referee --program families/gpt2 --formula '24Bsh^2(1 + s/(6h))' --let B=b --let 'h=h*e'",
         "tolcost referee --format csv -o referee.csv",
@@ -74,6 +75,7 @@ FORMATS = ("text", "md", "csv", "json")
     multiple=True,
     help="What a letter of the paper is in our lengths.",
 )
+@options.assume_option
 @click.option(
     "--times",
     type=click.IntRange(1, MOST_TIMES),
@@ -94,6 +96,7 @@ def command(
     formula: str | None,
     meanings: tuple[str, ...],
     letters: tuple[str, ...],
+    assume: tuple[str, ...],
     times: int | None,
     counts: CountedFigure | None,
     shapes: tuple[str, ...],
@@ -117,6 +120,7 @@ def command(
     about = {
         "where": meanings,
         "let": letters,
+        "assume": assume,
         "times": times,
         "counts": counts,
         "shape": shapes,
@@ -136,7 +140,15 @@ def command(
         let = dict(options.read_pairs("--let", letters))
         counted = counts or "flops"
         mine = PublishedFormula(
-            ON_COMMAND_LINE, "", subject, counted, formula, where=where, times=times or 1, let=let
+            ON_COMMAND_LINE,
+            "",
+            subject,
+            counted,
+            formula,
+            where=where,
+            times=times or 1,
+            let=let,
+            assume=assume,
         )
         chosen: Sequence[PublishedFormula] = (mine,)
     else:

@@ -25,6 +25,11 @@ Letters of a source that mean something else here are said by ``let``, in length
     formula = "24Bsh^2(1 + s/(6h))"
     let = { B = "b", h = "h*e" }
 
+What holds of lengths where it is stated is assumed, and the formula is judged there alone:
+
+    formula = "2*m*m*n"
+    assume = ["k = m"]
+
 A formula that is not about an operator has its ``definition``, a program, in place of a name.  ``source`` and
 ``checked`` (the part of the source that the formula was compared with) default to those of the file.  A file
 is read as a whole or refused with every mistake in it.
@@ -57,7 +62,11 @@ RIGHT_VERDICTS: tuple[RefereeVerdict, ...] = ("equal", "another convention")
 
 _FILE_KEYS = {"source", "checked", "reading"}
 _SUBJECT_KEYS = {"operator", "program", "definition", "shapes", "attrs", "outputs"}
-_KEYS = {"name", "counts", "formula", "where", "let", "times", "about", "expect"} | _SUBJECT_KEYS | _FILE_KEYS
+_KEYS = (
+    {"name", "counts", "formula", "where", "let", "assume", "times", "about", "expect"}
+    | _SUBJECT_KEYS
+    | _FILE_KEYS
+)
 _MOST_BYTES = 1 << 20
 _MOST_FORMULAS = 2_000
 MOST_TIMES = 100
@@ -70,6 +79,7 @@ class PublishedFormula(Struct, frozen=True):
     length.  ``let`` gives the meanings of letters in the formula alone, in lengths of the subject, whatever
     these are called.  ``times`` multiplies the count.  ``expect`` is the verdict that its users rely on, and
     any other verdict is reported; None for shipped formulas, which are judged as they were published.
+    ``assume`` are assumptions about lengths of the subject, under which alone the formula is judged.
     ``checked`` names the part of the source that the text was compared with, and ``reading`` the convention
     that the source states.
     """
@@ -86,6 +96,7 @@ class PublishedFormula(Struct, frozen=True):
     checked: str = ""
     let: Mapping[str, str] = field(default_factory=dict)
     reading: str = ""
+    assume: tuple[str, ...] = ()
 
 
 def shipped_formulas() -> dict[str, tuple[PublishedFormula, ...]]:
@@ -177,13 +188,20 @@ def _entry_problems(entry: Mapping[str, Any]) -> Iterator[str]:
         yield f"expect is one of {', '.join(VERDICTS)}"
     if entry.get("reading", "") not in ("", *CONVENTIONS):
         yield f"reading is one of {', '.join(CONVENTIONS)}"
+    yield from _table_problems(entry)
+    assume = entry.get("assume", [])
+    if not isinstance(assume, list) or not all(isinstance(one, str) for one in assume):
+        yield 'assume is a list of texts, such as ["h = 32*k", "n <= 512"]'
+    if type(entry.get("times", 1)) is not int or not 0 < entry.get("times", 1) <= MOST_TIMES:
+        yield f"times is a number from 1 to {MOST_TIMES}"
+
+
+def _table_problems(entry: Mapping[str, Any]) -> Iterator[str]:
     for key in ("shapes", "attrs", "where", "let"):
         if not isinstance(entry.get(key, {}), dict):
             yield f"{key} is a table"
         elif key == "shapes" and not all(isinstance(one, list) for one in entry.get(key, {}).values()):
             yield 'a shape is a list of names and numbers, such as X = ["n", 4]'
-    if type(entry.get("times", 1)) is not int or not 0 < entry.get("times", 1) <= MOST_TIMES:
-        yield f"times is a number from 1 to {MOST_TIMES}"
 
 
 def _formula(entry: Mapping[str, Any], file: str, expect: str | None) -> PublishedFormula:
@@ -200,6 +218,7 @@ def _formula(entry: Mapping[str, Any], file: str, expect: str | None) -> Publish
         checked=str(entry.get("checked", "")),
         let={name: str(text) for name, text in entry.get("let", {}).items()},
         reading=entry.get("reading", ""),
+        assume=tuple(entry.get("assume", ())),
     )
 
 
