@@ -80,6 +80,20 @@ def test_a_slider_gives_the_value_that_python_gives(page: Browser, operator: str
         assert int(shown) == evaluate(form, values)
 
 
+def test_a_form_starts_at_typical_lengths_at_which_it_holds(page: Browser) -> None:
+    page.open(PAGE.as_uri())
+    page.run(CHOOSE, "Conv (")
+    fields = "[...document.querySelectorAll('#live-dims input[type=number]')]"
+    found = dict(page.run(f"return {fields}.map((i) => [i.dataset.name, +i.value])"))
+    assert found["n"] == 1
+    assert set(found.values()) != {8}
+    assert int(page.run("return document.getElementById('live-eops').dataset.value")) > 0
+    for n in range(page.run("return document.getElementById('live-form').options.length")):
+        page.run("const s = document.getElementById('live-form'); s.selectedIndex = arguments[0];"
+                 "s.dispatchEvent(new Event('change'))", n)  # fmt: skip
+        assert "needs" not in page.run("return document.getElementById('live-eops').textContent")
+
+
 def test_integers_are_exact_beyond_any_double(page: Browser) -> None:
     page.run(CHOOSE, "MatMul (")
     sizes = {"n": 10**17 + 1, "k": 10**17 + 3, "m": 10**17 + 9}
