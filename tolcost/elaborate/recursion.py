@@ -41,8 +41,9 @@ def check_smaller(env: Env, inner: Activation, outer: Activation) -> None:
     """Reject an application inside of one of the same function unless something gets smaller.
 
     One with another function as an argument is no recursion of its own: a fold inside of the step of a fold
-    may be written with one function. What gets smaller must have been 0 or more. Where lengths leave open whether there is this application at all, a number
-    has to bound it, or all of them could never be written out.
+    may be written with one function. What gets smaller must have been 0 or more. Where lengths leave open
+    whether there is this application at all, a number has to bound it, or all of them could never be
+    written out.
     """
     if any(map(_is_other_function, inner.args, outer.args, repeat(inner.span))):
         return
