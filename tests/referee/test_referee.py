@@ -62,9 +62,9 @@ def judged_alone(formula: PublishedFormula) -> Judgement:
     return found
 
 
-def matmul(text: str, counts: str = "flops") -> Judgement:
+def matmul(text: str, counts: str = "flops", assume: tuple[str, ...] = ()) -> Judgement:
     given = OperatorInstance("MatMul", {"A": ["m", "k"], "B": ["k", "n"]})
-    return judged_alone(PublishedFormula("mine", "", given, counts, text))  # type: ignore[arg-type]
+    return judged_alone(PublishedFormula("mine", "", given, counts, text, assume=assume))  # type: ignore[arg-type]
 
 
 def test_the_committed_verdicts_are_those_of_the_referee(verdicts: list[Judgement]) -> None:
@@ -245,6 +245,34 @@ def test_an_operator_of_another_domain(capsys: pytest.CaptureFixture[str]) -> No
     assert "ai.onnx.ml.Scaler" in capsys.readouterr().err
     assert run([*asked, "Scalr"]) == 2
     assert "did you mean `Scaler`" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "text, assume, verdict",
+    [
+        ("2n^3", ("m = n", "k == n"), "equal"),
+        ("2n^3", ("m = n",), "too low and too high"),
+        ("64 m n q", ("k = 32*q",), "equal"),  # the formula may use the new length
+        ("2 k n min(m, n)", ("m <= n",), "equal"),
+        ("2 k n min(m, n)", ("m >= n",), "too low"),
+        ("2 k n n", ("m <= n",), "too high"),
+    ],
+)
+def test_a_formula_is_judged_where_it_is_stated(text: str, assume: tuple[str, ...], verdict: str) -> None:
+    found = matmul(text, assume=assume)
+    assert found.verdict == verdict
+    for witness in found.witnesses:
+        m, k, n = (dict(witness.point)[name] for name in "mkn")
+        assert witness.executed == 2 * m * k * n == witness.ours
+        assert {"m = n": m == n, "m <= n": m <= n, "m >= n": m >= n}[assume[0]]
+
+
+@pytest.mark.parametrize("assume, where", [("m = n", "2*n"), ("m = n", "2*k")])
+def test_a_length_is_said_once(assume: str, where: str) -> None:
+    given = OperatorInstance("MatMul", {"A": ["m", "k"], "B": ["k", "n"]})
+    mine = PublishedFormula("mine", "", given, "flops", "2n", where={"m": where}, assume=(assume,))
+    with pytest.raises(Rejected, match="said twice, by where and by assume"):
+        judged_alone(mine)
 
 
 def test_what_a_formula_forgets_is_named_by_line() -> None:

@@ -47,6 +47,7 @@ from tolcost.elaborate.values import (
     Misfit,
     Missing,
     Native,
+    OpenRecursion,
     OutOfRange,
     Outside,
     Results,
@@ -637,10 +638,19 @@ def _call_closure(env: Env, function: Closure, args: tuple[Lazy | Value, ...], s
     if context.depth >= CALL_DEPTH:
         fail("T0503", f"functions call one another more than {CALL_DEPTH} deep", span)
     inner = function.env.child(dict(zip(function.params, args, strict=True)), scope=env.scope)
-    inner.calls = _enter(env, function, args, span) if function.name else env.calls
+    inner.calls = env.calls
+    outer = None
+    if function.name:
+        inner.calls = Activation(function, args, span, env.calls, context.cases)
+        outer = inner.calls.same_around()
+        if outer is not None and outer.instead is not None:
+            return outer.instead(env, args, span)
+        if outer is not None:
+            _check_smaller(env, inner.calls, outer)
+    first = outer is None and context.is_recursive(function)
     context.depth += 1
     try:
-        return results(inner, function.body)
+        return _first_application(inner, function, args, span) if first else results(inner, function.body)
     except Rejected as rejected:
         if len(rejected.diagnostics[0].labels) < MAX_LABELS:
             rejected.label(Label(span, f"while applying {title_of(function)}"))
@@ -649,15 +659,30 @@ def _call_closure(env: Env, function: Closure, args: tuple[Lazy | Value, ...], s
         context.depth -= 1
 
 
-def _enter(env: Env, function: Closure, args: tuple[Lazy | Value, ...], span: Span) -> Activation:
-    """Begin an application of a function; inside of another of the same function, something is smaller."""
-    inner = Activation(function, args, span, env.calls, env.context.cases)
-    outer = inner.same_around()
-    if outer is not None:
-        from tolcost.elaborate.recursion import check_smaller  # few programs need it
+def _check_smaller(env: Env, inner: Activation, outer: Activation) -> None:
+    from tolcost.elaborate.recursion import check_smaller  # few programs need it
 
-        check_smaller(env, inner, outer)
-    return inner
+    check_smaller(env, inner, outer)
+
+
+def _first_application(
+    env: Env, function: Closure, args: tuple[Lazy | Value, ...], span: Span
+) -> Value | Results:
+    """Apply a function that applies itself: its applications are written out, or else go by levels."""
+    inner = env.building(env.scope.inner())
+    try:
+        with env.context.attempt(inner.scope) as trial:
+            found = results(inner, function.body)
+            trial.keep()
+    except OpenRecursion:
+        from tolcost.elaborate.level_loops import by_levels  # few programs need it
+
+        value = by_levels(env, function, args, span)
+        if value is None:
+            raise
+        return value
+    env.scope.absorb(inner.scope)
+    return found
 
 
 @evaluates(tree.Compose)

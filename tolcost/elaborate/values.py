@@ -590,6 +590,8 @@ class Context(Struct, eq=False):
     """The conditions on lengths alone that could not be decided."""
     cases: int = 0
     """The number of choices under elaboration whose conditions lengths leave open."""
+    recursive: dict[int, bool] = field(default_factory=dict)
+    """Whether functions mention themselves, by the identity of their bodies."""
     title: str = ""
     """The prefix of symbols whose values only a run determines."""
     apart: CallsApart | None = None
@@ -614,6 +616,16 @@ class Context(Struct, eq=False):
     unrolled: int = 0
     depth: int = 0
     names: int = 0
+
+    def is_recursive(self, function: Closure) -> bool:
+        """Whether a function mentions itself."""
+        found = self.recursive.get(id(function.body))
+        if found is None:
+            from tolcost.syntax import tree
+
+            named = (node.name for node in tree.inner_nodes(function.body) if isinstance(node, tree.Name))
+            found = self.recursive[id(function.body)] = function.name in named
+        return found
 
     def argument_named(self, value: Value) -> str | None:
         """Return the attribute or static input whose value a text or a vector is, or contains as an entry.
@@ -891,7 +903,7 @@ class Activation(Struct, eq=False):
     """An application of a function of the program under way, and the application that it stands in.
 
     ``cases`` is the number of choices around it that lengths leave open; the sizes of its arguments are kept
-    once they were asked for.
+    once they were asked for. ``instead``, if given, answers for further applications of the same function.
     """
 
     function: Closure
@@ -900,6 +912,7 @@ class Activation(Struct, eq=False):
     around: Activation | None
     cases: int
     sizes: ArgumentSizes | None = None
+    instead: Callable[[Env, tuple[Lazy | Value, ...], Span], Value] | None = None
 
     def same_around(self) -> Activation | None:
         """Return the innermost application of the same function around this one."""

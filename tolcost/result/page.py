@@ -220,10 +220,10 @@ class _Timed(Struct):
         times, listed = cost.times, page_nodes(cost.study, cost.times is not None)
         if times is None:
             return _Timed(listed)
-        known: dict[tuple[int, int], Duration | None] = {}
+        known: dict[tuple[int, int, bool], Duration | None] = {}
         nodes = []
         for node in listed:
-            key = id(node.applied), node.times
+            key = id(node.applied), node.times, node.work == ()
             if key not in known:
                 alone = None if node.work is None else replace(times, steps=node.work, sized=True)
                 known[key] = None if alone is None else alone.added_up()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -45,7 +45,9 @@ def page_nodes(study: Study, timed: bool) -> tuple[PageNode, ...]:
         from tolcost.result.training_page import nodes_of_step  # derivatives take time to load
 
         return nodes_of_step(study, timed)
-    return tuple(nodes_of(study.cost, study.adder, timed)) if isinstance(study, ModelStudy) else ()
+    if not isinstance(study, ModelStudy):
+        return ()
+    return tuple(nodes_of(study.cost, study.adder, timed, study.loaded if timed else frozenset()))
 
 
 def page_memory(study: Study, forms: PageForms) -> Iterator[Json]:
@@ -67,11 +69,16 @@ def page_parts(study: Study, forms: PageForms) -> Iterator[Json]:
         yield from parts_of_step(study, forms)
 
 
-def nodes_of(cost: GraphCost, adder: Adder, timed: bool) -> Iterator[PageNode]:
-    """Yield the nodes of a graph; costs of nodes may be those of another part of a step."""
+def nodes_of(
+    cost: GraphCost, adder: Adder, timed: bool, loaded: Container[int] = frozenset()
+) -> Iterator[PageNode]:
+    """Yield the nodes of a graph; costs of nodes may be those of another part of a step.
+
+    ``loaded`` are places of nodes without work in a run.
+    """
     works: Sequence[tuple[TimedNodes, ...] | None] = [None] * len(cost.nodes)
     if timed:
-        works = [*steps_by_node(cost, adder)]
+        works = [*steps_by_node(cost, adder, loaded)]
     for (step, applied), row, work in zip(cost.steps, node_rows(cost, adder), works, strict=False):
         yield PageNode(applied, row, path_of(step), work)
 

@@ -501,6 +501,11 @@ class Study(_Assuming, frozen=True):
         """Return the work of the whole without traffic between nodes; None if that is not known."""
         return None
 
+    @property
+    def untimed(self) -> str:
+        """Which of its nodes take no time in a run, in words; nothing if all do."""
+        return ""
+
     def times(self, device: Device, by: str = "op") -> Times:
         """Return its times on a device."""
         sized = not self.total.traffic.unsized
@@ -565,7 +570,8 @@ class Located(Struct, frozen=True, eq=False, dict=True):
         device = self.times.device
         many = self.study.kind == "model"
         fewer = self._unless
-        each = ", ".join((*(_EACH if many else ()), *fewer))
+        loaded = (self.study.untimed,) if self.study.untimed else ()
+        each = ", ".join((*(_EACH if many else ()), *loaded, *fewer))
         found = [(f"at least {_FOR_WHAT}", self.times.bound, each)]
         if many and self.times.whole is not None:
             found.append((f"fused, at least {_FOR_WHAT}", self.times.whole, ", ".join(fewer)))

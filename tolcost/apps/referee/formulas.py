@@ -25,6 +25,11 @@ Letters of a source that mean something else here are said by ``let``, in length
     formula = "24Bsh^2(1 + s/(6h))"
     let = { B = "b", h = "h*e" }
 
+What holds of lengths where it is stated is assumed, and the formula is judged there alone:
+
+    formula = "2*m*m*n"
+    assume = ["k = m"]
+
 A formula that is not about an operator has its ``definition``, a program, in place of a name.  ``source`` and
 ``checked`` (the part of the source that the formula was compared with) default to those of the file.  A file
 is read as a whole or refused with every mistake in it.
@@ -57,7 +62,15 @@ RIGHT_VERDICTS: tuple[RefereeVerdict, ...] = ("equal", "another convention")
 
 _FILE_KEYS = {"source", "checked", "reading"}
 _SUBJECT_KEYS = {"operator", "program", "definition", "shapes", "attrs", "outputs"}
+<<<<<<< HEAD
 _KEYS = {"name", "counts", "formula", "where", "let", "train", "about", "expect"} | _SUBJECT_KEYS | _FILE_KEYS
+=======
+_KEYS = (
+    {"name", "counts", "formula", "where", "let", "assume", "times", "about", "expect"}
+    | _SUBJECT_KEYS
+    | _FILE_KEYS
+)
+>>>>>>> main
 _MOST_BYTES = 1 << 20
 _MOST_FORMULAS = 2_000
 STEPS: Mapping[str, int] = {"": 1, "step": 3, "recomputed": 4}
@@ -69,9 +82,15 @@ class PublishedFormula(Struct, frozen=True):
 
     ``where`` gives the meanings of names in the formula; a length of the subject among them restricts that
     length.  ``let`` gives the meanings of letters in the formula alone, in lengths of the subject, whatever
+<<<<<<< HEAD
     these are called.  ``train`` is ``step`` for forward and backward together, ``recomputed`` if forward is
     done once more, and empty for forward alone.  ``expect`` is the verdict that its users rely on, and any
     other verdict is reported; None for shipped formulas, which are judged as they were published.
+=======
+    these are called.  ``times`` multiplies the count.  ``expect`` is the verdict that its users rely on, and
+    any other verdict is reported; None for shipped formulas, which are judged as they were published.
+    ``assume`` are assumptions about lengths of the subject, under which alone the formula is judged.
+>>>>>>> main
     ``checked`` names the part of the source that the text was compared with, and ``reading`` the convention
     that the source states.
     """
@@ -88,6 +107,7 @@ class PublishedFormula(Struct, frozen=True):
     checked: str = ""
     let: Mapping[str, str] = field(default_factory=dict)
     reading: str = ""
+    assume: tuple[str, ...] = ()
 
 
 def shipped_formulas() -> dict[str, tuple[PublishedFormula, ...]]:
@@ -179,13 +199,25 @@ def _entry_problems(entry: Mapping[str, Any]) -> Iterator[str]:
         yield f"expect is one of {', '.join(VERDICTS)}"
     if entry.get("reading", "") not in ("", *CONVENTIONS):
         yield f"reading is one of {', '.join(CONVENTIONS)}"
+    yield from _table_problems(entry)
+    assume = entry.get("assume", [])
+    if not isinstance(assume, list) or not all(isinstance(one, str) for one in assume):
+        yield 'assume is a list of texts, such as ["h = 32*k", "n <= 512"]'
+    if type(entry.get("times", 1)) is not int or not 0 < entry.get("times", 1) <= MOST_TIMES:
+        yield f"times is a number from 1 to {MOST_TIMES}"
+
+
+def _table_problems(entry: Mapping[str, Any]) -> Iterator[str]:
     for key in ("shapes", "attrs", "where", "let"):
         if not isinstance(entry.get(key, {}), dict):
             yield f"{key} is a table"
         elif key == "shapes" and not all(isinstance(one, list) for one in entry.get(key, {}).values()):
             yield 'a shape is a list of names and numbers, such as X = ["n", 4]'
+<<<<<<< HEAD
     if entry.get("train", "") not in STEPS:
         yield f"train is one of {', '.join(filter(None, STEPS))}"
+=======
+>>>>>>> main
 
 
 def _formula(entry: Mapping[str, Any], file: str, expect: str | None) -> PublishedFormula:
@@ -202,6 +234,7 @@ def _formula(entry: Mapping[str, Any], file: str, expect: str | None) -> Publish
         checked=str(entry.get("checked", "")),
         let={name: str(text) for name, text in entry.get("let", {}).items()},
         reading=entry.get("reading", ""),
+        assume=tuple(entry.get("assume", ())),
     )
 
 

@@ -57,6 +57,7 @@ from tolcost.cost.count import ProgramCounter
 from tolcost.cost.weights import weight_of
 from tolcost.diagnostics import Diagnostic, InternalError, Rejected, place, quoted, refuse
 from tolcost.execute.values import RunCounts
+from tolcost.result.assumptions import assumed
 from tolcost.result.claims import Relation
 from tolcost.result.judgement import FormJudgement, judge_forms, never_negative, unmet
 from tolcost.result.regions import region, try_shapes
@@ -361,11 +362,18 @@ def _shown(
     )
 
 
+<<<<<<< HEAD
 def _stated(formula: PublishedFormula, subject: VerifiedSubject) -> _Stated:
     """Express a formula in the lengths of its subject; its own names may restrict those."""
     analysis = subject.analysis
+=======
+def _stated(formula: PublishedFormula, analysis: Analysis) -> _Stated:
+    """Express a formula in the lengths of its subject; assumptions and its own names may restrict those."""
+>>>>>>> main
     lengths = {symbol.name: symbol for symbol in analysis.symbols}
-    names = {name: FormQuotient(atom(symbol)) for name, symbol in lengths.items()}
+    given = assumed(formula.assume, {name: atom(symbol) for name, symbol in lengths.items()})
+    fresh = {symbol.name: symbol for form in given.put.values() for symbol in form.free}
+    names = {name: FormQuotient(atom(symbol)) for name, symbol in (fresh | lengths).items()}
     restricted: dict[Symbol, Poly] = {}
     read: list[PrintedFormula] = []
     for name, text in formula.where.items():
@@ -379,6 +387,7 @@ def _stated(formula: PublishedFormula, subject: VerifiedSubject) -> _Stated:
     read.append(_read(formula, formula.text, own, "formula"))
     for one in read:
         restricted |= one.whole_where
+    restricted = _together(formula, restricted, given.put)
 
     def put(p: Poly) -> Poly:
         return substitute(p, restricted) if restricted else p
@@ -388,7 +397,7 @@ def _stated(formula: PublishedFormula, subject: VerifiedSubject) -> _Stated:
     full = map(ge, analysis.traffic.full) if formula.counts == "bytes" else ()
     needed = (condition.condition for condition in analysis.conditions)
     free = read[-1].value.top.free | read[-1].value.bottom.free | ours.free
-    facts = tuple(dict.fromkeys((*needed, *full, *_decided(free))))
+    facts = tuple(dict.fromkeys((*given.facts, *needed, *full, *_decided(free))))
     facts = tuple(substitute_cond(fact, restricted) for fact in facts) if restricted else facts
     value = lowest_terms(FormQuotient(put(read[-1].value.top), put(read[-1].value.bottom)))
     theirs, divisor = _over_positive(formula, value, facts)
@@ -401,6 +410,20 @@ def _stated(formula: PublishedFormula, subject: VerifiedSubject) -> _Stated:
         restricted=restricted,
         remarks=tuple(dict.fromkeys(remark for one in read for remark in one.remarks)),
     )
+
+
+def _together(
+    formula: PublishedFormula, restricted: Mapping[Symbol, Poly], assumed_to_be: Mapping[Symbol, Poly]
+) -> dict[Symbol, Poly]:
+    """Put the forms that a formula and its assumptions give to lengths together, one form for each."""
+    inside = {symbol: substitute(form, assumed_to_be) for symbol, form in restricted.items()}
+    outside = {symbol: substitute(form, inside) for symbol, form in assumed_to_be.items()}
+    twice = [symbol for symbol in inside if symbol in outside]
+    found = {**inside, **outside}
+    twice += [symbol for form in found.values() for symbol in form.free if symbol in found]
+    if twice:
+        refuse("T0732", f"{formula.name}: {quoted(twice[0].name)} is said twice, by where and by assume")
+    return found
 
 
 def _over_positive(
