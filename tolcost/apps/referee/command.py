@@ -51,12 +51,8 @@ FORMATS = ("text", "md", "csv", "json")
         "tolcost referee --op LayerNormalization --formula '5*m*n' --shape X=m,n --shape Scale=n --shape B=n",
         "tolcost referee --op LayerNormalization --formula '5*M*N' --where M=X_1 --where N=X_2",
         "tolcost referee --op MatMul --shape A=m,k --shape B=k,n --formula '2mnk - mn'",
-<<<<<<< HEAD
         "tolcost referee --program families/gpt2 --formula '6*N*b*s' --where 'N=12*l*(h*e)**2' --train step",
-=======
         "tolcost referee --op MatMul --shape A=m,k --shape B=k,n --formula '2n^3' --assume m=n --assume k=n",
-        "tolcost referee --program families/gpt2 --formula '6*N*b*s' --where 'N=12*l*(h*e)**2' --times 3",
->>>>>>> main
         "tolcost referee --program families/gpt2 --formula '24Bsh^2(1 + s/(6h))' --let B=b --let 'h=h*e'",
         "tolcost referee --format csv -o referee.csv",
     ),
@@ -99,12 +95,8 @@ def command(
     formula: str | None,
     meanings: tuple[str, ...],
     letters: tuple[str, ...],
-<<<<<<< HEAD
     train: str | None,
-=======
     assume: tuple[str, ...],
-    times: int | None,
->>>>>>> main
     counts: CountedFigure | None,
     shapes: tuple[str, ...],
     attrs: tuple[str, ...],
@@ -127,12 +119,8 @@ def command(
     about = {
         "where": meanings,
         "let": letters,
-<<<<<<< HEAD
         "train": train,
-=======
         "assume": assume,
-        "times": times,
->>>>>>> main
         "counts": counts,
         "shape": shapes,
         "attr": attrs,
@@ -151,19 +139,15 @@ def command(
         let = dict(options.read_pairs("--let", letters))
         counted = counts or "flops"
         mine = PublishedFormula(
-<<<<<<< HEAD
-            ON_COMMAND_LINE, "", subject, counted, formula, where=where, train=train or "", let=let
-=======
             ON_COMMAND_LINE,
             "",
             subject,
             counted,
             formula,
             where=where,
-            times=times or 1,
+            train=train or "",
             let=let,
             assume=assume,
->>>>>>> main
         )
         chosen: Sequence[PublishedFormula] = (mine,)
     else:

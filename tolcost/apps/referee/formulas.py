@@ -62,15 +62,11 @@ RIGHT_VERDICTS: tuple[RefereeVerdict, ...] = ("equal", "another convention")
 
 _FILE_KEYS = {"source", "checked", "reading"}
 _SUBJECT_KEYS = {"operator", "program", "definition", "shapes", "attrs", "outputs"}
-<<<<<<< HEAD
-_KEYS = {"name", "counts", "formula", "where", "let", "train", "about", "expect"} | _SUBJECT_KEYS | _FILE_KEYS
-=======
 _KEYS = (
-    {"name", "counts", "formula", "where", "let", "assume", "times", "about", "expect"}
+    {"name", "counts", "formula", "where", "let", "assume", "train", "about", "expect"}
     | _SUBJECT_KEYS
     | _FILE_KEYS
 )
->>>>>>> main
 _MOST_BYTES = 1 << 20
 _MOST_FORMULAS = 2_000
 STEPS: Mapping[str, int] = {"": 1, "step": 3, "recomputed": 4}
@@ -82,15 +78,10 @@ class PublishedFormula(Struct, frozen=True):
 
     ``where`` gives the meanings of names in the formula; a length of the subject among them restricts that
     length.  ``let`` gives the meanings of letters in the formula alone, in lengths of the subject, whatever
-<<<<<<< HEAD
     these are called.  ``train`` is ``step`` for forward and backward together, ``recomputed`` if forward is
     done once more, and empty for forward alone.  ``expect`` is the verdict that its users rely on, and any
     other verdict is reported; None for shipped formulas, which are judged as they were published.
-=======
-    these are called.  ``times`` multiplies the count.  ``expect`` is the verdict that its users rely on, and
-    any other verdict is reported; None for shipped formulas, which are judged as they were published.
     ``assume`` are assumptions about lengths of the subject, under which alone the formula is judged.
->>>>>>> main
     ``checked`` names the part of the source that the text was compared with, and ``reading`` the convention
     that the source states.
     """
@@ -203,8 +194,6 @@ def _entry_problems(entry: Mapping[str, Any]) -> Iterator[str]:
     assume = entry.get("assume", [])
     if not isinstance(assume, list) or not all(isinstance(one, str) for one in assume):
         yield 'assume is a list of texts, such as ["h = 32*k", "n <= 512"]'
-    if type(entry.get("times", 1)) is not int or not 0 < entry.get("times", 1) <= MOST_TIMES:
-        yield f"times is a number from 1 to {MOST_TIMES}"
 
 
 def _table_problems(entry: Mapping[str, Any]) -> Iterator[str]:
@@ -213,11 +202,8 @@ def _table_problems(entry: Mapping[str, Any]) -> Iterator[str]:
             yield f"{key} is a table"
         elif key == "shapes" and not all(isinstance(one, list) for one in entry.get(key, {}).values()):
             yield 'a shape is a list of names and numbers, such as X = ["n", 4]'
-<<<<<<< HEAD
     if entry.get("train", "") not in STEPS:
         yield f"train is one of {', '.join(filter(None, STEPS))}"
-=======
->>>>>>> main
 
 
 def _formula(entry: Mapping[str, Any], file: str, expect: str | None) -> PublishedFormula:

@@ -362,14 +362,9 @@ def _shown(
     )
 
 
-<<<<<<< HEAD
 def _stated(formula: PublishedFormula, subject: VerifiedSubject) -> _Stated:
-    """Express a formula in the lengths of its subject; its own names may restrict those."""
-    analysis = subject.analysis
-=======
-def _stated(formula: PublishedFormula, analysis: Analysis) -> _Stated:
     """Express a formula in the lengths of its subject; assumptions and its own names may restrict those."""
->>>>>>> main
+    analysis = subject.analysis
     lengths = {symbol.name: symbol for symbol in analysis.symbols}
     given = assumed(formula.assume, {name: atom(symbol) for name, symbol in lengths.items()})
     fresh = {symbol.name: symbol for form in given.put.values() for symbol in form.free}
