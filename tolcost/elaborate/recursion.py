@@ -6,7 +6,7 @@ At known lengths the applications are written out, one inside of the other, as t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import permutations
+from itertools import permutations, repeat
 from typing import NoReturn
 
 from tolcost.algebra import Cond, Poly, bounds, ge, to_text
@@ -16,6 +16,7 @@ from tolcost.elaborate.values import (
     CALL_DEPTH,
     Activation,
     ArgumentSizes,
+    Closure,
     Env,
     Lazy,
     Missing,
@@ -39,9 +40,13 @@ _FEW = 8
 def check_smaller(env: Env, inner: Activation, outer: Activation) -> None:
     """Reject an application inside of one of the same function unless something gets smaller.
 
-    It must have been 0 or more. Where lengths leave open whether there is this application at all, a number
-    has to bound it, or all of them could never be written out.
+    One with another function as an argument is no recursion of its own: a fold inside of the step of a fold
+    may be written with one function. What gets smaller must have been 0 or more. Where lengths leave open
+    whether there is this application at all, a number has to bound it, or all of them could never be
+    written out.
     """
+    if any(map(_is_other_function, inner.args, outer.args, repeat(inner.span))):
+        return
     before, now, facts = _sizes(outer), _sizes(inner), facts_here(env)
     smaller = [
         size
@@ -57,6 +62,15 @@ def check_smaller(env: Env, inner: Activation, outer: Activation) -> None:
         hint = "give lengths as numbers, or as powers where they are halved: --shape x=8, --shape x=2**p"
         told = f"how often {name} applies itself depends on {names}"
         fail("T0425", told, inner.span, hint, kind=OpenRecursion)
+
+
+def _is_other_function(arg: Lazy | Value, was: Lazy | Value, span: Span) -> bool:
+    """Whether an argument is a function of the program, and not the one that it was."""
+    try:
+        now, before = plain(entry(force(arg, span))), plain(entry(force(was, span)))
+    except Rejected:
+        return False
+    return isinstance(now, Closure) and isinstance(before, Closure) and now.body is not before.body
 
 
 def _holds(p: Poly, facts: tuple[Cond, ...]) -> bool:
