@@ -48,6 +48,11 @@ WEIGHTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
         "falcon",
         {**OWN, "parallel_attn": False, "bias": True, "alibi": True, "multi_query": False},
     ),
+    "granite": ("granite", {"attention_bias": True, "attention_multiplier": 6**-0.5}),
+    "seed_oss": ("seed_oss", {"head_dim": 8}),
+    "stablelm": ("stablelm", {"use_qkv_bias": True, "partial_rotary_factor": 0.67}),
+    "olmo3": ("olmo3", {**WINDOW, **LOCAL_FIRST}),
+    "olmoe": ("olmoe", {"num_experts_per_tok": 2, "num_experts": 5}),
     "mixtral": ("mixtral", EXPERTS),
     "qwen2_moe": ("qwen2_moe", {**SMALL_EXPERTS, "shared_expert_intermediate_size": 16}),
     "qwen3_moe": ("qwen3_moe", {**SMALL_EXPERTS, "head_dim": 8, "norm_topk_prob": True}),
@@ -68,6 +73,7 @@ FOUR = (
 NORMS = {
     "gemma2": FOUR, "gemma3_text": FOUR,
     "olmo2": ("post_attention_layernorm", "post_feedforward_layernorm"),
+    "olmo3": ("post_attention_layernorm", "post_feedforward_layernorm"),
     "cohere": ("input_layernorm",), "cohere2": ("input_layernorm",),
     "gpt2": ("ln_1", "ln_2"), "mpt": ("norm_1", "norm_2"),
     "opt": ("self_attn_layer_norm", "final_layer_norm"),
@@ -163,7 +169,7 @@ def _layers(kind: str, state: Mapping[str, Array], prefix: str, model: PlannedMo
         for name, places in VECTORS.items():
             key = next((key for one in places for key in (f"{one}.weight", one) if key in own), None)
             if key is not None:
-                long = "long_" if kind == "olmo2" and name != "sinks" else ""
+                long = "long_" if kind.startswith("olmo") and name != "sinks" else ""
                 put(f"{long}{name}", own[key] + (1 if kind.startswith("gemma") else 0))
         _experts(own, put)
     return {name: np.stack(values) for name, values in found.items()}
