@@ -14,6 +14,7 @@ from tolcost.elaborate.inputs import arguments
 from tolcost.execute import run_reference, run_unrolled, run_vectorised
 from tolcost.execute.dtypes import Array
 from tolcost.pipeline import lower, read_program
+from tools.programs.recursions import judge
 
 MERGE_SORT = """
 tol x: R [n]
@@ -168,3 +169,9 @@ def test_the_product_of_strassen() -> None:
     assert to_text(count(program).eops) == "7*7**p - 6*2**(2*p)"
     a, b = random.normal(size=(2, 4, 4))
     np.testing.assert_allclose(run_vectorised(program, {"a": a, "b": b}).outputs["y"], a @ b)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_functions(seed: int) -> None:
+    """`python -m tools.programs.recursions` judges as many as one likes."""
+    assert judge(seed) in ("agree", "written out only")

@@ -8,7 +8,8 @@ derivation explains a count and does not make a second one.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from collections.abc import Iterator
+from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -28,6 +29,7 @@ from tolcost.algebra import (
     product_of,
     restricting,
     symbols_of_cond,
+    to_mathml,
     to_text,
     total_of,
 )
@@ -147,6 +149,69 @@ def _factor(formula: DerivedFormula, put: Change) -> str:
             return f"({text})"
 
 
+TypesetKind: TypeAlias = Literal["math", "code", "text"]
+
+
+class TypesetPiece(Struct, frozen=True, array_like=True):
+    """A piece of a typeset formula: the content of a ``math`` element, part of a program, or plain text."""
+
+    kind: TypesetKind
+    content: str
+
+
+def typeset(formula: DerivedFormula, put: Change = as_it_is) -> Iterator[TypesetPiece]:
+    """Yield a formula in pieces for browsers, between which a line may be broken.
+
+    >>> from tolcost.algebra import length
+    >>> [piece.content for piece in typeset(Multiple(length("n"), (ClosedForm(length("m") + 1),)))]
+    ['<mi>n</mi>', ' · ', '(', '<mi>m</mi><mo>+</mo><mn>1</mn>', ')']
+    """
+    match formula:
+        case ClosedForm(poly=poly):
+            yield TypesetPiece("math", to_mathml(put(poly)))
+        case Eops(text=text):
+            yield TypesetPiece("code", f"EOPs({text})")
+        case Plus(parts=parts):
+            for n, part in enumerate(parts):
+                yield from (TypesetPiece("text", " + "),) if n else ()
+                yield from typeset(part, put)
+        case Multiple(factor=factor, parts=(part,)):
+            grouped = not is_one_term(put(factor))
+            yield TypesetPiece("math", _fenced(to_mathml(put(factor)), grouped))
+            yield TypesetPiece("text", " · ")
+            yield from _grouped(part, put)
+        case Over(ranges=ranges, parts=(part,)):
+            for symbol, extent in ranges:
+                low = f"<mrow>{to_mathml(atom(symbol))}<mo>=</mo><mn>1</mn></mrow>"
+                sign = f"<munderover><mo>∑</mo>{low}<mrow>{to_mathml(put(extent))}</mrow></munderover>"
+                yield TypesetPiece("math", sign)
+            yield from _grouped(part, put)
+        case Either(condition=condition, parts=(then, other)):
+            yield from _grouped(then, put)
+            yield TypesetPiece("text", f" where {cond_text(map_cond(condition, put))}, else ")
+            yield from _grouped(other, put)
+        case Largest(parts=(one, other)):
+            yield TypesetPiece("text", "the larger of ")
+            yield from _grouped(one, put)
+            yield TypesetPiece("text", " and ")
+            yield from _grouped(other, put)
+
+
+def _fenced(markup: str, grouped: bool) -> str:
+    return f"<mo>(</mo>{markup}<mo>)</mo>" if grouped else markup
+
+
+def _grouped(formula: DerivedFormula, put: Change) -> Iterator[TypesetPiece]:
+    """Yield a formula as a factor, in parentheses where it needs them."""
+    alone = isinstance(formula, (Eops, Multiple))
+    if alone or (isinstance(formula, ClosedForm) and is_one_term(put(formula.poly))):
+        yield from typeset(formula, put)
+    else:
+        yield TypesetPiece("text", "(")
+        yield from typeset(formula, put)
+        yield TypesetPiece("text", ")")
+
+
 def first_argument(call: str) -> str:
     """Return the first argument of a call as written, or nothing if the text is not a call.
 
@@ -198,6 +263,8 @@ class DerivationStep(Struct, frozen=True):
     reason: str
     term_before: str = ""
     term_after: str = ""
+    becomes: DerivedFormula | None = None
+    """What the term, or at the end the value, becomes, to be typeset."""
 
 
 class ValueDerivation(Struct, frozen=True):
@@ -285,7 +352,7 @@ class _Explainer:
             after = substituted(formula, leaf, by)
             texts = (self._show(formula), self._show(after))
             term = (self._show(leaf), self._show(by))
-            steps.append(DerivationStep(*texts, _span(leaf.node), self._poly(leaf.node), reason, *term))
+            steps.append(DerivationStep(*texts, _span(leaf.node), self._poly(leaf.node), reason, *term, by))
             formula = after
         if self._show(formula) != self._show(ClosedForm(total)):
             steps.append(self._last(formula, node, total, leaf is None))
@@ -315,7 +382,8 @@ class _Explainer:
         if self.bounded:
             reason += ", what data decides at its largest"
         texts = (self._show(formula), self._show(ClosedForm(total)))
-        return DerivationStep(*texts, _span(node), self._put(total), reason)
+        closed = ClosedForm(total)
+        return DerivationStep(*texts, _span(node), self._put(total), reason, becomes=closed)
 
     def _poly(self, node: Node | Block) -> Poly | None:
         """Return the cost of a term, or None where it depends on conditions on enclosing coordinates."""

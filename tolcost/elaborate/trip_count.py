@@ -28,15 +28,18 @@ from tolcost.algebra import (
     Symbol,
     Truth,
     atom,
+    ceil_log2,
     const,
     data_symbol,
     evaluate_cond,
+    exact_div,
     floordiv,
     ge,
     indicator,
     maximum,
     minimum,
     only_symbol,
+    powers,
     prove,
     substitute,
     substitute_cond,
@@ -78,6 +81,9 @@ MOST_TRIED = 20_000
 NO_LIMIT = LARGEST_LENGTH - 1
 """The limit from which on a loop counts as unlimited."""
 
+
+_MOST_EARLY = 64
+"""The most doublings before the first turn that are looked for."""
 
 NO_END = "no end"
 """The result for a condition that holds at every turn."""
@@ -133,6 +139,20 @@ class WrittenLoop(Struct, frozen=True, eq=False):
             held = _count_held_turns(env, self.turn, self.carried, self.shape)
         return _trip_count(env, self.shape[0], held, name)
 
+    def in_all(self, env: Env) -> Poly | None:
+        """Return how many turns there are, if the first condition is one of those that follow."""
+        if self.go is None or self.go is FALSE:
+            return None
+        held = _count_held_turns(env, self.turn, self.carried, self.shape)
+        if held.now is None or not held.certain:
+            return None
+        turn = the_symbol(TURN)
+        before = substitute_cond(held.now, {turn: TURN - 1})
+        if substitute_cond(before, {turn: const(0)}) != self.go:
+            return None
+        turns = count_leading_turns(before, turn)
+        return minimum(self.shape[0], turns) if isinstance(turns, Poly) else None
+
     def result(self, turns: Poly, exact: bool) -> Value:
         """Return the list that is the value of the form."""
         if self.go is None:
@@ -165,11 +185,13 @@ def _components_of(env: Env, items: Sequence[Value], sizes: Sequence[int], span:
 class HeldTurns(Struct, frozen=True):
     """The number of turns at which the condition holds.
 
-    If it is not ``certain``, the condition may fail before.
+    If it is not ``certain``, the condition may fail before. ``now`` is the condition after ``TURN`` turns, if
+    there is one formula for all.
     """
 
     turns: Turns
     certain: bool
+    now: Cond | None = None
 
 
 def _trip_count(env: Env, limit: Poly, held: HeldTurns, name: Callable[[], str]) -> tuple[Poly, bool]:
@@ -299,14 +321,15 @@ class _Turn(WrappedStep, frozen=True):
 def _count_held_turns(env: Env, turn: _Turn, start: tuple[Value, ...], shape: tuple[Poly, ...]) -> HeldTurns:
     """Find out at how many turns the condition holds, from what induction shows about every turn."""
     coords, inner = fresh_coordinates(env, turn.pattern, shape)
+    open_end = inner.in_mode(replace(inner.scope.mode, checked=False))  # of turns that may never be taken
     with env.context.attempt(inner.scope):
         try:
-            elaborate_any_step(inner, turn, start, shape, coords)
+            elaborate_any_step(open_end, turn, start, shape, coords)
         except (Rejected, NeedsUnrolling):
             return _count_turn_by_turn(inner, turn, start, shape[0])
     condition, certain = _necessary_condition(turn.said[0])
     now = substitute_cond(condition, {the_symbol(coords[0]): TURN + 1})
-    return HeldTurns(count_leading_turns(now, the_symbol(TURN)), certain)
+    return HeldTurns(count_leading_turns(now, the_symbol(TURN)), certain, now)
 
 
 def _count_turn_by_turn(env: Env, turn: _Turn, carried: tuple[Value, ...], limit: Poly) -> HeldTurns:
@@ -358,6 +381,7 @@ def count_leading_turns(condition: Cond, turn: Symbol) -> Turns:
     match condition:
         case Ge(p=p):
             found = _count_while_nonnegative(p, turn)
+            found = _count_while_a_power_fits(p, turn) if found is None else found
             return _count_by_trial(condition, turn) if found is None else found
         case And(parts=parts):
             return _earliest_end([count_leading_turns(part, turn) for part in parts])
@@ -399,6 +423,35 @@ def _count_while_nonnegative(p: Poly, turn: Symbol) -> Turns:
             return const(0)
         case _:
             return None
+
+
+def _count_while_a_power_fits(p: Poly, turn: Symbol) -> Turns:
+    """Return at how many turns ``p >= 0`` holds, if p is a form less a form that grows by a power of 2.
+
+    >>> from tolcost.algebra import data_symbol, length, powers, the_symbol
+    >>> k = data_symbol("k", 0, 100)
+    >>> _count_while_a_power_fits(length("n") - 3 * powers(2, k), the_symbol(k))
+    ceiling(log(floor(n/3) + 1, 2))
+    >>> _count_while_a_power_fits(length("n") - 1 - powers(4, k), the_symbol(k))
+    floor((ceiling(log(n, 2)) + 1)/2)
+    """
+    first, second, third = (substitute(p, {turn: const(k)}) for k in range(3))
+    factor = exact_div(third - second, second - first) if first != second else None
+    number = 0 if factor is None or factor.constant is None else factor.constant
+    doublings = number.bit_length() - 1
+    if number < 2 or number != 2**doublings:
+        return None
+    grown = exact_div(first - second, const(number - 1))
+    if grown is None or prove(ge(grown - 1)) is not True:
+        return None
+    limit = first + grown
+    if p != limit - grown * powers(number, atom(turn)):
+        return None
+    odd, early = grown, 0  # a factor 2^early is as many doublings that were made before
+    while (half := exact_div(odd, const(2))) is not None and early < _MOST_EARLY:
+        odd, early = half, early + 1
+    fits = maximum(floordiv(limit, odd) + 1, const(1))
+    return floordiv(maximum(ceil_log2(fits) - early, const(0)) + doublings - 1, const(doublings))
 
 
 def _count_by_trial(condition: Cond, turn: Symbol) -> Turns:

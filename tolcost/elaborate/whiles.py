@@ -94,7 +94,9 @@ def _run(env: Env, loop: WrittenLoop, value: tree.Call, span: Span) -> Value:
 
     turns, exact = loop.counted(env, name)
     if exact and not names:
-        many = turns if loop.go is TRUE or loop.go is None else fewer_clips(turns * indicator(loop.go))
+        many = loop.in_all(env)
+        if many is None:
+            many = turns if loop.go is TRUE or loop.go is None else fewer_clips(turns * indicator(loop.go))
         if loop.go is not None:
             known = Env(env.context, env.scope, {**env.names, "most": many}, calls=env.calls)
             return fold_value(known, *written_fold(known, value))
