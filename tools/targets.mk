@@ -94,6 +94,7 @@ theorem: conformance
 referee: $(VENV)/run.stamp
 	$(BIN)/tolcost referee --format md --output reports/referee.md
 	$(BIN)/tolcost referee --format csv --output reports/referee.csv
+	$(BIN)/python -m tools.referee.windows
 	$(BIN)/tolcost plan --calculators --format md --output reports/calculators.md
 	$(BIN)/tolcost plan --calculators --format csv --output reports/calculators.csv
 	$(BIN)/tolcost referee --witnesses reports/data --format md --output reports/witnesses.md

@@ -215,6 +215,9 @@ def test_a_step_of_training(project: Project) -> None:
     assert "kept" in said.out
     project.file("tolcost.toml", STEP.replace("1 MB", "100 B"))
     assert "train_peak" in project.check().out
+    rested = [line for line in project.lock.splitlines() if '"net.onnx#step","uses"' in line.replace(" ", "")]
+    assert any("optimizers/adamw.tol" in line for line in rested)
+    assert any("backward/sum.tol" in line for line in rested)
 
 
 @pytest.mark.parametrize(

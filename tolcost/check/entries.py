@@ -194,12 +194,18 @@ def program_rules(case: ProgramCase, metrics: Iterable[str], behind: Iterable[Na
     return _rules(case, metrics, (each for each in named if not each.own or each.texts != (each.shipped,)))
 
 
-def model_rules(case: ProgramCase, metrics: Iterable[str], study: ModelStudy) -> CostRules:
-    """Return the rules that a model is costed by: all definitions of its operators, shipped or its own."""
+def model_rules(
+    case: ProgramCase, metrics: Iterable[str], study: ModelStudy, step: Study | None = None
+) -> CostRules:
+    """Return the rules that a model is costed by: all definitions of its operators, shipped or its own.
+
+    A step of training also rests on its optimiser, and on backward passes that are written.
+    """
     library, opsets = study.cost.session.library, study.model.opsets
     parts = {(part.domain, part.op): None for applied in study.cost.nodes for part, _ in applied.parts}
     found = (library.operator_text(domain, op, opsets.get(domain)) for domain, op in parts if op)
-    return _rules(case, metrics, (each for each in found if each is not None))
+    besides = () if step is None else step.behind()
+    return _rules(case, metrics, (*(each for each in found if each is not None), *besides))
 
 
 def _rules(case: ProgramCase, metrics: Iterable[str], texts: Iterable[NamedText]) -> CostRules:

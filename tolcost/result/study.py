@@ -73,6 +73,7 @@ from tolcost.result.typical import OTHER, typical_lengths
 from tolcost.show.document import Fact, Form, Json, Section, Valuation, form_at, number, symbols_in, text_of
 
 if TYPE_CHECKING:
+    from tolcost.catalogue.specs import NamedText
     from tolcost.cost.span import Depths
     from tolcost.models.memory import Holdings, Peak
 
@@ -429,6 +430,10 @@ class Study(_Assuming, frozen=True):
     def trained(self, optimizer: str, asked: Mapping[str, object], at: Point | None = None) -> Study:
         """Return a step of training, with what is to be chosen at a point; only a model has one."""
         refuse("T0910", f"{quoted(self.name)} is no model that can be trained")
+
+    def behind(self) -> tuple[NamedText, ...]:
+        """Return the programs that figures rest on besides definitions of operators."""
+        return ()
 
     def extra(self, at: Located | None, exact: bool) -> Iterator[Section]:
         """Yield tables of a report besides its figures and its parts, with numbers at a point."""

@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tolcost.algebra import Poly, Symbol, const, total_known
+from tolcost.catalogue.specs import NamedText
 from tolcost.diagnostics import refuse
 from tolcost.models.memory import Holdings, Peak
 from tolcost.result.metrics import COLUMNS, HELD, whole_json
@@ -39,7 +40,9 @@ from tolcost.show.shorten import short_form, si
 from tolcost.training.analysis import Training, training_of
 from tolcost.training.choice import MemoryLimit
 from tolcost.training.joint import scope_path
+from tolcost.training.programs import texts_of
 from tolcost.training.request import TrainingRequest
+from tolcost.training.written import written_file
 
 if TYPE_CHECKING:
     from tolcost.models.analysis import GraphCost
@@ -187,6 +190,17 @@ class TrainingStudy(Study, dict=True, frozen=True):
         known = self.training.joint.cost.known(name)
         shape = getattr(known, "shape", None)
         return shape is not None and all(extent == 1 for extent in shape)
+
+    def behind(self) -> tuple[NamedText, ...]:
+        """Return the optimiser, the written backward passes, and what adds gradients up."""
+        steps = (one.step.node for one in self.training.joint.order if one.found.is_written)
+        written = {(node.domain, node.op): written_file(node.domain, node.op) for node in steps}
+        files = [
+            NamedText(parsed.source.name, (parsed.source.text,), False)
+            for parsed in written.values()
+            if parsed is not None
+        ]
+        return (*files, *texts_of(self.training.asked.optimizer))
 
     def remarks(self) -> Iterator[Fact]:
         """Yield the remarks on the model."""

@@ -9,7 +9,8 @@ import numpy as np
 
 from tolcost.apps.plan.door import PlannedModel
 
-Array = np.ndarray[Any, Any]
+from .further import FURTHER, Array
+
 WINDOW = {"sliding_window": 4}
 LOCAL_FIRST = {"layer_types": ["sliding_attention", "sliding_attention", "full_attention"]}
 NO_HEADS = {"num_key_value_heads": None}
@@ -59,6 +60,21 @@ WEIGHTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "gpt_oss": ("gpt_oss", {**EXPERTS, **WINDOW, **LOCAL_FIRST, "head_dim": 8}),
 }
 """Types with their configurations; layers with a window come first, as in the programs."""
+LATENT = {
+    "num_key_value_heads": 4, "q_lora_rank": 10, "kv_lora_rank": 12, "qk_nope_head_dim": 6,
+    "qk_rope_head_dim": 4, "v_head_dim": 5, "n_routed_experts": 6, "num_experts_per_tok": 2,
+    "moe_intermediate_size": 14, "n_shared_experts": 2, "first_k_dense_replace": 1, "n_group": 1,
+    "topk_group": 1, "routed_scaling_factor": 1.0,
+}  # fmt: skip
+BARE = {"num_attention_heads": None, "num_key_value_heads": None, "intermediate_size": None}
+PROMPTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "deepseek_v2": ("deepseek_v2", {**LATENT, "topk_method": "greedy"}),
+    "deepseek_v3": ("deepseek_v3", LATENT),
+    "mamba": ("mamba", {**BARE, "state_size": 5, "time_step_rank": 3}),
+    "rwkv": ("rwkv", {**BARE, "rescale_every": 0}),
+    "bert": ("bert", {"num_key_value_heads": None, "layer_norm_eps": 1e-5}),
+}
+"""Types of which a prompt alone is compared: what they keep is kept otherwise by transformers."""
 
 LAYERS = (
     "model.layers", "transformer.h", "model.decoder.layers", "gpt_neox.layers", "transformer.blocks",
@@ -131,6 +147,8 @@ def drawn(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Array]:
 
 def parameters(kind: str, state: Mapping[str, Array], model: PlannedModel) -> dict[str, Array]:
     """Return the parameters of the program from those of a module, by name."""
+    if kind in FURTHER:
+        return FURTHER[kind](state, model)
     prefix = next(one for one in LAYERS if any(name.startswith(f"{one}.0.") for name in state))
     found = _layers(kind, state, prefix, model)
     tokens = next(one for one in TOKENS if f"{one}.weight" in state)

@@ -20,8 +20,8 @@ from tolcost.syntax.tree import InputDecl
 from .layouts import Array
 
 
-def run_program(model: PlannedModel, given: Mapping[str, Array], past: int) -> Array:
-    """Run the program of a model on parameters, ids and a cache."""
+def run_program(model: PlannedModel, given: Mapping[str, Array], past: int, absorbed: bool = False) -> Array:
+    """Run the program of a model on parameters, ids and a cache, as it reads a prompt or is absorbed."""
     source = read_spec("serving", model.family.program)
     window = model.lengths.get("window", 1)
     numbers = {"t": past, "u": min(past, max(window - 1, 0))}
@@ -29,7 +29,8 @@ def run_program(model: PlannedModel, given: Mapping[str, Array], past: int) -> A
     known = {**model.lengths, **numbers, "b": texts, "s": new}
     tree = parse(source)
     named = {one.name for one in tree.statements if isinstance(one, InputDecl) and one.kind == "attr"}
-    attrs = {**model.attrs, **{k: v for k, v in known.items() if k in named}}
+    own = {} if absorbed else model.family.reading
+    attrs = {**model.attrs, **own, **{k: v for k, v in known.items() if k in named}}
     attrs |= {"all_logits": True} if "all_logits" in named else {}
     program = lower_source(source, open_library(()), arguments(tree, None, attrs)).program
     dims = {symbol.name: known.get(symbol.name, 1) for symbol in lengths_of(program)}

@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 import torch
 import transformers
-from transformers import AutoConfig, AutoModelForCausalLM
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM
 
 from tolcost.apps.plan.door import PlannedModel, model_in
 from tolcost.platform import with_deep_stack
 
-from .layouts import WEIGHTS, Array, drawn, parameters
+from .layouts import PROMPTS, WEIGHTS, Array, drawn, parameters
 from .run import run_program
 
 SIZE = {
@@ -76,27 +76,55 @@ def angles(module: Any, model: PlannedModel, past: int, new: int) -> dict[str, A
         return {}
     x, places = torch.zeros(1, new, 8, dtype=torch.float64), torch.arange(past, past + new)[None]
     types = getattr(rotary, "layer_types", None)
-    cos, sin = rotary(x, places, sorted(types)[0]) if types else rotary(x, places)
+    both = rotary(x, places, sorted(types)[0]) if types else rotary(x, places)
+    cos, sin = (both.real, both.imag) if isinstance(both, torch.Tensor) else both
     pairs = model.family.name.startswith("cohere")
     step = slice(None, None, 2) if pairs else slice(None, model.lengths["c"])
     return {"cosines": cos[0].double().numpy()[:, step], "sines": sin[0].double().numpy()[:, step]}
 
 
-def compared(kind: str, more: Mapping[str, Any]) -> dict[str, Any]:
-    """Compare the program of a type with its module, for a prompt and for the next token."""
+def built(kind: str, more: Mapping[str, Any]) -> tuple[Any, dict[str, Array], dict[str, Any]]:
+    """Return a module, its parameters, and its configuration."""
     said = {key: value for key, value in {**SIZE, **more}.items() if value is not None or key not in SIZE}
     config = AutoConfig.for_model(kind, **said)
     config._experts_implementation = "eager"  # grouped products take no doubles
-    module = AutoModelForCausalLM.from_config(config, attn_implementation="eager").double().eval()
-    shapes = {name: tuple(tensor.shape) for name, tensor in module.named_parameters()}
-    state = drawn(shapes)
+    of_type = AutoModelForMaskedLM if kind == "bert" else AutoModelForCausalLM
+    module = of_type.from_config(config, attn_implementation="eager").double().eval()
+    state = drawn({name: tuple(tensor.shape) for name, tensor in module.named_parameters()})
     with torch.no_grad():
         for name, tensor in module.named_parameters():
             tensor.copy_(torch.from_numpy(state[name]))
     told = json.loads(json.dumps({k: v for k, v in config.to_dict().items() if v is not None}, default=str))
+    return module, state, told
+
+
+def off(ours: Array, theirs: Array) -> float:
+    """Return the largest difference over the largest logit."""
+    return float(np.abs(ours - theirs).max() / np.abs(theirs).max())
+
+
+def compared_prompt(kind: str, more: Mapping[str, Any]) -> dict[str, Any]:
+    """Compare a prompt alone; where attention may be absorbed, also as a token is made."""
+    module, state, told = built(kind, more)
     model = model_in(told, kind)
     torch.manual_seed(1)
-    ids = torch.randint(1, config.vocab_size, (BATCH, PROMPT + 1))
+    ids = torch.randint(1, told["vocab_size"], (1, PROMPT))
+    with torch.no_grad():
+        theirs = module(ids).logits.numpy()
+    weights = parameters(kind, state, model)
+    given = {**weights, **angles(module, model, 0, PROMPT), "ids": ids.numpy()}
+    found: dict[str, Any] = {"prompt": off(run_program(model, given, 0), theirs)}
+    if model.family.program == "latent":
+        found["absorbed"] = off(run_program(model, given, 0, absorbed=True), theirs)
+    return found
+
+
+def compared(kind: str, more: Mapping[str, Any]) -> dict[str, Any]:
+    """Compare the program of a type with its module, for a prompt and for the next token."""
+    module, state, told = built(kind, more)
+    model = model_in(told, kind)
+    torch.manual_seed(1)
+    ids = torch.randint(1, told["vocab_size"], (BATCH, PROMPT + 1))
     with torch.no_grad():
         first = module(ids[:, :PROMPT], use_cache=True)
         kept = cache_of(model, first.past_key_values, PROMPT)
@@ -109,10 +137,11 @@ def compared(kind: str, more: Mapping[str, Any]) -> dict[str, Any]:
     ):
         tables = angles(module, model, past, piece.shape[1])
         given = {**weights, **tables, **(kept if past else {}), "ids": piece.numpy()}
-        found[name] = float(np.abs(run_program(model, given, past) - theirs).max() / np.abs(theirs).max())
+        found[name] = off(run_program(model, given, past), theirs)
         if not past:
             found["case"] = {
-                "config": told, "shapes": shapes, "ids": piece.tolist(), "logits": theirs.round(9).tolist(),
+                "config": told, "shapes": {key: list(value.shape) for key, value in state.items()},
+                "ids": piece.tolist(), "logits": theirs.round(9).tolist(),
                 **{key: table.round(12).tolist() for key, table in tables.items()},
             }  # fmt: skip
     return found
@@ -120,10 +149,11 @@ def compared(kind: str, more: Mapping[str, Any]) -> dict[str, Any]:
 
 def main(file: str, cases: str, *types: str) -> None:
     rows, kept = {}, []
-    for name in types or WEIGHTS:
-        kind, more = WEIGHTS[name]
-        row = with_deep_stack(lambda kind=kind, more=more: compared(kind, more))
-        case = row.pop("case")
+    for name in types or (*WEIGHTS, *PROMPTS):
+        kind, more = (WEIGHTS | PROMPTS)[name]
+        compare = compared_prompt if name in PROMPTS else compared
+        row = with_deep_stack(lambda kind=kind, more=more, compare=compare: compare(kind, more))
+        case = row.pop("case", None)
         if name in CASES:
             kept.append(case)
         rows[name] = row

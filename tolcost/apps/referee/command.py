@@ -10,8 +10,8 @@ import click
 
 from tolcost.apps.referee.formulas import (
     METRICS,
-    MOST_TIMES,
     RIGHT_VERDICTS,
+    STEPS,
     CountedFigure,
     PublishedFormula,
     read_file,
@@ -51,8 +51,8 @@ FORMATS = ("text", "md", "csv", "json")
         "tolcost referee --op LayerNormalization --formula '5*m*n' --shape X=m,n --shape Scale=n --shape B=n",
         "tolcost referee --op LayerNormalization --formula '5*M*N' --where M=X_1 --where N=X_2",
         "tolcost referee --op MatMul --shape A=m,k --shape B=k,n --formula '2mnk - mn'",
+        "tolcost referee --program families/gpt2 --formula '6*N*b*s' --where 'N=12*l*(h*e)**2' --train step",
         "tolcost referee --op MatMul --shape A=m,k --shape B=k,n --formula '2n^3' --assume m=n --assume k=n",
-        "tolcost referee --program families/gpt2 --formula '6*N*b*s' --where 'N=12*l*(h*e)**2' --times 3",
         "tolcost referee --program families/gpt2 --formula '24Bsh^2(1 + s/(6h))' --let B=b --let 'h=h*e'",
         "tolcost referee --format csv -o referee.csv",
     ),
@@ -77,10 +77,9 @@ FORMATS = ("text", "md", "csv", "json")
 )
 @options.assume_option
 @click.option(
-    "--times",
-    type=click.IntRange(1, MOST_TIMES),
-    show_default="1",
-    help="How many times --formula counts everything: 3 for training.",
+    "--train",
+    type=click.Choice([name for name in STEPS if name]),
+    help="--formula counts a step of training: forward and backward, or with forward done twice.",
 )
 @click.option("--counts", type=click.Choice(METRICS), show_default="flops", help="What --formula counts.")
 @click.option("--shape", "shapes", metavar="NAME=LENGTHS", multiple=True, help="The shape of an input.")
@@ -96,8 +95,8 @@ def command(
     formula: str | None,
     meanings: tuple[str, ...],
     letters: tuple[str, ...],
+    train: str | None,
     assume: tuple[str, ...],
-    times: int | None,
     counts: CountedFigure | None,
     shapes: tuple[str, ...],
     attrs: tuple[str, ...],
@@ -120,8 +119,8 @@ def command(
     about = {
         "where": meanings,
         "let": letters,
+        "train": train,
         "assume": assume,
-        "times": times,
         "counts": counts,
         "shape": shapes,
         "attr": attrs,
@@ -146,7 +145,7 @@ def command(
             counted,
             formula,
             where=where,
-            times=times or 1,
+            train=train or "",
             let=let,
             assume=assume,
         )

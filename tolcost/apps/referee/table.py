@@ -239,7 +239,7 @@ def _formula(one: Judgement) -> dict[str, Json]:
         "about": formula.about,
         "subject": title_of(formula.subject),
         "counts": formula.counts,
-        "times": formula.times,
+        "train": formula.train,
         "where": dict(formula.where),
         "let": dict(formula.let),
         "assume": list(formula.assume),
