@@ -444,7 +444,7 @@ def check_index(env: Env, index: Poly, extent: Poly, span: Span, where: LazyMess
             return beside
         return f"{beside}: the {'last' if place else 'first'} is {to_text(extent) if place else 1}"
 
-    hint = "counting starts at 1" if index.constant == 0 else None
+    hint = _from_1(span) if index.constant == 0 else None
     from_1 = required(env, ge(index - 1), AT_LEAST_1, span, message, hint=hint)
     to_end = required(env, ge(extent - index), INSIDE, span, message, hint=_shorter(index))
     notes = env.context.notes
@@ -453,6 +453,14 @@ def check_index(env: Env, index: Poly, extent: Poly, span: Span, where: LazyMess
     ):  # these equations may be discarded with a trial
         env.scope.in_range.add((index, extent))
     return conj(*filter(is_local, (from_1, to_end)))
+
+
+def _from_1(span: Span) -> str:
+    """Return a hint for an index that is 0: if none is written there, it may be an element of zeros."""
+    if "0" in span.text:
+        return "counting starts at 1"
+    example = "reduce(tol[n], (a, z) => a + x[i], 0, [i])"
+    return f"counting starts at 1, and elements of `tol[n]` are 0: a coordinate stands in brackets, {example}"
 
 
 def _shorter(index: Poly) -> str | None:

@@ -7,7 +7,7 @@ it first fails.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
 from itertools import compress, islice
 
@@ -29,6 +29,7 @@ from tolcost.algebra import (
     Truth,
     atom,
     ceil_log2,
+    conj,
     const,
     data_symbol,
     evaluate_cond,
@@ -47,7 +48,7 @@ from tolcost.algebra import (
     the_symbol,
 )
 from tolcost.atoms.kit import inner_nodes, is_ref
-from tolcost.atoms.nodes import Block, Component, Fold, Node, Pack, Ref, Var
+from tolcost.atoms.nodes import Block, Component, Convert, Fold, Lambda, Node, Number, Pack, Ref, Var
 from tolcost.diagnostics import Rejected, Span
 from tolcost.elaborate.accumulators import restrict_to_components
 from tolcost.elaborate.induction import as_list, components, elaborate_any_step, fold_list
@@ -59,6 +60,7 @@ from tolcost.elaborate.values import (
     Data,
     Env,
     NeedsUnrolling,
+    Scope,
     Seq,
     Unknown,
     Value,
@@ -192,6 +194,8 @@ class HeldTurns(Struct, frozen=True):
     turns: Turns
     certain: bool
     now: Cond | None = None
+    most: Poly | None = None
+    """The most turns at which a condition on data may hold, because a part of it is known at every turn."""
 
 
 def _trip_count(env: Env, limit: Poly, held: HeldTurns, name: Callable[[], str]) -> tuple[Poly, bool]:
@@ -206,6 +210,8 @@ def _trip_count(env: Env, limit: Poly, held: HeldTurns, name: Callable[[], str])
     if number is not None and not endless and not held.certain:
         return limit, False
     most = const(LARGEST_LENGTH) if endless else limit
+    if held.most is not None:
+        most = held.most + 1 if endless else minimum(limit, held.most + 1)
     base = name()
     full = env.context.own_name(f"{env.context.title or 'loop'}_{base}")
     return data_symbol(full, 0, most, "turns", base), True
@@ -328,8 +334,13 @@ def _count_held_turns(env: Env, turn: _Turn, start: tuple[Value, ...], shape: tu
         except (Rejected, NeedsUnrolling):
             return _count_turn_by_turn(inner, turn, start, shape[0])
     condition, certain = _necessary_condition(turn.said[0])
+    if isinstance(turn.said[0], Data):
+        condition = conj(*_known_parts(open_end.scope, turn.said[0].node))
     now = substitute_cond(condition, {the_symbol(coords[0]): TURN + 1})
-    return HeldTurns(count_leading_turns(now, the_symbol(TURN)), certain, now)
+    turns = count_leading_turns(now, the_symbol(TURN))
+    if isinstance(turn.said[0], Data):
+        return HeldTurns(None, certain=False, most=turns if isinstance(turns, Poly) else None)
+    return HeldTurns(turns, certain, now)
 
 
 def _count_turn_by_turn(env: Env, turn: _Turn, carried: tuple[Value, ...], limit: Poly) -> HeldTurns:
@@ -357,6 +368,23 @@ def _necessary_condition(value: Value) -> tuple[Cond, bool]:
         return (value.needs if ends else TRUE), False
     known = truth(value)
     return (TRUE, False) if known is None else (known, True)
+
+
+def _known_parts(scope: Scope, node: Node) -> Iterator[Cond]:
+    """Yield the conditions without data of which each is necessary for a truth value that is data."""
+    pending: list[Node | None] = [node]
+    while pending:
+        match pending.pop():
+            case Ref(var=var):
+                pending.append(scope.named(var))
+            case Convert(value=value) | Component(value=Pack(items=(value,))):
+                pending.append(value)
+            case Lambda(function="and", args=args):
+                pending.extend(args)
+            case Number(value=known) if isinstance(known, Cond):
+                yield known
+            case _:
+                pass
 
 
 def truth(value: Value) -> Cond | None:
