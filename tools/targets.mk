@@ -23,6 +23,7 @@
 #   make haskell       operators of Haskell's base and vector beside GHC, which it needs with libghc-vector-dev
 #   make frameworks    operators of core ATen and tf.raw_ops beside PyTorch and TensorFlow
 #   make training      steps of training beside what a GPU measured, and the corpus' models: reports/training.md (an hour)
+#   make gradients     gradients of operators beside PyTorch, and what both keep: reports/gradients.md (ten minutes)
 #   make models        models of packages, exporters and pipelines beside onnxruntime (an hour or more)
 #   make mutants       definitions and code broken on purpose: changes that no test notices
 #
@@ -53,7 +54,7 @@ TENSORFLOW := $(VENV)-tensorflow
 PIP := -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
 
 .PHONY: schemes conformance general peers other-tools flop-counter corpus
-.PHONY: theorem referee alternatives hardware sympy sql tpch lambda haskell frameworks training models mutants
+.PHONY: theorem referee alternatives hardware sympy sql tpch lambda haskell frameworks training gradients models mutants
 .PHONY: soak bench fleet fresh release torch
 
 # ---- stored data ---------------------------------------------------------------------------
@@ -134,6 +135,10 @@ training: $(ZOO)/stamp $(VENV)/dev.stamp
 	$(ZOO)/bin/python -m tools.gradient.peaks reports/data/training_peaks.json
 	$(BIN)/python -m tools.gradient.models reports/data/training_models.json
 	$(BIN)/python -m tools.gradient.report_training
+
+gradients: $(TORCH)/stamp $(VENV)/dev.stamp
+	$(TORCH)/bin/python -m tools.gradient.operators reports/data/gradients.json
+	$(BIN)/python -m tools.gradient.report_operators
 
 # Models in build/models are neither fetched, exported nor run again: remove that folder to start over.
 models: $(ZOO)/stamp

@@ -71,7 +71,7 @@ def check(
     cotangents = {}
     own = len(program.inputs)
     for needed in read.inputs[own:]:
-        shape = tuple(value_of(_bound(length, plain.bindings), {}) for length in needed.type[0].shape)
+        shape = tuple(value_of(bound(length, plain.bindings), {}) for length in needed.type[0].shape)
         cotangents[needed.name] = (rng.uniform(-1, 1, shape),)
     given = {one.name: known[old.name] for old, one in zip(program.inputs, read.inputs, strict=False)}
     given |= cotangents
@@ -91,7 +91,7 @@ def check(
         one.name for one in program.inputs if any(kind_of(part.space) == "R" for part in one.type)
     ]
     gradients = {
-        name: _parts(result.outputs[output.name])
+        name: parts_of(result.outputs[output.name])
         for name, output in zip(wanted_inputs, read.outputs, strict=True)
     }
     for _ in range(directions):
@@ -101,12 +101,14 @@ def check(
     return Outcome(None, eops, forward, text)
 
 
-def _bound(length: Poly, bindings: Mapping[object, int]) -> Poly:
+def bound(length: Poly, bindings: Mapping[object, int]) -> Poly:
+    """Put what a run found for its lengths into a form."""
     by_name = {getattr(symbol, "name", ""): value for symbol, value in bindings.items()}
     return substitute(length, {symbol: by_name[symbol.name] for symbol in length.free})
 
 
-def _parts(value: object) -> tuple[np.ndarray, ...]:
+def parts_of(value: object) -> tuple[np.ndarray, ...]:
+    """Return the components of a value."""
     return value if isinstance(value, tuple) else (np.asarray(value),)
 
 
@@ -126,9 +128,9 @@ def _compare(
         for name, parts in gradients.items()
         for g, v in zip(parts, _real(by_name[name], direction[name]), strict=True)
     )
-    if any(part.space in _NARROW for node in program_nodes(program) for part in node.type):
+    if is_narrow(program):
         return None  # steps are larger than any difference; the derivative of a conversion is 1
-    coarse = _is_coarse(program)
+    coarse = is_coarse(program)
     steps = (3e-2, 1e-2) if coarse else (1e-4, 3e-5)
     found = []
     for step in steps:
@@ -143,7 +145,7 @@ def _compare(
             run = run_vectorised(program, moved, lengths)
             total = 0.0
             for name in outputs:
-                parts = _parts(run.outputs[name])
+                parts = parts_of(run.outputs[name])
                 for k, part in enumerate(parts):
                     plain = name.replace(".", "_")
                     seed = cotangents.get(f"d_{plain}" if len(parts) == 1 else f"d_{plain}_{k + 1}")
@@ -176,7 +178,13 @@ def _directed(needed: Input, parts: tuple[np.ndarray, ...], rng: np.random.Gener
 _NARROW = frozenset(name for name, space in SPACES.items() if space.kind == "R" and (space.bits or 64) < 16)
 
 
-def _is_coarse(program: Program) -> bool:
+def is_narrow(program: Program) -> bool:
+    """Tell whether a program has numbers of fewer than 16 bits."""
+    return any(part.space in _NARROW for node in program_nodes(program) for part in node.type)
+
+
+def is_coarse(program: Program) -> bool:
+    """Tell whether a program rounds to 32 bits or fewer somewhere."""
     return any(
         part.space in ("float32", "float16", "bfloat16")
         for node in program_nodes(program)

@@ -187,6 +187,7 @@ _OTHERS = (
     ("haskell", "Operators of Haskell beside GHC", "make haskell"),
     ("frameworks", "Operators of PyTorch and TensorFlow", "make frameworks"),
     ("training", "Steps of training beside a GPU", "make training"),
+    ("gradients", "Gradients of operators beside PyTorch", "make gradients"),
     ("mutants", "Definitions and code broken on purpose", "make mutants"),
     ("soak", "Random programs and other campaigns", "make soak"),
     ("fresh", "Installation in empty environments", "make fresh"),

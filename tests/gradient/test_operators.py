@@ -1,0 +1,47 @@
+"""The recorded gradients of operators beside PyTorch's, and three of them held to differences again."""
+
+from __future__ import annotations
+
+import pytest
+
+from tolcost.catalogue.cases import derive, load_cases
+from tolcost.catalogue.specs import open_library
+from tools.gradient.points import NEAR, at_other_lengths, changed, difference_errors, moved, point_at, widened
+from tools.gradient.products import derived
+from tools.gradient.report_operators import REPORT, is_held, recorded, report
+
+ROWS = recorded()["operators"]
+
+
+def test_the_report_is_that_of_its_data() -> None:
+    assert REPORT.read_text("utf-8") == report()
+
+
+def test_every_operator_is_held_or_has_a_reason() -> None:
+    library = open_library()
+    assert set(library.names("")) <= ROWS.keys()
+    held = [row for row in ROWS.values() if is_held(row)]
+    assert len([row for row in held if row.get("torch")]) >= 150
+    assert len([row for row in held if row["shapes"] > 1]) >= 150
+    assert not [row["operator"] for row in ROWS.values() if row.get("wrong")]
+    assert all(row["counted"] >= row.get("torch", 0) + row.get("differences", 0) for row in held)
+
+
+@pytest.mark.parametrize("name", ["Softsign", "MatMul", "Gather"])
+def test_again(name: str) -> None:
+    library = open_library()
+    case = next(case for case in load_cases([name]) if case.node.op == name)
+    spec = library.find("", name, case.opset)
+    assert spec is not None
+    wide = changed(case, spec, lambda array: moved(widened(array)))
+    program = derive(wide, spec, library).lowered.program
+    made, _ = derived(program)
+    other = next(at_other_lengths(wide, spec))
+    assert [a.shape for a in other.inputs] != [a.shape for a in wide.inputs]
+    for one in (wide, other):
+        point = point_at(one, spec, program, made)
+        assert point.counted is None
+        errors, kinks = difference_errors(point)
+        assert not kinks
+        assert max(errors) <= NEAR
+    assert ROWS[name]["torch"] >= 2
