@@ -271,8 +271,8 @@ _MODELS = (
     Column("atoms", "atomic computations"),
     Column("domain", "domain"),
     Column("here", "here"),
-    Column("programs", "programs", "number"),
-    Column("lines", "lines of ToLang", "number"),
+    Column("programs", "programs", "number", group="programs"),
+    Column("lines", "lines of ToLang", "number", group="programs"),
     Column("agreed", "agreed with"),
 )
 

@@ -283,13 +283,13 @@ Tests = Mapping[tuple[str, str], NodeTests]
 """The results of node tests, by operator and alternative; empty if they were not run."""
 
 ALGORITHMS = (
-    Column("operator", "operator"),
-    Column("at", "at", "code"),
+    Column("operator", "operator", group="operator"),
+    Column("at", "at", "code", group="operator"),
     Column("algorithm", "algorithm"),
     Column("eops", "EOPs", "form"),
-    Column("standing", "beside the definition"),
-    Column("holds_where", "holds where", "code", drop=1),
-    Column("tests", "node tests"),
+    Column("standing", "beside the definition", group="beside the definition"),
+    Column("holds_where", "holds where", "code", drop=1, group="beside the definition"),
+    Column("tests", "node tests", printed=False),
     Column("about", "what it does"),
     Column("command", "shown by", "code", shown=False),
 )
@@ -297,10 +297,10 @@ RANGES = (
     Column("operator", "operator"),
     Column("at", "at", "code"),
     Column("algorithms", "algorithms", "number"),
-    Column("fewest", "fewest EOPs"),
-    Column("least", "closed form", "form"),
-    Column("most", "most EOPs"),
-    Column("greatest", "closed form", "form"),
+    Column("fewest", "fewest EOPs", group="fewest EOPs"),
+    Column("least", "closed form", "form", group="fewest EOPs"),
+    Column("most", "most EOPs", group="most EOPs"),
+    Column("greatest", "closed form", "form", group="most EOPs"),
     Column("ratio", "ratio of the leading terms", "number"),
 )
 CROSSINGS = (
