@@ -6,6 +6,7 @@ widest cell of each column, and each cell with too many lines.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -15,11 +16,7 @@ from markdown_it import MarkdownIt
 from msgspec import Struct, convert
 
 from tests.audit.browser import Browser, chromium
-
-COLUMN = 1012
-"""The width of GitHub's column on a wide screen, in pixels."""
-MOST_LINES = 8
-"""The most lines that a cell of a table may have."""
+from tolcost.show.narrow import MOST_LINES, PAGE, Line, line_width
 
 _PAGE = """<!doctype html><meta charset="utf-8"><style>
 body {{ margin: 0; width: {column}px; word-wrap: break-word;
@@ -78,12 +75,50 @@ class Measured(Struct, frozen=True):
     """Cells with too many lines: how many, the column, the row, and how the text begins."""
 
 
-def page(text: str, column: int = COLUMN) -> str:
+Row = list[list[Line]]
+"""The cells of a row, each as lines."""
+
+
+def tables_of(text: str) -> list[list[Row]]:
+    """Read the tables of a Markdown file: rows of cells, the titles first; the browser is not needed."""
+    found = (table.splitlines() for table in re.findall(r"(?:^\|.*\n)+", text, re.M))
+    return [[_row(line) for n, line in enumerate(lines) if n != 1] for lines in found]
+
+
+def _row(line: str) -> Row:
+    cells = re.split(r"(?<!\\)\|", line.strip())[1:-1]
+    return [[_line(part.strip()) for part in cell.split("<br>")] for cell in cells]
+
+
+def _line(text: str) -> Line:
+    code = re.fullmatch(r"(.*?) ?(`+)(.+)\2", text)
+    if code is not None:
+        return Line(code[1], code[3].strip("\n").replace(r"\|", "|"))
+    words = re.sub(r"\[(.*)\]\([^()]*\)", r"\1", text)
+    return Line(re.sub(r"\\(.)", r"\1", words))
+
+
+def least_width(table: list[Row]) -> float:
+    """Estimate how narrow a browser can make a table: lines break at spaces, and nowhere else."""
+    columns = (
+        max(_longest(line) for row in table if n < len(row) for line in row[n]) for n in range(len(table[0]))
+    )
+    return sum(columns) + 27 * len(table[0]) + 1
+
+
+def _longest(line: Line) -> float:
+    codes, words = line.code.split() or [""], line.text.split() or [""]
+    return max(
+        max(line_width(Line(code=code)) for code in codes), max(line_width(Line(word)) for word in words)
+    )
+
+
+def page(text: str, column: int = PAGE) -> str:
     """Write a page that shows Markdown as GitHub does."""
     return _PAGE.format(column=column, body=MarkdownIt("commonmark").enable("table").render(text))
 
 
-def measured(browser: Browser, text: str, folder: Path, column: int = COLUMN) -> list[Measured]:
+def measured(browser: Browser, text: str, folder: Path, column: int = PAGE) -> list[Measured]:
     """Measure the tables of a Markdown file in a browser; the page is written into a folder."""
     file = folder / "page.html"
     file.write_text(page(text, column), "utf-8")
@@ -95,10 +130,10 @@ def measured(browser: Browser, text: str, folder: Path, column: int = COLUMN) ->
 
 
 def told(path: Path, tables: Iterable[Measured]) -> Iterator[str]:
-    """Yield a line for each table that is too wide, and what makes it so; and for each cell that is too tall."""
+    """Yield a line for each table that is too wide, and for each cell that is too high."""
     for n, table in enumerate(tables, 1):
-        if table.width > COLUMN:
-            yield f"{path}, table {n} ({table.rows} rows): {table.width} px, {table.width - COLUMN} too many"
+        if table.width > PAGE:
+            yield f"{path}, table {n} ({table.rows} rows): {table.width} px, {table.width - PAGE} too many"
             for one in table.columns:
                 yield f"  {one.width:5} px  {one.title!r}: {' '.join(one.text.split())!r}"
         for lines, column, row, begins in table.tall:

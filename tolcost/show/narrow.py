@@ -6,8 +6,8 @@ Widths are estimates in pixels, from above: of DejaVu Sans, which is wider than 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -15,13 +15,15 @@ PAGE = 1012
 """The width of GitHub's column on a wide screen."""
 MOST_LINES = 8
 """The most lines that a cell of a report may have."""
-WIDTHS = (160, 120, 96, 80, 70, 62, 54, 48, 42, 37, 33, 29, 26, 23, 20, 17, 14)
+WIDTHS = (160, 120, 90, 74, 62, 54, 47, 41, 36, 32, 28, 25, 22, 19, 16, 14)
 """Lengths of a line in characters of code; a column that must be narrower gets the next."""
 
 _BORDER, _FIRST_BORDER = 27, 1
 _CODE, _AROUND_CODE = 8.2, 11
 _LETTERS = {
-    **dict.fromkeys(" iljI|'.,:;!()[]/\\-ft\"`", 6.3),
+    **dict.fromkeys(" iljI|'.,:;/\\!", 5.5),
+    **dict.fromkeys('ftrJ()[]-"`', 6.7),
+    **dict.fromkeys("cskvxyz", 9.5),
     **dict.fromkeys("mwMW%@●—…", 15.8),
     **dict.fromkeys("ABCDEFGHKLNOPQRSTUVXYZ+=<>&#~", 12.8),
 }
@@ -52,12 +54,12 @@ class _Choice(Struct, frozen=True):
     lines: tuple[int, ...]
 
 
-@cache
+@lru_cache(maxsize=2**14)
 def width_of(text: str) -> float:
     """Estimate how wide a text is.
 
     >>> round(width_of("printed")), round(width_of("MMM"))
-    (64, 47)
+    (60, 47)
     """
     return sum(_LETTERS.get(letter, _LETTER) for letter in text)
 
@@ -98,7 +100,7 @@ def fitting(columns: Sequence[Callable[[int], Sequence[Cell]]]) -> list[int]:
     """
     if _table(_choice(column(UNBROKEN)) for column in columns) <= PAGE:
         return [UNBROKEN for _ in columns]
-    choices = [[_choice(column(length)) for length in WIDTHS] for column in columns]
+    choices = [list(_choices(column)) for column in columns]
     steps = [0 for _ in columns]
     while _table(column[step] for column, step in zip(choices, steps, strict=True)) > PAGE:
         narrower = [
@@ -110,6 +112,14 @@ def fitting(columns: Sequence[Callable[[int], Sequence[Cell]]]) -> list[int]:
             break
         _, n, steps[n] = min(narrower)
     return [WIDTHS[step] for step in steps]
+
+
+def _choices(column: Callable[[int], Sequence[Cell]]) -> Iterator[_Choice]:
+    found = _Choice(float("inf"), ())
+    for length in WIDTHS:
+        if found.width > length * _CODE:  # else no line is longer
+            found = _choice(column(length))
+        yield found
 
 
 def _table(columns: Iterable[_Choice]) -> float:

@@ -14,6 +14,7 @@ from functools import partial
 from itertools import groupby
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tolcost.diagnostics import visible
 from tolcost.show.document import (
@@ -134,13 +135,15 @@ def _stacks(table: ReportTable) -> list[_Stack]:
     """Return the columns that Markdown has: columns of one group are one."""
     found: dict[str, list[tuple[int, Column, str]]] = {}
     for n, column in table.shown:
-        if column.printed and column.key != table.by:
+        if column.printed and not (table.by and column.key == table.by):
             found.setdefault(column.group or f"{n}", []).append((n, column, _label(column)))
     return [_Stack(parts[0][1].group or parts[0][1].title, tuple(parts)) for parts in found.values()]
 
 
 def _label(column: Column) -> str:
     """Return the title of a column less that of its group: "EOPs, printed" is "printed" under "EOPs"."""
+    if column.title.lower() in column.group.lower():
+        return ""
     return (
         column.title.removeprefix(column.group).removesuffix(column.group).strip(",: ")
         if column.group
@@ -156,7 +159,7 @@ def _rows(table: ReportTable, rows: Iterable[tuple[Cell, ...]]) -> Iterator[str]
     ) -> list[list[Line]]:
         return [
             [Line(part) for part in wrapped(stack.title, length)],
-            *([part for line in lines for part in _parts(line, length, most)] for lines in whole),
+            *(_cut([part for line in lines for part in _parts(line, length)], most) for lines in whole),
         ]
 
     columns = [
@@ -202,17 +205,29 @@ def _whole(cell: Cell, column: Column | None = None, label: str = "") -> Line:
             return Line(name.rstrip(), cut(text_of(cell)), most=most)
 
 
-def _parts(line: Line, length: int = UNBROKEN, most: int | None = None) -> list[Line]:
-    """Break a line at a length; code is cut after ``most`` lines."""
+def _parts(line: Line, length: int = UNBROKEN) -> list[Line]:
+    """Break a line at a length."""
     if not line.code:
         parts = wrapped(line.text, length)
         return [Line(part, link=line.link) for part in parts] if line.text else []
     limit = min(length, line.most or length)
     room = max(limit - len(line.text), MOST_LINES) if limit != UNBROKEN else None
     parts = [part for one in line.code.split("\n") for part in broken(one, room)]
-    if most is not None and len(parts) > most:
-        parts = [*parts[: most - 1], f"{parts[most - 1]} …"]
     return [Line(line.text if n == 0 else "", part) for n, part in enumerate(parts)]
+
+
+_MARK = " …"
+
+
+def _cut(lines: list[Line], most: int | None) -> list[Line]:
+    """Cut a cell after some lines, with a mark."""
+    if most is None or len(lines) <= most:
+        return lines
+    last = lines[most - 1]
+    room = slice(None) if len(last.code or last.text) <= len(_MARK) else slice(-len(_MARK))
+    code, text = (f"{told[room]}{_MARK}" if told else "" for told in (last.code, last.text))
+    marked = replace(last, code=code, text=last.text if code else text)
+    return [*lines[: most - 1], marked]
 
 
 def _told(line: Line) -> str:
@@ -248,7 +263,7 @@ _BEFORE = re.compile(r"(?<=[ ,])(?=[^ ,)])|(?<=[^*/ ])(?=[+*/])")
 
 
 def _pieces(part: str, width: int) -> list[str]:
-    return [part] if len(part) + 2 <= width else re.split(r"(?<=[_./])(?=\w)", part)
+    return [part] if len(part) + 2 <= width else re.split(r"(?<=[_./(\[])(?=[\w|(])", part)
 
 
 def markdown_text(text: str) -> str:

@@ -265,8 +265,8 @@ def growth_chart(library: Library) -> str:
 NAME = "models_of_computation"
 
 _MODELS = (
-    Column("model", "model"),
-    Column("language", "language"),
+    Column("model", "model", group="model"),
+    Column("language", "language", group="model"),
     Column("data", "data"),
     Column("atoms", "atomic computations"),
     Column("domain", "domain"),

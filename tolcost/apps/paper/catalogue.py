@@ -25,8 +25,8 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 FORM_COLUMNS = (
     Column("operator", "operator"),
     Column("case", "test"),
-    Column("eops", "EOPs", "form", group="EOPs"),
-    Column("macs", "MACs", "form", group="EOPs"),
+    Column("eops", "EOPs", "form"),
+    Column("macs", "MACs", "form", printed=False),
     Column("certainty", "count is"),
     Column("numbers", "lengths that had to be numbers"),
 )

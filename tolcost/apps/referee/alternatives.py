@@ -283,8 +283,8 @@ Tests = Mapping[tuple[str, str], NodeTests]
 """The results of node tests, by operator and alternative; empty if they were not run."""
 
 ALGORITHMS = (
-    Column("operator", "operator", group="operator"),
-    Column("at", "at", "code", group="operator"),
+    Column("operator", "operator"),
+    Column("at", "at", "code"),
     Column("algorithm", "algorithm"),
     Column("eops", "EOPs", "form"),
     Column("standing", "beside the definition", group="beside the definition"),
@@ -324,7 +324,8 @@ def algorithms_table(found: Sequence[AlgorithmComparison], tests: Tests) -> Repo
         "and count, and to the definition at random inputs. *Beside the definition* is proved for all sizes."
     )
     rows = tuple(_row(one, row, tests) for one in found for row in one.rows)
-    return ReportTable(ALGORITHMS, rows, "alternatives", "Alternatives to definitions", about, MADE_BY)
+    title = "Alternatives to definitions"
+    return ReportTable(ALGORITHMS, rows, "alternatives", title, about, MADE_BY, by="operator")
 
 
 def ranges_table(found: Sequence[AlgorithmComparison]) -> ReportTable:
