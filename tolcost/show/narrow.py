@@ -43,7 +43,7 @@ class Line(Struct, frozen=True):
     """The most characters of a line of its code."""
 
 
-Cell = Sequence[Line]
+CellLines = Sequence[Line]
 UNBROKEN = WIDTHS[0]
 
 
@@ -93,7 +93,7 @@ def wrapped(text: str, length: int) -> list[str]:
     return found
 
 
-def fitting(columns: Sequence[Callable[[int], Sequence[Cell]]]) -> list[int]:
+def fitting(columns: Sequence[Callable[[int], Sequence[CellLines]]]) -> list[int]:
     """Choose the length of the lines in each column so that a table fits a page, and is as low as it can be.
 
     Each column is a function that returns its cells, the title first, with lines of a length.
@@ -114,7 +114,7 @@ def fitting(columns: Sequence[Callable[[int], Sequence[Cell]]]) -> list[int]:
     return [WIDTHS[step] for step in steps]
 
 
-def _choices(column: Callable[[int], Sequence[Cell]]) -> Iterator[_Choice]:
+def _choices(column: Callable[[int], Sequence[CellLines]]) -> Iterator[_Choice]:
     found = _Choice(float("inf"), ())
     for length in WIDTHS:
         if found.width > length * _CODE:  # else no line is longer
@@ -142,7 +142,7 @@ def _price(
     return max(then.lines, default=0) > MOST_LINES, more / (now.width - then.width)
 
 
-def _choice(cells: Sequence[Cell]) -> _Choice:
+def _choice(cells: Sequence[CellLines]) -> _Choice:
     title, *rest = cells
     wide = max((line_width(line) for lines in rest for line in lines), default=0.0)
     bold = _BOLD * max(map(line_width, title))

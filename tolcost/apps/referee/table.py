@@ -67,6 +67,7 @@ COLUMNS = (
     Column("about", "about", shown=False),
     Column("command", "the verified form by", "code", shown=False),
     Column("expected", "expected", shown=False),
+    Column("publisher", "publisher", shown=False),
 )
 MADE_BY = "make referee"
 ON_COMMAND_LINE = "--formula"
@@ -87,7 +88,8 @@ def verdict_table(found: Sequence[Judgement]) -> ReportTable:
         "reference interpreter, which counts as it goes."
     )
     rows: tuple[tuple[Cell, ...], ...] = tuple(map(_row, found))
-    return ReportTable(COLUMNS, rows, "referee", "Published cost formulas, judged", about, MADE_BY)
+    title = "Published cost formulas, judged"
+    return ReportTable(COLUMNS, rows, "referee", title, about, MADE_BY, by="publisher")
 
 
 def _row(one: Judgement) -> tuple[Cell, ...]:
@@ -111,6 +113,7 @@ def _row(one: Judgement) -> tuple[Cell, ...]:
         formula.about,
         Code(command_for(formula.subject)),
         formula.expect or "",
+        formula.name.partition("/")[0],
     )
 
 
